@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""Fail when a source file includes a module its own module may not use (tools/layers.txt).
+
+Also keeps two third-party borders: Boost.Asio/Beast, gRPC and OpenSSL only in src/net, and the
+engine's C interface (chdb) only in src/store.
+"""
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(__file__).resolve().parent.parent
+allowed = {}
+for line in (root / "tools/layers.txt").read_text().splitlines():
+    line = line.split("#")[0].strip()
+    if line:
+        name, deps = line.split(":")
+        allowed[name.strip()] = set(deps.split()) | {name.strip()}
+
+borders = {r"<(boost/(asio|beast)|grpc|openssl)": {"net"}, r'"store/chdb': {"store"}}
+bad = 0
+
+
+def complain(path, number, text):
+    global bad
+    bad += 1
+    print(f"{path.relative_to(root)}:{number}: {text}")
+
+
+for path in sorted((root / "src").rglob("*")):
+    if path.suffix not in (".h", ".cc"):
+        continue
+    module = path.relative_to(root / "src").parts[0]
+    if module not in allowed:
+        complain(path, 1, f"module {module} is not in tools/layers.txt")
+        continue
+    for number, text in enumerate(path.read_text().splitlines(), 1):
+        match = re.match(r'\s*#include "([a-z_]+)/', text)
+        if match and match[1] in allowed and match[1] not in allowed[module]:
+            complain(path, number, f"{module} may not include {match[1]}")
+        if text.lstrip().startswith("#include"):
+            for pattern, homes in borders.items():
+                if re.search(pattern, text) and module not in homes:
+                    complain(path, number, f"only {', '.join(sorted(homes))} may include this")
+print(f"layers: {len(allowed)} modules, {bad} violations")
+sys.exit(bool(bad))
