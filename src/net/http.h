@@ -1,0 +1,133 @@
+// HTTP as the rest of the server sees it: plain requests and responses, no Asio or Beast types.
+//
+// A handler is called on one of the server's I/O threads with a whole request: the body has been read,
+// checked against the size limit and decompressed. It answers through `respond`, once, from any thread,
+// now or later; long work belongs on another thread (net/worker_pool.h). When the client goes away the
+// request's cancel token fires.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/cancel.h"
+#include "base/result.h"
+
+namespace wherefore::net {
+
+// Header names compare without case.
+struct HeaderLess {
+  using is_transparent = void;
+  bool operator()(std::string_view a, std::string_view b) const;
+};
+using Headers = std::map<std::string, std::string, HeaderLess>;
+
+struct HttpRequest {
+  std::string method;  // "GET", "POST", ...
+  std::string path;    // percent-decoded, without the query
+  std::string query;   // raw text after '?'
+  Headers headers;
+  std::shared_ptr<const std::string> body;  // decompressed; never null
+  std::string peer;                         // "127.0.0.1:51234"
+  CancelToken cancel;
+
+  [[nodiscard]] std::string_view Header(std::string_view name) const;
+  // Media type of the body, lower case, without parameters.
+  [[nodiscard]] std::string ContentType() const;
+  // Decoded query parameters in order; a name may repeat.
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> QueryParameters() const;
+};
+
+struct HttpResponse {
+  int status = 200;
+  std::string content_type = "application/json";
+  Headers headers;  // besides those the server sets itself
+  std::string body;  // the server compresses it when the client can take it and it is worth it
+};
+
+using Respond = std::function<void(HttpResponse)>;
+using HttpHandler = std::function<void(HttpRequest, Respond)>;
+
+// 400 kInvalid and kCorrupt, 404 kNotFound, 413/429 kLimit (see retry), 499 kCancelled, 501 kUnsupported,
+// 503 kUnavailable and kIo, 500 kInternal.
+[[nodiscard]] int HttpStatus(Code code);
+// {"error":{"code":"invalid","message":"..."}}
+[[nodiscard]] HttpResponse JsonError(const Error& error);
+
+// Routes by method and path. A pattern's segment "{name}" matches any one segment, which the handler
+// finds in request.headers under ":name". Unknown path: 404; known path, wrong method: 405 with Allow.
+class Router {
+ public:
+  void Add(std::string method, std::string pattern, HttpHandler handler);
+  // Answers everything no pattern matched.
+  void SetFallback(HttpHandler handler) { fallback_ = std::move(handler); }
+  void Handle(HttpRequest request, Respond respond) const;
+  // "GET /api/v1/services", ... for the test that compares routes with the OpenAPI file.
+  [[nodiscard]] std::vector<std::string> Routes() const;
+
+ private:
+  struct Route {
+    std::string method;
+    std::vector<std::string> segments;
+    HttpHandler handler;
+  };
+  std::vector<Route> routes_;
+  HttpHandler fallback_;
+};
+
+struct HttpServerOptions {
+  std::vector<std::string> addresses = {"127.0.0.1", "::1"};  // ::1 may be missing on a machine; then it is skipped
+  std::uint16_t port = 0;              // 0 picks a free one, the same for every address
+  std::size_t max_body_bytes = 64u << 20;  // compressed and decompressed alike
+  // Bodies being read or handled, all connections together; beyond it new requests get 429.
+  std::size_t max_inflight_bytes = 512u << 20;
+  int idle_timeout_seconds = 75;
+  int read_timeout_seconds = 60;  // for one whole request once its first byte is here
+  // Browsers: a request whose Origin is another site, or (on loopback) whose Host is not a loopback name,
+  // this machine's name or listed here, is refused with 403.
+  std::vector<std::string> allowed_hosts;
+  std::string tls_certificate_file;  // both set: TLS
+  std::string tls_key_file;
+  std::string bearer_token;  // if set, every request but GET /ready needs "Authorization: Bearer <token>"
+};
+
+// Serves one router on one port. Start() once; Stop() finishes running requests (up to `grace`), then
+// closes. All servers share the IoThreads they were given.
+class IoThreads;
+class HttpServer {
+ public:
+  HttpServer(IoThreads& io, HttpServerOptions options, std::shared_ptr<const Router> router);
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+  ~HttpServer();
+
+  Result<> Start();
+  [[nodiscard]] std::uint16_t port() const;
+  void Stop(int grace_seconds);
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+// The threads that run all network I/O of the process.
+class IoThreads {
+ public:
+  explicit IoThreads(int count);
+  IoThreads(const IoThreads&) = delete;
+  IoThreads& operator=(const IoThreads&) = delete;
+  ~IoThreads();  // stops and joins
+
+  class Impl;
+  Impl& impl() { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace wherefore::net

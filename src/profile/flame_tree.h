@@ -1,0 +1,105 @@
+// FlameTree: the answer to "where did it go?", as columns in preorder.
+//
+// A function is identified by its demangled name and the module (file name of the mapping) it is in:
+// never by line, address or build id, or every deploy would look all new. Node 0 is the root and
+// stands for everything selected. total(node) = self(node) + sum of its children's totals, exactly;
+// what was cut away is an explicit child called "other" that carries its exact value.
+//
+// Immutable once built (TreeBuilder); any thread may read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace wherefore::profile {
+
+enum class FrameKind : std::uint8_t { kUser = 0, kKernel = 1, kInlined = 2, kNative = 3, kJit = 4, kOther = 5 };
+
+struct FlameFunction {
+  std::string name;    // demangled
+  std::string module;  // file name of the mapping, without its folder
+  std::string file;    // source file
+  std::int64_t start_line = 0;
+  FrameKind kind = FrameKind::kUser;
+};
+
+struct FlameTree {
+  // Metadata of the question, repeated in every answer.
+  std::string type;  // short name or five-part id that was asked for
+  std::string unit;  // nanoseconds, bytes, count
+  std::vector<FlameFunction> functions;  // [0] = root
+
+  // One entry per node, in preorder; children of a node are ordered by name, "other" last.
+  std::vector<std::uint32_t> function;
+  std::vector<std::uint32_t> depth;  // root 0
+  std::vector<std::int64_t> self;
+  std::vector<std::int64_t> total;
+  std::vector<std::int64_t> self_count;   // observations (n)
+  std::vector<std::int64_t> total_count;
+
+  // For nodes called "other": how many nodes and stacks they stand for. Same index as nodes; 0 elsewhere.
+  std::vector<std::uint32_t> hidden_nodes;
+
+  [[nodiscard]] std::size_t size() const { return function.size(); }
+  [[nodiscard]] std::string_view Name(std::size_t node) const { return functions[function[node]].name; }
+};
+
+// Builds a tree from stacks. Add functions once, then stacks root first.
+//
+// Not thread-safe. Node 0 and function 0 are the root.
+class TreeBuilder {
+ public:
+  TreeBuilder();
+
+  // Same name and module give the same id; file, line and kind are those of the first.
+  std::uint32_t AddFunction(const FlameFunction& function);
+  // The child of `parent` for `function`, made if need be. Node 0 is the root.
+  std::uint32_t Child(std::uint32_t parent, std::uint32_t function);
+  void AddValue(std::uint32_t node, std::int64_t value, std::int64_t count) {
+    nodes_[node].self += value;
+    nodes_[node].count += count;
+  }
+  [[nodiscard]] std::size_t size() const { return nodes_.size(); }
+  [[nodiscard]] const FlameFunction& function(std::uint32_t id) const { return functions_[id]; }
+
+  // Sorts children and adds up totals. The builder is empty afterwards.
+  [[nodiscard]] FlameTree Build();
+
+ private:
+  struct Node {
+    std::uint32_t parent;
+    std::uint32_t function;
+    std::int64_t self = 0;
+    std::int64_t count = 0;
+  };
+  void GrowChildren();
+
+  std::vector<FlameFunction> functions_;
+  std::unordered_map<std::string, std::uint32_t> function_ids_;
+  std::vector<Node> nodes_;
+  std::vector<std::uint32_t> children_;  // open addressing over (parent, function) -> node; 0 = free
+};
+
+struct PruneOptions {
+  // Children smaller than this share of the root's total become part of "other". 0 keeps everything.
+  double min_share = 0;
+  // At most about this many nodes; the threshold is raised until it fits. 0 = no limit.
+  std::size_t max_nodes = 0;
+};
+// Folds what is too small into explicit "other" children with exact values; totals do not change.
+[[nodiscard]] FlameTree Prune(const FlameTree& tree, const PruneOptions& options);
+
+struct TopRow {
+  std::uint32_t function = 0;  // into tree.functions
+  std::int64_t self = 0;
+  std::int64_t total = 0;  // counted once per stack, however often the function recurs in it
+  std::int64_t self_count = 0;
+  std::int64_t total_count = 0;
+};
+// Functions by self value, largest first. Not to be used on a pruned tree.
+[[nodiscard]] std::vector<TopRow> Top(const FlameTree& tree);
+
+}  // namespace wherefore::profile

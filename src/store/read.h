@@ -1,0 +1,267 @@
+// Reader: the questions query may ask of the store, and the typed rows it gets back.
+//
+// Ids (stack, frame, function, series ...) are dense numbers that mean something only together with the
+// dictionary they belong to: (tenant, service, bucket, writer). A dictionary only ever grows, so a
+// reader may cache what it has read and ask for the rest (DictionaryCursor).
+//
+// Every call runs under the store's time and memory limits and stops early, with kCancelled, when
+// `cancel` fires. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/cancel.h"
+#include "base/result.h"
+#include "profile/batch.h"
+#include "profile/type_id.h"
+
+namespace wherefore::store {
+
+// Half open, Unix nanoseconds; a profile or span is inside when its start is.
+struct TimeRange {
+  std::int64_t from_ns = 0;
+  std::int64_t to_ns = 0;
+};
+
+struct DictionaryKey {
+  std::uint32_t tenant = 0;
+  std::uint64_t service = 0;  // hash of its name
+  std::uint32_t bucket = 0;   // 20261115 for a day, 202611 for a month
+  std::uint32_t writer = 0;
+  auto operator<=>(const DictionaryKey&) const = default;
+};
+
+// One service in one bucket, as written by one writer.
+struct ServiceRow {
+  DictionaryKey dictionary;
+  std::string name;
+};
+
+struct TypeRow {
+  DictionaryKey dictionary;
+  std::uint64_t type = 0;  // ProfileType::Hash()
+  profile::ProfileType details;
+};
+
+// A label set. Profile-level sets (resource, scope and profile attributes) have parent 0; a set that
+// adds sample attributes names the profile-level set it extends.
+struct SeriesRow {
+  std::uint32_t series = 0;  // 1, 2, ...
+  std::uint32_t parent = 0;
+  std::vector<std::pair<std::string, std::string>> labels;  // sorted by name, sender's spelling; sample labels included
+  std::string encoded;  // typed attributes, for lossless export (docs/format.md)
+};
+
+// Series of one dictionary; empty `series` = all of them.
+struct SeriesSelection {
+  DictionaryKey dictionary;
+  std::vector<std::uint32_t> series;
+  std::vector<std::uint64_t> types;  // empty = all
+};
+
+struct FunctionRow {
+  std::string name;
+  std::string system_name;
+  std::string file;
+  std::int64_t start_line = 0;
+};
+struct MappingRow {
+  std::uint64_t start = 0;
+  std::uint64_t limit = 0;
+  std::uint64_t file_offset = 0;
+  std::string file;
+  std::string build_id;
+  std::string attributes;  // encoded
+};
+struct LineRow {
+  std::uint32_t function = 0;
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+};
+struct FrameRow {
+  std::uint32_t mapping = 0;
+  std::uint64_t address = 0;
+  std::vector<LineRow> lines;  // innermost first
+  std::string attributes;      // encoded; profile.frame.type among them
+};
+
+// How far a reader has read a dictionary: the next ids it does not know yet. Ids start at 1.
+struct DictionaryCursor {
+  std::uint32_t stack = 1;
+  std::uint32_t frame = 1;
+  std::uint32_t function = 1;
+  std::uint32_t mapping = 1;
+};
+// Rows with ids from the cursor on, in id order without gaps.
+struct DictionaryRows {
+  std::vector<FunctionRow> functions;
+  std::vector<MappingRow> mappings;
+  std::vector<FrameRow> frames;
+  std::vector<std::uint32_t> stack_frames;        // pool
+  std::vector<profile::Range> stacks;             // into stack_frames, leaf first
+};
+
+struct StackSum {
+  std::uint32_t dictionary = 0;  // index into the request's selections
+  std::uint64_t type = 0;
+  std::uint32_t stack = 0;
+  std::int64_t value = 0;
+  std::int64_t count = 0;  // sum of stored n; 0 where the type's CountRule says how to derive it
+};
+
+// Which samples to add up.
+struct SampleQuery {
+  std::uint32_t tenant = 0;
+  TimeRange range;
+  std::vector<SeriesSelection> selections;
+  bool by_series = false;  // keep series apart (snapshot averages); then StackSumBySeries is filled
+};
+struct StackSumBySeries {
+  StackSum sum;
+  std::uint32_t series = 0;
+};
+
+// One bar of a time series.
+struct SeriesPoint {
+  std::uint32_t dictionary = 0;  // index into selections
+  std::uint64_t type = 0;
+  std::uint32_t series = 0;
+  std::int64_t step_start_ns = 0;
+  std::int64_t value = 0;
+  std::int64_t count = 0;
+  std::int64_t profiles = 0;  // 0 when read from samples
+};
+
+struct ProfileRow {
+  DictionaryKey dictionary;
+  std::uint64_t type = 0;
+  std::uint32_t series = 0;
+  std::uint32_t number = 0;  // dense per dictionary
+  std::int64_t time_ns = 0;
+  std::int64_t duration_ns = 0;
+  profile::ProfileId id{};
+  std::int64_t total = 0;
+  std::int64_t samples = 0;
+  std::string attributes;  // encoded: what is not a series label (process.pid, ...)
+};
+
+// A sample of one profile with everything needed to give it back.
+struct SampleRow {
+  std::uint32_t series = 0;
+  std::uint32_t stack = 0;
+  std::int64_t value = 0;
+  std::int64_t count = 0;
+  profile::TraceId trace{};  // all zero: no link
+  profile::SpanId span{};
+  std::vector<std::uint64_t> times;
+  std::vector<std::int64_t> values;
+  std::string attributes;  // encoded: sample attributes that are not labels
+};
+
+// A sample that belongs to a span.
+struct LinkRow {
+  DictionaryKey dictionary;
+  profile::TraceId trace{};
+  profile::SpanId span{};
+  std::uint64_t type = 0;
+  std::uint32_t profile = 0;
+  std::uint32_t series = 0;
+  std::uint32_t stack = 0;
+  std::int64_t value = 0;
+  std::int64_t count = 0;
+};
+
+struct SpanRow {
+  std::uint64_t service = 0;
+  std::string service_name;
+  profile::TraceId trace{};
+  profile::SpanId id{};
+  profile::SpanId parent{};
+  std::string name;
+  std::uint8_t kind = 0;
+  std::uint8_t status_code = 0;
+  std::string status_message;
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  std::vector<std::pair<std::string, std::string>> attributes;  // span attributes as text
+  std::vector<std::pair<std::string, std::string>> resource;    // resource attributes as text
+  std::string encoded;  // everything with its type: attributes, events, links, scope, state, flags
+};
+
+struct SpanSearch {
+  std::uint32_t tenant = 0;
+  TimeRange range;
+  std::string service;  // empty: any
+  std::string name;     // empty: any; exact
+  std::int64_t min_duration_ns = 0;
+  std::int64_t max_duration_ns = 0;  // 0: no limit
+  int status_code = -1;              // -1: any
+  std::vector<std::pair<std::string, std::string>> attributes;  // all must match, span or resource
+  std::size_t limit = 100;
+  bool roots_only = false;
+};
+
+struct EngineStatistics {
+  std::vector<std::pair<std::string, std::uint64_t>> bytes_on_disk;  // by table, compressed
+  std::vector<std::pair<std::string, std::uint64_t>> rows;
+};
+
+class Reader {
+ public:
+  Reader() = default;
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+  virtual ~Reader() = default;
+
+  // Services with profiles in buckets that overlap the range (coarse: whole buckets).
+  virtual Result<std::vector<ServiceRow>> Services(std::uint32_t tenant, TimeRange range,
+                                                   const CancelToken& cancel) = 0;
+  virtual Result<std::vector<TypeRow>> Types(const std::vector<DictionaryKey>& dictionaries,
+                                             const CancelToken& cancel) = 0;
+  // Series with ids >= first of one dictionary, in order.
+  virtual Result<std::vector<SeriesRow>> Series(const DictionaryKey& dictionary, std::uint32_t first,
+                                                const CancelToken& cancel) = 0;
+  virtual Result<DictionaryRows> Dictionary(const DictionaryKey& dictionary,
+                                            const DictionaryCursor& cursor,
+                                            const CancelToken& cancel) = 0;
+
+  // Sum per stack over the selected samples. Exact; no limit.
+  virtual Result<std::vector<StackSum>> SumStacks(const SampleQuery& query,
+                                                  const CancelToken& cancel) = 0;
+  virtual Result<std::vector<StackSumBySeries>> SumStacksBySeries(const SampleQuery& query,
+                                                                  const CancelToken& cancel) = 0;
+  // Totals per step. from_samples: selections name sample-level series (read `samples`), else the
+  // small table `profiles` answers.
+  virtual Result<std::vector<SeriesPoint>> Timeline(const SampleQuery& query, std::int64_t step_ns,
+                                                    bool from_samples, const CancelToken& cancel) = 0;
+  // Profiles of the selection, oldest first, at most `limit` (0 = all).
+  virtual Result<std::vector<ProfileRow>> Profiles(const SampleQuery& query, std::size_t limit,
+                                                   const CancelToken& cancel) = 0;
+  virtual Result<std::vector<ProfileRow>> ProfileById(std::uint32_t tenant,
+                                                      const profile::ProfileId& id,
+                                                      const CancelToken& cancel) = 0;
+  virtual Result<std::vector<SampleRow>> ProfileSamples(const ProfileRow& profile,
+                                                        const CancelToken& cancel) = 0;
+
+  // Linked samples: of a whole trace (spans empty), of some spans of it, or (trace all zero) of spans
+  // known by their id alone.
+  virtual Result<std::vector<LinkRow>> LinkedSamples(std::uint32_t tenant,
+                                                     const profile::TraceId& trace,
+                                                     const std::vector<profile::SpanId>& spans,
+                                                     const CancelToken& cancel) = 0;
+
+  virtual Result<std::vector<SpanRow>> Trace(std::uint32_t tenant, const profile::TraceId& trace,
+                                             const CancelToken& cancel) = 0;
+  virtual Result<std::vector<SpanRow>> SearchSpans(const SpanSearch& search,
+                                                   const CancelToken& cancel) = 0;
+  // Services and span names seen in the range: (service, name).
+  virtual Result<std::vector<std::pair<std::string, std::string>>> SpanNames(
+      std::uint32_t tenant, TimeRange range, const CancelToken& cancel) = 0;
+
+  virtual Result<EngineStatistics> Statistics(const CancelToken& cancel) = 0;
+};
+
+}  // namespace wherefore::store

@@ -1,0 +1,73 @@
+// The store: durable, exact, and the only place that knows SQL.
+//
+// Writing (Sink): a group of requests is interned, encoded as the exact rows of every table, appended to
+// a write-ahead log, synced once, acknowledged; every 2 s or 64 MB the logged rows go into the engine in
+// big inserts under tokens, dictionaries first. See docs/architecture.md and docs/format.md.
+//
+// Reading (Reader, read.h): typed rows, never SQL text, on connections of their own, so that a heavy
+// query does not hold up ingest. What was acknowledged becomes visible within 2 s, or after Flush().
+//
+// Threads: everything here may be called from any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/status.h"
+#include "profile/sink.h"
+#include "store/read.h"
+
+namespace wherefore::store {
+
+struct StoreOptions {
+  std::string directory;            // data directory; created if missing
+  std::int64_t retention_ns = 0;    // 0 keeps everything
+  std::size_t max_queued_bytes = 256u << 20;
+  std::int64_t flush_interval_ns = 2'000'000'000;
+  std::size_t flush_bytes = 64u << 20;
+  std::uint32_t max_series_per_service = 20'000;  // per bucket; beyond it profiles are refused with the label that grows
+  bool keep_payload = false;
+  std::int64_t query_timeout_ns = 60'000'000'000;
+  std::int64_t query_memory_bytes = std::int64_t{2} << 30;
+  std::int64_t low_disk_bytes = std::int64_t{1} << 30;  // warn below this
+};
+
+// What Delete removes: rows of one service in a time range, of all series or only these.
+struct DeleteRequest {
+  std::uint32_t tenant = 0;
+  TimeRange range;
+  // Which series of which dictionaries; empty `series` inside an entry = all of that service's data in range.
+  std::vector<SeriesSelection> selections;
+};
+struct DeleteResult {
+  std::uint64_t samples = 0;
+  std::uint64_t profiles = 0;
+  std::uint64_t spans = 0;
+};
+
+class Store : public profile::Sink {
+ public:
+  // Opens or creates; replays what is left in the log. Refuses a directory another process holds
+  // (naming it) or that a newer version wrote.
+  static Result<std::unique_ptr<Store>> Open(StoreOptions options);
+
+  // Everything acknowledged before the call is visible to readers when it returns.
+  virtual Result<> Flush() = 0;
+  virtual Reader& reader() = 0;
+
+  virtual Result<DeleteResult> Delete(const DeleteRequest& request) = 0;
+  // Consistent copy into a new directory / from one into an empty data directory, each verified by
+  // counting and summing every table. Restore works on a directory no server has open.
+  virtual Result<std::string> Backup(const std::string& target_directory) = 0;
+  static Result<std::string> Restore(const std::string& backup_directory,
+                                     const std::string& data_directory);
+
+  [[nodiscard]] virtual Status status() const = 0;
+  // Empty when writes are accepted; otherwise why not (disk full, read-only, ...), for /ready.
+  [[nodiscard]] virtual std::string NotReadyReason() const = 0;
+};
+
+}  // namespace wherefore::store
