@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "net/http.h"
+#include "net/url.h"
 
 namespace wherefore::net {
 
@@ -25,7 +26,5 @@ struct ClientResponse {
 [[nodiscard]] Result<ClientResponse> Fetch(std::string_view method, std::string_view url,
                                            std::string_view body = {}, std::string_view content_type = {},
                                            const ClientOptions& options = {});
-
-[[nodiscard]] std::string PercentEncode(std::string_view text);
 
 }  // namespace wherefore::net
