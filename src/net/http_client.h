@@ -14,6 +14,8 @@ struct ClientOptions {
   int timeout_seconds = 60;
   std::size_t max_response_bytes = 1u << 30;
   Headers headers;
+  std::string tls_ca_file;  // trusted besides the system's authorities
+  bool tls_verify = true;
 };
 
 struct ClientResponse {
