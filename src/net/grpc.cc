@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/mutex.h"
+#include "net/compression.h"
 #include "net/http_guard.h"
 #include "net/stream.h"
 
@@ -59,17 +60,26 @@ std::string_view View(grpc::string_ref text) {
   return {text.data(), text.size()};
 }
 
-std::shared_ptr<const std::string> TakeBytes(grpc::ByteBuffer& buffer) {
-  auto bytes = std::make_shared<std::string>();
-  bytes->reserve(buffer.Length());
+std::string TakeBytes(grpc::ByteBuffer& buffer) {
+  std::string bytes;
+  bytes.reserve(buffer.Length());
   std::vector<grpc::Slice> slices;
   if (buffer.Dump(&slices).ok()) {
     for (const grpc::Slice& slice : slices) {
-      bytes->append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+      bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
     }
   }
   buffer.Clear();
   return bytes;
+}
+
+// gRPC's own decompression has no limit (a few MB of zeros would take all memory), so it is off and
+// we do it. gzip is the only encoding we announce, and no protobuf message begins with its magic
+// number: 0x1f would be a field of wire type 7, which does not exist.
+Result<std::string> TakeMessage(grpc::ByteBuffer& buffer, std::size_t limit) {
+  std::string bytes = TakeBytes(buffer);
+  if (!bytes.starts_with("\x1f\x8b")) return bytes;
+  return Decompress("gzip", bytes, limit);
 }
 
 class Call;
@@ -130,7 +140,7 @@ class Call final : public grpc::ServerGenericBidiReactor {
     const auto it = metadata.find("authorization");
     return it != metadata.end() && TokenMatches(View(it->second), shared_->options.bearer_token);
   }
-  GrpcRequest TakeRequest();
+  GrpcRequest MakeRequest(std::string body) const;
 
   const std::shared_ptr<Shared> shared_;
   const grpc::GenericCallbackServerContext& context_;  // lives until OnDone
@@ -155,7 +165,7 @@ class GrpcResponder {
   const std::shared_ptr<CallTie> tie_;
 };
 
-GrpcRequest Call::TakeRequest() {
+GrpcRequest Call::MakeRequest(std::string body) const {
   GrpcRequest request;
   request.method = context_.method();
   for (const auto& [name, value] : context_.client_metadata()) {
@@ -163,7 +173,7 @@ GrpcRequest Call::TakeRequest() {
     if (!text.empty()) text += ",";
     text += View(value);
   }
-  request.body = TakeBytes(message_);
+  request.body = std::make_shared<const std::string>(std::move(body));
   request.peer = context_.peer();
   request.cancel = cancel_;
   return request;
@@ -177,15 +187,16 @@ void Call::OnReadDone(bool ok) {
     return RefuseNow(
         Refused(grpc::StatusCode::UNAUTHENTICATED, "the bearer token is missing or wrong"));
   }
-  const std::size_t bytes = message_.Length();
-  shared_->received->Add(bytes);
-  if (!shared_->Reserve(bytes)) {
+  auto body = TakeMessage(message_, shared_->options.max_message_bytes);
+  if (!body) return RefuseNow({GrpcStatus(body.error().code()), body.error().message(), {}, {}});
+  shared_->received->Add(body->size());
+  if (!shared_->Reserve(body->size())) {
     return RefuseNow(Refused(grpc::StatusCode::UNAVAILABLE,
                              "too many bytes of requests are being handled; try again"));
   }
-  reserved_bytes_ = bytes;
+  reserved_bytes_ = body->size();
   try {
-    shared_->handler(TakeRequest(),
+    shared_->handler(MakeRequest(*std::move(body)),
                      [responder = std::make_shared<GrpcResponder>(tie_)](GrpcResponse response) {
                        responder->Deliver(std::move(response));
                      });
@@ -303,6 +314,9 @@ class GrpcServer::Impl {
           fmt::format("{}{}{}:{}", v6 ? "[" : "", addresses[i], v6 ? "]" : "", port_), credentials,
           &bound[i]);
     }
+    // See TakeMessage.
+    builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+    builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
     // Otherwise a second server would silently take half of the connections.
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     // Agents that ask often whether we live are not cut off for it.
