@@ -1,7 +1,8 @@
 // CancelToken: how "the client went away" reaches a running query.
 //
-// Copies share one state. Cancel() may be called from any thread, more than once; callbacks registered
-// with OnCancel run once, on the cancelling thread (at once if already cancelled). They must be short.
+// Copies share one state. Cancel() may be called from any thread, more than once; callbacks
+// registered with OnCancel run once, on the cancelling thread (at once if already cancelled). They
+// must be short.
 #pragma once
 
 #include <functional>

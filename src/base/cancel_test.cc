@@ -10,7 +10,9 @@ TEST(CancelToken, RunsCallbacksOnceAndOnlyWhileGuarded) {
   int kept = 0;
   int dropped = 0;
   const auto guard = token.OnCancel([&] { ++kept; });
-  { const auto gone = token.OnCancel([&] { ++dropped; }); }
+  {
+    const auto gone = token.OnCancel([&] { ++dropped; });
+  }
   const CancelToken copy = token;
   copy.Cancel();
   copy.Cancel();

@@ -1,4 +1,5 @@
-// WHEREFORE_CHECK: stops the process when one of our own invariants is broken. Never for outside bytes.
+// WHEREFORE_CHECK: stops the process when one of our own invariants is broken. Never for outside
+// bytes.
 #pragma once
 
 namespace wherefore {

@@ -13,8 +13,14 @@ std::int64_t Read(clockid_t id) {
 
 }  // namespace
 
-std::int64_t NowUnixNs() { return Read(CLOCK_REALTIME); }
-std::int64_t MonotonicNs() { return Read(CLOCK_MONOTONIC); }
-std::int64_t ProcessCpuNs() { return Read(CLOCK_PROCESS_CPUTIME_ID); }
+std::int64_t NowUnixNs() {
+  return Read(CLOCK_REALTIME);
+}
+std::int64_t MonotonicNs() {
+  return Read(CLOCK_MONOTONIC);
+}
+std::int64_t ProcessCpuNs() {
+  return Read(CLOCK_PROCESS_CPUTIME_ID);
+}
 
 }  // namespace wherefore

@@ -32,7 +32,9 @@ template <typename T>
 Hash128 HashSpan(std::span<const T> items, std::uint64_t seed = 0) {
   return HashBytes(items.data(), items.size_bytes(), seed);
 }
-inline std::uint64_t Hash64(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
+inline std::uint64_t Hash64(std::string_view text) {
+  return XXH3_64bits(text.data(), text.size());
+}
 
 }  // namespace wherefore
 

@@ -15,11 +15,21 @@ std::size_t SequenceLength(std::string_view text, std::size_t at) {
 
 void AppendEscaped(std::string& out, char c) {
   switch (c) {
-    case '"': out += "\\\""; return;
-    case '\\': out += "\\\\"; return;
-    case '\n': out += "\\n"; return;
-    case '\r': out += "\\r"; return;
-    case '\t': out += "\\t"; return;
+    case '"':
+      out += "\\\"";
+      return;
+    case '\\':
+      out += "\\\\";
+      return;
+    case '\n':
+      out += "\\n";
+      return;
+    case '\r':
+      out += "\\r";
+      return;
+    case '\t':
+      out += "\\t";
+      return;
     default:
       if (static_cast<unsigned char>(c) < 0x20) {
         fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));

@@ -17,16 +17,19 @@ std::atomic<LogLevel> g_level{LogLevel::kInfo};
 
 std::string_view LevelName(LogLevel level) {
   switch (level) {
-    case LogLevel::kDebug: return "debug";
-    case LogLevel::kInfo: return "info";
-    case LogLevel::kWarn: return "warn";
-    default: return "error";
+    case LogLevel::kDebug:
+      return "debug";
+    case LogLevel::kInfo:
+      return "info";
+    case LogLevel::kWarn:
+      return "warn";
+    default:
+      return "error";
   }
 }
 
 void AppendValue(std::string& line, std::string_view value) {
-  const bool plain =
-      !value.empty() && value.find_first_of(" \"=\n\t\\") == std::string_view::npos;
+  const bool plain = !value.empty() && value.find_first_of(" \"=\n\t\\") == std::string_view::npos;
   if (plain) {
     line += value;
     return;
@@ -47,12 +50,17 @@ void AppendValue(std::string& line, std::string_view value) {
 
 }  // namespace
 
-void SetLogLevel(LogLevel level) { g_level = level; }
-bool LogEnabled(LogLevel level) { return level >= g_level.load(std::memory_order_relaxed); }
+void SetLogLevel(LogLevel level) {
+  g_level = level;
+}
+bool LogEnabled(LogLevel level) {
+  return level >= g_level.load(std::memory_order_relaxed);
+}
 
 void Log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
   if (!LogEnabled(level)) return;
-  std::string line = fmt::format("time={} level={} msg=", FormatTime(NowUnixNs()), LevelName(level));
+  std::string line =
+      fmt::format("time={} level={} msg=", FormatTime(NowUnixNs()), LevelName(level));
   AppendValue(line, message);
   for (const LogField& field : fields) {
     line += ' ';

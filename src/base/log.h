@@ -4,8 +4,8 @@
 // debug = for us. Any thread; a line is written in one call so lines never mix.
 #pragma once
 
-#include <cstdint>
 #include <atomic>
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -30,7 +30,8 @@ struct LogField {
 
 void Log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
 
-// True at most once per `seconds` for each caller-owned slot, so that a failing loop cannot flood the log.
+// True at most once per `seconds` for each caller-owned slot, so that a failing loop cannot flood
+// the log.
 class LogLimiter {
  public:
   explicit LogLimiter(double seconds) : interval_ns_(static_cast<std::int64_t>(seconds * 1e9)) {}

@@ -1,9 +1,9 @@
 #include "base/metrics.h"
 
-#include <fmt/format.h>
-
 #include <cstdio>
 #include <fstream>
+
+#include <fmt/format.h>
 
 #include "base/text.h"
 
@@ -25,7 +25,9 @@ std::string LabelText(const MetricLabels& labels) {
   return out;
 }
 
-std::string Braced(const std::string& labels) { return labels.empty() ? "" : "{" + labels + "}"; }
+std::string Braced(const std::string& labels) {
+  return labels.empty() ? "" : "{" + labels + "}";
+}
 
 template <typename T>
 T& Slot(std::map<std::string, std::unique_ptr<T>>& slots, const MetricLabels& labels) {
@@ -39,7 +41,8 @@ T& Slot(std::map<std::string, std::unique_ptr<T>>& slots, const MetricLabels& la
 void Histogram::ObserveNs(std::int64_t ns) {
   const double seconds = static_cast<double>(ns) / 1e9;
   const auto* const bound = std::lower_bound(kBounds.begin(), kBounds.end(), seconds);
-  buckets_[static_cast<std::size_t>(bound - kBounds.begin())].fetch_add(1, std::memory_order_relaxed);
+  buckets_[static_cast<std::size_t>(bound - kBounds.begin())].fetch_add(1,
+                                                                        std::memory_order_relaxed);
   sum_ns_.fetch_add(ns, std::memory_order_relaxed);
 }
 
@@ -57,7 +60,8 @@ void Histogram::Append(std::string& out, const std::string& name, const std::str
 }
 
 Metrics& Metrics::Global() {
-  static auto* const kMetrics = new Metrics;  // never destroyed: threads may count until the very end
+  static auto* const kMetrics =
+      new Metrics;  // never destroyed: threads may count until the very end
   return *kMetrics;
 }
 

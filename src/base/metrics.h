@@ -1,7 +1,8 @@
 // Counters, gauges and histograms in Prometheus' text form.
 //
 // A metric is created once (by name and labels) and lives as long as the process; updating one is a
-// relaxed atomic from any thread. Look a metric up once and keep the reference: look-up takes a lock.
+// relaxed atomic from any thread. Look a metric up once and keep the reference: look-up takes a
+// lock.
 #pragma once
 
 #include <array>
@@ -56,7 +57,8 @@ class Metrics {
  public:
   static Metrics& Global();
 
-  Counter& GetCounter(std::string_view name, std::string_view help, const MetricLabels& labels = {});
+  Counter& GetCounter(std::string_view name, std::string_view help,
+                      const MetricLabels& labels = {});
   Gauge& GetGauge(std::string_view name, std::string_view help, const MetricLabels& labels = {});
   Histogram& GetHistogram(std::string_view name, std::string_view help,
                           const MetricLabels& labels = {});

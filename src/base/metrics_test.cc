@@ -18,7 +18,9 @@ TEST(Metrics, PrintsFamiliesInPrometheusForm) {
   EXPECT_NE(text.find("wherefore_memory_bytes 7\n"), std::string::npos);
 }
 
-TEST(Metrics, ReadsOwnMemory) { EXPECT_GT(ReadProcessMemory().resident_bytes, 0); }
+TEST(Metrics, ReadsOwnMemory) {
+  EXPECT_GT(ReadProcessMemory().resident_bytes, 0);
+}
 
 }  // namespace
 }  // namespace wherefore

@@ -12,8 +12,8 @@
 
 namespace wherefore {
 
-// What the caller can do about it, not where it happened; the message says where. src/net maps these
-// to gRPC and HTTP statuses once.
+// What the caller can do about it, not where it happened; the message says where. src/net maps
+// these to gRPC and HTTP statuses once.
 enum class Code : std::uint8_t {
   kInvalid,      // the request is wrong; sending it again will not help
   kCorrupt,      // bytes that cannot be decoded
@@ -61,11 +61,11 @@ class [[nodiscard]] Result : public std::expected<T, Error> {
 #define WHEREFORE_CONCAT_INNER(a, b) a##b
 #define WHEREFORE_CONCAT(a, b) WHEREFORE_CONCAT_INNER(a, b)
 
-#define WHEREFORE_RETURN_IF_ERROR(expr)                          \
-  do {                                                           \
-    if (auto wherefore_result = (expr); !wherefore_result) {     \
-      return std::move(wherefore_result).error();                \
-    }                                                            \
+#define WHEREFORE_RETURN_IF_ERROR(expr)                      \
+  do {                                                       \
+    if (auto wherefore_result = (expr); !wherefore_result) { \
+      return std::move(wherefore_result).error();            \
+    }                                                        \
   } while (0)
 
 // NOLINTBEGIN(bugprone-macro-parentheses): lhs may be a declaration

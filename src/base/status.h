@@ -1,7 +1,7 @@
 // Status: what a part of the server wants an operator to know, as plain data.
 //
-// gateway and store publish one; api and doctor print it without knowing either. Any thread may call
-// the provider functions.
+// gateway and store publish one; api and doctor print it without knowing either. Any thread may
+// call the provider functions.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct StatusProblem {
 };
 
 struct Status {
-  std::string part;                                         // "store", "gateway"
+  std::string part;                                        // "store", "gateway"
   std::vector<std::pair<std::string, std::string>> facts;  // name, value; in reading order
   std::vector<StatusProblem> problems;                     // empty = healthy
 };

@@ -1,12 +1,13 @@
 #include "base/text.h"
 
-#include <fmt/format.h>
 #include <time.h>
 
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
+
+#include <fmt/format.h>
 
 #include "base/clock.h"
 
@@ -96,7 +97,8 @@ std::optional<std::int64_t> ParseRfc3339(std::string_view text) {
   return east ? ns - offset : ns + offset;
 }
 
-// Seconds, milliseconds, microseconds or nanoseconds since 1970, told apart by size (years 1973-5138).
+// Seconds, milliseconds, microseconds or nanoseconds since 1970, told apart by size (years
+// 1973-5138).
 std::int64_t UnixFromMagnitude(std::int64_t value) {
   if (value < 100'000'000'000) return value * kNsPerSecond;
   if (value < 100'000'000'000'000) return value * 1'000'000;
@@ -171,7 +173,8 @@ bool IsValidUtf8(std::string_view text) {
     if (*p < 0x80) {
       // Eight plain characters at once: names are nearly always ASCII.
       std::uint64_t word = 0;
-      while (end - p >= 8 && (std::memcpy(&word, p, 8), (word & 0x8080808080808080ULL) == 0)) p += 8;
+      while (end - p >= 8 && (std::memcpy(&word, p, 8), (word & 0x8080808080808080ULL) == 0))
+        p += 8;
       if (p < end && *p < 0x80) ++p;
       continue;
     }
@@ -199,9 +202,9 @@ std::string FormatTime(std::int64_t unix_ns) {
   const time_t t = seconds;
   tm parts{};
   gmtime_r(&t, &parts);
-  std::string out = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", parts.tm_year + 1900,
-                                parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min,
-                                parts.tm_sec);
+  std::string out =
+      fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", parts.tm_year + 1900, parts.tm_mon + 1,
+                  parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
   if (rest != 0) out += fmt::format(".{:03}", rest / 1'000'000);
   return out + "Z";
 }
@@ -227,16 +230,20 @@ Result<std::int64_t> ParseDuration(std::string_view text) {
     std::string_view name;
     std::int64_t ns;
   };
-  static constexpr std::array kUnits = {
-      Unit{"ns", 1},           Unit{"us", 1'000},
-      Unit{"ms", 1'000'000},   Unit{"s", kNsPerSecond},
-      Unit{"m", 60 * kNsPerSecond}, Unit{"h", 3600 * kNsPerSecond},
-      Unit{"d", kNsPerDay},    Unit{"w", 7 * kNsPerDay},
-      Unit{"y", 365 * kNsPerDay}};
+  static constexpr std::array kUnits = {Unit{"ns", 1},
+                                        Unit{"us", 1'000},
+                                        Unit{"ms", 1'000'000},
+                                        Unit{"s", kNsPerSecond},
+                                        Unit{"m", 60 * kNsPerSecond},
+                                        Unit{"h", 3600 * kNsPerSecond},
+                                        Unit{"d", kNsPerDay},
+                                        Unit{"w", 7 * kNsPerDay},
+                                        Unit{"y", 365 * kNsPerDay}};
   const std::string_view whole = text;
   const auto fail = [&] {
-    return Error(Code::kInvalid,
-                 fmt::format("'{}' is not a duration; expected for example 90s, 15m, 1h30m or 7d", whole));
+    return Error(
+        Code::kInvalid,
+        fmt::format("'{}' is not a duration; expected for example 90s, 15m, 1h30m or 7d", whole));
   };
   long double total = 0;
   if (text.empty()) return fail();

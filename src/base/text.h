@@ -1,4 +1,5 @@
-// Text forms shared by every layer: hex, base64, times, durations, byte sizes, UTF-8. Pure functions.
+// Text forms shared by every layer: hex, base64, times, durations, byte sizes, UTF-8. Pure
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ namespace wherefore {
 
 // "2026-11-15T06:04:00.123Z"
 [[nodiscard]] std::string FormatTime(std::int64_t unix_ns);
-// RFC 3339 ("2026-11-15", "2026-11-15T06:04:05.5+01:00"), a Unix time in s, ms, us or ns by its size,
-// or relative to `now_ns`: "now", "now-1h", "-1h". The error says what was expected.
+// RFC 3339 ("2026-11-15", "2026-11-15T06:04:05.5+01:00"), a Unix time in s, ms, us or ns by its
+// size, or relative to `now_ns`: "now", "now-1h", "-1h". The error says what was expected.
 [[nodiscard]] Result<std::int64_t> ParseTime(std::string_view text, std::int64_t now_ns);
 
 // "90s", "1h30m", "7d", "250ms", "2w". Nanoseconds.

@@ -27,8 +27,8 @@ TEST(Base64, RoundTripsEveryTailLength) {
 TEST(Utf8, AcceptsTextAndRejectsBrokenSequences) {
   EXPECT_TRUE(IsValidUtf8("plain ascii of more than eight bytes"));
   EXPECT_TRUE(IsValidUtf8("gr\xc3\xbc\xc3\x9f \xf0\x9f\x94\xa5"));
-  for (const std::string_view bad : {"\xff", "\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xf5\x80\x80\x80",
-                                     "12345678\x80"}) {
+  for (const std::string_view bad :
+       {"\xff", "\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xf5\x80\x80\x80", "12345678\x80"}) {
     EXPECT_FALSE(IsValidUtf8(bad)) << ToHex(bad);
   }
 }

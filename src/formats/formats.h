@@ -1,10 +1,10 @@
 // Bytes <-> Batch: the one place that knows field numbers and file layouts.
 //
-// Decoders take bytes nobody vouches for. They never crash, never allocate more than a small multiple of
-// the input, and refuse with kCorrupt and the path of the field ("resource_profiles[0].scope_profiles[1]
-// .profiles[2].samples[7].stack_index: 12 is outside stack_table (5 entries)"). What is wrong in one
-// profile costs that profile only: it is counted in Decoded::rejected, the others are kept.
-// Pure functions; any thread.
+// Decoders take bytes nobody vouches for. They never crash, never allocate more than a small
+// multiple of the input, and refuse with kCorrupt and the path of the field
+// ("resource_profiles[0].scope_profiles[1] .profiles[2].samples[7].stack_index: 12 is outside
+// stack_table (5 entries)"). What is wrong in one profile costs that profile only: it is counted in
+// Decoded::rejected, the others are kept. Pure functions; any thread.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,16 @@ template <typename T>
 struct Decoded {
   T data;
   std::uint64_t rejected = 0;  // profiles, or spans
-  std::string message;         // the first reasons, English, with paths; empty when nothing was wrong
+  std::string message;  // the first reasons, English, with paths; empty when nothing was wrong
 };
 using DecodedProfiles = Decoded<profile::Batch>;
 using DecodedSpans = Decoded<profile::SpanBatch>;
 
-// OTLP profiles: current layout and that of 1.8/1.9 (told apart per request). The Batch keeps `body`.
+// OTLP profiles: current layout and that of 1.8/1.9 (told apart per request). The Batch keeps
+// `body`.
 [[nodiscard]] Result<DecodedProfiles> DecodeOtlpProfiles(std::shared_ptr<const std::string> body);
-[[nodiscard]] Result<DecodedProfiles> DecodeOtlpProfilesJson(std::shared_ptr<const std::string> body);
+[[nodiscard]] Result<DecodedProfiles> DecodeOtlpProfilesJson(
+    std::shared_ptr<const std::string> body);
 [[nodiscard]] std::string EncodeOtlpProfiles(const profile::Batch& batch);
 [[nodiscard]] std::string EncodeOtlpProfilesJson(const profile::Batch& batch);
 
@@ -48,21 +50,21 @@ enum class Signal : std::uint8_t { kProfiles, kTraces };
 struct RpcStatus {
   int code = 0;
   std::string message;
-  std::string field;                  // BadRequest: where
-  std::int64_t retry_delay_ms = -1;   // RetryInfo when >= 0
+  std::string field;                 // BadRequest: where
+  std::int64_t retry_delay_ms = -1;  // RetryInfo when >= 0
 };
 [[nodiscard]] std::string EncodeRpcStatus(const RpcStatus& status, bool json);
 
 // What a pprof file does not say itself.
 struct PprofContext {
-  std::string service;  // empty: none
+  std::string service;                                      // empty: none
   std::vector<std::pair<std::string, std::string>> labels;  // become resource attributes
 };
 // `bytes` may be gzip-compressed. One profile per sample type, same order of samples in each.
 [[nodiscard]] Result<DecodedProfiles> DecodePprof(std::shared_ptr<const std::string> bytes,
                                                   const PprofContext& context);
-// All profiles of the Batch as one file: profiles with the same samples become its sample types, the
-// rest is appended. Uncompressed protobuf; the caller gzips.
+// All profiles of the Batch as one file: profiles with the same samples become its sample types,
+// the rest is appended. Uncompressed protobuf; the caller gzips.
 [[nodiscard]] Result<std::string> EncodePprof(const profile::Batch& batch);
 
 // Folded stacks: "root;child;leaf 12". Type is samples/count unless the context says otherwise.
@@ -86,15 +88,23 @@ struct SvgOptions {
 [[nodiscard]] std::string EncodeSvg(const profile::FlameTree& tree, const SvgOptions& options);
 
 // Recognises a file by its content.
-enum class FileFormat : std::uint8_t { kUnknown, kPprof, kOtlpProfiles, kOtlpProfilesJson, kOtlpTraces, kOtlpTracesJson, kFolded };
+enum class FileFormat : std::uint8_t {
+  kUnknown,
+  kPprof,
+  kOtlpProfiles,
+  kOtlpProfilesJson,
+  kOtlpTraces,
+  kOtlpTracesJson,
+  kFolded
+};
 [[nodiscard]] FileFormat Recognise(std::string_view bytes);
 [[nodiscard]] std::string_view FormatName(FileFormat format);
 
 // Conformance: every rule of profcheck and the ones it misses.
 struct Violation {
-  std::string path;  // "dictionary.function_table[3]"
-  std::string rule;  // short name, stable
-  std::string text;  // a sentence
+  std::string path;      // "dictionary.function_table[3]"
+  std::string rule;      // short name, stable
+  std::string text;      // a sentence
   bool warning = false;  // SHOULD rather than MUST
 };
 [[nodiscard]] std::vector<Violation> CheckOtlpProfiles(std::string_view bytes);

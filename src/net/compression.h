@@ -8,8 +8,9 @@
 
 namespace wherefore::net {
 
-// `encoding` as in Content-Encoding: "gzip", "deflate" (zlib or raw), "zstd", "identity", "". An unknown
-// one is kUnsupported, damage is kCorrupt, more than `limit` bytes out is kLimit (never allocated).
+// `encoding` as in Content-Encoding: "gzip", "deflate" (zlib or raw), "zstd", "identity", "". An
+// unknown one is kUnsupported, damage is kCorrupt, more than `limit` bytes out is kLimit (never
+// allocated).
 [[nodiscard]] Result<std::string> Decompress(std::string_view encoding, std::string_view bytes,
                                              std::size_t limit);
 [[nodiscard]] std::string Gzip(std::string_view bytes, int level = 6);

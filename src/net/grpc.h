@@ -1,7 +1,7 @@
 // gRPC as the rest of the server sees it: a method name, bytes in, a status and bytes out.
 //
-// One generic asynchronous service takes every unary method; nothing is generated. Handlers are called
-// on a completion-queue thread and answer once, from any thread.
+// One generic asynchronous service takes every unary method; nothing is generated. Handlers are
+// called on a completion-queue thread and answer once, from any thread.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@
 namespace wherefore::net {
 
 struct GrpcRequest {
-  std::string method;    // "/package.Service/Method"
-  Headers metadata;      // client metadata (binary values as bytes)
+  std::string method;                       // "/package.Service/Method"
+  Headers metadata;                         // client metadata (binary values as bytes)
   std::shared_ptr<const std::string> body;  // one message, decompressed
   std::string peer;
   CancelToken cancel;
@@ -28,13 +28,14 @@ struct GrpcRequest {
 struct GrpcResponse {
   int status = 0;  // grpc status number; 0 = OK
   std::string message;
-  std::string body;      // the response message when OK
-  std::string details;   // google.rpc.Status bytes for grpc-status-details-bin; empty for none
+  std::string body;     // the response message when OK
+  std::string details;  // google.rpc.Status bytes for grpc-status-details-bin; empty for none
 };
 
 using GrpcHandler = std::function<void(GrpcRequest, std::function<void(GrpcResponse)>)>;
 
-// gRPC number for an error code: 3 INVALID_ARGUMENT, 5 NOT_FOUND, 8 RESOURCE_EXHAUSTED, 12 UNIMPLEMENTED, 14 UNAVAILABLE, ...
+// gRPC number for an error code: 3 INVALID_ARGUMENT, 5 NOT_FOUND, 8 RESOURCE_EXHAUSTED, 12
+// UNIMPLEMENTED, 14 UNAVAILABLE, ...
 [[nodiscard]] int GrpcStatus(Code code);
 
 struct GrpcServerOptions {

@@ -1,9 +1,9 @@
 // HTTP as the rest of the server sees it: plain requests and responses, no Asio or Beast types.
 //
-// A handler is called on one of the server's I/O threads with a whole request: the body has been read,
-// checked against the size limit and decompressed. It answers through `respond`, once, from any thread,
-// now or later; long work belongs on another thread (net/worker_pool.h). When the client goes away the
-// request's cancel token fires.
+// A handler is called on one of the server's I/O threads with a whole request: the body has been
+// read, checked against the size limit and decompressed. It answers through `respond`, once, from
+// any thread, now or later; long work belongs on another thread (net/worker_pool.h). When the
+// client goes away the request's cancel token fires.
 #pragma once
 
 #include <cstdint>
@@ -46,21 +46,22 @@ struct HttpRequest {
 struct HttpResponse {
   int status = 200;
   std::string content_type = "application/json";
-  Headers headers;  // besides those the server sets itself
+  Headers headers;   // besides those the server sets itself
   std::string body;  // the server compresses it when the client can take it and it is worth it
 };
 
 using Respond = std::function<void(HttpResponse)>;
 using HttpHandler = std::function<void(HttpRequest, Respond)>;
 
-// 400 kInvalid and kCorrupt, 404 kNotFound, 413/429 kLimit (see retry), 499 kCancelled, 501 kUnsupported,
-// 503 kUnavailable and kIo, 500 kInternal.
+// 400 kInvalid and kCorrupt, 404 kNotFound, 413/429 kLimit (see retry), 499 kCancelled, 501
+// kUnsupported, 503 kUnavailable and kIo, 500 kInternal.
 [[nodiscard]] int HttpStatus(Code code);
 // {"error":{"code":"invalid","message":"..."}}
 [[nodiscard]] HttpResponse JsonError(const Error& error);
 
-// Routes by method and path. A pattern's segment "{name}" matches any one segment, which the handler
-// finds in request.headers under ":name". Unknown path: 404; known path, wrong method: 405 with Allow.
+// Routes by method and path. A pattern's segment "{name}" matches any one segment, which the
+// handler finds in request.headers under ":name". Unknown path: 404; known path, wrong method: 405
+// with Allow.
 class Router {
  public:
   void Add(std::string method, std::string pattern, HttpHandler handler);
@@ -81,23 +82,25 @@ class Router {
 };
 
 struct HttpServerOptions {
-  std::vector<std::string> addresses = {"127.0.0.1", "::1"};  // ::1 may be missing on a machine; then it is skipped
-  std::uint16_t port = 0;              // 0 picks a free one, the same for every address
+  std::vector<std::string> addresses = {
+      "127.0.0.1", "::1"};                 // ::1 may be missing on a machine; then it is skipped
+  std::uint16_t port = 0;                  // 0 picks a free one, the same for every address
   std::size_t max_body_bytes = 64u << 20;  // compressed and decompressed alike
   // Bodies being read or handled, all connections together; beyond it new requests get 429.
   std::size_t max_inflight_bytes = 512u << 20;
   int idle_timeout_seconds = 75;
   int read_timeout_seconds = 60;  // for one whole request once its first byte is here
-  // Browsers: a request whose Origin is another site, or (on loopback) whose Host is not a loopback name,
-  // this machine's name or listed here, is refused with 403.
+  // Browsers: a request whose Origin is another site, or (on loopback) whose Host is not a loopback
+  // name, this machine's name or listed here, is refused with 403.
   std::vector<std::string> allowed_hosts;
   std::string tls_certificate_file;  // both set: TLS
   std::string tls_key_file;
-  std::string bearer_token;  // if set, every request but GET /ready needs "Authorization: Bearer <token>"
+  std::string
+      bearer_token;  // if set, every request but GET /ready needs "Authorization: Bearer <token>"
 };
 
-// Serves one router on one port. Start() once; Stop() finishes running requests (up to `grace`), then
-// closes. All servers share the IoThreads they were given.
+// Serves one router on one port. Start() once; Stop() finishes running requests (up to `grace`),
+// then closes. All servers share the IoThreads they were given.
 class IoThreads;
 class HttpServer {
  public:

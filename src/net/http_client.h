@@ -21,9 +21,11 @@ struct ClientResponse {
   std::string body;  // decompressed
 };
 
-// `url` is absolute ("http://127.0.0.1:4040/api/v1/services"). The error names the URL and what to check.
+// `url` is absolute ("http://127.0.0.1:4040/api/v1/services"). The error names the URL and what to
+// check.
 [[nodiscard]] Result<ClientResponse> Fetch(std::string_view method, std::string_view url,
-                                           std::string_view body = {}, std::string_view content_type = {},
+                                           std::string_view body = {},
+                                           std::string_view content_type = {},
                                            const ClientOptions& options = {});
 
 [[nodiscard]] std::string PercentEncode(std::string_view text);

@@ -1,12 +1,15 @@
 // Batch: the samples of one request, as every part of the server hands them on.
 //
-// The tables mirror what OTLP calls a dictionary: each is a vector whose element 0 is the null entry,
-// and every reference is an index (`Id`) into a table of the same Batch, 0 meaning "none". A decoder
-// therefore keeps the sender's own indices and nothing is looked up twice. Samples are columns.
+// The tables mirror what OTLP calls a dictionary: each is a vector whose element 0 is the null
+// entry, and every reference is an index (`Id`) into a table of the same Batch, 0 meaning "none". A
+// decoder therefore keeps the sender's own indices and nothing is looked up twice. Samples are
+// columns.
 //
-// Memory:  strings are views. They point into buffers the Batch keeps alive (Own, the request's body) or
+// Memory:  strings are views. They point into buffers the Batch keeps alive (Own, the request's
+// body) or
 //          into its own arena (AddText). Moving a Batch keeps them valid; it cannot be copied.
-// Always:  after a decoder returned a Batch, every index in it is in range (Validate() is the test of
+// Always:  after a decoder returned a Batch, every index in it is in range (Validate() is the test
+// of
 //          that, run by decoders' tests and fuzzers). Consumers do not check again.
 // Threads: belongs to one thread at a time.
 #pragma once
@@ -39,7 +42,8 @@ struct Range {
 struct Value {
   enum class Kind : std::uint8_t { kEmpty, kString, kBool, kInt, kDouble, kBytes, kArray, kMap };
   Kind kind = Kind::kEmpty;
-  Id text = 0;              // kString, kBytes: the content. kArray, kMap: OTLP AnyValue bytes with all strings inline
+  Id text =
+      0;  // kString, kBytes: the content. kArray, kMap: OTLP AnyValue bytes with all strings inline
   std::int64_t number = 0;  // kInt; kBool as 0 or 1; kDouble as its bits
 };
 
@@ -49,7 +53,8 @@ struct Attribute {
   Value value;
 };
 
-// Strings and the attributes of resources, scopes and spans: what profiles and spans have in common.
+// Strings and the attributes of resources, scopes and spans: what profiles and spans have in
+// common.
 class TextPool {
  public:
   TextPool() : strings(1) {}
@@ -60,10 +65,12 @@ class TextPool {
   ~TextPool() = default;
 
   std::vector<std::string_view> strings;  // [0] = ""
-  // Attributes that are not in the dictionary's table: those of resources, scopes, spans and events.
+  // Attributes that are not in the dictionary's table: those of resources, scopes, spans and
+  // events.
   std::vector<Attribute> own_attributes;
 
-  // Copies `text` into the arena and returns a new id (0 for the empty string). Does not deduplicate.
+  // Copies `text` into the arena and returns a new id (0 for the empty string). Does not
+  // deduplicate.
   Id AddText(std::string_view text);
   // Same without a copy: `text` must point into a buffer given to Own().
   Id AddView(std::string_view text);
@@ -136,7 +143,8 @@ struct Link {
   SpanId span{};
 };
 
-// One profile: samples [first_sample, first_sample + sample_count) of one type over one time window.
+// One profile: samples [first_sample, first_sample + sample_count) of one type over one time
+// window.
 struct Profile {
   Id resource = 0;
   Id scope = 0;
@@ -154,8 +162,8 @@ struct Profile {
   Range attributes;          // into attribute_refs
   std::uint32_t first_sample = 0;
   std::uint32_t sample_count = 0;
-  // The same sender also sends this data as cpu/nanoseconds (Go's pprof has both); then counts must not
-  // be turned into CPU time a second time.
+  // The same sender also sends this data as cpu/nanoseconds (Go's pprof has both); then counts must
+  // not be turned into CPU time a second time.
   bool has_cpu_sibling = false;
 };
 
@@ -191,7 +199,13 @@ struct Samples {
 class Batch : public TextPool {
  public:
   Batch()
-      : resources(1), scopes(1), mappings(1), functions(1), frames(1), stacks(1), links(1),
+      : resources(1),
+        scopes(1),
+        mappings(1),
+        functions(1),
+        frames(1),
+        stacks(1),
+        links(1),
         attributes(1) {}
 
   std::vector<Resource> resources;

@@ -1,9 +1,9 @@
 // FlameTree: the answer to "where did it go?", as columns in preorder.
 //
-// A function is identified by its demangled name and the module (file name of the mapping) it is in:
-// never by line, address or build id, or every deploy would look all new. Node 0 is the root and
-// stands for everything selected. total(node) = self(node) + sum of its children's totals, exactly;
-// what was cut away is an explicit child called "other" that carries its exact value.
+// A function is identified by its demangled name and the module (file name of the mapping) it is
+// in: never by line, address or build id, or every deploy would look all new. Node 0 is the root
+// and stands for everything selected. total(node) = self(node) + sum of its children's totals,
+// exactly; what was cut away is an explicit child called "other" that carries its exact value.
 //
 // Immutable once built (TreeBuilder); any thread may read.
 #pragma once
@@ -16,7 +16,14 @@
 
 namespace wherefore::profile {
 
-enum class FrameKind : std::uint8_t { kUser = 0, kKernel = 1, kInlined = 2, kNative = 3, kJit = 4, kOther = 5 };
+enum class FrameKind : std::uint8_t {
+  kUser = 0,
+  kKernel = 1,
+  kInlined = 2,
+  kNative = 3,
+  kJit = 4,
+  kOther = 5
+};
 
 struct FlameFunction {
   std::string name;    // demangled
@@ -28,8 +35,8 @@ struct FlameFunction {
 
 struct FlameTree {
   // Metadata of the question, repeated in every answer.
-  std::string type;  // short name or five-part id that was asked for
-  std::string unit;  // nanoseconds, bytes, count
+  std::string type;                      // short name or five-part id that was asked for
+  std::string unit;                      // nanoseconds, bytes, count
   std::vector<FlameFunction> functions;  // [0] = root
 
   // One entry per node, in preorder; children of a node are ordered by name, "other" last.
@@ -37,14 +44,17 @@ struct FlameTree {
   std::vector<std::uint32_t> depth;  // root 0
   std::vector<std::int64_t> self;
   std::vector<std::int64_t> total;
-  std::vector<std::int64_t> self_count;   // observations (n)
+  std::vector<std::int64_t> self_count;  // observations (n)
   std::vector<std::int64_t> total_count;
 
-  // For nodes called "other": how many nodes and stacks they stand for. Same index as nodes; 0 elsewhere.
+  // For nodes called "other": how many nodes and stacks they stand for. Same index as nodes; 0
+  // elsewhere.
   std::vector<std::uint32_t> hidden_nodes;
 
   [[nodiscard]] std::size_t size() const { return function.size(); }
-  [[nodiscard]] std::string_view Name(std::size_t node) const { return functions[function[node]].name; }
+  [[nodiscard]] std::string_view Name(std::size_t node) const {
+    return functions[function[node]].name;
+  }
 };
 
 // Builds a tree from stacks. Add functions once, then stacks root first.
@@ -80,11 +90,13 @@ class TreeBuilder {
   std::vector<FlameFunction> functions_;
   std::unordered_map<std::string, std::uint32_t> function_ids_;
   std::vector<Node> nodes_;
-  std::vector<std::uint32_t> children_;  // open addressing over (parent, function) -> node; 0 = free
+  std::vector<std::uint32_t>
+      children_;  // open addressing over (parent, function) -> node; 0 = free
 };
 
 struct PruneOptions {
-  // Children smaller than this share of the root's total become part of "other". 0 keeps everything.
+  // Children smaller than this share of the root's total become part of "other". 0 keeps
+  // everything.
   double min_share = 0;
   // At most about this many nodes; the threshold is raised until it fits. 0 = no limit.
   std::size_t max_nodes = 0;

@@ -1,8 +1,9 @@
-// Sink: where decoded data goes next. The gateway calls it, the store (and later exporters) implement it.
+// Sink: where decoded data goes next. The gateway calls it, the store (and later exporters)
+// implement it.
 //
-// Contract: Write() may be called from any thread and returns at once. `done` is called exactly once,
-// from any thread, and with a value only when the data is durable. After an error nothing of the
-// request was kept; kUnavailable and kLimit mean "send it again later".
+// Contract: Write() may be called from any thread and returns at once. `done` is called exactly
+// once, from any thread, and with a value only when the data is durable. After an error nothing of
+// the request was kept; kUnavailable and kLimit mean "send it again later".
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ namespace wherefore::profile {
 struct WriteAnswer {
   std::uint64_t rejected = 0;  // profiles, or spans
   std::string message;         // why; also a warning when nothing was rejected
-  bool repeated = false;       // this request had been stored before; `rejected` and `message` are the first answer
+  bool repeated =
+      false;  // this request had been stored before; `rejected` and `message` are the first answer
 };
 
 struct WriteRequest {

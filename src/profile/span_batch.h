@@ -31,7 +31,7 @@ struct Span {
   SpanId parent{};  // all zero: root
   Id trace_state = 0;
   Id name = 0;
-  std::uint8_t kind = 0;         // OTLP numbers: 1 internal, 2 server, 3 client, 4 producer, 5 consumer
+  std::uint8_t kind = 0;  // OTLP numbers: 1 internal, 2 server, 3 client, 4 producer, 5 consumer
   std::uint8_t status_code = 0;  // 0 unset, 1 ok, 2 error
   Id status_message = 0;
   std::uint32_t flags = 0;

@@ -15,7 +15,8 @@
 
 namespace wherefore::profile {
 
-// How the number of observations follows from a sample's value (design: `n` is stored only where it does not).
+// How the number of observations follows from a sample's value (design: `n` is stored only where it
+// does not).
 enum class CountRule : std::uint8_t {
   kStored = 0,          // as sent (one per timestamp), or 1
   kValue = 1,           // the value is a count of samples
@@ -31,7 +32,8 @@ struct ProfileType {
   std::string period_unit;
   std::int64_t period = 0;
   CountRule count_rule = CountRule::kStored;
-  // Counts with a CPU period whose sender does not send cpu/nanoseconds itself: `cpu` shows value x period.
+  // Counts with a CPU period whose sender does not send cpu/nanoseconds itself: `cpu` shows value x
+  // period.
   bool stands_for_cpu = false;
 
   [[nodiscard]] std::string Id() const;  // the five parts
@@ -48,8 +50,8 @@ struct TypeMatch {
   std::int64_t multiplier = 1;  // to apply to stored values
   std::string unit;             // of the result
 };
-// Does `type` answer a query for `wanted` (short name, five-part id, or "sample_type" alone)? Counts
-// that stand for CPU time answer "cpu" with their period as multiplier.
+// Does `type` answer a query for `wanted` (short name, five-part id, or "sample_type" alone)?
+// Counts that stand for CPU time answer "cpu" with their period as multiplier.
 [[nodiscard]] std::optional<TypeMatch> MatchType(const ProfileType& type, std::string_view wanted);
 
 // The short name of a type for people ("cpu", "inuse_space"), or its five-part id.

@@ -1,11 +1,12 @@
 // TypedAttributes: attributes with their types and units as one opaque string.
 //
-// The store keeps everything a sender attached so that it can be given back (lossless export), but has
-// no use for most of it. Such attributes travel through the store in this form; who writes it is the
-// store's interner, who reads it is the exporter in query. Layout (docs/format.md, "Typed attributes"): a
-// sequence of entries
+// The store keeps everything a sender attached so that it can be given back (lossless export), but
+// has no use for most of it. Such attributes travel through the store in this form; who writes it
+// is the store's interner, who reads it is the exporter in query. Layout (docs/format.md, "Typed
+// attributes"): a sequence of entries
 //     u8 place | varint key length, key | varint unit length, unit | u8 kind | payload
-// payload: kString, kBytes, kArray, kMap: varint length, bytes; kInt, kBool: zigzag varint; kDouble: 8 bytes LE.
+// payload: kString, kBytes, kArray, kMap: varint length, bytes; kInt, kBool: zigzag varint;
+// kDouble: 8 bytes LE.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,8 @@ struct TypedAttribute {
 };
 
 void AppendTyped(std::string& out, const TypedAttribute& attribute);
-void AppendTyped(std::string& out, AttributePlace place, const TextPool& pool, const Attribute& attribute);
+void AppendTyped(std::string& out, AttributePlace place, const TextPool& pool,
+                 const Attribute& attribute);
 // Views into `encoded`.
 [[nodiscard]] Result<std::vector<TypedAttribute>> ReadTyped(std::string_view encoded);
 

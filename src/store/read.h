@@ -1,8 +1,8 @@
 // Reader: the questions query may ask of the store, and the typed rows it gets back.
 //
-// Ids (stack, frame, function, series ...) are dense numbers that mean something only together with the
-// dictionary they belong to: (tenant, service, bucket, writer). A dictionary only ever grows, so a
-// reader may cache what it has read and ask for the rest (DictionaryCursor).
+// Ids (stack, frame, function, series ...) are dense numbers that mean something only together with
+// the dictionary they belong to: (tenant, service, bucket, writer). A dictionary only ever grows,
+// so a reader may cache what it has read and ask for the rest (DictionaryCursor).
 //
 // Every call runs under the store's time and memory limits and stops early, with kCancelled, when
 // `cancel` fires. Any thread.
@@ -46,12 +46,13 @@ struct TypeRow {
   profile::ProfileType details;
 };
 
-// A label set. Profile-level sets (resource, scope and profile attributes) have parent 0; a set that
-// adds sample attributes names the profile-level set it extends.
+// A label set. Profile-level sets (resource, scope and profile attributes) have parent 0; a set
+// that adds sample attributes names the profile-level set it extends.
 struct SeriesRow {
   std::uint32_t series = 0;  // 1, 2, ...
   std::uint32_t parent = 0;
-  std::vector<std::pair<std::string, std::string>> labels;  // sorted by name, sender's spelling; sample labels included
+  std::vector<std::pair<std::string, std::string>>
+      labels;           // sorted by name, sender's spelling; sample labels included
   std::string encoded;  // typed attributes, for lossless export (docs/format.md)
 };
 
@@ -100,8 +101,8 @@ struct DictionaryRows {
   std::vector<FunctionRow> functions;
   std::vector<MappingRow> mappings;
   std::vector<FrameRow> frames;
-  std::vector<std::uint32_t> stack_frames;        // pool
-  std::vector<profile::Range> stacks;             // into stack_frames, leaf first
+  std::vector<std::uint32_t> stack_frames;  // pool
+  std::vector<profile::Range> stacks;       // into stack_frames, leaf first
 };
 
 struct StackSum {
@@ -197,8 +198,8 @@ struct SpanSearch {
   std::string service;  // empty: any
   std::string name;     // empty: any; exact
   std::int64_t min_duration_ns = 0;
-  std::int64_t max_duration_ns = 0;  // 0: no limit
-  int status_code = -1;              // -1: any
+  std::int64_t max_duration_ns = 0;                             // 0: no limit
+  int status_code = -1;                                         // -1: any
   std::vector<std::pair<std::string, std::string>> attributes;  // all must match, span or resource
   std::size_t limit = 100;
   bool roots_only = false;
@@ -222,8 +223,8 @@ class Reader {
   virtual Result<std::vector<TypeRow>> Types(const std::vector<DictionaryKey>& dictionaries,
                                              const CancelToken& cancel) = 0;
   // Series with ids >= first of one dictionary, in order.
-  virtual Result<std::vector<SeriesRow>> Series(const DictionaryKey& dictionary, std::uint32_t first,
-                                                const CancelToken& cancel) = 0;
+  virtual Result<std::vector<SeriesRow>> Series(const DictionaryKey& dictionary,
+                                                std::uint32_t first, const CancelToken& cancel) = 0;
   virtual Result<DictionaryRows> Dictionary(const DictionaryKey& dictionary,
                                             const DictionaryCursor& cursor,
                                             const CancelToken& cancel) = 0;
@@ -236,7 +237,8 @@ class Reader {
   // Totals per step. from_samples: selections name sample-level series (read `samples`), else the
   // small table `profiles` answers.
   virtual Result<std::vector<SeriesPoint>> Timeline(const SampleQuery& query, std::int64_t step_ns,
-                                                    bool from_samples, const CancelToken& cancel) = 0;
+                                                    bool from_samples,
+                                                    const CancelToken& cancel) = 0;
   // Profiles of the selection, oldest first, at most `limit` (0 = all).
   virtual Result<std::vector<ProfileRow>> Profiles(const SampleQuery& query, std::size_t limit,
                                                    const CancelToken& cancel) = 0;
@@ -246,8 +248,8 @@ class Reader {
   virtual Result<std::vector<SampleRow>> ProfileSamples(const ProfileRow& profile,
                                                         const CancelToken& cancel) = 0;
 
-  // Linked samples: of a whole trace (spans empty), of some spans of it, or (trace all zero) of spans
-  // known by their id alone.
+  // Linked samples: of a whole trace (spans empty), of some spans of it, or (trace all zero) of
+  // spans known by their id alone.
   virtual Result<std::vector<LinkRow>> LinkedSamples(std::uint32_t tenant,
                                                      const profile::TraceId& trace,
                                                      const std::vector<profile::SpanId>& spans,

@@ -1,11 +1,13 @@
 // The store: durable, exact, and the only place that knows SQL.
 //
-// Writing (Sink): a group of requests is interned, encoded as the exact rows of every table, appended to
-// a write-ahead log, synced once, acknowledged; every 2 s or 64 MB the logged rows go into the engine in
-// big inserts under tokens, dictionaries first. See docs/architecture.md and docs/format.md.
+// Writing (Sink): a group of requests is interned, encoded as the exact rows of every table,
+// appended to a write-ahead log, synced once, acknowledged; every 2 s or 64 MB the logged rows go
+// into the engine in big inserts under tokens, dictionaries first. See docs/architecture.md and
+// docs/format.md.
 //
-// Reading (Reader, read.h): typed rows, never SQL text, on connections of their own, so that a heavy
-// query does not hold up ingest. What was acknowledged becomes visible within 2 s, or after Flush().
+// Reading (Reader, read.h): typed rows, never SQL text, on connections of their own, so that a
+// heavy query does not hold up ingest. What was acknowledged becomes visible within 2 s, or after
+// Flush().
 //
 // Threads: everything here may be called from any thread.
 #pragma once
@@ -23,12 +25,13 @@
 namespace wherefore::store {
 
 struct StoreOptions {
-  std::string directory;            // data directory; created if missing
-  std::int64_t retention_ns = 0;    // 0 keeps everything
+  std::string directory;          // data directory; created if missing
+  std::int64_t retention_ns = 0;  // 0 keeps everything
   std::size_t max_queued_bytes = 256u << 20;
   std::int64_t flush_interval_ns = 2'000'000'000;
   std::size_t flush_bytes = 64u << 20;
-  std::uint32_t max_series_per_service = 20'000;  // per bucket; beyond it profiles are refused with the label that grows
+  std::uint32_t max_series_per_service =
+      20'000;  // per bucket; beyond it profiles are refused with the label that grows
   bool keep_payload = false;
   std::int64_t query_timeout_ns = 60'000'000'000;
   std::int64_t query_memory_bytes = std::int64_t{2} << 30;
@@ -39,7 +42,8 @@ struct StoreOptions {
 struct DeleteRequest {
   std::uint32_t tenant = 0;
   TimeRange range;
-  // Which series of which dictionaries; empty `series` inside an entry = all of that service's data in range.
+  // Which series of which dictionaries; empty `series` inside an entry = all of that service's data
+  // in range.
   std::vector<SeriesSelection> selections;
 };
 struct DeleteResult {

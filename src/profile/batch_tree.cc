@@ -1,0 +1,91 @@
+#include "profile/batch_tree.h"
+
+#include "profile/frame_name.h"
+
+namespace wherefore::profile {
+namespace {
+
+std::string_view FrameType(const Batch& batch, const Frame& frame) {
+  for (const Id ref : batch.AttributeRefs(frame.attributes)) {
+    const Attribute& a = batch.attributes[ref];
+    if (batch.Text(a.key) == "profile.frame.type") return batch.Text(a.value.text);
+  }
+  return {};
+}
+
+}  // namespace
+
+const std::vector<std::uint32_t>& BatchNamer::FunctionsOf(Id frame_id) {
+  if (frame_functions_.empty()) frame_functions_.resize(batch_.frames.size());
+  std::vector<std::uint32_t>& ids = frame_functions_[frame_id];
+  if (!ids.empty()) return ids;
+  const Frame& frame = batch_.frames[frame_id];
+  const Mapping& mapping = batch_.mappings[frame.mapping];
+  FrameFacts facts{.mapping_file = batch_.Text(mapping.filename),
+                   .mapping_start = mapping.start,
+                   .mapping_offset = mapping.file_offset,
+                   .address = frame.address,
+                   .frame_type = FrameType(batch_, frame)};
+  const auto lines = batch_.FrameLines(frame);
+  for (std::size_t i = lines.size(); i-- > 0;) {
+    const Function& function = batch_.functions[lines[i].function];
+    facts.name = batch_.Text(function.name);
+    facts.system_name = batch_.Text(function.system_name);
+    facts.file = batch_.Text(function.filename);
+    facts.start_line = function.start_line;
+    facts.inlined = i + 1 < lines.size();
+    ids.push_back(builder_.AddFunction(NameFrame(facts)));
+  }
+  if (lines.empty()) ids.push_back(builder_.AddFunction(NameFrame(facts)));
+  return ids;
+}
+
+void BatchNamer::AddStack(Id stack, std::int64_t value, std::int64_t count) {
+  const auto frames = batch_.StackFrames(stack);
+  std::uint32_t node = 0;
+  for (std::size_t i = frames.size(); i-- > 0;) {
+    for (const std::uint32_t function : FunctionsOf(frames[i]))
+      node = builder_.Child(node, function);
+  }
+  if (frames.empty()) {
+    node = builder_.Child(0, builder_.AddFunction({.name = std::string(kNoStack)}));
+  }
+  builder_.AddValue(node, value, count);
+}
+
+BatchTreeResult BuildBatchTree(const Batch& batch, std::string_view wanted) {
+  TreeBuilder builder;
+  BatchNamer namer(batch, builder);
+  BatchTreeResult result;
+  std::string unit;
+  for (const Profile& profile : batch.profiles) {
+    const ProfileType type = TypeOf(batch, profile);
+    const auto match = MatchType(type, wanted);
+    if (!match) continue;
+    ++result.profiles;
+    unit = match->unit;
+    for (std::size_t i = profile.first_sample; i < profile.first_sample + profile.sample_count;
+         ++i) {
+      namer.AddStack(batch.samples.stack[i], batch.samples.value[i] * match->multiplier,
+                     Observations(batch, profile, i));
+    }
+  }
+  result.tree = builder.Build();
+  result.tree.type = wanted;
+  result.tree.unit = unit;
+  return result;
+}
+
+std::vector<ProfileType> BatchTypes(const Batch& batch) {
+  std::vector<ProfileType> types;
+  for (const Profile& profile : batch.profiles) {
+    ProfileType type = TypeOf(batch, profile);
+    if (std::none_of(types.begin(), types.end(),
+                     [&](const ProfileType& t) { return t.Id() == type.Id(); })) {
+      types.push_back(std::move(type));
+    }
+  }
+  return types;
+}
+
+}  // namespace wherefore::profile

@@ -1,0 +1,40 @@
+// Puts the samples of a Batch into a flame tree, without a store: `wherefore top FILE` and tests.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profile/batch.h"
+#include "profile/flame_tree.h"
+#include "profile/type_id.h"
+
+namespace wherefore::profile {
+
+// Function ids of a Batch's frames in a builder, worked out once per frame.
+class BatchNamer {
+ public:
+  BatchNamer(const Batch& batch, TreeBuilder& builder) : batch_(batch), builder_(builder) {}
+  // Adds `value` under the sample's stack (root first), or under "[no stack]".
+  void AddStack(Id stack, std::int64_t value, std::int64_t count);
+
+ private:
+  const std::vector<std::uint32_t>& FunctionsOf(Id frame);
+
+  const Batch& batch_;
+  TreeBuilder& builder_;
+  std::vector<std::vector<std::uint32_t>>
+      frame_functions_;  // outermost first; empty = not asked yet
+};
+
+struct BatchTreeResult {
+  FlameTree tree;
+  std::size_t profiles = 0;  // that matched the type
+};
+// Adds up all profiles of the type in the batch. `wanted` as in MatchType.
+[[nodiscard]] BatchTreeResult BuildBatchTree(const Batch& batch, std::string_view wanted);
+// Types in the batch, in order, once each.
+[[nodiscard]] std::vector<ProfileType> BatchTypes(const Batch& batch);
+
+}  // namespace wherefore::profile

@@ -1,0 +1,226 @@
+#include "profile/flame_tree.h"
+
+#include <algorithm>
+
+#include "profile/frame_name.h"
+
+namespace wherefore::profile {
+namespace {
+
+std::size_t ChildSlot(std::uint32_t parent, std::uint32_t function, std::size_t mask) {
+  std::uint64_t h = (static_cast<std::uint64_t>(parent) << 32 | function) * 0x9e3779b97f4a7c15ULL;
+  return (h ^ h >> 29) & mask;
+}
+
+// Parent of every node of a preorder tree.
+std::vector<std::uint32_t> Parents(const FlameTree& tree) {
+  std::vector<std::uint32_t> parents(tree.size());
+  std::vector<std::uint32_t> path;
+  for (std::uint32_t i = 0; i < tree.size(); ++i) {
+    path.resize(tree.depth[i]);
+    parents[i] = path.empty() ? 0 : path.back();
+    path.push_back(i);
+  }
+  return parents;
+}
+
+void AppendNode(FlameTree& tree, std::uint32_t function, std::uint32_t depth, std::int64_t self,
+                std::int64_t self_count) {
+  tree.function.push_back(function);
+  tree.depth.push_back(depth);
+  tree.self.push_back(self);
+  tree.total.push_back(self);
+  tree.self_count.push_back(self_count);
+  tree.total_count.push_back(self_count);
+  tree.hidden_nodes.push_back(0);
+}
+
+// Totals from selves: a parent stands before its children, so one backward pass is enough.
+void AddUpTotals(FlameTree& tree) {
+  const std::vector<std::uint32_t> parents = Parents(tree);
+  for (std::size_t i = tree.size(); i-- > 1;) {
+    tree.total[parents[i]] += tree.total[i];
+    tree.total_count[parents[i]] += tree.total_count[i];
+  }
+}
+
+// How many nodes have at least this total: decides the threshold that gives max_nodes.
+std::int64_t ThresholdFor(const FlameTree& tree, std::size_t max_nodes, std::int64_t at_least) {
+  if (max_nodes == 0 || tree.size() <= max_nodes) return at_least;
+  std::vector<std::int64_t> totals(tree.total.begin(), tree.total.end());
+  for (std::int64_t& t : totals) t = t < 0 ? -t : t;
+  std::nth_element(totals.begin(), totals.begin() + static_cast<std::ptrdiff_t>(max_nodes),
+                   totals.end(), std::greater<>());
+  return std::max(at_least, totals[max_nodes] + 1);
+}
+
+}  // namespace
+
+TreeBuilder::TreeBuilder() : children_(1024) {
+  nodes_.push_back({.parent = 0, .function = 0});
+  functions_.push_back({.name = "total"});
+}
+
+std::uint32_t TreeBuilder::AddFunction(const FlameFunction& function) {
+  std::string key = function.name;
+  key += '\0';
+  key += function.module;
+  const auto [it, added] =
+      function_ids_.try_emplace(std::move(key), static_cast<std::uint32_t>(functions_.size()));
+  if (added) functions_.push_back(function);
+  return it->second;
+}
+
+std::uint32_t TreeBuilder::Child(std::uint32_t parent, std::uint32_t function) {
+  const std::size_t mask = children_.size() - 1;
+  for (std::size_t slot = ChildSlot(parent, function, mask);; slot = (slot + 1) & mask) {
+    const std::uint32_t node = children_[slot];
+    if (node == 0) {
+      const auto id = static_cast<std::uint32_t>(nodes_.size());
+      nodes_.push_back({.parent = parent, .function = function});
+      children_[slot] = id;
+      if (nodes_.size() * 2 > children_.size()) GrowChildren();
+      return id;
+    }
+    if (nodes_[node].parent == parent && nodes_[node].function == function) return node;
+  }
+}
+
+void TreeBuilder::GrowChildren() {
+  std::vector<std::uint32_t> grown(children_.size() * 2);
+  const std::size_t mask = grown.size() - 1;
+  for (std::uint32_t id = 1; id < nodes_.size(); ++id) {
+    std::size_t slot = ChildSlot(nodes_[id].parent, nodes_[id].function, mask);
+    while (grown[slot] != 0) slot = (slot + 1) & mask;
+    grown[slot] = id;
+  }
+  children_ = std::move(grown);
+}
+
+FlameTree TreeBuilder::Build() {
+  // Rank functions by name once, so that sorting siblings compares integers.
+  std::vector<std::uint32_t> order(functions_.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin() + 1, order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::tie(functions_[a].name, functions_[a].module) <
+           std::tie(functions_[b].name, functions_[b].module);
+  });
+  std::vector<std::uint32_t> rank(order.size());
+  FlameTree tree;
+  tree.functions.reserve(order.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) {
+    rank[order[i]] = i;
+    tree.functions.push_back(std::move(functions_[order[i]]));
+  }
+
+  // Siblings next to each other, by rank: counting sort of nodes by parent, then by rank.
+  std::vector<std::uint32_t> first(nodes_.size() + 1);
+  for (std::size_t i = 1; i < nodes_.size(); ++i) ++first[nodes_[i].parent + 1];
+  for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
+  std::vector<std::uint32_t> sorted(nodes_.size());
+  std::vector<std::uint32_t> fill(first.begin(), first.end() - 1);
+  for (std::uint32_t i = 1; i < nodes_.size(); ++i) sorted[fill[nodes_[i].parent]++] = i;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    std::sort(sorted.begin() + first[i], sorted.begin() + first[i + 1],
+              [&](std::uint32_t a, std::uint32_t b) {
+                return rank[nodes_[a].function] < rank[nodes_[b].function];
+              });
+  }
+
+  struct Open {
+    std::uint32_t node;
+    std::uint32_t depth;
+  };
+  std::vector<Open> open = {{0, 0}};
+  while (!open.empty()) {
+    const auto [node, depth] = open.back();
+    open.pop_back();
+    AppendNode(tree, rank[nodes_[node].function], depth, nodes_[node].self, nodes_[node].count);
+    for (std::uint32_t k = first[node + 1]; k-- > first[node];)
+      open.push_back({sorted[k], depth + 1});
+  }
+  AddUpTotals(tree);
+  *this = TreeBuilder();
+  return tree;
+}
+
+FlameTree Prune(const FlameTree& tree, const PruneOptions& options) {
+  const std::int64_t root = tree.size() > 0 ? std::abs(tree.total[0]) : 0;
+  const auto share = static_cast<std::int64_t>(options.min_share * static_cast<double>(root));
+  const std::int64_t threshold = ThresholdFor(tree, options.max_nodes, share);
+  if (threshold <= 0) return tree;
+
+  FlameTree out;
+  out.type = tree.type;
+  out.unit = tree.unit;
+  out.functions = tree.functions;
+  const auto other = static_cast<std::uint32_t>(out.functions.size());
+  out.functions.push_back({.name = std::string(kOther), .kind = FrameKind::kOther});
+
+  // One "other" per kept parent, written when the parent's children are done.
+  struct Pending {
+    std::int64_t total = 0;
+    std::int64_t count = 0;
+    std::uint32_t nodes = 0;
+  };
+  std::vector<Pending> path;  // by depth of the kept ancestor
+  const auto close_to = [&](std::size_t depth) {
+    while (path.size() > depth) {
+      const Pending p = path.back();
+      path.pop_back();
+      if (p.nodes == 0) continue;
+      AppendNode(out, other, static_cast<std::uint32_t>(path.size() + 1), p.total, p.count);
+      out.hidden_nodes.back() = p.nodes;
+    }
+  };
+  for (std::size_t i = 0; i < tree.size();) {
+    close_to(tree.depth[i]);
+    const bool keep = i == 0 || std::abs(tree.total[i]) >= threshold;
+    std::size_t next = i + 1;
+    if (keep) {
+      AppendNode(out, tree.function[i], tree.depth[i], tree.self[i], tree.self_count[i]);
+      out.hidden_nodes.back() = tree.hidden_nodes[i];
+      path.emplace_back();
+    } else {
+      while (next < tree.size() && tree.depth[next] > tree.depth[i]) ++next;
+      path.back().total += tree.total[i];
+      path.back().count += tree.total_count[i];
+      path.back().nodes += static_cast<std::uint32_t>(next - i);
+    }
+    i = next;
+  }
+  close_to(0);
+  AddUpTotals(out);
+  return out;
+}
+
+std::vector<TopRow> Top(const FlameTree& tree) {
+  std::vector<TopRow> rows(tree.functions.size());
+  std::vector<std::uint32_t> on_path(tree.functions.size());  // how often a function is above us
+  std::vector<std::uint32_t> path;
+  for (std::size_t i = 1; i < tree.size(); ++i) {
+    while (path.size() >= tree.depth[i]) {
+      --on_path[path.back()];
+      path.pop_back();
+    }
+    const std::uint32_t f = tree.function[i];
+    TopRow& row = rows[f];
+    row.function = f;
+    row.self += tree.self[i];
+    row.self_count += tree.self_count[i];
+    if (on_path[f]++ == 0) {
+      row.total += tree.total[i];
+      row.total_count += tree.total_count[i];
+    }
+    path.push_back(f);
+  }
+  std::erase_if(rows, [](const TopRow& r) { return r.function == 0; });
+  std::sort(rows.begin(), rows.end(), [&](const TopRow& a, const TopRow& b) {
+    if (a.self != b.self) return a.self > b.self;
+    if (a.total != b.total) return a.total > b.total;
+    return tree.functions[a.function].name < tree.functions[b.function].name;
+  });
+  return rows;
+}
+
+}  // namespace wherefore::profile

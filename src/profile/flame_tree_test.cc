@@ -1,0 +1,94 @@
+#include "profile/flame_tree.h"
+
+#include <random>
+
+#include <gtest/gtest.h>
+
+namespace wherefore::profile {
+namespace {
+
+void Add(TreeBuilder& b, std::initializer_list<const char*> stack, std::int64_t value) {
+  std::uint32_t node = 0;
+  for (const char* name : stack) node = b.Child(node, b.AddFunction({.name = name}));
+  b.AddValue(node, value, value);
+}
+
+// "name total/self" with two spaces per depth.
+std::string Draw(const FlameTree& t) {
+  std::string out;
+  for (std::size_t i = 0; i < t.size(); ++i) {
+    out += fmt::format("{:>{}}{} {}/{}\n", "", 2 * t.depth[i], t.Name(i), t.total[i], t.self[i]);
+  }
+  return out;
+}
+
+TEST(TreeBuilder, AddsUpTotalsAndOrdersSiblingsByName) {
+  TreeBuilder b;
+  Add(b, {"main", "b"}, 3);
+  Add(b, {"main", "a", "x"}, 5);
+  Add(b, {"main"}, 1);
+  Add(b, {"main", "b"}, 4);
+  EXPECT_EQ(Draw(b.Build()),
+            "total 13/0\n"
+            "  main 13/1\n"
+            "    a 5/0\n"
+            "      x 5/5\n"
+            "    b 7/7\n");
+}
+
+TEST(TreeBuilder, KeepsModulesApart) {
+  TreeBuilder b;
+  EXPECT_NE(b.AddFunction({.name = "f", .module = "liba.so"}),
+            b.AddFunction({.name = "f", .module = "libb.so"}));
+}
+
+TEST(Prune, CutsIntoAnExplicitOtherWithTheExactValue) {
+  TreeBuilder b;
+  Add(b, {"main", "big"}, 90);
+  Add(b, {"main", "small1", "deep"}, 3);
+  Add(b, {"main", "small2"}, 2);
+  Add(b, {"main"}, 5);
+  const FlameTree pruned = Prune(b.Build(), {.min_share = 0.1});
+  EXPECT_EQ(Draw(pruned),
+            "total 100/0\n"
+            "  main 100/5\n"
+            "    big 90/90\n"
+            "    other 5/5\n");
+  EXPECT_EQ(pruned.hidden_nodes.back(), 3u);
+}
+
+TEST(Prune, NeverChangesATotalOfAKeptNode) {
+  std::mt19937 random(7);
+  TreeBuilder b;
+  for (int i = 0; i < 5000; ++i) {
+    std::uint32_t node = 0;
+    const std::uint64_t depth = 1 + random() % 20;
+    for (std::uint64_t d = 0; d < depth; ++d) {
+      node = b.Child(node, b.AddFunction({.name = fmt::format("f{}", random() % 12)}));
+    }
+    b.AddValue(node, static_cast<std::int64_t>(random() % 100), 1);
+  }
+  const FlameTree full = b.Build();
+  const FlameTree pruned = Prune(full, {.max_nodes = 200});
+  EXPECT_LT(pruned.size(), 600u);
+  EXPECT_EQ(pruned.total[0], full.total[0]);
+  EXPECT_EQ(pruned.total_count[0], full.total_count[0]);
+  std::int64_t selves = 0;
+  for (const std::int64_t s : pruned.self) selves += s;
+  EXPECT_EQ(selves, full.total[0]);
+}
+
+TEST(Top, CountsARecursiveFunctionOnce) {
+  TreeBuilder b;
+  Add(b, {"main", "f", "g", "f"}, 10);
+  Add(b, {"main", "f"}, 5);
+  const FlameTree t = b.Build();
+  const std::vector<TopRow> rows = Top(t);
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(t.functions[rows[0].function].name, "f");
+  EXPECT_EQ(rows[0].self, 15);
+  EXPECT_EQ(rows[0].total, 15);
+}
+
+}  // namespace
+}  // namespace wherefore::profile

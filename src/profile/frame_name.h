@@ -1,0 +1,36 @@
+// What a frame is called in a flame graph: demangled function name and module, or module and
+// address where nobody knows the function. Pure; any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "profile/flame_tree.h"
+
+namespace wherefore::profile {
+
+inline constexpr std::string_view kNoStack = "[no stack]";
+inline constexpr std::string_view kOther = "other";
+
+// C++ ("_Z...") and legacy Rust names (their hash removed); anything else comes back as it is.
+[[nodiscard]] std::string Demangle(std::string_view name);
+
+// File name without its folders; "[kernel.kallsyms]" and the like stay.
+[[nodiscard]] std::string_view BaseName(std::string_view path);
+
+struct FrameFacts {
+  std::string_view name;
+  std::string_view system_name;
+  std::string_view file;
+  std::int64_t start_line = 0;
+  std::string_view mapping_file;
+  std::uint64_t mapping_start = 0;
+  std::uint64_t mapping_offset = 0;
+  std::uint64_t address = 0;
+  std::string_view frame_type;  // profile.frame.type
+  bool inlined = false;
+};
+[[nodiscard]] FlameFunction NameFrame(const FrameFacts& facts);
+
+}  // namespace wherefore::profile
