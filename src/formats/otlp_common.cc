@@ -46,8 +46,12 @@ bool AttributeReader::ReadValue(Pbf r, Value& out) {
         out.text = index;
         break;
       }
-      case VarintKey(any_value::kBool): set(Value::Kind::kBool, GetBool(r) ? 1 : 0); break;
-      case VarintKey(any_value::kInt): set(Value::Kind::kInt, r.get_int64()); break;
+      case VarintKey(any_value::kBool):
+        set(Value::Kind::kBool, GetBool(r) ? 1 : 0);
+        break;
+      case VarintKey(any_value::kInt):
+        set(Value::Kind::kInt, r.get_int64());
+        break;
       case Fixed64Key(any_value::kDouble):
         set(Value::Kind::kDouble, std::bit_cast<std::int64_t>(r.get_fixed64()));
         break;
@@ -65,7 +69,8 @@ bool AttributeReader::ReadValue(Pbf r, Value& out) {
         nested = true;
         r.skip();
         break;
-      default: r.skip();
+      default:
+        r.skip();
     }
   }
   if (!nested) return true;
@@ -102,12 +107,18 @@ bool AttributeReader::CopyValue(Pbf r, int depth, std::string& out, bool& change
         w.add_string(any_value::kString, pool_.strings[index].data(), pool_.strings[index].size());
         break;
       }
-      case VarintKey(any_value::kBool): w.add_bool(any_value::kBool, GetBool(r)); break;
-      case VarintKey(any_value::kInt): w.add_int64(any_value::kInt, r.get_int64()); break;
+      case VarintKey(any_value::kBool):
+        w.add_bool(any_value::kBool, GetBool(r));
+        break;
+      case VarintKey(any_value::kInt):
+        w.add_int64(any_value::kInt, r.get_int64());
+        break;
       case Fixed64Key(any_value::kDouble):
         w.add_fixed64(any_value::kDouble, r.get_fixed64());
         break;
-      case LenKey(any_value::kBytes): w.add_bytes(any_value::kBytes, r.get_view()); break;
+      case LenKey(any_value::kBytes):
+        w.add_bytes(any_value::kBytes, r.get_view());
+        break;
       case LenKey(any_value::kArray):
       case LenKey(any_value::kMap): {
         const Tag tag = r.tag();
@@ -116,7 +127,8 @@ bool AttributeReader::CopyValue(Pbf r, int depth, std::string& out, bool& change
         w.add_message(tag, list);
         break;
       }
-      default: r.skip();
+      default:
+        r.skip();
     }
   }
   return true;
@@ -162,13 +174,18 @@ bool AttributeReader::CopyKeyValue(Pbf r, int depth, std::string& out, bool& cha
         w.add_message(key_value::kValue, value);
         break;
       }
-      default: r.skip();
+      default:
+        r.skip();
     }
   }
   return true;
 }
 
-bool AttributeReader::ReadKeyValue(Pbf r) {
+bool AttributeReader::ReadKeyValue(Pbf r, profile::Range& range) {
+  if (range.count == 0) range.begin = static_cast<std::uint32_t>(pool_.own_attributes.size());
+  if (range.count >= kMaxAttributes) {
+    return Fail(fmt::format("more than {} attributes", kMaxAttributes));
+  }
   Attribute attribute;
   std::uint32_t key_ref = 0;
   while (r.next()) {
@@ -176,14 +193,17 @@ bool AttributeReader::ReadKeyValue(Pbf r) {
       case LenKey(key_value::kKey):
         if (!ReadText(GetView(r), attribute.key)) return false;
         break;
-      case VarintKey(key_value::kKeyRef): key_ref = GetIndex(r); break;
+      case VarintKey(key_value::kKeyRef):
+        key_ref = GetIndex(r);
+        break;
       case LenKey(key_value::kValue):
         if (!ReadValue(r.get_message(), attribute.value)) {
           error_.insert(0, fmt::format("{}: ", pool_.Text(attribute.key)));
           return false;
         }
         break;
-      default: r.skip();
+      default:
+        r.skip();
     }
   }
   // 0 is "not set", never a reference to "": some senders write it beside an inline key.
@@ -192,34 +212,32 @@ bool AttributeReader::ReadKeyValue(Pbf r) {
     attribute.key = key_ref;
   }
   pool_.own_attributes.push_back(attribute);
+  ++range.count;
   return true;
 }
 
-bool ReadResource(Pbf r, AttributeReader& reader, profile::TextPool& pool,
-                  profile::Resource& out) {
+bool ReadResource(Pbf r, AttributeReader& reader, profile::TextPool& pool, profile::Resource& out) {
   std::string refs;
-  if (out.attributes.count == 0) {
-    out.attributes.begin = static_cast<std::uint32_t>(pool.own_attributes.size());
-  }
   while (r.next()) {
     switch (r.tag_and_type()) {
       case LenKey(resource::kAttributes):
-        if (!reader.ReadKeyValue(r.get_message())) return false;
-        ++out.attributes.count;
+        if (!reader.ReadKeyValue(r.get_message(), out.attributes)) return false;
         break;
-      case VarintKey(resource::kDropped): out.dropped_attributes = r.get_uint32(); break;
-      case LenKey(resource::kEntityRefs): PbfWriter(refs).add_message(resource::kEntityRefs, r.get_view()); break;
-      default: r.skip();
+      case VarintKey(resource::kDropped):
+        out.dropped_attributes = r.get_uint32();
+        break;
+      case LenKey(resource::kEntityRefs):
+        PbfWriter(refs).add_message(resource::kEntityRefs, r.get_view());
+        break;
+      default:
+        r.skip();
     }
   }
   if (!refs.empty()) out.entity_refs = pool.AddText(std::string(pool.Text(out.entity_refs)) + refs);
   return true;
 }
 
-bool ReadScope(Pbf r, AttributeReader& reader, profile::TextPool& pool, profile::Scope& out) {
-  if (out.attributes.count == 0) {
-    out.attributes.begin = static_cast<std::uint32_t>(pool.own_attributes.size());
-  }
+bool ReadScope(Pbf r, AttributeReader& reader, profile::Scope& out) {
   while (r.next()) {
     switch (r.tag_and_type()) {
       case LenKey(scope::kName):
@@ -229,11 +247,13 @@ bool ReadScope(Pbf r, AttributeReader& reader, profile::TextPool& pool, profile:
         if (!reader.ReadText(GetView(r), out.version)) return false;
         break;
       case LenKey(scope::kAttributes):
-        if (!reader.ReadKeyValue(r.get_message())) return false;
-        ++out.attributes.count;
+        if (!reader.ReadKeyValue(r.get_message(), out.attributes)) return false;
         break;
-      case VarintKey(scope::kDropped): out.dropped_attributes = r.get_uint32(); break;
-      default: r.skip();
+      case VarintKey(scope::kDropped):
+        out.dropped_attributes = r.get_uint32();
+        break;
+      default:
+        r.skip();
     }
   }
   return true;
@@ -245,18 +265,28 @@ void WriteValue(PbfWriter& w, Tag tag, const profile::TextPool& pool, const Valu
     w.add_message(tag, text.data(), text.size());  // AnyValue bytes already
     return;
   }
+  if (value.kind == Value::Kind::kEmpty) return;  // absent means the same
   PbfWriter v(w, tag);
   switch (value.kind) {
-    case Value::Kind::kString: v.add_string(any_value::kString, text.data(), text.size()); break;
-    case Value::Kind::kBool: v.add_bool(any_value::kBool, value.number != 0); break;
-    case Value::Kind::kInt: v.add_int64(any_value::kInt, value.number); break;
+    case Value::Kind::kString:
+      v.add_string(any_value::kString, text.data(), text.size());
+      break;
+    case Value::Kind::kBool:
+      v.add_bool(any_value::kBool, value.number != 0);
+      break;
+    case Value::Kind::kInt:
+      v.add_int64(any_value::kInt, value.number);
+      break;
     case Value::Kind::kDouble:
       v.add_fixed64(any_value::kDouble, std::bit_cast<std::uint64_t>(value.number));
       break;
-    case Value::Kind::kBytes: v.add_bytes(any_value::kBytes, text.data(), text.size()); break;
+    case Value::Kind::kBytes:
+      v.add_bytes(any_value::kBytes, text.data(), text.size());
+      break;
     case Value::Kind::kEmpty:
     case Value::Kind::kArray:
-    case Value::Kind::kMap: break;
+    case Value::Kind::kMap:
+      break;
   }
 }
 

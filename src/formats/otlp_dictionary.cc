@@ -13,10 +13,12 @@ using profile::Range;
 namespace {
 
 constexpr std::array<std::string_view, DictionaryDecoder::kTables> kTableNames = {
-    "mapping_table", "location_table", "function_table", "link_table",
+    "mapping_table", "location_table",  "function_table", "link_table",
     "string_table",  "attribute_table", "stack_table"};
 
-std::uint32_t Size32(std::size_t size) { return static_cast<std::uint32_t>(size); }
+std::uint32_t Size32(std::size_t size) {
+  return static_cast<std::uint32_t>(size);
+}
 
 bool AllZero(std::string_view bytes) {
   return std::ranges::all_of(bytes, [](char c) { return c == 0; });
@@ -56,41 +58,51 @@ DictionaryDecoder::DictionaryDecoder(profile::Batch& batch, Notes& notes)
   batch_.attributes.clear();
 }
 
-void DictionaryDecoder::Read(Pbf r) {
+bool DictionaryDecoder::Read(Pbf r) {
+  constexpr std::size_t kMostTinyEntries = 1'000'000;
   while (r.next()) {
-    switch (r.tag_and_type()) {
-      case LenKey(dictionary::kMappings):
+    if (r.wire_type() != protozero::pbf_wire_type::length_delimited) {
+      r.skip();
+      continue;
+    }
+    const Tag tag = r.tag();
+    const std::string_view entry = GetView(r);
+    if (entry.size() < 2 && ++tiny_entries_ > kMostTinyEntries) return false;
+    switch (tag) {
+      case dictionary::kMappings:
         at_table_ = kMapping;
-        ReadMapping(r.get_message());
+        ReadMapping(Reader(entry));
         break;
-      case LenKey(dictionary::kLocations):
+      case dictionary::kLocations:
         at_table_ = kLocation;
-        ReadLocation(r.get_message());
+        ReadLocation(Reader(entry));
         break;
-      case LenKey(dictionary::kFunctions):
+      case dictionary::kFunctions:
         at_table_ = kFunction;
-        ReadFunction(r.get_message());
+        ReadFunction(Reader(entry));
         break;
-      case LenKey(dictionary::kLinks):
+      case dictionary::kLinks:
         at_table_ = kLink;
-        ReadLink(r.get_message());
+        ReadLink(Reader(entry));
         break;
-      case LenKey(dictionary::kStrings):
+      case dictionary::kStrings:
         at_table_ = kString;
-        ReadString(GetView(r));
+        ReadString(entry);
         break;
-      case LenKey(dictionary::kAttributes):
+      case dictionary::kAttributes:
         at_table_ = kAttribute;
-        ReadAttribute(r.get_message());
+        ReadAttribute(Reader(entry));
         break;
-      case LenKey(dictionary::kStacks):
+      case dictionary::kStacks:
         at_table_ = kStack;
-        ReadStack(r.get_message());
+        ReadStack(Reader(entry));
         break;
-      default: r.skip();
+      default:
+        break;
     }
   }
   at_table_ = kTables;
+  return true;
 }
 
 void DictionaryDecoder::ReadMapping(Pbf r) {
@@ -98,15 +110,26 @@ void DictionaryDecoder::ReadMapping(Pbf r) {
   m.attributes.begin = Size32(batch_.attribute_refs.size());
   while (r.next()) {
     switch (r.tag_and_type()) {
-      case VarintKey(mapping::kStart): m.start = r.get_uint64(); break;
-      case VarintKey(mapping::kLimit): m.limit = r.get_uint64(); break;
-      case VarintKey(mapping::kFileOffset): m.file_offset = r.get_uint64(); break;
-      case VarintKey(mapping::kFilename): m.filename = GetIndex(r); break;
+      case VarintKey(mapping::kStart):
+        m.start = r.get_uint64();
+        break;
+      case VarintKey(mapping::kLimit):
+        m.limit = r.get_uint64();
+        break;
+      case VarintKey(mapping::kFileOffset):
+        m.file_offset = r.get_uint64();
+        break;
+      case VarintKey(mapping::kFilename):
+        m.filename = GetIndex(r);
+        break;
       case LenKey(mapping::kAttributes):
         AppendPackedVarints(GetView(r), batch_.attribute_refs);
         break;
-      case VarintKey(mapping::kAttributes): batch_.attribute_refs.push_back(GetIndex(r)); break;
-      default: r.skip();
+      case VarintKey(mapping::kAttributes):
+        batch_.attribute_refs.push_back(GetIndex(r));
+        break;
+      default:
+        r.skip();
     }
   }
   m.attributes.count = Size32(batch_.attribute_refs.size()) - m.attributes.begin;
@@ -118,14 +141,23 @@ void DictionaryDecoder::ReadLocation(Pbf r) {
   f.attributes.begin = Size32(batch_.attribute_refs.size());
   while (r.next()) {
     switch (r.tag_and_type()) {
-      case VarintKey(location::kMapping): f.mapping = GetIndex(r); break;
-      case VarintKey(location::kAddress): f.address = r.get_uint64(); break;
-      case LenKey(location::kLines): ReadLine(r.get_message()); break;
+      case VarintKey(location::kMapping):
+        f.mapping = GetIndex(r);
+        break;
+      case VarintKey(location::kAddress):
+        f.address = r.get_uint64();
+        break;
+      case LenKey(location::kLines):
+        ReadLine(r.get_message());
+        break;
       case LenKey(location::kAttributes):
         AppendPackedVarints(GetView(r), batch_.attribute_refs);
         break;
-      case VarintKey(location::kAttributes): batch_.attribute_refs.push_back(GetIndex(r)); break;
-      default: r.skip();
+      case VarintKey(location::kAttributes):
+        batch_.attribute_refs.push_back(GetIndex(r));
+        break;
+      default:
+        r.skip();
     }
   }
   f.lines.count = Size32(batch_.lines.size()) - f.lines.begin;
@@ -136,10 +168,17 @@ void DictionaryDecoder::ReadLine(Pbf r) {
   profile::Line l;
   while (r.next()) {
     switch (r.tag_and_type()) {
-      case VarintKey(line::kFunction): l.function = GetIndex(r); break;
-      case VarintKey(line::kLine): l.line = r.get_int64(); break;
-      case VarintKey(line::kColumn): l.column = r.get_int64(); break;
-      default: r.skip();
+      case VarintKey(line::kFunction):
+        l.function = GetIndex(r);
+        break;
+      case VarintKey(line::kLine):
+        l.line = r.get_int64();
+        break;
+      case VarintKey(line::kColumn):
+        l.column = r.get_int64();
+        break;
+      default:
+        r.skip();
     }
   }
   batch_.lines.push_back(l);
@@ -149,11 +188,20 @@ void DictionaryDecoder::ReadFunction(Pbf r) {
   profile::Function f;
   while (r.next()) {
     switch (r.tag_and_type()) {
-      case VarintKey(function::kName): f.name = GetIndex(r); break;
-      case VarintKey(function::kSystemName): f.system_name = GetIndex(r); break;
-      case VarintKey(function::kFilename): f.filename = GetIndex(r); break;
-      case VarintKey(function::kStartLine): f.start_line = r.get_int64(); break;
-      default: r.skip();
+      case VarintKey(function::kName):
+        f.name = GetIndex(r);
+        break;
+      case VarintKey(function::kSystemName):
+        f.system_name = GetIndex(r);
+        break;
+      case VarintKey(function::kFilename):
+        f.filename = GetIndex(r);
+        break;
+      case VarintKey(function::kStartLine):
+        f.start_line = r.get_int64();
+        break;
+      default:
+        r.skip();
     }
   }
   batch_.functions.push_back(f);
@@ -164,9 +212,14 @@ void DictionaryDecoder::ReadLink(Pbf r) {
   std::string_view span_id;
   while (r.next()) {
     switch (r.tag_and_type()) {
-      case LenKey(link::kTraceId): trace = GetView(r); break;
-      case LenKey(link::kSpanId): span_id = GetView(r); break;
-      default: r.skip();
+      case LenKey(link::kTraceId):
+        trace = GetView(r);
+        break;
+      case LenKey(link::kSpanId):
+        span_id = GetView(r);
+        break;
+      default:
+        r.skip();
     }
   }
   const Id id = Size32(batch_.links.size());
@@ -195,11 +248,18 @@ void DictionaryDecoder::ReadAttribute(Pbf r) {
   profile::Attribute& a = batch_.attributes.emplace_back();
   while (r.next()) {
     switch (r.tag_and_type()) {
-      case VarintKey(table_attribute::kKey): a.key = GetIndex(r); break;
-      case VarintKey(table_attribute::kUnit): a.unit = GetIndex(r); break;
+      case VarintKey(table_attribute::kKey):
+        a.key = GetIndex(r);
+        break;
+      case VarintKey(table_attribute::kUnit):
+        a.unit = GetIndex(r);
+        break;
       // Values may need the string table, which may come later.
-      case LenKey(table_attribute::kValue): pending_.emplace_back(id, GetView(r)); break;
-      default: r.skip();
+      case LenKey(table_attribute::kValue):
+        pending_.emplace_back(id, GetView(r));
+        break;
+      default:
+        r.skip();
     }
   }
 }
@@ -208,9 +268,14 @@ void DictionaryDecoder::ReadStack(Pbf r) {
   Range range{Size32(batch_.stack_frames.size()), 0};
   while (r.next()) {
     switch (r.tag_and_type()) {
-      case LenKey(stack::kLocations): AppendPackedVarints(GetView(r), batch_.stack_frames); break;
-      case VarintKey(stack::kLocations): batch_.stack_frames.push_back(GetIndex(r)); break;
-      default: r.skip();
+      case LenKey(stack::kLocations):
+        AppendPackedVarints(GetView(r), batch_.stack_frames);
+        break;
+      case VarintKey(stack::kLocations):
+        batch_.stack_frames.push_back(GetIndex(r));
+        break;
+      default:
+        r.skip();
     }
   }
   range.count = Size32(batch_.stack_frames.size()) - range.begin;
@@ -303,10 +368,12 @@ void DictionaryDecoder::CheckIndices() {
   profile::Batch& b = batch_;
   const std::size_t strings = dictionary_strings_;
   const bool refs_ok = Largest(b.attribute_refs) < b.attributes.size();
-  if (Largest(b.functions, &Function::name, &Function::system_name, &Function::filename) >= strings) {
+  if (Largest(b.functions, &Function::name, &Function::system_name, &Function::filename) >=
+      strings) {
     for (Id i = 0; i < b.functions.size(); ++i) {
       CheckIndex(b.functions[i].name, strings, kFunction, i, "name_strindex", kString);
-      CheckIndex(b.functions[i].system_name, strings, kFunction, i, "system_name_strindex", kString);
+      CheckIndex(b.functions[i].system_name, strings, kFunction, i, "system_name_strindex",
+                 kString);
       CheckIndex(b.functions[i].filename, strings, kFunction, i, "filename_strindex", kString);
     }
   }
@@ -364,7 +431,8 @@ void DictionaryDecoder::Propagate() {
   }
   for (Id i = 1; i < b.frames.size(); ++i) {
     reach(kLocation, i, kMapping, b.frames[i].mapping);
-    for (const profile::Line& l : b.FrameLines(b.frames[i])) reach(kLocation, i, kFunction, l.function);
+    for (const profile::Line& l : b.FrameLines(b.frames[i]))
+      reach(kLocation, i, kFunction, l.function);
     for (const Id a : b.AttributeRefs(b.frames[i].attributes)) reach(kLocation, i, kAttribute, a);
   }
   for (Id i = 1; i < b.stacks.size(); ++i) {
@@ -393,14 +461,22 @@ std::string DictionaryDecoder::Why(Table table, Id id) const {
 
 std::size_t DictionaryDecoder::SizeOf(Table table) const {
   switch (table) {
-    case kMapping: return batch_.mappings.size();
-    case kLocation: return batch_.frames.size();
-    case kFunction: return batch_.functions.size();
-    case kLink: return batch_.links.size();
-    case kString: return batch_.strings.size();
-    case kAttribute: return batch_.attributes.size();
-    case kStack: return batch_.stacks.size();
-    case kTables: break;
+    case kMapping:
+      return batch_.mappings.size();
+    case kLocation:
+      return batch_.frames.size();
+    case kFunction:
+      return batch_.functions.size();
+    case kLink:
+      return batch_.links.size();
+    case kString:
+      return batch_.strings.size();
+    case kAttribute:
+      return batch_.attributes.size();
+    case kStack:
+      return batch_.stacks.size();
+    case kTables:
+      break;
   }
   return 0;
 }

@@ -1,9 +1,9 @@
 // ProfilesDictionary -> the tables of a Batch, sender's indices kept.
 //
-// One pass over the bytes, storing indices unchecked; then one linear check of each table, which is far
-// cheaper than a check per entry. Only when a check fails is the table walked again to find the entries
-// that are wrong: those are marked, their indices become 0, and a profile that reaches one is rejected.
-// Broken protobuf throws protozero's exceptions; where() then says how far it got.
+// One pass over the bytes, storing indices unchecked; then one linear check of each table, which is
+// far cheaper than a check per entry. Only when a check fails is the table walked again to find the
+// entries that are wrong: those are marked, their indices become 0, and a profile that reaches one
+// is rejected. Broken protobuf throws protozero's exceptions; where() then says how far it got.
 #pragma once
 
 #include <array>
@@ -21,21 +21,32 @@ namespace wherefore::formats {
 
 class DictionaryDecoder {
  public:
-  enum Table : std::uint8_t { kMapping, kLocation, kFunction, kLink, kString, kAttribute, kStack, kTables };
+  enum Table : std::uint8_t {
+    kMapping,
+    kLocation,
+    kFunction,
+    kLink,
+    kString,
+    kAttribute,
+    kStack,
+    kTables
+  };
 
   DictionaryDecoder(profile::Batch& batch, Notes& notes);
 
-  // One occurrence of the dictionary; tables of several are concatenated.
-  void Read(Pbf r);
+  // One occurrence of the dictionary; tables of several are concatenated. False: it is made of
+  // empty entries, which cost us twenty times the memory they cost the sender.
+  [[nodiscard]] bool Read(Pbf r);
   // After the last: null entries, values that need the string table, checks.
   void Finish();
 
   // True when something of the dictionary may not be used.
   [[nodiscard]] bool any_bad() const { return any_bad_; }
   [[nodiscard]] bool IsBad(Table table, profile::Id id) const {
-    return !bad_[table].empty() && bad_[table][id] != 0;
+    return id < bad_[table].size() && bad_[table][id] != 0;
   }
-  // Why: "location_table[3]: function_table[7].name_strindex: 12 is outside string_table (5 entries)".
+  // Why: "location_table[3]: function_table[7].name_strindex: 12 is outside string_table (5
+  // entries)".
   [[nodiscard]] std::string Why(Table table, profile::Id id) const;
 
   [[nodiscard]] std::size_t dictionary_strings() const { return dictionary_strings_; }
@@ -68,7 +79,6 @@ class DictionaryDecoder {
                   std::string_view field, Table target);
   void CheckRefs(profile::Range range, Table owner, profile::Id id);
   [[nodiscard]] std::size_t SizeOf(Table table) const;
-  [[nodiscard]] profile::Id FirstBadFrame(profile::Id stack) const;
 
   profile::Batch& batch_;
   Notes& notes_;
@@ -76,6 +86,7 @@ class DictionaryDecoder {
   std::vector<Reason> reasons_;
   std::vector<std::pair<profile::Id, std::string_view>> pending_;  // attributes whose value waits
   std::size_t dictionary_strings_ = 0;
+  std::size_t tiny_entries_ = 0;
   bool any_bad_ = false;
   Table at_table_ = kTables;
 };

@@ -1,4 +1,5 @@
-// Field numbers of OTLP profiles (opentelemetry-proto 1.10 and later), traces and their common parts.
+// Field numbers of OTLP profiles (opentelemetry-proto 1.10 and later), traces and their common
+// parts.
 //
 // One namespace per message, names as on the wire. The 1.8/1.9 numbers that differ are in
 // namespace old_sample and old_profile. Nothing else in the project knows these numbers.
@@ -73,8 +74,8 @@ inline constexpr Tag kValues = 2, kAttributes = 3, kLink = 4;
 }  // namespace old_sample
 
 namespace any_value {
-inline constexpr Tag kString = 1, kBool = 2, kInt = 3, kDouble = 4, kArray = 5, kMap = 6, kBytes = 7,
-                     kStringRef = 8;
+inline constexpr Tag kString = 1, kBool = 2, kInt = 3, kDouble = 4, kArray = 5, kMap = 6,
+                     kBytes = 7, kStringRef = 8;
 }  // namespace any_value
 
 namespace value_list {  // ArrayValue, KeyValueList
@@ -96,7 +97,8 @@ inline constexpr Tag kAttributes = 1, kDropped = 2, kEntityRefs = 3;
 namespace span {
 inline constexpr Tag kTraceId = 1, kSpanId = 2, kTraceState = 3, kParent = 4, kName = 5, kKind = 6,
                      kStart = 7, kEnd = 8, kAttributes = 9, kDroppedAttributes = 10, kEvents = 11,
-                     kDroppedEvents = 12, kLinks = 13, kDroppedLinks = 14, kStatus = 15, kFlags = 16;
+                     kDroppedEvents = 12, kLinks = 13, kDroppedLinks = 14, kStatus = 15,
+                     kFlags = 16;
 }  // namespace span
 
 namespace span_event {
