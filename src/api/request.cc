@@ -135,8 +135,12 @@ Result<store::TimeRange> Parameters::Range(std::string_view prefix) const {
     WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t ago, ParseDuration(since));
     range.from_ns = std::max<std::int64_t>(now - ago, 0);
   }
-  if (!from.empty()) WHEREFORE_ASSIGN_OR_RETURN(range.from_ns, ParseTime(from, now));
-  if (!to.empty()) WHEREFORE_ASSIGN_OR_RETURN(range.to_ns, ParseTime(to, now));
+  if (!from.empty()) {
+    WHEREFORE_ASSIGN_OR_RETURN(range.from_ns, ParseTime(from, now));
+  }
+  if (!to.empty()) {
+    WHEREFORE_ASSIGN_OR_RETURN(range.to_ns, ParseTime(to, now));
+  }
   if (range.to_ns <= range.from_ns) return Bad("to", "must be after from");
   return range;
 }

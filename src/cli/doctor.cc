@@ -1,5 +1,4 @@
 // `doctor`: what is wrong with a server or this machine, and what to do about it.
-#include <simdjson.h>
 
 #include <filesystem>
 
@@ -7,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/json.h"
 #include "cli/source.h"
 #include "net/http_client.h"
 
@@ -53,21 +53,17 @@ void CheckStatus(const Context& context, Report& report) {
       root["parts"].get(parts) != simdjson::SUCCESS) {
     return report.Bad("status: the answer is damaged", "is this port really a Wherefore server?");
   }
-  const auto text = [](simdjson::simdjson_result<simdjson::dom::element> e) {
-    std::string_view v;
-    return e.get(v) == simdjson::SUCCESS ? std::string(v) : std::string();
-  };
   for (const simdjson::dom::element part : parts) {
     std::string facts;
     simdjson::dom::object object;
     if (part["facts"].get(object) == simdjson::SUCCESS) {
       for (const auto& [key, value] : object)
-        facts += fmt::format("{}{}: {}", facts.empty() ? "" : ", ", key, text(value));
+        facts += fmt::format("{}{}: {}", facts.empty() ? "" : ", ", key, JsonText(value));
     }
-    report.Good(fmt::format("{}: {}", text(part["part"]), facts));
+    report.Good(fmt::format("{}: {}", JsonText(part["part"]), facts));
     for (const simdjson::dom::element problem : part["problems"]) {
-      report.Bad(fmt::format("{}: {}", text(part["part"]), text(problem["what"])),
-                 text(problem["fix"]));
+      report.Bad(fmt::format("{}: {}", JsonText(part["part"]), JsonText(problem["what"])),
+                 JsonText(problem["fix"]));
     }
   }
 }

@@ -1,5 +1,4 @@
 // `list`: one function's source with self and total per line, as `pprof list` shows it.
-#include <simdjson.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,6 +10,7 @@
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/json.h"
 #include "cli/source.h"
 #include "profile/batch_tree.h"
 #include "profile/frame_name.h"
@@ -88,30 +88,19 @@ Result<std::vector<Listed>> ParseAnswer(const std::string& body, std::string& un
       root["functions"].get(functions) != simdjson::SUCCESS) {
     return Error(Code::kCorrupt, "the server's answer is damaged");
   }
-  const auto number = [](simdjson::simdjson_result<simdjson::dom::element> e) {
-    std::int64_t v = 0;
-    std::string_view text;
-    if (e.get(v) != simdjson::SUCCESS && e.get(text) == simdjson::SUCCESS)
-      v = ParseInt(text).value_or(0);
-    return v;
-  };
-  const auto string = [](simdjson::simdjson_result<simdjson::dom::element> e) {
-    std::string_view text;
-    return e.get(text) == simdjson::SUCCESS ? std::string(text) : std::string();
-  };
-  unit = string(root["unit"]);
-  hint = string(root["hint"]);
-  total = number(root["total"]);
+  unit = JsonText(root["unit"]);
+  hint = JsonText(root["hint"]);
+  total = JsonInt(root["total"]);
   std::vector<Listed> out;
   for (const simdjson::dom::element f : functions) {
-    Listed listed{.name = string(f["name"]),
-                  .file = string(f["file"]),
-                  .self = number(f["self"]),
-                  .total = number(f["total"])};
+    Listed listed{.name = JsonText(f["name"]),
+                  .file = JsonText(f["file"]),
+                  .self = JsonInt(f["self"]),
+                  .total = JsonInt(f["total"])};
     simdjson::dom::array lines;
     if (f["lines"].get(lines) == simdjson::SUCCESS) {
       for (const simdjson::dom::element line : lines) {
-        listed.lines[number(line.at(0))] = {number(line.at(1)), number(line.at(2))};
+        listed.lines[JsonInt(line.at(0))] = {JsonInt(line.at(1)), JsonInt(line.at(2))};
       }
     }
     out.push_back(std::move(listed));

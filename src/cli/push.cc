@@ -1,5 +1,4 @@
 // `push`: sends files to a server, waits until they can be queried, and says what to type next.
-#include <simdjson.h>
 #include <unistd.h>
 
 #include <filesystem>

@@ -1,5 +1,4 @@
 // `query`: what is stored, values over time, label values, and exports in every format.
-#include <simdjson.h>
 
 #include <algorithm>
 #include <fstream>
@@ -10,6 +9,7 @@
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/json.h"
 #include "cli/source.h"
 
 namespace wherefore::cli {
@@ -23,20 +23,6 @@ struct QueryOptions {
   std::string output;
   std::string label;
 };
-
-using Json = simdjson::dom::element;
-
-std::int64_t Number(simdjson::simdjson_result<Json> e) {
-  std::int64_t v = 0;
-  std::string_view text;
-  if (e.get(v) != simdjson::SUCCESS && e.get(text) == simdjson::SUCCESS)
-    v = ParseInt(text).value_or(0);
-  return v;
-}
-std::string Text(simdjson::simdjson_result<Json> e) {
-  std::string_view text;
-  return e.get(text) == simdjson::SUCCESS ? std::string(text) : std::string();
-}
 
 // Eight heights, so that a line of text shows the shape of a series.
 std::string Sparkline(const std::vector<std::int64_t>& values, std::size_t width) {
@@ -61,44 +47,44 @@ std::string Sparkline(const std::vector<std::int64_t>& values, std::size_t width
   return out;
 }
 
-void PrintServices(Json root) {
+void PrintServices(JsonValue root) {
   simdjson::dom::array services;
   if (root["services"].get(services) != simdjson::SUCCESS) return;
-  for (const Json s : services) {
+  for (const JsonValue s : services) {
     std::vector<std::string> types;
     simdjson::dom::array list;
     if (s["types"].get(list) == simdjson::SUCCESS) {
-      for (const Json t : list) types.push_back(Text(t["name"]));
+      for (const JsonValue t : list) types.push_back(JsonText(t["name"]));
     }
-    fmt::print("{:<30} {:>10} profiles  {}  newest {}\n", Text(s["name"]),
-               FormatCount(Number(s["profiles"])), fmt::join(types, ", "), Text(s["last"]));
+    fmt::print("{:<30} {:>10} profiles  {}  newest {}\n", JsonText(s["name"]),
+               FormatCount(JsonInt(s["profiles"])), fmt::join(types, ", "), JsonText(s["last"]));
   }
   if (services.size() == 0) fmt::print("no profiles in this range\n");
 }
 
-int PrintSeries(Json root) {
-  const std::string unit = Text(root["unit"]);
-  const std::int64_t scale = std::max<std::int64_t>(Number(root["scale"]), 1);
-  if (const std::string hint = Text(root["hint"]); !hint.empty()) {
+int PrintSeries(JsonValue root) {
+  const std::string unit = JsonText(root["unit"]);
+  const std::int64_t scale = std::max<std::int64_t>(JsonInt(root["scale"]), 1);
+  if (const std::string hint = JsonText(root["hint"]); !hint.empty()) {
     fmt::print(stderr, "{}\n", hint);
     return kFound;
   }
   simdjson::dom::array groups;
   if (root["groups"].get(groups) != simdjson::SUCCESS) return kFailed;
-  fmt::print("{} per {}\n", Text(root["type"]),
-             FormatDuration(Number(root["step_ms"]) * 1'000'000));
-  for (const Json group : groups) {
+  fmt::print("{} per {}\n", JsonText(root["type"]),
+             FormatDuration(JsonInt(root["step_ms"]) * 1'000'000));
+  for (const JsonValue group : groups) {
     std::vector<std::int64_t> values;
     std::int64_t total = 0;
-    for (const Json v : group["values"]) {
-      values.push_back(Number(v));
+    for (const JsonValue v : group["values"]) {
+      values.push_back(JsonInt(v));
       total += values.back();
     }
     std::string name;
     simdjson::dom::object labels;
     if (group["labels"].get(labels) == simdjson::SUCCESS) {
       for (const auto& [key, value] : labels)
-        name += fmt::format("{}{}={}", name.empty() ? "" : " ", key, Text(value));
+        name += fmt::format("{}{}={}", name.empty() ? "" : " ", key, JsonText(value));
     }
     fmt::print("{:<30} {:>12}  {}\n", name, FormatValue(total / scale, unit),
                Sparkline(values, static_cast<std::size_t>(std::max(TerminalWidth() - 48, 20))));
@@ -150,12 +136,12 @@ int RunQuery(const Context& context, const QueryOptions& options) {
     return kFine;
   }
   simdjson::dom::parser parser;
-  Json root;
+  JsonValue root;
   if (parser.parse(*body).get(root) != simdjson::SUCCESS)
     return Fail(Error(Code::kCorrupt, "the server's answer is damaged"));
   if (!options.label.empty()) {
-    for (const Json v : root[options.label == "?" ? "labels" : "values"])
-      fmt::print("{}\n", Text(v));
+    for (const JsonValue v : root[options.label == "?" ? "labels" : "values"])
+      fmt::print("{}\n", JsonText(v));
     return kFine;
   }
   if (series) return PrintSeries(root);

@@ -1,6 +1,5 @@
 // `trace`: a trace as a waterfall in the terminal, with the profile value of each span where there
 // is one.
-#include <simdjson.h>
 
 #include <map>
 #include <memory>
@@ -9,6 +8,7 @@
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/json.h"
 #include "cli/source.h"
 
 namespace wherefore::cli {
@@ -21,14 +21,6 @@ struct Span {
   std::vector<std::size_t> children;
 };
 
-std::int64_t Number(simdjson::simdjson_result<simdjson::dom::element> e) {
-  std::int64_t v = 0;
-  std::string_view text;
-  if (e.get(v) != simdjson::SUCCESS && e.get(text) == simdjson::SUCCESS)
-    v = ParseInt(text).value_or(0);
-  return v;
-}
-
 Result<std::vector<Span>> ParseTrace(const std::string& body) {
   simdjson::dom::parser parser;
   simdjson::dom::array spans;
@@ -37,17 +29,14 @@ Result<std::vector<Span>> ParseTrace(const std::string& body) {
   }
   std::vector<Span> out;
   for (const simdjson::dom::element e : spans) {
-    const auto text = [&](const char* key) {
-      std::string_view v;
-      return e[key].get(v) == simdjson::SUCCESS ? std::string(v) : std::string();
-    };
+    const auto text = [&](const char* key) { return JsonText(e[key]); };
     out.push_back({.id = text("span"),
                    .parent = text("parent"),
                    .service = text("service"),
                    .name = text("name"),
                    .status = text("status"),
-                   .start = Number(e["start_ns"]),
-                   .duration = Number(e["duration_ns"])});
+                   .start = JsonInt(e["start_ns"]),
+                   .duration = JsonInt(e["duration_ns"])});
   }
   return out;
 }
@@ -57,11 +46,10 @@ std::map<std::string, std::int64_t> ParseBySpan(const std::string& body, std::st
   simdjson::dom::parser parser;
   simdjson::dom::element root;
   if (parser.parse(body).get(root) != simdjson::SUCCESS) return out;
-  std::string_view text;
-  if (root["unit"].get(text) == simdjson::SUCCESS) unit = text;
+  unit = JsonText(root["unit"]);
   simdjson::dom::object spans;
   if (root["by_span"].get(spans) != simdjson::SUCCESS) return out;
-  for (const auto& [key, value] : spans) out[std::string(key)] = Number(value);
+  for (const auto& [key, value] : spans) out[std::string(key)] = JsonInt(value);
   return out;
 }
 

@@ -316,7 +316,8 @@ Result<DecodedFlame> DecodeFlameBinary(std::string_view bytes) {
   std::vector<std::string_view> strings;
   for (const Entry& e : entries) {
     if (e.id == kMeta) out.meta = e.bytes;
-    if (e.id == kStrings) WHEREFORE_ASSIGN_OR_RETURN(strings, ReadStrings(e));
+    if (e.id != kStrings) continue;
+    WHEREFORE_ASSIGN_OR_RETURN(strings, ReadStrings(e));
   }
   for (const Entry& e : entries) {
     switch (e.id) {
@@ -341,9 +342,10 @@ Result<DecodedFlame> DecodeFlameBinary(std::string_view bytes) {
         WHEREFORE_ASSIGN_OR_RETURN(column, ReadSigned(e));
         break;
       }
-      case kCount:
+      case kCount: {
         WHEREFORE_ASSIGN_OR_RETURN(out.tree.self_count, ReadSigned(e));
         break;
+      }
       default:
         break;  // unknown sections are for newer readers
     }
