@@ -246,6 +246,14 @@ bool JsonReader::ReadText(const element& json, FieldKind kind, std::string& out)
 
 // ---------------------------------------------------------------------------------------------
 
+// Fields with another wire type are unknown ones.
+protozero::pbf_wire_type WireType(const Field& field) {
+  using enum protozero::pbf_wire_type;
+  if (field.repeated || field.kind >= FieldKind::kString) return length_delimited;
+  if (field.kind == FieldKind::kFixed32) return fixed32;
+  return field.kind == FieldKind::kFixed64 || field.kind == FieldKind::kDouble ? fixed64 : varint;
+}
+
 class JsonFromBinary {
  public:
   explicit JsonFromBinary(std::string& out) : json_(out) {}
@@ -267,7 +275,7 @@ class JsonFromBinary {
     std::string_view last;  // the last of a single field counts
     bool found = false;
     std::uint64_t bits = 0;
-    for (Pbf r = Reader(bytes); r.next(field.tag);) {
+    for (Pbf r = Reader(bytes); r.next(field.tag, WireType(field));) {
       found = true;
       switch (r.wire_type()) {
         case protozero::pbf_wire_type::varint:
