@@ -3,8 +3,13 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <bit>
 #include <limits>
+#include <memory>
+#include <span>
+
+#include <fmt/format.h>
 
 #include "base/check.h"
 
