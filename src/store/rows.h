@@ -41,6 +41,13 @@ class Rows {
   class Row {
    public:
     explicit Row(Rows& rows) : rows_(rows) { ++rows_.rows_; }
+    Row(Rows& rows, std::uint32_t bucket, std::uint32_t tenant) : Row(rows) {
+      Put(bucket).Put(tenant);
+    }
+    Row(Rows& rows, std::uint32_t bucket, std::uint32_t tenant, std::uint64_t service)
+        : Row(rows, bucket, tenant) {
+      Put(service);
+    }
     Row(const Row&) = delete;
     Row& operator=(const Row&) = delete;
     ~Row();
@@ -64,6 +71,11 @@ class Rows {
     std::size_t column_ = 0;
   };
   Row Add() { return Row(*this); }
+  // Every table begins with bucket and tenant, most go on with the service.
+  Row Begin(std::uint32_t bucket, std::uint32_t tenant) { return Row(*this, bucket, tenant); }
+  Row Begin(std::uint32_t bucket, std::uint32_t tenant, std::uint64_t service) {
+    return Row(*this, bucket, tenant, service);
+  }
 
   // For many rows at once: fill columns directly, then say how many rows came.
   void PutRun(std::size_t column, std::uint64_t value, std::uint32_t count);
