@@ -5,7 +5,11 @@
 // sent.
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <unordered_map>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "base/text.h"
 #include "formats/formats.h"
@@ -90,7 +94,7 @@ class OtlpChecker {
 std::vector<Violation> OtlpChecker::Run() {
   try {
     ReadTables();
-    if (DetectLayout(bytes_) == Layout::kOld) {
+    if (DetectLayout(bytes_, tables_[kAttribute].size()) == Layout::kOld) {
       out_.Error("request", "layout",
                  "the samples are numbered as in opentelemetry-proto 1.8/1.9; receivers of today "
                  "misread them");

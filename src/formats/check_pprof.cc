@@ -1,6 +1,10 @@
 // `wherefore check` for pprof files. Reads the raw message, as check_otlp.cc does.
 #include <set>
+#include <string_view>
 #include <unordered_set>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "base/text.h"
 #include "formats/formats.h"

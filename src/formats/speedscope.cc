@@ -1,5 +1,10 @@
 // FlameTree -> speedscope's JSON file format, as an "evented" profile: its size grows with the
 // number of nodes, not with nodes times depth.
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
 #include "base/json_writer.h"
 #include "formats/formats.h"
 

@@ -1,6 +1,10 @@
 // FlameTree -> a standalone SVG: root on top, one row per depth, hover text in <title>. No script,
 // no font and no style from elsewhere, so that it works in a mail, a wiki or an <img>.
 #include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "base/hash.h"
 #include "base/text.h"

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "formats/formats.h"
 
 namespace wherefore::formats {
