@@ -1,6 +1,11 @@
 // Folded stacks ("root;child;leaf 12"), both ways.
 #include <algorithm>
+#include <optional>
+#include <string_view>
 #include <unordered_map>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "base/text.h"
 #include "formats/formats.h"

@@ -1,6 +1,10 @@
 #include "formats/otlp_common.h"
 
 #include <bit>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "base/text.h"
 
@@ -227,6 +231,25 @@ bool AttributeReader::ReadKeyValue(Pbf r, profile::Range& range) {
   return true;
 }
 
+// Kept as it is, but only what is well-formed: other formats have to be able to take it apart.
+bool AttributeReader::CopyEntityRef(Pbf r, std::string& out) {
+  constexpr Tag kLastTextField = 4;
+  std::string copy;
+  PbfWriter w(copy);
+  while (r.next()) {
+    if (r.tag() > kLastTextField || r.wire_type() != protozero::pbf_wire_type::length_delimited) {
+      r.skip();
+      continue;
+    }
+    const Tag tag = r.tag();
+    const std::string_view text = GetView(r);
+    if (!IsValidUtf8(text)) return Fail("entity_refs: text is not UTF-8");
+    w.add_string(tag, text.data(), text.size());
+  }
+  PbfWriter(out).add_message(resource::kEntityRefs, copy);
+  return true;
+}
+
 bool ReadResource(Pbf r, AttributeReader& reader, profile::TextPool& pool, profile::Resource& out) {
   std::string refs;
   while (r.next()) {
@@ -238,7 +261,7 @@ bool ReadResource(Pbf r, AttributeReader& reader, profile::TextPool& pool, profi
         out.dropped_attributes = r.get_uint32();
         break;
       case LenKey(resource::kEntityRefs):
-        PbfWriter(refs).add_message(resource::kEntityRefs, r.get_view());
+        if (!reader.CopyEntityRef(r.get_message(), refs)) return false;
         break;
       default:
         r.skip();

@@ -40,6 +40,8 @@ class AttributeReader {
   [[nodiscard]] bool ReadValue(Pbf r, profile::Value& out);
   // A string field; 0 and false when it is not UTF-8.
   [[nodiscard]] bool ReadText(std::string_view text, profile::Id& out);
+  // Appends a checked EntityRef, tag included.
+  [[nodiscard]] bool CopyEntityRef(Pbf r, std::string& out);
   [[nodiscard]] const std::string& error() const { return error_; }
 
  private:

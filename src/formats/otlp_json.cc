@@ -2,14 +2,21 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "formats/formats.h"
+#include "formats/otlp_layout.h"
 #include "formats/wire.h"
 
 namespace wherefore::formats {
@@ -398,7 +405,9 @@ std::string BinaryToJson(std::string_view bytes, const Schema& schema) {
 
 Result<DecodedProfiles> DecodeOtlpProfilesJson(std::shared_ptr<const std::string> body) {
   WHEREFORE_ASSIGN_OR_RETURN(std::string binary, JsonToBinary(*body, ProfilesSchema()));
-  return DecodeOtlpProfiles(std::make_shared<const std::string>(std::move(binary)));
+  // Names, not numbers: JSON is of today's layout whatever it looks like.
+  return DecodeOtlpProfilesAs(std::make_shared<const std::string>(std::move(binary)),
+                              Layout::kCurrent);
 }
 Result<DecodedSpans> DecodeOtlpTracesJson(std::shared_ptr<const std::string> body) {
   WHEREFORE_ASSIGN_OR_RETURN(std::string binary, JsonToBinary(*body, TracesSchema()));

@@ -1,5 +1,7 @@
 #include "formats/otlp_schema.h"
 
+#include <string_view>
+
 namespace wherefore::formats {
 
 namespace {

@@ -4,10 +4,17 @@
 // A pprof file is one thing: a reference that leads nowhere makes the file corrupt, there is no
 // part of it to keep. Names that are not UTF-8 are repaired (utf8.h) and noted.
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstring>
 #include <limits>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <unordered_map>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "base/hash.h"
 #include "base/text.h"
@@ -512,7 +519,7 @@ bool ParseId(std::string_view hex, std::array<std::uint8_t, N>& out) {
   const std::optional<std::string> bytes = FromHex(hex);
   if (!bytes) return false;
   std::memcpy(out.data(), bytes->data(), N);
-  return true;
+  return out != std::array<std::uint8_t, N>{};
 }
 
 // Labels become attributes, except those that tie the sample to a span: they become its link.

@@ -2,7 +2,10 @@
 // of the others are appended with zeros in the columns that are not theirs.
 #include <algorithm>
 #include <limits>
+#include <span>
+#include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "base/hash.h"
 #include "base/text.h"

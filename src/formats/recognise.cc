@@ -1,5 +1,6 @@
 // What kind of file is this? By content only: names and media types lie.
 #include <algorithm>
+#include <string_view>
 
 #include "base/text.h"
 #include "formats/formats.h"
