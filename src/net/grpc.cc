@@ -102,7 +102,11 @@ class Call final : public grpc::ServerGenericBidiReactor {
       MutexLock lock(tie_->mutex);
       tie_->call = this;
     }
-    StartRead(&message_);
+    if (HasToken()) {
+      StartRead(&message_);
+    } else {
+      RefuseNow(Refused(grpc::StatusCode::UNAUTHENTICATED, "the bearer token is missing or wrong"));
+    }
   }
 
   // By whoever took the call out of the tie; `this` may be gone when it returns.
@@ -182,10 +186,6 @@ GrpcRequest Call::MakeRequest(std::string body) const {
 void Call::OnReadDone(bool ok) {
   if (!ok) {
     return RefuseNow(Refused(grpc::StatusCode::INVALID_ARGUMENT, "the call carried no message"));
-  }
-  if (!HasToken()) {
-    return RefuseNow(
-        Refused(grpc::StatusCode::UNAUTHENTICATED, "the bearer token is missing or wrong"));
   }
   auto body = TakeMessage(message_, shared_->options.max_message_bytes);
   if (!body) return RefuseNow({GrpcStatus(body.error().code()), body.error().message(), {}, {}});

@@ -72,6 +72,18 @@ std::optional<Refusal> CheckOrigin(const HttpRequest& request, bool on_loopback,
   return std::nullopt;
 }
 
+std::optional<Refusal> CheckHead(const HttpRequest& request, const HttpServerOptions& options,
+                                 bool on_loopback) {
+  if (auto refusal = CheckOrigin(request, on_loopback, options.allowed_hosts)) return refusal;
+  const bool open =
+      request.path == "/ready" && (request.method == "GET" || request.method == "HEAD");
+  if (!options.bearer_token.empty() && !open &&
+      !TokenMatches(request.Header("Authorization"), options.bearer_token)) {
+    return Refusal{401, Error(Code::kInvalid, "the bearer token is missing or wrong")};
+  }
+  return std::nullopt;
+}
+
 bool TokenMatches(std::string_view authorization, std::string_view token) {
   if (token.empty()) return false;
   constexpr std::string_view kScheme = "bearer ";

@@ -3,34 +3,32 @@
 // Everything runs on the stream's strand. Exactly one of these is going on at a time: reading a
 // request, waiting for the handler, writing the answer, closing. While the handler works the next
 // read is already outstanding, because that is how a client that goes away is noticed; what it
-// brings belongs to the next request. Beast parses; the answers are simple enough to write by hand.
+// brings belongs to the next request.
 #include "net/http_session.h"
 
 #include <cstring>
 #include <optional>
 #include <thread>
 
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "net/compression.h"
 #include "net/http_guard.h"
+#include "net/http_request_reader.h"
 #include "net/http_response.h"
-#include "net/url.h"
 
 namespace wherefore::net {
 namespace {
 
-namespace http = boost::beast::http;
 using Clock = std::chrono::steady_clock;
-using Parser = http::request_parser<http::string_body>;
 
 constexpr std::size_t kBufferBytes = 64u << 10;
-constexpr std::uint32_t kMaxHeaderBytes = 32u << 10;
 constexpr int kLingerSeconds = 2;
 constexpr Clock::time_point kNever = Clock::time_point::max();
+
+Refusal Overloaded() {
+  return {429, Error(Code::kLimit, "too many bytes of requests are being handled; try again")};
+}
 
 class Session;
 
@@ -67,6 +65,7 @@ class Session final : public HttpConnection {
   Session(std::shared_ptr<HttpServerState> state, std::unique_ptr<Stream> stream)
       : state_(std::move(state)),
         stream_(std::move(stream)),
+        reader_(state_->options.max_body_bytes),
         buffer_(std::make_unique_for_overwrite<char[]>(kBufferBytes)) {
     state_->Register(this);
   }
@@ -109,17 +108,12 @@ class Session final : public HttpConnection {
   void ReadMore();
   void OnRead(std::error_code error, std::size_t bytes);
   void Process();
-  bool Advance();
-  bool OnHeader();
-  Result<> ReadHead();
-  bool CheckHead();
+  bool OnHead();
   bool ReserveBody(std::size_t bytes);
-  Result<> TakeBody();
   void Dispatch();
   void CallHandler(std::shared_ptr<Responder> responder);
 
-  void Refuse(int status, const Error& error);
-  void RefuseUnparsable(const boost::system::error_code& error);
+  void Refuse(const Refusal& refusal);
   void Write(PreparedResponse response);
   void OnWritten(std::error_code error, std::size_t bytes);
   void Linger();
@@ -127,6 +121,7 @@ class Session final : public HttpConnection {
 
   const std::shared_ptr<HttpServerState> state_;
   const std::unique_ptr<Stream> stream_;
+  RequestReader reader_;
   Phase phase_ = Phase::kHandshake;
 
   std::unique_ptr<char[]> buffer_;
@@ -135,13 +130,8 @@ class Session final : public HttpConnection {
   bool read_pending_ = false;
   bool peer_ended_ = false;
 
-  std::optional<Parser> parser_;
-  HttpRequest request_;
-  std::string encoding_;
   bool request_begun_ = false;  // a byte of it is here
   bool read_deadline_set_ = false;
-  bool header_done_ = false;
-  bool is_head_ = false;
   std::size_t reserved_bytes_ = 0;
   std::shared_ptr<Tie> tie_;
   std::shared_ptr<Session> own_hold_;  // while only the handler will wake us
@@ -179,6 +169,7 @@ void Responder::Deliver(HttpResponse response) {
 }
 
 void Session::Start() {
+  if (state_->draining) return Close();  // accepted in the server's last moment
   SetDeadline(state_->options.read_timeout_seconds);
   stream_->Handshake([self = Self()](std::error_code error, std::size_t) {
     if (self->phase_ != Phase::kHandshake) return;
@@ -205,8 +196,8 @@ void Session::OnTimer() {
     return;
   }
   if (phase_ == Phase::kReading && request_begun_) {
-    Refuse(408, Error(Code::kUnavailable, fmt::format("the request did not arrive within {} s",
-                                                      state_->options.read_timeout_seconds)));
+    Refuse({408, Error(Code::kUnavailable, fmt::format("the request did not arrive within {} s",
+                                                       state_->options.read_timeout_seconds))});
   } else if (phase_ != Phase::kClosed) {
     Close();
   }
@@ -214,17 +205,10 @@ void Session::OnTimer() {
 
 void Session::BeginRequest() {
   phase_ = Phase::kReading;
-  parser_.emplace();
-  parser_->header_limit(kMaxHeaderBytes);
-  parser_->body_limit(state_->options.max_body_bytes);
-  request_ = {};
-  is_head_ = false;
-  request_.peer = stream_->Peer();
-  encoding_.clear();
+  reader_.Begin(stream_->Peer());
   request_begun_ = false;
   read_deadline_set_ = false;
-  header_done_ = false;
-  cancel_ = request_.cancel;
+  cancel_ = reader_.request().cancel;
   SetDeadline(state_->options.idle_timeout_seconds);
 }
 
@@ -284,155 +268,73 @@ void Session::ReadMore() {
 
 // Parses what is buffered until the request is whole, refused, or needs more bytes.
 void Session::Process() {
+  using Step = RequestReader::Step;
   while (phase_ == Phase::kReading) {
-    if (begin_ == end_) return ReadMore();
+    if (begin_ == end_ && !reader_.done()) return ReadMore();
     request_begun_ = true;
-    if (!Advance()) return;
-    if (phase_ == Phase::kReading && parser_->is_done()) Dispatch();
-  }
-}
-
-// One step of the parser; false when nothing more can be done with the bytes at hand.
-bool Session::Advance() {
-  boost::system::error_code error;
-  const std::size_t used =
-      parser_->put(boost::asio::const_buffer(buffer_.get() + begin_, end_ - begin_), error);
-  begin_ += used;
-  if (error == http::error::need_more) {
-    if (begin_ == 0 && end_ == kBufferBytes) {
-      Refuse(400, Error(Code::kInvalid, "a chunk header is too long"));
-      return false;
+    std::size_t used = 0;
+    const Step step = reader_.Feed({buffer_.get() + begin_, end_ - begin_}, used);
+    begin_ += used;
+    switch (step) {
+      case Step::kNeedMore:
+        if (begin_ == 0 && end_ == kBufferBytes) {
+          return Refuse({400, Error(Code::kInvalid, "a chunk header is too long")});
+        }
+        return ReadMore();
+      case Step::kRefused:
+        return Refuse(reader_.refusal());
+      case Step::kHead:
+        if (!OnHead()) return;
+        break;
+      case Step::kBody:
+        if (!ReserveBody(reader_.body_bytes())) return;
+        break;
+      case Step::kDone:
+        if (ReserveBody(reader_.body_bytes())) Dispatch();
+        return;
     }
-    ReadMore();
-    return false;
   }
-  if (error) {
-    RefuseUnparsable(error);
-    return false;
-  }
-  if (parser_->is_header_done() && !header_done_ && !OnHeader()) return false;
-  if (!ReserveBody(parser_->get().body().size())) return false;
-  return true;
 }
 
-void Session::RefuseUnparsable(const boost::system::error_code& error) {
-  if (error == http::error::body_limit) {
-    // Beast gives up before we saw the header; its path decides what the refusal looks like.
-    if (!header_done_) static_cast<void>(ReadHead());
-    return Refuse(413, Error(Code::kLimit, fmt::format("the body is larger than {} bytes",
-                                                       state_->options.max_body_bytes)));
-  }
-  if (error == http::error::header_limit) {
-    return Refuse(
-        431, Error(Code::kLimit,
-                   fmt::format("the request's header is larger than {} bytes", kMaxHeaderBytes)));
-  }
-  Refuse(400, Error(Code::kInvalid, fmt::format("this is not HTTP/1.1: {}", error.message())));
-}
-
-// Request line and header fields into request_.
-Result<> Session::ReadHead() {
-  const auto& message = parser_->get();
-  request_.method = std::string(message.method_string());
-  is_head_ = request_.method == "HEAD";
-  for (const auto& field : message) {
-    std::string& value = request_.headers[std::string(field.name_string())];
-    if (!value.empty()) {
-      if (field.name() == http::field::host) {
-        return Error(Code::kInvalid, "the request has more than one Host header");
-      }
-      value += ", ";
-    }
-    value += std::string_view(field.value());
-  }
-  std::string_view target = message.target();
-  if (target.starts_with("http://") || target.starts_with("https://")) {
-    const std::size_t slash = target.find('/', target.find("//") + 2);
-    target = slash == std::string_view::npos ? "/" : target.substr(slash);
-  }
-  const std::size_t question = target.find('?');
-  if (question != std::string_view::npos) request_.query = target.substr(question + 1);
-  auto path = PercentDecode(target.substr(0, question), false);
-  if (!path) return Error(Code::kInvalid, "the path has a '%' without two hex digits after it");
-  request_.path = std::move(*path);
-  if (message.version() >= 11 && request_.Header("Host").empty()) {
-    return Error(Code::kInvalid, "the request has no Host header");
-  }
-  return {};
-}
-
-// Decides before the body is read whether we want it. False: refused.
-bool Session::OnHeader() {
-  header_done_ = true;
-  parser_->eager(true);
-  if (auto head = ReadHead(); !head) {
-    Refuse(400, head.error());
+// Decides before the body is read whether we want it. False: refused, or busy saying "100
+// Continue".
+bool Session::OnHead() {
+  if (auto refusal = CheckHead(reader_.request(), state_->options, stream_->OnLoopback())) {
+    Refuse(*refusal);
     return false;
   }
-  if (!CheckHead()) return false;
-  if (!ReserveBody(static_cast<std::size_t>(parser_->content_length().value_or(0)))) return false;
-  if (!parser_->is_done() && parser_->get()[http::field::expect] == "100-continue" &&
-      begin_ == end_) {
-    static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-    phase_ = Phase::kContinuing;
-    stream_->Write(kContinue, {}, [self = Self()](std::error_code error, std::size_t) {
-      if (self->phase_ != Phase::kContinuing) return;
-      if (error) return self->Close();
-      self->phase_ = Phase::kReading;
-      self->Process();
-    });
-  }
-  return true;
-}
-
-bool Session::CheckHead() {
-  const HttpServerOptions& options = state_->options;
-  if (auto refusal = CheckOrigin(request_, stream_->OnLoopback(), options.allowed_hosts)) {
-    Refuse(refusal->status, refusal->error);
+  // Only what has arrived is taken: a sender that announces much and sends nothing blocks nobody.
+  if (!state_->HasRoom(reader_.announced_bytes())) {
+    Refuse(Overloaded());
     return false;
   }
-  const bool open =
-      request_.path == "/ready" && (request_.method == "GET" || request_.method == "HEAD");
-  if (!options.bearer_token.empty() && !open &&
-      !TokenMatches(request_.Header("Authorization"), options.bearer_token)) {
-    Refuse(401, Error(Code::kInvalid, "the bearer token is missing or wrong"));
-    return false;
-  }
-  encoding_ = request_.Header("Content-Encoding");
-  if (auto known = Decompress(encoding_, {}, 0);
-      !known && known.error().code() == Code::kUnsupported) {
-    Refuse(415, known.error());
-    return false;
-  }
-  return true;
+  if (reader_.done() || !reader_.expects_continue() || begin_ != end_) return true;
+  static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+  phase_ = Phase::kContinuing;
+  stream_->Write(kContinue, {}, [self = Self()](std::error_code error, std::size_t) {
+    if (self->phase_ != Phase::kContinuing) return;
+    if (error) return self->Close();
+    self->phase_ = Phase::kReading;
+    self->Process();
+  });
+  return false;
 }
 
 // Makes sure `bytes` of this request are accounted for.
 bool Session::ReserveBody(std::size_t bytes) {
   if (bytes <= reserved_bytes_) return true;
   if (!state_->Reserve(bytes - reserved_bytes_)) {
-    Refuse(429, Error(Code::kLimit, "too many bytes of requests are being handled; try again"));
+    Refuse(Overloaded());
     return false;
   }
   reserved_bytes_ = bytes;
   return true;
 }
 
-// The body, decompressed, into request_.
-Result<> Session::TakeBody() {
-  std::string body = std::move(parser_->get().body());
-  if (!body.empty() && !encoding_.empty() && encoding_ != "identity") {
-    WHEREFORE_ASSIGN_OR_RETURN(body, Decompress(encoding_, body, state_->options.max_body_bytes));
-  }
-  request_.body = std::make_shared<const std::string>(std::move(body));
-  return {};
-}
-
 void Session::Dispatch() {
-  if (auto taken = TakeBody(); !taken) {
-    return Refuse(taken.error().code() == Code::kLimit ? 413 : 400, taken.error());
-  }
-  if (!ReserveBody(request_.body->size())) return;
+  if (auto refusal = reader_.FinishBody()) return Refuse(*refusal);
+  HttpRequest& request = reader_.request();
+  if (!ReserveBody(request.body->size())) return;
   phase_ = Phase::kHandling;
   SetDeadline(kNever);
   inline_response_.reset();
@@ -444,7 +346,7 @@ void Session::Dispatch() {
     tie->inline_thread = std::this_thread::get_id();
   }
   CallHandler(std::make_shared<Responder>(
-      tie, ResponseTraits{is_head_, AcceptsGzip(request_.Header("Accept-Encoding"))}));
+      tie, ResponseTraits{reader_.is_head(), AcceptsGzip(request.Header("Accept-Encoding"))}));
   {
     MutexLock lock(tie->mutex);
     tie->inline_thread = {};
@@ -458,9 +360,9 @@ void Session::Dispatch() {
 // this returns.
 void Session::CallHandler(std::shared_ptr<Responder> responder) {
   try {
-    state_->router->Handle(std::move(request_), [r = std::move(responder)](HttpResponse response) {
-      r->Deliver(std::move(response));
-    });
+    state_->router->Handle(
+        std::move(reader_.request()),
+        [r = std::move(responder)](HttpResponse response) { r->Deliver(std::move(response)); });
   } catch (const std::exception& e) {
     Log(LogLevel::kError, "a request handler failed", {{"error", e.what()}});
   }
@@ -470,11 +372,11 @@ void Session::TakePosted(PreparedResponse response) {
   if (phase_ == Phase::kHandling) Write(std::move(response));
 }
 
-void Session::Refuse(int status, const Error& error) {
-  HttpResponse response = state_->router->Refuse(request_, status, error);
-  if (status == 429) response.headers.try_emplace("Retry-After", "1");
-  if (status == 401) response.headers.try_emplace("WWW-Authenticate", "Bearer");
-  Write(PrepareResponse(std::move(response), {is_head_, false}));
+void Session::Refuse(const Refusal& refusal) {
+  HttpResponse response = state_->router->Refuse(reader_.request(), refusal.status, refusal.error);
+  if (refusal.status == 429) response.headers.try_emplace("Retry-After", "1");
+  if (refusal.status == 401) response.headers.try_emplace("WWW-Authenticate", "Bearer");
+  Write(PrepareResponse(std::move(response), {reader_.is_head(), false}));
 }
 
 void Session::Write(PreparedResponse response) {
@@ -482,11 +384,10 @@ void Session::Write(PreparedResponse response) {
   EndRequest();
   const std::shared_ptr<Session> self = Self();
   own_hold_.reset();
-  close_after_write_ =
-      !parser_->is_done() || !parser_->keep_alive() || peer_ended_ || state_->draining;
+  close_after_write_ = !reader_.done() || !reader_.keep_alive() || peer_ended_ || state_->draining;
   status_ = response.status;
   body_ = std::move(response.body);
-  head_ = ResponseHead(response, close_after_write_, parser_->get().version() >= 11);
+  head_ = ResponseHead(response, close_after_write_, reader_.http11());
   // A client that reads slower than 64 kB/s is not reading.
   SetDeadline(state_->options.read_timeout_seconds + static_cast<int>(body_.size() >> 16));
   stream_->Write(head_, body_, [self](std::error_code error, std::size_t bytes) {
@@ -510,7 +411,7 @@ void Session::OnWritten(std::error_code error, std::size_t bytes) {
 void Session::Linger() {
   phase_ = Phase::kLingering;
   SetDeadline(kLingerSeconds);
-  const bool whole = parser_->is_done();
+  const bool whole = reader_.done();
   stream_->ShutdownSend([self = Self(), whole](std::error_code error, std::size_t) {
     if (whole || error) self->Close();
   });

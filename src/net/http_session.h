@@ -45,6 +45,9 @@ class HttpServerState {
   // taken.
   [[nodiscard]] bool Reserve(std::size_t bytes);
   void Release(std::size_t bytes);
+  [[nodiscard]] bool HasRoom(std::size_t bytes) const {
+    return inflight_bytes_.load() + bytes <= options.max_inflight_bytes;
+  }
 
   void Register(HttpConnection* connection);
   void Unregister(HttpConnection* connection);
