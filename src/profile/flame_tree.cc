@@ -7,11 +7,6 @@
 namespace wherefore::profile {
 namespace {
 
-std::size_t ChildSlot(std::uint32_t parent, std::uint32_t function, std::size_t mask) {
-  std::uint64_t h = (static_cast<std::uint64_t>(parent) << 32 | function) * 0x9e3779b97f4a7c15ULL;
-  return (h ^ h >> 29) & mask;
-}
-
 // Parent of every node of a preorder tree.
 std::vector<std::uint32_t> Parents(const FlameTree& tree) {
   std::vector<std::uint32_t> parents(tree.size());
@@ -56,7 +51,7 @@ std::int64_t ThresholdFor(const FlameTree& tree, std::size_t max_nodes, std::int
 
 }  // namespace
 
-TreeBuilder::TreeBuilder() : children_(1024) {
+TreeBuilder::TreeBuilder() {
   nodes_.push_back({.parent = 0, .function = 0});
   functions_.push_back({.name = "total"});
 }
@@ -72,29 +67,12 @@ std::uint32_t TreeBuilder::AddFunction(const FlameFunction& function) {
 }
 
 std::uint32_t TreeBuilder::Child(std::uint32_t parent, std::uint32_t function) {
-  const std::size_t mask = children_.size() - 1;
-  for (std::size_t slot = ChildSlot(parent, function, mask);; slot = (slot + 1) & mask) {
-    const std::uint32_t node = children_[slot];
-    if (node == 0) {
-      const auto id = static_cast<std::uint32_t>(nodes_.size());
-      nodes_.push_back({.parent = parent, .function = function});
-      children_[slot] = id;
-      if (nodes_.size() * 2 > children_.size()) GrowChildren();
-      return id;
-    }
-    if (nodes_[node].parent == parent && nodes_[node].function == function) return node;
+  std::uint32_t& child = children_.At(parent, function);
+  if (child == 0) {
+    child = static_cast<std::uint32_t>(nodes_.size());
+    nodes_.push_back({.parent = parent, .function = function});
   }
-}
-
-void TreeBuilder::GrowChildren() {
-  std::vector<std::uint32_t> grown(children_.size() * 2);
-  const std::size_t mask = grown.size() - 1;
-  for (std::uint32_t id = 1; id < nodes_.size(); ++id) {
-    std::size_t slot = ChildSlot(nodes_[id].parent, nodes_[id].function, mask);
-    while (grown[slot] != 0) slot = (slot + 1) & mask;
-    grown[slot] = id;
-  }
-  children_ = std::move(grown);
+  return child;
 }
 
 FlameTree TreeBuilder::Build() {
@@ -153,6 +131,7 @@ FlameTree Prune(const FlameTree& tree, const PruneOptions& options) {
   FlameTree out;
   out.type = tree.type;
   out.unit = tree.unit;
+  out.scale = tree.scale;
   out.functions = tree.functions;
   const auto other = static_cast<std::uint32_t>(out.functions.size());
   out.functions.push_back({.name = std::string(kOther), .kind = FrameKind::kOther});

@@ -14,6 +14,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "profile/child_index.h"
+
 namespace wherefore::profile {
 
 enum class FrameKind : std::uint8_t {
@@ -35,8 +37,9 @@ struct FlameFunction {
 
 struct FlameTree {
   // Metadata of the question, repeated in every answer.
-  std::string type;                      // short name or five-part id that was asked for
-  std::string unit;                      // nanoseconds, bytes, count
+  std::string type;        // short name or five-part id that was asked for
+  std::string unit;        // nanoseconds, bytes, count
+  std::int64_t scale = 1;  // values are in 1/scale units: 1000 for averages of snapshots
   std::vector<FlameFunction> functions;  // [0] = root
 
   // One entry per node, in preorder; children of a node are ordered by name, "other" last.
@@ -85,13 +88,10 @@ class TreeBuilder {
     std::int64_t self = 0;
     std::int64_t count = 0;
   };
-  void GrowChildren();
-
   std::vector<FlameFunction> functions_;
   std::unordered_map<std::string, std::uint32_t> function_ids_;
   std::vector<Node> nodes_;
-  std::vector<std::uint32_t>
-      children_;  // open addressing over (parent, function) -> node; 0 = free
+  ChildIndex children_;
 };
 
 struct PruneOptions {

@@ -217,6 +217,10 @@ class Reader {
   Reader& operator=(const Reader&) = delete;
   virtual ~Reader() = default;
 
+  // Changes whenever new services, types, series or stacks became visible, or data went away; what was
+  // read at one generation may be kept while it lasts. 0: not known, do not keep.
+  [[nodiscard]] virtual std::uint64_t Generation() const { return 0; }
+
   // Services with profiles in buckets that overlap the range (coarse: whole buckets).
   virtual Result<std::vector<ServiceRow>> Services(std::uint32_t tenant, TimeRange range,
                                                    const CancelToken& cancel) = 0;

@@ -1,0 +1,227 @@
+#include "query/catalog.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace wherefore::query {
+namespace {
+
+// Does `label` occur on sample-level sets whose profile-level parent lacks it?
+bool OnlyOnSamples(const std::vector<store::SeriesRow>& rows, std::string_view label) {
+  return std::any_of(rows.begin(), rows.end(), [&](const store::SeriesRow& row) {
+    if (row.parent == 0 || row.parent > rows.size()) return false;
+    return !FindLabel(row.labels, label).empty() &&
+           FindLabel(rows[row.parent - 1].labels, label).empty();
+  });
+}
+
+bool NeedsSamples(const std::vector<store::SeriesRow>& rows, const Selector& selector,
+                  const std::vector<std::string>& group_by) {
+  const auto only = [&](std::string_view label) { return OnlyOnSamples(rows, label); };
+  return std::any_of(group_by.begin(), group_by.end(), only) ||
+         std::any_of(selector.label_matchers().begin(), selector.label_matchers().end(),
+                     [&](const Matcher& m) { return only(m.label); });
+}
+
+std::string Join(const std::set<std::string>& names, std::size_t most) {
+  std::string out;
+  std::size_t n = 0;
+  for (const std::string& name : names) {
+    if (n++ == most) return out + fmt::format(" and {} more", names.size() - most);
+    if (!out.empty()) out += ", ";
+    out += name;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::int64_t TypeUse::Count(std::int64_t value, std::int64_t stored) const {
+  switch (details.count_rule) {
+    case profile::CountRule::kStored:
+      return stored;
+    case profile::CountRule::kValue:
+      return value;
+    case profile::CountRule::kValuePerPeriod:
+      return details.period > 0 ? value / details.period : stored;
+  }
+  return stored;
+}
+
+std::string DefaultType(const std::vector<store::TypeRow>& types) {
+  for (const std::string_view wanted : {"cpu", "wall", "samples"}) {
+    for (const store::TypeRow& t : types) {
+      if (profile::MatchType(t.details, wanted)) return std::string(wanted);
+    }
+  }
+  std::string first;
+  for (const store::TypeRow& t : types) {
+    const std::string name = profile::ShortName(t.details);
+    if (first.empty() || name < first) first = name;
+  }
+  return first;
+}
+
+void Catalog::ForgetIfChanged() {
+  const std::uint64_t now = reader_.Generation();
+  if (now != 0 && now == generation_) return;
+  types_.clear();
+  series_.clear();
+  generation_ = now;
+}
+
+Result<std::vector<store::ServiceRow>> Catalog::Services(std::uint32_t tenant,
+                                                         store::TimeRange range,
+                                                         const CancelToken& cancel) {
+  return reader_.Services(tenant, range, cancel);
+}
+
+Result<std::vector<store::TypeRow>> Catalog::Types(
+    const std::vector<store::DictionaryKey>& dictionaries, const CancelToken& cancel) {
+  std::vector<store::TypeRow> out;
+  std::vector<store::DictionaryKey> missing;
+  {
+    MutexLock lock(mutex_);
+    ForgetIfChanged();
+    for (const store::DictionaryKey& key : dictionaries) {
+      const auto it = types_.find(key);
+      if (it == types_.end()) {
+        missing.push_back(key);
+      } else {
+        out.insert(out.end(), it->second.begin(), it->second.end());
+      }
+    }
+  }
+  if (missing.empty()) return out;
+  const std::uint64_t before = reader_.Generation();
+  WHEREFORE_ASSIGN_OR_RETURN(std::vector<store::TypeRow> rows, reader_.Types(missing, cancel));
+  MutexLock lock(mutex_);
+  if (before != 0 && before == generation_) {
+    for (const store::DictionaryKey& key : missing) types_[key];
+    for (const store::TypeRow& row : rows) types_[row.dictionary].push_back(row);
+  }
+  out.insert(out.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
+  return out;
+}
+
+Result<SeriesList> Catalog::Series(const store::DictionaryKey& dictionary,
+                                   const CancelToken& cancel) {
+  {
+    MutexLock lock(mutex_);
+    ForgetIfChanged();
+    if (const auto it = series_.find(dictionary); it != series_.end()) return it->second;
+  }
+  const std::uint64_t before = reader_.Generation();
+  WHEREFORE_ASSIGN_OR_RETURN(std::vector<store::SeriesRow> rows,
+                             reader_.Series(dictionary, 1, cancel));
+  for (store::SeriesRow& row : rows) {
+    row.encoded.clear();
+    row.encoded.shrink_to_fit();
+  }
+  SeriesList list = std::make_shared<const std::vector<store::SeriesRow>>(std::move(rows));
+  MutexLock lock(mutex_);
+  if (before != 0 && before == generation_) series_[dictionary] = list;
+  return list;
+}
+
+Result<Resolved> Catalog::Resolve(const Selection& selection, const Options& options,
+                                  const CancelToken& cancel) {
+  Resolved out;
+  out.query.tenant = selection.tenant;
+  out.query.range = selection.range;
+  WHEREFORE_ASSIGN_OR_RETURN(std::vector<store::ServiceRow> services,
+                             Services(selection.tenant, selection.range, cancel));
+  std::erase_if(services, [&](const store::ServiceRow& s) {
+    return !selection.selector.MatchesService(s.name);
+  });
+  std::vector<store::DictionaryKey> dictionaries;
+  for (const store::ServiceRow& s : services) dictionaries.push_back(s.dictionary);
+  WHEREFORE_ASSIGN_OR_RETURN(std::vector<store::TypeRow> types, Types(dictionaries, cancel));
+  out.type = selection.type.empty() ? DefaultType(types) : selection.type;
+
+  std::set<std::string> families;
+  std::map<store::DictionaryKey, std::vector<std::uint64_t>> wanted;
+  const auto take = [&](const store::TypeRow& t, std::int64_t multiplier) {
+    out.types.try_emplace(t.type, TypeUse{.multiplier = multiplier, .details = t.details});
+    wanted[t.dictionary].push_back(t.type);
+  };
+  for (const store::TypeRow& t : types) {
+    const auto match = profile::MatchType(t.details, out.type);
+    if (!match) continue;
+    families.insert(t.details.name);
+    out.unit = match->unit;
+    out.snapshot = profile::IsSnapshot(t.details);
+    if (!options.all_types_of_family) take(t, match->multiplier);
+  }
+  if (options.all_types_of_family) {
+    for (const store::TypeRow& t : types) {
+      if (families.contains(t.details.name)) take(t, 1);
+    }
+  }
+
+  const bool has_matchers = !selection.selector.label_matchers().empty();
+  for (const store::ServiceRow& s : services) {
+    const auto it = wanted.find(s.dictionary);
+    if (it == wanted.end()) continue;
+    store::SeriesSelection one{.dictionary = s.dictionary, .types = it->second};
+    SeriesList list;
+    if (has_matchers || options.with_series || !options.group_by.empty()) {
+      WHEREFORE_ASSIGN_OR_RETURN(list, Series(s.dictionary, cancel));
+    }
+    if (has_matchers) {
+      for (const store::SeriesRow& row : *list) {
+        if (selection.selector.MatchesLabels(row.labels)) one.series.push_back(row.series);
+      }
+      if (one.series.empty()) continue;
+      if (one.series.size() == list->size()) one.series.clear();
+    }
+    if (list) {
+      out.needs_samples |= NeedsSamples(*list, selection.selector, options.group_by);
+    }
+    out.query.selections.push_back(std::move(one));
+    out.services.push_back(s.name);
+    out.series.push_back(std::move(list));
+  }
+  return out;
+}
+
+std::string Catalog::ExplainEmpty(const Selection& selection, const CancelToken& cancel) {
+  const auto services = Services(selection.tenant, selection.range, cancel);
+  if (!services) return services.error().message();
+  const std::string window = fmt::format("between {} and {}", FormatTime(selection.range.from_ns),
+                                         FormatTime(selection.range.to_ns));
+  std::set<std::string> names;
+  std::vector<store::DictionaryKey> matching;
+  for (const store::ServiceRow& s : *services) {
+    names.insert(s.name);
+    if (selection.selector.MatchesService(s.name)) matching.push_back(s.dictionary);
+  }
+  if (names.empty())
+    return fmt::format("no profiles at all {}; widen the range (--since 7d)", window);
+  if (matching.empty()) {
+    return fmt::format("no service matches {} {}; there are: {}", selection.selector.Text(), window,
+                       Join(names, 10));
+  }
+  const auto types = Types(matching, cancel);
+  std::set<std::string> have;
+  bool found = selection.type.empty();
+  if (types) {
+    for (const store::TypeRow& t : *types) {
+      have.insert(profile::ShortName(t.details));
+      if (t.details.stands_for_cpu) have.insert("cpu");
+      found |= profile::MatchType(t.details, selection.type).has_value();
+    }
+  }
+  if (!found) {
+    return fmt::format("{} has no profiles of type '{}' {}; it has: {}", selection.selector.Text(),
+                       selection.type, window, Join(have, 12));
+  }
+  return fmt::format("{} has data of that type, but none {}{}", selection.selector.Text(), window,
+                     selection.selector.label_matchers().empty() ? "" : " with these labels");
+}
+
+}  // namespace wherefore::query

@@ -1,0 +1,87 @@
+// Catalog: turns a selection (selector, type, time range) into ids the store understands.
+//
+// Keeps services, types and label sets it has read while the store's generation lasts, so that a
+// question costs one scan of samples and little else. Any thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/cancel.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "query/selector.h"
+#include "store/read.h"
+
+namespace wherefore::query {
+
+// What every question starts with.
+struct Selection {
+  std::uint32_t tenant = 0;
+  Selector selector;
+  std::string type;  // short name, five-part id or sample type; empty: the most useful one there is
+  store::TimeRange range;
+};
+
+// How to read the values of one stored type under one question.
+struct TypeUse {
+  std::int64_t multiplier = 1;
+  profile::ProfileType details;
+
+  // Observations behind a sum of stored values and a sum of stored n.
+  [[nodiscard]] std::int64_t Count(std::int64_t value, std::int64_t stored) const;
+};
+
+using SeriesList =
+    std::shared_ptr<const std::vector<store::SeriesRow>>;  // index = id - 1; `encoded` left out
+
+struct Resolved {
+  store::SampleQuery query;
+  std::unordered_map<std::uint64_t, TypeUse> types;
+  std::string type;  // the one that was used
+  std::string unit;
+  bool snapshot = false;
+  // A matcher needs labels that only samples have; then `profiles` cannot answer.
+  bool needs_samples = false;
+  std::vector<std::string> services;  // name per selection of `query`
+  std::vector<SeriesList> series;     // per selection of `query`; null when it was not needed
+};
+
+class Catalog {
+ public:
+  explicit Catalog(store::Reader& reader) : reader_(reader) {}
+
+  struct Options {
+    bool with_series = false;           // always fill Resolved::series
+    std::vector<std::string> group_by;  // labels that must be known for grouping
+    bool all_types_of_family = false;   // all types with the same profile name as the chosen one
+  };
+  Result<Resolved> Resolve(const Selection& selection, const Options& options,
+                           const CancelToken& cancel);
+
+  Result<std::vector<store::ServiceRow>> Services(std::uint32_t tenant, store::TimeRange range,
+                                                  const CancelToken& cancel);
+  Result<std::vector<store::TypeRow>> Types(const std::vector<store::DictionaryKey>& dictionaries,
+                                            const CancelToken& cancel);
+  Result<SeriesList> Series(const store::DictionaryKey& dictionary, const CancelToken& cancel);
+
+  // A sentence for people when a question found nothing: which part of it has no data.
+  std::string ExplainEmpty(const Selection& selection, const CancelToken& cancel);
+
+ private:
+  void ForgetIfChanged() REQUIRES(mutex_);
+
+  store::Reader& reader_;
+  Mutex mutex_;
+  std::uint64_t generation_ GUARDED_BY(mutex_) = 0;
+  std::map<store::DictionaryKey, std::vector<store::TypeRow>> types_ GUARDED_BY(mutex_);
+  std::map<store::DictionaryKey, SeriesList> series_ GUARDED_BY(mutex_);
+};
+
+// The type a page or command shows when nobody said: cpu, else wall, else the first by name.
+[[nodiscard]] std::string DefaultType(const std::vector<store::TypeRow>& types);
+
+}  // namespace wherefore::query

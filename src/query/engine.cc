@@ -1,0 +1,334 @@
+#include "query/engine.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/text.h"
+
+namespace wherefore::query {
+namespace {
+
+constexpr std::int64_t kAverageScale = 1000;
+
+// Sums of one dictionary, ready for its trie.
+using StackValues = std::vector<std::vector<StackValue>>;  // by selection
+
+std::uint64_t LabelsHash(const Labels& labels) {
+  std::string text;
+  for (const auto& [name, value] : labels) {
+    text += name;
+    text += '\0';
+    text += value;
+    text += '\0';
+  }
+  return Hash64(text);
+}
+
+// The profile-level set a (possibly sample-level) series belongs to.
+const store::SeriesRow* ProfileLevel(const SeriesList& list, std::uint32_t series) {
+  if (!list || series == 0 || series > list->size()) return nullptr;
+  const store::SeriesRow& row = (*list)[series - 1];
+  if (row.parent == 0 || row.parent > list->size()) return &row;
+  return &(*list)[row.parent - 1];
+}
+
+// Identity of a series over buckets and writers: service and labels.
+std::uint64_t SeriesIdentity(const Resolved& r, std::uint32_t selection, std::uint32_t series) {
+  const store::SeriesRow* row = ProfileLevel(r.series[selection], series);
+  return r.query.selections[selection].dictionary.service ^
+         (row != nullptr ? LabelsHash(row->labels) : 0);
+}
+
+std::int64_t Rounded(std::int64_t sum, std::int64_t scale, std::int64_t divisor) {
+  if (divisor <= 0) return 0;
+  const __int128 scaled = static_cast<__int128>(sum) * scale;
+  return static_cast<std::int64_t>((scaled + (scaled >= 0 ? divisor / 2 : -divisor / 2)) / divisor);
+}
+
+}  // namespace
+
+Engine::Engine(store::Reader& reader, std::size_t cache_bytes)
+    : reader_(reader), catalog_(reader), tries_(reader, cache_bytes) {}
+
+Result<std::vector<ServiceInfo>> Engine::Services(std::uint32_t tenant, store::TimeRange range,
+                                                  const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(auto rows, catalog_.Services(tenant, range, cancel));
+  std::map<std::string, ServiceInfo> by_name;
+  store::SampleQuery query{.tenant = tenant, .range = range};
+  std::vector<store::DictionaryKey> keys;
+  std::map<std::uint64_t, std::string> names;
+  for (const store::ServiceRow& row : rows) {
+    names[row.dictionary.service] = row.name;
+    keys.push_back(row.dictionary);
+    query.selections.push_back({.dictionary = row.dictionary});
+  }
+  if (rows.empty()) return std::vector<ServiceInfo>{};
+  WHEREFORE_ASSIGN_OR_RETURN(auto types, catalog_.Types(keys, cancel));
+  std::map<std::uint64_t, const store::TypeRow*> type_of;
+  for (const store::TypeRow& t : types) type_of[t.type] = &t;
+  // Buckets are coarse; the timeline says what really lies in the range.
+  const std::int64_t step =
+      std::max<std::int64_t>((range.to_ns - range.from_ns) / 100, kNsPerSecond);
+  WHEREFORE_ASSIGN_OR_RETURN(auto points, reader_.Timeline(query, step, false, cancel));
+  std::map<std::string, std::map<std::string, std::string>> found;  // service -> short name -> id
+  for (const store::SeriesPoint& p : points) {
+    ServiceInfo& info = by_name[rows[p.dictionary].name];
+    info.name = rows[p.dictionary].name;
+    info.profiles += p.profiles;
+    info.last_ns = std::max(info.last_ns, p.step_start_ns);
+    if (const auto it = type_of.find(p.type); it != type_of.end()) {
+      const profile::ProfileType& t = it->second->details;
+      found[info.name].try_emplace(profile::ShortName(t), t.Id());
+      if (t.stands_for_cpu) found[info.name].try_emplace("cpu", t.Id());
+    }
+  }
+  std::vector<ServiceInfo> out;
+  for (auto& [name, info] : by_name) {
+    for (auto& [short_name, id] : found[name]) {
+      info.types.push_back(short_name);
+      info.type_ids.push_back(id);
+    }
+    out.push_back(std::move(info));
+  }
+  return out;
+}
+
+Result<std::vector<store::TypeRow>> Engine::Types(const Selection& selection,
+                                                  const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(auto rows,
+                             catalog_.Services(selection.tenant, selection.range, cancel));
+  std::vector<store::DictionaryKey> keys;
+  for (const store::ServiceRow& row : rows) {
+    if (selection.selector.MatchesService(row.name)) keys.push_back(row.dictionary);
+  }
+  return catalog_.Types(keys, cancel);
+}
+
+Result<std::vector<std::string>> Engine::LabelNames(const Selection& selection,
+                                                    const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(auto rows,
+                             catalog_.Services(selection.tenant, selection.range, cancel));
+  std::set<std::string> names;
+  for (const store::ServiceRow& row : rows) {
+    if (!selection.selector.MatchesService(row.name)) continue;
+    WHEREFORE_ASSIGN_OR_RETURN(const SeriesList list, catalog_.Series(row.dictionary, cancel));
+    for (const store::SeriesRow& series : *list) {
+      if (!selection.selector.MatchesLabels(series.labels)) continue;
+      for (const auto& [name, value] : series.labels) names.insert(name);
+    }
+  }
+  return std::vector<std::string>(names.begin(), names.end());
+}
+
+Result<std::vector<std::string>> Engine::LabelValues(const Selection& selection,
+                                                     const std::string& label,
+                                                     const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(auto rows,
+                             catalog_.Services(selection.tenant, selection.range, cancel));
+  std::set<std::string> values;
+  for (const store::ServiceRow& row : rows) {
+    if (!selection.selector.MatchesService(row.name)) continue;
+    if (IsServiceLabel(label) && selection.selector.label_matchers().empty()) {
+      values.insert(row.name);
+      continue;
+    }
+    WHEREFORE_ASSIGN_OR_RETURN(const SeriesList list, catalog_.Series(row.dictionary, cancel));
+    for (const store::SeriesRow& series : *list) {
+      if (!selection.selector.MatchesLabels(series.labels)) continue;
+      const std::string_view value =
+          IsServiceLabel(label) ? std::string_view(row.name) : FindLabel(series.labels, label);
+      if (!value.empty()) values.emplace(value);
+    }
+  }
+  return std::vector<std::string>(values.begin(), values.end());
+}
+
+Result<FlameAnswer> Engine::FlameSum(const Resolved& r, const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(auto sums, reader_.SumStacks(r.query, cancel));
+  StackValues by_selection(r.query.selections.size());
+  for (const store::StackSum& s : sums) {
+    const TypeUse& use = r.types.at(s.type);
+    by_selection[s.dictionary].push_back({.stack = s.stack,
+                                          .value = s.value * use.multiplier,
+                                          .count = use.Count(s.value, s.count)});
+  }
+  profile::TreeBuilder builder;
+  for (std::size_t i = 0; i < by_selection.size(); ++i) {
+    if (by_selection[i].empty()) continue;
+    WHEREFORE_RETURN_IF_ERROR(
+        tries_.AddTo(builder, r.query.selections[i].dictionary, by_selection[i], cancel));
+  }
+  return FlameAnswer{.tree = builder.Build()};
+}
+
+// Snapshots: the sum over series of (sum / number of profiles), in thousandths at the leaves.
+Result<FlameAnswer> Engine::FlameAverage(const Resolved& r, const CancelToken& cancel) {
+  // One step over the whole range gives the number of profiles per series.
+  const std::int64_t whole = r.query.range.to_ns - r.query.range.from_ns + 1;
+  store::SampleQuery profiles = r.query;
+  for (store::SeriesSelection& s : profiles.selections) s.series.clear();
+  WHEREFORE_ASSIGN_OR_RETURN(auto points, reader_.Timeline(profiles, whole, false, cancel));
+  std::map<std::pair<std::uint64_t, std::string>, std::int64_t>
+      counts;  // (series, type id) -> profiles
+  for (const store::SeriesPoint& p : points) {
+    counts[{SeriesIdentity(r, p.dictionary, p.series), r.types.at(p.type).details.Id()}] +=
+        p.profiles;
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(auto sums, reader_.SumStacksBySeries(r.query, cancel));
+  StackValues by_selection(r.query.selections.size());
+  for (const store::StackSumBySeries& s : sums) {
+    const TypeUse& use = r.types.at(s.sum.type);
+    const std::int64_t n =
+        counts[{SeriesIdentity(r, s.sum.dictionary, s.series), use.details.Id()}];
+    by_selection[s.sum.dictionary].push_back(
+        {.stack = s.sum.stack,
+         .value =
+             Rounded(s.sum.value * use.multiplier, kAverageScale, std::max<std::int64_t>(n, 1)),
+         .count = use.Count(s.sum.value, s.sum.count)});
+  }
+  profile::TreeBuilder builder;
+  for (std::size_t i = 0; i < by_selection.size(); ++i) {
+    if (by_selection[i].empty()) continue;
+    WHEREFORE_RETURN_IF_ERROR(
+        tries_.AddTo(builder, r.query.selections[i].dictionary, by_selection[i], cancel));
+  }
+  FlameAnswer answer{.tree = builder.Build(), .averaged = true};
+  answer.tree.scale = kAverageScale;
+  return answer;
+}
+
+Result<FlameAnswer> Engine::Flame(const Selection& selection, const Lens& lens,
+                                  const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(Resolved r, catalog_.Resolve(selection, {}, cancel));
+  if (r.snapshot && !r.query.selections.empty()) {
+    WHEREFORE_ASSIGN_OR_RETURN(r, catalog_.Resolve(selection, {.with_series = true}, cancel));
+  }
+  FlameAnswer answer{.tree = profile::TreeBuilder().Build()};
+  if (!r.query.selections.empty()) {
+    WHEREFORE_ASSIGN_OR_RETURN(answer, r.snapshot ? FlameAverage(r, cancel) : FlameSum(r, cancel));
+  }
+  answer.tree.type = r.type;
+  answer.tree.unit = r.unit;
+  if (answer.tree.size() == 1 && answer.tree.total[0] == 0) {
+    answer.hint = catalog_.ExplainEmpty(selection, cancel);
+  }
+  if (!lens.empty()) answer.tree = lens.Apply(answer.tree);
+  return answer;
+}
+
+Result<SeriesAnswer> Engine::Series(const Selection& selection, std::int64_t step_ns,
+                                    const std::vector<std::string>& group_by,
+                                    std::size_t max_groups, const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(
+      Resolved r,
+      catalog_.Resolve(selection, {.with_series = false, .group_by = group_by}, cancel));
+  if (r.snapshot) {
+    WHEREFORE_ASSIGN_OR_RETURN(
+        r, catalog_.Resolve(selection, {.with_series = true, .group_by = group_by}, cancel));
+  }
+  const std::int64_t start = selection.range.from_ns / step_ns * step_ns;
+  const auto steps =
+      static_cast<std::size_t>((selection.range.to_ns - start + step_ns - 1) / step_ns);
+  SeriesAnswer answer{.type = r.type,
+                      .unit = r.unit,
+                      .averaged = r.snapshot,
+                      .scale = r.snapshot ? kAverageScale : 1,
+                      .start_ns = start,
+                      .step_ns = step_ns};
+  if (steps > 20'000) {
+    return Error(Code::kInvalid, fmt::format("step {} gives {} points; at most 20,000 are sent",
+                                             FormatDuration(step_ns), steps));
+  }
+  std::vector<store::SeriesPoint> points;
+  if (!r.query.selections.empty()) {
+    WHEREFORE_ASSIGN_OR_RETURN(points, reader_.Timeline(r.query, step_ns, r.needs_samples, cancel));
+  }
+  if (points.empty()) answer.hint = catalog_.ExplainEmpty(selection, cancel);
+
+  // Snapshots average per series and step, then add up over series.
+  std::map<std::tuple<std::uint64_t, std::string, std::int64_t>, std::int64_t> profiles;
+  if (r.snapshot) {
+    for (const store::SeriesPoint& p : points) {
+      profiles[{SeriesIdentity(r, p.dictionary, p.series), r.types.at(p.type).details.Id(),
+                p.step_start_ns}] += p.profiles;
+    }
+  }
+  std::map<Labels, std::vector<std::int64_t>> groups;
+  for (const store::SeriesPoint& p : points) {
+    const TypeUse& use = r.types.at(p.type);
+    Labels labels;
+    for (const std::string& name : group_by) {
+      const SeriesList& list = r.series[p.dictionary];
+      const bool known = list && p.series > 0 && p.series <= list->size();
+      const std::string_view value = IsServiceLabel(name)
+                                         ? std::string_view(r.services[p.dictionary])
+                                     : known ? FindLabel((*list)[p.series - 1].labels, name)
+                                             : std::string_view();
+      labels.emplace_back(name, value);
+    }
+    auto& values = groups[labels];
+    values.resize(steps);
+    const auto index = static_cast<std::size_t>((p.step_start_ns - start) / step_ns);
+    if (p.step_start_ns < start || index >= steps) continue;
+    std::int64_t value = p.value * use.multiplier;
+    if (r.snapshot) {
+      value = Rounded(
+          value, kAverageScale,
+          profiles[{SeriesIdentity(r, p.dictionary, p.series), use.details.Id(), p.step_start_ns}]);
+    }
+    values[index] += value;
+  }
+  for (auto& [labels, values] : groups) answer.groups.push_back({labels, std::move(values)});
+  const auto sum = [](const SeriesGroup& g) {
+    std::int64_t total = 0;
+    for (const std::int64_t v : g.values) total += v;
+    return total;
+  };
+  std::stable_sort(answer.groups.begin(), answer.groups.end(),
+                   [&](const SeriesGroup& a, const SeriesGroup& b) { return sum(a) > sum(b); });
+  if (max_groups > 0 && answer.groups.size() > max_groups) {
+    SeriesGroup rest{.labels = {{"", "other"}}, .values = std::vector<std::int64_t>(steps)};
+    for (std::size_t i = max_groups; i < answer.groups.size(); ++i) {
+      for (std::size_t k = 0; k < steps; ++k) rest.values[k] += answer.groups[i].values[k];
+    }
+    answer.groups.resize(max_groups);
+    answer.groups.push_back(std::move(rest));
+  }
+  return answer;
+}
+
+Result<std::vector<store::ProfileRow>> Engine::Profiles(const Selection& selection,
+                                                        std::size_t limit,
+                                                        const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(Resolved r, catalog_.Resolve(selection, {}, cancel));
+  if (r.query.selections.empty()) return std::vector<store::ProfileRow>{};
+  return reader_.Profiles(r.query, limit, cancel);
+}
+
+Result<Resolved> Engine::ResolveAllTypes(const Selection& selection, const CancelToken& cancel) {
+  Resolved out;
+  out.query.tenant = selection.tenant;
+  out.query.range = selection.range;
+  WHEREFORE_ASSIGN_OR_RETURN(auto rows,
+                             catalog_.Services(selection.tenant, selection.range, cancel));
+  for (const store::ServiceRow& row : rows) {
+    if (!selection.selector.MatchesService(row.name)) continue;
+    store::SeriesSelection one{.dictionary = row.dictionary};
+    if (!selection.selector.label_matchers().empty()) {
+      WHEREFORE_ASSIGN_OR_RETURN(const SeriesList list, catalog_.Series(row.dictionary, cancel));
+      for (const store::SeriesRow& series : *list) {
+        if (selection.selector.MatchesLabels(series.labels)) one.series.push_back(series.series);
+      }
+      if (one.series.empty()) continue;
+    }
+    out.query.selections.push_back(std::move(one));
+    out.services.push_back(row.name);
+  }
+  return out;
+}
+
+}  // namespace wherefore::query

@@ -1,0 +1,174 @@
+// Engine: the questions people ask, answered exactly.
+//
+// Stateless apart from caches; any thread; every call honours its cancel token and the store's
+// limits. An answer without data is not an error: it comes with a hint that says which part of the
+// question found nothing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/cancel.h"
+#include "base/result.h"
+#include "profile/batch.h"
+#include "profile/flame_tree.h"
+#include "query/catalog.h"
+#include "query/lens.h"
+#include "query/stack_tries.h"
+#include "store/read.h"
+
+namespace wherefore::query {
+
+struct ServiceInfo {
+  std::string name;
+  std::vector<std::string> types;     // short names
+  std::vector<std::string> type_ids;  // five-part ids, same order
+  std::int64_t profiles = 0;
+  std::int64_t last_ns = 0;  // start of the newest profile in range; 0 when only spans are known
+};
+
+struct FlameAnswer {
+  profile::FlameTree tree;
+  bool averaged = false;  // snapshots: the average over the range, values in 1/tree.scale
+  std::string hint;       // set when nothing was found
+};
+
+struct SeriesGroup {
+  Labels labels;  // the group-by labels
+  std::vector<std::int64_t> values;
+};
+struct SeriesAnswer {
+  std::string type;
+  std::string unit;
+  bool averaged = false;
+  std::int64_t scale = 1;
+  std::int64_t start_ns = 0;  // of the first step
+  std::int64_t step_ns = 0;
+  std::vector<SeriesGroup>
+      groups;  // largest first; groups beyond the limit are added up in one called "other"
+  std::string hint;
+};
+
+// The profile of spans.
+struct SpanProfileAnswer {
+  profile::FlameTree tree;
+  std::map<std::string, std::int64_t> by_span;  // hex span id -> value
+  std::string hint;
+};
+
+struct TraceSummary {
+  profile::TraceId trace{};
+  std::string root_service;
+  std::string root_name;
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  std::size_t spans = 0;
+  std::size_t errors = 0;
+  std::vector<store::SpanRow> matched;
+};
+
+// `list`: one function's source lines.
+struct ListedLine {
+  std::int64_t line = 0;
+  std::int64_t self = 0;
+  std::int64_t total = 0;
+};
+struct ListedFunction {
+  std::string name;
+  std::string module;
+  std::string file;
+  std::int64_t start_line = 0;
+  std::int64_t self = 0;
+  std::int64_t total = 0;
+  std::vector<ListedLine> lines;  // by line number; 0 = line unknown
+};
+struct ListAnswer {
+  std::string type;
+  std::string unit;
+  std::int64_t total = 0;  // of the whole selection
+  std::vector<ListedFunction> functions;
+  std::string hint;
+};
+
+class Engine {
+ public:
+  explicit Engine(store::Reader& reader, std::size_t cache_bytes = 64u << 20);
+
+  Result<std::vector<ServiceInfo>> Services(std::uint32_t tenant, store::TimeRange range,
+                                            const CancelToken& cancel);
+  Result<std::vector<store::TypeRow>> Types(const Selection& selection, const CancelToken& cancel);
+  // Label names, or the values of one label, over series that match (type is not looked at).
+  Result<std::vector<std::string>> LabelNames(const Selection& selection,
+                                              const CancelToken& cancel);
+  Result<std::vector<std::string>> LabelValues(const Selection& selection, const std::string& label,
+                                               const CancelToken& cancel);
+
+  Result<FlameAnswer> Flame(const Selection& selection, const Lens& lens,
+                            const CancelToken& cancel);
+  Result<SeriesAnswer> Series(const Selection& selection, std::int64_t step_ns,
+                              const std::vector<std::string>& group_by, std::size_t max_groups,
+                              const CancelToken& cancel);
+  Result<ListAnswer> List(const Selection& selection, const std::string& function_regex,
+                          const CancelToken& cancel);
+
+  // Samples linked to a trace (spans empty) or to some of its spans.
+  Result<SpanProfileAnswer> SpanProfile(std::uint32_t tenant, const profile::TraceId& trace,
+                                        const std::vector<profile::SpanId>& spans,
+                                        const std::string& type, const Lens& lens,
+                                        const CancelToken& cancel);
+  Result<std::vector<store::SpanRow>> Trace(std::uint32_t tenant, const profile::TraceId& trace,
+                                            const CancelToken& cancel);
+  Result<std::vector<TraceSummary>> SearchTraces(const store::SpanSearch& search,
+                                                 const CancelToken& cancel);
+  Result<std::vector<std::pair<std::string, std::string>>> SpanNames(std::uint32_t tenant,
+                                                                     store::TimeRange range,
+                                                                     const CancelToken& cancel);
+
+  Result<std::vector<store::ProfileRow>> Profiles(const Selection& selection, std::size_t limit,
+                                                  const CancelToken& cancel);
+  // The stored profile(s) with this id, as they came in (export.cc).
+  Result<profile::Batch> StoredProfile(std::uint32_t tenant, const profile::ProfileId& id,
+                                       const CancelToken& cancel);
+  // Every profile of the selection, each on its own, as it came in; at most `limit`.
+  Result<profile::Batch> StoredProfiles(const Selection& selection, std::size_t limit,
+                                        const CancelToken& cancel);
+  // The selection added up into one profile per type of its family, labels of samples kept: for
+  // pprof.
+  Result<profile::Batch> Merged(const Selection& selection, const CancelToken& cancel);
+
+  // The ids behind a selection, for deleting.
+  Result<Resolved> ResolveAllTypes(const Selection& selection, const CancelToken& cancel);
+  // Data was deleted: forget what was cached.
+  void Forget() { tries_.Clear(); }
+  store::Reader& reader() { return reader_; }
+
+ private:
+  Result<FlameAnswer> FlameSum(const Resolved& resolved, const CancelToken& cancel);
+  Result<FlameAnswer> FlameAverage(const Resolved& resolved, const CancelToken& cancel);
+
+  store::Reader& reader_;
+  Catalog catalog_;
+  StackTries tries_;
+};
+
+// a - b by function path: values of `tree` are b (after) minus a (before); see diff.cc.
+struct DiffTree {
+  profile::FlameTree tree;           // union of both; values are those of `after`
+  std::vector<std::int64_t> before;  // total per node
+  std::vector<std::int64_t> before_self;
+};
+[[nodiscard]] DiffTree Diff(const profile::FlameTree& before, const profile::FlameTree& after);
+
+struct DiffRow {
+  std::uint32_t function = 0;  // into the union tree's functions
+  std::int64_t self_before = 0;
+  std::int64_t self_after = 0;
+  std::int64_t total_before = 0;
+  std::int64_t total_after = 0;
+};
+// Functions by how much their self value changed, largest change first.
+[[nodiscard]] std::vector<DiffRow> DiffTop(const DiffTree& diff);
+
+}  // namespace wherefore::query

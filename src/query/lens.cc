@@ -1,0 +1,153 @@
+#include "query/lens.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <re2/re2.h>
+
+#include "query/selector.h"
+
+namespace wherefore::query {
+namespace {
+
+using profile::FlameFunction;
+using profile::FlameTree;
+using profile::TreeBuilder;
+
+// Modules and name prefixes nobody on call can change.
+bool IsForeign(const FlameFunction& f) {
+  if (f.kind == profile::FrameKind::kKernel) return true;
+  static constexpr std::array<std::string_view, 12> kModules = {
+      "libc.so",  "libc-",  "libstdc++", "libpthread", "ld-linux",  "libm.so",
+      "libgcc_s", "[vdso]", "[kernel",   "[vsyscall]", "libjvm.so", "libnode.so"};
+  static constexpr std::array<std::string_view, 14> kNames = {
+      "std::",  "__gnu_cxx::", "__libc_", "_start", "clone", "start_thread", "runtime.",
+      "core::", "alloc::",     "java.",   "jdk.",   "node:", "__GI_",        "operator new"};
+  const auto starts = [](std::string_view text) {
+    return [text](std::string_view prefix) { return text.starts_with(prefix); };
+  };
+  return std::any_of(kModules.begin(), kModules.end(), starts(f.module)) ||
+         std::any_of(kNames.begin(), kNames.end(), starts(f.name));
+}
+
+bool Found(const FlameFunction& f, const re2::RE2& regex) {
+  return re2::RE2::PartialMatch(f.name, regex) ||
+         (!f.module.empty() && re2::RE2::PartialMatch(f.module + "`" + f.name, regex));
+}
+
+}  // namespace
+
+Result<Lens> Lens::Parse(std::string_view text) {
+  Lens lens;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(" > "), text.size());
+    const std::string_view part = text.substr(0, end);
+    text.remove_prefix(std::min(end + 3, text.size()));
+    if (part.empty()) continue;
+    if (part == "my-code") {
+      lens.steps_.push_back({.op = Op::kMyCode});
+      continue;
+    }
+    struct Word {
+      std::string_view name;
+      Op op;
+    };
+    static constexpr std::array kWords = {Word{"focus", Op::kFocus}, Word{"hide", Op::kHide},
+                                          Word{"merge", Op::kMerge},
+                                          Word{"collapse", Op::kCollapse}, Word{"drop", Op::kDrop}};
+    const std::size_t colon = part.find(':');
+    const auto* const word = std::find_if(kWords.begin(), kWords.end(), [&](const Word& w) {
+      return colon != std::string_view::npos && w.name == part.substr(0, colon);
+    });
+    if (word == kWords.end()) {
+      return Error(
+          Code::kInvalid,
+          fmt::format("lens '{}': expected focus:, hide:, merge:, collapse:, drop: or my-code",
+                      part));
+    }
+    Step step{.op = word->op, .pattern = std::string(part.substr(colon + 1))};
+    auto regex = CompileRegex(step.pattern);
+    if (!regex) return std::move(regex).error().Within("lens");
+    step.regex = *std::move(regex);
+    lens.steps_.push_back(std::move(step));
+  }
+  return lens;
+}
+
+FlameTree Lens::Apply(const FlameTree& tree) const {
+  FlameTree current = tree;
+  for (const Step& step : steps_) current = ApplyStep(step, current);
+  return current;
+}
+
+FlameTree Lens::ApplyStep(const Step& step, const FlameTree& tree) {
+  TreeBuilder builder;
+  std::vector<std::uint32_t> ids(tree.functions.size());
+  std::vector<char> match(tree.functions.size());
+  for (std::size_t f = 1; f < tree.functions.size(); ++f) {
+    ids[f] = builder.AddFunction(tree.functions[f]);
+    match[f] = step.op == Op::kMyCode ? IsForeign(tree.functions[f])
+                                      : Found(tree.functions[f], *step.regex);
+  }
+
+  // Where each open node of the old tree went in the new one, and whether a match is above it.
+  struct Open {
+    std::uint32_t node = 0;
+    bool matched = false;       // this path contains a match
+    bool last_matched = false;  // the nearest kept ancestor is a match (merge)
+  };
+  std::vector<Open> path;
+  for (std::size_t i = 0; i < tree.size(); ++i) {
+    path.resize(tree.depth[i]);
+    Open here = path.empty() ? Open{} : path.back();
+    const std::uint32_t f = tree.function[i];
+    const bool hit = i > 0 && match[f] != 0;
+    bool add_node = i > 0;
+    bool add_value = true;
+    switch (step.op) {
+      case Op::kFocus:
+        add_node = here.matched || hit;
+        add_value = add_node;
+        break;
+      case Op::kHide:
+      case Op::kMyCode:
+        add_node = i > 0 && !hit;
+        break;
+      case Op::kMerge:
+        add_node = i > 0 && !(hit && here.last_matched);
+        break;
+      case Op::kCollapse:
+        add_node = i > 0 && !here.matched;
+        break;
+      case Op::kDrop:
+        add_value = !here.matched && !hit;
+        add_node = i > 0 && add_value;
+        break;
+    }
+    if (add_node) here.node = builder.Child(here.node, ids[f]);
+    if (add_value) builder.AddValue(here.node, tree.self[i], tree.self_count[i]);
+    here.matched = here.matched || hit;
+    here.last_matched = i > 0 && hit;
+    path.push_back(here);
+  }
+  FlameTree out = builder.Build();
+  out.type = tree.type;
+  out.unit = tree.unit;
+  out.scale = tree.scale;
+  return out;
+}
+
+std::string Lens::Text() const {
+  static constexpr std::array<std::string_view, 6> kNames = {"focus",    "hide", "merge",
+                                                             "collapse", "drop", "my-code"};
+  std::string out;
+  for (const Step& step : steps_) {
+    if (!out.empty()) out += " > ";
+    out += kNames[static_cast<std::size_t>(step.op)];
+    if (step.op != Op::kMyCode) out += ":" + step.pattern;
+  }
+  return out;
+}
+
+}  // namespace wherefore::query

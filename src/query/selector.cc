@@ -1,0 +1,230 @@
+#include "query/selector.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <re2/re2.h>
+
+namespace wherefore::query {
+namespace {
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : whole_(text), rest_(text) {}
+
+  std::string TakeService() {
+    std::string name(Trim(rest_.substr(0, rest_.find('{'))));
+    rest_.remove_prefix(std::min(rest_.find('{'), rest_.size()));
+    return name;
+  }
+
+  Result<std::vector<Matcher>> TakeMatchers() {
+    std::vector<Matcher> matchers;
+    if (rest_.empty()) return matchers;
+    rest_.remove_prefix(1);  // {
+    SkipSpace();
+    while (!rest_.empty() && rest_[0] != '}') {
+      WHEREFORE_ASSIGN_OR_RETURN(Matcher m, TakeMatcher());
+      matchers.push_back(std::move(m));
+      SkipSpace();
+      if (!rest_.empty() && rest_[0] == ',') {
+        rest_.remove_prefix(1);
+        SkipSpace();
+      } else if (rest_.empty() || rest_[0] != '}') {
+        return Fail("expected , or }");
+      }
+    }
+    if (rest_.empty()) return Fail("expected }");
+    rest_.remove_prefix(1);
+    SkipSpace();
+    if (!rest_.empty()) return Fail("nothing may follow }");
+    return matchers;
+  }
+
+ private:
+  static std::string_view Trim(std::string_view text) {
+    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+    while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+    return text;
+  }
+  void SkipSpace() {
+    while (!rest_.empty() && rest_[0] == ' ') rest_.remove_prefix(1);
+  }
+  Error Fail(std::string_view what) const {
+    return {Code::kInvalid, fmt::format("selector '{}': {} at character {}", whole_, what,
+                                        whole_.size() - rest_.size() + 1)};
+  }
+
+  Result<Matcher> TakeMatcher() {
+    Matcher m;
+    const std::size_t end = std::min(rest_.find_first_of("=!,}\""), rest_.size());
+    m.label = Trim(rest_.substr(0, end));
+    rest_.remove_prefix(end);
+    if (m.label.empty()) return Fail("expected a label name");
+    struct Op {
+      std::string_view text;
+      MatchOp op;
+    };
+    static constexpr std::array kOps = {Op{"=~", MatchOp::kRegex}, Op{"!~", MatchOp::kNotRegex},
+                                        Op{"!=", MatchOp::kNotEqual}, Op{"=", MatchOp::kEqual}};
+    const auto* const op = std::find_if(kOps.begin(), kOps.end(),
+                                        [&](const Op& o) { return rest_.starts_with(o.text); });
+    if (op == kOps.end()) return Fail("expected =, !=, =~ or !~");
+    m.op = op->op;
+    rest_.remove_prefix(op->text.size());
+    SkipSpace();
+    WHEREFORE_ASSIGN_OR_RETURN(m.value, TakeValue());
+    if (m.op == MatchOp::kRegex || m.op == MatchOp::kNotRegex) {
+      WHEREFORE_ASSIGN_OR_RETURN(m.regex, CompileRegex(m.value));
+    }
+    return m;
+  }
+
+  Result<std::string> TakeValue() {
+    if (rest_.empty() || rest_[0] != '"') {
+      const std::size_t end = std::min(rest_.find_first_of(",}\""), rest_.size());
+      std::string value(Trim(rest_.substr(0, end)));
+      rest_.remove_prefix(end);
+      return value;
+    }
+    std::string value;
+    rest_.remove_prefix(1);
+    while (!rest_.empty() && rest_[0] != '"') {
+      if (rest_[0] == '\\' && rest_.size() > 1) {
+        rest_.remove_prefix(1);
+        // Only the three escapes are ours; \d and the like belong to the regular expression.
+        if (rest_[0] == 'n') {
+          value += '\n';
+          rest_.remove_prefix(1);
+          continue;
+        }
+        if (rest_[0] != '"' && rest_[0] != '\\') value += '\\';
+      }
+      value += rest_[0];
+      rest_.remove_prefix(1);
+    }
+    if (rest_.empty()) return Fail("expected a closing quote");
+    rest_.remove_prefix(1);
+    return value;
+  }
+
+  std::string_view whole_;
+  std::string_view rest_;
+};
+
+std::string_view OpText(MatchOp op) {
+  switch (op) {
+    case MatchOp::kEqual:
+      return "=";
+    case MatchOp::kNotEqual:
+      return "!=";
+    case MatchOp::kRegex:
+      return "=~";
+    case MatchOp::kNotRegex:
+      return "!~";
+  }
+  return "=";
+}
+
+std::string Quote(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+
+}  // namespace
+
+bool IsServiceLabel(std::string_view name) {
+  return name == "service.name" || name == "service_name";
+}
+
+Result<std::shared_ptr<const re2::RE2>> CompileRegex(std::string_view pattern) {
+  re2::RE2::Options options;
+  options.set_log_errors(false);
+  options.set_max_mem(8 << 20);
+  auto regex =
+      std::make_shared<const re2::RE2>(re2::StringPiece(pattern.data(), pattern.size()), options);
+  if (!regex->ok()) {
+    return Error(Code::kInvalid,
+                 fmt::format("regular expression '{}': {}", pattern, regex->error()));
+  }
+  return regex;
+}
+
+std::string_view FindLabel(const Labels& labels, std::string_view name) {
+  const auto it = std::find_if(labels.begin(), labels.end(), [&](const auto& label) {
+    return label.first == name || (IsServiceLabel(name) && IsServiceLabel(label.first));
+  });
+  return it == labels.end() ? std::string_view() : std::string_view(it->second);
+}
+
+bool Matcher::Matches(std::string_view text) const {
+  switch (op) {
+    case MatchOp::kEqual:
+      return text == value;
+    case MatchOp::kNotEqual:
+      return text != value;
+    case MatchOp::kRegex:
+      return re2::RE2::FullMatch(re2::StringPiece(text.data(), text.size()), *regex);
+    case MatchOp::kNotRegex:
+      return !re2::RE2::FullMatch(re2::StringPiece(text.data(), text.size()), *regex);
+  }
+  return false;
+}
+
+Result<Selector> Selector::Parse(std::string_view text) {
+  Selector selector;
+  Parser parser(text);
+  if (std::string service = parser.TakeService(); !service.empty()) {
+    selector.services_.push_back({.label = "service_name", .value = std::move(service)});
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(std::vector<Matcher> matchers, parser.TakeMatchers());
+  for (Matcher& m : matchers) {
+    (IsServiceLabel(m.label) ? selector.services_ : selector.labels_).push_back(std::move(m));
+  }
+  return selector;
+}
+
+bool Selector::MatchesService(std::string_view name) const {
+  return std::all_of(services_.begin(), services_.end(),
+                     [&](const Matcher& m) { return m.Matches(name); });
+}
+
+bool Selector::MatchesLabels(const Labels& labels) const {
+  return std::all_of(labels_.begin(), labels_.end(),
+                     [&](const Matcher& m) { return m.Matches(FindLabel(labels, m.label)); });
+}
+
+std::string Selector::ExactService() const {
+  for (const Matcher& m : services_) {
+    if (m.op == MatchOp::kEqual) return m.value;
+  }
+  return {};
+}
+
+std::string Selector::Text() const {
+  std::string out;
+  std::string inside;
+  const auto append = [&](const Matcher& m) {
+    if (!inside.empty()) inside += ", ";
+    inside += m.label;
+    inside += OpText(m.op);
+    inside += Quote(m.value);
+  };
+  for (const Matcher& m : services_) {
+    const bool plain = m.op == MatchOp::kEqual && out.empty() &&
+                       m.value.find_first_of("{}\" ") == std::string::npos && !m.value.empty();
+    if (plain) {
+      out = m.value;
+    } else {
+      append(m);
+    }
+  }
+  for (const Matcher& m : labels_) append(m);
+  return inside.empty() && !out.empty() ? out : out + "{" + inside + "}";
+}
+
+}  // namespace wherefore::query

@@ -1,0 +1,53 @@
+#include "query/selector.h"
+
+#include <gtest/gtest.h>
+
+namespace wherefore::query {
+namespace {
+
+TEST(Selector, ReadsEveryForm) {
+  const auto s =
+      Selector::Parse(R"(checkout{version="v2", host!=a-1, path=~"/api/.*", env!~dev|test})");
+  ASSERT_TRUE(s) << s.error().message();
+  EXPECT_TRUE(s->MatchesService("checkout"));
+  EXPECT_FALSE(s->MatchesService("checkout2"));
+  const Labels good = {{"env", "prod"}, {"host", "b"}, {"path", "/api/x"}, {"version", "v2"}};
+  EXPECT_TRUE(s->MatchesLabels(good));
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    Labels bad = good;
+    bad[i].second = i == 0 ? "dev" : i == 1 ? "a-1" : "x";
+    EXPECT_FALSE(s->MatchesLabels(bad)) << bad[i].first;
+  }
+  EXPECT_EQ(Selector::Parse(s->Text())->Text(), s->Text());
+}
+
+TEST(Selector, TreatsBothServiceLabelsAsTheService) {
+  EXPECT_TRUE(Selector::Parse(R"({service_name="a"})")->MatchesService("a"));
+  EXPECT_FALSE(Selector::Parse(R"({service.name=~"b.*"})")->MatchesService("a"));
+  EXPECT_TRUE(Selector::Parse("")->MatchesService("anything"));
+  EXPECT_TRUE(Selector::Parse("my-service{commit=abc123}")->MatchesLabels({{"commit", "abc123"}}));
+}
+
+TEST(Selector, AMissingLabelIsTheEmptyString) {
+  EXPECT_TRUE(Selector::Parse(R"({a=""})")->MatchesLabels({}));
+  EXPECT_TRUE(Selector::Parse(R"({a!="x"})")->MatchesLabels({}));
+  EXPECT_FALSE(Selector::Parse(R"({a=~".+"})")->MatchesLabels({}));
+}
+
+TEST(Selector, KeepsRegexEscapesInsideQuotes) {
+  EXPECT_TRUE(Selector::Parse(R"({a=~"v\d+"})")->MatchesLabels({{"a", "v12"}}));
+  EXPECT_TRUE(Selector::Parse(R"({a="say \"hi\""})")->MatchesLabels({{"a", "say \"hi\""}}));
+}
+
+TEST(Selector, ErrorsNameThePlace) {
+  for (const auto* bad :
+       {"a{", "a{b", "a{b}", "a{b=\"x", "a{=x}", "a{b=x}c", "a{b=~\"(\"}", "a{b=\"x\" c=y}"}) {
+    const auto s = Selector::Parse(bad);
+    ASSERT_FALSE(s) << bad;
+    EXPECT_EQ(s.error().code(), Code::kInvalid);
+  }
+  EXPECT_NE(Selector::Parse("a{b}").error().message().find("character 4"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace wherefore::query

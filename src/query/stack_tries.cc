@@ -1,0 +1,174 @@
+#include "query/stack_tries.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "profile/frame_name.h"
+#include "profile/typed_attributes.h"
+
+namespace wherefore::query {
+std::string_view FrameTypeOf(std::string_view encoded_attributes) {
+  if (encoded_attributes.empty()) return {};
+  const auto attributes = profile::ReadTyped(encoded_attributes);
+  if (!attributes) return {};
+  for (const profile::TypedAttribute& a : *attributes) {
+    if (a.key == "profile.frame.type") return a.text;
+  }
+  return {};
+}
+
+void StackTrie::NameFrames(const store::DictionaryRows& rows) {
+  for (const store::FrameRow& frame : rows.frames) {
+    const store::MappingRow& mapping =
+        mappings_[std::min<std::size_t>(frame.mapping, mappings_.size() - 1)];
+    profile::FrameFacts facts{.mapping_file = mapping.file,
+                              .mapping_start = mapping.start,
+                              .mapping_offset = mapping.file_offset,
+                              .address = frame.address,
+                              .frame_type = FrameTypeOf(frame.attributes)};
+    const auto begin = static_cast<std::uint32_t>(frame_functions_.size());
+    const auto add = [&] {
+      profile::FlameFunction named = profile::NameFrame(facts);
+      std::string key = named.name + '\0' + named.module;
+      const auto [it, added] =
+          function_ids_.try_emplace(std::move(key), static_cast<std::uint32_t>(functions_.size()));
+      if (added) {
+        text_bytes_ += 2 * (named.name.size() + named.module.size()) + named.file.size();
+        functions_.push_back(std::move(named));
+      }
+      frame_functions_.push_back(it->second);
+    };
+    for (std::size_t i = frame.lines.size(); i-- > 0;) {
+      const store::FunctionRow& f =
+          raw_functions_[std::min<std::size_t>(frame.lines[i].function, raw_functions_.size() - 1)];
+      facts.name = f.name;
+      facts.system_name = f.system_name;
+      facts.file = f.file;
+      facts.start_line = f.start_line;
+      facts.inlined = i + 1 < frame.lines.size();
+      add();
+    }
+    if (frame.lines.empty()) add();
+    frames_.push_back({begin, static_cast<std::uint32_t>(frame_functions_.size()) - begin});
+  }
+}
+
+Result<> StackTrie::Extend(store::Reader& reader, const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(store::DictionaryRows rows, reader.Dictionary(key_, cursor_, cancel));
+  for (store::FunctionRow& f : rows.functions) {
+    text_bytes_ += f.name.size() + f.system_name.size() + f.file.size();
+    raw_functions_.push_back(std::move(f));
+  }
+  for (store::MappingRow& m : rows.mappings) mappings_.push_back(std::move(m));
+  NameFrames(rows);
+  for (const profile::Range range : rows.stacks) {
+    std::uint32_t node = 0;
+    for (std::uint32_t k = range.count; k-- > 0;) {
+      const std::uint32_t frame = rows.stack_frames[range.begin + k];
+      if (frame >= frames_.size()) {
+        return Error(Code::kCorrupt, "a stored stack names a frame that is not there");
+      }
+      for (std::uint32_t i = 0; i < frames_[frame].count; ++i) {
+        node = Child(node, frame_functions_[frames_[frame].begin + i]);
+      }
+    }
+    stack_nodes_.push_back(node);
+  }
+  cursor_ = {.stack = static_cast<std::uint32_t>(stack_nodes_.size()),
+             .frame = static_cast<std::uint32_t>(frames_.size()),
+             .function = static_cast<std::uint32_t>(raw_functions_.size()),
+             .mapping = static_cast<std::uint32_t>(mappings_.size())};
+  bytes_.store(CountBytes(), std::memory_order_relaxed);
+  return {};
+}
+
+std::uint32_t StackTrie::Child(std::uint32_t parent, std::uint32_t function) {
+  std::uint32_t& child = children_.At(parent, function);
+  if (child == 0) {
+    child = static_cast<std::uint32_t>(nodes_.size());
+    nodes_.push_back({parent, function});
+  }
+  return child;
+}
+
+Result<> StackTrie::AddTo(profile::TreeBuilder& builder, std::span<const StackValue> stacks,
+                          store::Reader& reader, const CancelToken& cancel) {
+  MutexLock lock(mutex_);
+  std::uint32_t highest = 0;
+  for (const StackValue& s : stacks) highest = std::max(highest, s.stack);
+  if (highest >= stack_nodes_.size()) WHEREFORE_RETURN_IF_ERROR(Extend(reader, cancel));
+  if (highest >= stack_nodes_.size()) {
+    return Error(Code::kCorrupt, fmt::format("stack {} is not in its dictionary ({} known)",
+                                             highest, stack_nodes_.size() - 1));
+  }
+  // Which nodes lie on a path that carries a value; then copy those, parents first (ids grow
+  // downwards).
+  std::vector<std::uint32_t> target(nodes_.size(), UINT32_MAX);
+  std::vector<char> used(nodes_.size());
+  used[0] = 1;
+  for (const StackValue& s : stacks) {
+    for (std::uint32_t node = stack_nodes_[s.stack]; used[node] == 0; node = nodes_[node].parent) {
+      used[node] = 1;
+    }
+  }
+  target[0] = 0;
+  std::vector<std::uint32_t> function_ids(functions_.size(), UINT32_MAX);
+  for (std::uint32_t node = 1; node < nodes_.size(); ++node) {
+    if (used[node] == 0) continue;
+    std::uint32_t& id = function_ids[nodes_[node].function];
+    if (id == UINT32_MAX) id = builder.AddFunction(functions_[nodes_[node].function]);
+    target[node] = builder.Child(target[nodes_[node].parent], id);
+  }
+  for (const StackValue& s : stacks) {
+    std::uint32_t node = target[stack_nodes_[s.stack]];
+    if (stack_nodes_[s.stack] == 0) {
+      node = builder.Child(0, builder.AddFunction({.name = std::string(profile::kNoStack)}));
+    }
+    builder.AddValue(node, s.value, s.count);
+  }
+  return {};
+}
+
+std::size_t StackTrie::CountBytes() const {
+  return nodes_.capacity() * sizeof(Node) + children_.bytes() + stack_nodes_.capacity() * 4 +
+         frames_.capacity() * sizeof(profile::Range) + frame_functions_.capacity() * 4 +
+         functions_.capacity() * sizeof(profile::FlameFunction) +
+         raw_functions_.capacity() * sizeof(store::FunctionRow) + function_ids_.size() * 64 +
+         text_bytes_;
+}
+
+Result<> StackTries::AddTo(profile::TreeBuilder& builder, const store::DictionaryKey& key,
+                           std::span<const StackValue> stacks, const CancelToken& cancel) {
+  std::shared_ptr<StackTrie> trie;
+  {
+    MutexLock lock(mutex_);
+    Entry& entry = tries_[key];
+    if (!entry.trie) entry.trie = std::make_shared<StackTrie>(key);
+    entry.last_use = ++uses_;
+    trie = entry.trie;
+  }
+  Result<> result = trie->AddTo(builder, stacks, reader_, cancel);
+  MutexLock lock(mutex_);
+  if (!result) tries_.erase(key);
+  Evict();
+  return result;
+}
+
+void StackTries::Evict() {
+  std::size_t total = 0;
+  for (const auto& [key, entry] : tries_) total += entry.trie->bytes();
+  while (total > max_bytes_ && tries_.size() > 1) {
+    const auto oldest = std::min_element(
+        tries_.begin(), tries_.end(),
+        [](const auto& a, const auto& b) { return a.second.last_use < b.second.last_use; });
+    total -= oldest->second.trie->bytes();
+    tries_.erase(oldest);
+  }
+}
+
+void StackTries::Clear() {
+  MutexLock lock(mutex_);
+  tries_.clear();
+}
+
+}  // namespace wherefore::query

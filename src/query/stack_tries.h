@@ -1,0 +1,96 @@
+// StackTries: the stacks of a dictionary as a trie, kept between questions.
+//
+// A dictionary only grows, so a trie is extended, never rebuilt. Adding up a question is then one
+// array write per stack and one pass over the touched part of the trie, instead of walking every
+// frame of every stack again. Bounded by bytes; the least recently used goes first.
+//
+// Threads: any. A trie's own mutex is held while it is extended or read.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/cancel.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "profile/child_index.h"
+#include "profile/flame_tree.h"
+#include "store/read.h"
+
+namespace wherefore::query {
+
+struct StackValue {
+  std::uint32_t stack = 0;
+  std::int64_t value = 0;
+  std::int64_t count = 0;
+};
+
+class StackTrie {
+ public:
+  explicit StackTrie(store::DictionaryKey key) : key_(key) { functions_.emplace_back(); }
+
+  // Adds the values of these stacks to `builder`, reading what is still unknown from the store.
+  Result<> AddTo(profile::TreeBuilder& builder, std::span<const StackValue> stacks,
+                 store::Reader& reader, const CancelToken& cancel) EXCLUDES(mutex_);
+  [[nodiscard]] std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Node {
+    std::uint32_t parent;
+    std::uint32_t function;  // into functions_
+  };
+  Result<> Extend(store::Reader& reader, const CancelToken& cancel) REQUIRES(mutex_);
+  std::uint32_t Child(std::uint32_t parent, std::uint32_t function) REQUIRES(mutex_);
+  [[nodiscard]] std::size_t CountBytes() const REQUIRES(mutex_);
+  void NameFrames(const store::DictionaryRows& rows) REQUIRES(mutex_);
+
+  const store::DictionaryKey key_;
+  std::atomic<std::size_t> bytes_{0};
+  Mutex mutex_;
+  store::DictionaryCursor cursor_ GUARDED_BY(mutex_);
+  std::vector<store::FunctionRow> raw_functions_ GUARDED_BY(mutex_) = {{}};
+  std::vector<store::MappingRow> mappings_ GUARDED_BY(mutex_) = {{}};
+  // Functions of each frame, outermost first, as a range of frame_functions_.
+  std::vector<profile::Range> frames_ GUARDED_BY(mutex_) = {{}};
+  std::vector<std::uint32_t> frame_functions_ GUARDED_BY(mutex_);
+  std::vector<profile::FlameFunction> functions_ GUARDED_BY(mutex_);
+  std::unordered_map<std::string, std::uint32_t> function_ids_ GUARDED_BY(mutex_);
+  std::size_t text_bytes_ GUARDED_BY(mutex_) = 0;
+  std::vector<Node> nodes_ GUARDED_BY(mutex_) = {{0, 0}};
+  profile::ChildIndex children_ GUARDED_BY(mutex_);
+  std::vector<std::uint32_t> stack_nodes_ GUARDED_BY(mutex_) = {0};  // by stack id
+};
+
+class StackTries {
+ public:
+  StackTries(store::Reader& reader, std::size_t max_bytes)
+      : reader_(reader), max_bytes_(max_bytes) {}
+
+  Result<> AddTo(profile::TreeBuilder& builder, const store::DictionaryKey& key,
+                 std::span<const StackValue> stacks, const CancelToken& cancel);
+  // After data was deleted ids may be gone; start over.
+  void Clear();
+
+ private:
+  void Evict() REQUIRES(mutex_);
+
+  struct Entry {
+    std::shared_ptr<StackTrie> trie;
+    std::uint64_t last_use = 0;
+  };
+  store::Reader& reader_;
+  const std::size_t max_bytes_;
+  Mutex mutex_;
+  std::uint64_t uses_ GUARDED_BY(mutex_) = 0;
+  std::map<store::DictionaryKey, Entry> tries_ GUARDED_BY(mutex_);
+};
+
+// How a stored frame's functions are called; shared with exports.
+[[nodiscard]] std::string_view FrameTypeOf(std::string_view encoded_attributes);
+
+}  // namespace wherefore::query
