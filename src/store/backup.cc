@@ -1,8 +1,5 @@
 // Backup and restore: the engine's own copy of every table, plus a manifest that says how many rows
 // each has and what they add up to. Both sides check it.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <filesystem>
 #include <map>
 #include <sstream>
@@ -77,12 +74,6 @@ Result<> CheckEmpty(const fs::path& directory) {
   }
   fs::create_directories(directory, error);
   if (error) return ErrnoError(error.value(), "cannot create", directory.string());
-  return {};
-}
-
-Result<> SyncFileSystem(const std::string& directory) {
-  WHEREFORE_ASSIGN_OR_RETURN(const File file, File::Open(directory, O_RDONLY | O_DIRECTORY));
-  if (syncfs(file.fd()) != 0) return ErrnoError(errno, "cannot sync", directory);
   return {};
 }
 

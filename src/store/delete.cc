@@ -71,7 +71,9 @@ Result<DeleteResult> StoreImpl::Delete(const DeleteRequest& request) {
   WHEREFORE_RETURN_IF_ERROR(FlushHere());
   MutexLock insert(insert_mutex_);
   WHEREFORE_RETURN_IF_ERROR(DeleteMeasurements(request, result));
-  WHEREFORE_ASSIGN_OR_RETURN(const bool names_gone, DropUnusedNames(request));
+  auto dropped = DropUnusedNames(request);
+  generation_.fetch_add(1);
+  WHEREFORE_ASSIGN_OR_RETURN(const bool names_gone, std::move(dropped));
   if (names_gone) {
     const std::uint32_t writer = dictionaries_->writer() + 1;
     WHEREFORE_RETURN_IF_ERROR(ReplaceFile(paths_.writer, fmt::format("{}\n", writer)));

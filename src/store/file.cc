@@ -69,6 +69,12 @@ Result<> SyncDirectory(const std::string& path) {
   return {};
 }
 
+Result<> SyncFileSystem(const std::string& path) {
+  WHEREFORE_ASSIGN_OR_RETURN(const File directory, File::Open(path, O_RDONLY | O_DIRECTORY));
+  if (syncfs(directory.fd()) != 0) return ErrnoError(errno, "cannot sync", path);
+  return {};
+}
+
 Result<std::string> ReadWholeFile(const std::string& path) {
   WHEREFORE_ASSIGN_OR_RETURN(const File file, File::Open(path, O_RDONLY));
   std::error_code error;

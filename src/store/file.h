@@ -39,6 +39,8 @@ class File {
 
 [[nodiscard]] Error ErrnoError(int error, std::string_view what, std::string_view path);
 [[nodiscard]] Result<> SyncDirectory(const std::string& path);
+// Everything written so far to the file system that holds `path` is on disk when it returns.
+[[nodiscard]] Result<> SyncFileSystem(const std::string& path);
 [[nodiscard]] Result<std::string> ReadWholeFile(const std::string& path);
 // Replaces a small file so that after a crash it is either the old or the new one.
 [[nodiscard]] Result<> ReplaceFile(const std::string& path, std::string_view content);

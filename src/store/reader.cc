@@ -52,13 +52,16 @@ std::string TupleList(const std::vector<DictionaryKey>& keys) {
 
 }  // namespace
 
-std::unique_ptr<Reader> MakeReader(Transport& transport, QueryLimits limits) {
-  return std::make_unique<ReaderImpl>(transport, limits);
+std::unique_ptr<Reader> MakeReader(Transport& transport, QueryLimits limits,
+                                   const std::atomic<std::uint64_t>& generation) {
+  return std::make_unique<ReaderImpl>(transport, limits, generation);
 }
 
-ReaderImpl::ReaderImpl(Transport& transport, QueryLimits limits)
+ReaderImpl::ReaderImpl(Transport& transport, QueryLimits limits,
+                       const std::atomic<std::uint64_t>& generation)
     : transport_(transport),
       limits_(limits),
+      generation_(generation),
       query_seconds_(
           Metrics::Global().GetHistogram("wherefore_query_seconds", "Time of one engine query.")) {}
 

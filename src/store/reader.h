@@ -4,6 +4,7 @@
 // traces.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,7 +16,9 @@
 
 namespace wherefore::store {
 
-[[nodiscard]] std::unique_ptr<Reader> MakeReader(Transport& transport, QueryLimits limits);
+// `generation` is counted up by the store after names became visible or data went away.
+[[nodiscard]] std::unique_ptr<Reader> MakeReader(Transport& transport, QueryLimits limits,
+                                                 const std::atomic<std::uint64_t>& generation);
 
 // WHERE condition for the samples or profiles of a query; `time` is the column compared with the
 // range.
@@ -23,7 +26,10 @@ namespace wherefore::store {
 
 class ReaderImpl final : public Reader {
  public:
-  ReaderImpl(Transport& transport, QueryLimits limits);
+  ReaderImpl(Transport& transport, QueryLimits limits,
+             const std::atomic<std::uint64_t>& generation);
+
+  [[nodiscard]] std::uint64_t Generation() const override { return generation_.load(); }
 
   Result<std::vector<ServiceRow>> Services(std::uint32_t tenant, TimeRange range,
                                            const CancelToken& cancel) override;
@@ -80,6 +86,7 @@ class ReaderImpl final : public Reader {
 
   Transport& transport_;
   QueryLimits limits_;
+  const std::atomic<std::uint64_t>& generation_;
   Histogram& query_seconds_;
 };
 

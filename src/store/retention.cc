@@ -28,6 +28,7 @@ Result<> StoreImpl::DropOldBuckets(std::int64_t now_ns) {
         continue;
       WHEREFORE_RETURN_IF_ERROR(
           transport_->Execute(fmt::format("ALTER TABLE {} DROP PARTITION {}", name, bucket)));
+      generation_.fetch_add(1);
       Log(LogLevel::kInfo, "dropped old data", {{"table", table.name}, {"bucket", bucket}});
     }
     return {};

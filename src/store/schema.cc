@@ -209,11 +209,9 @@ std::string CreateStatement(const TableDef& table, ServerVersion version) {
       ") ENGINE = MergeTree PARTITION BY bucket ORDER BY ({}) SETTINGS index_granularity = {}",
       table.order_by, table.id == Table::kTraceIndex || table.id == Table::kLinks ? 1024 : 8192);
   if (version >= kHasInsertTokens) {
-    // A logged segment may go as soon as its rows are inserted, so the engine must have them on
-    // disk. Only the segment being inserted ever repeats a token: 1,000 blocks a table are plenty.
-    sql +=
-        ", non_replicated_deduplication_window = 1000, fsync_after_insert = 1, "
-        "fsync_part_directory = 1";
+    // Only the segment being inserted ever repeats a token: 1,000 blocks a table are plenty. Parts
+    // are not synced one by one: the store syncs the file system once before it lets a segment go.
+    sql += ", non_replicated_deduplication_window = 1000";
   }
   if (version >= kHasSmallPartsHeuristic) {
     sql += ", merge_selector_enable_heuristic_to_remove_small_parts_at_right = 0";

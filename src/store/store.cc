@@ -137,7 +137,8 @@ Result<> StoreImpl::Start() {
   WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t writer, ReadWriterNumber(paths_));
   WHEREFORE_ASSIGN_OR_RETURN(transport_, OpenEmbedded({.path = paths_.engine}));
   WHEREFORE_RETURN_IF_ERROR(CreateTables(*transport_));
-  reader_ = MakeReader(*transport_, {options_.query_timeout_ns, options_.query_memory_bytes});
+  reader_ = MakeReader(*transport_, {options_.query_timeout_ns, options_.query_memory_bytes},
+                       generation_);
   WHEREFORE_RETURN_IF_ERROR(wal_.Open(paths_.wal, writer));
   {
     MutexLock lock(intern_mutex_);

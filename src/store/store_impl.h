@@ -114,6 +114,7 @@ class StoreImpl final : public Store {
   StoreMetrics metrics_;
   File lock_;
   std::unique_ptr<Transport> transport_;
+  std::atomic<std::uint64_t> generation_{1};  // of names, for readers' caches
   std::unique_ptr<Reader> reader_;
   Wal wal_;
 

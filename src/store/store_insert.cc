@@ -162,6 +162,8 @@ Result<> StoreImpl::InsertSegment(const Wal::Segment& segment) {
     }
   }
   WHEREFORE_RETURN_IF_ERROR(InsertRows(rows, content->header));
+  // One sync for all parts and for the engine's list of tokens; only then may the log forget.
+  WHEREFORE_RETURN_IF_ERROR(SyncFileSystem(paths_.engine));
   WHEREFORE_RETURN_IF_ERROR(identity_log_.Append(identities, NowUnixNs()));
   if (damage.empty()) return wal_.Remove(segment.number);
   damage = fmt::format("log segment {} is damaged ({}); what came before the damage was kept",
@@ -182,7 +184,10 @@ Result<> StoreImpl::InsertRows(const RowSet& rows, const SegmentHeader& header) 
     for (int chunk = 0; cutter.Next(block, count); ++chunk) {
       const std::string token = fmt::format("{}-{}-{:016x}-{}-{}", header.writer, header.number,
                                             header.nonce, Definition(table.table()).name, chunk);
-      WHEREFORE_RETURN_IF_ERROR(transport_->Insert(PhysicalName(table.table()), block, token));
+      const auto inserted = transport_->Insert(PhysicalName(table.table()), block, token);
+      // Also after an error: part of it may be visible.
+      if (Definition(table.table()).is_dictionary) generation_.fetch_add(1);
+      if (!inserted) return inserted.error();
       metrics_.inserted_rows[static_cast<std::size_t>(table.table())]->Add(count);
     }
   }
