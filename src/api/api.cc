@@ -22,6 +22,7 @@ void Api::AddQuery(net::Router& router, std::string method, std::string pattern,
   router.Add(
       std::move(method), std::move(pattern),
       [this, shared, &seconds](net::HttpRequest request, net::Respond respond) {
+        request.headers[":tenant"] = std::to_string(operations_.tenant_of(request));
         auto work = [shared, &seconds, request = std::move(request), respond] {
           const std::int64_t start = MonotonicNs();
           Result<net::HttpResponse> result = Error(Code::kInternal, "not answered");

@@ -31,6 +31,8 @@ struct Operations {
   std::function<Result<std::string>(const std::string& target_directory)> backup;
   std::function<std::vector<Status>()> status;
   std::function<std::string()> not_ready_reason;  // empty: ready
+  // Whose data a request may see; 0 unless the server keeps tenants apart.
+  std::function<std::uint32_t(const net::HttpRequest&)> tenant_of;
   std::string version;
 };
 

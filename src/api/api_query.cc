@@ -29,7 +29,8 @@ Result<HttpResponse> NameList(Result<std::vector<std::string>> names, std::strin
 Result<HttpResponse> Services(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"from", "to", "since"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto range, p.Range());
-  WHEREFORE_ASSIGN_OR_RETURN(const auto services, engine.Services(0, range, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto services,
+                             engine.Services(p.tenant(), range, request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject().Key("services").BeginArray();
@@ -225,7 +226,8 @@ Result<HttpResponse> OneProfile(query::Engine& engine, const HttpRequest& reques
     return Error(Code::kInvalid, "parameter 'format': expected pprof, otlp or otlp-json");
   }
   WHEREFORE_ASSIGN_OR_RETURN(const auto id, ParseTraceId(request.Header(":id")));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto batch, engine.StoredProfile(0, id, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto batch,
+                             engine.StoredProfile(p.tenant(), id, request.cancel));
   return RenderBatch(batch, format);
 }
 

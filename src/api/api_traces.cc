@@ -36,9 +36,9 @@ void AppendSpan(JsonWriter& json, const store::SpanRow& s) {
 }
 
 Result<HttpResponse> OneTrace(query::Engine& engine, const HttpRequest& request) {
-  WHEREFORE_RETURN_IF_ERROR(Parameters::Read(request, {}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto trace, ParseTraceId(request.Header(":trace")));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto spans, engine.Trace(0, trace, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto spans, engine.Trace(p.tenant(), trace, request.cancel));
   if (spans.empty()) {
     return Error(Code::kNotFound, "no spans of trace " + ToHex(trace) + " are stored");
   }
@@ -51,7 +51,7 @@ Result<HttpResponse> OneTrace(query::Engine& engine, const HttpRequest& request)
 }
 
 Result<store::SpanSearch> ReadSearch(const Parameters& p) {
-  store::SpanSearch search;
+  store::SpanSearch search{.tenant = p.tenant()};
   WHEREFORE_ASSIGN_OR_RETURN(search.range, p.Range());
   search.service = p.Get("service");
   search.name = p.Get("name");
@@ -113,7 +113,8 @@ Result<HttpResponse> TraceFlame(query::Engine& engine, const HttpRequest& reques
   WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
   WHEREFORE_ASSIGN_OR_RETURN(const auto prune, p.Prune());
   WHEREFORE_ASSIGN_OR_RETURN(
-      const auto answer, engine.SpanProfile(0, trace, spans, p.Get("type"), lens, request.cancel));
+      const auto answer,
+      engine.SpanProfile(p.tenant(), trace, spans, p.Get("type"), lens, request.cancel));
   const profile::FlameTree pruned = profile::Prune(answer.tree, prune);
   return RenderTree(request, p.Get("format"),
                     {.tree = &pruned,
@@ -125,7 +126,7 @@ Result<HttpResponse> TraceFlame(query::Engine& engine, const HttpRequest& reques
 Result<HttpResponse> SpanNames(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"from", "to", "since"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto range, p.Range());
-  WHEREFORE_ASSIGN_OR_RETURN(const auto names, engine.SpanNames(0, range, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto names, engine.SpanNames(p.tenant(), range, request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject().Key("spans").BeginArray();

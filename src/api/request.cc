@@ -80,6 +80,7 @@ std::string TreeJson(const TreeAnswer& answer) {
 Result<Parameters> Parameters::Read(const net::HttpRequest& request,
                                     std::initializer_list<std::string_view> known) {
   Parameters p;
+  p.tenant_ = static_cast<std::uint32_t>(ParseUint(request.Header(":tenant")).value_or(0));
   for (auto& [name, value] : request.QueryParameters()) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       return Bad(name, fmt::format("not known here; there are: {}", fmt::join(known, ", ")));
@@ -146,7 +147,7 @@ Result<store::TimeRange> Parameters::Range(std::string_view prefix) const {
 }
 
 Result<query::Selection> Parameters::Selection(std::string_view prefix) const {
-  query::Selection selection;
+  query::Selection selection{.tenant = tenant_};
   const std::string text = Get(fmt::format("{}query", prefix), Get("query"));
   WHEREFORE_ASSIGN_OR_RETURN(selection.selector, query::Selector::Parse(text));
   WHEREFORE_ASSIGN_OR_RETURN(selection.range, Range(prefix));

@@ -18,6 +18,7 @@ class Parameters {
   static Result<Parameters> Read(const net::HttpRequest& request,
                                  std::initializer_list<std::string_view> known);
 
+  [[nodiscard]] std::uint32_t tenant() const { return tenant_; }
   [[nodiscard]] std::string Get(std::string_view name, std::string_view otherwise = "") const;
   [[nodiscard]] std::vector<std::string> All(std::string_view name) const;
   [[nodiscard]] Result<std::int64_t> Int(std::string_view name, std::int64_t otherwise,
@@ -32,6 +33,7 @@ class Parameters {
   [[nodiscard]] Result<profile::PruneOptions> Prune() const;
 
  private:
+  std::uint32_t tenant_ = 0;
   std::multimap<std::string, std::string, std::less<>> values_;
 };
 

@@ -157,6 +157,10 @@ class Server {
     operations.status = [this] {
       return std::vector<Status>{receiver_->status(), store_->status()};
     };
+    operations.tenant_of = [this](const net::HttpRequest& request) -> std::uint32_t {
+      const std::string_view name = request.Header("X-Scope-OrgID");
+      return options_.tenants && !name.empty() ? gateway::TenantOf(name) : 0;
+    };
     operations.not_ready_reason = [this] { return store_->NotReadyReason(); };
     operations.remove = [this](const query::Selection& selection) -> Result<api::DeleteSummary> {
       WHEREFORE_RETURN_IF_ERROR(store_->Flush());

@@ -313,17 +313,17 @@ Result<std::vector<SeriesPoint>> ReaderImpl::Timeline(const SampleQuery& query,
   WHEREFORE_RETURN_IF_ERROR(
       Run(fmt::format("SELECT service, bucket, writer, type, series, intDiv(time, {0}) * {0} AS "
                       "step, sum({1}), sum(n), "
-                      "{2} FROM {3} WHERE {4} GROUP BY service, bucket, writer, type, series, step "
+                      "{2}, max(time) FROM {3} WHERE {4} GROUP BY service, bucket, writer, type, series, step "
                       "ORDER BY step",
                       step_ns, from_samples ? "value" : "total",
                       from_samples ? "toUInt64(0)" : "count()",
                       PhysicalName(from_samples ? Table::kSamples : Table::kProfiles),
                       SelectionCondition(query)),
-          9, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+          10, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
             const std::uint64_t type = c[3].Uint(row);
             if (const auto at = index.Find(c[0].Uint(row), c[1].U32(row), c[2].U32(row), type)) {
               points.push_back({*at, type, c[4].U32(row), c[5].Int(row), c[6].Int(row),
-                                c[7].Int(row), c[8].Int(row)});
+                                c[7].Int(row), c[8].Int(row), c[9].Int(row)});
             }
             return {};
           }));
