@@ -1,6 +1,10 @@
 #include "formats/otlp_common.h"
 
 #include <bit>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "base/text.h"
 
@@ -74,67 +78,75 @@ bool AttributeReader::ReadValue(Pbf r, Value& out) {
     }
   }
   if (!nested) return true;
-  // The whole message is kept, so that a reader merges repeated parts exactly as we would.
   std::string copy;
-  bool changed = false;
-  const bool is_nested = out.kind == Value::Kind::kArray || out.kind == Value::Kind::kMap;
-  if (!CopyValue(Reader(whole), 0, copy, changed)) {
+  if (!CopyValue(Reader(whole), 0, copy)) {
     out = {};
     return false;
   }
-  if (is_nested) out.text = changed ? pool_.AddText(copy) : pool_.AddView(whole);
+  if (out.kind == Value::Kind::kArray || out.kind == Value::Kind::kMap) {
+    out.text = copy == whole ? pool_.AddView(whole) : pool_.AddText(copy);
+  }
   return true;
 }
 
-bool AttributeReader::CopyValue(Pbf r, int depth, std::string& out, bool& changed) {
+// Of several members of the oneof the last counts; lists of the same kind in a row are one list.
+bool AttributeReader::CopyValue(Pbf r, int depth, std::string& out) {
   if (depth >= kMaxValueDepth) {
     return Fail(fmt::format("values nested deeper than {}", kMaxValueDepth));
   }
-  PbfWriter w(out);
+  Tag list_tag = 0;
+  std::string list;
+  const auto scalar = [&] {
+    list_tag = 0;
+    out.clear();
+    return PbfWriter(out);
+  };
   while (r.next()) {
     switch (r.tag_and_type()) {
       case LenKey(any_value::kString): {
         const std::string_view text = GetView(r);
         if (!IsValidUtf8(text)) return Fail("text is not UTF-8");
-        w.add_string(any_value::kString, text.data(), text.size());
+        scalar().add_string(any_value::kString, text.data(), text.size());
         break;
       }
       case VarintKey(any_value::kStringRef): {
         const std::uint32_t index = GetIndex(r);
-        changed = true;
         if (dictionary_strings_ == 0) break;
         if (!Referable(index)) return false;
-        w.add_string(any_value::kString, pool_.strings[index].data(), pool_.strings[index].size());
+        const std::string_view text = pool_.strings[index];
+        scalar().add_string(any_value::kString, text.data(), text.size());
         break;
       }
       case VarintKey(any_value::kBool):
-        w.add_bool(any_value::kBool, GetBool(r));
+        scalar().add_bool(any_value::kBool, GetBool(r));
         break;
       case VarintKey(any_value::kInt):
-        w.add_int64(any_value::kInt, r.get_int64());
+        scalar().add_int64(any_value::kInt, r.get_int64());
         break;
       case Fixed64Key(any_value::kDouble):
-        w.add_fixed64(any_value::kDouble, r.get_fixed64());
+        scalar().add_fixed64(any_value::kDouble, r.get_fixed64());
         break;
       case LenKey(any_value::kBytes):
-        w.add_bytes(any_value::kBytes, r.get_view());
+        scalar().add_bytes(any_value::kBytes, r.get_view());
         break;
       case LenKey(any_value::kArray):
-      case LenKey(any_value::kMap): {
-        const Tag tag = r.tag();
-        std::string list;
-        if (!CopyList(r.get_message(), tag == any_value::kMap, depth, list, changed)) return false;
-        w.add_message(tag, list);
+      case LenKey(any_value::kMap):
+        if (list_tag != r.tag()) list.clear();
+        list_tag = r.tag();
+        if (!CopyList(r.get_message(), list_tag == any_value::kMap, depth, list)) return false;
         break;
-      }
       default:
         r.skip();
     }
   }
+  if (list_tag != 0) {
+    out.clear();
+    PbfWriter(out).add_message(list_tag, list);
+  }
   return true;
 }
 
-bool AttributeReader::CopyList(Pbf r, bool map, int depth, std::string& out, bool& changed) {
+bool AttributeReader::CopyList(Pbf r, bool map, int depth, std::string& out) {
   PbfWriter w(out);
   while (r.next()) {
     if (r.tag_and_type() != LenKey(value_list::kValues)) {
@@ -142,42 +154,45 @@ bool AttributeReader::CopyList(Pbf r, bool map, int depth, std::string& out, boo
       continue;
     }
     std::string item;
-    const bool ok = map ? CopyKeyValue(r.get_message(), depth, item, changed)
-                        : CopyValue(r.get_message(), depth + 1, item, changed);
+    const bool ok = map ? CopyKeyValue(r.get_message(), depth, item)
+                        : CopyValue(r.get_message(), depth + 1, item);
     if (!ok) return false;
     w.add_message(value_list::kValues, item);
   }
   return true;
 }
 
-bool AttributeReader::CopyKeyValue(Pbf r, int depth, std::string& out, bool& changed) {
-  PbfWriter w(out);
+bool AttributeReader::CopyKeyValue(Pbf r, int depth, std::string& out) {
+  std::string_view key;
+  std::uint32_t key_ref = 0;
+  std::string value;  // parts one after the other: that is how protobuf merges
+  bool has_value = false;
   while (r.next()) {
     switch (r.tag_and_type()) {
-      case LenKey(key_value::kKey): {
-        const std::string_view text = GetView(r);
-        if (!IsValidUtf8(text)) return Fail("key is not UTF-8");
-        w.add_string(key_value::kKey, text.data(), text.size());
+      case LenKey(key_value::kKey):
+        key = GetView(r);
         break;
-      }
-      case VarintKey(key_value::kKeyRef): {
-        const std::uint32_t index = GetIndex(r);
-        changed = true;
-        if (dictionary_strings_ == 0 || index == 0) break;
-        if (!Referable(index)) return false;
-        w.add_string(key_value::kKey, pool_.strings[index].data(), pool_.strings[index].size());
+      case VarintKey(key_value::kKeyRef):
+        key_ref = GetIndex(r);
         break;
-      }
-      case LenKey(key_value::kValue): {
-        std::string value;
-        if (!CopyValue(r.get_message(), depth + 1, value, changed)) return false;
-        w.add_message(key_value::kValue, value);
+      case LenKey(key_value::kValue):
+        value += GetView(r);
+        has_value = true;
         break;
-      }
       default:
         r.skip();
     }
   }
+  if (key_ref != 0 && dictionary_strings_ != 0) {
+    if (!Referable(key_ref)) return false;
+    key = pool_.strings[key_ref];
+  }
+  if (!IsValidUtf8(key)) return Fail("key is not UTF-8");
+  std::string copy;
+  if (!CopyValue(Reader(value), depth + 1, copy)) return false;
+  PbfWriter w(out);
+  if (!key.empty()) w.add_string(key_value::kKey, key.data(), key.size());
+  if (has_value) w.add_message(key_value::kValue, copy);
   return true;
 }
 
@@ -216,6 +231,25 @@ bool AttributeReader::ReadKeyValue(Pbf r, profile::Range& range) {
   return true;
 }
 
+// Kept as it is, but only what is well-formed: other formats have to be able to take it apart.
+bool AttributeReader::CopyEntityRef(Pbf r, std::string& out) {
+  constexpr Tag kLastTextField = 4;
+  std::string copy;
+  PbfWriter w(copy);
+  while (r.next()) {
+    if (r.tag() > kLastTextField || r.wire_type() != protozero::pbf_wire_type::length_delimited) {
+      r.skip();
+      continue;
+    }
+    const Tag tag = r.tag();
+    const std::string_view text = GetView(r);
+    if (!IsValidUtf8(text)) return Fail("entity_refs: text is not UTF-8");
+    w.add_string(tag, text.data(), text.size());
+  }
+  PbfWriter(out).add_message(resource::kEntityRefs, copy);
+  return true;
+}
+
 bool ReadResource(Pbf r, AttributeReader& reader, profile::TextPool& pool, profile::Resource& out) {
   std::string refs;
   while (r.next()) {
@@ -227,7 +261,7 @@ bool ReadResource(Pbf r, AttributeReader& reader, profile::TextPool& pool, profi
         out.dropped_attributes = r.get_uint32();
         break;
       case LenKey(resource::kEntityRefs):
-        PbfWriter(refs).add_message(resource::kEntityRefs, r.get_view());
+        if (!reader.CopyEntityRef(r.get_message(), refs)) return false;
         break;
       default:
         r.skip();

@@ -40,6 +40,8 @@ class AttributeReader {
   [[nodiscard]] bool ReadValue(Pbf r, profile::Value& out);
   // A string field; 0 and false when it is not UTF-8.
   [[nodiscard]] bool ReadText(std::string_view text, profile::Id& out);
+  // Appends a checked EntityRef, tag included.
+  [[nodiscard]] bool CopyEntityRef(Pbf r, std::string& out);
   [[nodiscard]] const std::string& error() const { return error_; }
 
  private:
@@ -48,10 +50,11 @@ class AttributeReader {
     return false;
   }
   [[nodiscard]] bool Referable(std::uint32_t index);
-  // Nested values: checks, and writes the same bytes with references replaced by their strings.
-  bool CopyValue(Pbf r, int depth, std::string& out, bool& changed);
-  bool CopyKeyValue(Pbf r, int depth, std::string& out, bool& changed);
-  bool CopyList(Pbf r, bool map, int depth, std::string& out, bool& changed);
+  // Nested values: checks, and writes them in one canonical form with strings in place of
+  // references.
+  bool CopyValue(Pbf r, int depth, std::string& out);
+  bool CopyKeyValue(Pbf r, int depth, std::string& out);
+  bool CopyList(Pbf r, bool map, int depth, std::string& out);
 
   profile::TextPool& pool_;
   std::size_t dictionary_strings_;

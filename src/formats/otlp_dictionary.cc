@@ -1,6 +1,12 @@
 #include "formats/otlp_dictionary.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "base/text.h"
 #include "formats/otlp_common.h"

@@ -2,14 +2,21 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "formats/formats.h"
+#include "formats/otlp_layout.h"
 #include "formats/wire.h"
 
 namespace wherefore::formats {
@@ -246,6 +253,14 @@ bool JsonReader::ReadText(const element& json, FieldKind kind, std::string& out)
 
 // ---------------------------------------------------------------------------------------------
 
+// Fields with another wire type are unknown ones.
+protozero::pbf_wire_type WireType(const Field& field) {
+  using enum protozero::pbf_wire_type;
+  if (field.repeated || field.kind >= FieldKind::kString) return length_delimited;
+  if (field.kind == FieldKind::kFixed32) return fixed32;
+  return field.kind == FieldKind::kFixed64 || field.kind == FieldKind::kDouble ? fixed64 : varint;
+}
+
 class JsonFromBinary {
  public:
   explicit JsonFromBinary(std::string& out) : json_(out) {}
@@ -267,7 +282,7 @@ class JsonFromBinary {
     std::string_view last;  // the last of a single field counts
     bool found = false;
     std::uint64_t bits = 0;
-    for (Pbf r = Reader(bytes); r.next(field.tag);) {
+    for (Pbf r = Reader(bytes); r.next(field.tag, WireType(field));) {
       found = true;
       switch (r.wire_type()) {
         case protozero::pbf_wire_type::varint:
@@ -390,7 +405,9 @@ std::string BinaryToJson(std::string_view bytes, const Schema& schema) {
 
 Result<DecodedProfiles> DecodeOtlpProfilesJson(std::shared_ptr<const std::string> body) {
   WHEREFORE_ASSIGN_OR_RETURN(std::string binary, JsonToBinary(*body, ProfilesSchema()));
-  return DecodeOtlpProfiles(std::make_shared<const std::string>(std::move(binary)));
+  // Names, not numbers: JSON is of today's layout whatever it looks like.
+  return DecodeOtlpProfilesAs(std::make_shared<const std::string>(std::move(binary)),
+                              Layout::kCurrent);
 }
 Result<DecodedSpans> DecodeOtlpTracesJson(std::shared_ptr<const std::string> body) {
   WHEREFORE_ASSIGN_OR_RETURN(std::string binary, JsonToBinary(*body, TracesSchema()));

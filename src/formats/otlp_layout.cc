@@ -1,6 +1,8 @@
 #include "formats/otlp_layout.h"
 
 #include <algorithm>
+#include <string_view>
+#include <vector>
 
 namespace wherefore::formats {
 
@@ -10,13 +12,15 @@ namespace {
 struct Shape {
   bool packed2 = false, packed3 = false, packed4 = false, packed5 = false;
   int single2 = 0, single3 = 0, single4 = 0, single5 = 0;
-  std::size_t numbers2 = 0;
+  std::vector<std::uint64_t> numbers2;
   std::size_t times = 0;
 };
 
-std::size_t CountVarints(std::string_view bytes) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(bytes, [](char c) { return (c & 0x80) == 0; }));
+// Could this be a list of attributes: known, not null, none twice?
+bool IsAttributeList(std::vector<std::uint64_t> numbers, std::size_t attributes) {
+  std::ranges::sort(numbers);
+  const bool known = numbers.front() != 0 && numbers.back() < attributes;
+  return known && std::ranges::adjacent_find(numbers) == numbers.end();
 }
 
 Shape ShapeOf(Pbf r) {
@@ -25,12 +29,11 @@ Shape ShapeOf(Pbf r) {
     switch (r.tag_and_type()) {
       case LenKey(2):
         s.packed2 = true;
-        s.numbers2 += CountVarints(GetView(r));
+        AppendPackedVarints(GetView(r), s.numbers2);
         break;
       case VarintKey(2):
         ++s.single2;
-        ++s.numbers2;
-        r.skip();
+        s.numbers2.push_back(r.get_uint64());
         break;
       case LenKey(3):
         s.packed3 = true;
@@ -73,7 +76,7 @@ struct Votes {
 // Field:    2            3            4          5
 // current   attributes*  link         values*    times*     (* repeated: normally packed)
 // old       values*      attributes*  link       times*
-void Vote(const Shape& s, Votes& votes) {
+void Vote(const Shape& s, std::size_t attributes, Votes& votes) {
   const bool has2 = s.packed2 || s.single2 > 0;
   const bool has5 = s.packed5 || s.single5 > 0;
   if (s.packed3) {
@@ -88,14 +91,15 @@ void Vote(const Shape& s, Votes& votes) {
     ++votes.old;  // attributes alone would be a sample without a value
   } else if (s.single3 > 0) {
     ++votes.current;
-  } else if (has2 && has5) {
-    ++(s.numbers2 == s.times ? votes.maybe_old : votes.maybe_current);
+  } else if (!s.numbers2.empty() && has5) {
+    const bool values = s.numbers2.size() == s.times && !IsAttributeList(s.numbers2, attributes);
+    ++(values ? votes.maybe_old : votes.maybe_current);
   }
 }
 
 }  // namespace
 
-Layout DetectLayout(std::string_view request) {
+Layout DetectLayout(std::string_view request, std::size_t attributes) {
   constexpr int kLookAt = 64;  // samples of one profile
   constexpr int kLookAtAltogether = 512;
   constexpr auto kLen = protozero::pbf_wire_type::length_delimited;
@@ -108,7 +112,7 @@ Layout DetectLayout(std::string_view request) {
       while (votes.seen < kLookAtAltogether && scopes.next(envelope::kItems, kLen)) {
         Pbf prof = scopes.get_message();
         for (int n = 0; n < kLookAt && prof.next(profile_field::kSamples, kLen); ++n) {
-          Vote(ShapeOf(prof.get_message()), votes);
+          Vote(ShapeOf(prof.get_message()), attributes, votes);
           ++votes.seen;
         }
       }
@@ -116,9 +120,7 @@ Layout DetectLayout(std::string_view request) {
   }
   if (votes.old != votes.current)
     return votes.old > votes.current ? Layout::kOld : Layout::kCurrent;
-  // Attributes rarely number the same as times in every sample; values always do.
-  return votes.maybe_old > 0 && votes.maybe_current == 0 && votes.current == 0 ? Layout::kOld
-                                                                               : Layout::kCurrent;
+  return votes.maybe_old > votes.maybe_current ? Layout::kOld : Layout::kCurrent;
 }
 
 bool IsLayout18(Pbf profile) {

@@ -1,8 +1,15 @@
 // OTLP profiles, binary -> Batch. The dictionary first (it may stand behind what refers to it),
 // then resources, scopes, profiles. A profile is rolled back as a whole when anything in it is
 // wrong.
+#include <algorithm>
+#include <cstring>
 #include <limits>
 #include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "base/text.h"
 #include "formats/formats.h"
@@ -35,8 +42,9 @@ class ProfilesDecoder {
   explicit ProfilesDecoder(std::string_view body)
       : body_(body), dictionary_(result_.data, notes_) {}
 
-  // Throws protozero's exceptions on broken protobuf; Where() then says how far it got.
-  Result<DecodedProfiles> Run();
+  // `layout`: when it is known. Throws protozero's exceptions on broken protobuf; Where() then says
+  // how far it got.
+  Result<DecodedProfiles> Run(std::optional<Layout> layout);
   [[nodiscard]] std::string Where() const;
 
  private:
@@ -82,7 +90,7 @@ class ProfilesDecoder {
   std::int64_t at_resource_ = -1, at_scope_ = -1, at_profile_ = -1, at_sample_ = -1;
 };
 
-Result<DecodedProfiles> ProfilesDecoder::Run() {
+Result<DecodedProfiles> ProfilesDecoder::Run(std::optional<Layout> layout) {
   in_dictionary_ = true;
   for (Pbf root = Reader(body_); root.next(envelope::kDictionary, kLen);) {
     if (!dictionary_.Read(root.get_message())) {
@@ -92,7 +100,7 @@ Result<DecodedProfiles> ProfilesDecoder::Run() {
   dictionary_.Finish();
   in_dictionary_ = false;
   attributes_.emplace(result_.data, dictionary_.dictionary_strings(), dictionary_.bad_strings());
-  layout_ = DetectLayout(body_);
+  layout_ = layout ? *layout : DetectLayout(body_, result_.data.attributes.size());
   for (Pbf root = Reader(body_); root.next(envelope::kResources, kLen);) {
     ++at_resource_;
     const std::string_view resource_bytes = GetView(root);
@@ -474,12 +482,17 @@ void ProfilesDecoder::MarkCpuSiblings(std::size_t first_profile) {
 }  // namespace
 
 Result<DecodedProfiles> DecodeOtlpProfiles(std::shared_ptr<const std::string> body) {
+  return DecodeOtlpProfilesAs(std::move(body), std::nullopt);
+}
+
+Result<DecodedProfiles> DecodeOtlpProfilesAs(std::shared_ptr<const std::string> body,
+                                             std::optional<Layout> layout) {
   if (body->size() > std::numeric_limits<std::uint32_t>::max()) {
     return Error(Code::kLimit, "request: more than 4 GiB");
   }
   ProfilesDecoder decoder(*body);
   try {
-    Result<DecodedProfiles> result = decoder.Run();
+    Result<DecodedProfiles> result = decoder.Run(layout);
     if (result) result->data.Own(std::move(body));
     return result;
   } catch (const protozero::exception& e) {

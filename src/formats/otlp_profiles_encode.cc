@@ -2,6 +2,8 @@
 // same; strings only resources, scopes and values use are inline there and are left out of the
 // table.
 #include <algorithm>
+#include <span>
+#include <string_view>
 
 #include "formats/formats.h"
 #include "formats/otlp_common.h"
@@ -42,7 +44,11 @@ void WriteSample(PbfWriter& w, const profile::Batch& b, std::size_t i) {
   const profile::Samples& s = b.samples;
   AddIndex(w, sample::kStack, s.stack[i]);
   AddIndices(w, sample::kAttributes, b.AttributeRefs(s.attributes[i]));
-  AddIndex(w, sample::kLink, s.link[i]);
+  // Attributes and times alone would look like the values and times of the 1.9 layout. A link that
+  // is there and null means the same and cannot be misread.
+  const bool ambiguous =
+      s.values[i].count == 0 && s.times[i].count != 0 && s.attributes[i].count != 0;
+  if (ambiguous || s.link[i] != 0) w.add_uint32(sample::kLink, s.link[i]);
   const auto values = std::span(b.values).subspan(s.values[i].begin, s.values[i].count);
   const auto times = std::span(b.times).subspan(s.times[i].begin, s.times[i].count);
   if (values.empty() && times.empty()) {

@@ -482,5 +482,35 @@ TEST(OtlpProfiles, TimesWithAttributesAreTheCurrentLayout) {
   EXPECT_EQ(decoded.data.samples.value[0], 1);
 }
 
+TEST(OtlpProfiles, AsManyTimesAsAttributesIsStillTheCurrentLayout) {
+  ProfilesData data = TwoProfiles();
+  for (int i = 0; i < 2; ++i) data.mutable_dictionary()->add_attribute_table()->set_key_strindex(5);
+  for (auto& p :
+       *data.mutable_resource_profiles(0)->mutable_scope_profiles(0)->mutable_profiles()) {
+    auto* s = p.mutable_samples(0);
+    s->clear_values();
+    for (int i = 1; i <= 2; ++i) {
+      s->add_attribute_indices(i);
+      s->add_timestamps_unix_nano(100 + i);
+    }
+  }
+  const DecodedProfiles decoded = MustDecode(data);
+  EXPECT_EQ(decoded.data.samples.attributes[0].count, 2U);
+  EXPECT_EQ(decoded.data.samples.value[0], 2);
+}
+
+TEST(OtlpProfiles, ValuesWithTimesThatCannotBeAttributesAreTheOldLayout) {
+  ProfilesData data = TwoProfiles();
+  for (auto& p :
+       *data.mutable_resource_profiles(0)->mutable_scope_profiles(0)->mutable_profiles()) {
+    p.mutable_samples(0)->add_values(1);
+    for (int i = 0; i < 2; ++i) p.mutable_samples(0)->add_timestamps_unix_nano(100 + i);
+  }
+  auto decoded = DecodeOtlpProfiles(Shared(ToOld(data, false)));
+  ASSERT_TRUE(decoded);
+  ASSERT_EQ(decoded->rejected, 0U) << decoded->message;
+  EXPECT_EQ(decoded->data.samples.value[0], 8);
+}
+
 }  // namespace
 }  // namespace wherefore::formats

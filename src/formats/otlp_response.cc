@@ -1,4 +1,8 @@
 // What a sender gets back: Export*ServiceResponse and google.rpc.Status, binary or JSON.
+#include <string_view>
+
+#include <fmt/format.h>
+
 #include "base/json_writer.h"
 #include "formats/formats.h"
 #include "formats/wire.h"

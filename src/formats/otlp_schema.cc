@@ -1,5 +1,7 @@
 #include "formats/otlp_schema.h"
 
+#include <string_view>
+
 namespace wherefore::formats {
 
 namespace {
@@ -13,22 +15,19 @@ extern const Schema kKeyValue;
 constexpr Field Msg(std::string_view json, Tag tag, const Schema* schema, bool repeated = false) {
   return {json, tag, K::kMessage, repeated, schema};
 }
-constexpr Field OneOf(std::string_view json, Tag tag, K kind, const Schema* schema = nullptr) {
-  return {json, tag, kind, false, schema, true};
-}
 
 const Field kArrayFields[] = {Msg("values", 1, &kAnyValue, true)};
 const Schema kArray{kArrayFields};
 const Field kMapFields[] = {Msg("values", 1, &kKeyValue, true)};
 const Schema kMap{kMapFields};
-const Field kAnyValueFields[] = {OneOf("stringValue", any_value::kString, K::kString),
-                                 OneOf("boolValue", any_value::kBool, K::kBool),
-                                 OneOf("intValue", any_value::kInt, K::kInt64),
-                                 OneOf("doubleValue", any_value::kDouble, K::kDouble),
-                                 OneOf("arrayValue", any_value::kArray, K::kMessage, &kArray),
-                                 OneOf("kvlistValue", any_value::kMap, K::kMessage, &kMap),
-                                 OneOf("bytesValue", any_value::kBytes, K::kBytes),
-                                 OneOf("stringValueStrindex", any_value::kStringRef, K::kInt32)};
+const Field kAnyValueFields[] = {{"stringValue", any_value::kString, K::kString},
+                                 {"boolValue", any_value::kBool, K::kBool},
+                                 {"intValue", any_value::kInt, K::kInt64},
+                                 {"doubleValue", any_value::kDouble, K::kDouble},
+                                 Msg("arrayValue", any_value::kArray, &kArray),
+                                 Msg("kvlistValue", any_value::kMap, &kMap),
+                                 {"bytesValue", any_value::kBytes, K::kBytes},
+                                 {"stringValueStrindex", any_value::kStringRef, K::kInt32}};
 const Schema kAnyValue{kAnyValueFields};
 const Field kKeyValueFields[] = {{"key", key_value::kKey, K::kString},
                                  Msg("value", key_value::kValue, &kAnyValue),

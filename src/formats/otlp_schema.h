@@ -37,7 +37,6 @@ struct Field {
   FieldKind kind;
   bool repeated = false;
   const Schema* message = nullptr;
-  bool keep_zero = false;  // member of a oneof: zero is not the same as absent
 };
 
 struct Schema {

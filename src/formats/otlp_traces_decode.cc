@@ -1,6 +1,12 @@
 // OTLP traces, binary -> SpanBatch. A span with something wrong in it is left out and counted.
+#include <array>
+#include <cstring>
 #include <limits>
 #include <optional>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "formats/formats.h"
 #include "formats/otlp_common.h"

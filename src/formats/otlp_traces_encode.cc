@@ -1,4 +1,8 @@
 // SpanBatch -> OTLP traces, binary.
+#include <array>
+#include <span>
+#include <string_view>
+
 #include "formats/formats.h"
 #include "formats/otlp_common.h"
 #include "formats/otlp_groups.h"
