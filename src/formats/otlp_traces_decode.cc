@@ -157,7 +157,11 @@ void TracesDecoder::ReadScopeSpans(std::string_view bytes, Id resource_id) {
     }
     const std::string& why = !kept ? reason_ : resource_error_ ? *resource_error_ : *scope_error_;
     ++result_.rejected;
-    notes_.Add(fmt::format("{}{}{}", Where(), why.starts_with('.') ? "" : ": ", why));
+    if (notes_.full()) {
+      notes_.AddUnseen();
+    } else {
+      notes_.Add(fmt::format("{}{}{}", Where(), why.starts_with('.') ? "" : ": ", why));
+    }
     b.events.resize(events);
     b.links.resize(links);
     b.own_attributes.resize(own);

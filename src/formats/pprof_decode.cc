@@ -94,7 +94,7 @@ class PprofDecoder {
     std::vector<std::uint64_t> comments;
   };
 
-  void ReadStrings();
+  bool ReadStrings();
   bool ReadHeader();
   bool ReadTables();
   bool ReadMapping(Pbf r, Id index);
@@ -146,8 +146,7 @@ class PprofDecoder {
 };
 
 Result<DecodedProfiles> PprofDecoder::Run() {
-  ReadStrings();
-  if (!ReadHeader() || !ReadTables() || !ReadSamples()) {
+  if (!ReadStrings() || !ReadHeader() || !ReadTables() || !ReadSamples()) {
     return Error(Code::kCorrupt, fmt::format("{}: {}", path(), reason_));
   }
   result_.message = notes_.Text();
@@ -166,15 +165,22 @@ bool PprofDecoder::Each(Tag tag, const char* name, Fn fn) {
   return true;
 }
 
-void PprofDecoder::ReadStrings() {
+bool PprofDecoder::ReadStrings() {
   profile::Batch& b = result_.data;
+  // Empty and broken strings cost us many times what they cost to send.
+  constexpr std::size_t kMostEmpty = 1'000'000;
+  constexpr std::size_t kMostRepaired = 10'000;
+  std::size_t empty = 0;
+  std::size_t repaired = 0;
   b.strings.clear();
   at_ = "string_table";
   for (Pbf r = Reader(bytes_); r.next(pprof::profile_field::kString, kLen); ++index_) {
     const std::string_view text = GetView(r);
+    if (text.size() < 2 && ++empty > kMostEmpty) return Fail("more than a million empty strings");
     if (IsValidUtf8(text)) {
       b.strings.push_back(text);
     } else {
+      if (++repaired > kMostRepaired) return Fail("too many strings are not UTF-8");
       notes_.Add(fmt::format("string_table[{}] is not UTF-8 and was repaired", b.strings.size()));
       b.AddText(ReplaceBadUtf8(text));
     }
@@ -186,6 +192,7 @@ void PprofDecoder::ReadStrings() {
   }
   strings_ = b.strings.size();
   at_ = nullptr;
+  return true;
 }
 
 bool PprofDecoder::ReadValueType(Pbf r, profile::ValueType& out) {
