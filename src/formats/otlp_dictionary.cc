@@ -33,7 +33,7 @@ bool AllZero(std::string_view bytes) {
 template <std::size_t N>
 bool CopyId(std::string_view bytes, std::array<std::uint8_t, N>& out) {
   if (bytes.size() != N) return false;
-  std::memcpy(out.data(), bytes.data(), N);
+  std::memcpy(out.data(), bytes.data(), bytes.size());
   return true;
 }
 

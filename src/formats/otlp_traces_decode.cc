@@ -17,7 +17,6 @@ namespace wherefore::formats {
 namespace {
 
 using profile::Id;
-using profile::Range;
 
 constexpr auto kLen = protozero::pbf_wire_type::length_delimited;
 
@@ -183,7 +182,7 @@ bool TracesDecoder::ReadId(Pbf& r, std::string_view field, bool optional,
   if (bytes.size() != N) {
     return Fail(fmt::format("{}: {} bytes ({} expected)", field, bytes.size(), N));
   }
-  std::memcpy(out.data(), bytes.data(), N);
+  std::memcpy(out.data(), bytes.data(), bytes.size());
   return true;
 }
 

@@ -603,6 +603,7 @@ void PprofDecoder::MakeResourceAndScope() {
   text(pprof::kDocUrlKey, header_.doc_url);
   if (!header_.comments.empty()) {
     std::vector<std::string_view> comments;
+    comments.reserve(header_.comments.size());
     for (const std::uint64_t s : header_.comments) comments.push_back(b.strings[s]);
     const Id array = b.AddText(StringArrayValue(comments));
     const Id key = KeyText(pprof::kCommentKey);
