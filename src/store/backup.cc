@@ -1,0 +1,137 @@
+// Backup and restore: the engine's own copy of every table, plus a manifest that says how many rows
+// each has and what they add up to. Both sides check it.
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "store/embedded_transport.h"
+#include "store/query_rows.h"
+#include "store/schema.h"
+#include "store/store_impl.h"
+
+namespace wherefore::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct TableSum {
+  std::uint64_t rows = 0;
+  std::uint64_t checksum = 0;  // sum of row hashes: the order of rows does not matter
+  bool operator==(const TableSum&) const = default;
+};
+using Manifest = std::map<std::string, TableSum>;  // by physical table
+
+Result<Manifest> SumTables(Transport& transport) {
+  Manifest manifest;
+  for (const TableDef& table : Tables()) {
+    const std::string name = PhysicalName(table.id);
+    WHEREFORE_RETURN_IF_ERROR(QueryRows(
+        transport, fmt::format("SELECT count(), sum(cityHash64(*)) FROM {}", name), 2, {},
+        CancelToken(), [&](const std::vector<NativeColumn>& c, std::size_t row) -> Result<> {
+          manifest[name] = {c[0].Uint(row), c[1].Uint(row)};
+          return {};
+        }));
+  }
+  return manifest;
+}
+
+std::string ToText(const Manifest& manifest) {
+  std::string text = fmt::format("wherefore-backup 1\nschema {}\n", kSchemaVersion);
+  for (const auto& [name, sum] : manifest)
+    text += fmt::format("{} {} {}\n", name, sum.rows, sum.checksum);
+  return text;
+}
+
+Result<Manifest> ReadManifest(const std::string& path) {
+  WHEREFORE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+  std::istringstream in(text);
+  std::string word;
+  int format = 0;
+  int schema = 0;
+  std::string schema_word;
+  if (!(in >> word >> format >> schema_word >> schema) || word != "wherefore-backup" ||
+      format != 1) {
+    return Error(Code::kCorrupt, fmt::format("{} is not the manifest of a backup", path));
+  }
+  if (schema != kSchemaVersion) {
+    return Error(Code::kUnsupported,
+                 fmt::format("the backup has schema version {}, this program knows {}", schema,
+                             kSchemaVersion));
+  }
+  Manifest manifest;
+  TableSum sum;
+  while (in >> word >> sum.rows >> sum.checksum) manifest[word] = sum;
+  return manifest;
+}
+
+Result<> CheckEmpty(const fs::path& directory) {
+  std::error_code error;
+  if (fs::exists(directory, error) && !fs::is_empty(directory, error)) {
+    return Error(Code::kInvalid, fmt::format("{} is not empty", directory.string()));
+  }
+  fs::create_directories(directory, error);
+  if (error) return ErrnoError(error.value(), "cannot create", directory.string());
+  return {};
+}
+
+std::string Summary(const Manifest& manifest) {
+  std::uint64_t rows = 0;
+  for (const auto& [name, sum] : manifest) rows += sum.rows;
+  return fmt::format("{} rows in {} tables, verified", FormatCount(static_cast<std::int64_t>(rows)),
+                     manifest.size());
+}
+
+}  // namespace
+
+Result<std::string> StoreImpl::Backup(const std::string& target_directory) {
+  const fs::path target = fs::absolute(target_directory);
+  WHEREFORE_RETURN_IF_ERROR(CheckEmpty(target));
+  WHEREFORE_RETURN_IF_ERROR(Flush());
+  // Senders go on: their rows wait in the log until the copy is done.
+  MutexLock insert(insert_mutex_);
+  WHEREFORE_ASSIGN_OR_RETURN(const Manifest manifest, SumTables(*transport_));
+  WHEREFORE_RETURN_IF_ERROR(transport_->Execute(
+      fmt::format("BACKUP DATABASE default TO File({})", Quote((target / "engine/").string()))));
+  WHEREFORE_ASSIGN_OR_RETURN(const std::string writer, ReadWholeFile(paths_.writer));
+  WHEREFORE_RETURN_IF_ERROR(ReplaceFile(target / "writer", writer));
+  WHEREFORE_RETURN_IF_ERROR(SyncFileSystem(target));
+  // Last: a directory without a manifest is no backup.
+  WHEREFORE_RETURN_IF_ERROR(ReplaceFile(target / "manifest", ToText(manifest)));
+  return Summary(manifest);
+}
+
+Result<std::string> Store::Restore(const std::string& backup_directory,
+                                   const std::string& data_directory) {
+  const fs::path backup = fs::absolute(backup_directory);
+  WHEREFORE_ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(backup / "manifest"));
+  WHEREFORE_ASSIGN_OR_RETURN(const std::string writer, ReadWholeFile(backup / "writer"));
+  const DataPaths paths(fs::absolute(data_directory));
+  WHEREFORE_RETURN_IF_ERROR(CheckEmpty(paths.root));
+  WHEREFORE_ASSIGN_OR_RETURN(const File lock, LockDirectory(paths));
+  {
+    WHEREFORE_ASSIGN_OR_RETURN(const auto transport,
+                               OpenEmbedded({.path = paths.engine, .read_connections = 1}));
+    WHEREFORE_RETURN_IF_ERROR(transport->Execute(fmt::format(
+        "RESTORE DATABASE default FROM File({})", Quote((backup / "engine/").string()))));
+    WHEREFORE_ASSIGN_OR_RETURN(const Manifest restored, SumTables(*transport));
+    for (const auto& [name, sum] : manifest) {
+      const auto found = restored.find(name);
+      if (found == restored.end() || found->second != sum) {
+        return Error(
+            Code::kCorrupt,
+            fmt::format("table {} does not match the backup's manifest: {} rows instead of {}",
+                        name, found == restored.end() ? 0 : found->second.rows, sum.rows));
+      }
+    }
+  }
+  WHEREFORE_RETURN_IF_ERROR(ReplaceFile(paths.writer, writer));
+  WHEREFORE_RETURN_IF_ERROR(SyncFileSystem(paths.root));
+  // Last: only a complete restore may be opened as a data directory of this version.
+  WHEREFORE_RETURN_IF_ERROR(CheckSchemaFile(paths));
+  return Summary(manifest);
+}
+
+}  // namespace wherefore::store

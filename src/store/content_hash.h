@@ -1,0 +1,79 @@
+// What makes two functions, mappings, frames, stacks or label sets the same: hashes of their
+// content.
+//
+// No hash is stored; after a restart they are computed again from the rows. So both sides, the
+// encoder (from a Batch) and the loader (from rows), must come here. Changing a rule needs no
+// migration: a dictionary then merely repeats some entries.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/hash.h"
+
+namespace wherefore::store {
+
+struct FunctionContent {
+  Hash128 name;
+  Hash128 system_name;
+  Hash128 file;
+  std::int64_t start_line = 0;
+};
+inline Hash128 HashOf(const FunctionContent& function) {
+  return HashSpan(std::span<const FunctionContent>(&function, 1), 1);
+}
+
+struct MappingContent {
+  std::uint64_t start = 0;
+  std::uint64_t limit = 0;
+  std::uint64_t file_offset = 0;
+  Hash128 file;
+  Hash128 attributes;
+};
+inline Hash128 HashOf(const MappingContent& mapping) {
+  return HashSpan(std::span<const MappingContent>(&mapping, 1), 2);
+}
+
+// A frame: this head, then its lines, innermost first.
+struct FrameHead {
+  Hash128 mapping;
+  Hash128 attributes;
+  std::uint64_t address = 0;
+};
+struct LineContent {
+  Hash128 function;
+  std::uint64_t line = 0;
+  std::uint64_t column = 0;
+};
+// `scratch` only saves allocations.
+inline Hash128 HashOf(const FrameHead& head, std::span<const LineContent> lines,
+                      std::vector<char>& scratch) {
+  scratch.resize(sizeof(head) + lines.size_bytes());
+  std::memcpy(scratch.data(), &head, sizeof(head));
+  if (!lines.empty()) {
+    std::memcpy(scratch.data() + sizeof(head), lines.data(), lines.size_bytes());
+  }
+  return HashBytes(scratch.data(), scratch.size(), 3);
+}
+
+// Hashes of the frames, leaf first.
+inline Hash128 HashOfStack(std::span<const Hash128> frames) {
+  return HashSpan(frames, 4);
+}
+
+// Attributes in their order: each is hashed in its typed form, then the hashes together.
+inline Hash128 HashOfAttributes(std::span<const Hash128> attributes) {
+  return attributes.empty() ? Hash128{} : HashSpan(attributes, 5);
+}
+
+// A label set by its typed form; sets that extend another one differ by the parent's id.
+inline Hash128 HashOfSeries(std::string_view encoded, std::uint32_t parent) {
+  return HashString(encoded, 6 + parent);
+}
+
+static_assert(sizeof(FunctionContent) == 56 && sizeof(MappingContent) == 56 &&
+              sizeof(FrameHead) == 40 && sizeof(LineContent) == 32);  // no padding to hash
+
+}  // namespace wherefore::store

@@ -1,0 +1,342 @@
+// See embedded_transport.h. Connections: one that writes, some that read, one that kills.
+//
+// Calls on one connection wait for each other inside the library, so each is used under its own
+// lock or lent out by the pool. Cancelling: a statement starts with a comment that names it; the
+// canceller thread sends KILL QUERY ... ASYNC until the statement has ended (SYNC hangs for ever,
+// and a single KILL may come too early).
+#include "store/embedded_transport.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/mutex.h"
+#include "base/text.h"
+#include "store/chdb_api.h"
+#include "store/native.h"
+
+#ifndef WHEREFORE_CHDB_DIR
+#define WHEREFORE_CHDB_DIR ""
+#endif
+
+namespace wherefore::store {
+namespace {
+
+using chdb::Api;
+
+std::vector<std::string> LibraryCandidates() {
+  if (const char* path = std::getenv("WHEREFORE_LIBCHDB"))
+    return {path};  // NOLINT(concurrency-mt-unsafe)
+  std::vector<std::string> candidates;
+  std::error_code error;
+  const auto executable = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    candidates.push_back(executable.parent_path() / "libchdb.so");
+    candidates.push_back(executable.parent_path() / "../lib/wherefore/libchdb.so");
+  }
+  if (*WHEREFORE_CHDB_DIR != 0) candidates.emplace_back(WHEREFORE_CHDB_DIR "/libchdb.so");
+  return candidates;
+}
+
+template <typename F>
+bool Find(void* library, const char* name, F& function) {
+  function = reinterpret_cast<F>(dlsym(library, name));
+  return function != nullptr;
+}
+
+Result<Api> LoadApi() {
+  std::string tried;
+  for (const std::string& path : LibraryCandidates()) {
+    std::error_code error;
+    if (!std::filesystem::exists(path, error)) {
+      tried += fmt::format("\n  {}: not there", path);
+      continue;
+    }
+    // RTLD_LOCAL: the engine brings its own protobuf, abseil and OpenSSL.
+    void* library = dlopen(path.c_str(), RTLD_LOCAL | RTLD_NOW);
+    if (library == nullptr) {
+      tried += fmt::format("\n  {}: {}", path, dlerror());  // NOLINT(concurrency-mt-unsafe)
+      continue;
+    }
+    Api api{};
+    const bool complete =
+        Find(library, "chdb_connect", api.connect) &&
+        Find(library, "chdb_close_conn", api.close_conn) &&
+        Find(library, "chdb_query_n", api.query_n) &&
+        Find(library, "chdb_result_buffer", api.result_buffer) &&
+        Find(library, "chdb_result_length", api.result_length) &&
+        Find(library, "chdb_result_error", api.result_error) &&
+        Find(library, "chdb_destroy_query_result", api.destroy_query_result) &&
+        Find(library, "chdb_stream_insert_n", api.stream_insert_n) &&
+        Find(library, "chdb_stream_append", api.stream_append) &&
+        Find(library, "chdb_stream_done", api.stream_done) &&
+        Find(library, "chdb_stream_cancel_insert", api.stream_cancel_insert) &&
+        Find(library, "chdb_stream_insert_error", api.stream_insert_error) &&
+        Find(library, "chdb_destroy_insert_stream", api.destroy_insert_stream) &&
+        Find(library, "chdb_set_signal_handlers_enabled", api.set_signal_handlers_enabled);
+    if (!complete)
+      return Error(Code::kUnsupported, fmt::format("{} is too old: calls are missing", path));
+    api.set_signal_handlers_enabled(0);
+    return api;
+  }
+  return Error(
+      Code::kNotFound,
+      fmt::format("libchdb.so (the embedded ClickHouse) was not found; set WHEREFORE_LIBCHDB to "
+                  "its path. Tried:{}",
+                  tried));
+}
+
+Result<Api> GetApi() {
+  static const Result<Api> api = LoadApi();
+  return api;
+}
+
+class EmbeddedTransport final : public Transport {
+ public:
+  explicit EmbeddedTransport(const Api& api) : api_(api) {}
+  ~EmbeddedTransport() override { Close(); }
+
+  Result<> Open(const EmbeddedOptions& options) {
+    WHEREFORE_ASSIGN_OR_RETURN(writer_, Connect(options.path));
+    WHEREFORE_ASSIGN_OR_RETURN(killer_, Connect(options.path));
+    for (int i = 0; i < options.read_connections; ++i) {
+      WHEREFORE_ASSIGN_OR_RETURN(chdb::Connection * reader, Connect(options.path));
+      idle_.push_back(reader);
+      readers_.push_back(reader);
+    }
+    WHEREFORE_ASSIGN_OR_RETURN(const std::string answer, Run(writer_, "SELECT version()"));
+    WHEREFORE_ASSIGN_OR_RETURN(const NativeResult rows, NativeResult::Parse(answer, 1));
+    const std::string text(rows.blocks.empty() ? "0.0" : rows.blocks[0].columns[0].Text(0));
+    const std::size_t dot = text.find('.');
+    version_ = std::atoi(text.c_str()) * 1000 + std::atoi(text.c_str() + dot + 1);
+    canceller_ = std::thread([this] { RunCanceller(); });
+    return {};
+  }
+
+  Result<std::string> Query(std::string_view sql, const QueryLimits& limits,
+                            const CancelToken& cancel) override {
+    const std::uint64_t tag = next_tag_.fetch_add(1);
+    const auto guard = cancel.OnCancel([this, tag] { Kill(tag); });
+    chdb::Connection* connection = Borrow(tag);
+    std::string text =
+        fmt::format("/* wherefore {} */ {} SETTINGS max_query_size=268435456", tag, sql);
+    if (limits.timeout_ns > 0) {
+      text +=
+          fmt::format(", max_execution_time={:.3f}", static_cast<double>(limits.timeout_ns) / 1e9);
+    }
+    if (limits.memory_bytes > 0) text += fmt::format(", max_memory_usage={}", limits.memory_bytes);
+    Result<std::string> result =
+        connection == nullptr || cancel.cancelled()
+            ? Result<std::string>(Error(Code::kCancelled, "query cancelled"))
+            : Run(connection, text);
+    Return(connection, tag);
+    if (!result && cancel.cancelled()) return Error(Code::kCancelled, "query cancelled");
+    return result;
+  }
+
+  Result<> Execute(std::string_view sql, const Settings& settings) override {
+    std::string text(sql);
+    const char* separator = " SETTINGS ";
+    for (const auto& [name, value] : settings) {
+      text += fmt::format("{}{}={}", separator, name, value);
+      separator = ", ";
+    }
+    MutexLock lock(write_mutex_);
+    WHEREFORE_RETURN_IF_ERROR(Run(writer_, text));
+    return {};
+  }
+
+  Result<> Insert(std::string_view table, std::string_view native_block,
+                  std::string_view token) override {
+    std::string sql = fmt::format(
+        "INSERT INTO {} SETTINGS async_insert=0, min_insert_block_size_rows=1048449, "
+        "max_partitions_per_insert_block=100",
+        table);
+    if (version_ >= kHasInsertTokens && !token.empty()) {
+      sql += fmt::format(", insert_deduplicate=1, insert_deduplication_token={}", Quote(token));
+    }
+    constexpr std::string_view kFormat = "Native";
+    MutexLock lock(write_mutex_);
+    const chdb::InsertStream stream =
+        api_.stream_insert_n(*writer_, sql.data(), sql.size(), kFormat.data(), kFormat.size());
+    std::string problem;
+    const auto note = [&](const char* message) {
+      if (message != nullptr && problem.empty()) problem = message;
+    };
+    note(api_.stream_insert_error(stream));
+    if (problem.empty() &&
+        api_.stream_append(stream, native_block.data(), native_block.size()) != 0) {
+      note(api_.stream_insert_error(stream));
+      if (problem.empty()) problem = "the engine did not take the rows";
+      api_.stream_cancel_insert(stream);
+    } else if (problem.empty()) {
+      chdb::Result* result = api_.stream_done(stream);
+      if (result != nullptr) {
+        note(api_.result_error(result));
+        api_.destroy_query_result(result);
+      } else {
+        note(api_.stream_insert_error(stream));
+      }
+    }
+    api_.destroy_insert_stream(stream);
+    if (!problem.empty()) return EngineError(problem).Within(fmt::format("insert into {}", table));
+    return {};
+  }
+
+  [[nodiscard]] ServerVersion version() const override { return version_; }
+
+ private:
+  Result<chdb::Connection*> Connect(const std::string& path) {
+    // Caches default to gigabytes and pools to one thread a core and more; we are a guest in this
+    // process.
+    std::vector<std::string> arguments = {"clickhouse",
+                                          "--path=" + path,
+                                          "--mark_cache_size=33554432",
+                                          "--primary_index_cache_size=33554432",
+                                          "--uncompressed_cache_size=0",
+                                          "--index_mark_cache_size=4194304",
+                                          "--query_condition_cache_size=4194304",
+                                          "--mmap_cache_size=0",
+                                          "--max_server_memory_usage=4000000000",
+                                          "--background_pool_size=2",
+                                          "--background_merges_mutations_concurrency_ratio=1",
+                                          "--background_schedule_pool_size=4",
+                                          "--background_fetches_pool_size=1",
+                                          "--background_move_pool_size=1",
+                                          "--background_common_pool_size=2",
+                                          "--background_buffer_flush_schedule_pool_size=1",
+                                          "--background_message_broker_schedule_pool_size=1",
+                                          "--background_distributed_schedule_pool_size=1",
+                                          "--tables_loader_background_pool_size=2",
+                                          "--backups.allowed_path=/"};
+    std::vector<char*> pointers;
+    pointers.reserve(arguments.size());
+    for (std::string& argument : arguments) pointers.push_back(argument.data());
+    chdb::Connection* connection = api_.connect(static_cast<int>(pointers.size()), pointers.data());
+    if (connection == nullptr || *connection == nullptr) {
+      return Error(Code::kIo,
+                   fmt::format("the engine could not open {} (another engine directory may be open "
+                               "in this process)",
+                               path));
+    }
+    return connection;
+  }
+
+  Result<std::string> Run(chdb::Connection* connection, std::string_view sql) {
+    constexpr std::string_view kFormat = "Native";
+    chdb::Result* result =
+        api_.query_n(*connection, sql.data(), sql.size(), kFormat.data(), kFormat.size());
+    if (result == nullptr) return Error(Code::kInternal, "engine: no answer");
+    Result<std::string> answer = std::string();
+    if (const char* problem = api_.result_error(result)) {
+      answer = EngineError(problem);
+    } else if (const std::size_t size = api_.result_length(result); size > 0) {
+      answer->assign(api_.result_buffer(result), size);
+    }
+    api_.destroy_query_result(result);
+    return answer;
+  }
+
+  // A reading connection, or null when the query is cancelled while it waits for one.
+  chdb::Connection* Borrow(std::uint64_t tag) EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    running_.push_back(tag);
+    while (idle_.empty() && std::ranges::find(doomed_, tag) == doomed_.end())
+      available_.Wait(mutex_);
+    if (idle_.empty()) return nullptr;
+    chdb::Connection* connection = idle_.back();
+    idle_.pop_back();
+    return connection;
+  }
+  void Return(chdb::Connection* connection, std::uint64_t tag) EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    std::erase(running_, tag);
+    std::erase(doomed_, tag);
+    if (connection != nullptr) idle_.push_back(connection);
+    available_.NotifyAll();
+  }
+  void Kill(std::uint64_t tag) EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    doomed_.push_back(tag);
+    available_.NotifyAll();
+    wake_canceller_.NotifyAll();
+  }
+
+  void RunCanceller() EXCLUDES(mutex_) {
+    while (true) {
+      std::vector<std::uint64_t> tags;
+      {
+        MutexLock lock(mutex_);
+        while (doomed_.empty() && !closing_) wake_canceller_.Wait(mutex_);
+        if (closing_) return;
+        for (const std::uint64_t tag : doomed_) {
+          if (std::ranges::find(running_, tag) != running_.end()) tags.push_back(tag);
+        }
+      }
+      for (const std::uint64_t tag : tags) {
+        const auto killed =
+            Run(killer_,
+                fmt::format("KILL QUERY WHERE startsWith(query, '/* wherefore {} */') ASYNC", tag));
+        if (!killed)
+          Log(LogLevel::kWarn, "cannot cancel a query", {{"error", killed.error().message()}});
+      }
+      MutexLock lock(mutex_);
+      if (!closing_ && !doomed_.empty()) {
+        wake_canceller_.WaitUntil(mutex_,
+                                  std::chrono::steady_clock::now() + std::chrono::milliseconds(10));
+      }
+    }
+  }
+
+  void Close() {
+    if (canceller_.joinable()) {
+      {
+        MutexLock lock(mutex_);
+        closing_ = true;
+        wake_canceller_.NotifyAll();
+      }
+      canceller_.join();
+    }
+    // A process that exits with open connections aborts in the library's static destructors.
+    for (chdb::Connection* reader : readers_) api_.close_conn(reader);
+    if (killer_ != nullptr) api_.close_conn(killer_);
+    if (writer_ != nullptr) api_.close_conn(writer_);
+  }
+
+  Api api_;
+  ServerVersion version_ = 0;
+  chdb::Connection* writer_ = nullptr;
+  chdb::Connection* killer_ = nullptr;
+  std::vector<chdb::Connection*> readers_;
+  std::thread canceller_;
+  std::atomic<std::uint64_t> next_tag_{1};
+  Mutex write_mutex_;  // one statement at a time on writer_
+
+  Mutex mutex_;
+  CondVar available_;
+  CondVar wake_canceller_;
+  std::vector<chdb::Connection*> idle_ GUARDED_BY(mutex_);
+  std::vector<std::uint64_t> running_ GUARDED_BY(mutex_);
+  std::vector<std::uint64_t> doomed_ GUARDED_BY(mutex_);  // to be killed, until they end
+  bool closing_ GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Transport>> OpenEmbedded(const EmbeddedOptions& options) {
+  WHEREFORE_ASSIGN_OR_RETURN(const Api api, GetApi());
+  auto transport = std::make_unique<EmbeddedTransport>(api);
+  WHEREFORE_RETURN_IF_ERROR(transport->Open(options));
+  return std::unique_ptr<Transport>(std::move(transport));
+}
+
+}  // namespace wherefore::store

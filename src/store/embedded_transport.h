@@ -1,0 +1,23 @@
+// ClickHouse inside this process: libchdb, loaded when the first store is opened.
+//
+// The library is searched in $WHEREFORE_LIBCHDB, beside the executable, in ../lib/wherefore, and
+// where the build put it. A process can have one engine directory open at a time (the library's
+// rule).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "store/transport.h"
+
+namespace wherefore::store {
+
+struct EmbeddedOptions {
+  std::string path;  // the engine's own directory
+  int read_connections = 3;
+};
+
+[[nodiscard]] Result<std::unique_ptr<Transport>> OpenEmbedded(const EmbeddedOptions& options);
+
+}  // namespace wherefore::store

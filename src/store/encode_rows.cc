@@ -1,0 +1,324 @@
+// Encoder, part 3: profiles and samples.
+#include "store/encode_rows.h"
+
+#include <algorithm>
+#include <cctype>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "profile/type_id.h"
+#include "store/schema.h"
+
+namespace wherefore::store {
+
+using profile::AttributePlace;
+using profile::Batch;
+using profile::CountRule;
+using profile::Id;
+
+namespace {
+
+constexpr std::int64_t kYear2000 = 946'684'800 * kNsPerSecond;
+constexpr std::int64_t kMaxAhead = 3600 * kNsPerSecond;
+
+bool IsZero(std::span<const std::uint8_t> bytes) {
+  return std::ranges::all_of(bytes, [](std::uint8_t b) { return b == 0; });
+}
+
+// How many observations a sample stands for, by the type's rule.
+std::int64_t CountOf(const Batch& batch, const profile::Profile& profile, CountRule rule,
+                     std::size_t sample) {
+  const std::int64_t value = batch.samples.value[sample];
+  if (rule == CountRule::kValue) return value;
+  if (rule == CountRule::kValuePerPeriod) return value / profile.period;
+  return profile::Observations(batch, profile, sample);
+}
+
+}  // namespace
+
+bool IsLabel(std::string_view key) {
+  if (key == "thread.id" || key == "cpu.logical_number" || key == "process.pid") return false;
+  std::string plain;
+  for (const char c : key) {
+    if (c != '.' && c != '_' && c != '-') {
+      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  return !plain.ends_with("traceid") && !plain.ends_with("spanid") && !plain.ends_with("profileid");
+}
+
+std::string TimeProblem(std::int64_t time_ns, std::int64_t now_ns, std::int64_t retention_ns) {
+  if (time_ns < kYear2000)
+    return fmt::format("its time {} is before the year 2000", FormatTime(time_ns));
+  if (time_ns > now_ns + kMaxAhead) {
+    return fmt::format("its time {} is more than 1 h in the future", FormatTime(time_ns));
+  }
+  if (retention_ns > 0 && time_ns < now_ns - retention_ns) {
+    return fmt::format("its time {} is older than the retention of {}", FormatTime(time_ns),
+                       FormatDuration(retention_ns));
+  }
+  return {};
+}
+
+void Encoder::Refusals::Add(std::string reason) {
+  ++count;
+  if (first.empty()) first = std::move(reason);
+}
+
+Result<profile::WriteAnswer> Encoder::Encode(const profile::WriteRequest& request,
+                                             std::int64_t now_ns, std::uint64_t segment,
+                                             RowSet& rows) {
+  Refusals refusals;
+  rows_ = &rows;
+  const char* what = "profile";
+  if (const auto* batch = std::get_if<Batch>(&request.data)) {
+    WHEREFORE_ASSIGN_OR_RETURN(const auto places,
+                               PlaceProfiles(request, *batch, now_ns, segment, refusals));
+    ResetMemo(*batch);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (places[i].dictionary != nullptr)
+        EncodeProfile(*batch, batch->profiles[i], places[i], refusals);
+    }
+  } else {
+    what = "span";
+    const auto& spans = std::get<profile::SpanBatch>(request.data);
+    WHEREFORE_ASSIGN_OR_RETURN(const auto places,
+                               PlaceSpans(request, spans, now_ns, segment, refusals));
+    EncodeSpans(spans, places);
+  }
+  profile::WriteAnswer answer = request.decoded;
+  answer.rejected += refusals.count;
+  if (refusals.count > 0) {
+    if (!answer.message.empty()) answer.message += "; ";
+    answer.message += fmt::format("{} {}{} refused: {}", refusals.count, what,
+                                  refusals.count == 1 ? "" : "s", refusals.first);
+  }
+  return answer;
+}
+
+Result<Encoder::Place> Encoder::PlaceAt(std::uint32_t tenant, std::string_view service_name,
+                                        std::int64_t time_ns, std::int64_t now_ns,
+                                        std::uint64_t segment, Refusals& refusals) {
+  if (std::string problem = TimeProblem(time_ns, now_ns, options_.retention_ns); !problem.empty()) {
+    refusals.Add(std::move(problem));
+    return Place{};
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(
+      Dictionary * dictionary,
+      dictionaries_.Get(tenant, Hash64(service_name), BucketOf(time_ns, now_ns)));
+  dictionary->last_segment = segment;
+  return Place{dictionary, time_ns};
+}
+
+Result<std::vector<Encoder::Place>> Encoder::PlaceProfiles(const profile::WriteRequest& request,
+                                                           const Batch& batch, std::int64_t now_ns,
+                                                           std::uint64_t segment,
+                                                           Refusals& refusals) {
+  std::vector<Place> places;
+  places.reserve(batch.profiles.size());
+  for (const profile::Profile& profile : batch.profiles) {
+    // Beyond int64 is the year 2262: refused as the future.
+    const auto time =
+        profile.time_ns == 0
+            ? request.arrival_ns
+            : static_cast<std::int64_t>(std::min<std::uint64_t>(profile.time_ns, INT64_MAX));
+    WHEREFORE_ASSIGN_OR_RETURN(
+        places.emplace_back(),
+        PlaceAt(request.tenant, ServiceName(batch, batch.resources[profile.resource]), time, now_ns,
+                segment, refusals));
+  }
+  return places;
+}
+
+void Encoder::EncodeProfile(const Batch& batch, const profile::Profile& profile, const Place& place,
+                            Refusals& refusals) {
+  Dictionary& dictionary = *place.dictionary;
+  const profile::Resource& resource = batch.resources[profile.resource];
+  const profile::Scope& scope = batch.scopes[profile.scope];
+  LabelSet set;
+  for (const auto& a : batch.OwnAttributes(resource.attributes))
+    set.Add(AttributePlace::kResource, batch, a);
+  set.AddText(AttributePlace::kEntityRefs, batch.Text(resource.entity_refs));
+  set.AddText(AttributePlace::kScopeName, batch.Text(scope.name));
+  set.AddText(AttributePlace::kScopeVersion, batch.Text(scope.version));
+  for (const auto& a : batch.OwnAttributes(scope.attributes))
+    set.Add(AttributePlace::kScope, batch, a);
+  for (const Id id : batch.AttributeRefs(profile.attributes)) {
+    set.Add(AttributePlace::kProfile, batch, batch.attributes[id]);
+  }
+  const std::uint32_t series = InternSeries(dictionary, 0, set);
+  if (series == 0) {
+    refusals.Add(fmt::format(
+        "service {} has reached the limit of {} series a bucket; the label with the most "
+        "values is {}",
+        ServiceName(batch, resource), FormatCount(options_.max_series_per_service),
+        dictionary.WidestLabel()));
+    return;
+  }
+  NameService(dictionary, ServiceName(batch, resource), false);
+  const profile::ProfileType type = TypeOf(batch, profile);
+  const std::uint64_t type_hash = type.Hash();
+  InternType(dictionary, type_hash, type);
+
+  std::uint64_t total = 0;
+  std::uint64_t count = 0;
+  for (std::size_t i = profile.first_sample; i < profile.first_sample + profile.sample_count; ++i) {
+    total += static_cast<std::uint64_t>(batch.samples.value[i]);
+    count += static_cast<std::uint64_t>(CountOf(batch, profile, type.count_rule, i));
+  }
+  Begin(Table::kProfiles, dictionary)
+      .Put(type_hash)
+      .Put(series)
+      .Put(place.time_ns)
+      .Put(profile.duration_ns)
+      .Put(dictionary.next_profile)
+      .Bytes(profile.id)
+      .Put(total)
+      .Put(count)
+      .Put(profile.sample_count)
+      .Put(dictionary.key.writer)
+      .Text(set.rest);
+  if (options_.keep_payload && !profile.payload.empty()) {
+    Begin(Table::kPayloads, dictionary)
+        .Put(dictionary.key.writer)
+        .Put(dictionary.next_profile)
+        .Text(batch.Text(profile.payload_format))
+        .Text(profile.payload);
+  }
+  EncodeSamples(batch, profile, place, type_hash, type.count_rule, series, set);
+  ++dictionary.next_profile;
+}
+
+namespace {
+
+// Columns of `samples`, in the table's order.
+enum SampleColumn : std::size_t {
+  kBucket,
+  kTenant,
+  kService,
+  kType,
+  kTime,
+  kProfile,
+  kSeries,
+  kStack,
+  kWriter,
+  kValue,
+  kCount
+};
+
+}  // namespace
+
+Encoder::SampleLabels Encoder::LabelsOf(const Batch& batch, Dictionary& dictionary,
+                                        profile::Range attributes, std::uint32_t profile_series,
+                                        const LabelSet& profile_labels) {
+  SampleLabels result;
+  LabelSet set;
+  set.labels = profile_labels.labels;
+  for (const Id id : batch.AttributeRefs(attributes)) {
+    set.Add(AttributePlace::kSample, batch, batch.attributes[id]);
+  }
+  result.rest = std::move(set.rest);
+  result.series =
+      set.entries.empty() ? profile_series : InternSeries(dictionary, profile_series, set);
+  if (result.series == 0) {
+    // Over the limit: the sample stays, its labels are kept beside it as attributes of this one
+    // sample.
+    for (const std::string& entry : set.entries) result.rest += entry;
+    result.series = profile_series;
+  }
+  return result;
+}
+
+void Encoder::EncodeSamples(const Batch& batch, const profile::Profile& profile, const Place& place,
+                            std::uint64_t type, CountRule rule, std::uint32_t profile_series,
+                            const LabelSet& profile_labels) {
+  Dictionary& dictionary = *place.dictionary;
+  Rows& samples = (*rows_)[Table::kSamples];
+  std::unordered_map<Hash128, SampleLabels> by_attributes;
+  const SampleLabels plain{profile_series, {}};
+  const std::size_t end = profile.first_sample + profile.sample_count;
+  for (std::size_t i = profile.first_sample; i < end; ++i) {
+    const profile::Range attributes = batch.samples.attributes[i];
+    const SampleLabels* labels = &plain;
+    if (attributes.count > 0) {
+      const auto [entry, added] =
+          by_attributes.try_emplace(HashSpan(batch.AttributeRefs(attributes)));
+      if (added)
+        entry->second = LabelsOf(batch, dictionary, attributes, profile_series, profile_labels);
+      labels = &entry->second;
+    }
+    SampleRecord record{.sample = i,
+                        .type = type,
+                        .series = labels->series,
+                        .stack = InternStack(batch, dictionary, batch.samples.stack[i]),
+                        .value = batch.samples.value[i],
+                        .count = 0};
+    if (rule == CountRule::kStored) {
+      record.count = static_cast<std::uint32_t>(
+          std::clamp<std::int64_t>(profile::Observations(batch, profile, i), 0, UINT32_MAX));
+    }
+    samples.PutRun(kSeries, record.series, 1);
+    samples.PutFixed(kStack, record.stack);
+    samples.PutFixed(kValue, record.value);
+    samples.PutRun(kCount, record.count, 1);
+    const bool linked = batch.samples.link[i] != 0;
+    const bool detailed = batch.samples.times[i].count > 0 || batch.samples.values[i].count > 1 ||
+                          !labels->rest.empty();
+    if (linked) EncodeLink(batch, place, record);
+    if (detailed) EncodeDetail(batch, place, record, labels->rest);
+  }
+  const std::uint32_t count = profile.sample_count;
+  samples.PutRun(kBucket, dictionary.key.bucket, count);
+  samples.PutRun(kTenant, dictionary.key.tenant, count);
+  samples.PutRun(kService, dictionary.key.service, count);
+  samples.PutRun(kType, type, count);
+  samples.PutRun(kTime, static_cast<std::uint64_t>(place.time_ns), count);
+  samples.PutRun(kProfile, dictionary.next_profile, count);
+  samples.PutRun(kWriter, dictionary.key.writer, count);
+  samples.Added(count);
+}
+
+void Encoder::EncodeLink(const Batch& batch, const Place& place, const SampleRecord& record) {
+  const profile::Link& link = batch.links[batch.samples.link[record.sample]];
+  if (IsZero(link.trace) && IsZero(link.span)) return;
+  const Dictionary& dictionary = *place.dictionary;
+  (*rows_)[Table::kLinks]
+      .Begin(dictionary.key.bucket, dictionary.key.tenant)
+      .Bytes(link.trace)
+      .Bytes(link.span)
+      .Put(dictionary.key.service)
+      .Put(record.type)
+      .Put(dictionary.next_profile)
+      .Put(record.series)
+      .Put(record.stack)
+      .Put(record.value)
+      .Put(record.count)
+      .Put(dictionary.key.writer);
+}
+
+void Encoder::EncodeDetail(const Batch& batch, const Place& place, const SampleRecord& record,
+                           std::string_view attributes) {
+  const Dictionary& dictionary = *place.dictionary;
+  const profile::Link& link = batch.links[batch.samples.link[record.sample]];
+  const profile::Range times = batch.samples.times[record.sample];
+  const profile::Range values = batch.samples.values[record.sample];
+  Begin(Table::kDetails, dictionary)
+      .Put(record.type)
+      .Put(place.time_ns)
+      .Put(dictionary.next_profile)
+      .Put(record.series)
+      .Put(record.stack)
+      .Put(record.value)
+      .Put(record.count)
+      .Bytes(link.trace)
+      .Bytes(link.span)
+      .Array(std::span(batch.times).subspan(times.begin, times.count))
+      .Array(std::span(batch.values).subspan(values.begin, values.count))
+      .Text(attributes)
+      .Put(dictionary.key.writer);
+}
+
+}  // namespace wherefore::store

@@ -1,0 +1,145 @@
+// Turns requests into rows: checks times, gives ids to names that are new, appends to a RowSet.
+//
+// In steady state a sample costs one hash look-up: frames and functions are looked at only when
+// their stack is new. Every hash is computed once per request.
+//
+// Prepare() may fail (reading a dictionary back); after it Encode() cannot, so a request is in the
+// rows whole or not at all. What is refused is counted in the answer with a reason.
+//
+// Threads: belongs to whoever holds the store's intern mutex.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/result.h"
+#include "profile/sink.h"
+#include "profile/typed_attributes.h"
+#include "store/content_hash.h"
+#include "store/dictionary.h"
+#include "store/rows.h"
+
+namespace wherefore::store {
+
+struct EncodeOptions {
+  std::uint32_t max_series_per_service = 20'000;
+  std::int64_t retention_ns = 0;
+  bool keep_payload = false;
+};
+
+// Why a profile or span cannot be stored at this time; empty when it can.
+[[nodiscard]] std::string TimeProblem(std::int64_t time_ns, std::int64_t now_ns,
+                                      std::int64_t retention_ns);
+// Attributes that would make a series of every thread, process or request are no labels.
+[[nodiscard]] bool IsLabel(std::string_view key);
+
+class Encoder {
+ public:
+  Encoder(Dictionaries& dictionaries, EncodeOptions options)
+      : dictionaries_(dictionaries), options_(options) {}
+
+  // Appends the request's rows to `rows` and says what the sender is told. `segment` is where the
+  // rows will be logged. On error nothing was appended.
+  Result<profile::WriteAnswer> Encode(const profile::WriteRequest& request, std::int64_t now_ns,
+                                      std::uint64_t segment, RowSet& rows);
+
+ private:
+  struct Place {                       // of a profile or span
+    Dictionary* dictionary = nullptr;  // null: refused
+    std::int64_t time_ns = 0;
+  };
+  struct Refusals {
+    std::uint64_t count = 0;
+    std::string first;  // why
+    void Add(std::string reason);
+  };
+  // A label set about to be given an id.
+  struct LabelSet {
+    std::vector<std::pair<std::string, std::string>> labels;
+    std::vector<std::string> entries;  // typed form, one each
+    std::string rest;                  // typed form of what is no label
+    void Add(profile::AttributePlace place, const profile::TextPool& pool,
+             const profile::Attribute& attribute);
+    void AddText(profile::AttributePlace place, std::string_view text);
+    [[nodiscard]] std::string Encoded();
+  };
+  struct SampleLabels {
+    std::uint32_t series = 0;
+    std::string rest;
+  };
+
+  struct SampleRecord {
+    std::size_t sample = 0;  // in the batch
+    std::uint64_t type = 0;
+    std::uint32_t series = 0;
+    std::uint32_t stack = 0;
+    std::int64_t value = 0;
+    std::uint32_t count = 0;
+  };
+
+  Result<std::vector<Place>> PlaceProfiles(const profile::WriteRequest& request,
+                                           const profile::Batch& batch, std::int64_t now_ns,
+                                           std::uint64_t segment, Refusals& refusals);
+  Result<std::vector<Place>> PlaceSpans(const profile::WriteRequest& request,
+                                        const profile::SpanBatch& batch, std::int64_t now_ns,
+                                        std::uint64_t segment, Refusals& refusals);
+  Result<Place> PlaceAt(std::uint32_t tenant, std::string_view service_name, std::int64_t time_ns,
+                        std::int64_t now_ns, std::uint64_t segment, Refusals& refusals);
+  void NameService(Dictionary& dictionary, std::string_view name, bool spans);
+
+  void EncodeProfile(const profile::Batch& batch, const profile::Profile& profile,
+                     const Place& place, Refusals& refusals);
+  void EncodeSamples(const profile::Batch& batch, const profile::Profile& profile,
+                     const Place& place, std::uint64_t type, profile::CountRule rule,
+                     std::uint32_t profile_series, const LabelSet& profile_labels);
+  SampleLabels LabelsOf(const profile::Batch& batch, Dictionary& dictionary,
+                        profile::Range attributes, std::uint32_t profile_series,
+                        const LabelSet& profile_labels);
+  void EncodeLink(const profile::Batch& batch, const Place& place, const SampleRecord& record);
+  void EncodeDetail(const profile::Batch& batch, const Place& place, const SampleRecord& record,
+                    std::string_view attributes);
+  void EncodeSpans(const profile::SpanBatch& batch, const std::vector<Place>& places);
+  void EncodeSpan(const profile::SpanBatch& batch, const profile::Span& span, const Place& place);
+
+  // 0 when the limit is reached.
+  std::uint32_t InternSeries(Dictionary& dictionary, std::uint32_t parent, LabelSet& set);
+  std::uint32_t InternStack(const profile::Batch& batch, Dictionary& dictionary, profile::Id stack);
+  std::uint32_t InternFrame(const profile::Batch& batch, Dictionary& dictionary, profile::Id frame);
+  std::uint32_t InternFunction(const profile::Batch& batch, Dictionary& dictionary,
+                               profile::Id function);
+  std::uint32_t InternMapping(const profile::Batch& batch, Dictionary& dictionary,
+                              profile::Id mapping);
+  void InternType(Dictionary& dictionary, std::uint64_t hash, const profile::ProfileType& type);
+  Rows::Row Begin(Table table, const Dictionary& dictionary);  // with bucket, tenant and service
+
+  // Memoized per request; all-zero means not computed yet.
+  void ResetMemo(const profile::Batch& batch);
+  const Hash128& TextHash(const profile::Batch& batch, profile::Id text);
+  const Hash128& FunctionHash(const profile::Batch& batch, profile::Id function);
+  const Hash128& MappingHash(const profile::Batch& batch, profile::Id mapping);
+  const Hash128& FrameHash(const profile::Batch& batch, profile::Id frame);
+  const Hash128& StackHash(const profile::Batch& batch, profile::Id stack);
+  Hash128 AttributesHash(const profile::Batch& batch, profile::Range range,
+                         profile::AttributePlace place);
+
+  Dictionaries& dictionaries_;
+  EncodeOptions options_;
+  RowSet* rows_ = nullptr;
+
+  std::vector<Hash128> text_hashes_;
+  std::vector<Hash128> function_hashes_;
+  std::vector<Hash128> mapping_hashes_;
+  std::vector<Hash128> frame_hashes_;
+  std::vector<Hash128> stack_hashes_;
+  std::vector<Hash128> frame_attribute_hashes_;
+  std::vector<Hash128> mapping_attribute_hashes_;
+  std::vector<Hash128> hash_scratch_;
+  std::vector<LineContent> line_scratch_;
+  std::vector<char> byte_scratch_;
+};
+
+}  // namespace wherefore::store

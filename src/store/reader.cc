@@ -1,0 +1,349 @@
+// Reader: services, types, label sets, dictionaries, and sums over samples.
+#include "store/reader.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/clock.h"
+#include "store/dictionary.h"
+#include "store/query_rows.h"
+#include "store/schema.h"
+
+namespace wherefore::store {
+namespace {
+
+// Which selection a row belongs to, by (service, bucket, writer).
+class SelectionIndex {
+ public:
+  explicit SelectionIndex(const SampleQuery& query) : query_(query) {
+    for (std::size_t i = 0; i < query.selections.size(); ++i) {
+      const DictionaryKey& key = query.selections[i].dictionary;
+      index_.try_emplace({key.service, key.bucket, key.writer}, static_cast<std::uint32_t>(i));
+    }
+  }
+  // Nothing when no selection wants the row.
+  [[nodiscard]] std::optional<std::uint32_t> Find(std::uint64_t service, std::uint32_t bucket,
+                                                  std::uint32_t writer, std::uint64_t type) const {
+    const auto found = index_.find({service, bucket, writer});
+    if (found == index_.end()) return std::nullopt;
+    const auto& types = query_.selections[found->second].types;
+    if (!types.empty() && std::ranges::find(types, type) == types.end()) return std::nullopt;
+    return found->second;
+  }
+
+ private:
+  const SampleQuery& query_;
+  std::map<std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>, std::uint32_t> index_;
+};
+
+std::string TupleList(const std::vector<DictionaryKey>& keys) {
+  std::string out;
+  for (const DictionaryKey& key : keys) {
+    out += fmt::format("{}({},{},{},{})", out.empty() ? "" : ",", key.tenant, key.service,
+                       key.bucket, key.writer);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::unique_ptr<Reader> MakeReader(Transport& transport, QueryLimits limits,
+                                   const std::atomic<std::uint64_t>& generation) {
+  return std::make_unique<ReaderImpl>(transport, limits, generation);
+}
+
+ReaderImpl::ReaderImpl(Transport& transport, QueryLimits limits,
+                       const std::atomic<std::uint64_t>& generation)
+    : transport_(transport),
+      limits_(limits),
+      generation_(generation),
+      query_seconds_(
+          Metrics::Global().GetHistogram("wherefore_query_seconds", "Time of one engine query.")) {}
+
+Result<> ReaderImpl::Run(const std::string& sql, std::size_t columns, const CancelToken& cancel,
+                         const RowFunction& row) {
+  const std::int64_t begin = MonotonicNs();
+  auto result = QueryRows(transport_, sql, columns, limits_, cancel, row);
+  query_seconds_.ObserveNs(MonotonicNs() - begin);
+  return result;
+}
+
+std::string SelectionCondition(const SampleQuery& query) {
+  std::set<std::uint64_t> services;
+  std::set<std::uint32_t> buckets;
+  std::set<std::uint32_t> writers;
+  std::set<std::uint64_t> types;
+  bool all_types = false;
+  bool some_series = false;
+  for (const SeriesSelection& selection : query.selections) {
+    services.insert(selection.dictionary.service);
+    buckets.insert(selection.dictionary.bucket);
+    writers.insert(selection.dictionary.writer);
+    types.insert(selection.types.begin(), selection.types.end());
+    all_types = all_types || selection.types.empty();
+    some_series = some_series || !selection.series.empty();
+  }
+  std::string where = fmt::format(
+      "tenant = {} AND bucket IN ({}) AND service IN ({}) AND writer IN ({}) AND time >= {} AND "
+      "time < {}",
+      query.tenant, fmt::join(buckets, ","), fmt::join(services, ","), fmt::join(writers, ","),
+      query.range.from_ns, query.range.to_ns);
+  if (!all_types) where += fmt::format(" AND type IN ({})", fmt::join(types, ","));
+  if (!some_series) return where;
+  where += " AND (";
+  const char* separator = "";
+  for (const SeriesSelection& selection : query.selections) {
+    const DictionaryKey& key = selection.dictionary;
+    where += fmt::format("{}(service = {} AND bucket = {} AND writer = {}", separator, key.service,
+                         key.bucket, key.writer);
+    if (!selection.series.empty())
+      where += fmt::format(" AND series IN ({})", fmt::join(selection.series, ","));
+    where += ")";
+    separator = " OR ";
+  }
+  return where + ")";
+}
+
+Result<std::vector<ServiceRow>> ReaderImpl::Services(std::uint32_t tenant, TimeRange range,
+                                                     const CancelToken& cancel) {
+  std::vector<ServiceRow> rows;
+  WHEREFORE_RETURN_IF_ERROR(
+      Run(fmt::format("SELECT service, bucket, writer, any(name) FROM {} WHERE tenant = {} AND "
+                      "signal = 1 AND {} "
+                      "GROUP BY service, bucket, writer ORDER BY bucket, writer, service",
+                      PhysicalName(Table::kServices), tenant,
+                      BucketCondition(range.from_ns, range.to_ns)),
+          4, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+            rows.push_back({{tenant, c[0].Uint(row), c[1].U32(row), c[2].U32(row)},
+                            std::string(c[3].Text(row))});
+            return {};
+          }));
+  return rows;
+}
+
+Result<std::vector<TypeRow>> ReaderImpl::Types(const std::vector<DictionaryKey>& dictionaries,
+                                               const CancelToken& cancel) {
+  std::vector<TypeRow> rows;
+  if (dictionaries.empty()) return rows;
+  std::set<std::uint32_t> buckets;
+  for (const DictionaryKey& key : dictionaries) buckets.insert(key.bucket);
+  WHEREFORE_RETURN_IF_ERROR(Run(
+      fmt::format(
+          "SELECT tenant, service, bucket, writer, type, any(name), any(sample_type), "
+          "any(sample_unit), "
+          "any(period_type), any(period_unit), any(period), any(count_rule), any(stands_for_cpu) "
+          "FROM {} "
+          "WHERE bucket IN ({}) AND (tenant, service, bucket, writer) IN ({}) "
+          "GROUP BY tenant, service, bucket, writer, type ORDER BY bucket, service, writer, type",
+          PhysicalName(Table::kTypes), fmt::join(buckets, ","), TupleList(dictionaries)),
+      13, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+        TypeRow& type = rows.emplace_back();
+        type.dictionary = {c[0].U32(row), c[1].Uint(row), c[2].U32(row), c[3].U32(row)};
+        type.type = c[4].Uint(row);
+        type.details = {std::string(c[5].Text(row)),
+                        std::string(c[6].Text(row)),
+                        std::string(c[7].Text(row)),
+                        std::string(c[8].Text(row)),
+                        std::string(c[9].Text(row)),
+                        c[10].Int(row),
+                        static_cast<profile::CountRule>(c[11].U32(row)),
+                        c[12].U32(row) != 0};
+        return {};
+      }));
+  return rows;
+}
+
+Result<std::vector<SeriesRow>> ReaderImpl::Series(const DictionaryKey& dictionary,
+                                                  std::uint32_t first, const CancelToken& cancel) {
+  std::vector<SeriesRow> rows;
+  WHEREFORE_RETURN_IF_ERROR(
+      Run(fmt::format("SELECT series, parent, names, `values`, encoded FROM {} WHERE {} AND series "
+                      ">= {} ORDER BY series",
+                      PhysicalName(Table::kSeries), KeyCondition(dictionary), first),
+          5, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+            SeriesRow& series = rows.emplace_back();
+            series.series = c[0].U32(row);
+            series.parent = c[1].U32(row);
+            for (std::size_t i = c[2].ArrayBegin(row); i < c[2].ArrayEnd(row); ++i) {
+              series.labels.emplace_back(c[2].Text(i), c[3].Text(i));
+            }
+            series.encoded = c[4].Text(row);
+            return {};
+          }));
+  return rows;
+}
+
+namespace {
+
+// Rows of one dictionary from id `first` on, in id order.
+std::string SelectFrom(Table table, const DictionaryKey& key, std::string_view id,
+                       std::uint32_t first, std::string_view columns) {
+  return fmt::format("SELECT {0}, {1} FROM {2} WHERE {3} AND {0} >= {4} ORDER BY {0}", id, columns,
+                     PhysicalName(table), KeyCondition(key), first);
+}
+
+Result<> ExpectId(Table table, const DictionaryKey& key, std::uint32_t id, std::size_t want) {
+  if (id == want) return {};
+  return Error(Code::kCorrupt,
+               fmt::format("{} of service {:016x} in bucket {}: id {} where {} was expected",
+                           Definition(table).name, key.service, key.bucket, id, want));
+}
+
+}  // namespace
+
+Result<DictionaryRows> ReaderImpl::Dictionary(const DictionaryKey& key,
+                                              const DictionaryCursor& cursor,
+                                              const CancelToken& cancel) {
+  DictionaryRows rows;
+  // What refers comes before what it refers to: rows written meanwhile then only add names nobody
+  // asks for.
+  WHEREFORE_RETURN_IF_ERROR(ReadStacks(key, cursor.stack, rows, cancel));
+  WHEREFORE_RETURN_IF_ERROR(ReadFrames(key, cursor.frame, rows, cancel));
+  WHEREFORE_RETURN_IF_ERROR(ReadFunctions(key, cursor.function, rows, cancel));
+  WHEREFORE_RETURN_IF_ERROR(ReadMappings(key, cursor.mapping, rows, cancel));
+  return rows;
+}
+
+Result<> ReaderImpl::ReadStacks(const DictionaryKey& key, std::uint32_t first, DictionaryRows& rows,
+                                const CancelToken& cancel) {
+  return Run(SelectFrom(Table::kStacks, key, "stack", first, "frames"), 2, cancel,
+             [&](const Columns& c, std::size_t row) {
+               const auto begin = static_cast<std::uint32_t>(rows.stack_frames.size());
+               for (std::size_t i = c[1].ArrayBegin(row); i < c[1].ArrayEnd(row); ++i) {
+                 rows.stack_frames.push_back(c[1].U32(i));
+               }
+               rows.stacks.push_back(
+                   {begin, static_cast<std::uint32_t>(rows.stack_frames.size()) - begin});
+               return ExpectId(Table::kStacks, key, c[0].U32(row), first + rows.stacks.size() - 1);
+             });
+}
+
+Result<> ReaderImpl::ReadFrames(const DictionaryKey& key, std::uint32_t first, DictionaryRows& rows,
+                                const CancelToken& cancel) {
+  return Run(SelectFrom(Table::kFrames, key, "frame", first,
+                        "mapping, address, functions, lines, columns, attributes"),
+             7, cancel, [&](const Columns& c, std::size_t row) {
+               FrameRow& frame = rows.frames.emplace_back();
+               frame.mapping = c[1].U32(row);
+               frame.address = c[2].Uint(row);
+               for (std::size_t i = c[3].ArrayBegin(row); i < c[3].ArrayEnd(row); ++i) {
+                 frame.lines.push_back({c[3].U32(i), c[4].U32(i), c[5].U32(i)});
+               }
+               frame.attributes = c[6].Text(row);
+               return ExpectId(Table::kFrames, key, c[0].U32(row), first + rows.frames.size() - 1);
+             });
+}
+
+Result<> ReaderImpl::ReadFunctions(const DictionaryKey& key, std::uint32_t first,
+                                   DictionaryRows& rows, const CancelToken& cancel) {
+  return Run(
+      SelectFrom(Table::kFunctions, key, "function", first, "name, system_name, file, start_line"),
+      5, cancel, [&](const Columns& c, std::size_t row) {
+        rows.functions.push_back({std::string(c[1].Text(row)), std::string(c[2].Text(row)),
+                                  std::string(c[3].Text(row)), c[4].Int(row)});
+        return ExpectId(Table::kFunctions, key, c[0].U32(row), first + rows.functions.size() - 1);
+      });
+}
+
+Result<> ReaderImpl::ReadMappings(const DictionaryKey& key, std::uint32_t first,
+                                  DictionaryRows& rows, const CancelToken& cancel) {
+  return Run(SelectFrom(Table::kMappings, key, "mapping", first,
+                        "start, `limit`, file_offset, file, build_id, attributes"),
+             7, cancel, [&](const Columns& c, std::size_t row) {
+               rows.mappings.push_back({c[1].Uint(row), c[2].Uint(row), c[3].Uint(row),
+                                        std::string(c[4].Text(row)), std::string(c[5].Text(row)),
+                                        std::string(c[6].Text(row))});
+               return ExpectId(Table::kMappings, key, c[0].U32(row),
+                               first + rows.mappings.size() - 1);
+             });
+}
+
+Result<std::vector<StackSumBySeries>> ReaderImpl::SumStacksBySeries(const SampleQuery& query,
+                                                                    const CancelToken& cancel) {
+  std::vector<StackSumBySeries> sums;
+  if (query.selections.empty()) return sums;
+  const SelectionIndex index(query);
+  WHEREFORE_RETURN_IF_ERROR(Run(
+      fmt::format("SELECT service, bucket, writer, type, stack, series, sum(value), sum(n) FROM {} "
+                  "WHERE {} "
+                  "GROUP BY service, bucket, writer, type, stack, series",
+                  PhysicalName(Table::kSamples), SelectionCondition(query)),
+      8, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+        const std::uint64_t type = c[3].Uint(row);
+        if (const auto at = index.Find(c[0].Uint(row), c[1].U32(row), c[2].U32(row), type)) {
+          sums.push_back({{*at, type, c[4].U32(row), c[6].Int(row), c[7].Int(row)}, c[5].U32(row)});
+        }
+        return {};
+      }));
+  return sums;
+}
+
+Result<std::vector<StackSum>> ReaderImpl::SumStacks(const SampleQuery& query,
+                                                    const CancelToken& cancel) {
+  std::vector<StackSum> sums;
+  if (query.selections.empty()) return sums;
+  const SelectionIndex index(query);
+  WHEREFORE_RETURN_IF_ERROR(
+      Run(fmt::format(
+              "SELECT service, bucket, writer, type, stack, sum(value), sum(n) FROM {} WHERE {} "
+              "GROUP BY service, bucket, writer, type, stack",
+              PhysicalName(Table::kSamples), SelectionCondition(query)),
+          7, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+            const std::uint64_t type = c[3].Uint(row);
+            if (const auto at = index.Find(c[0].Uint(row), c[1].U32(row), c[2].U32(row), type)) {
+              sums.push_back({*at, type, c[4].U32(row), c[5].Int(row), c[6].Int(row)});
+            }
+            return {};
+          }));
+  return sums;
+}
+
+Result<std::vector<SeriesPoint>> ReaderImpl::Timeline(const SampleQuery& query,
+                                                      std::int64_t step_ns, bool from_samples,
+                                                      const CancelToken& cancel) {
+  std::vector<SeriesPoint> points;
+  if (query.selections.empty()) return points;
+  if (step_ns <= 0) return Error(Code::kInvalid, "the step of a timeline must be positive");
+  const SelectionIndex index(query);
+  WHEREFORE_RETURN_IF_ERROR(
+      Run(fmt::format("SELECT service, bucket, writer, type, series, intDiv(time, {0}) * {0} AS "
+                      "step, sum({1}), sum(n), "
+                      "{2}, max(time) FROM {3} WHERE {4} GROUP BY service, bucket, writer, type, series, step "
+                      "ORDER BY step",
+                      step_ns, from_samples ? "value" : "total",
+                      from_samples ? "toUInt64(0)" : "count()",
+                      PhysicalName(from_samples ? Table::kSamples : Table::kProfiles),
+                      SelectionCondition(query)),
+          10, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+            const std::uint64_t type = c[3].Uint(row);
+            if (const auto at = index.Find(c[0].Uint(row), c[1].U32(row), c[2].U32(row), type)) {
+              points.push_back({*at, type, c[4].U32(row), c[5].Int(row), c[6].Int(row),
+                                c[7].Int(row), c[8].Int(row), c[9].Int(row)});
+            }
+            return {};
+          }));
+  return points;
+}
+
+Result<EngineStatistics> ReaderImpl::Statistics(const CancelToken& cancel) {
+  EngineStatistics statistics;
+  WHEREFORE_RETURN_IF_ERROR(
+      Run("SELECT table, sum(bytes_on_disk), sum(rows) FROM system.parts WHERE active AND database "
+          "= currentDatabase() "
+          "GROUP BY table ORDER BY table",
+          3, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+            std::string table(c[0].Text(row));
+            table = table.substr(0, table.rfind("_v"));
+            statistics.bytes_on_disk.emplace_back(table, c[1].Uint(row));
+            statistics.rows.emplace_back(std::move(table), c[2].Uint(row));
+            return {};
+          }));
+  return statistics;
+}
+
+}  // namespace wherefore::store

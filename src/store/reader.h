@@ -1,0 +1,93 @@
+// The Reader over a Transport (read.h says what each call answers).
+//
+// reader.cc: names and samples; reader_profiles.cc: single profiles and links; reader_spans.cc:
+// traces.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/metrics.h"
+#include "store/native.h"
+#include "store/read.h"
+#include "store/transport.h"
+
+namespace wherefore::store {
+
+// `generation` is counted up by the store after names became visible or data went away.
+[[nodiscard]] std::unique_ptr<Reader> MakeReader(Transport& transport, QueryLimits limits,
+                                                 const std::atomic<std::uint64_t>& generation);
+
+// WHERE condition for the samples or profiles of a query; `time` is the column compared with the
+// range.
+[[nodiscard]] std::string SelectionCondition(const SampleQuery& query);
+
+class ReaderImpl final : public Reader {
+ public:
+  ReaderImpl(Transport& transport, QueryLimits limits,
+             const std::atomic<std::uint64_t>& generation);
+
+  [[nodiscard]] std::uint64_t Generation() const override { return generation_.load(); }
+
+  Result<std::vector<ServiceRow>> Services(std::uint32_t tenant, TimeRange range,
+                                           const CancelToken& cancel) override;
+  Result<std::vector<TypeRow>> Types(const std::vector<DictionaryKey>& dictionaries,
+                                     const CancelToken& cancel) override;
+  Result<std::vector<SeriesRow>> Series(const DictionaryKey& dictionary, std::uint32_t first,
+                                        const CancelToken& cancel) override;
+  Result<DictionaryRows> Dictionary(const DictionaryKey& dictionary, const DictionaryCursor& cursor,
+                                    const CancelToken& cancel) override;
+  Result<std::vector<StackSum>> SumStacks(const SampleQuery& query,
+                                          const CancelToken& cancel) override;
+  Result<std::vector<StackSumBySeries>> SumStacksBySeries(const SampleQuery& query,
+                                                          const CancelToken& cancel) override;
+  Result<std::vector<SeriesPoint>> Timeline(const SampleQuery& query, std::int64_t step_ns,
+                                            bool from_samples, const CancelToken& cancel) override;
+  Result<std::vector<ProfileRow>> Profiles(const SampleQuery& query, std::size_t limit,
+                                           const CancelToken& cancel) override;
+  Result<std::vector<ProfileRow>> ProfileById(std::uint32_t tenant, const profile::ProfileId& id,
+                                              const CancelToken& cancel) override;
+  Result<std::vector<SampleRow>> ProfileSamples(const ProfileRow& profile,
+                                                const CancelToken& cancel) override;
+  Result<std::vector<LinkRow>> LinkedSamples(std::uint32_t tenant, const profile::TraceId& trace,
+                                             const std::vector<profile::SpanId>& spans,
+                                             const CancelToken& cancel) override;
+  Result<std::vector<SpanRow>> Trace(std::uint32_t tenant, const profile::TraceId& trace,
+                                     const CancelToken& cancel) override;
+  Result<std::vector<SpanRow>> SearchSpans(const SpanSearch& search,
+                                           const CancelToken& cancel) override;
+  Result<std::vector<std::pair<std::string, std::string>>> SpanNames(
+      std::uint32_t tenant, TimeRange range, const CancelToken& cancel) override;
+  Result<EngineStatistics> Statistics(const CancelToken& cancel) override;
+
+ private:
+  using Columns = std::vector<NativeColumn>;
+  using RowFunction = std::function<Result<>(const Columns&, std::size_t)>;
+  // One query under this reader's limits, timed.
+  Result<> Run(const std::string& sql, std::size_t columns, const CancelToken& cancel,
+               const RowFunction& row);
+  Result<> ReadStacks(const DictionaryKey& key, std::uint32_t first, DictionaryRows& rows,
+                      const CancelToken& cancel);
+  Result<> ReadFrames(const DictionaryKey& key, std::uint32_t first, DictionaryRows& rows,
+                      const CancelToken& cancel);
+  Result<> ReadFunctions(const DictionaryKey& key, std::uint32_t first, DictionaryRows& rows,
+                         const CancelToken& cancel);
+  Result<> ReadMappings(const DictionaryKey& key, std::uint32_t first, DictionaryRows& rows,
+                        const CancelToken& cancel);
+  Result<std::vector<ProfileRow>> RunProfiles(const std::string& where, std::uint32_t tenant,
+                                              std::size_t limit, const CancelToken& cancel);
+  Result<std::vector<SpanRow>> RunSpans(const std::string& where, const std::string& tail,
+                                        std::uint32_t tenant, const CancelToken& cancel);
+  // Names of services by hash, profiles and spans alike, from the buckets of `where`.
+  Result<std::vector<std::pair<std::uint64_t, std::string>>> ServiceNames(
+      const std::string& where, const CancelToken& cancel);
+
+  Transport& transport_;
+  QueryLimits limits_;
+  const std::atomic<std::uint64_t>& generation_;
+  Histogram& query_seconds_;
+};
+
+}  // namespace wherefore::store

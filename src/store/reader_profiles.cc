@@ -1,0 +1,198 @@
+// Reader: single profiles with everything that was sent, and samples that belong to spans.
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "store/dictionary.h"
+#include "store/reader.h"
+#include "store/schema.h"
+
+namespace wherefore::store {
+namespace {
+
+template <typename Id>
+Id AsId(std::string_view bytes) {
+  Id id{};
+  std::memcpy(id.data(), bytes.data(), std::min(bytes.size(), id.size()));
+  return id;
+}
+template <typename Id>
+std::string_view AsText(const Id& id) {
+  return {reinterpret_cast<const char*>(id.data()), id.size()};
+}
+template <typename Id>
+bool IsZero(const Id& id) {
+  return id == Id{};
+}
+
+// A sample without what distinguishes equal ones; detailed and linked samples are also in `samples`
+// and are taken out of it by this key.
+using SampleKey = std::tuple<std::uint32_t, std::uint32_t, std::int64_t, std::int64_t>;
+SampleKey KeyOf(const SampleRow& row) {
+  return {row.series, row.stack, row.value, row.count};
+}
+
+bool TakeOne(std::map<SampleKey, std::size_t>& counts, const SampleKey& key) {
+  const auto found = counts.find(key);
+  if (found == counts.end() || found->second == 0) return false;
+  --found->second;
+  return true;
+}
+
+}  // namespace
+
+Result<std::vector<ProfileRow>> ReaderImpl::RunProfiles(const std::string& where,
+                                                        std::uint32_t tenant, std::size_t limit,
+                                                        const CancelToken& cancel) {
+  std::vector<ProfileRow> rows;
+  WHEREFORE_RETURN_IF_ERROR(Run(fmt::format("SELECT service, bucket, writer, type, series, number, "
+                                            "time, duration, id, total, samples, attributes "
+                                            "FROM {} WHERE {} ORDER BY time, service, number{}",
+                                            PhysicalName(Table::kProfiles), where,
+                                            limit == 0 ? "" : fmt::format(" LIMIT {}", limit)),
+                                12, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+                                  ProfileRow& profile = rows.emplace_back();
+                                  profile.dictionary = {tenant, c[0].Uint(row), c[1].U32(row),
+                                                        c[2].U32(row)};
+                                  profile.type = c[3].Uint(row);
+                                  profile.series = c[4].U32(row);
+                                  profile.number = c[5].U32(row);
+                                  profile.time_ns = c[6].Int(row);
+                                  profile.duration_ns = c[7].Int(row);
+                                  profile.id = AsId<profile::ProfileId>(c[8].Text(row));
+                                  profile.total = c[9].Int(row);
+                                  profile.samples = c[10].Int(row);
+                                  profile.attributes = c[11].Text(row);
+                                  return {};
+                                }));
+  return rows;
+}
+
+Result<std::vector<ProfileRow>> ReaderImpl::Profiles(const SampleQuery& query, std::size_t limit,
+                                                     const CancelToken& cancel) {
+  if (query.selections.empty()) return std::vector<ProfileRow>();
+  std::string where = SelectionCondition(query);
+  // Selections may want different types; the limit must count only what is wanted.
+  where += " AND (";
+  const char* separator = "";
+  for (const SeriesSelection& selection : query.selections) {
+    where += fmt::format("{}({}{})", separator, KeyCondition(selection.dictionary),
+                         selection.types.empty()
+                             ? ""
+                             : fmt::format(" AND type IN ({})", fmt::join(selection.types, ",")));
+    separator = " OR ";
+  }
+  return RunProfiles(where + ")", query.tenant, limit, cancel);
+}
+
+Result<std::vector<ProfileRow>> ReaderImpl::ProfileById(std::uint32_t tenant,
+                                                        const profile::ProfileId& id,
+                                                        const CancelToken& cancel) {
+  return RunProfiles(fmt::format("tenant = {} AND id = {}", tenant, QuoteBytes(AsText(id))), tenant,
+                     0, cancel);
+}
+
+Result<std::vector<SampleRow>> ReaderImpl::ProfileSamples(const ProfileRow& profile,
+                                                          const CancelToken& cancel) {
+  const std::string key =
+      fmt::format("{} AND type = {} AND profile = {}", KeyCondition(profile.dictionary),
+                  profile.type, profile.number);
+  const std::string at = fmt::format("{} AND time = {}", key, profile.time_ns);
+  std::vector<SampleRow> rows;
+  // Details first: they say everything about their sample.
+  WHEREFORE_RETURN_IF_ERROR(
+      Run(fmt::format("SELECT series, stack, value, n, trace, span, times, `values`, attributes "
+                      "FROM {} WHERE {}",
+                      PhysicalName(Table::kDetails), at),
+          9, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+            SampleRow& sample = rows.emplace_back();
+            sample.series = c[0].U32(row);
+            sample.stack = c[1].U32(row);
+            sample.value = c[2].Int(row);
+            sample.count = c[3].Int(row);
+            sample.trace = AsId<profile::TraceId>(c[4].Text(row));
+            sample.span = AsId<profile::SpanId>(c[5].Text(row));
+            for (std::size_t i = c[6].ArrayBegin(row); i < c[6].ArrayEnd(row); ++i)
+              sample.times.push_back(c[6].Uint(i));
+            for (std::size_t i = c[7].ArrayBegin(row); i < c[7].ArrayEnd(row); ++i)
+              sample.values.push_back(c[7].Int(i));
+            sample.attributes = c[8].Text(row);
+            return {};
+          }));
+  std::map<SampleKey, std::size_t> told;  // by a detail or a link, so not once more
+  std::map<std::tuple<SampleKey, profile::TraceId, profile::SpanId>, std::size_t> told_links;
+  for (const SampleRow& row : rows) {
+    ++told[KeyOf(row)];
+    if (!IsZero(row.trace) || !IsZero(row.span)) ++told_links[{KeyOf(row), row.trace, row.span}];
+  }
+  WHEREFORE_RETURN_IF_ERROR(
+      Run(fmt::format("SELECT series, stack, value, n, trace, span FROM {} WHERE {}",
+                      PhysicalName(Table::kLinks), key),
+          6, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+            SampleRow sample{c[0].U32(row),
+                             c[1].U32(row),
+                             c[2].Int(row),
+                             c[3].Int(row),
+                             AsId<profile::TraceId>(c[4].Text(row)),
+                             AsId<profile::SpanId>(c[5].Text(row)),
+                             {},
+                             {},
+                             {}};
+            const auto known = told_links.find({KeyOf(sample), sample.trace, sample.span});
+            if (known != told_links.end() && known->second > 0) {
+              --known->second;
+              return {};
+            }
+            ++told[KeyOf(sample)];
+            rows.push_back(std::move(sample));
+            return {};
+          }));
+  WHEREFORE_RETURN_IF_ERROR(
+      Run(fmt::format("SELECT series, stack, value, n FROM {} WHERE {}",
+                      PhysicalName(Table::kSamples), at),
+          4, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+            SampleRow sample{
+                c[0].U32(row), c[1].U32(row), c[2].Int(row), c[3].Int(row), {}, {}, {}, {}, {}};
+            if (!TakeOne(told, KeyOf(sample))) rows.push_back(std::move(sample));
+            return {};
+          }));
+  return rows;
+}
+
+Result<std::vector<LinkRow>> ReaderImpl::LinkedSamples(std::uint32_t tenant,
+                                                       const profile::TraceId& trace,
+                                                       const std::vector<profile::SpanId>& spans,
+                                                       const CancelToken& cancel) {
+  std::vector<LinkRow> rows;
+  if (IsZero(trace) && spans.empty()) return rows;
+  std::string where = fmt::format("tenant = {}", tenant);
+  if (!IsZero(trace)) where += fmt::format(" AND trace = {}", QuoteBytes(AsText(trace)));
+  if (!spans.empty()) {
+    std::vector<std::string> literals;
+    for (const profile::SpanId& span : spans) literals.push_back(QuoteBytes(AsText(span)));
+    where += fmt::format(" AND span IN ({})", fmt::join(literals, ","));
+  }
+  WHEREFORE_RETURN_IF_ERROR(Run(fmt::format("SELECT service, bucket, writer, trace, span, type, "
+                                            "profile, series, stack, value, n FROM {} WHERE {}",
+                                            PhysicalName(Table::kLinks), where),
+                                11, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+                                  rows.push_back(
+                                      {{tenant, c[0].Uint(row), c[1].U32(row), c[2].U32(row)},
+                                       AsId<profile::TraceId>(c[3].Text(row)),
+                                       AsId<profile::SpanId>(c[4].Text(row)),
+                                       c[5].Uint(row),
+                                       c[6].U32(row),
+                                       c[7].U32(row),
+                                       c[8].U32(row),
+                                       c[9].Int(row),
+                                       c[10].Int(row)});
+                                  return {};
+                                }));
+  return rows;
+}
+
+}  // namespace wherefore::store

@@ -1,0 +1,163 @@
+// Reader: traces and spans.
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/hash.h"
+#include "store/reader.h"
+#include "store/schema.h"
+
+namespace wherefore::store {
+namespace {
+
+template <typename Id>
+Id AsId(std::string_view bytes) {
+  Id id{};
+  std::memcpy(id.data(), bytes.data(), std::min(bytes.size(), id.size()));
+  return id;
+}
+
+void TakePairs(const NativeColumn& names, const NativeColumn& values, std::size_t row,
+               std::vector<std::pair<std::string, std::string>>& out) {
+  for (std::size_t i = names.ArrayBegin(row); i < names.ArrayEnd(row); ++i) {
+    out.emplace_back(names.Text(i), values.Text(i));
+  }
+}
+
+}  // namespace
+
+Result<std::vector<std::pair<std::uint64_t, std::string>>> ReaderImpl::ServiceNames(
+    const std::string& where, const CancelToken& cancel) {
+  std::vector<std::pair<std::uint64_t, std::string>> names;
+  WHEREFORE_RETURN_IF_ERROR(
+      Run(fmt::format("SELECT service, any(name) FROM {} WHERE {} GROUP BY service",
+                      PhysicalName(Table::kServices), where),
+          2, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+            names.emplace_back(c[0].Uint(row), c[1].Text(row));
+            return {};
+          }));
+  return names;
+}
+
+Result<std::vector<SpanRow>> ReaderImpl::RunSpans(const std::string& where, const std::string& tail,
+                                                  std::uint32_t tenant, const CancelToken& cancel) {
+  std::vector<SpanRow> rows;
+  std::set<std::uint32_t> buckets;
+  std::set<std::uint64_t> services;
+  WHEREFORE_RETURN_IF_ERROR(Run(
+      fmt::format("SELECT bucket, service, trace, span, parent, name, kind, status, "
+                  "status_message, start, duration, "
+                  "names, `values`, resource_names, resource_values, encoded FROM {} WHERE {} {}",
+                  PhysicalName(Table::kSpans), where, tail),
+      16, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+        buckets.insert(c[0].U32(row));
+        SpanRow& span = rows.emplace_back();
+        span.service = c[1].Uint(row);
+        services.insert(span.service);
+        span.trace = AsId<profile::TraceId>(c[2].Text(row));
+        span.id = AsId<profile::SpanId>(c[3].Text(row));
+        span.parent = AsId<profile::SpanId>(c[4].Text(row));
+        span.name = c[5].Text(row);
+        span.kind = static_cast<std::uint8_t>(c[6].U32(row));
+        span.status_code = static_cast<std::uint8_t>(c[7].U32(row));
+        span.status_message = c[8].Text(row);
+        span.start_ns = c[9].Int(row);
+        span.duration_ns = c[10].Int(row);
+        TakePairs(c[11], c[12], row, span.attributes);
+        TakePairs(c[13], c[14], row, span.resource);
+        span.encoded = c[15].Text(row);
+        return {};
+      }));
+  if (rows.empty()) return rows;
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto names,
+      ServiceNames(fmt::format("tenant = {} AND bucket IN ({}) AND service IN ({})", tenant,
+                               fmt::join(buckets, ","), fmt::join(services, ",")),
+                   cancel));
+  const std::unordered_map<std::uint64_t, std::string> by_hash(names.begin(), names.end());
+  for (SpanRow& row : rows) {
+    if (const auto found = by_hash.find(row.service); found != by_hash.end())
+      row.service_name = found->second;
+  }
+  return rows;
+}
+
+Result<std::vector<SpanRow>> ReaderImpl::Trace(std::uint32_t tenant, const profile::TraceId& trace,
+                                               const CancelToken& cancel) {
+  const std::string id = QuoteBytes({reinterpret_cast<const char*>(trace.data()), trace.size()});
+  std::set<std::uint32_t> buckets;
+  std::set<std::uint64_t> services;
+  std::int64_t first = INT64_MAX;
+  std::int64_t last = 0;
+  WHEREFORE_RETURN_IF_ERROR(Run(
+      fmt::format(
+          "SELECT bucket, service, min(start), max(last) FROM {} WHERE tenant = {} AND trace = {} "
+          "GROUP BY bucket, service",
+          PhysicalName(Table::kTraceIndex), tenant, id),
+      4, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+        buckets.insert(c[0].U32(row));
+        services.insert(c[1].Uint(row));
+        first = std::min(first, c[2].Int(row));
+        last = std::max(last, c[3].Int(row));
+        return {};
+      }));
+  if (buckets.empty()) return std::vector<SpanRow>();
+  return RunSpans(
+      fmt::format(
+          "tenant = {} AND bucket IN ({}) AND service IN ({}) AND start >= {} AND start <= {} AND "
+          "trace = {}",
+          tenant, fmt::join(buckets, ","), fmt::join(services, ","), first, last, id),
+      "ORDER BY start, span", tenant, cancel);
+}
+
+Result<std::vector<SpanRow>> ReaderImpl::SearchSpans(const SpanSearch& search,
+                                                     const CancelToken& cancel) {
+  std::string where =
+      fmt::format("tenant = {} AND {} AND start >= {} AND start < {}", search.tenant,
+                  BucketCondition(search.range.from_ns, search.range.to_ns), search.range.from_ns,
+                  search.range.to_ns);
+  if (!search.service.empty()) where += fmt::format(" AND service = {}", Hash64(search.service));
+  if (!search.name.empty()) where += fmt::format(" AND name = {}", Quote(search.name));
+  if (search.min_duration_ns > 0)
+    where += fmt::format(" AND duration >= {}", search.min_duration_ns);
+  if (search.max_duration_ns > 0)
+    where += fmt::format(" AND duration <= {}", search.max_duration_ns);
+  if (search.status_code >= 0) where += fmt::format(" AND status = {}", search.status_code);
+  if (search.roots_only) where += fmt::format(" AND parent = {}", QuoteBytes(std::string(8, '\0')));
+  for (const auto& [name, value] : search.attributes) {
+    where += fmt::format(
+        " AND (arrayExists((k, v) -> k = {0} AND v = {1}, names, `values`) OR "
+        "arrayExists((k, v) -> k = {0} AND v = {1}, resource_names, resource_values))",
+        Quote(name), Quote(value));
+  }
+  return RunSpans(where, fmt::format("ORDER BY start DESC, span LIMIT {}", search.limit),
+                  search.tenant, cancel);
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> ReaderImpl::SpanNames(
+    std::uint32_t tenant, TimeRange range, const CancelToken& cancel) {
+  const std::string buckets = BucketCondition(range.from_ns, range.to_ns);
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto names, ServiceNames(fmt::format("tenant = {} AND {}", tenant, buckets), cancel));
+  const std::unordered_map<std::uint64_t, std::string> by_hash(names.begin(), names.end());
+  std::vector<std::pair<std::string, std::string>> rows;
+  WHEREFORE_RETURN_IF_ERROR(Run(
+      fmt::format(
+          "SELECT service, name FROM {} WHERE tenant = {} AND {} AND start >= {} AND start < {} "
+          "GROUP BY service, name",
+          PhysicalName(Table::kSpans), tenant, buckets, range.from_ns, range.to_ns),
+      2, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+        const auto found = by_hash.find(c[0].Uint(row));
+        rows.emplace_back(found == by_hash.end() ? "" : found->second, c[1].Text(row));
+        return {};
+      }));
+  std::ranges::sort(rows);
+  return rows;
+}
+
+}  // namespace wherefore::store

@@ -1,0 +1,137 @@
+#include "store/rows.h"
+
+#include <gtest/gtest.h>
+
+#include "store/native.h"
+
+namespace wherefore::store {
+namespace {
+
+using namespace std::string_view_literals;
+
+void AddStack(RowSet& rows, std::uint32_t bucket, std::uint32_t id,
+              std::vector<std::uint32_t> frames) {
+  rows[Table::kStacks]
+      .Add()
+      .Put(bucket)
+      .Put(7u)
+      .Put(std::uint64_t{99})
+      .Put(1u)
+      .Put(id)
+      .Array(frames);
+}
+
+TEST(Rows, NativeBlockReadsBackAsWritten) {
+  RowSet rows;
+  AddStack(rows, 20261115, 1, {1, 2, 3});
+  AddStack(rows, 20261115, 2, {});
+  AddStack(rows, 20261116, 3, {9});
+  NativeCutter cutter(rows[Table::kStacks]);
+  std::string block;
+  std::size_t count = 0;
+  ASSERT_TRUE(cutter.Next(block, count));
+  EXPECT_EQ(count, 3u);
+  const auto result = NativeResult::Parse(block, 6);
+  ASSERT_TRUE(result) << result.error().message();
+  const NativeBlock& parsed = result->blocks.at(0);
+  EXPECT_EQ(parsed.columns[0].U32(0), 20261115u);
+  EXPECT_EQ(parsed.columns[0].U32(2), 20261116u);
+  EXPECT_EQ(parsed.columns[2].Uint(1), 99u);
+  EXPECT_EQ(parsed.columns[5].ArrayEnd(0) - parsed.columns[5].ArrayBegin(0), 3u);
+  EXPECT_EQ(parsed.columns[5].ArrayEnd(1) - parsed.columns[5].ArrayBegin(1), 0u);
+  EXPECT_EQ(parsed.columns[5].U32(parsed.columns[5].ArrayBegin(2)), 9u);
+  EXPECT_FALSE(cutter.Next(block, count));
+}
+
+TEST(Rows, CutsByRowsWithoutLosingAny) {
+  RowSet rows;
+  for (std::uint32_t i = 1; i <= 10; ++i) AddStack(rows, 20261115, i, {i, i});
+  NativeCutter cutter(rows[Table::kStacks], 4);
+  std::string block;
+  std::size_t count = 0;
+  std::vector<std::uint32_t> ids;
+  std::vector<std::size_t> sizes;
+  while (cutter.Next(block, count)) {
+    sizes.push_back(count);
+    const auto result = NativeResult::Parse(block, 6);
+    ASSERT_TRUE(result);
+    for (std::size_t row = 0; row < count; ++row) {
+      ids.push_back(result->blocks[0].columns[4].U32(row));
+      EXPECT_EQ(result->blocks[0].columns[5].U32(row * 2 + 1), ids.back());
+    }
+  }
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{4, 4, 2}));
+  EXPECT_EQ(ids, (std::vector<std::uint32_t>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
+}
+
+TEST(Rows, ABlockHoldsAtMostFiftyBuckets) {
+  RowSet rows;
+  for (std::uint32_t i = 0; i < 120; ++i) AddStack(rows, 200001 + i, i + 1, {1});
+  NativeCutter cutter(rows[Table::kStacks]);
+  std::string block;
+  std::size_t count = 0;
+  std::vector<std::size_t> sizes;
+  while (cutter.Next(block, count)) sizes.push_back(count);
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{50, 50, 20}));
+}
+
+TEST(Rows, SerializedSetsJoinByAppending) {
+  RowSet first;
+  AddStack(first, 20261115, 1, {1});
+  first[Table::kServices]
+      .Add()
+      .Put(20261115u)
+      .Put(7u)
+      .Put(std::uint64_t{99})
+      .Put(1u)
+      .Put(1u)
+      .Text("shop");
+  RowSet second;
+  AddStack(second, 20261115, 2, {1, 2});
+  std::string bytes_one;
+  std::string bytes_two;
+  first.Serialize(bytes_one);
+  second.Serialize(bytes_two);
+  RowSet joined;
+  ASSERT_TRUE(joined.ParseAndAppend(bytes_one));
+  ASSERT_TRUE(joined.ParseAndAppend(bytes_two));
+  EXPECT_EQ(joined[Table::kStacks].size(), 2u);
+  EXPECT_EQ(joined[Table::kServices].size(), 1u);
+  AddStack(joined, 20261115, 3, {5});
+  NativeCutter cutter(joined[Table::kStacks]);
+  std::string block;
+  std::size_t count = 0;
+  ASSERT_TRUE(cutter.Next(block, count));
+  EXPECT_EQ(count, 3u);
+}
+
+TEST(Rows, EveryTruncationIsRefusedAndAddsNothing) {
+  RowSet rows;
+  AddStack(rows, 20261115, 1, {1, 2});
+  rows[Table::kServices]
+      .Add()
+      .Put(20261115u)
+      .Put(7u)
+      .Put(std::uint64_t{99})
+      .Put(1u)
+      .Put(1u)
+      .Text("shop");
+  std::string bytes;
+  rows.Serialize(bytes);
+  RowSet parsed;
+  const std::size_t services_end = [&] {
+    RowSet only;
+    only[Table::kServices].Append(rows[Table::kServices]);
+    std::string out;
+    only.Serialize(out);
+    return out.size();
+  }();
+  for (std::size_t size = 1; size < bytes.size(); ++size) {
+    if (size == services_end) continue;
+    EXPECT_FALSE(parsed.ParseAndAppend(std::string_view(bytes).substr(0, size))) << size;
+  }
+  EXPECT_TRUE(parsed.empty());
+}
+
+}  // namespace
+}  // namespace wherefore::store

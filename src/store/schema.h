@@ -1,0 +1,84 @@
+// The tables: one description that CREATE statements, the log's rows and inserts are all made from.
+//
+// Physical tables carry the schema version in their names (samples_v1); views with the plain names
+// are for people's SQL. Layout of the data directory and of every table: docs/format.md.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "store/transport.h"
+
+namespace wherefore::store {
+
+inline constexpr int kSchemaVersion = 1;
+
+// In the order rows are inserted: names before what refers to them. Saved in the log: never
+// renumber.
+enum class Table : std::uint8_t {
+  kServices,
+  kTypes,
+  kSeries,
+  kMappings,
+  kFunctions,
+  kFrames,
+  kStacks,
+  kProfiles,
+  kPayloads,
+  kSamples,
+  kLinks,
+  kDetails,
+  kSpans,
+  kTraceIndex,
+};
+inline constexpr std::size_t kTableCount = 14;
+
+// How a column is held in memory and in the log (rows.h).
+enum class Layout : std::uint8_t {
+  kFixed,      // `width` bytes a row
+  kRuns,       // (u32 count, u64 value) pairs: columns that repeat, expanded only for the engine
+  kText,       // varint length, bytes
+  kArray,      // u32 size a row, then elements of `width` bytes
+  kTextArray,  // u32 size a row, then texts
+};
+
+struct ColumnDef {
+  std::string_view name;
+  std::string_view type;
+  Layout layout;
+  std::uint8_t width;      // bytes of a value; 0 for text
+  std::string_view codec;  // for servers that have codecs
+};
+
+struct TableDef {
+  Table id;
+  std::string_view name;  // plain
+  std::span<const ColumnDef> columns;
+  std::string_view order_by;
+  bool is_dictionary;  // names, not measurements
+};
+
+[[nodiscard]] std::span<const TableDef> Tables();
+[[nodiscard]] const TableDef& Definition(Table table);
+// "samples_v1"
+[[nodiscard]] std::string PhysicalName(Table table);
+
+// Creates tables and views that are missing.
+[[nodiscard]] Result<> CreateTables(Transport& transport);
+
+// `bucket` of a time: the day (20261115) for the 60 days before `now_ns`, the month (202611) before
+// that.
+[[nodiscard]] std::uint32_t BucketOf(std::int64_t time_ns, std::int64_t now_ns);
+// First and one-past-last nanosecond of a bucket.
+struct BucketSpan {
+  std::int64_t from_ns = 0;
+  std::int64_t to_ns = 0;
+};
+[[nodiscard]] BucketSpan SpanOf(std::uint32_t bucket);
+// Condition on `bucket` for profiles that start in [from_ns, to_ns).
+[[nodiscard]] std::string BucketCondition(std::int64_t from_ns, std::int64_t to_ns);
+
+}  // namespace wherefore::store

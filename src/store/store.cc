@@ -1,0 +1,227 @@
+// Opening, closing and reporting.
+#include "store/store.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "store/embedded_transport.h"
+#include "store/reader.h"
+#include "store/schema.h"
+#include "store/store_impl.h"
+
+namespace wherefore::store {
+namespace {
+
+std::string CommandLine() {
+  auto bytes = ReadWholeFile("/proc/self/cmdline");  // size 0 in stat: read by hand
+  std::string text;
+  if (bytes && bytes->empty()) {
+    if (auto file = File::Open("/proc/self/cmdline", O_RDONLY)) {
+      char buffer[4096];
+      const ssize_t got = read(file->fd(), buffer, sizeof(buffer));
+      if (got > 0) text.assign(buffer, static_cast<std::size_t>(got));
+    }
+  }
+  std::ranges::replace(text, '\0', ' ');
+  while (text.ends_with(' ')) text.pop_back();
+  return text;
+}
+
+Result<std::uint64_t> ReadNumber(const std::string& path) {
+  WHEREFORE_ASSIGN_OR_RETURN(std::string text, ReadWholeFile(path));
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
+    text.pop_back();
+  const auto number = ParseUint(text.substr(0, text.find('\n')));
+  if (!number) return Error(Code::kCorrupt, fmt::format("{} holds no number", path));
+  return *number;
+}
+
+}  // namespace
+
+DataPaths::DataPaths(std::string directory)
+    : root(std::filesystem::absolute(directory).lexically_normal().string()),
+      schema(root + "/schema"),
+      lock(root + "/lock"),
+      writer(root + "/writer"),
+      engine(root + "/engine"),
+      wal(root + "/wal"),
+      identities(root + "/identities.log") {}
+
+Result<File> LockDirectory(const DataPaths& paths) {
+  std::error_code error;
+  std::filesystem::create_directories(paths.root, error);
+  if (error) return ErrnoError(error.value(), "cannot create", paths.root);
+  WHEREFORE_ASSIGN_OR_RETURN(File file, File::Open(paths.lock, O_RDWR | O_CREAT));
+  if (flock(file.fd(), LOCK_EX | LOCK_NB) != 0) {
+    auto holder = ReadWholeFile(paths.lock);
+    std::string who = holder && !holder->empty() ? *holder : "an unknown process";
+    std::ranges::replace(who, '\n', ' ');
+    return Error(Code::kUnavailable,
+                 fmt::format("data directory {} is in use by {}", paths.root, who));
+  }
+  WHEREFORE_RETURN_IF_ERROR(file.Truncate(0));
+  WHEREFORE_RETURN_IF_ERROR(file.WriteAt(0, fmt::format("pid {} ({})", getpid(), CommandLine())));
+  return file;
+}
+
+Result<> CheckSchemaFile(const DataPaths& paths) {
+  if (!std::filesystem::exists(paths.schema)) {
+    return ReplaceFile(paths.schema,
+                       fmt::format("{}\nwherefore data directory, embedded\n", kSchemaVersion));
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t version, ReadNumber(paths.schema));
+  if (version > kSchemaVersion) {
+    return Error(
+        Code::kUnsupported,
+        fmt::format(
+            "data directory {} was written by a newer version (schema {}, this program knows "
+            "up to {}); use that version or another directory",
+            paths.root, version, kSchemaVersion));
+  }
+  // Steps from one version to the next come here, oldest first; there is only version 1 so far.
+  if (version < kSchemaVersion) {
+    return Error(Code::kUnsupported, fmt::format("schema version {} is not known", version));
+  }
+  return {};
+}
+
+Result<std::uint32_t> ReadWriterNumber(const DataPaths& paths) {
+  if (!std::filesystem::exists(paths.writer)) {
+    WHEREFORE_RETURN_IF_ERROR(ReplaceFile(paths.writer, "1\n"));
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t number, ReadNumber(paths.writer));
+  return static_cast<std::uint32_t>(number);
+}
+
+StoreMetrics::StoreMetrics()
+    : commit_seconds(Metrics::Global().GetHistogram(
+          "wherefore_store_commit_seconds", "Time to intern, log and sync a group of requests.")),
+      insert_seconds(Metrics::Global().GetHistogram("wherefore_store_insert_seconds",
+                                                    "Time to insert one log segment.")),
+      queue_bytes(Metrics::Global().GetGauge("wherefore_store_queue_bytes",
+                                             "Memory held by requests that wait to be stored.")),
+      segments(Metrics::Global().GetGauge("wherefore_store_segments",
+                                          "Closed log segments not inserted yet.")),
+      repeated(Metrics::Global().GetCounter("wherefore_store_repeated_requests_total",
+                                            "Requests that had been stored before.")) {
+  for (const TableDef& table : Tables()) {
+    inserted_rows.push_back(&Metrics::Global().GetCounter("wherefore_store_inserted_rows_total",
+                                                          "Rows inserted into the engine.",
+                                                          {{"table", std::string(table.name)}}));
+  }
+}
+
+Result<std::unique_ptr<Store>> Store::Open(StoreOptions options) {
+  auto store = std::make_unique<StoreImpl>(std::move(options));
+  if (auto started = store->Start(); !started)
+    return std::move(started).error().Within("open store");
+  return std::unique_ptr<Store>(std::move(store));
+}
+
+StoreImpl::StoreImpl(StoreOptions options)
+    : options_(std::move(options)), paths_(options_.directory) {}
+
+Result<> StoreImpl::Start() {
+  WHEREFORE_ASSIGN_OR_RETURN(lock_, LockDirectory(paths_));
+  WHEREFORE_RETURN_IF_ERROR(CheckSchemaFile(paths_));
+  WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t writer, ReadWriterNumber(paths_));
+  WHEREFORE_ASSIGN_OR_RETURN(transport_, OpenEmbedded({.path = paths_.engine}));
+  WHEREFORE_RETURN_IF_ERROR(CreateTables(*transport_));
+  reader_ = MakeReader(*transport_, {options_.query_timeout_ns, options_.query_memory_bytes},
+                       generation_);
+  WHEREFORE_RETURN_IF_ERROR(wal_.Open(paths_.wal, writer));
+  {
+    MutexLock lock(intern_mutex_);
+    dictionaries_ = std::make_unique<Dictionaries>(*transport_, writer);
+    encoder_ = std::make_unique<Encoder>(
+        *dictionaries_, EncodeOptions{options_.max_series_per_service, options_.retention_ns,
+                                      options_.keep_payload});
+    MutexLock insert(insert_mutex_);
+    WHEREFORE_ASSIGN_OR_RETURN(auto records, identity_log_.Open(paths_.identities, NowUnixNs()));
+    for (IdentityRecord& record : records) identities_.Add(std::move(record));
+    WHEREFORE_RETURN_IF_ERROR(LoadLoggedIdentities());
+  }
+  // Queries must see what was acknowledged before the last end; if the engine cannot take it now,
+  // the inserter goes on trying.
+  InsertClosedSegments();
+  writer_ = std::thread([this] { RunWriter(); });
+  inserter_ = std::thread([this] { RunInserter(); });
+  return {};
+}
+
+StoreImpl::~StoreImpl() {
+  {
+    MutexLock lock(state_mutex_);
+    stopping_ = true;
+    queue_changed_.NotifyAll();
+    work_changed_.NotifyAll();
+  }
+  if (writer_.joinable()) writer_.join();
+  {
+    MutexLock lock(state_mutex_);
+    writer_done_ = true;
+    work_changed_.NotifyAll();
+  }
+  if (inserter_.joinable()) inserter_.join();
+  reader_.reset();
+  transport_.reset();
+}
+
+std::string StoreImpl::NotReadyReason() const {
+  MutexLock lock(state_mutex_);
+  if (!log_error_.empty()) return log_error_;
+  if (!insert_error_.empty()) return insert_error_;
+  if (!replayed_) return "what was logged before the restart is not in the engine yet";
+  return {};
+}
+
+Status StoreImpl::status() const {
+  Status status{.part = "store", .facts = {}, .problems = {}};
+  status.facts.emplace_back("data directory", paths_.root);
+  struct statvfs disk{};
+  if (statvfs(paths_.root.c_str(), &disk) == 0) {
+    const auto free =
+        static_cast<std::int64_t>(disk.f_bavail) * static_cast<std::int64_t>(disk.f_frsize);
+    status.facts.emplace_back("free disk", FormatBytes(free));
+    if (free < options_.low_disk_bytes) {
+      status.problems.push_back(
+          {fmt::format("only {} are left on the disk of {}", FormatBytes(free), paths_.root),
+           "free some space, or set a retention so that old data is dropped", false});
+    }
+  }
+  status.facts.emplace_back("retention", options_.retention_ns == 0
+                                             ? "everything is kept"
+                                             : FormatDuration(options_.retention_ns));
+  status.facts.emplace_back(
+      "log waiting to be inserted",
+      FormatBytes(static_cast<std::int64_t>(wal_.closed_bytes() + wal_.current_bytes())));
+  MutexLock lock(state_mutex_);
+  status.facts.emplace_back("queue", FormatBytes(static_cast<std::int64_t>(queued_bytes_)));
+  if (!log_error_.empty()) {
+    status.problems.push_back(
+        {fmt::format("requests cannot be logged: {}", log_error_),
+         "free some space or make the data directory writable; it is tried again every second",
+         true});
+  }
+  if (!insert_error_.empty()) {
+    status.problems.push_back({fmt::format("logged rows cannot be inserted: {}", insert_error_),
+                               "free some space on the disk; it is tried again by itself",
+                               !replayed_});
+  }
+  for (const std::string& damage : damage_) {
+    status.problems.push_back({damage, "keep the .bad file for inspection, or remove it", false});
+  }
+  return status;
+}
+
+}  // namespace wherefore::store

@@ -1,0 +1,153 @@
+// The store's inside, shared by the files that implement it by verb: store.cc (open, threads),
+// store_write.cc (group commit), store_insert.cc (log -> engine), retention.cc, delete.cc,
+// backup.cc.
+//
+// Threads: callers; one writer thread (takes the queue, interns, logs, answers); one inserter
+// thread (closes segments, inserts them, drops old buckets, retries what failed). Locks:
+// intern_mutex_ > insert_mutex_ > state_mutex_ > (log's own, transport's own), taken in this order.
+//          intern_mutex_: dictionaries, identities, carry_. insert_mutex_: held while rows go into
+//          the engine.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/metrics.h"
+#include "base/mutex.h"
+#include "store/encode_rows.h"
+#include "store/file.h"
+#include "store/identities.h"
+#include "store/store.h"
+#include "store/wal.h"
+
+namespace wherefore::store {
+
+// Paths inside a data directory.
+struct DataPaths {
+  explicit DataPaths(std::string directory);
+  std::string root;
+  std::string schema;
+  std::string lock;
+  std::string writer;
+  std::string engine;
+  std::string wal;
+  std::string identities;
+};
+
+// Holds the directory's lock as long as it lives; the error of a second one names the first.
+[[nodiscard]] Result<File> LockDirectory(const DataPaths& paths);
+// Version of the schema file, written if it is missing; a newer one is refused.
+[[nodiscard]] Result<> CheckSchemaFile(const DataPaths& paths);
+[[nodiscard]] Result<std::uint32_t> ReadWriterNumber(const DataPaths& paths);
+
+struct StoreMetrics {
+  StoreMetrics();
+  Histogram& commit_seconds;
+  Histogram& insert_seconds;
+  Gauge& queue_bytes;
+  Gauge& segments;
+  Counter& repeated;
+  std::vector<Counter*> inserted_rows;  // by table
+};
+
+class StoreImpl final : public Store {
+ public:
+  explicit StoreImpl(StoreOptions options);
+  ~StoreImpl() override;
+  Result<> Start();
+
+  void Write(profile::WriteRequest request,
+             std::function<void(Result<profile::WriteAnswer>)> done) override;
+  Result<> Flush() override;
+  Reader& reader() override { return *reader_; }
+  Result<DeleteResult> Delete(const DeleteRequest& request) override;
+  Result<std::string> Backup(const std::string& target_directory) override;
+  [[nodiscard]] Status status() const override;
+  [[nodiscard]] std::string NotReadyReason() const override;
+
+ private:
+  struct Pending {
+    profile::WriteRequest request;
+    std::function<void(Result<profile::WriteAnswer>)> done;
+    std::size_t bytes = 0;
+  };
+  using Answers = std::vector<Result<profile::WriteAnswer>>;
+
+  // store_write.cc
+  void RunWriter();
+  std::vector<Pending> TakeGroup() EXCLUDES(state_mutex_);
+  Answers CommitGroup(const std::vector<Pending>& group) EXCLUDES(intern_mutex_);
+  Result<> LogRows(const RowSet& rows, const std::vector<IdentityRecord>& identities)
+      REQUIRES(intern_mutex_);
+  Result<> LogCarriedRows() REQUIRES(intern_mutex_);
+  [[nodiscard]] std::string RefusalReason() const EXCLUDES(state_mutex_);
+  void SetLogError(const Result<>& result) EXCLUDES(state_mutex_);
+
+  // store_insert.cc
+  void RunInserter();
+  bool WaitForWork() EXCLUDES(state_mutex_);
+  void InsertClosedSegments() EXCLUDES(insert_mutex_, state_mutex_);
+  Result<> InsertSegment(const Wal::Segment& segment) REQUIRES(insert_mutex_);
+  Result<> InsertRows(const RowSet& rows, const SegmentHeader& header) REQUIRES(insert_mutex_);
+  Result<> LoadLoggedIdentities() REQUIRES(intern_mutex_);
+  void ProbeLog() EXCLUDES(intern_mutex_);
+  // Flush on the calling thread, for those who hold intern_mutex_.
+  Result<> FlushHere() REQUIRES(intern_mutex_);
+
+  // retention.cc
+  Result<> DropOldBuckets(std::int64_t now_ns);
+  // delete.cc
+  Result<> DeleteMeasurements(const DeleteRequest& request, DeleteResult& result)
+      REQUIRES(insert_mutex_);
+  // True when names were removed.
+  Result<bool> DropUnusedNames(const DeleteRequest& request) REQUIRES(insert_mutex_);
+  Result<std::uint64_t> DeleteRows(Table table, const std::string& where) REQUIRES(insert_mutex_);
+  Result<std::uint64_t> CountRows(const std::string& sql);
+
+  const StoreOptions options_;
+  const DataPaths paths_;
+  StoreMetrics metrics_;
+  File lock_;
+  std::unique_ptr<Transport> transport_;
+  std::atomic<std::uint64_t> generation_{1};  // of names, for readers' caches
+  std::unique_ptr<Reader> reader_;
+  Wal wal_;
+
+  Mutex intern_mutex_;
+  std::unique_ptr<Dictionaries> dictionaries_ GUARDED_BY(intern_mutex_);
+  std::unique_ptr<Encoder> encoder_ GUARDED_BY(intern_mutex_);
+  Identities identities_ GUARDED_BY(intern_mutex_);
+  RowSet rows_ GUARDED_BY(intern_mutex_);  // of the group being committed
+  RowSet carry_
+      GUARDED_BY(intern_mutex_);  // names whose ids are in use but whose rows could not be logged
+
+  Mutex insert_mutex_;
+  IdentityLog identity_log_ GUARDED_BY(insert_mutex_);
+
+  mutable Mutex state_mutex_;
+  CondVar queue_changed_;
+  CondVar work_changed_;   // for the inserter
+  CondVar flush_changed_;  // for callers of Flush
+  std::deque<Pending> queue_ GUARDED_BY(state_mutex_);
+  std::size_t queued_bytes_ GUARDED_BY(state_mutex_) = 0;
+  bool stopping_ GUARDED_BY(state_mutex_) = false;  // no new requests
+  bool writer_done_ GUARDED_BY(state_mutex_) = false;
+  bool replayed_ GUARDED_BY(state_mutex_) = false;  // what an earlier run left is in the engine
+  bool flush_asked_ GUARDED_BY(state_mutex_) = false;
+  std::uint64_t rounds_ GUARDED_BY(state_mutex_) = 0;  // of the inserter
+  std::uint64_t inserted_through_ GUARDED_BY(state_mutex_) = 0;
+  std::int64_t first_unflushed_ns_ GUARDED_BY(state_mutex_) = 0;  // 0: nothing waits
+  std::string log_error_ GUARDED_BY(state_mutex_);
+  std::string insert_error_ GUARDED_BY(state_mutex_);
+  std::vector<std::string> damage_ GUARDED_BY(state_mutex_);  // segments set aside
+
+  std::thread writer_;
+  std::thread inserter_;
+};
+
+}  // namespace wherefore::store

@@ -1,0 +1,230 @@
+// From the log into the engine: closed segments only, oldest first, each chunk under its own token.
+//
+// A segment's chunks are cut from its bytes alone, so inserting it again, after an error or a crash
+// at any moment, sends the same bytes under the same tokens, and the engine counts them once.
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/schema.h"
+#include "store/store_impl.h"
+
+namespace wherefore::store {
+namespace {
+
+constexpr auto kRetry = std::chrono::seconds(1);
+constexpr auto kIdle = std::chrono::seconds(60);
+
+// One frame: identities, then rows.
+Result<> ParseFrame(std::string_view frame, std::vector<IdentityRecord>* identities, RowSet* rows) {
+  std::uint32_t count = 0;
+  if (frame.size() < sizeof(count)) return Error(Code::kCorrupt, "log frame: truncated");
+  std::memcpy(&count, frame.data(), sizeof(count));
+  frame.remove_prefix(sizeof(count));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    IdentityRecord record;
+    if (!TakeIdentity(frame, record)) return Error(Code::kCorrupt, "log frame: damaged identity");
+    if (identities != nullptr) identities->push_back(std::move(record));
+  }
+  return rows != nullptr ? rows->ParseAndAppend(frame) : Result<>();
+}
+
+}  // namespace
+
+Result<> StoreImpl::LoadLoggedIdentities() {
+  for (const Wal::Segment& segment : wal_.Closed()) {
+    WHEREFORE_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(segment.path));
+    const auto content = ParseSegment(bytes);
+    if (!content) continue;  // reported when it is to be inserted
+    std::vector<IdentityRecord> records;
+    for (const std::string_view frame : content->frames) {
+      if (!ParseFrame(frame, &records, nullptr)) break;
+    }
+    for (IdentityRecord& record : records) identities_.Add(std::move(record));
+  }
+  return {};
+}
+
+void StoreImpl::RunInserter() {
+  std::int64_t next_retention_ns = 0;
+  while (true) {
+    const bool more = WaitForWork();
+    ProbeLog();
+    {
+      MutexLock lock(state_mutex_);
+      first_unflushed_ns_ = 0;
+      flush_asked_ = false;
+    }
+    if (auto rotated = wal_.Rotate(); !rotated) SetLogError(rotated);
+    InsertClosedSegments();
+    if (options_.retention_ns > 0 && MonotonicNs() >= next_retention_ns) {
+      next_retention_ns = MonotonicNs() + 60 * kNsPerSecond;
+      if (auto dropped = DropOldBuckets(NowUnixNs()); !dropped) {
+        Log(LogLevel::kError, "cannot drop old data", {{"error", dropped.error().message()}});
+      }
+    }
+    if (!more) return;
+  }
+}
+
+// False when the store closes and everything was answered: one more round, then the end.
+bool StoreImpl::WaitForWork() {
+  using Clock = std::chrono::steady_clock;
+  const auto idle_until = Clock::now() + kIdle;
+  const auto retry_at = Clock::now() + kRetry;
+  MutexLock lock(state_mutex_);
+  while (true) {
+    if (writer_done_) return false;
+    const bool failing = !insert_error_.empty() || !log_error_.empty();
+    if (flush_asked_ && !stopping_) return true;
+    if (!failing && wal_.current_bytes() >= options_.flush_bytes) return true;
+    auto wake = failing ? retry_at : idle_until;
+    if (first_unflushed_ns_ != 0) {
+      const std::int64_t left = first_unflushed_ns_ + options_.flush_interval_ns - MonotonicNs();
+      if (left <= 0 && !failing) return true;
+      wake = std::min(wake, std::max(Clock::now() + std::chrono::nanoseconds(left),
+                                     failing ? retry_at : Clock::now()));
+    }
+    if (!work_changed_.WaitUntil(state_mutex_, wake) &&
+        Clock::now() >= (failing ? retry_at : idle_until)) {
+      return true;
+    }
+  }
+}
+
+void StoreImpl::ProbeLog() {
+  {
+    MutexLock lock(state_mutex_);
+    if (log_error_.empty()) return;
+  }
+  // A frame without rows: does the disk take bytes again? Then say so before the next sender asks.
+  MutexLock lock(intern_mutex_);
+  const auto logged = carry_.empty() ? LogRows(RowSet(), {}) : LogCarriedRows();
+  if (!logged) SetLogError(logged);
+}
+
+void StoreImpl::InsertClosedSegments() {
+  MutexLock insert(insert_mutex_);
+  std::string problem;
+  const std::uint64_t current = wal_.current_number();
+  for (const Wal::Segment& segment : wal_.Closed()) {
+    const std::int64_t begin = MonotonicNs();
+    if (auto inserted = InsertSegment(segment); !inserted) {
+      problem = inserted.error().message();
+      break;
+    }
+    metrics_.insert_seconds.ObserveNs(MonotonicNs() - begin);
+    MutexLock lock(state_mutex_);
+    inserted_through_ = segment.number;
+    flush_changed_.NotifyAll();
+  }
+  const std::size_t waiting = wal_.Closed().size();
+  metrics_.segments.Set(static_cast<std::int64_t>(waiting));
+  MutexLock lock(state_mutex_);
+  if (problem.empty() != insert_error_.empty()) {
+    if (problem.empty()) {
+      Log(LogLevel::kInfo, "logged rows can be inserted again");
+    } else {
+      Log(LogLevel::kError, "logged rows cannot be inserted", {{"error", problem}});
+    }
+  }
+  insert_error_ = problem;
+  if (problem.empty()) {
+    replayed_ = true;
+    inserted_through_ = std::max(inserted_through_, current - 1);
+  }
+  ++rounds_;
+  flush_changed_.NotifyAll();
+}
+
+Result<> StoreImpl::InsertSegment(const Wal::Segment& segment) {
+  WHEREFORE_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(segment.path));
+  auto content = ParseSegment(bytes);
+  std::string damage;
+  if (!content) {
+    damage = content.error().message();
+    content = SegmentContent{};
+  } else if (content->tail == SegmentContent::Tail::kDamaged) {
+    damage = fmt::format("damaged after byte {}", content->good_bytes);
+  } else if (content->tail == SegmentContent::Tail::kTorn) {
+    Log(LogLevel::kInfo, "the log ends in a request that was not acknowledged; it is ignored",
+        {{"segment", segment.path}, {"bytes", bytes.size() - content->good_bytes}});
+  }
+  RowSet rows;
+  std::vector<IdentityRecord> identities;
+  for (const std::string_view frame : content->frames) {
+    if (auto parsed = ParseFrame(frame, &identities, &rows); !parsed) {
+      damage = parsed.error().message();
+      break;
+    }
+  }
+  WHEREFORE_RETURN_IF_ERROR(InsertRows(rows, content->header));
+  // One sync for all parts and for the engine's list of tokens; only then may the log forget.
+  WHEREFORE_RETURN_IF_ERROR(SyncFileSystem(paths_.engine));
+  WHEREFORE_RETURN_IF_ERROR(identity_log_.Append(identities, NowUnixNs()));
+  if (damage.empty()) return wal_.Remove(segment.number);
+  damage = fmt::format("log segment {} is damaged ({}); what came before the damage was kept",
+                       segment.path, damage);
+  Log(LogLevel::kError, damage);
+  {
+    MutexLock lock(state_mutex_);
+    damage_.push_back(damage);
+  }
+  return wal_.SetAside(segment.number);
+}
+
+Result<> StoreImpl::InsertRows(const RowSet& rows, const SegmentHeader& header) {
+  std::string block;
+  for (const Rows& table : rows.tables()) {
+    NativeCutter cutter(table);
+    std::size_t count = 0;
+    for (int chunk = 0; cutter.Next(block, count); ++chunk) {
+      const std::string token = fmt::format("{}-{}-{:016x}-{}-{}", header.writer, header.number,
+                                            header.nonce, Definition(table.table()).name, chunk);
+      const auto inserted = transport_->Insert(PhysicalName(table.table()), block, token);
+      // Also after an error: part of it may be visible.
+      if (Definition(table.table()).is_dictionary) generation_.fetch_add(1);
+      if (!inserted) return inserted.error();
+      metrics_.inserted_rows[static_cast<std::size_t>(table.table())]->Add(count);
+    }
+  }
+  return {};
+}
+
+Result<> StoreImpl::FlushHere() {
+  WHEREFORE_RETURN_IF_ERROR(LogCarriedRows());
+  WHEREFORE_RETURN_IF_ERROR(wal_.Rotate());
+  InsertClosedSegments();
+  MutexLock lock(state_mutex_);
+  if (!insert_error_.empty()) return Error(Code::kUnavailable, insert_error_);
+  return {};
+}
+
+Result<> StoreImpl::Flush() {
+  // Rows of a group are in the log before it is answered, so the current segment is the last that
+  // matters.
+  const std::uint64_t target =
+      wal_.current_bytes() > 0 ? wal_.current_number() : wal_.current_number() - 1;
+  MutexLock lock(state_mutex_);
+  const std::uint64_t round = rounds_;
+  flush_asked_ = true;
+  work_changed_.NotifyAll();
+  while (inserted_through_ < target && !stopping_) {
+    // The round that was running when we came may have begun before our rows were closed.
+    if (rounds_ >= round + 2 && !insert_error_.empty())
+      return Error(Code::kUnavailable, insert_error_);
+    if (rounds_ >= round + 2 && !log_error_.empty()) return Error(Code::kUnavailable, log_error_);
+    flush_changed_.Wait(state_mutex_);
+    if (inserted_through_ < target) {
+      flush_asked_ = true;
+      work_changed_.NotifyAll();
+    }
+  }
+  if (inserted_through_ < target) return Error(Code::kUnavailable, "the store is shutting down");
+  return {};
+}
+
+}  // namespace wherefore::store

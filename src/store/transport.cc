@@ -1,0 +1,70 @@
+// Literals and error codes, the same for every transport.
+#include "store/transport.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace wherefore::store {
+
+std::string Quote(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      out += fmt::format("\\x{:02X}", static_cast<unsigned>(c));
+    } else {
+      out += c;
+    }
+  }
+  out += '\'';
+  return out;
+}
+
+std::string QuoteBytes(std::string_view bytes) {
+  return fmt::format("toFixedString(unhex('{}'),{})", ToHex(bytes), bytes.size());
+}
+
+namespace {
+
+int EngineCode(std::string_view message) {
+  const std::size_t at = message.find("Code: ");
+  if (at == std::string_view::npos) return 0;
+  int code = 0;
+  for (const char c : message.substr(at + 6)) {
+    if (c < '0' || c > '9') break;
+    code = code * 10 + (c - '0');
+  }
+  return code;
+}
+
+}  // namespace
+
+Error EngineError(std::string_view message) {
+  Code code = Code::kInternal;
+  switch (EngineCode(message)) {
+    case 159:  // TIMEOUT_EXCEEDED
+    case 241:  // MEMORY_LIMIT_EXCEEDED
+      code = Code::kLimit;
+      break;
+    case 394:  // QUERY_WAS_CANCELLED
+      code = Code::kCancelled;
+      break;
+    case 243:  // NOT_ENOUGH_SPACE
+    case 252:  // TOO_MANY_PARTS
+      code = Code::kUnavailable;
+      break;
+    case 74:  // CANNOT_READ_FROM_FILE_DESCRIPTOR
+    case 75:  // CANNOT_WRITE_TO_FILE_DESCRIPTOR
+    case 76:  // CANNOT_OPEN_FILE
+      code = Code::kIo;
+      break;
+    default:
+      break;
+  }
+  return {code, fmt::format("engine: {}", message)};
+}
+
+}  // namespace wherefore::store
