@@ -128,6 +128,7 @@ std::string ProfilesDecoder::Where() const {
 
 void ProfilesDecoder::Reject(std::string_view reason) {
   ++result_.rejected;
+  if (notes_.full()) return notes_.AddUnseen();
   notes_.Add(fmt::format("{}{}{}", Where(), reason.starts_with('.') ? "" : ": ", reason));
 }
 

@@ -303,6 +303,14 @@ TEST(OtlpProfiles, FilledNullEntryIsReadAsNotSetAndNoted) {
   EXPECT_NE(decoded.message.find("string_table[0] is not empty"), std::string::npos);
 }
 
+TEST(OtlpProfiles, WhatAFilledNullEntryRefersToIsForgotten) {
+  ProfilesData data = TwoProfiles();
+  data.mutable_dictionary()->mutable_stack_table(0)->add_location_indices(99);
+  data.mutable_dictionary()->mutable_location_table(0)->add_lines()->set_function_index(99);
+  data.mutable_dictionary()->mutable_location_table(0)->add_attribute_indices(99);
+  EXPECT_EQ(MustDecode(data).rejected, 0U);  // and valid
+}
+
 TEST(OtlpProfiles, WithoutDictionaryOnlyNullsCanBeUsed) {
   ProfilesData data = TwoProfiles();
   data.clear_dictionary();

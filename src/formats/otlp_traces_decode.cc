@@ -17,7 +17,6 @@ namespace wherefore::formats {
 namespace {
 
 using profile::Id;
-using profile::Range;
 
 constexpr auto kLen = protozero::pbf_wire_type::length_delimited;
 
@@ -157,7 +156,11 @@ void TracesDecoder::ReadScopeSpans(std::string_view bytes, Id resource_id) {
     }
     const std::string& why = !kept ? reason_ : resource_error_ ? *resource_error_ : *scope_error_;
     ++result_.rejected;
-    notes_.Add(fmt::format("{}{}{}", Where(), why.starts_with('.') ? "" : ": ", why));
+    if (notes_.full()) {
+      notes_.AddUnseen();
+    } else {
+      notes_.Add(fmt::format("{}{}{}", Where(), why.starts_with('.') ? "" : ": ", why));
+    }
     b.events.resize(events);
     b.links.resize(links);
     b.own_attributes.resize(own);
@@ -179,7 +182,7 @@ bool TracesDecoder::ReadId(Pbf& r, std::string_view field, bool optional,
   if (bytes.size() != N) {
     return Fail(fmt::format("{}: {} bytes ({} expected)", field, bytes.size(), N));
   }
-  std::memcpy(out.data(), bytes.data(), N);
+  std::memcpy(out.data(), bytes.data(), bytes.size());
   return true;
 }
 
