@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -176,6 +177,13 @@ void DictionaryDecoder::ReadLine(Pbf r) {
     switch (r.tag_and_type()) {
       case VarintKey(line::kFunction):
         l.function = GetIndex(r);
+        // The Collector's pprof translator writes -1 for a line without a function.
+        if (l.function == UINT32_MAX) {
+          l.function = 0;
+          if (!std::exchange(noted_unset_function_, true)) {
+            notes_.Add("dictionary.location_table: lines.function_index -1 is read as \"not set\"");
+          }
+        }
         break;
       case VarintKey(line::kLine):
         l.line = r.get_int64();

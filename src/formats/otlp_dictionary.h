@@ -85,6 +85,7 @@ class DictionaryDecoder {
 
   profile::Batch& batch_;
   Notes& notes_;
+  bool noted_unset_function_ = false;
   std::array<std::vector<std::uint8_t>, kTables> bad_;  // empty: none
   std::vector<Reason> reasons_;
   std::vector<std::pair<profile::Id, std::string_view>> pending_;  // attributes whose value waits

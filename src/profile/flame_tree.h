@@ -83,8 +83,8 @@ class TreeBuilder {
 
  private:
   struct Node {
-    std::uint32_t parent;
-    std::uint32_t function;
+    std::uint32_t parent = 0;
+    std::uint32_t function = 0;
     std::int64_t self = 0;
     std::int64_t count = 0;
   };
