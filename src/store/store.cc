@@ -2,6 +2,7 @@
 #include "store/store.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -154,8 +155,14 @@ Result<> StoreImpl::Start() {
   // Queries must see what was acknowledged before the last end; if the engine cannot take it now,
   // the inserter goes on trying.
   InsertClosedSegments();
-  writer_ = std::thread([this] { RunWriter(); });
-  inserter_ = std::thread([this] { RunInserter(); });
+  writer_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "store-write");
+    RunWriter();
+  });
+  inserter_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "store-insert");
+    RunInserter();
+  });
   return {};
 }
 

@@ -73,6 +73,7 @@ class StoreImpl final : public Store {
  private:
   struct Pending {
     profile::WriteRequest request;
+    ContentHashes hashes;
     std::function<void(Result<profile::WriteAnswer>)> done;
     std::size_t bytes = 0;
   };
@@ -81,7 +82,7 @@ class StoreImpl final : public Store {
   // store_write.cc
   void RunWriter();
   std::vector<Pending> TakeGroup() EXCLUDES(state_mutex_);
-  Answers CommitGroup(const std::vector<Pending>& group) EXCLUDES(intern_mutex_);
+  Answers CommitGroup(std::vector<Pending>& group) EXCLUDES(intern_mutex_);
   Result<> LogRows(const RowSet& rows, const std::vector<IdentityRecord>& identities)
       REQUIRES(intern_mutex_);
   Result<> LogCarriedRows() REQUIRES(intern_mutex_);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/schema.h"
+#include "store/segment_frame.h"
 #include "store/store_impl.h"
 
 namespace wherefore::store {
@@ -17,20 +18,6 @@ namespace {
 
 constexpr auto kRetry = std::chrono::seconds(1);
 constexpr auto kIdle = std::chrono::seconds(60);
-
-// One frame: identities, then rows.
-Result<> ParseFrame(std::string_view frame, std::vector<IdentityRecord>* identities, RowSet* rows) {
-  std::uint32_t count = 0;
-  if (frame.size() < sizeof(count)) return Error(Code::kCorrupt, "log frame: truncated");
-  std::memcpy(&count, frame.data(), sizeof(count));
-  frame.remove_prefix(sizeof(count));
-  for (std::uint32_t i = 0; i < count; ++i) {
-    IdentityRecord record;
-    if (!TakeIdentity(frame, record)) return Error(Code::kCorrupt, "log frame: damaged identity");
-    if (identities != nullptr) identities->push_back(std::move(record));
-  }
-  return rows != nullptr ? rows->ParseAndAppend(frame) : Result<>();
-}
 
 }  // namespace
 
