@@ -2,7 +2,8 @@
 // profile per instance and 10 s, 120 samples of 26 frames, Zipf over 20,000 stacks of one call tree
 // per service, one sample in ten linked.
 //
-//   store_bench [minutes of load, default 20] [--keep DIR]
+//   store_bench [minutes of load, default 20]
+//   store_bench light SECONDS      ten profiles a second
 //
 // Prints CPU seconds per million samples (everything but making the load), bytes per sample by
 // table after merging, and query times. Totals are compared with what was sent.
@@ -310,9 +311,47 @@ void Queries(Store& store, std::int64_t sent) {
        [&] { (void)reader.LinkedSamples(0, profile::TraceId{1, 2}, {}, {}); });
 }
 
+// Ten profiles a second: what a quiet day costs.
+int Light(Store& store, Load& load, int seconds) {
+  std::int64_t cpu = 0;
+  std::int64_t making = 0;
+  std::int64_t wall = 0;
+  int next = 0;
+  for (int step = -5; step < seconds; ++step) {
+    if (step == 0) {  // the first seconds warm up
+      cpu = ProcessCpuNs();
+      making = 0;
+      wall = MonotonicNs();
+    }
+    for (int i = 0; i < 10; ++i, ++next) {
+      const std::int64_t begin = ThreadCpuNs();
+      auto request = load.Make(next % kServices, next / kServices % kInstances, NowUnixNs());
+      making += ThreadCpuNs() - begin;
+      store.Write(std::move(request), [](const Result<profile::WriteAnswer>&) {});
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+  std::printf("10 profiles/s: %.2f %% of a core\n",
+              100.0 * static_cast<double>(ProcessCpuNs() - cpu - making) /
+                  static_cast<double>(MonotonicNs() - wall));
+  PrintThreads(1e6);
+  std::this_thread::sleep_for(std::chrono::seconds(5));
+  cpu = ProcessCpuNs();
+  std::this_thread::sleep_for(std::chrono::seconds(5));
+  std::printf("at rest: %.2f %% of a core\n", static_cast<double>(ProcessCpuNs() - cpu) / 5e7);
+  return 0;
+}
+
 int Main(int argc, char** argv) {
+  if (argc > 2 && std::string_view(argv[1]) == "light") {
+    const TestDirectory directory(std::filesystem::temp_directory_path());
+    Load load(42);
+    auto opened = Store::Open({.directory = directory / "data"});
+    if (!opened) return 3;
+    return Light(**opened, load, std::atoi(argv[2]));
+  }
   const int minutes = argc > 1 ? std::atoi(argv[1]) : 20;
-  const TestDirectory directory;
+  const TestDirectory directory(std::filesystem::temp_directory_path());
   Load load(42);
   auto opened = Store::Open({.directory = directory / "data"});
   if (!opened) {
@@ -366,6 +405,11 @@ int Main(int argc, char** argv) {
               static_cast<long long>(memory.anonymous_bytes >> 20));
   PrintTables(store, samples);
   Queries(store, load.total());
+  opened->reset();
+  const std::int64_t begin = MonotonicNs();
+  opened = Store::Open({.directory = directory / "data"});
+  if (!opened) return 3;
+  std::printf("open the loaded store: %.0f ms\n", static_cast<double>(MonotonicNs() - begin) / 1e6);
   return failed == 0 ? 0 : 1;
 }
 
