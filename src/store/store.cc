@@ -132,11 +132,14 @@ Result<std::unique_ptr<Store>> Store::Open(StoreOptions options) {
 StoreImpl::StoreImpl(StoreOptions options)
     : options_(std::move(options)), paths_(options_.directory) {}
 
-Result<> StoreImpl::Start() {
+Result<> StoreImpl::Start(std::unique_ptr<Transport> transport) {
   WHEREFORE_ASSIGN_OR_RETURN(lock_, LockDirectory(paths_));
   WHEREFORE_RETURN_IF_ERROR(CheckSchemaFile(paths_));
   WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t writer, ReadWriterNumber(paths_));
-  WHEREFORE_ASSIGN_OR_RETURN(transport_, OpenEmbedded({.path = paths_.engine}));
+  transport_ = std::move(transport);
+  if (!transport_) {
+    WHEREFORE_ASSIGN_OR_RETURN(transport_, OpenEmbedded({.path = paths_.engine}));
+  }
   WHEREFORE_RETURN_IF_ERROR(CreateTables(*transport_));
   reader_ = MakeReader(*transport_, {options_.query_timeout_ns, options_.query_memory_bytes},
                        generation_);

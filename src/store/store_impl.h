@@ -59,7 +59,8 @@ class StoreImpl final : public Store {
  public:
   explicit StoreImpl(StoreOptions options);
   ~StoreImpl() override;
-  Result<> Start();
+  // With the embedded engine, or with another transport (tests, a cluster).
+  Result<> Start(std::unique_ptr<Transport> transport = nullptr);
 
   void Write(profile::WriteRequest request,
              std::function<void(Result<profile::WriteAnswer>)> done) override;
@@ -86,6 +87,7 @@ class StoreImpl final : public Store {
   Result<> LogRows(const RowSet& rows, const std::vector<IdentityRecord>& identities)
       REQUIRES(intern_mutex_);
   Result<> LogCarriedRows() REQUIRES(intern_mutex_);
+  void TrimDictionaries() REQUIRES(intern_mutex_);
   [[nodiscard]] std::string RefusalReason() const EXCLUDES(state_mutex_);
   void SetLogError(const Result<>& result) EXCLUDES(state_mutex_);
 
@@ -123,6 +125,7 @@ class StoreImpl final : public Store {
   std::unique_ptr<Dictionaries> dictionaries_ GUARDED_BY(intern_mutex_);
   std::unique_ptr<Encoder> encoder_ GUARDED_BY(intern_mutex_);
   Identities identities_ GUARDED_BY(intern_mutex_);
+  std::uint64_t commits_ GUARDED_BY(intern_mutex_) = 0;
   RowSet rows_ GUARDED_BY(intern_mutex_);  // of the group being committed
   RowSet carry_
       GUARDED_BY(intern_mutex_);  // names whose ids are in use but whose rows could not be logged

@@ -150,7 +150,7 @@ Result<> StoreImpl::InsertSegment(const Wal::Segment& segment) {
   }
   WHEREFORE_RETURN_IF_ERROR(InsertRows(rows, content->header));
   // One sync for all parts and for the engine's list of tokens; only then may the log forget.
-  WHEREFORE_RETURN_IF_ERROR(SyncFileSystem(paths_.engine));
+  WHEREFORE_RETURN_IF_ERROR(SyncFileSystem(paths_.root));
   WHEREFORE_RETURN_IF_ERROR(identity_log_.Append(identities, NowUnixNs()));
   if (damage.empty()) return wal_.Remove(segment.number);
   damage = fmt::format("log segment {} is damaged ({}); what came before the damage was kept",

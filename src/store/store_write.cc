@@ -146,13 +146,18 @@ StoreImpl::Answers StoreImpl::CommitGroup(std::vector<Pending>& group) {
     return answers;
   }
   for (IdentityRecord& record : identities) identities_.Add(std::move(record));
+  TrimDictionaries();
+  return answers;
+}
+
+void StoreImpl::TrimDictionaries() {
+  if (++commits_ % 256 != 0) return;  // adding up their sizes is not free
   std::uint64_t inserted = 0;
   {
-    MutexLock state(state_mutex_);
+    MutexLock lock(state_mutex_);
     inserted = inserted_through_;
   }
   dictionaries_->Trim(inserted, kDictionaryBytes);
-  return answers;
 }
 
 Result<> StoreImpl::LogRows(const RowSet& rows, const std::vector<IdentityRecord>& identities) {

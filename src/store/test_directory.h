@@ -39,4 +39,14 @@ class TestDirectory {
   std::string path_;
 };
 
+// libchdb brings its own allocator and cannot live in a process built with a sanitizer.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kEngineLoads = false;
+#else
+inline constexpr bool kEngineLoads = true;
+#endif
+#define WHEREFORE_SKIP_WITHOUT_ENGINE()  \
+  if (!::wherefore::store::kEngineLoads) \
+  GTEST_SKIP() << "the engine cannot be loaded beside a sanitizer"
+
 }  // namespace wherefore::store
