@@ -23,7 +23,7 @@ function(wherefore_module name)
       PROPERTIES TIMEOUT 120 ENVIRONMENT "WHEREFORE_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
   endif()
 
-  if(A_BENCH AND WHEREFORE_BENCH)
+  if(A_BENCH AND WHEREFORE_BENCH AND NOT WHEREFORE_FUZZ)
     add_executable(${name}_bench ${A_BENCH})
     target_link_libraries(${name}_bench PRIVATE ${lib} ${A_TEST_LIBS} benchmark::benchmark_main)
   endif()

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -306,7 +307,7 @@ std::string FormatBytes(std::int64_t bytes) {
 std::string FormatCount(std::int64_t count) {
   std::string digits = fmt::format("{}", count);
   const std::size_t first = count < 0 ? 1 : 0;
-  for (std::size_t i = digits.size(); i > first + 3; i -= 3) digits.insert(i - 3, ",");
+  for (std::size_t i = digits.size(); i > first + 3; i -= 3) digits.insert(i - 3, 1, ',');
   return digits;
 }
 

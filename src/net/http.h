@@ -59,15 +59,27 @@ using HttpHandler = std::function<void(HttpRequest, Respond)>;
 // {"error":{"code":"invalid","message":"..."}}
 [[nodiscard]] HttpResponse JsonError(const Error& error);
 
+// The server itself refuses some requests before a handler sees them (413, 415, 429, 400, 401, 403,
+// 408, and the router 404 and 405). `request` has no body then. Routes whose protocol prescribes
+// another form than JsonError's can supply it.
+using RefusalFormat =
+    std::function<HttpResponse(const HttpRequest& request, int status, const Error& error)>;
+
 // Routes by method and path. A pattern's segment "{name}" matches any one segment, which the
-// handler finds in request.headers under ":name". Unknown path: 404; known path, wrong method: 405
-// with Allow.
+// handler finds in request.headers under ":name". HEAD goes to GET's handler. Unknown path: 404;
+// known path, wrong method: 405 with Allow. Filled before the server starts, then only read.
 class Router {
  public:
   void Add(std::string method, std::string pattern, HttpHandler handler);
   // Answers everything no pattern matched.
   void SetFallback(HttpHandler handler) { fallback_ = std::move(handler); }
+  // How refusals of exactly this path look.
+  void SetRefusalFormat(std::string path, RefusalFormat format) {
+    refusals_[std::move(path)] = std::move(format);
+  }
   void Handle(HttpRequest request, Respond respond) const;
+  [[nodiscard]] HttpResponse Refuse(const HttpRequest& request, int status,
+                                    const Error& error) const;
   // "GET /api/v1/services", ... for the test that compares routes with the OpenAPI file.
   [[nodiscard]] std::vector<std::string> Routes() const;
 
@@ -78,6 +90,7 @@ class Router {
     HttpHandler handler;
   };
   std::vector<Route> routes_;
+  std::map<std::string, RefusalFormat, std::less<>> refusals_;
   HttpHandler fallback_;
 };
 

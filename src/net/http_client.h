@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "net/http.h"
+#include "net/url.h"
 
 namespace wherefore::net {
 
@@ -13,6 +14,8 @@ struct ClientOptions {
   int timeout_seconds = 60;
   std::size_t max_response_bytes = 1u << 30;
   Headers headers;
+  std::string tls_ca_file;  // trusted besides the system's authorities
+  bool tls_verify = true;
 };
 
 struct ClientResponse {
@@ -27,7 +30,5 @@ struct ClientResponse {
                                            std::string_view body = {},
                                            std::string_view content_type = {},
                                            const ClientOptions& options = {});
-
-[[nodiscard]] std::string PercentEncode(std::string_view text);
 
 }  // namespace wherefore::net

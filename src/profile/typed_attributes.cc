@@ -1,6 +1,10 @@
 #include "profile/typed_attributes.h"
 
 #include <cstring>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
 
 namespace wherefore::profile {
 namespace {

@@ -53,7 +53,7 @@ std::int64_t TypeUse::Count(std::int64_t value, std::int64_t stored) const {
 }
 
 std::string DefaultType(const std::vector<store::TypeRow>& types) {
-  for (const std::string_view wanted : {"cpu", "wall", "samples"}) {
+  for (const std::string_view wanted : {"cpu", "wall", "samples", "inuse_space"}) {
     for (const store::TypeRow& t : types) {
       if (profile::MatchType(t.details, wanted)) return std::string(wanted);
     }

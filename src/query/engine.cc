@@ -79,7 +79,7 @@ Result<std::vector<ServiceInfo>> Engine::Services(std::uint32_t tenant, store::T
     ServiceInfo& info = by_name[rows[p.dictionary].name];
     info.name = rows[p.dictionary].name;
     info.profiles += p.profiles;
-    info.last_ns = std::max(info.last_ns, p.step_start_ns);
+    info.last_ns = std::max(info.last_ns, p.last_ns);
     if (const auto it = type_of.find(p.type); it != type_of.end()) {
       const profile::ProfileType& t = it->second->details;
       found[info.name].try_emplace(profile::ShortName(t), t.Id());

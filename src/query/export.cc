@@ -258,6 +258,21 @@ Result<> AddStored(Assembler& assembler, Batch& batch, store::Reader& reader,
   return {};
 }
 
+// pprof shows the last type of a file first, so the one that was asked for goes there; counts of samples
+// come before what they count, as Go's own files have it.
+std::vector<profile::ProfileType> InFileOrder(const std::map<std::string, profile::ProfileType>& types,
+                                              std::string_view wanted) {
+  std::vector<profile::ProfileType> out;
+  for (const auto& [id, type] : types) out.push_back(type);
+  std::stable_sort(out.begin(), out.end(), [&](const auto& a, const auto& b) {
+    const auto rank = [&](const profile::ProfileType& t) {
+      return profile::MatchType(t, wanted) ? 2 : t.sample_type == "samples" ? 0 : 1;
+    };
+    return rank(a) < rank(b);
+  });
+  return out;
+}
+
 }  // namespace
 
 Result<Batch> Engine::StoredProfile(std::uint32_t tenant, const profile::ProfileId& id,
@@ -360,7 +375,8 @@ Result<Batch> Engine::Merged(const Selection& selection, const CancelToken& canc
                        {own != nullptr && own->parent != 0 ? std::string_view(own->encoded)
                                                            : std::string_view()}));
   }
-  for (const auto& [id, type] : types) {
+  for (const profile::ProfileType& type : InFileOrder(types, r.type)) {
+    const std::string id = type.Id();
     profile::Profile p = shared;
     SetType(assembler, p, type);
     p.has_cpu_sibling = types.size() > 1;

@@ -134,6 +134,7 @@ struct SeriesPoint {
   std::int64_t value = 0;
   std::int64_t count = 0;
   std::int64_t profiles = 0;  // 0 when read from samples
+  std::int64_t last_ns = 0;   // start of the newest profile in the step
 };
 
 struct ProfileRow {

@@ -357,17 +357,17 @@ Result<std::vector<SeriesPoint>> ReaderImpl::Timeline(const SampleQuery& query,
   const SelectionNumber selection(query);
   WHEREFORE_RETURN_IF_ERROR(
       Run(fmt::format("SELECT {5} AS selection, type, series, intDiv(time, {0}) * {0} AS step, "
-                      "sum({1}), sum(n), {2} "
+                      "sum({1}), sum(n), {2}, max(time) "
                       "FROM {3} WHERE {4} GROUP BY selection, type, series, step ORDER BY step",
                       step_ns, from_samples ? "value" : "total",
                       from_samples ? "toUInt64(0)" : "count()",
                       PhysicalName(from_samples ? Table::kSamples : Table::kProfiles),
                       SelectionCondition(query), selection.Sql()),
-          7, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+          8, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
             const std::uint64_t type = c[1].Uint(row);
             if (const auto at = selection.Find(c[0].U32(row), type)) {
               points.push_back({*at, type, c[2].U32(row), c[3].Int(row), c[4].Int(row),
-                                c[5].Int(row), c[6].Int(row)});
+                                c[5].Int(row), c[6].Int(row), c[7].Int(row)});
             }
             return {};
           }));

@@ -95,6 +95,7 @@ class StoreImpl final : public Store {
   void RunInserter();
   bool WaitForWork() EXCLUDES(state_mutex_);
   void InsertClosedSegments() EXCLUDES(insert_mutex_, state_mutex_);
+  void SetInsertError(const std::string& problem) REQUIRES(state_mutex_);
   Result<> InsertSegment(const Wal::Segment& segment) REQUIRES(insert_mutex_);
   Result<> InsertRows(const RowSet& rows, const SegmentHeader& header) REQUIRES(insert_mutex_);
   Result<> LoadLoggedIdentities() REQUIRES(intern_mutex_);

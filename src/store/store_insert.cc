@@ -105,12 +105,22 @@ void StoreImpl::InsertClosedSegments() {
     }
     metrics_.insert_seconds.ObserveNs(MonotonicNs() - begin);
     MutexLock lock(state_mutex_);
+    SetInsertError("");  // before whoever waits for this segment goes on
     inserted_through_ = segment.number;
     flush_changed_.NotifyAll();
   }
-  const std::size_t waiting = wal_.Closed().size();
-  metrics_.segments.Set(static_cast<std::int64_t>(waiting));
+  metrics_.segments.Set(static_cast<std::int64_t>(wal_.Closed().size()));
   MutexLock lock(state_mutex_);
+  SetInsertError(problem);
+  if (problem.empty()) {
+    replayed_ = true;
+    inserted_through_ = std::max(inserted_through_, current - 1);
+  }
+  ++rounds_;
+  flush_changed_.NotifyAll();
+}
+
+void StoreImpl::SetInsertError(const std::string& problem) {
   if (problem.empty() != insert_error_.empty()) {
     if (problem.empty()) {
       Log(LogLevel::kInfo, "logged rows can be inserted again");
@@ -119,12 +129,6 @@ void StoreImpl::InsertClosedSegments() {
     }
   }
   insert_error_ = problem;
-  if (problem.empty()) {
-    replayed_ = true;
-    inserted_through_ = std::max(inserted_through_, current - 1);
-  }
-  ++rounds_;
-  flush_changed_.NotifyAll();
 }
 
 Result<> StoreImpl::InsertSegment(const Wal::Segment& segment) {

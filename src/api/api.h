@@ -1,0 +1,61 @@
+// Our HTTP API on port 4040 and the first page. Documented in docs/api.md and docs/openapi.json.
+//
+// Handlers parse on the I/O thread and work on a WorkerPool; every query ends early when its client
+// goes away. Errors are {"error":{"code","message"}} with the matching status. What only the owner
+// of the store can do (flush, delete, back up) comes in as functions, so that api never sees the
+// store itself.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/status.h"
+#include "net/http.h"
+#include "net/worker_pool.h"
+#include "query/engine.h"
+
+namespace wherefore::api {
+
+struct DeleteSummary {
+  std::uint64_t samples = 0;
+  std::uint64_t profiles = 0;
+  std::uint64_t spans = 0;
+};
+
+struct Operations {
+  std::function<Result<>()> flush;
+  std::function<Result<DeleteSummary>(const query::Selection&)> remove;
+  std::function<Result<std::string>(const std::string& target_directory)> backup;
+  std::function<std::vector<Status>()> status;
+  std::function<std::string()> not_ready_reason;  // empty: ready
+  // Whose data a request may see; 0 unless the server keeps tenants apart.
+  std::function<std::uint32_t(const net::HttpRequest&)> tenant_of;
+  std::string version;
+};
+
+class Api {
+ public:
+  Api(query::Engine& engine, net::WorkerPool& workers, Operations operations)
+      : engine_(engine), workers_(workers), operations_(std::move(operations)) {}
+
+  // Adds every route; the Api must outlive the router.
+  void AddRoutes(net::Router& router);
+
+ private:
+  using Answer = std::function<Result<net::HttpResponse>(const net::HttpRequest&)>;
+  // Runs `answer` on a worker; measures it under `name`.
+  void AddQuery(net::Router& router, std::string method, std::string pattern, std::string name,
+                Answer answer);
+  void AddQueryRoutes(net::Router& router);   // api_query.cc
+  void AddTraceRoutes(net::Router& router);   // api_traces.cc
+  void AddServerRoutes(net::Router& router);  // api_server.cc
+
+  query::Engine& engine_;
+  net::WorkerPool& workers_;
+  Operations operations_;
+};
+
+}  // namespace wherefore::api

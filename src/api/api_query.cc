@@ -1,0 +1,310 @@
+// Api: services, labels, flame graphs, tables, series, differences, lists, stored profiles,
+// exports.
+#include <fmt/format.h>
+
+#include "api/api.h"
+#include "api/request.h"
+#include "base/clock.h"
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "formats/formats.h"
+#include "net/compression.h"
+
+namespace wherefore::api {
+namespace {
+
+using net::HttpRequest;
+using net::HttpResponse;
+
+Result<HttpResponse> NameList(Result<std::vector<std::string>> names, std::string_view key) {
+  if (!names) return std::move(names).error();
+  HttpResponse response;
+  JsonWriter json(response.body);
+  json.BeginObject().Key(key).BeginArray();
+  for (const std::string& name : *names) json.String(name);
+  json.EndArray().EndObject();
+  return response;
+}
+
+Result<HttpResponse> Services(query::Engine& engine, const HttpRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"from", "to", "since"}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto range, p.Range());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto services,
+                             engine.Services(p.tenant(), range, request.cancel));
+  HttpResponse response;
+  JsonWriter json(response.body);
+  json.BeginObject().Key("services").BeginArray();
+  for (const query::ServiceInfo& s : services) {
+    json.BeginObject().Field("name", s.name).Field("profiles", s.profiles);
+    json.Key("types").BeginArray();
+    for (std::size_t i = 0; i < s.types.size(); ++i) {
+      json.BeginObject().Field("name", s.types[i]).Field("id", s.type_ids[i]).EndObject();
+    }
+    json.EndArray().Field("last", FormatTime(s.last_ns)).EndObject();
+  }
+  json.EndArray().EndObject();
+  return response;
+}
+
+Result<HttpResponse> Flame(query::Engine& engine, const HttpRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "lens",
+                                               "max_nodes", "min_share", "format"}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto prune, p.Prune());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto answer, engine.Flame(selection, lens, request.cancel));
+  const profile::FlameTree pruned = profile::Prune(answer.tree, prune);
+  return RenderTree(request, p.Get("format"),
+                    {.tree = &pruned,
+                     .full_nodes = answer.tree.size(),
+                     .averaged = answer.averaged,
+                     .hint = answer.hint});
+}
+
+Result<HttpResponse> Top(query::Engine& engine, const HttpRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"query", "type", "from", "to",
+                                                                      "since", "lens", "limit"}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
+  WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t limit, p.Int("limit", 100, 1, 1'000'000));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto answer, engine.Flame(selection, lens, request.cancel));
+  const profile::FlameTree& tree = answer.tree;
+  const auto rows = profile::Top(tree);
+  HttpResponse response;
+  JsonWriter json(response.body);
+  json.BeginObject().Field("type", tree.type).Field("unit", tree.unit).Field("scale", tree.scale);
+  json.Field("total", tree.total[0]).Field("count", tree.total_count[0]);
+  json.Field("averaged", answer.averaged).Field("functions", rows.size());
+  if (!answer.hint.empty()) json.Field("hint", answer.hint);
+  json.Key("rows").BeginArray();
+  std::int64_t other = tree.total[0];
+  for (std::size_t i = 0; i < rows.size() && i < static_cast<std::size_t>(limit); ++i) {
+    const profile::FlameFunction& f = tree.functions[rows[i].function];
+    other -= rows[i].self;
+    json.BeginObject().Field("name", f.name).Field("module", f.module).Field("file", f.file);
+    json.Field("self", rows[i].self).Field("total", rows[i].total);
+    json.Field("self_count", rows[i].self_count)
+        .Field("total_count", rows[i].total_count)
+        .EndObject();
+  }
+  // What the rows left out have in self value, so that the column adds up to the total.
+  json.EndArray().Field("other", other).EndObject();
+  return response;
+}
+
+Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto p,
+      Parameters::Read(request, {"query", "type", "from", "to", "since", "step", "by", "limit"}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
+  WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t limit, p.Int("limit", 20, 0, 10'000));
+  const std::int64_t width = selection.range.to_ns - selection.range.from_ns;
+  std::int64_t step = std::max<std::int64_t>(width / 240 / kNsPerSecond, 1) * kNsPerSecond;
+  if (const std::string text = p.Get("step"); !text.empty()) {
+    WHEREFORE_ASSIGN_OR_RETURN(step, ParseDuration(text));
+    if (step < 1'000'000) return Error(Code::kInvalid, "parameter 'step': at least 1ms");
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto answer,
+      engine.Series(selection, step, p.All("by"), static_cast<std::size_t>(limit), request.cancel));
+  HttpResponse response;
+  JsonWriter json(response.body);
+  json.BeginObject().Field("type", answer.type).Field("unit", answer.unit);
+  json.Field("scale", answer.scale).Field("averaged", answer.averaged);
+  json.Field("start_ms", answer.start_ns / 1'000'000).Field("step_ms", answer.step_ns / 1'000'000);
+  if (!answer.hint.empty()) json.Field("hint", answer.hint);
+  json.Key("groups").BeginArray();
+  for (const query::SeriesGroup& group : answer.groups) {
+    json.BeginObject().Key("labels").BeginObject();
+    for (const auto& [name, value] : group.labels) json.Field(name, value);
+    json.EndObject().Key("values").BeginArray();
+    for (const std::int64_t v : group.values) json.Int(v);
+    json.EndArray().EndObject();
+  }
+  json.EndArray().EndObject();
+  return response;
+}
+
+// The plain difference of two selections. base_* describes "before"; what is not given is as in
+// "after".
+Result<HttpResponse> Diff(query::Engine& engine, const HttpRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto p,
+      Parameters::Read(request, {"query", "type", "from", "to", "since", "base_query", "base_from",
+                                 "base_to", "base_since", "lens", "format"}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto after, p.Selection());
+  WHEREFORE_ASSIGN_OR_RETURN(auto before, p.Selection("base_"));
+  if (p.Get("base_from").empty() && p.Get("base_since").empty())
+    before.range.from_ns = after.range.from_ns;
+  if (p.Get("base_to").empty()) {
+    before.range.to_ns = p.Get("base_from").empty() && p.Get("base_since").empty()
+                             ? after.range.to_ns
+                             : after.range.from_ns;
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto left, engine.Flame(before, lens, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto right, engine.Flame(after, lens, request.cancel));
+  const query::DiffTree diff = query::Diff(left.tree, right.tree);
+  return RenderTree(request, p.Get("format"),
+                    {.tree = &diff.tree,
+                     .full_nodes = diff.tree.size(),
+                     .averaged = right.averaged,
+                     .hint = !right.hint.empty() ? right.hint : left.hint,
+                     .before_total = diff.before,
+                     .before_self = diff.before_self});
+}
+
+Result<HttpResponse> List(query::Engine& engine, const HttpRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"query", "type", "from", "to",
+                                                                      "since", "function"}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
+  if (p.Get("function").empty())
+    return Error(Code::kInvalid, "parameter 'function': expected a regular expression");
+  WHEREFORE_ASSIGN_OR_RETURN(const auto answer,
+                             engine.List(selection, p.Get("function"), request.cancel));
+  HttpResponse response;
+  JsonWriter json(response.body);
+  json.BeginObject()
+      .Field("type", answer.type)
+      .Field("unit", answer.unit)
+      .Field("total", answer.total);
+  if (!answer.hint.empty()) json.Field("hint", answer.hint);
+  json.Key("functions").BeginArray();
+  for (const query::ListedFunction& f : answer.functions) {
+    json.BeginObject().Field("name", f.name).Field("module", f.module).Field("file", f.file);
+    json.Field("start_line", f.start_line).Field("self", f.self).Field("total", f.total);
+    json.Key("lines").BeginArray();
+    for (const query::ListedLine& line : f.lines) {
+      json.BeginArray().Int(line.line).Int(line.self).Int(line.total).EndArray();
+    }
+    json.EndArray().EndObject();
+  }
+  json.EndArray().EndObject();
+  return response;
+}
+
+Result<HttpResponse> Profiles(query::Engine& engine, const HttpRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "limit"}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
+  WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t limit, p.Int("limit", 100, 1, 100'000));
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto rows, engine.Profiles(selection, static_cast<std::size_t>(limit), request.cancel));
+  HttpResponse response;
+  JsonWriter json(response.body);
+  json.BeginObject().Key("profiles").BeginArray();
+  for (const store::ProfileRow& row : rows) {
+    json.BeginObject().Field("id", ToHex(row.id)).Field("time", FormatTime(row.time_ns));
+    json.Field("duration_ns", row.duration_ns).Field("total", row.total);
+    json.Field("samples", row.samples).EndObject();
+  }
+  json.EndArray().EndObject();
+  return response;
+}
+
+Result<HttpResponse> RenderBatch(const profile::Batch& batch, const std::string& format) {
+  HttpResponse response;
+  if (format == "otlp") {
+    response.content_type = "application/x-protobuf";
+    response.body = formats::EncodeOtlpProfiles(batch);
+  } else if (format == "otlp-json") {
+    response.body = formats::EncodeOtlpProfilesJson(batch);
+  } else {
+    WHEREFORE_ASSIGN_OR_RETURN(const std::string pprof, formats::EncodePprof(batch));
+    response.content_type = "application/octet-stream";
+    response.headers["Content-Disposition"] = "attachment; filename=\"profile.pb.gz\"";
+    response.body = net::Gzip(pprof);
+  }
+  return response;
+}
+
+Result<HttpResponse> OneProfile(query::Engine& engine, const HttpRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"format"}));
+  const std::string format = p.Get("format", "pprof");
+  if (format != "pprof" && format != "otlp" && format != "otlp-json") {
+    return Error(Code::kInvalid, "parameter 'format': expected pprof, otlp or otlp-json");
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(const auto id, ParseTraceId(request.Header(":id")));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto batch,
+                             engine.StoredProfile(p.tenant(), id, request.cancel));
+  return RenderBatch(batch, format);
+}
+
+Result<HttpResponse> Export(query::Engine& engine, const HttpRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "lens",
+                                               "format", "limit"}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
+  const std::string format = p.Get("format", "pprof");
+  if (format == "pprof") {
+    WHEREFORE_ASSIGN_OR_RETURN(const auto batch, engine.Merged(selection, request.cancel));
+    return RenderBatch(batch, format);
+  }
+  if (format == "otlp" || format == "otlp-json") {
+    WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t limit, p.Int("limit", 10'000, 1, 1'000'000));
+    WHEREFORE_ASSIGN_OR_RETURN(
+        const auto batch,
+        engine.StoredProfiles(selection, static_cast<std::size_t>(limit), request.cancel));
+    return RenderBatch(batch, format);
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto answer, engine.Flame(selection, lens, request.cancel));
+  if (!answer.hint.empty()) return Error(Code::kNotFound, answer.hint);
+  const std::string title = fmt::format("{} {}", selection.selector.Text(), answer.tree.type);
+  HttpResponse response;
+  if (format == "folded") {
+    response.content_type = "text/plain; charset=utf-8";
+    response.body = formats::EncodeFolded(answer.tree);
+  } else if (format == "speedscope") {
+    response.body = formats::EncodeSpeedscope(answer.tree, title);
+  } else if (format == "svg") {
+    response.content_type = "image/svg+xml";
+    response.body =
+        formats::EncodeSvg(profile::Prune(answer.tree, {.min_share = 0.0002, .max_nodes = 20'000}),
+                           {.title = title,
+                            .subtitle = fmt::format("{} to {}", FormatTime(selection.range.from_ns),
+                                                    FormatTime(selection.range.to_ns))});
+  } else {
+    return Error(Code::kInvalid,
+                 "parameter 'format': expected pprof, otlp, otlp-json, folded, speedscope or svg");
+  }
+  return response;
+}
+
+}  // namespace
+
+void Api::AddQueryRoutes(net::Router& router) {
+  const auto add = [&](std::string path, std::string name,
+                       Result<HttpResponse> (*answer)(query::Engine&, const HttpRequest&)) {
+    AddQuery(router, "GET", "/api/v1/" + path, std::move(name),
+             [this, answer](const HttpRequest& request) { return answer(engine_, request); });
+  };
+  add("services", "services", Services);
+  add("flame", "flame", Flame);
+  add("top", "top", Top);
+  add("series", "series", Series);
+  add("diff", "diff", Diff);
+  add("list", "list", List);
+  add("profiles", "profiles", Profiles);
+  add("profiles/{id}", "profile", OneProfile);
+  add("export", "export", Export);
+  AddQuery(router, "GET", "/api/v1/labels", "labels",
+           [this](const HttpRequest& request) -> Result<HttpResponse> {
+             WHEREFORE_ASSIGN_OR_RETURN(
+                 const auto p, Parameters::Read(request, {"query", "from", "to", "since"}));
+             WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
+             return NameList(engine_.LabelNames(selection, request.cancel), "labels");
+           });
+  AddQuery(router, "GET", "/api/v1/labels/{name}/values", "label_values",
+           [this](const HttpRequest& request) -> Result<HttpResponse> {
+             WHEREFORE_ASSIGN_OR_RETURN(
+                 const auto p, Parameters::Read(request, {"query", "from", "to", "since"}));
+             WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
+             return NameList(engine_.LabelValues(selection, std::string(request.Header(":name")),
+                                                 request.cancel),
+                             "values");
+           });
+}
+
+}  // namespace wherefore::api

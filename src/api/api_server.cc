@@ -1,0 +1,112 @@
+// Api: what concerns the server itself: readiness, metrics, status, flush, delete, backup, the
+// page.
+#include "api/api.h"
+#include "api/assets.h"
+#include "api/request.h"
+#include "base/json_writer.h"
+#include "base/metrics.h"
+#include "base/text.h"
+
+namespace wherefore::api {
+namespace {
+
+using net::HttpRequest;
+using net::HttpResponse;
+
+HttpResponse Text(int status, std::string body) {
+  return {.status = status, .content_type = "text/plain; charset=utf-8", .body = std::move(body)};
+}
+
+HttpResponse StatusJson(const std::vector<Status>& parts, const std::string& version) {
+  HttpResponse response;
+  JsonWriter json(response.body);
+  json.BeginObject().Field("version", version).Key("parts").BeginArray();
+  for (const Status& part : parts) {
+    json.BeginObject().Field("part", part.part).Key("facts").BeginObject();
+    for (const auto& [name, value] : part.facts) json.Field(name, value);
+    json.EndObject().Key("problems").BeginArray();
+    for (const StatusProblem& problem : part.problems) {
+      json.BeginObject().Field("what", problem.what).Field("fix", problem.fix);
+      json.Field("blocks_writes", problem.blocks_writes).EndObject();
+    }
+    json.EndArray().EndObject();
+  }
+  json.EndArray().EndObject();
+  return response;
+}
+
+// Nothing from elsewhere, ever: the page works offline and cannot leak.
+void AddPageHeaders(HttpResponse& response) {
+  response.headers["Content-Security-Policy"] =
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src "
+      "'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  response.headers["X-Content-Type-Options"] = "nosniff";
+  response.headers["Referrer-Policy"] = "no-referrer";
+  response.headers["Cache-Control"] = "no-cache";
+}
+
+}  // namespace
+
+void Api::AddServerRoutes(net::Router& router) {
+  router.Add("GET", "/ready", [this](const HttpRequest&, const net::Respond& respond) {
+    const std::string reason = operations_.not_ready_reason();
+    respond(reason.empty() ? Text(200, "ready\n") : Text(503, "not ready: " + reason + "\n"));
+  });
+  router.Add("GET", "/metrics", [](const HttpRequest&, const net::Respond& respond) {
+    respond({.status = 200,
+             .content_type = "text/plain; version=0.0.4; charset=utf-8",
+             .body = Metrics::Global().PrometheusText()});
+  });
+  for (const Asset& asset : Assets()) {
+    router.Add("GET", std::string(asset.path),
+               [&asset](const HttpRequest&, const net::Respond& respond) {
+                 HttpResponse response{.content_type = std::string(asset.content_type),
+                                       .body = std::string(asset.bytes)};
+                 AddPageHeaders(response);
+                 respond(std::move(response));
+               });
+  }
+  AddQuery(router, "GET", "/api/v1/status", "status",
+           [this](const HttpRequest&) -> Result<HttpResponse> {
+             return StatusJson(operations_.status(), operations_.version);
+           });
+  AddQuery(router, "POST", "/api/v1/flush", "flush",
+           [this](const HttpRequest&) -> Result<HttpResponse> {
+             WHEREFORE_RETURN_IF_ERROR(operations_.flush());
+             return HttpResponse{.body = "{}"};
+           });
+  AddQuery(router, "POST", "/api/v1/delete", "delete",
+           [this](const HttpRequest& request) -> Result<HttpResponse> {
+             WHEREFORE_ASSIGN_OR_RETURN(const auto p,
+                                        Parameters::Read(request, {"query", "from", "to"}));
+             if (p.Get("query").empty() || p.Get("from").empty() || p.Get("to").empty()) {
+               return Error(Code::kInvalid,
+                            "delete needs query, from and to: it never guesses what to remove");
+             }
+             WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
+             WHEREFORE_ASSIGN_OR_RETURN(const DeleteSummary done, operations_.remove(selection));
+             HttpResponse response;
+             JsonWriter json(response.body);
+             json.BeginObject().Field("samples", done.samples).Field("profiles", done.profiles);
+             json.Field("spans", done.spans).EndObject();
+             return response;
+           });
+  AddQuery(router, "POST", "/api/v1/backup", "backup",
+           [this](const HttpRequest& request) -> Result<HttpResponse> {
+             WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"target"}));
+             const std::string target = p.Get("target");
+             if (!target.starts_with('/'))
+               return Error(Code::kInvalid,
+                            "parameter 'target': expected an absolute path on the server");
+             WHEREFORE_ASSIGN_OR_RETURN(const std::string summary, operations_.backup(target));
+             HttpResponse response;
+             JsonWriter(response.body)
+                 .BeginObject()
+                 .Field("target", target)
+                 .Field("summary", summary)
+                 .EndObject();
+             return response;
+           });
+}
+
+}  // namespace wherefore::api

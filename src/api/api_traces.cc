@@ -1,0 +1,154 @@
+// Api: traces by id, trace search, the profile of a trace or of some of its spans.
+#include "api/api.h"
+#include "api/request.h"
+#include "base/json_writer.h"
+#include "base/text.h"
+
+namespace wherefore::api {
+namespace {
+
+using net::HttpRequest;
+using net::HttpResponse;
+
+constexpr std::array<std::string_view, 6> kKinds = {"unspecified", "internal", "server",
+                                                    "client",      "producer", "consumer"};
+constexpr std::array<std::string_view, 3> kStatuses = {"unset", "ok", "error"};
+
+void AppendPairs(JsonWriter& json, std::string_view key,
+                 const std::vector<std::pair<std::string, std::string>>& pairs) {
+  json.Key(key).BeginObject();
+  for (const auto& [name, value] : pairs) json.Field(name, value);
+  json.EndObject();
+}
+
+void AppendSpan(JsonWriter& json, const store::SpanRow& s) {
+  json.BeginObject().Field("trace", ToHex(s.trace)).Field("span", ToHex(s.id));
+  json.Field("parent", s.parent == profile::SpanId{} ? "" : ToHex(s.parent));
+  json.Field("service", s.service_name).Field("name", s.name);
+  json.Field("kind", kKinds[s.kind < kKinds.size() ? s.kind : 0]);
+  json.Field("status", kStatuses[s.status_code < kStatuses.size() ? s.status_code : 0]);
+  if (!s.status_message.empty()) json.Field("status_message", s.status_message);
+  // Nanoseconds since 1970 do not fit a JavaScript number; text keeps them exact.
+  json.Field("start_ns", s.start_ns).Field("duration_ns", s.duration_ns);
+  AppendPairs(json, "attributes", s.attributes);
+  AppendPairs(json, "resource", s.resource);
+  json.EndObject();
+}
+
+Result<HttpResponse> OneTrace(query::Engine& engine, const HttpRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto trace, ParseTraceId(request.Header(":trace")));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto spans, engine.Trace(p.tenant(), trace, request.cancel));
+  if (spans.empty()) {
+    return Error(Code::kNotFound, "no spans of trace " + ToHex(trace) + " are stored");
+  }
+  HttpResponse response;
+  JsonWriter json(response.body);
+  json.BeginObject().Field("trace", ToHex(trace)).Key("spans").BeginArray();
+  for (const store::SpanRow& span : spans) AppendSpan(json, span);
+  json.EndArray().EndObject();
+  return response;
+}
+
+Result<store::SpanSearch> ReadSearch(const Parameters& p) {
+  store::SpanSearch search{.tenant = p.tenant()};
+  WHEREFORE_ASSIGN_OR_RETURN(search.range, p.Range());
+  search.service = p.Get("service");
+  search.name = p.Get("name");
+  if (const std::string text = p.Get("min_duration"); !text.empty()) {
+    WHEREFORE_ASSIGN_OR_RETURN(search.min_duration_ns, ParseDuration(text));
+  }
+  if (const std::string text = p.Get("max_duration"); !text.empty()) {
+    WHEREFORE_ASSIGN_OR_RETURN(search.max_duration_ns, ParseDuration(text));
+  }
+  if (const std::string text = p.Get("status"); !text.empty()) {
+    const auto* const it = std::find(kStatuses.begin(), kStatuses.end(), text);
+    if (it == kStatuses.end())
+      return Error(Code::kInvalid, "parameter 'status': expected unset, ok or error");
+    search.status_code = static_cast<int>(it - kStatuses.begin());
+  }
+  for (const std::string& text : p.All("attribute")) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos)
+      return Error(Code::kInvalid, "parameter 'attribute': expected name=value");
+    search.attributes.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t limit, p.Int("limit", 20, 1, 1000));
+  search.limit = static_cast<std::size_t>(limit);
+  return search;
+}
+
+Result<HttpResponse> Search(query::Engine& engine, const HttpRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto p,
+      Parameters::Read(request, {"from", "to", "since", "service", "name", "min_duration",
+                                 "max_duration", "status", "attribute", "limit"}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto search, ReadSearch(p));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto traces, engine.SearchTraces(search, request.cancel));
+  HttpResponse response;
+  JsonWriter json(response.body);
+  json.BeginObject().Key("traces").BeginArray();
+  for (const query::TraceSummary& t : traces) {
+    json.BeginObject().Field("trace", ToHex(t.trace)).Field("root_service", t.root_service);
+    json.Field("root_name", t.root_name).Field("start", FormatTime(t.start_ns));
+    json.Field("start_ns", t.start_ns).Field("duration_ns", t.duration_ns);
+    json.Field("spans", t.spans).Field("errors", t.errors).Key("matched").BeginArray();
+    for (const store::SpanRow& span : t.matched) AppendSpan(json, span);
+    json.EndArray().EndObject();
+  }
+  json.EndArray().EndObject();
+  return response;
+}
+
+Result<HttpResponse> TraceFlame(query::Engine& engine, const HttpRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto p,
+      Parameters::Read(request, {"span", "type", "lens", "max_nodes", "min_share", "format"}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto trace, ParseTraceId(request.Header(":trace")));
+  std::vector<profile::SpanId> spans;
+  for (const std::string& text : p.All("span")) {
+    WHEREFORE_ASSIGN_OR_RETURN(const auto span, ParseSpanId(text));
+    spans.push_back(span);
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto prune, p.Prune());
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto answer,
+      engine.SpanProfile(p.tenant(), trace, spans, p.Get("type"), lens, request.cancel));
+  const profile::FlameTree pruned = profile::Prune(answer.tree, prune);
+  return RenderTree(request, p.Get("format"),
+                    {.tree = &pruned,
+                     .full_nodes = answer.tree.size(),
+                     .hint = answer.hint,
+                     .by_span = &answer.by_span});
+}
+
+Result<HttpResponse> SpanNames(query::Engine& engine, const HttpRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"from", "to", "since"}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto range, p.Range());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto names, engine.SpanNames(p.tenant(), range, request.cancel));
+  HttpResponse response;
+  JsonWriter json(response.body);
+  json.BeginObject().Key("spans").BeginArray();
+  for (const auto& [service, name] : names) {
+    json.BeginObject().Field("service", service).Field("name", name).EndObject();
+  }
+  json.EndArray().EndObject();
+  return response;
+}
+
+}  // namespace
+
+void Api::AddTraceRoutes(net::Router& router) {
+  const auto add = [&](std::string path, std::string name,
+                       Result<HttpResponse> (*answer)(query::Engine&, const HttpRequest&)) {
+    AddQuery(router, "GET", "/api/v1/" + path, std::move(name),
+             [this, answer](const HttpRequest& request) { return answer(engine_, request); });
+  };
+  add("traces", "trace_search", Search);
+  add("traces/{trace}", "trace", OneTrace);
+  add("traces/{trace}/flame", "trace_flame", TraceFlame);
+  add("span-names", "span_names", SpanNames);
+}
+
+}  // namespace wherefore::api

@@ -1,0 +1,209 @@
+#include "api/request.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "formats/flame_binary.h"
+
+namespace wherefore::api {
+namespace {
+
+Error Bad(std::string_view name, std::string_view what) {
+  return {Code::kInvalid, fmt::format("parameter '{}': {}", name, what)};
+}
+
+template <typename Array>
+Result<Array> ParseHexId(std::string_view hex, std::string_view what) {
+  Array id{};
+  const auto bytes = FromHex(hex);
+  if (!bytes || bytes->size() != id.size()) {
+    return Error(Code::kInvalid, fmt::format("'{}' is not a {} id; expected {} hex digits", hex,
+                                             what, id.size() * 2));
+  }
+  std::copy(bytes->begin(), bytes->end(), reinterpret_cast<char*>(id.data()));
+  return id;
+}
+
+void AppendMeta(JsonWriter& json, const TreeAnswer& answer) {
+  const profile::FlameTree& tree = *answer.tree;
+  json.Field("type", tree.type).Field("unit", tree.unit).Field("scale", tree.scale);
+  json.Field("total", tree.size() > 0 ? tree.total[0] : 0);
+  json.Field("count", tree.size() > 0 ? tree.total_count[0] : 0);
+  json.Field("nodes", tree.size()).Field("nodes_in_full", answer.full_nodes);
+  json.Field("averaged", answer.averaged);
+  if (!answer.before_total.empty()) json.Field("total_before", answer.before_total[0]);
+  if (!answer.hint.empty()) json.Field("hint", answer.hint);
+  if (answer.by_span != nullptr) {
+    json.Key("by_span").BeginObject();
+    for (const auto& [span, value] : *answer.by_span) json.Field(span, value);
+    json.EndObject();
+  }
+}
+
+template <typename T>
+void AppendColumn(JsonWriter& json, std::string_view name, const T& values) {
+  json.Key(name).BeginArray();
+  for (const auto v : values) json.Int(static_cast<std::int64_t>(v));
+  json.EndArray();
+}
+
+std::string TreeJson(const TreeAnswer& answer) {
+  const profile::FlameTree& tree = *answer.tree;
+  std::string out;
+  JsonWriter json(out);
+  json.BeginObject();
+  AppendMeta(json, answer);
+  json.Key("functions").BeginArray();
+  for (const profile::FlameFunction& f : tree.functions) {
+    json.BeginArray().String(f.name).String(f.module).String(f.file).Int(f.start_line);
+    json.Int(static_cast<int>(f.kind)).EndArray();
+  }
+  json.EndArray();
+  AppendColumn(json, "depth", tree.depth);
+  AppendColumn(json, "function", tree.function);
+  AppendColumn(json, "self", tree.self);
+  AppendColumn(json, "self_count", tree.self_count);
+  AppendColumn(json, "hidden", tree.hidden_nodes);
+  if (!answer.before_self.empty()) AppendColumn(json, "before_self", answer.before_self);
+  json.EndObject();
+  return out;
+}
+
+}  // namespace
+
+Result<Parameters> Parameters::Read(const net::HttpRequest& request,
+                                    std::initializer_list<std::string_view> known) {
+  Parameters p;
+  p.tenant_ = static_cast<std::uint32_t>(ParseUint(request.Header(":tenant")).value_or(0));
+  for (auto& [name, value] : request.QueryParameters()) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      return Bad(name, fmt::format("not known here; there are: {}", fmt::join(known, ", ")));
+    }
+    p.values_.emplace(std::move(name), std::move(value));
+  }
+  return p;
+}
+
+std::string Parameters::Get(std::string_view name, std::string_view otherwise) const {
+  const auto it = values_.find(name);
+  return it == values_.end() ? std::string(otherwise) : it->second;
+}
+
+std::vector<std::string> Parameters::All(std::string_view name) const {
+  std::vector<std::string> out;
+  const auto [begin, end] = values_.equal_range(name);
+  for (auto it = begin; it != end; ++it) out.push_back(it->second);
+  return out;
+}
+
+Result<std::int64_t> Parameters::Int(std::string_view name, std::int64_t otherwise,
+                                     std::int64_t least, std::int64_t most) const {
+  const auto it = values_.find(name);
+  if (it == values_.end()) return otherwise;
+  const auto number = ParseInt(it->second);
+  if (!number || *number < least || *number > most) {
+    return Bad(name, fmt::format("expected a whole number from {} to {}", least, most));
+  }
+  return *number;
+}
+
+Result<double> Parameters::Share(std::string_view name, double otherwise) const {
+  const auto it = values_.find(name);
+  if (it == values_.end()) return otherwise;
+  double value = 0;
+  const char* end = it->second.data() + it->second.size();
+  const auto [stop, error] = std::from_chars(it->second.data(), end, value);
+  if (error != std::errc() || stop != end || !(value >= 0 && value <= 1)) {
+    return Bad(name, "expected a share from 0 to 1");
+  }
+  return value;
+}
+
+Result<store::TimeRange> Parameters::Range(std::string_view prefix) const {
+  const std::int64_t now = NowUnixNs();
+  const std::string from = Get(fmt::format("{}from", prefix));
+  const std::string to = Get(fmt::format("{}to", prefix));
+  const std::string since = Get(fmt::format("{}since", prefix));
+  // A little into the future, because senders' clocks differ.
+  store::TimeRange range{.from_ns = now - 3600 * kNsPerSecond, .to_ns = now + 3600 * kNsPerSecond};
+  if (!since.empty()) {
+    WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t ago, ParseDuration(since));
+    range.from_ns = std::max<std::int64_t>(now - ago, 0);
+  }
+  if (!from.empty()) {
+    WHEREFORE_ASSIGN_OR_RETURN(range.from_ns, ParseTime(from, now));
+  }
+  if (!to.empty()) {
+    WHEREFORE_ASSIGN_OR_RETURN(range.to_ns, ParseTime(to, now));
+  }
+  if (range.to_ns <= range.from_ns) return Bad("to", "must be after from");
+  return range;
+}
+
+Result<query::Selection> Parameters::Selection(std::string_view prefix) const {
+  query::Selection selection{.tenant = tenant_};
+  const std::string text = Get(fmt::format("{}query", prefix), Get("query"));
+  WHEREFORE_ASSIGN_OR_RETURN(selection.selector, query::Selector::Parse(text));
+  WHEREFORE_ASSIGN_OR_RETURN(selection.range, Range(prefix));
+  selection.type = Get("type");
+  return selection;
+}
+
+Result<query::Lens> Parameters::Lens() const {
+  return query::Lens::Parse(Get("lens"));
+}
+
+Result<profile::PruneOptions> Parameters::Prune() const {
+  profile::PruneOptions options;
+  WHEREFORE_ASSIGN_OR_RETURN(options.min_share, Share("min_share", 0));
+  WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t nodes, Int("max_nodes", 20'000, 0, 10'000'000));
+  options.max_nodes = static_cast<std::size_t>(nodes);
+  return options;
+}
+
+Result<profile::TraceId> ParseTraceId(std::string_view hex) {
+  return ParseHexId<profile::TraceId>(hex, "trace");
+}
+Result<profile::SpanId> ParseSpanId(std::string_view hex) {
+  return ParseHexId<profile::SpanId>(hex, "span");
+}
+
+net::HttpResponse RenderTree(const net::HttpRequest& request, const std::string& format,
+                             const TreeAnswer& answer) {
+  net::HttpResponse response;
+  const bool binary = format == "binary" ||
+                      (format.empty() && request.Header("accept").find(formats::kFlameMediaType) !=
+                                             std::string_view::npos);
+  if (binary) {
+    std::string meta;
+    JsonWriter json(meta);
+    json.BeginObject();
+    AppendMeta(json, answer);
+    json.EndObject();
+    response.content_type = formats::kFlameMediaType;
+    response.body = formats::EncodeFlameBinary(*answer.tree, meta, answer.before_self);
+  } else {
+    response.body = TreeJson(answer);
+  }
+  AddEtag(request, response);
+  return response;
+}
+
+void AddEtag(const net::HttpRequest& request, net::HttpResponse& response) {
+  const Hash128 hash = HashString(response.body);
+  const std::string etag = fmt::format("\"{:016x}{:016x}\"", hash.high, hash.low);
+  response.headers["ETag"] = etag;
+  response.headers["Cache-Control"] = "no-cache";
+  if (request.Header("if-none-match") == etag) {
+    response.status = 304;
+    response.body.clear();
+  }
+}
+
+}  // namespace wherefore::api

@@ -1,0 +1,58 @@
+// What API requests have in common: parameters, selections, answers as trees. Pure functions.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "net/http.h"
+#include "query/engine.h"
+
+namespace wherefore::api {
+
+// Query parameters by name; unknown names are an error, so that a typo is not silently ignored.
+class Parameters {
+ public:
+  static Result<Parameters> Read(const net::HttpRequest& request,
+                                 std::initializer_list<std::string_view> known);
+
+  [[nodiscard]] std::uint32_t tenant() const { return tenant_; }
+  [[nodiscard]] std::string Get(std::string_view name, std::string_view otherwise = "") const;
+  [[nodiscard]] std::vector<std::string> All(std::string_view name) const;
+  [[nodiscard]] Result<std::int64_t> Int(std::string_view name, std::int64_t otherwise,
+                                         std::int64_t least, std::int64_t most) const;
+  [[nodiscard]] Result<double> Share(std::string_view name, double otherwise) const;
+  // from/to (times) or since (duration); the last hour when nothing is said. `prefix` for a second
+  // range.
+  [[nodiscard]] Result<store::TimeRange> Range(std::string_view prefix = "") const;
+  // query, type, from, to, since.
+  [[nodiscard]] Result<query::Selection> Selection(std::string_view prefix = "") const;
+  [[nodiscard]] Result<query::Lens> Lens() const;
+  [[nodiscard]] Result<profile::PruneOptions> Prune() const;
+
+ private:
+  std::uint32_t tenant_ = 0;
+  std::multimap<std::string, std::string, std::less<>> values_;
+};
+
+[[nodiscard]] Result<profile::TraceId> ParseTraceId(std::string_view hex);
+[[nodiscard]] Result<profile::SpanId> ParseSpanId(std::string_view hex);
+
+// A tree as columnar JSON or, when the client asks for it (Accept or format=binary), as FG1.
+struct TreeAnswer {
+  const profile::FlameTree* tree = nullptr;  // pruned
+  std::size_t full_nodes = 0;                // before pruning
+  bool averaged = false;
+  std::string hint;
+  const std::map<std::string, std::int64_t>* by_span = nullptr;  // hex span id -> value
+  std::span<const std::int64_t> before_total;
+  std::span<const std::int64_t> before_self;
+};
+[[nodiscard]] net::HttpResponse RenderTree(const net::HttpRequest& request,
+                                           const std::string& format, const TreeAnswer& answer);
+// 304 when the client has it already.
+void AddEtag(const net::HttpRequest& request, net::HttpResponse& response);
+
+}  // namespace wherefore::api

@@ -1,0 +1,85 @@
+// `delete`, `backup`, `restore`: for whoever owns the data.
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/source.h"
+#include "store/store.h"
+
+namespace wherefore::cli {
+
+void AddDelete(CLI::App& app, Context& context) {
+  CLI::App* command = NewCommand(
+      app, "delete", "Remove profiles and spans of a selection in a time range, for good",
+      {"wherefore delete 'checkout{version=leaky}' --from 2026-11-01 --to 2026-11-15",
+       "wherefore delete wrong-name --from -2d --to now --yes"});
+  auto what = std::make_shared<std::string>();
+  auto from = std::make_shared<std::string>();
+  auto to = std::make_shared<std::string>();
+  auto yes = std::make_shared<bool>(false);
+  command->add_option("selector", *what, "service{label=value}")->required();
+  command->add_option("--from", *from, "Start")->required();
+  command->add_option("--to", *to, "End")->required();
+  command->add_flag("--yes", *yes, "Do not ask");
+  command->callback([&context, what, from, to, yes] {
+    context.run = [&context, what, from, to, yes]() -> int {
+      if (!*yes) {
+        if (isatty(STDIN_FILENO) == 0)
+          return Fail(
+              Error(Code::kInvalid, "delete asks before it removes; without a terminal say --yes"));
+        fmt::print(stderr, "Remove all data of {} from {} to {}? It cannot be undone. [y/N] ",
+                   *what, *from, *to);
+        std::string answer;
+        std::getline(std::cin, answer);
+        if (answer != "y" && answer != "yes") return kFound;
+      }
+      const auto body =
+          Ask(context, "POST", "/api/v1/delete", {{"query", *what}, {"from", *from}, {"to", *to}});
+      if (!body) return Fail(body.error());
+      fmt::print("{}\n", *body);
+      return kFine;
+    };
+  });
+}
+
+void AddBackup(CLI::App& app, Context& context) {
+  CLI::App* command = NewCommand(
+      app, "backup", "Copy everything a running server has stored into a new folder, verified",
+      {"wherefore backup /backups/2026-11-15"});
+  auto target = std::make_shared<std::string>();
+  command->add_option("folder", *target, "New folder on the server's machine")->required();
+  command->callback([&context, target] {
+    context.run = [&context, target]() -> int {
+      const auto body = Ask(context, "POST", "/api/v1/backup",
+                            {{"target", std::filesystem::absolute(*target).string()}});
+      if (!body) return Fail(body.error());
+      fmt::print("{}\n", *body);
+      return kFine;
+    };
+  });
+}
+
+void AddRestore(CLI::App& app, Context& context) {
+  CLI::App* command = NewCommand(
+      app, "restore", "Make a data directory from a backup, verified (no server may use it)",
+      {"wherefore restore /backups/2026-11-15 --data /var/lib/wherefore"});
+  auto source = std::make_shared<std::string>();
+  auto data = std::make_shared<std::string>("data");
+  command->add_option("folder", *source, "Folder that `wherefore backup` wrote")->required();
+  command->add_option("--data", *data, "Data directory to create")->capture_default_str();
+  command->callback([&context, source, data] {
+    context.run = [source, data]() -> int {
+      const auto summary = store::Store::Restore(*source, *data);
+      if (!summary) return Fail(summary.error());
+      fmt::print("{}\n", *summary);
+      return kFine;
+    };
+  });
+}
+
+}  // namespace wherefore::cli

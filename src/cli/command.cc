@@ -1,0 +1,70 @@
+#include "cli/command.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace wherefore::cli {
+
+int Fail(const Error& error) {
+  fmt::print(stderr, "error: {}\n", error.message());
+  return error.code() == Code::kInvalid ? kUsage : kFailed;
+}
+
+CLI::App* NewCommand(CLI::App& app, const std::string& name, const std::string& what,
+                     const std::vector<std::string>& examples) {
+  CLI::App* command = app.add_subcommand(name, what);
+  std::string footer = "EXAMPLES\n";
+  for (const std::string& example : examples) footer += "  " + example + "\n";
+  footer += "\nEXIT STATUS\n  0 fine, 1 found something, 2 usage, 3 server or I/O error\n";
+  command->footer(footer);
+  command->fallthrough();
+  return command;
+}
+
+int TerminalWidth() {
+  if (const char* columns = std::getenv("COLUMNS")) {  // NOLINT(concurrency-mt-unsafe): one thread
+    if (const auto n = ParseInt(columns); n && *n >= 20 && *n < 10'000) return static_cast<int>(*n);
+  }
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20) return size.ws_col;
+  return 100;
+}
+
+std::size_t ScreenWidth(std::string_view text) {
+  std::size_t width = 0;
+  for (const char c : text) width += (static_cast<unsigned char>(c) & 0xc0) != 0x80 ? 1 : 0;
+  return width;
+}
+
+std::string Fit(std::string_view text, std::size_t width) {
+  if (ScreenWidth(text) <= width) return std::string(text);
+  if (width == 0) return {};
+  std::size_t kept = 0;
+  std::size_t end = 0;
+  while (end < text.size()) {
+    const bool starts = (static_cast<unsigned char>(text[end]) & 0xc0) != 0x80;
+    if (starts && kept++ == width - 1) break;
+    ++end;
+  }
+  return std::string(text.substr(0, end)) + "…";
+}
+
+Result<std::string> ReadFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in)
+    return Error(Code::kIo, fmt::format("{}: {}", path,
+                                        std::strerror(errno)));  // NOLINT(concurrency-mt-unsafe)
+  std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  if (in.bad()) return Error(Code::kIo, fmt::format("{}: cannot be read", path));
+  return bytes;
+}
+
+}  // namespace wherefore::cli

@@ -1,0 +1,33 @@
+// Reading the server's JSON answers: text and exact numbers, missing fields are empty or 0.
+#pragma once
+
+#include <simdjson.h>
+
+#include <string>
+
+#include "base/text.h"
+
+namespace wherefore::cli {
+
+using JsonValue = simdjson::dom::element;
+using JsonLookup = simdjson::simdjson_result<JsonValue>;
+
+inline std::string JsonText(const JsonValue& value) {
+  std::string_view text;
+  return value.get(text) == simdjson::SUCCESS ? std::string(text) : std::string();
+}
+inline std::string JsonText(const JsonLookup& found) {
+  return found.error() == simdjson::SUCCESS ? JsonText(found.value_unsafe()) : std::string();
+}
+
+// Numbers beyond 2^53 travel as decimal text.
+inline std::int64_t JsonInt(const JsonValue& value) {
+  std::int64_t number = 0;
+  if (value.get(number) == simdjson::SUCCESS) return number;
+  return ParseInt(JsonText(value)).value_or(0);
+}
+inline std::int64_t JsonInt(const JsonLookup& found) {
+  return found.error() == simdjson::SUCCESS ? JsonInt(found.value_unsafe()) : 0;
+}
+
+}  // namespace wherefore::cli

@@ -1,0 +1,51 @@
+// wherefore: one program, many commands. This file only parses and dispatches.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "cli/command.h"
+#include "cli/version.h"
+
+namespace wherefore::cli {
+namespace {
+
+int Main(int argc, char** argv) {
+  CLI::App app{
+      "Wherefore: continuous profiling on OpenTelemetry. Traces say where a request spent its "
+      "time, profiles say why.",
+      "wherefore"};
+  app.set_version_flag("--version", std::string("wherefore ") + kVersion);
+  app.require_subcommand(1);
+  app.set_help_all_flag("--help-all", "Help of every command");
+  Context context;
+  // NOLINTBEGIN(concurrency-mt-unsafe): no thread has been started yet
+  if (const char* token = std::getenv("WHEREFORE_TOKEN")) context.token = token;
+  context.color = isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
+  // NOLINTEND(concurrency-mt-unsafe)
+  app.add_option("--server", context.server, "Server to ask")
+      ->envname("WHEREFORE_SERVER")
+      ->capture_default_str();
+  app.add_flag("--json", context.json, "Answer for machines");
+  app.footer(
+      "Start with: wherefore serve, then wherefore push FILE. 'wherefore COMMAND --help' has "
+      "examples.");
+  for (const AddCommand add :
+       {AddServe, AddPush, AddQuery, AddTop, AddTree, AddFlame, AddDiff, AddList, AddTrace,
+        AddCheck, AddDoctor, AddDelete, AddBackup, AddRestore, AddCompletion}) {
+    add(app, context);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? kFine : kUsage;
+  }
+  return context.run();
+}
+
+}  // namespace
+}  // namespace wherefore::cli
+
+int main(int argc, char** argv) {
+  return wherefore::cli::Main(argc, argv);
+}

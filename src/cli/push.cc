@@ -1,0 +1,175 @@
+// `push`: sends files to a server, waits until they can be queried, and says what to type next.
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/source.h"
+#include "formats/formats.h"
+#include "net/http_client.h"
+#include "profile/type_id.h"
+
+namespace wherefore::cli {
+namespace {
+
+struct PushOptions {
+  std::vector<std::string> files;
+  std::string service;
+  bool now = false;
+};
+
+// What landed, added up over all files.
+struct Landed {
+  std::size_t profiles = 0;
+  std::size_t spans = 0;
+  std::size_t samples = 0;
+  std::int64_t from_ns = INT64_MAX;
+  std::int64_t to_ns = 0;
+  std::map<std::string, std::set<std::string>> types_of;  // service -> short names
+  std::string trace;
+};
+
+void Span(Landed& landed, std::uint64_t start, std::uint64_t end) {
+  landed.from_ns = std::min(landed.from_ns, static_cast<std::int64_t>(start));
+  landed.to_ns = std::max(landed.to_ns, static_cast<std::int64_t>(end));
+}
+
+void Note(Landed& landed, const profile::Batch& batch) {
+  for (const profile::Profile& p : batch.profiles) {
+    ++landed.profiles;
+    landed.samples += p.sample_count;
+    const std::uint64_t start =
+        p.time_ns != 0 ? p.time_ns : static_cast<std::uint64_t>(NowUnixNs());
+    Span(landed, start, start + p.duration_ns);
+    const profile::ProfileType type = profile::TypeOf(batch, p);
+    const std::string service(profile::ServiceName(batch, batch.resources[p.resource]));
+    landed.types_of[service].insert(type.stands_for_cpu ? "cpu" : profile::ShortName(type));
+  }
+}
+
+void Note(Landed& landed, const profile::SpanBatch& batch) {
+  for (const profile::Span& s : batch.spans) {
+    ++landed.spans;
+    Span(landed, s.start_ns, s.end_ns);
+    landed.trace = ToHex(s.trace);
+  }
+}
+
+// Sends an OTLP body and turns a partial success into a warning.
+Result<> Send(const Context& context, const std::string& path, const std::string& body,
+              const std::string& file) {
+  WHEREFORE_ASSIGN_OR_RETURN(const std::string answer,
+                             Ask(context, "POST", path, {}, body, "application/x-protobuf"));
+  if (!answer.empty()) {
+    // ExportProfilesServiceResponse: the message is the only text in it.
+    fmt::print(stderr, "warning: {}: the server kept only a part: {}\n", file,
+               answer.substr(answer.find_first_of("abcdefghijklmnopqrstuvwxyz")));
+  }
+  return {};
+}
+
+Result<> PushFile(const Context& context, const PushOptions& options, const std::string& file,
+                  Landed& landed) {
+  WHEREFORE_ASSIGN_OR_RETURN(std::string content, ReadFile(file));
+  const auto bytes = std::make_shared<const std::string>(std::move(content));
+  const formats::FileFormat format = formats::Recognise(*bytes);
+  if (format == formats::FileFormat::kOtlpTraces ||
+      format == formats::FileFormat::kOtlpTracesJson) {
+    auto decoded = format == formats::FileFormat::kOtlpTraces
+                       ? formats::DecodeOtlpTraces(bytes)
+                       : formats::DecodeOtlpTracesJson(bytes);
+    if (!decoded) return std::move(decoded).error().Within(file);
+    Note(landed, decoded->data);
+    return Send(context, "/v1/traces", formats::EncodeOtlpTraces(decoded->data), file);
+  }
+  Result<profile::Batch> batch = LoadBatch(file, options.service);
+  if (!batch) return std::move(batch).error();
+  // A file without a time is of now; a replay with --now moves the whole file to end now.
+  const auto now = static_cast<std::uint64_t>(NowUnixNs());
+  for (profile::Profile& p : batch->profiles) {
+    if (p.time_ns == 0 || options.now) p.time_ns = now - std::min(p.duration_ns, now);
+  }
+  Note(landed, *batch);
+  return Send(context, "/v1development/profiles", formats::EncodeOtlpProfiles(*batch), file);
+}
+
+void PrintLanded(const Context& context, const Landed& landed, std::size_t files) {
+  if (context.json) {
+    fmt::print(
+        "{{\"files\":{},\"profiles\":{},\"samples\":{},\"spans\":{},\"from\":\"{}\",\"to\":\"{}\"}}"
+        "\n",
+        files, landed.profiles, landed.samples, landed.spans, FormatTime(landed.from_ns),
+        FormatTime(landed.to_ns));
+    return;
+  }
+  fmt::print("{} file{}: {} profiles with {} samples, {} spans, from {} to {}\n", files,
+             files == 1 ? "" : "s", FormatCount(static_cast<std::int64_t>(landed.profiles)),
+             FormatCount(static_cast<std::int64_t>(landed.samples)),
+             FormatCount(static_cast<std::int64_t>(landed.spans)), FormatTime(landed.from_ns),
+             FormatTime(landed.to_ns));
+  const std::int64_t age_hours = (NowUnixNs() - landed.from_ns) / (3600 * kNsPerSecond) + 1;
+  const std::string since = age_hours <= 1    ? "1h"
+                            : age_hours <= 48 ? fmt::format("{}h", age_hours)
+                                              : fmt::format("{}d", age_hours / 24 + 1);
+  const std::string server =
+      context.server == Context().server ? "" : " --server " + context.server;
+  for (const auto& [service, types] : landed.types_of) {
+    fmt::print("  {}: {}\n", service, fmt::join(types, ", "));
+    const std::string type = types.contains("cpu") ? "cpu" : *types.begin();
+    fmt::print("    wherefore top --service {} --type {} --since {}{}\n", service, type, since,
+               server);
+    fmt::print("    {}/?service={}&type={}&since={}\n", context.server, net::PercentEncode(service),
+               net::PercentEncode(type),
+               age_hours <= 1     ? "1h"
+               : age_hours <= 24  ? "1d"
+               : age_hours <= 168 ? "7d"
+                                  : "3000d");
+  }
+  if (!landed.trace.empty()) fmt::print("    wherefore trace {}{}\n", landed.trace, server);
+}
+
+}  // namespace
+
+void AddPush(CLI::App& app, Context& context) {
+  CLI::App* command = NewCommand(
+      app, "push", "Send profile or trace files (pprof, OTLP, folded; recognised by content)",
+      {"wherefore push cpu.pb.gz --service checkout", "wherefore push *.otlp",
+       "perf script | stackcollapse-perf.pl > out.folded; wherefore push out.folded --service "
+       "app"});
+  auto options = std::make_shared<PushOptions>();
+  command->add_option("files", options->files, "Files")->required();
+  command->add_option("--service", options->service,
+                      "Service name for files that do not say (default: the file's name)");
+  command->add_flag("--now", options->now, "Store as if recorded just now");
+  command->callback([&context, options] {
+    context.run = [&context, options]() -> int {
+      Landed landed;
+      int code = kFine;
+      std::size_t sent = 0;
+      const bool progress = isatty(STDERR_FILENO) != 0 && options->files.size() > 5;
+      for (const std::string& file : options->files) {
+        if (progress) fmt::print(stderr, "\r{}/{} files", sent, options->files.size());
+        if (const Result<> result = PushFile(context, *options, file, landed); !result) {
+          code = Fail(result.error());
+        } else {
+          ++sent;
+        }
+      }
+      if (progress) fmt::print(stderr, "\r{:30}\r", "");
+      if (sent == 0) return code;
+      if (const auto flushed = Ask(context, "POST", "/api/v1/flush", {}); !flushed)
+        return Fail(flushed.error());
+      PrintLanded(context, landed, sent);
+      return code;
+    };
+  });
+}
+
+}  // namespace wherefore::cli

@@ -1,0 +1,178 @@
+// `query`: what is stored, values over time, label values, and exports in every format.
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/json.h"
+#include "cli/source.h"
+
+namespace wherefore::cli {
+namespace {
+
+struct QueryOptions {
+  SelectionOptions selection;
+  std::vector<std::string> by;
+  std::string step;
+  std::string format;
+  std::string output;
+  std::string label;
+};
+
+// Eight heights, so that a line of text shows the shape of a series.
+std::string Sparkline(const std::vector<std::int64_t>& values, std::size_t width) {
+  static constexpr std::array<std::string_view, 8> kBars = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const std::size_t per = std::max<std::size_t>((values.size() + width - 1) / width, 1);
+  std::vector<std::int64_t> sums;
+  for (std::size_t i = 0; i < values.size(); i += per) {
+    std::int64_t sum = 0;
+    for (std::size_t k = i; k < std::min(i + per, values.size()); ++k) sum += values[k];
+    sums.push_back(sum);
+  }
+  const std::int64_t top =
+      sums.empty() ? 1 : std::max<std::int64_t>(*std::max_element(sums.begin(), sums.end()), 1);
+  std::string out;
+  for (const std::int64_t s : sums) {
+    out += s <= 0 ? " "
+                  : kBars[std::min<std::size_t>(
+                        static_cast<std::size_t>(static_cast<double>(s) / static_cast<double>(top) *
+                                                 7.999),
+                        7)];
+  }
+  return out;
+}
+
+void PrintServices(JsonValue root) {
+  simdjson::dom::array services;
+  if (root["services"].get(services) != simdjson::SUCCESS) return;
+  for (const JsonValue s : services) {
+    std::vector<std::string> types;
+    simdjson::dom::array list;
+    if (s["types"].get(list) == simdjson::SUCCESS) {
+      for (const JsonValue t : list) types.push_back(JsonText(t["name"]));
+    }
+    fmt::print("{:<30} {:>10} profiles  {}  newest {}\n", JsonText(s["name"]),
+               FormatCount(JsonInt(s["profiles"])), fmt::join(types, ", "), JsonText(s["last"]));
+  }
+  if (services.size() == 0) fmt::print("no profiles in this range\n");
+}
+
+int PrintSeries(JsonValue root) {
+  const std::string unit = JsonText(root["unit"]);
+  const std::int64_t scale = std::max<std::int64_t>(JsonInt(root["scale"]), 1);
+  if (const std::string hint = JsonText(root["hint"]); !hint.empty()) {
+    fmt::print(stderr, "{}\n", hint);
+    return kFound;
+  }
+  simdjson::dom::array groups;
+  if (root["groups"].get(groups) != simdjson::SUCCESS) return kFailed;
+  fmt::print("{} per {}\n", JsonText(root["type"]),
+             FormatDuration(JsonInt(root["step_ms"]) * 1'000'000));
+  for (const JsonValue group : groups) {
+    std::vector<std::int64_t> values;
+    std::int64_t total = 0;
+    for (const JsonValue v : group["values"]) {
+      values.push_back(JsonInt(v));
+      total += values.back();
+    }
+    std::string name;
+    simdjson::dom::object labels;
+    if (group["labels"].get(labels) == simdjson::SUCCESS) {
+      for (const auto& [key, value] : labels)
+        name += fmt::format("{}{}={}", name.empty() ? "" : " ", key, JsonText(value));
+    }
+    fmt::print("{:<30} {:>12}  {}\n", name, FormatValue(total / scale, unit),
+               Sparkline(values, static_cast<std::size_t>(std::max(TerminalWidth() - 48, 20))));
+  }
+  return kFine;
+}
+
+int WriteExport(const Context& context, const QueryOptions& options) {
+  auto parameters = options.selection.Parameters();
+  parameters.emplace_back("format", options.format);
+  if (!options.selection.lens.empty()) parameters.emplace_back("lens", options.selection.lens);
+  const auto body = Ask(context, "GET", "/api/v1/export", parameters);
+  if (!body)
+    return body.error().code() == Code::kNotFound ? (Fail(body.error()), kFound)
+                                                  : Fail(body.error());
+  if (options.output.empty() || options.output == "-") {
+    std::cout.write(body->data(), static_cast<std::streamsize>(body->size()));
+    return std::cout.good() ? kFine : kFailed;
+  }
+  std::ofstream out(options.output, std::ios::binary);
+  out.write(body->data(), static_cast<std::streamsize>(body->size()));
+  out.close();
+  if (!out) return Fail(Error(Code::kIo, options.output + ": cannot be written"));
+  fmt::print(stderr, "{}: {}\n", options.output,
+             FormatBytes(static_cast<std::int64_t>(body->size())));
+  return kFine;
+}
+
+int RunQuery(const Context& context, const QueryOptions& options) {
+  if (!options.format.empty()) return WriteExport(context, options);
+  auto parameters = options.selection.Parameters();
+  std::string path = "/api/v1/services";
+  const bool series = !options.selection.SelectorText().empty() || !options.by.empty();
+  if (!options.label.empty()) {
+    std::erase_if(parameters, [](const auto& p) { return p.first == "type"; });
+    path = options.label == "?" ? "/api/v1/labels" : "/api/v1/labels/" + options.label + "/values";
+  } else if (series) {
+    path = "/api/v1/series";
+    for (const std::string& label : options.by) parameters.emplace_back("by", label);
+    if (!options.step.empty()) parameters.emplace_back("step", options.step);
+  } else {
+    std::erase_if(parameters,
+                  [](const auto& p) { return p.first == "type" || p.first == "query"; });
+  }
+  const auto body = Ask(context, "GET", path, parameters);
+  if (!body) return Fail(body.error());
+  if (context.json) {
+    fmt::print("{}\n", *body);
+    return kFine;
+  }
+  simdjson::dom::parser parser;
+  JsonValue root;
+  if (parser.parse(*body).get(root) != simdjson::SUCCESS)
+    return Fail(Error(Code::kCorrupt, "the server's answer is damaged"));
+  if (!options.label.empty()) {
+    for (const JsonValue v : root[options.label == "?" ? "labels" : "values"])
+      fmt::print("{}\n", JsonText(v));
+    return kFine;
+  }
+  if (series) return PrintSeries(root);
+  PrintServices(root);
+  return kFine;
+}
+
+}  // namespace
+
+void AddQuery(CLI::App& app, Context& context) {
+  CLI::App* command =
+      NewCommand(app, "query", "Services, values over time, labels; exports in every format",
+                 {"wherefore query --since 1d                      # which services there are",
+                  "wherefore query checkout --by version --since 6h # CPU over time, per version",
+                  "wherefore query checkout --label '?'             # label names; --label "
+                  "version: its values",
+                  "wherefore query checkout --format pprof -o cpu.pb.gz",
+                  "wherefore query checkout --format svg -o flame.svg"});
+  auto options = std::make_shared<QueryOptions>();
+  options->selection.AddTo(*command, "Selector (service{label=value}); none lists services");
+  command->add_option("--by", options->by, "Group by this label (repeatable)");
+  command->add_option("--step", options->step, "Width of a step: 10s, 1m");
+  command->add_option("--label", options->label, "Values of this label; '?' for the names");
+  command
+      ->add_option("--format", options->format,
+                   "Export: pprof, otlp, otlp-json, folded, speedscope, svg")
+      ->check(CLI::IsMember({"pprof", "otlp", "otlp-json", "folded", "speedscope", "svg"}));
+  command->add_option("-o,--output", options->output, "File to write (default: standard output)");
+  command->callback([&context, options] {
+    context.run = [&context, options] { return RunQuery(context, *options); };
+  });
+}
+
+}  // namespace wherefore::cli

@@ -1,0 +1,142 @@
+#include "cli/render.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "cli/command.h"
+
+namespace wherefore::cli {
+namespace {
+
+using profile::FlameTree;
+
+std::string Summary(const FlameTree& tree) {
+  return fmt::format("{}: total {}, {} observations{}\n", tree.type, TreeValue(tree, tree.total[0]),
+                     FormatCount(tree.total_count[0]),
+                     tree.scale != 1 ? " (average over the range)" : "");
+}
+
+// Six warm, readable background colours of the 256-colour palette, chosen by module and name.
+int ColorOf(const profile::FlameFunction& f) {
+  static constexpr std::array kColors = {216, 222, 180, 186, 150, 217, 223, 187, 151, 152};
+  if (f.kind == profile::FrameKind::kOther) return 250;
+  return kColors[Hash64(f.module.empty() ? f.name.substr(0, f.name.find_first_of(".:(<"))
+                                         : f.module) %
+                 kColors.size()];
+}
+
+}  // namespace
+
+std::string TreeValue(const FlameTree& tree, std::int64_t value) {
+  if (tree.scale == 1) return FormatValue(value, tree.unit);
+  if (tree.unit == "count")
+    return fmt::format("{:.3f}", static_cast<double>(value) / static_cast<double>(tree.scale));
+  return FormatValue(value / tree.scale, tree.unit);
+}
+
+std::string ShareText(const FlameTree& tree, std::int64_t value) {
+  const std::int64_t root = tree.total[0];
+  return fmt::format(
+      "{:.1f} %", root == 0 ? 0.0 : 100.0 * static_cast<double>(value) / static_cast<double>(root));
+}
+
+std::string ErrorText(const FlameTree& tree, std::int64_t count) {
+  const auto all = static_cast<double>(tree.total_count[0]);
+  if (all < 1) return "";
+  const double p = std::clamp(static_cast<double>(count) / all, 0.0, 1.0);
+  // Agresti-Coull: honest at shares near 0 and 1 too.
+  const double n = all + 4;
+  const double q = (p * all + 2) / n;
+  return fmt::format("±{:.1f}", 100 * 1.96 * std::sqrt(q * (1 - q) / n));
+}
+
+std::string RenderTop(const FlameTree& tree, std::size_t limit, int width) {
+  const auto rows = profile::Top(tree);
+  std::string out = Summary(tree);
+  out += fmt::format("{:>10} {:>8} {:>6} {:>10} {:>8}  {}\n", "self", "self %", "±", "total",
+                     "total %", "function");
+  std::int64_t rest = tree.total[0];
+  for (std::size_t i = 0; i < rows.size() && i < limit; ++i) {
+    const profile::FlameFunction& f = tree.functions[rows[i].function];
+    rest -= rows[i].self;
+    const std::string name = f.module.empty() ? f.name : fmt::format("{}  [{}]", f.name, f.module);
+    out += fmt::format("{:>10} {:>8} {:>6} {:>10} {:>8}  {}\n", TreeValue(tree, rows[i].self),
+                       ShareText(tree, rows[i].self), ErrorText(tree, rows[i].self_count),
+                       TreeValue(tree, rows[i].total), ShareText(tree, rows[i].total),
+                       Fit(name, static_cast<std::size_t>(std::max(width - 49, 20))));
+  }
+  if (rows.size() > limit) {
+    out +=
+        fmt::format("{:>10} {:>8} {:>6} {:>10} {:>8}  other ({} functions)\n",
+                    TreeValue(tree, rest), ShareText(tree, rest), "", "", "", rows.size() - limit);
+  }
+  return out;
+}
+
+std::string RenderIndented(const FlameTree& tree, double min_share, int max_depth, int width) {
+  const FlameTree shown = profile::Prune(tree, {.min_share = min_share});
+  std::string out = Summary(tree);
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    if (max_depth > 0 && static_cast<int>(shown.depth[i]) > max_depth) continue;
+    const profile::FlameFunction& f = shown.functions[shown.function[i]];
+    const std::string indent(shown.depth[i] * 2, ' ');
+    std::string name = f.name;
+    if (shown.hidden_nodes[i] > 0) name += fmt::format(" ({} smaller)", shown.hidden_nodes[i]);
+    out += fmt::format("{:>10} {:>8}  {}{}\n", TreeValue(shown, shown.total[i]),
+                       ShareText(shown, shown.total[i]), indent,
+                       Fit(name, static_cast<std::size_t>(
+                                     std::max(width - 21 - static_cast<int>(indent.size()), 12))));
+  }
+  return out;
+}
+
+std::string RenderFlame(const FlameTree& tree, int width, int max_rows, bool color) {
+  std::string out = Summary(tree);
+  const double root = static_cast<double>(std::max<std::int64_t>(tree.total[0], 1));
+  struct Cell {
+    std::size_t node;
+    int begin;
+    int end;
+  };
+  std::vector<std::vector<Cell>> rows;
+  std::vector<double> next;  // by depth: where the next child starts
+  for (std::size_t i = 0; i < tree.size(); ++i) {
+    const std::size_t d = tree.depth[i];
+    next.resize(d + 2);
+    const double start = d == 0 ? 0 : next[d];
+    const double end = start + static_cast<double>(tree.total[i]) / root * width;
+    next[d] = end;
+    next[d + 1] = start;
+    const int from = static_cast<int>(std::lround(start));
+    const int to = static_cast<int>(std::lround(end));
+    if (to <= from) continue;
+    if (rows.size() <= d) rows.resize(d + 1);
+    rows[d].push_back({i, from, to});
+  }
+  for (std::size_t d = 0; d < rows.size() && static_cast<int>(d) < max_rows; ++d) {
+    int at = 0;
+    for (const Cell& cell : rows[d]) {
+      if (cell.begin < at) continue;
+      out += std::string(static_cast<std::size_t>(cell.begin - at), ' ');
+      const auto cells = static_cast<std::size_t>(cell.end - cell.begin);
+      const profile::FlameFunction& f = tree.functions[tree.function[cell.node]];
+      const std::size_t room = cells - 1;  // one cell keeps neighbours apart
+      std::string label = Fit(f.name + " " + ShareText(tree, tree.total[cell.node]), room);
+      label += std::string(room - ScreenWidth(label), color ? ' ' : '_');
+      out += color ? fmt::format("\x1b[30;48;5;{}m{}\x1b[0m ", ColorOf(f), label) : "|" + label;
+      at = cell.end;
+    }
+    out += '\n';
+  }
+  if (static_cast<int>(rows.size()) > max_rows) {
+    out += fmt::format("... {} rows deeper; --rows 0 shows all\n",
+                       static_cast<int>(rows.size()) - max_rows);
+  }
+  return out;
+}
+
+}  // namespace wherefore::cli

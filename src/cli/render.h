@@ -1,0 +1,23 @@
+// Flame trees as text: tables, indented trees, and a flame graph in the terminal.
+#pragma once
+
+#include <string>
+
+#include "profile/flame_tree.h"
+
+namespace wherefore::cli {
+
+// "150 ms", honouring the tree's unit and scale.
+[[nodiscard]] std::string TreeValue(const profile::FlameTree& tree, std::int64_t value);
+// "12.3 %" of the root.
+[[nodiscard]] std::string ShareText(const profile::FlameTree& tree, std::int64_t value);
+// Half width of the 95 % interval of a share, from the number of observations: "±0.8".
+[[nodiscard]] std::string ErrorText(const profile::FlameTree& tree, std::int64_t count);
+
+[[nodiscard]] std::string RenderTop(const profile::FlameTree& tree, std::size_t limit, int width);
+[[nodiscard]] std::string RenderIndented(const profile::FlameTree& tree, double min_share,
+                                         int max_depth, int width);
+[[nodiscard]] std::string RenderFlame(const profile::FlameTree& tree, int width, int max_rows,
+                                      bool color);
+
+}  // namespace wherefore::cli

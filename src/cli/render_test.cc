@@ -1,0 +1,50 @@
+#include "cli/render.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/command.h"
+
+namespace wherefore::cli {
+namespace {
+
+profile::FlameTree Sample() {
+  profile::TreeBuilder b;
+  const std::uint32_t main = b.Child(0, b.AddFunction({.name = "main"}));
+  b.AddValue(b.Child(main, b.AddFunction({.name = "größe<int>"})), 150'000'000, 3);
+  b.AddValue(main, 50'000'000, 1);
+  profile::FlameTree t = b.Build();
+  t.type = "cpu";
+  t.unit = "nanoseconds";
+  return t;
+}
+
+TEST(Fit, CutsByCharactersNotBytes) {
+  EXPECT_EQ(Fit("größe", 5), "größe");
+  EXPECT_EQ(Fit("größe", 4), "grö…");
+  EXPECT_EQ(Fit("abc", 1), "…");
+  EXPECT_EQ(Fit("abc", 0), "");
+}
+
+TEST(RenderTop, PrintsValuesSharesAndWhatIsLeft) {
+  const std::string all = RenderTop(Sample(), 10, 100);
+  EXPECT_NE(all.find("150 ms"), std::string::npos) << all;
+  EXPECT_NE(all.find("75.0 %"), std::string::npos);
+  const std::string one = RenderTop(Sample(), 1, 100);
+  EXPECT_NE(one.find("50 ms   25.0 %"), std::string::npos) << one;
+  EXPECT_NE(one.find("other (1 functions)"), std::string::npos);
+}
+
+TEST(RenderFlame, NoRowIsWiderThanTheTerminal) {
+  for (const int width : {20, 33, 80, 121}) {
+    const std::string text = RenderFlame(Sample(), width, 10, false);
+    std::string_view rest = text;
+    rest.remove_prefix(rest.find('\n') + 1);
+    while (!rest.empty()) {
+      EXPECT_LE(ScreenWidth(rest.substr(0, rest.find('\n'))), static_cast<std::size_t>(width));
+      rest.remove_prefix(std::min(rest.find('\n') + 1, rest.size()));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace wherefore::cli

@@ -1,0 +1,295 @@
+// `serve`: gateway, store, query and api wired together in one process.
+//
+// Threads: main waits for signals; IoThreads run HTTP; grpc has its own; WorkerPool answers
+// queries; the store has a writer, an inserter and a retention thread. Shutdown goes the way of the
+// data: stop receiving, finish what is running, flush the store, close.
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "api/api.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/version.h"
+#include "gateway/otlp_receiver.h"
+#include "net/grpc.h"
+#include "net/http.h"
+#include "net/worker_pool.h"
+#include "query/engine.h"
+#include "store/store.h"
+
+namespace wherefore::cli {
+namespace {
+
+struct ServeOptions {
+  std::string data = "data";
+  std::string store = "embedded";
+  std::string listen;
+  std::uint16_t http_port = 4040;
+  std::uint16_t otlp_grpc_port = 4317;
+  std::uint16_t otlp_http_port = 4318;
+  std::string retention;
+  bool tenants = false;
+  bool keep_payload = false;
+  std::string token;
+  bool no_token = false;
+  std::string tls_certificate;
+  std::string tls_key;
+  std::vector<std::string> allowed_hosts;
+  int query_timeout_seconds = 60;
+  std::string log_level = "info";
+};
+
+bool IsLoopback(const std::string& address) {
+  return address.empty() || address == "localhost" || address == "::1" ||
+         address.starts_with("127.");
+}
+
+Result<> Validate(const ServeOptions& o) {
+  if (o.store != "embedded") {
+    return Error(
+        Code::kInvalid,
+        fmt::format("--store {}: only 'embedded' is there so far; a ClickHouse cluster comes later",
+                    o.store));
+  }
+  if (!IsLoopback(o.listen) && o.token.empty() && !o.no_token) {
+    return Error(Code::kInvalid, fmt::format("--listen {} lets other machines in: give --token "
+                                             "TOKEN (or WHEREFORE_TOKEN), or say --no-token",
+                                             o.listen));
+  }
+  if (o.tls_certificate.empty() != o.tls_key.empty()) {
+    return Error(Code::kInvalid, "--tls-certificate and --tls-key go together");
+  }
+  return {};
+}
+
+// Everything a running server consists of, in the order of the data path.
+class Server {
+ public:
+  explicit Server(ServeOptions options) : options_(std::move(options)) {}
+
+  Result<> Start() {
+    store::StoreOptions store_options{.directory = options_.data,
+                                      .keep_payload = options_.keep_payload};
+    store_options.query_timeout_ns = options_.query_timeout_seconds * kNsPerSecond;
+    if (!options_.retention.empty()) {
+      WHEREFORE_ASSIGN_OR_RETURN(store_options.retention_ns, ParseDuration(options_.retention));
+    }
+    WHEREFORE_ASSIGN_OR_RETURN(store_, store::Store::Open(store_options));
+    engine_ = std::make_unique<query::Engine>(store_->reader());
+    receiver_ = std::make_unique<gateway::OtlpReceiver>(
+        *store_, gateway::OtlpReceiver::Options{.tenants = options_.tenants});
+    api_ = std::make_unique<api::Api>(*engine_, workers_, MakeOperations());
+
+    auto otlp = std::make_shared<net::Router>();
+    receiver_->AddRoutes(*otlp);
+    auto everything = std::make_shared<net::Router>();
+    receiver_->AddRoutes(*everything);
+    api_->AddRoutes(*everything);
+    http_ = std::make_unique<net::HttpServer>(io_, HttpOptions(options_.http_port), everything);
+    otlp_http_ = std::make_unique<net::HttpServer>(io_, HttpOptions(options_.otlp_http_port), otlp);
+    otlp_grpc_ = std::make_unique<net::GrpcServer>(GrpcOptions(), receiver_->grpc_handler());
+    WHEREFORE_RETURN_IF_ERROR(http_->Start());
+    WHEREFORE_RETURN_IF_ERROR(otlp_http_->Start());
+    WHEREFORE_RETURN_IF_ERROR(otlp_grpc_->Start());
+    Metrics::Global().SetCallback("wherefore_memory_resident_bytes", "Resident memory.", [] {
+      return static_cast<double>(ReadProcessMemory().resident_bytes);
+    });
+    Metrics::Global().SetCallback("wherefore_memory_anonymous_bytes", "Anonymous memory.", [] {
+      return static_cast<double>(ReadProcessMemory().anonymous_bytes);
+    });
+    return WriteAddresses();
+  }
+
+  void Stop() {
+    constexpr int kGraceSeconds = 5;
+    if (otlp_grpc_) otlp_grpc_->Stop(kGraceSeconds);
+    if (otlp_http_) otlp_http_->Stop(kGraceSeconds);
+    if (http_) http_->Stop(kGraceSeconds);
+    if (store_) {
+      if (const Result<> flushed = store_->Flush(); !flushed) {
+        Log(LogLevel::kWarn, "the last rows stay in the log and are inserted at the next start",
+            {{"error", flushed.error().message()}});
+      }
+    }
+    std::error_code ignored;
+    std::filesystem::remove(std::filesystem::path(options_.data) / "addresses.json", ignored);
+  }
+
+ private:
+  [[nodiscard]] std::vector<std::string> Addresses() const {
+    return options_.listen.empty() ? std::vector<std::string>{"127.0.0.1", "::1"}
+                                   : std::vector<std::string>{options_.listen};
+  }
+  [[nodiscard]] net::HttpServerOptions HttpOptions(std::uint16_t port) const {
+    net::HttpServerOptions o;
+    o.addresses = Addresses();
+    o.port = port;
+    o.allowed_hosts = options_.allowed_hosts;
+    o.tls_certificate_file = options_.tls_certificate;
+    o.tls_key_file = options_.tls_key;
+    o.bearer_token = options_.token;
+    return o;
+  }
+  [[nodiscard]] net::GrpcServerOptions GrpcOptions() const {
+    net::GrpcServerOptions o;
+    o.addresses = Addresses();
+    o.port = options_.otlp_grpc_port;
+    o.tls_certificate_file = options_.tls_certificate;
+    o.tls_key_file = options_.tls_key;
+    o.bearer_token = options_.token;
+    return o;
+  }
+
+  api::Operations MakeOperations() {
+    api::Operations operations;
+    operations.version = kVersion;
+    operations.flush = [this] { return store_->Flush(); };
+    operations.backup = [this](const std::string& target) { return store_->Backup(target); };
+    operations.status = [this] {
+      return std::vector<Status>{receiver_->status(), store_->status()};
+    };
+    operations.tenant_of = [this](const net::HttpRequest& request) -> std::uint32_t {
+      const std::string_view name = request.Header("X-Scope-OrgID");
+      return options_.tenants && !name.empty() ? gateway::TenantOf(name) : 0;
+    };
+    operations.not_ready_reason = [this] { return store_->NotReadyReason(); };
+    operations.remove = [this](const query::Selection& selection) -> Result<api::DeleteSummary> {
+      WHEREFORE_RETURN_IF_ERROR(store_->Flush());
+      WHEREFORE_ASSIGN_OR_RETURN(query::Resolved resolved,
+                                 engine_->ResolveAllTypes(selection, CancelToken()));
+      WHEREFORE_ASSIGN_OR_RETURN(
+          const store::DeleteResult done,
+          store_->Delete({.tenant = selection.tenant,
+                          .range = selection.range,
+                          .selections = std::move(resolved.query.selections)}));
+      engine_->Forget();
+      return api::DeleteSummary{
+          .samples = done.samples, .profiles = done.profiles, .spans = done.spans};
+    };
+    return operations;
+  }
+
+  Result<> WriteAddresses() const {
+    const std::string host = options_.listen.empty() ? "127.0.0.1" : options_.listen;
+    const std::string shown = host.find(':') != std::string::npos ? "[" + host + "]" : host;
+    const char* scheme = options_.tls_certificate.empty() ? "http" : "https";
+    const std::string json = fmt::format(
+        "{{\"pid\":{},\"http\":\"{}://{}:{}\",\"otlp_http\":\"{}://"
+        "{}:{}\",\"otlp_grpc\":\"{}:{}\"}}\n",
+        getpid(), scheme, shown, http_->port(), scheme, shown, otlp_http_->port(), shown,
+        otlp_grpc_->port());
+    const std::filesystem::path path = std::filesystem::path(options_.data) / "addresses.json";
+    // A reader must never see half a file.
+    const std::filesystem::path part = path.string() + ".part";
+    std::ofstream(part) << json;
+    std::error_code error;
+    std::filesystem::rename(part, path, error);
+    if (error)
+      Log(LogLevel::kWarn, "addresses.json could not be written",
+          {{"path", path.string()}, {"error", error.message()}});
+    fmt::print(
+        "Wherefore {}\n  page and API  {}://{}:{}\n  OTLP/HTTP     {}://{}:{}\n  OTLP/gRPC     "
+        "{}:{}\n  data          {}\n",
+        kVersion, scheme, shown, http_->port(), scheme, shown, otlp_http_->port(), shown,
+        otlp_grpc_->port(), options_.data);
+    std::fflush(stdout);
+    return {};
+  }
+
+  ServeOptions options_;
+  net::IoThreads io_{2};
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<query::Engine> engine_;
+  net::WorkerPool workers_{4, 256};
+  std::unique_ptr<gateway::OtlpReceiver> receiver_;
+  std::unique_ptr<api::Api> api_;
+  std::unique_ptr<net::HttpServer> http_;
+  std::unique_ptr<net::HttpServer> otlp_http_;
+  std::unique_ptr<net::GrpcServer> otlp_grpc_;
+};
+
+int Serve(ServeOptions options) {
+  if (const Result<> valid = Validate(options); !valid) return Fail(valid.error());
+  static const std::map<std::string, LogLevel> kLevels = {{"debug", LogLevel::kDebug},
+                                                          {"info", LogLevel::kInfo},
+                                                          {"warn", LogLevel::kWarn},
+                                                          {"error", LogLevel::kError}};
+  SetLogLevel(kLevels.at(options.log_level));
+  // Blocked before any thread starts, so that only this one receives them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGHUP);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+
+  Server server(std::move(options));
+  if (const Result<> started = server.Start(); !started) {
+    server.Stop();
+    return Fail(started.error()) == kUsage ? kUsage : kFailed;
+  }
+  Log(LogLevel::kInfo, "serving");
+  int signal_number = 0;
+  do {
+    sigwait(&signals, &signal_number);
+  } while (signal_number == SIGHUP);
+  Log(LogLevel::kInfo, "stopping", {{"signal", signal_number}});
+  server.Stop();
+  Log(LogLevel::kInfo, "stopped");
+  return kFine;
+}
+
+}  // namespace
+
+void AddServe(CLI::App& app, Context& context) {
+  CLI::App* command = NewCommand(
+      app, "serve", "Receive, store and answer: the server",
+      {"wherefore serve", "wherefore serve --data /var/lib/wherefore --retention 30d",
+       "wherefore serve --listen 0.0.0.0 --token \"$TOKEN\"",
+       "wherefore serve --config wherefore.toml   # option names as keys: retention = \"7d\""});
+  auto o = std::make_shared<ServeOptions>();
+  command->set_config("--config", "", "File with these options, one 'name = value' per line");
+  command->add_option("--data", o->data, "Data directory")->capture_default_str();
+  command->add_option("--store", o->store, "Where rows live: embedded")->capture_default_str();
+  command->add_option("--listen", o->listen,
+                      "Address to listen on (default: loopback, IPv4 and IPv6)");
+  command
+      ->add_option("--http-port", o->http_port,
+                   "Page, API and every OTLP/HTTP path; 0 picks a free one")
+      ->capture_default_str();
+  command->add_option("--otlp-grpc-port", o->otlp_grpc_port, "OTLP over gRPC; 0 picks a free one")
+      ->capture_default_str();
+  command->add_option("--otlp-http-port", o->otlp_http_port, "OTLP over HTTP; 0 picks a free one")
+      ->capture_default_str();
+  command->add_option("--retention", o->retention,
+                      "Drop data older than this, in whole days: 7d (default: keep everything)");
+  command->add_flag("--tenants", o->tenants, "Keep data of different X-Scope-OrgID headers apart");
+  command->add_flag("--keep-payload", o->keep_payload,
+                    "Store the original file a sender attached, too");
+  command->add_option("--token", o->token, "Bearer token every request must carry")
+      ->envname("WHEREFORE_TOKEN");
+  command->add_flag("--no-token", o->no_token, "Yes, let everybody in");
+  command->add_option("--tls-certificate", o->tls_certificate, "PEM file")
+      ->check(CLI::ExistingFile);
+  command->add_option("--tls-key", o->tls_key, "PEM file")->check(CLI::ExistingFile);
+  command->add_option("--allow-host", o->allowed_hosts,
+                      "Host name browsers may use besides loopback names (repeatable)");
+  command->add_option("--query-timeout", o->query_timeout_seconds, "Seconds a query may take")
+      ->capture_default_str();
+  command->add_option("--log-level", o->log_level, "debug, info, warn, error")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
+      ->capture_default_str();
+  command->callback([&context, o] { context.run = [o] { return Serve(*o); }; });
+}
+
+}  // namespace wherefore::cli

@@ -1,0 +1,220 @@
+#include "cli/source.h"
+
+#include <simdjson.h>
+
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "formats/flame_binary.h"
+#include "formats/formats.h"
+#include "net/http_client.h"
+#include "profile/batch_tree.h"
+#include "query/lens.h"
+
+namespace wherefore::cli {
+namespace {
+
+// The message of {"error":{...}}, or the body as it is.
+std::string ErrorMessage(const std::string& body) {
+  simdjson::dom::parser parser;
+  std::string_view message;
+  if (parser.parse(body)["error"]["message"].get(message) == simdjson::SUCCESS)
+    return std::string(message);
+  return body.substr(0, 300);
+}
+
+Code CodeOf(int status) {
+  if (status == 400 || status == 405) return Code::kInvalid;
+  if (status == 404) return Code::kNotFound;
+  if (status == 429 || status == 413) return Code::kLimit;
+  return status == 503 ? Code::kUnavailable : Code::kInternal;
+}
+
+struct Meta {
+  std::string type;
+  std::string unit;
+  std::string hint;
+  std::int64_t scale = 1;
+  bool averaged = false;
+};
+
+Result<Meta> ReadMeta(const std::string& json) {
+  Meta meta;
+  simdjson::dom::parser parser;
+  simdjson::dom::element root;
+  if (parser.parse(json).get(root) != simdjson::SUCCESS)
+    return Error(Code::kCorrupt, "the server's answer is damaged");
+  const auto text = [&](const char* key, std::string& out) {
+    std::string_view value;
+    if (root[key].get(value) == simdjson::SUCCESS) out = value;
+  };
+  text("type", meta.type);
+  text("unit", meta.unit);
+  text("hint", meta.hint);
+  [[maybe_unused]] auto ignored = root["scale"].get(meta.scale);
+  ignored = root["averaged"].get(meta.averaged);
+  return meta;
+}
+
+std::string DefaultFileType(const profile::Batch& batch) {
+  const auto types = profile::BatchTypes(batch);
+  for (const std::string_view wanted : {"cpu", "wall"}) {
+    for (const auto& t : types) {
+      if (profile::MatchType(t, wanted)) return std::string(wanted);
+    }
+  }
+  // As pprof does: the last type is the one people mean.
+  return types.empty() ? "cpu" : profile::ShortName(types.back());
+}
+
+Result<SourceTree> TreeOfFiles(const SelectionOptions& options) {
+  profile::TreeBuilder all;
+  std::string type = options.type;
+  std::string unit;
+  std::string hint;
+  for (const std::string& file : options.what) {
+    WHEREFORE_ASSIGN_OR_RETURN(const profile::Batch batch, LoadBatch(file, options.service));
+    if (type.empty()) type = DefaultFileType(batch);
+    const profile::BatchTreeResult result = profile::BuildBatchTree(batch, type);
+    if (result.profiles == 0) {
+      std::vector<std::string> names;
+      for (const auto& t : profile::BatchTypes(batch)) names.push_back(profile::ShortName(t));
+      hint = fmt::format("{} has no profile of type '{}'; it has: {}", file, type,
+                         fmt::join(names, ", "));
+      continue;
+    }
+    unit = result.tree.unit;
+    std::vector<std::uint32_t> path;
+    const profile::FlameTree& tree = result.tree;
+    for (std::size_t i = 0; i < tree.size(); ++i) {
+      path.resize(tree.depth[i]);
+      const std::uint32_t node =
+          i == 0 ? 0 : all.Child(path.back(), all.AddFunction(tree.functions[tree.function[i]]));
+      all.AddValue(node, tree.self[i], tree.self_count[i]);
+      path.push_back(node);
+    }
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(const query::Lens lens, query::Lens::Parse(options.lens));
+  SourceTree out{.tree = all.Build(), .hint = hint};
+  out.tree.type = type;
+  out.tree.unit = unit;
+  if (!lens.empty()) out.tree = lens.Apply(out.tree);
+  return out;
+}
+
+}  // namespace
+
+void SelectionOptions::AddTo(CLI::App& command, const std::string& positional_help) {
+  command.add_option("what", what, positional_help);
+  command.add_option("--service", service, "Service (same as the name before { in a selector)");
+  command.add_option("--type", type,
+                     "cpu, wall, samples, alloc_space, inuse_space, mutex, ... or a five-part id");
+  command.add_option("--since", since, "How far back: 15m, 6h, 7d (default 1h)");
+  command.add_option("--from", from, "Start: 2026-11-15T06:00:00Z, Unix time, -2h");
+  command.add_option("--to", to, "End, like --from (default now)");
+  command.add_option("--lens", lens,
+                     "focus:RE, hide:RE, merge:RE, collapse:RE, drop:RE, my-code; joined by ' > '");
+}
+
+bool SelectionOptions::IsFiles() const {
+  if (what.empty()) return false;
+  for (const std::string& name : what) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(name, error)) return false;
+  }
+  return true;
+}
+
+std::string SelectionOptions::SelectorText() const {
+  if (!what.empty() && service.empty()) return what[0];
+  const std::string rest = what.empty() ? "" : what[0];
+  return service + rest;
+}
+
+std::vector<std::pair<std::string, std::string>> SelectionOptions::Parameters() const {
+  std::vector<std::pair<std::string, std::string>> out;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) out.emplace_back(name, value);
+  };
+  add("query", SelectorText());
+  add("type", type);
+  add("since", since);
+  add("from", from);
+  add("to", to);
+  return out;
+}
+
+Result<std::string> Ask(const Context& context, std::string_view method, const std::string& path,
+                        const std::vector<std::pair<std::string, std::string>>& parameters,
+                        std::string_view body, std::string_view content_type) {
+  std::string url = context.server + path;
+  char separator = '?';
+  for (const auto& [name, value] : parameters) {
+    url += fmt::format("{}{}={}", separator, net::PercentEncode(name), net::PercentEncode(value));
+    separator = '&';
+  }
+  net::ClientOptions options{.timeout_seconds = 300};
+  if (!context.token.empty()) options.headers["Authorization"] = "Bearer " + context.token;
+  WHEREFORE_ASSIGN_OR_RETURN(net::ClientResponse response,
+                             net::Fetch(method, url, body, content_type, options));
+  if (response.status >= 400) {
+    return Error(CodeOf(response.status),
+                 fmt::format("{} (HTTP {})", ErrorMessage(response.body), response.status));
+  }
+  return std::move(response.body);
+}
+
+Result<SourceTree> LoadTree(const Context& context, const SelectionOptions& options) {
+  if (options.IsFiles()) return TreeOfFiles(options);
+  auto parameters = options.Parameters();
+  if (!options.lens.empty()) parameters.emplace_back("lens", options.lens);
+  parameters.emplace_back("max_nodes", "0");
+  parameters.emplace_back("format", "binary");
+  WHEREFORE_ASSIGN_OR_RETURN(const std::string body,
+                             Ask(context, "GET", "/api/v1/flame", parameters));
+  WHEREFORE_ASSIGN_OR_RETURN(formats::DecodedFlame decoded, formats::DecodeFlameBinary(body));
+  WHEREFORE_ASSIGN_OR_RETURN(const Meta meta, ReadMeta(decoded.meta));
+  SourceTree out{.tree = std::move(decoded.tree), .hint = meta.hint, .averaged = meta.averaged};
+  out.tree.type = meta.type;
+  out.tree.unit = meta.unit;
+  out.tree.scale = meta.scale;
+  return out;
+}
+
+Result<profile::Batch> LoadBatch(const std::string& file, const std::string& service) {
+  WHEREFORE_ASSIGN_OR_RETURN(std::string content, ReadFile(file));
+  const auto bytes = std::make_shared<const std::string>(std::move(content));
+  const formats::FileFormat format = formats::Recognise(*bytes);
+  const std::string name =
+      service.empty() ? std::filesystem::path(file).filename().string() : service;
+  Result<formats::DecodedProfiles> decoded =
+      Error(Code::kInvalid,
+            "not a profile in a format this program reads (pprof, OTLP profiles, folded stacks)");
+  switch (format) {
+    case formats::FileFormat::kPprof:
+      decoded = formats::DecodePprof(bytes, {.service = name});
+      break;
+    case formats::FileFormat::kOtlpProfiles:
+      decoded = formats::DecodeOtlpProfiles(bytes);
+      break;
+    case formats::FileFormat::kOtlpProfilesJson:
+      decoded = formats::DecodeOtlpProfilesJson(bytes);
+      break;
+    case formats::FileFormat::kFolded:
+      decoded = formats::DecodeFolded(bytes, {.service = name});
+      break;
+    default:
+      break;
+  }
+  if (!decoded) return std::move(decoded).error().Within(file);
+  if (decoded->rejected > 0) {
+    fmt::print(stderr, "warning: {}: {} profiles left out: {}\n", file, decoded->rejected,
+               decoded->message);
+  }
+  return std::move(decoded->data);
+}
+
+}  // namespace wherefore::cli

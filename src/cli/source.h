@@ -1,0 +1,50 @@
+// Where a command gets its data from: a server, or files read here without one.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/command.h"
+#include "profile/batch.h"
+#include "profile/flame_tree.h"
+
+namespace wherefore::cli {
+
+// The selection options every question has.
+struct SelectionOptions {
+  std::vector<std::string> what;  // a selector, or files
+  std::string service;
+  std::string type;
+  std::string since;
+  std::string from;
+  std::string to;
+  std::string lens;
+
+  void AddTo(CLI::App& command, const std::string& positional_help);
+  // True when `what` names files that exist.
+  [[nodiscard]] bool IsFiles() const;
+  // Query parameters for the API.
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> Parameters() const;
+  [[nodiscard]] std::string SelectorText() const;
+};
+
+// GET/POST against the server; a JSON error becomes our Error.
+[[nodiscard]] Result<std::string> Ask(
+    const Context& context, std::string_view method, const std::string& path,
+    const std::vector<std::pair<std::string, std::string>>& parameters, std::string_view body = {},
+    std::string_view content_type = {});
+
+struct SourceTree {
+  profile::FlameTree tree;
+  std::string hint;
+  bool averaged = false;
+};
+// The whole tree (not pruned) of a selection or of files.
+[[nodiscard]] Result<SourceTree> LoadTree(const Context& context, const SelectionOptions& options);
+
+// Files of any known format, decoded; the service defaults to the file's name.
+[[nodiscard]] Result<profile::Batch> LoadBatch(const std::string& file, const std::string& service);
+
+}  // namespace wherefore::cli

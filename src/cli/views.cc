@@ -1,0 +1,202 @@
+// Commands that show a flame tree: top, tree, flame, diff. Each reads a server or files.
+#include <map>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/render.h"
+#include "cli/source.h"
+#include "query/engine.h"
+
+namespace wherefore::cli {
+namespace {
+
+constexpr const char* kWhat = "Selector (service{label=value}) or profile files";
+
+// An empty answer is exit code 1 with the reason; the reason also goes beside partial answers.
+int Shown(const SourceTree& source, const std::string& text) {
+  if (!source.hint.empty()) fmt::print(stderr, "{}\n", source.hint);
+  if (source.tree.size() <= 1 && source.tree.total[0] == 0) return kFound;
+  fmt::print("{}", text);
+  return kFine;
+}
+
+std::string TopJson(const profile::FlameTree& tree, std::size_t limit) {
+  std::string out;
+  JsonWriter json(out);
+  json.BeginObject().Field("type", tree.type).Field("unit", tree.unit).Field("scale", tree.scale);
+  json.Field("total", tree.total[0]).Field("count", tree.total_count[0]).Key("rows").BeginArray();
+  const auto rows = profile::Top(tree);
+  for (std::size_t i = 0; i < rows.size() && i < limit; ++i) {
+    const profile::FlameFunction& f = tree.functions[rows[i].function];
+    json.BeginObject().Field("name", f.name).Field("module", f.module).Field("self", rows[i].self);
+    json.Field("total", rows[i].total).Field("self_count", rows[i].self_count).EndObject();
+  }
+  json.EndArray().EndObject();
+  return out + "\n";
+}
+
+std::string TreeJson(const profile::FlameTree& tree) {
+  std::string out;
+  JsonWriter json(out);
+  json.BeginObject().Field("type", tree.type).Field("unit", tree.unit).Field("scale", tree.scale);
+  json.Field("total", tree.total[0]).Key("nodes").BeginArray();
+  for (std::size_t i = 0; i < tree.size(); ++i) {
+    json.BeginObject().Field("depth", tree.depth[i]).Field("name", tree.Name(i));
+    json.Field("self", tree.self[i]).Field("total", tree.total[i]).EndObject();
+  }
+  json.EndArray().EndObject();
+  return out + "\n";
+}
+
+std::string RenderDiff(const query::DiffTree& diff, std::size_t limit) {
+  const profile::FlameTree& tree = diff.tree;
+  const auto signed_value = [&](std::int64_t v) { return (v > 0 ? "+" : "") + TreeValue(tree, v); };
+  std::string out = fmt::format("{}: before {}, after {}, change {}\n", tree.type,
+                                TreeValue(tree, diff.before[0]), TreeValue(tree, tree.total[0]),
+                                signed_value(tree.total[0] - diff.before[0]));
+  out += fmt::format("{:>11} {:>10} {:>10} {:>11}  {}\n", "self change", "before", "after",
+                     "total change", "function");
+  std::size_t shown = 0;
+  for (const query::DiffRow& row : query::DiffTop(diff)) {
+    if (shown++ == limit) break;
+    if (row.self_after == row.self_before && row.total_after == row.total_before) break;
+    const char* mark = row.total_before == 0 ? "  (new)" : row.total_after == 0 ? "  (gone)" : "";
+    out += fmt::format(
+        "{:>11} {:>10} {:>10} {:>12}  {}{}\n", signed_value(row.self_after - row.self_before),
+        TreeValue(tree, row.self_before), TreeValue(tree, row.self_after),
+        signed_value(row.total_after - row.total_before), tree.functions[row.function].name, mark);
+  }
+  return out;
+}
+
+std::string DiffJson(const query::DiffTree& diff) {
+  std::string out;
+  JsonWriter json(out);
+  json.BeginObject().Field("type", diff.tree.type).Field("unit", diff.tree.unit);
+  json.Field("total_before", diff.before[0]).Field("total_after", diff.tree.total[0]);
+  json.Key("rows").BeginArray();
+  for (const query::DiffRow& row : query::DiffTop(diff)) {
+    json.BeginObject().Field("name", diff.tree.functions[row.function].name);
+    json.Field("self_before", row.self_before).Field("self_after", row.self_after);
+    json.Field("total_before", row.total_before).Field("total_after", row.total_after).EndObject();
+  }
+  json.EndArray().EndObject();
+  return out + "\n";
+}
+
+}  // namespace
+
+void AddTop(CLI::App& app, Context& context) {
+  CLI::App* command =
+      NewCommand(app, "top", "Functions by self value, with totals and sampling error",
+                 {"wherefore top checkout --since 6h",
+                  "wherefore top 'checkout{version=v2}' --type alloc_space --limit 50",
+                  "wherefore top profile.pb.gz --lens 'my-code'"});
+  auto options = std::make_shared<SelectionOptions>();
+  auto limit = std::make_shared<std::size_t>(30);
+  options->AddTo(*command, kWhat);
+  command->add_option("--limit", *limit, "Rows")->capture_default_str();
+  command->callback([&context, options, limit] {
+    context.run = [&context, options, limit]() -> int {
+      const auto source = LoadTree(context, *options);
+      if (!source) return Fail(source.error());
+      return Shown(*source, context.json ? TopJson(source->tree, *limit)
+                                         : RenderTop(source->tree, *limit, TerminalWidth()));
+    };
+  });
+}
+
+void AddTree(CLI::App& app, Context& context) {
+  CLI::App* command = NewCommand(
+      app, "tree", "The call tree, indented, root first",
+      {"wherefore tree checkout --min-share 0.01", "wherefore tree profile.pb.gz --depth 8"});
+  auto options = std::make_shared<SelectionOptions>();
+  auto min_share = std::make_shared<double>(0.005);
+  auto depth = std::make_shared<int>(0);
+  options->AddTo(*command, kWhat);
+  command->add_option("--min-share", *min_share, "Smaller nodes are added up as 'other'")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command->add_option("--depth", *depth, "At most this deep (0: no limit)");
+  command->callback([&context, options, min_share, depth] {
+    context.run = [&context, options, min_share, depth]() -> int {
+      const auto source = LoadTree(context, *options);
+      if (!source) return Fail(source.error());
+      return Shown(*source, context.json ? TreeJson(source->tree)
+                                         : RenderIndented(source->tree, *min_share, *depth,
+                                                          TerminalWidth()));
+    };
+  });
+}
+
+void AddFlame(CLI::App& app, Context& context) {
+  CLI::App* command =
+      NewCommand(app, "flame", "A flame graph in the terminal (root on top)",
+                 {"wherefore flame checkout --since 1h", "wherefore flame stacks.folded --rows 0"});
+  auto options = std::make_shared<SelectionOptions>();
+  auto rows = std::make_shared<int>(40);
+  options->AddTo(*command, kWhat);
+  command->add_option("--rows", *rows, "At most this many rows (0: all)")->capture_default_str();
+  command->callback([&context, options, rows] {
+    context.run = [&context, options, rows]() -> int {
+      const auto source = LoadTree(context, *options);
+      if (!source) return Fail(source.error());
+      return Shown(*source, context.json
+                                ? TreeJson(source->tree)
+                                : RenderFlame(source->tree, TerminalWidth(),
+                                              *rows <= 0 ? INT_MAX : *rows, context.color));
+    };
+  });
+}
+
+void AddDiff(CLI::App& app, Context& context) {
+  CLI::App* command =
+      NewCommand(app, "diff", "What changed between two selections or two files",
+                 {"wherefore diff before.pb.gz after.pb.gz",
+                  "wherefore diff 'checkout{version=v1}' 'checkout{version=v2}' --since 1d",
+                  "wherefore diff checkout --from -1h --base-from -25h --base-to -24h"});
+  auto options = std::make_shared<SelectionOptions>();
+  auto base = std::make_shared<SelectionOptions>();
+  auto limit = std::make_shared<std::size_t>(30);
+  options->AddTo(
+      *command,
+      "Before and after: two selectors or two files; one selector with --base-from/--base-to");
+  command->add_option("--base-from", base->from, "Start of 'before'");
+  command->add_option("--base-to", base->to, "End of 'before'");
+  command->add_option("--limit", *limit, "Rows")->capture_default_str();
+  command->callback([&context, options, base, limit] {
+    context.run = [&context, options, base, limit]() -> int {
+      SelectionOptions before = *options;
+      SelectionOptions after = *options;
+      if (options->what.size() == 2) {
+        before.what = {options->what[0]};
+        after.what = {options->what[1]};
+      } else if (base->from.empty()) {
+        return Fail(
+            Error(Code::kInvalid, "diff needs two selectors or files, or one and --base-from"));
+      }
+      if (!base->from.empty()) {
+        before.since.clear();
+        before.from = base->from;
+        before.to = base->to;
+      }
+      const auto left = LoadTree(context, before);
+      if (!left) return Fail(left.error());
+      if (after.type.empty()) after.type = left->tree.type;
+      const auto right = LoadTree(context, after);
+      if (!right) return Fail(right.error());
+      for (const auto* side : {&*left, &*right}) {
+        if (!side->hint.empty()) fmt::print(stderr, "{}\n", side->hint);
+      }
+      const query::DiffTree diff = query::Diff(left->tree, right->tree);
+      fmt::print("{}", context.json ? DiffJson(diff) : RenderDiff(diff, *limit));
+      return kFine;
+    };
+  });
+}
+
+}  // namespace wherefore::cli

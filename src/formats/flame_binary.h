@@ -1,0 +1,33 @@
+// FG1: the binary columnar form of a flame tree that the UI reads (docs/format.md, "Flame graph").
+//
+// Little-endian: magic "FG1\0", u16 version, u16 section count, section table, sections. Values are
+// exact 64-bit varints. The decoder exists for tests, fuzzing and tools; bytes it gets may be
+// hostile.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "profile/flame_tree.h"
+
+namespace wherefore::formats {
+
+inline constexpr std::string_view kFlameMediaType = "application/x-wherefore-flame";
+
+// `meta` is a JSON object (query echo, totals). A second column (diff: self values before) may be
+// given; it has one entry per node.
+[[nodiscard]] std::string EncodeFlameBinary(const profile::FlameTree& tree, std::string_view meta,
+                                            std::span<const std::int64_t> before_self = {});
+
+struct DecodedFlame {
+  profile::FlameTree tree;
+  std::string meta;
+  std::vector<std::int64_t> before_self;
+};
+[[nodiscard]] Result<DecodedFlame> DecodeFlameBinary(std::string_view bytes);
+
+}  // namespace wherefore::formats

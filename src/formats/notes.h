@@ -1,0 +1,31 @@
+// Notes: the first few things that were wrong in one input, as one message for its sender.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace wherefore::formats {
+
+class Notes {
+ public:
+  void Add(std::string_view reason) {
+    constexpr std::size_t kShown = 5;
+    constexpr std::size_t kLongest = 400;  // a hostile name in a path must not fill the answer
+    if (++count_ > kShown) return;
+    if (!text_.empty()) text_ += "; ";
+    text_ += reason.substr(0, kLongest);
+  }
+  [[nodiscard]] std::string Text() const {
+    constexpr std::size_t kShown = 5;
+    return count_ <= kShown ? text_ : fmt::format("{}; and {} more", text_, count_ - kShown);
+  }
+
+ private:
+  std::string text_;
+  std::uint64_t count_ = 0;
+};
+
+}  // namespace wherefore::formats

@@ -1,0 +1,187 @@
+// Batch -> OTLP profiles, binary. Tables go out as they are, so what came in as OTLP goes out the
+// same; strings only resources, scopes and values use are inline there and are left out of the
+// table.
+#include <algorithm>
+#include <span>
+#include <string_view>
+
+#include "formats/formats.h"
+#include "formats/otlp_common.h"
+#include "formats/otlp_groups.h"
+#include "formats/wire.h"
+
+namespace wherefore::formats {
+
+namespace {
+
+using profile::Id;
+using profile::Range;
+
+void AddText(PbfWriter& w, Tag tag, std::string_view text) {
+  if (!text.empty()) w.add_string(tag, text.data(), text.size());
+}
+void AddIndex(PbfWriter& w, Tag tag, Id id) {
+  if (id != 0) w.add_uint32(tag, id);
+}
+void AddUint(PbfWriter& w, Tag tag, std::uint64_t value) {
+  if (value != 0) w.add_uint64(tag, value);
+}
+void AddInt(PbfWriter& w, Tag tag, std::int64_t value) {
+  if (value != 0) w.add_int64(tag, value);
+}
+void AddIndices(PbfWriter& w, Tag tag, std::span<const Id> ids) {
+  w.add_packed_uint32(tag, ids.begin(), ids.end());
+}
+
+void WriteValueType(PbfWriter& w, Tag tag, const profile::ValueType& type) {
+  if (type.type == 0 && type.unit == 0) return;
+  PbfWriter v(w, tag);
+  AddIndex(v, value_type::kType, type.type);
+  AddIndex(v, value_type::kUnit, type.unit);
+}
+
+void WriteSample(PbfWriter& w, const profile::Batch& b, std::size_t i) {
+  const profile::Samples& s = b.samples;
+  AddIndex(w, sample::kStack, s.stack[i]);
+  AddIndices(w, sample::kAttributes, b.AttributeRefs(s.attributes[i]));
+  // Attributes and times alone would look like the values and times of the 1.9 layout. A link that
+  // is there and null means the same and cannot be misread.
+  const bool ambiguous =
+      s.values[i].count == 0 && s.times[i].count != 0 && s.attributes[i].count != 0;
+  if (ambiguous || s.link[i] != 0) w.add_uint32(sample::kLink, s.link[i]);
+  const auto values = std::span(b.values).subspan(s.values[i].begin, s.values[i].count);
+  const auto times = std::span(b.times).subspan(s.times[i].begin, s.times[i].count);
+  if (values.empty() && times.empty()) {
+    w.add_packed_int64(sample::kValues, &s.value[i], &s.value[i] + 1);
+  } else {
+    w.add_packed_int64(sample::kValues, values.begin(), values.end());
+    w.add_packed_fixed64(sample::kTimes, times.begin(), times.end());
+  }
+}
+
+void WriteProfile(PbfWriter& w, const profile::Batch& b, const profile::Profile& p) {
+  WriteValueType(w, profile_field::kSampleType, p.sample_type);
+  for (std::size_t i = 0; i < p.sample_count; ++i) {
+    PbfWriter s(w, profile_field::kSamples);
+    WriteSample(s, b, p.first_sample + i);
+  }
+  if (p.time_ns != 0) w.add_fixed64(profile_field::kTime, p.time_ns);
+  AddUint(w, profile_field::kDuration, p.duration_ns);
+  WriteValueType(w, profile_field::kPeriodType, p.period_type);
+  AddInt(w, profile_field::kPeriod, p.period);
+  if (p.id != profile::ProfileId{}) {
+    w.add_bytes(profile_field::kId, reinterpret_cast<const char*>(p.id.data()), p.id.size());
+  }
+  AddUint(w, profile_field::kDropped, p.dropped_attributes);
+  AddText(w, profile_field::kPayloadFormat, b.Text(p.payload_format));
+  if (!p.payload.empty()) w.add_bytes(profile_field::kPayload, p.payload.data(), p.payload.size());
+  AddIndices(w, profile_field::kAttributes, b.AttributeRefs(p.attributes));
+}
+
+// One past the largest string that is referred to by index.
+std::size_t ReferredStrings(const profile::Batch& b) {
+  Id largest = 0;
+  const auto use = [&largest](Id id) { largest = std::max(largest, id); };
+  for (const auto& f : b.functions) use(std::max({f.name, f.system_name, f.filename}));
+  for (const auto& m : b.mappings) use(m.filename);
+  for (const auto& a : b.attributes) use(std::max(a.key, a.unit));
+  for (const auto& p : b.profiles) {
+    use(std::max({p.sample_type.type, p.sample_type.unit, p.period_type.type, p.period_type.unit}));
+  }
+  return largest + 1;
+}
+
+void WriteFrame(PbfWriter& w, const profile::Batch& b, const profile::Frame& f) {
+  AddIndex(w, location::kMapping, f.mapping);
+  AddUint(w, location::kAddress, f.address);
+  for (const profile::Line& l : b.FrameLines(f)) {
+    PbfWriter m(w, location::kLines);
+    AddIndex(m, line::kFunction, l.function);
+    AddInt(m, line::kLine, l.line);
+    AddInt(m, line::kColumn, l.column);
+  }
+  AddIndices(w, location::kAttributes, b.AttributeRefs(f.attributes));
+}
+
+void WriteMappingsAndFrames(PbfWriter& w, const profile::Batch& b) {
+  for (const profile::Mapping& m : b.mappings) {
+    PbfWriter e(w, dictionary::kMappings);
+    AddUint(e, mapping::kStart, m.start);
+    AddUint(e, mapping::kLimit, m.limit);
+    AddUint(e, mapping::kFileOffset, m.file_offset);
+    AddIndex(e, mapping::kFilename, m.filename);
+    AddIndices(e, mapping::kAttributes, b.AttributeRefs(m.attributes));
+  }
+  for (const profile::Frame& f : b.frames) {
+    PbfWriter e(w, dictionary::kLocations);
+    WriteFrame(e, b, f);
+  }
+  for (const profile::Function& f : b.functions) {
+    PbfWriter e(w, dictionary::kFunctions);
+    AddIndex(e, function::kName, f.name);
+    AddIndex(e, function::kSystemName, f.system_name);
+    AddIndex(e, function::kFilename, f.filename);
+    AddInt(e, function::kStartLine, f.start_line);
+  }
+}
+
+void WriteDictionary(PbfWriter& w, const profile::Batch& b) {
+  WriteMappingsAndFrames(w, b);
+  for (std::size_t i = 0; i < b.links.size(); ++i) {
+    PbfWriter e(w, dictionary::kLinks);
+    if (i == 0) continue;  // empty, not zero-filled: both are legal, checkers in use take only this
+    const profile::Link& l = b.links[i];
+    e.add_bytes(link::kTraceId, reinterpret_cast<const char*>(l.trace.data()), l.trace.size());
+    e.add_bytes(link::kSpanId, reinterpret_cast<const char*>(l.span.data()), l.span.size());
+  }
+  const std::size_t strings = std::min(ReferredStrings(b), b.strings.size());
+  for (std::size_t i = 0; i < strings; ++i) {
+    w.add_string(dictionary::kStrings, b.strings[i].data(), b.strings[i].size());
+  }
+  for (std::size_t i = 0; i < b.attributes.size(); ++i) {
+    const profile::Attribute& a = b.attributes[i];
+    PbfWriter e(w, dictionary::kAttributes);
+    if (i == 0) continue;
+    AddIndex(e, table_attribute::kKey, a.key);
+    WriteValue(e, table_attribute::kValue, b, a.value);
+    AddIndex(e, table_attribute::kUnit, a.unit);
+  }
+  for (std::size_t i = 0; i < b.stacks.size(); ++i) {
+    PbfWriter e(w, dictionary::kStacks);
+    AddIndices(e, stack::kLocations, b.StackFrames(static_cast<Id>(i)));
+  }
+}
+
+}  // namespace
+
+std::string EncodeOtlpProfiles(const profile::Batch& batch) {
+  std::string out;
+  PbfWriter root(out);
+  for (const ResourceGroup& group : GroupByResource(batch.profiles)) {
+    PbfWriter rp(root, envelope::kResources);
+    {
+      PbfWriter res(rp, envelope::kResource);
+      WriteResource(res, batch, batch.resources[group.resource]);
+    }
+    for (const ScopeGroup& scope_group : group.scopes) {
+      PbfWriter sp(rp, envelope::kScopes);
+      const profile::Scope& sc = batch.scopes[scope_group.scope];
+      {
+        PbfWriter s(sp, envelope::kScope);
+        WriteScope(s, batch, sc);
+      }
+      for (const std::size_t i : scope_group.items) {
+        PbfWriter p(sp, envelope::kItems);
+        WriteProfile(p, batch, batch.profiles[i]);
+      }
+      AddText(sp, envelope::kSchemaUrl, batch.Text(sc.schema_url));
+    }
+    AddText(rp, envelope::kSchemaUrl, batch.Text(batch.resources[group.resource].schema_url));
+  }
+  PbfWriter d(root, envelope::kDictionary);
+  WriteDictionary(d, batch);
+  d.commit();
+  return out;
+}
+
+}  // namespace wherefore::formats

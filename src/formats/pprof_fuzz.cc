@@ -1,0 +1,16 @@
+// pprof: decodes, stays the same, survives the way through OTLP; the checker survives it.
+#include "formats/formats.h"
+#include "formats/fuzzing.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace wherefore::formats;  // NOLINT(google-build-using-namespace): one function, one
+                                       // module
+  const auto body = Input(data, size);
+  const auto decoded = DecodePprof(body, {});
+  CheckStable(
+      decoded, [](const auto& batch) { return *EncodePprof(batch); },
+      [](auto bytes) { return DecodePprof(bytes, {}); });
+  CheckStable(decoded, EncodeOtlpProfiles, DecodeOtlpProfiles);
+  static_cast<void>(CheckPprof(*body));
+  return 0;
+}

@@ -1,0 +1,115 @@
+#include "gateway/otlp_metrics.h"
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+
+namespace wherefore::gateway {
+namespace {
+
+constexpr std::array kSignals = {formats::Signal::kProfiles, formats::Signal::kTraces};
+constexpr std::array<std::string_view, 3> kTransports = {"grpc", "http", "http_json"};
+
+std::size_t Index(formats::Signal signal) {
+  return signal == formats::Signal::kProfiles ? 0 : 1;
+}
+
+}  // namespace
+
+std::string_view SignalName(formats::Signal signal) {
+  return signal == formats::Signal::kProfiles ? "profiles" : "traces";
+}
+
+OtlpMetrics::OtlpMetrics() {
+  Metrics& metrics = Metrics::Global();
+  for (const formats::Signal signal : kSignals) {
+    PerSignal& s = signals_[Index(signal)];
+    const std::string name(SignalName(signal));
+    for (std::size_t i = 0; i < kTransports.size(); ++i) {
+      const MetricLabels labels = {{"signal", name}, {"transport", std::string(kTransports[i])}};
+      s.requests[i] = &metrics.GetCounter("wherefore_received_requests_total",
+                                          "OTLP requests received.", labels);
+      s.bytes[i] = &metrics.GetCounter("wherefore_received_bytes_total",
+                                       "Bytes of OTLP requests, decompressed.", labels);
+    }
+    s.repeated = &metrics.GetCounter("wherefore_repeated_requests_total",
+                                     "Requests that had been stored before and were only answered.",
+                                     {{"signal", name}});
+  }
+  PerSignal& profiles = signals_[Index(formats::Signal::kProfiles)];
+  profiles.items = &metrics.GetCounter("wherefore_received_samples_total", "Samples received.");
+  profiles.rejected =
+      &metrics.GetCounter("wherefore_rejected_profiles_total",
+                          "Profiles left out of requests that were otherwise kept.");
+  PerSignal& traces = signals_[Index(formats::Signal::kTraces)];
+  traces.items = &metrics.GetCounter("wherefore_received_spans_total", "Spans received.");
+  traces.rejected = &metrics.GetCounter("wherefore_rejected_spans_total",
+                                        "Spans left out of requests that were otherwise kept.");
+}
+
+void OtlpMetrics::Received(formats::Signal signal, Transport transport, std::size_t body_bytes) {
+  PerSignal& s = signals_[Index(signal)];
+  const auto way = static_cast<std::size_t>(transport);
+  s.requests[way]->Add();
+  s.bytes[way]->Add(body_bytes);
+  s.last_ns.store(NowUnixNs(), std::memory_order_relaxed);
+}
+
+void OtlpMetrics::Decoded(formats::Signal signal, std::size_t items) {
+  signals_[Index(signal)].items->Add(items);
+}
+
+void OtlpMetrics::Rejected(formats::Signal signal, std::uint64_t count) {
+  if (count > 0) signals_[Index(signal)].rejected->Add(count);
+}
+
+void OtlpMetrics::Repeated(formats::Signal signal) {
+  signals_[Index(signal)].repeated->Add();
+}
+
+void OtlpMetrics::Refused(formats::Signal signal, std::string_view reason) {
+  signals_[Index(signal)].refused.fetch_add(1, std::memory_order_relaxed);
+  // Rare enough for a look-up.
+  Metrics::Global()
+      .GetCounter("wherefore_refused_total", "OTLP requests refused, with the reason.",
+                  {{"signal", std::string(SignalName(signal))}, {"reason", std::string(reason)}})
+      .Add();
+}
+
+void OtlpMetrics::SinkFailed(std::string message) {
+  {
+    MutexLock lock(mutex_);
+    failure_ = std::move(message);
+  }
+  failing_.store(true, std::memory_order_relaxed);
+}
+
+Status OtlpMetrics::Report() const {
+  Status status;
+  status.part = "gateway";
+  for (const formats::Signal signal : kSignals) {
+    const PerSignal& s = signals_[Index(signal)];
+    std::uint64_t requests = 0;
+    for (const Counter* counter : s.requests) requests += counter->value();
+    std::string text = fmt::format("{} requests, {} {}, {} refused",
+                                   FormatCount(static_cast<std::int64_t>(requests)),
+                                   FormatCount(static_cast<std::int64_t>(s.items->value())),
+                                   signal == formats::Signal::kProfiles ? "samples" : "spans",
+                                   FormatCount(static_cast<std::int64_t>(s.refused.load())));
+    if (const std::int64_t last = s.last_ns.load(); last != 0) {
+      text += fmt::format(", last {} ago",
+                          FormatDuration(std::max<std::int64_t>(NowUnixNs() - last, 0)));
+    }
+    status.facts.emplace_back(SignalName(signal), std::move(text));
+  }
+  if (failing_.load(std::memory_order_relaxed)) {
+    MutexLock lock(mutex_);
+    status.problems.push_back({"the last request could not be stored: " + failure_,
+                               "senders were told to try again; look at the store's status",
+                               false});
+  }
+  return status;
+}
+
+}  // namespace wherefore::gateway

@@ -1,0 +1,56 @@
+// What the OTLP receivers count. Every refusal has a reason. Any thread.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/metrics.h"
+#include "base/mutex.h"
+#include "base/status.h"
+#include "formats/formats.h"
+
+namespace wherefore::gateway {
+
+enum class Transport : std::uint8_t { kGrpc, kHttp, kHttpJson };
+[[nodiscard]] std::string_view SignalName(formats::Signal signal);
+
+class OtlpMetrics {
+ public:
+  OtlpMetrics();
+
+  void Received(formats::Signal signal, Transport transport, std::size_t body_bytes);
+  // Samples of profiles, or spans.
+  void Decoded(formats::Signal signal, std::size_t items);
+  // Profiles or spans that were left out of a request we otherwise kept.
+  void Rejected(formats::Signal signal, std::uint64_t count);
+  void Repeated(formats::Signal signal);
+  // A short stable reason: "malformed", "too_large", "overloaded", ...
+  void Refused(formats::Signal signal, std::string_view reason);
+  // The sink could not take data: shown as a problem until it takes some again.
+  void SinkFailed(std::string message);
+  void SinkWorked() {
+    if (failing_.load(std::memory_order_relaxed)) failing_.store(false, std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] Status Report() const;
+
+ private:
+  struct PerSignal {
+    std::array<Counter*, 3> requests{};  // by transport
+    std::array<Counter*, 3> bytes{};
+    Counter* items = nullptr;
+    Counter* rejected = nullptr;
+    Counter* repeated = nullptr;
+    std::atomic<std::int64_t> last_ns{0};
+    std::atomic<std::uint64_t> refused{0};
+  };
+  std::array<PerSignal, 2> signals_;
+  std::atomic<bool> failing_{false};
+  mutable Mutex mutex_;
+  std::string failure_ GUARDED_BY(mutex_);
+};
+
+}  // namespace wherefore::gateway

@@ -1,0 +1,68 @@
+// OTLP in: profiles and traces over HTTP (protobuf, JSON) and gRPC, decoded and handed to a Sink.
+//
+// Threads: requests are decoded on the I/O thread that brought them; answers are sent from whatever
+//          thread the sink is done on. AddRoutes and grpc_handler are called before the servers
+//          start; the receiver outlives them.
+// Always:  a request is answered exactly once, with success only after the sink said the data is
+// durable.
+//          What is refused is counted with its reason; what a sender may send again is told so
+//          (429/503 and RetryInfo), what it may not is told why (docs/api.md).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "formats/formats.h"
+#include "gateway/otlp_metrics.h"
+#include "net/grpc.h"
+#include "net/http.h"
+#include "profile/sink.h"
+
+namespace wherefore::gateway {
+
+// The tenant a name stands for: never 0, which is what requests without a name belong to.
+[[nodiscard]] std::uint32_t TenantOf(std::string_view name);
+
+class OtlpReceiver {
+ public:
+  struct Options {
+    bool tenants = false;  // X-Scope-OrgID counts
+  };
+
+  OtlpReceiver(profile::Sink& sink, Options options) : sink_(sink), options_(options) {}
+
+  void AddRoutes(net::Router& router);
+  [[nodiscard]] net::GrpcHandler grpc_handler();
+  [[nodiscard]] Status status() const;
+
+ private:
+  struct Request {
+    formats::Signal signal;
+    Transport transport;
+    std::shared_ptr<const std::string> body;
+    std::uint32_t tenant = 0;
+  };
+  // The sink's answer, or what to tell the sender instead.
+  using Answer = std::function<void(std::expected<profile::WriteAnswer, formats::RpcStatus>)>;
+
+  void Receive(const Request& request, Answer answer);
+  template <typename Data>
+  void Write(const Request& request, Result<formats::Decoded<Data>> decoded, Answer answer);
+  void ReceiveHttp(formats::Signal signal, const net::HttpRequest& request,
+                   const net::Respond& respond);
+  void ReceiveGrpc(const net::GrpcRequest& request,
+                   const std::function<void(net::GrpcResponse)>& respond);
+  [[nodiscard]] std::uint32_t Tenant(const net::Headers& headers) const;
+
+  profile::Sink& sink_;
+  const Options options_;
+  // Shared with answers that may come after us.
+  const std::shared_ptr<OtlpMetrics> metrics_ = std::make_shared<OtlpMetrics>();
+};
+
+}  // namespace wherefore::gateway

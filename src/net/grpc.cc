@@ -1,0 +1,357 @@
+// One generic service of gRPC's callback interface: every call is a reactor that reads one message,
+// asks the handler, writes one message and is deleted by OnDone.
+//
+// OnDone comes only after Finish, and Finish must be called once. So whoever takes the reactor out
+// of its tie first (the answer, the cancellation, a failed read) finishes it; all others find
+// nothing.
+#include "net/grpc.h"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/resource_quota.h>
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/mutex.h"
+#include "net/compression.h"
+#include "net/http_guard.h"
+#include "net/stream.h"
+
+namespace wherefore::net {
+namespace {
+
+struct Shared {
+  GrpcServerOptions options;
+  GrpcHandler handler;
+  std::atomic<std::size_t> inflight_bytes{0};
+  std::array<Counter*, 17> answers{};  // by gRPC status
+  Counter* received = nullptr;
+
+  void SetPort(std::uint16_t port) {
+    const std::string label = std::to_string(port);
+    for (std::size_t code = 0; code < answers.size(); ++code) {
+      answers[code] =
+          &Metrics::Global().GetCounter("wherefore_grpc_requests_total", "gRPC calls answered.",
+                                        {{"port", label}, {"code", std::to_string(code)}});
+    }
+    received =
+        &Metrics::Global().GetCounter("wherefore_grpc_received_bytes_total",
+                                      "Bytes of gRPC messages, decompressed.", {{"port", label}});
+  }
+  [[nodiscard]] bool Reserve(std::size_t bytes) {
+    if (inflight_bytes.fetch_add(bytes) + bytes <= options.max_inflight_bytes) return true;
+    inflight_bytes.fetch_sub(bytes);
+    return false;
+  }
+};
+
+GrpcResponse Refused(grpc::StatusCode code, std::string message) {
+  return {static_cast<int>(code), std::move(message), {}, {}};
+}
+
+std::string_view View(grpc::string_ref text) {
+  return {text.data(), text.size()};
+}
+
+std::string TakeBytes(grpc::ByteBuffer& buffer) {
+  std::string bytes;
+  bytes.reserve(buffer.Length());
+  std::vector<grpc::Slice> slices;
+  if (buffer.Dump(&slices).ok()) {
+    for (const grpc::Slice& slice : slices) {
+      bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+    }
+  }
+  buffer.Clear();
+  return bytes;
+}
+
+// gRPC's own decompression has no limit (a few MB of zeros would take all memory), so it is off and
+// we do it. gzip is the only encoding we announce, and no protobuf message begins with its magic
+// number: 0x1f would be a field of wire type 7, which does not exist.
+Result<std::string> TakeMessage(grpc::ByteBuffer& buffer, std::size_t limit) {
+  std::string bytes = TakeBytes(buffer);
+  if (!bytes.starts_with("\x1f\x8b")) return bytes;
+  return Decompress("gzip", bytes, limit);
+}
+
+class Call;
+
+struct CallTie {
+  Mutex mutex;
+  Call* call GUARDED_BY(mutex) = nullptr;
+
+  Call* Take() {
+    MutexLock lock(mutex);
+    return std::exchange(call, nullptr);
+  }
+};
+
+class Call final : public grpc::ServerGenericBidiReactor {
+ public:
+  Call(std::shared_ptr<Shared> shared, const grpc::GenericCallbackServerContext& context)
+      : shared_(std::move(shared)), context_(context), tie_(std::make_shared<CallTie>()) {
+    {
+      MutexLock lock(tie_->mutex);
+      tie_->call = this;
+    }
+    if (HasToken()) {
+      StartRead(&message_);
+    } else {
+      RefuseNow(Refused(grpc::StatusCode::UNAUTHENTICATED, "the bearer token is missing or wrong"));
+    }
+  }
+
+  // By whoever took the call out of the tie; `this` may be gone when it returns.
+  void Answer(GrpcResponse response) {
+    const auto code = std::clamp(response.status, 0, static_cast<int>(shared_->answers.size()) - 1);
+    shared_->answers[static_cast<std::size_t>(code)]->Add();
+    if (code != 0) {
+      return Finish(
+          grpc::Status(static_cast<grpc::StatusCode>(code), response.message, response.details));
+    }
+    const grpc::Slice slice(response.body);
+    message_ = grpc::ByteBuffer(&slice, 1);
+    StartWriteAndFinish(&message_, {}, grpc::Status::OK);
+  }
+
+  void OnReadDone(bool ok) override;
+  void OnCancel() override {
+    cancel_.Cancel();
+    if (Call* const call = tie_->Take()) {
+      call->Answer(Refused(grpc::StatusCode::CANCELLED, "the call was cancelled"));
+    }
+  }
+  void OnDone() override {
+    shared_->inflight_bytes.fetch_sub(reserved_bytes_);
+    delete this;
+  }
+
+ private:
+  void RefuseNow(GrpcResponse response) {
+    if (Call* const call = tie_->Take()) call->Answer(std::move(response));
+  }
+  [[nodiscard]] bool HasToken() const {
+    if (shared_->options.bearer_token.empty()) return true;
+    const auto& metadata = context_.client_metadata();
+    const auto it = metadata.find("authorization");
+    return it != metadata.end() && TokenMatches(View(it->second), shared_->options.bearer_token);
+  }
+  GrpcRequest MakeRequest(std::string body) const;
+
+  const std::shared_ptr<Shared> shared_;
+  const grpc::GenericCallbackServerContext& context_;  // lives until OnDone
+  const std::shared_ptr<CallTie> tie_;
+  const CancelToken cancel_;
+  grpc::ByteBuffer message_;
+  std::size_t reserved_bytes_ = 0;
+};
+
+// The handler's end: one answer, or INTERNAL when the last copy goes away without one.
+class GrpcResponder {
+ public:
+  explicit GrpcResponder(std::shared_ptr<CallTie> tie) : tie_(std::move(tie)) {}
+  GrpcResponder(const GrpcResponder&) = delete;
+  GrpcResponder& operator=(const GrpcResponder&) = delete;
+  ~GrpcResponder() { Deliver(Refused(grpc::StatusCode::INTERNAL, "the call got no answer")); }
+  void Deliver(GrpcResponse response) {
+    if (Call* const call = tie_->Take()) call->Answer(std::move(response));
+  }
+
+ private:
+  const std::shared_ptr<CallTie> tie_;
+};
+
+GrpcRequest Call::MakeRequest(std::string body) const {
+  GrpcRequest request;
+  request.method = context_.method();
+  for (const auto& [name, value] : context_.client_metadata()) {
+    std::string& text = request.metadata[std::string(View(name))];
+    if (!text.empty()) text += ",";
+    text += View(value);
+  }
+  request.body = std::make_shared<const std::string>(std::move(body));
+  request.peer = context_.peer();
+  request.cancel = cancel_;
+  return request;
+}
+
+void Call::OnReadDone(bool ok) {
+  if (!ok) {
+    return RefuseNow(Refused(grpc::StatusCode::INVALID_ARGUMENT, "the call carried no message"));
+  }
+  auto body = TakeMessage(message_, shared_->options.max_message_bytes);
+  if (!body) return RefuseNow({GrpcStatus(body.error().code()), body.error().message(), {}, {}});
+  shared_->received->Add(body->size());
+  if (!shared_->Reserve(body->size())) {
+    return RefuseNow(Refused(grpc::StatusCode::UNAVAILABLE,
+                             "too many bytes of requests are being handled; try again"));
+  }
+  reserved_bytes_ = body->size();
+  try {
+    shared_->handler(MakeRequest(*std::move(body)),
+                     [responder = std::make_shared<GrpcResponder>(tie_)](GrpcResponse response) {
+                       responder->Deliver(std::move(response));
+                     });
+  } catch (const std::exception& e) {
+    Log(LogLevel::kError, "a gRPC handler failed", {{"error", e.what()}});
+  }
+}
+
+class Service final : public grpc::CallbackGenericService {
+ public:
+  explicit Service(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext* context) override {
+    return new Call(shared_, *context);  // deletes itself in OnDone
+  }
+
+ private:
+  const std::shared_ptr<Shared> shared_;
+};
+
+Result<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file || text.str().empty())
+    return Error(Code::kInvalid, fmt::format("cannot read {}", path));
+  return text.str();
+}
+
+Result<std::shared_ptr<grpc::ServerCredentials>> Credentials(const GrpcServerOptions& options) {
+  if (options.tls_certificate_file.empty() != options.tls_key_file.empty()) {
+    return Error(Code::kInvalid, "TLS needs both a certificate file and a key file");
+  }
+  if (options.tls_key_file.empty()) return grpc::InsecureServerCredentials();
+  WHEREFORE_ASSIGN_OR_RETURN(std::string certificate, ReadFile(options.tls_certificate_file));
+  WHEREFORE_ASSIGN_OR_RETURN(std::string key, ReadFile(options.tls_key_file));
+  grpc::SslServerCredentialsOptions tls;
+  tls.pem_key_cert_pairs.push_back({std::move(key), std::move(certificate)});
+  return grpc::SslServerCredentials(tls);
+}
+
+}  // namespace
+
+int GrpcStatus(Code code) {
+  switch (code) {
+    case Code::kCancelled:
+      return grpc::StatusCode::CANCELLED;
+    case Code::kInvalid:
+    case Code::kCorrupt:
+      return grpc::StatusCode::INVALID_ARGUMENT;
+    case Code::kNotFound:
+      return grpc::StatusCode::NOT_FOUND;
+    case Code::kLimit:
+      return grpc::StatusCode::RESOURCE_EXHAUSTED;
+    case Code::kUnsupported:
+      return grpc::StatusCode::UNIMPLEMENTED;
+    case Code::kIo:
+    case Code::kUnavailable:
+      return grpc::StatusCode::UNAVAILABLE;
+    case Code::kInternal:
+      return grpc::StatusCode::INTERNAL;
+  }
+  return grpc::StatusCode::INTERNAL;
+}
+
+class GrpcServer::Impl {
+ public:
+  Impl(GrpcServerOptions options, GrpcHandler handler)
+      : shared_(std::make_shared<Shared>()), service_(shared_) {
+    shared_->options = std::move(options);
+    shared_->handler = std::move(handler);
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  ~Impl() { Stop(0); }
+
+  Result<> Start() {
+    const GrpcServerOptions& options = shared_->options;
+    WHEREFORE_ASSIGN_OR_RETURN(const auto credentials, Credentials(options));
+    // gRPC says neither which address failed nor why, and cannot give two addresses one free port:
+    // so the port is found first. Between the two somebody else may take it; then another is tried.
+    for (int attempt = 0;; ++attempt) {
+      std::vector<std::string> addresses = options.addresses;
+      WHEREFORE_ASSIGN_OR_RETURN(port_, ProbePort(addresses, options.port));
+      shared_->SetPort(port_);
+      if (Build(addresses, credentials)) return {};
+      if (options.port != 0 || attempt == 10) {
+        return Error(
+            Code::kUnavailable,
+            fmt::format("cannot start gRPC on port {}: the port was taken meanwhile, or the TLS "
+                        "certificate and key do not fit",
+                        port_));
+      }
+    }
+  }
+
+  [[nodiscard]] std::uint16_t port() const { return port_; }
+
+  void Stop(int grace_seconds) {
+    if (!server_) return;
+    server_->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(grace_seconds));
+    server_->Wait();
+    server_.reset();
+  }
+
+ private:
+  bool Build(const std::vector<std::string>& addresses,
+             const std::shared_ptr<grpc::ServerCredentials>& credentials) {
+    const GrpcServerOptions& options = shared_->options;
+    grpc::ServerBuilder builder;
+    std::vector<int> bound(addresses.size());
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+      const bool v6 = addresses[i].find(':') != std::string::npos;
+      builder.AddListeningPort(
+          fmt::format("{}{}{}:{}", v6 ? "[" : "", addresses[i], v6 ? "]" : "", port_), credentials,
+          &bound[i]);
+    }
+    // See TakeMessage.
+    builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+    builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+    // Otherwise a second server would silently take half of the connections.
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    // Agents that ask often whether we live are not cut off for it.
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
+    builder.SetMaxSendMessageSize(-1);
+    // What gRPC itself may hold of messages that have not reached us.
+    grpc::ResourceQuota quota("wherefore");
+    quota.Resize(options.max_inflight_bytes + 2 * options.max_message_bytes);
+    builder.SetResourceQuota(quota);
+    builder.RegisterCallbackGenericService(&service_);
+    server_ = builder.BuildAndStart();
+    if (server_ && std::ranges::find(bound, 0) == bound.end()) return true;
+    Stop(0);
+    return false;
+  }
+
+  std::shared_ptr<Shared> shared_;
+  Service service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::uint16_t port_ = 0;
+};
+
+GrpcServer::GrpcServer(GrpcServerOptions options, GrpcHandler handler)
+    : impl_(std::make_unique<Impl>(std::move(options), std::move(handler))) {}
+GrpcServer::~GrpcServer() = default;
+Result<> GrpcServer::Start() {
+  return impl_->Start();
+}
+std::uint16_t GrpcServer::port() const {
+  return impl_->port();
+}
+void GrpcServer::Stop(int grace_seconds) {
+  impl_->Stop(grace_seconds);
+}
+
+}  // namespace wherefore::net

@@ -1,0 +1,141 @@
+#include "net/http_request_reader.h"
+
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <fmt/format.h>
+
+#include "net/compression.h"
+#include "net/url.h"
+
+namespace wherefore::net {
+
+namespace http = boost::beast::http;
+
+struct RequestReader::Impl {
+  std::optional<http::request_parser<http::string_body>> parser;
+};
+
+RequestReader::RequestReader(std::size_t max_body_bytes)
+    : max_body_bytes_(max_body_bytes), impl_(std::make_unique<Impl>()) {
+  Begin({});
+}
+RequestReader::~RequestReader() = default;
+
+void RequestReader::Begin(std::string peer) {
+  impl_->parser.emplace();
+  impl_->parser->header_limit(kMaxHeaderBytes);
+  impl_->parser->body_limit(max_body_bytes_);
+  request_ = {};
+  request_.peer = std::move(peer);
+  refusal_.reset();
+  head_done_ = false;
+  is_head_ = false;
+}
+
+bool RequestReader::done() const {
+  return impl_->parser->is_done();
+}
+bool RequestReader::keep_alive() const {
+  return impl_->parser->keep_alive();
+}
+bool RequestReader::http11() const {
+  return impl_->parser->get().version() >= 11;
+}
+bool RequestReader::expects_continue() const {
+  return impl_->parser->get()[http::field::expect] == "100-continue";
+}
+std::size_t RequestReader::announced_bytes() const {
+  return static_cast<std::size_t>(impl_->parser->content_length().value_or(0));
+}
+std::size_t RequestReader::body_bytes() const {
+  return impl_->parser->get().body().size();
+}
+
+RequestReader::Step RequestReader::Refuse(int status, Error error) {
+  refusal_.emplace(Refusal{status, std::move(error)});
+  return Step::kRefused;
+}
+
+RequestReader::Step RequestReader::Feed(std::string_view bytes, std::size_t& used) {
+  // A request without a body is whole with its header, which was announced by the step before.
+  used = 0;
+  if (done()) return Step::kDone;
+  boost::system::error_code error;
+  used = impl_->parser->put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
+  if (error == http::error::need_more) return Step::kNeedMore;
+  if (error == http::error::body_limit) {
+    // Beast may give up before the header counts as read; its path decides what the refusal looks
+    // like.
+    if (!head_done_) static_cast<void>(ReadHead());
+    return Refuse(
+        413, Error(Code::kLimit, fmt::format("the body is larger than {} bytes", max_body_bytes_)));
+  }
+  if (error == http::error::header_limit) {
+    return Refuse(
+        431, Error(Code::kLimit,
+                   fmt::format("the request's header is larger than {} bytes", kMaxHeaderBytes)));
+  }
+  if (error) {
+    return Refuse(400,
+                  Error(Code::kInvalid, fmt::format("this is not HTTP/1.1: {}", error.message())));
+  }
+  if (!head_done_ && impl_->parser->is_header_done()) return OnHead();
+  return done() ? Step::kDone : Step::kBody;
+}
+
+RequestReader::Step RequestReader::OnHead() {
+  head_done_ = true;
+  impl_->parser->eager(true);  // from here on as much as there is
+  if (auto head = ReadHead(); !head) return Refuse(400, std::move(head).error());
+  const auto supported = Decompress(request_.Header("Content-Encoding"), {}, 0);
+  if (!supported && supported.error().code() == Code::kUnsupported)
+    return Refuse(415, supported.error());
+  return Step::kHead;
+}
+
+// Request line and header fields into request_.
+Result<> RequestReader::ReadHead() {
+  const auto& message = impl_->parser->get();
+  request_.method = std::string(message.method_string());
+  is_head_ = request_.method == "HEAD";
+  for (const auto& field : message) {
+    std::string& value = request_.headers[std::string(field.name_string())];
+    if (!value.empty()) {
+      if (field.name() == http::field::host) {
+        return Error(Code::kInvalid, "the request has more than one Host header");
+      }
+      value += ", ";
+    }
+    value += std::string_view(field.value());
+  }
+  std::string_view target = message.target();
+  if (target.starts_with("http://") || target.starts_with("https://")) {
+    const std::size_t slash = target.find('/', target.find("//") + 2);
+    target = slash == std::string_view::npos ? "/" : target.substr(slash);
+  }
+  const std::size_t question = target.find('?');
+  if (question != std::string_view::npos) request_.query = target.substr(question + 1);
+  auto path = PercentDecode(target.substr(0, question), false);
+  if (!path) return Error(Code::kInvalid, "the path has a '%' without two hex digits after it");
+  request_.path = std::move(*path);
+  if (message.version() >= 11 && request_.Header("Host").empty()) {
+    return Error(Code::kInvalid, "the request has no Host header");
+  }
+  return {};
+}
+
+std::optional<Refusal> RequestReader::FinishBody() {
+  std::string body = std::move(impl_->parser->get().body());
+  const std::string_view encoding = request_.Header("Content-Encoding");
+  if (!body.empty() && !encoding.empty() && encoding != "identity") {
+    auto plain = Decompress(encoding, body, max_body_bytes_);
+    if (!plain) {
+      return Refusal{plain.error().code() == Code::kLimit ? 413 : 400, std::move(plain).error()};
+    }
+    body = *std::move(plain);
+  }
+  request_.body = std::make_shared<const std::string>(std::move(body));
+  return std::nullopt;
+}
+
+}  // namespace wherefore::net

@@ -1,0 +1,68 @@
+// One HTTP/1.1 request after the other out of a stream of bytes. Internal to src/net; no sockets
+// here, so tests and the fuzzer feed it directly.
+//
+// Threads: belongs to one connection.
+// Always:  a header is at most kMaxHeaderBytes, a body at most max_body_bytes, compressed or not.
+// Failure: Step::kRefused with the status to answer; the rest of the bytes is then meaningless.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "net/http.h"
+#include "net/http_guard.h"
+
+namespace wherefore::net {
+
+inline constexpr std::uint32_t kMaxHeaderBytes = 32u << 10;
+
+class RequestReader {
+ public:
+  enum class Step : std::uint8_t {
+    kNeedMore,  // feed the bytes that were not used again, with more behind them
+    kHead,      // everything but the body is in request()
+    kBody,      // more of the body has arrived
+    kDone,      // the request is whole
+    kRefused
+  };
+
+  explicit RequestReader(std::size_t max_body_bytes);
+  RequestReader(const RequestReader&) = delete;
+  RequestReader& operator=(const RequestReader&) = delete;
+  ~RequestReader();
+
+  // Forgets the request before.
+  void Begin(std::string peer);
+  // Parses some of `bytes` and sets `used`. kHead comes before any kDone.
+  Step Feed(std::string_view bytes, std::size_t& used);
+  // Moves the body into request(), decompressed. After kDone, once.
+  [[nodiscard]] std::optional<Refusal> FinishBody();
+
+  [[nodiscard]] HttpRequest& request() { return request_; }
+  [[nodiscard]] const Refusal& refusal() const { return *refusal_; }
+  [[nodiscard]] bool is_head() const { return is_head_; }  // the method HEAD
+  [[nodiscard]] bool done() const;
+  [[nodiscard]] bool keep_alive() const;
+  [[nodiscard]] bool http11() const;
+  [[nodiscard]] bool expects_continue() const;
+  [[nodiscard]] std::size_t announced_bytes() const;  // Content-Length, 0 if none
+  [[nodiscard]] std::size_t body_bytes() const;       // that are here
+
+ private:
+  struct Impl;  // Beast's parser
+  Step Refuse(int status, Error error);
+  Step OnHead();
+  Result<> ReadHead();
+
+  const std::size_t max_body_bytes_;
+  std::unique_ptr<Impl> impl_;
+  HttpRequest request_;
+  std::optional<Refusal> refusal_;
+  bool head_done_ = false;
+  bool is_head_ = false;
+};
+
+}  // namespace wherefore::net

@@ -1,0 +1,31 @@
+// From HttpResponse to the bytes on the wire. Internal to src/net; pure functions, any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "net/http.h"
+
+namespace wherefore::net {
+
+// What the request said about its answer.
+struct ResponseTraits {
+  bool head = false;  // HEAD: all fields, no body
+  bool gzip = false;
+};
+
+// All but what only the connection knows (Connection, Date).
+struct PreparedResponse {
+  int status = 200;
+  std::string fields;  // header lines, each with its line end
+  std::string body;
+};
+
+// True when the Accept-Encoding value allows gzip.
+[[nodiscard]] bool AcceptsGzip(std::string_view accept_encoding);
+// Compresses where it is worth it.
+[[nodiscard]] PreparedResponse PrepareResponse(HttpResponse response, ResponseTraits traits);
+[[nodiscard]] std::string ResponseHead(const PreparedResponse& response, bool close, bool http11);
+[[nodiscard]] std::string_view ReasonPhrase(int status);
+
+}  // namespace wherefore::net

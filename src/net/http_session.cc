@@ -1,0 +1,439 @@
+// One HTTP/1.1 connection: bytes -> request -> handler -> response, again and again.
+//
+// Everything runs on the stream's strand. Exactly one of these is going on at a time: reading a
+// request, waiting for the handler, writing the answer, closing. While the handler works the next
+// read is already outstanding, because that is how a client that goes away is noticed; what it
+// brings belongs to the next request.
+#include "net/http_session.h"
+
+#include <cstring>
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "net/http_guard.h"
+#include "net/http_request_reader.h"
+#include "net/http_response.h"
+
+namespace wherefore::net {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kBufferBytes = 64u << 10;
+constexpr int kLingerSeconds = 2;
+constexpr Clock::time_point kNever = Clock::time_point::max();
+
+Refusal Overloaded() {
+  return {429, Error(Code::kLimit, "too many bytes of requests are being handled; try again")};
+}
+
+class Session;
+
+// The tie between a connection and the request its handler works on. The connection cuts it when it
+// ends, so an answer that comes later finds nobody rather than freed memory.
+struct Tie {
+  Mutex mutex;
+  Session* session GUARDED_BY(mutex) = nullptr;
+  // While the handler is being called: its thread, whose answers need not be posted.
+  std::thread::id inline_thread GUARDED_BY(mutex);
+};
+
+// The handler's end of a request: takes one answer, from any thread, or gives 500 when the last
+// copy of Respond goes away without one.
+class Responder {
+ public:
+  Responder(std::shared_ptr<Tie> tie, ResponseTraits traits)
+      : traits_(traits), tie_(std::move(tie)) {}
+  Responder(const Responder&) = delete;
+  Responder& operator=(const Responder&) = delete;
+  ~Responder() {
+    if (!answered_) Deliver(JsonError(Error(Code::kInternal, "the request got no answer")));
+  }
+  void Deliver(HttpResponse response);
+
+ private:
+  const ResponseTraits traits_;
+  std::atomic<bool> answered_{false};
+  const std::shared_ptr<Tie> tie_;
+};
+
+class Session final : public HttpConnection {
+ public:
+  Session(std::shared_ptr<HttpServerState> state, std::unique_ptr<Stream> stream)
+      : state_(std::move(state)),
+        stream_(std::move(stream)),
+        reader_(state_->options.max_body_bytes),
+        buffer_(std::make_unique_for_overwrite<char[]>(kBufferBytes)) {
+    state_->Register(this);
+  }
+  ~Session() override {
+    EndRequest();
+    state_->Unregister(this);
+  }
+
+  void Start();
+  void Post(std::function<void()> work) override { stream_->Post(std::move(work)); }
+  void Drain() override {
+    if (phase_ == Phase::kReading && !request_begun_) Close();
+    if (phase_ == Phase::kHandshake) Close();
+  }
+  void Abort() override { Close(); }
+
+  // From Responder: inline (on the strand, during Dispatch) or posted.
+  void TakeInline(PreparedResponse response) { inline_response_ = std::move(response); }
+  void TakePosted(PreparedResponse response);
+
+ private:
+  enum class Phase : std::uint8_t {
+    kHandshake,
+    kReading,
+    kContinuing,  // writing "100 Continue"
+    kHandling,
+    kWriting,
+    kLingering,  // the last answer is out; unread bytes are thrown away so that it arrives
+    kClosed
+  };
+
+  std::shared_ptr<Session> Self() { return std::static_pointer_cast<Session>(shared_from_this()); }
+  void SetDeadline(Clock::time_point deadline);
+  void SetDeadline(int seconds) { SetDeadline(Clock::now() + std::chrono::seconds(seconds)); }
+  void OnTimer();
+
+  void BeginRequest();
+  void EndRequest();
+  void Read();
+  void ReadMore();
+  void OnRead(std::error_code error, std::size_t bytes);
+  void Process();
+  bool OnHead();
+  bool ReserveBody(std::size_t bytes);
+  void Dispatch();
+  void CallHandler(std::shared_ptr<Responder> responder);
+
+  void Refuse(const Refusal& refusal);
+  void Write(PreparedResponse response);
+  void OnWritten(std::error_code error, std::size_t bytes);
+  void Linger();
+  void Close();
+
+  const std::shared_ptr<HttpServerState> state_;
+  const std::unique_ptr<Stream> stream_;
+  RequestReader reader_;
+  Phase phase_ = Phase::kHandshake;
+
+  std::unique_ptr<char[]> buffer_;
+  std::size_t begin_ = 0;  // bytes [begin_, end_) are read and not yet parsed
+  std::size_t end_ = 0;
+  bool read_pending_ = false;
+  bool peer_ended_ = false;
+
+  bool request_begun_ = false;  // a byte of it is here
+  bool read_deadline_set_ = false;
+  std::size_t reserved_bytes_ = 0;
+  std::shared_ptr<Tie> tie_;
+  std::shared_ptr<Session> own_hold_;  // while only the handler will wake us
+  CancelToken cancel_;
+  std::optional<PreparedResponse> inline_response_;
+
+  std::string head_;
+  std::string body_;
+  int status_ = 0;
+  bool close_after_write_ = false;
+
+  Clock::time_point deadline_ = kNever;
+  Clock::time_point timer_at_ = kNever;
+};
+
+void Responder::Deliver(HttpResponse response) {
+  if (answered_.exchange(true)) {
+    Log(LogLevel::kError, "a request was answered twice; the second answer is dropped");
+    return;
+  }
+  // Compression happens here, on the thread of whoever did the work.
+  PreparedResponse prepared = PrepareResponse(std::move(response), traits_);
+  MutexLock lock(tie_->mutex);
+  Session* const session = tie_->session;
+  if (session == nullptr) return;  // counted as 499 when the connection ended
+  if (tie_->inline_thread == std::this_thread::get_id()) {
+    session->TakeInline(std::move(prepared));
+    return;
+  }
+  auto owner = std::static_pointer_cast<Session>(session->weak_from_this().lock());
+  if (!owner) return;
+  session->Post([owner, p = std::make_shared<PreparedResponse>(std::move(prepared))] {
+    owner->TakePosted(std::move(*p));
+  });
+}
+
+void Session::Start() {
+  if (state_->draining) return Close();  // accepted in the server's last moment
+  SetDeadline(state_->options.read_timeout_seconds);
+  stream_->Handshake([self = Self()](std::error_code error, std::size_t) {
+    if (self->phase_ != Phase::kHandshake) return;
+    if (error) return self->Close();
+    self->BeginRequest();
+    self->Process();
+  });
+}
+
+// The timer is only touched when a deadline comes closer: most requests never do that.
+void Session::SetDeadline(Clock::time_point deadline) {
+  deadline_ = deadline;
+  if (deadline >= timer_at_) return;
+  timer_at_ = deadline;
+  stream_->SetTimer(deadline, [weak = weak_from_this()] {
+    if (auto self = std::static_pointer_cast<Session>(weak.lock())) self->OnTimer();
+  });
+}
+
+void Session::OnTimer() {
+  timer_at_ = kNever;
+  if (Clock::now() < deadline_) {
+    if (deadline_ != kNever) SetDeadline(deadline_);
+    return;
+  }
+  if (phase_ == Phase::kReading && request_begun_) {
+    Refuse({408, Error(Code::kUnavailable, fmt::format("the request did not arrive within {} s",
+                                                       state_->options.read_timeout_seconds))});
+  } else if (phase_ != Phase::kClosed) {
+    Close();
+  }
+}
+
+void Session::BeginRequest() {
+  phase_ = Phase::kReading;
+  reader_.Begin(stream_->Peer());
+  request_begun_ = false;
+  read_deadline_set_ = false;
+  cancel_ = reader_.request().cancel;
+  SetDeadline(state_->options.idle_timeout_seconds);
+}
+
+void Session::EndRequest() {
+  if (tie_) {
+    MutexLock lock(tie_->mutex);
+    tie_->session = nullptr;
+  }
+  tie_.reset();
+  state_->Release(reserved_bytes_);
+  reserved_bytes_ = 0;
+}
+
+void Session::Read() {
+  if (read_pending_ || peer_ended_ || phase_ == Phase::kClosed) return;
+  if (end_ - begin_ == kBufferBytes) return;
+  // A header is parsed in one piece: what is left of it moves to the front.
+  if (begin_ > 0) std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
+  end_ -= begin_;
+  begin_ = 0;
+  read_pending_ = true;
+  stream_->Read(
+      {buffer_.get() + end_, kBufferBytes - end_},
+      [self = Self()](std::error_code error, std::size_t bytes) { self->OnRead(error, bytes); });
+}
+
+void Session::OnRead(std::error_code error, std::size_t bytes) {
+  read_pending_ = false;
+  if (phase_ == Phase::kClosed) return;
+  state_->CountBytes(bytes, 0);
+  if (phase_ == Phase::kLingering) {
+    if (error) return Close();
+    end_ = begin_ = 0;  // nobody reads this any more
+    return Read();
+  }
+  if (error) {
+    peer_ended_ = true;
+    // A client may end its sending side and still wait; it gets its answer if the handler gives
+    // one.
+    if (phase_ == Phase::kHandling) cancel_.Cancel();
+    if (phase_ == Phase::kReading) Close();
+    return;
+  }
+  end_ += bytes;
+  if (phase_ == Phase::kReading) Process();
+}
+
+// The rest of a request whose first bytes are here.
+void Session::ReadMore() {
+  if (peer_ended_) return Close();
+  if (request_begun_ && !read_deadline_set_) {
+    read_deadline_set_ = true;
+    SetDeadline(state_->options.read_timeout_seconds);
+  }
+  Read();
+}
+
+// Parses what is buffered until the request is whole, refused, or needs more bytes.
+void Session::Process() {
+  using Step = RequestReader::Step;
+  while (phase_ == Phase::kReading) {
+    if (begin_ == end_ && !reader_.done()) return ReadMore();
+    request_begun_ = true;
+    std::size_t used = 0;
+    const Step step = reader_.Feed({buffer_.get() + begin_, end_ - begin_}, used);
+    begin_ += used;
+    switch (step) {
+      case Step::kNeedMore:
+        if (begin_ == 0 && end_ == kBufferBytes) {
+          return Refuse({400, Error(Code::kInvalid, "a chunk header is too long")});
+        }
+        return ReadMore();
+      case Step::kRefused:
+        return Refuse(reader_.refusal());
+      case Step::kHead:
+        if (!OnHead()) return;
+        break;
+      case Step::kBody:
+        if (!ReserveBody(reader_.body_bytes())) return;
+        break;
+      case Step::kDone:
+        if (ReserveBody(reader_.body_bytes())) Dispatch();
+        return;
+    }
+  }
+}
+
+// Decides before the body is read whether we want it. False: refused, or busy saying "100
+// Continue".
+bool Session::OnHead() {
+  if (auto refusal = CheckHead(reader_.request(), state_->options, stream_->OnLoopback())) {
+    Refuse(*refusal);
+    return false;
+  }
+  // Only what has arrived is taken: a sender that announces much and sends nothing blocks nobody.
+  if (!state_->HasRoom(reader_.announced_bytes())) {
+    Refuse(Overloaded());
+    return false;
+  }
+  if (reader_.done() || !reader_.expects_continue() || begin_ != end_) return true;
+  static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+  phase_ = Phase::kContinuing;
+  stream_->Write(kContinue, {}, [self = Self()](std::error_code error, std::size_t) {
+    if (self->phase_ != Phase::kContinuing) return;
+    if (error) return self->Close();
+    self->phase_ = Phase::kReading;
+    self->Process();
+  });
+  return false;
+}
+
+// Makes sure `bytes` of this request are accounted for.
+bool Session::ReserveBody(std::size_t bytes) {
+  if (bytes <= reserved_bytes_) return true;
+  if (!state_->Reserve(bytes - reserved_bytes_)) {
+    Refuse(Overloaded());
+    return false;
+  }
+  reserved_bytes_ = bytes;
+  return true;
+}
+
+void Session::Dispatch() {
+  if (auto refusal = reader_.FinishBody()) return Refuse(*refusal);
+  HttpRequest& request = reader_.request();
+  if (!ReserveBody(request.body->size())) return;
+  phase_ = Phase::kHandling;
+  SetDeadline(kNever);
+  inline_response_.reset();
+  tie_ = std::make_shared<Tie>();
+  const std::shared_ptr<Tie> tie = tie_;
+  {
+    MutexLock lock(tie->mutex);
+    tie->session = this;
+    tie->inline_thread = std::this_thread::get_id();
+  }
+  CallHandler(std::make_shared<Responder>(
+      tie, ResponseTraits{reader_.is_head(), AcceptsGzip(request.Header("Accept-Encoding"))}));
+  {
+    MutexLock lock(tie->mutex);
+    tie->inline_thread = {};
+  }
+  if (inline_response_) return Write(*std::exchange(inline_response_, std::nullopt));
+  own_hold_ = Self();
+  Read();  // notices when the client goes away
+}
+
+// Its argument is the only strong reference: a handler that forgets to answer has answered 500 when
+// this returns.
+void Session::CallHandler(std::shared_ptr<Responder> responder) {
+  try {
+    state_->router->Handle(
+        std::move(reader_.request()),
+        [r = std::move(responder)](HttpResponse response) { r->Deliver(std::move(response)); });
+  } catch (const std::exception& e) {
+    Log(LogLevel::kError, "a request handler failed", {{"error", e.what()}});
+  }
+}
+
+void Session::TakePosted(PreparedResponse response) {
+  if (phase_ == Phase::kHandling) Write(std::move(response));
+}
+
+void Session::Refuse(const Refusal& refusal) {
+  HttpResponse response = state_->router->Refuse(reader_.request(), refusal.status, refusal.error);
+  if (refusal.status == 429) response.headers.try_emplace("Retry-After", "1");
+  if (refusal.status == 401) response.headers.try_emplace("WWW-Authenticate", "Bearer");
+  Write(PrepareResponse(std::move(response), {reader_.is_head(), false}));
+}
+
+void Session::Write(PreparedResponse response) {
+  phase_ = Phase::kWriting;
+  EndRequest();
+  const std::shared_ptr<Session> self = Self();
+  own_hold_.reset();
+  close_after_write_ = !reader_.done() || !reader_.keep_alive() || peer_ended_ || state_->draining;
+  status_ = response.status;
+  body_ = std::move(response.body);
+  head_ = ResponseHead(response, close_after_write_, reader_.http11());
+  // A client that reads slower than 64 kB/s is not reading.
+  SetDeadline(state_->options.read_timeout_seconds + static_cast<int>(body_.size() >> 16));
+  stream_->Write(head_, body_, [self](std::error_code error, std::size_t bytes) {
+    self->OnWritten(error, bytes);
+  });
+}
+
+void Session::OnWritten(std::error_code error, std::size_t bytes) {
+  state_->CountBytes(0, bytes);
+  state_->CountAnswer(error ? 499 : status_);
+  if (phase_ == Phase::kClosed) return;
+  head_.clear();
+  body_ = {};
+  if (error) return Close();
+  if (close_after_write_) return Linger();
+  BeginRequest();
+  Process();
+}
+
+// Closing a socket with unread bytes resets the connection, and the peer may never see our answer.
+void Session::Linger() {
+  phase_ = Phase::kLingering;
+  SetDeadline(kLingerSeconds);
+  const bool whole = reader_.done();
+  stream_->ShutdownSend([self = Self(), whole](std::error_code error, std::size_t) {
+    if (whole || error) self->Close();
+  });
+  if (whole || phase_ == Phase::kClosed) return;
+  begin_ = end_ = 0;
+  Read();
+}
+
+void Session::Close() {
+  if (phase_ == Phase::kClosed) return;
+  if (phase_ == Phase::kHandling) state_->CountAnswer(499);
+  phase_ = Phase::kClosed;
+  cancel_.Cancel();
+  EndRequest();
+  stream_->Close();
+  own_hold_.reset();
+}
+
+}  // namespace
+
+void StartHttpSession(std::shared_ptr<HttpServerState> state, std::unique_ptr<Stream> stream) {
+  std::make_shared<Session>(std::move(state), std::move(stream))->Start();
+}
+
+}  // namespace wherefore::net

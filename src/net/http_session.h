@@ -1,0 +1,73 @@
+// What the connections of one HTTP server share, and how one is started. Internal to src/net.
+//
+// Threads: HttpServerState is read and counted from every I/O thread and from those handlers answer
+// on.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <unordered_set>
+
+#include "base/metrics.h"
+#include "base/mutex.h"
+#include "net/http.h"
+#include "net/stream.h"
+
+namespace wherefore::net {
+
+// A running connection, as the server that stops it sees it. Both run on the connection's strand.
+class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
+ public:
+  HttpConnection() = default;
+  HttpConnection(const HttpConnection&) = delete;
+  HttpConnection& operator=(const HttpConnection&) = delete;
+  virtual ~HttpConnection() = default;
+  virtual void Post(std::function<void()> work) = 0;
+  virtual void Drain() = 0;  // end after the running request, at once when there is none
+  virtual void Abort() = 0;  // end now; the running request is cancelled
+};
+
+class HttpServerState {
+ public:
+  HttpServerState(HttpServerOptions server_options, std::shared_ptr<const Router> server_router);
+
+  HttpServerOptions options;
+  const std::shared_ptr<const Router> router;
+  std::atomic<bool> draining{false};
+
+  void SetPort(std::uint16_t port);
+  void CountAnswer(int status);
+  void CountBytes(std::size_t received, std::size_t sent);
+
+  // False when the bytes of all running requests would pass max_inflight_bytes; then nothing is
+  // taken.
+  [[nodiscard]] bool Reserve(std::size_t bytes);
+  void Release(std::size_t bytes);
+  [[nodiscard]] bool HasRoom(std::size_t bytes) const {
+    return inflight_bytes_.load() + bytes <= options.max_inflight_bytes;
+  }
+
+  void Register(HttpConnection* connection);
+  void Unregister(HttpConnection* connection);
+  // Posts `work` to every connection.
+  void ForEach(void (HttpConnection::*work)());
+  // True when all connections have ended by `deadline`.
+  bool WaitForEnd(std::chrono::steady_clock::time_point deadline);
+
+ private:
+  std::atomic<std::size_t> inflight_bytes_{0};
+  std::string port_label_;
+  std::array<std::atomic<Counter*>, 600> answers_{};  // by status; looked up once each
+  Counter* received_ = nullptr;
+  Counter* sent_ = nullptr;
+  Mutex mutex_;
+  CondVar changed_;
+  std::unordered_set<HttpConnection*> connections_ GUARDED_BY(mutex_);
+};
+
+// Serves the connection until it ends; it keeps itself alive. Call on the stream's strand.
+void StartHttpSession(std::shared_ptr<HttpServerState> state, std::unique_ptr<Stream> stream);
+
+}  // namespace wherefore::net

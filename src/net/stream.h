@@ -1,0 +1,85 @@
+// One accepted connection and the sockets it comes from, without a word of Asio: what
+// http_session.cc needs of TCP and TLS. Internal to src/net.
+//
+// Threads: everything of a Stream runs on its strand (callbacks included), except Post, which any
+// thread
+//          may call. A callback keeps its owner alive by what it captures.
+// Failure: by error_code; after Close() outstanding callbacks come with one.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "base/result.h"
+#include "net/http.h"
+
+namespace wherefore::net {
+
+class Stream {
+ public:
+  using Done = std::function<void(std::error_code, std::size_t)>;
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  Stream() = default;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  virtual ~Stream() = default;
+
+  // TLS; plain streams answer at once.
+  virtual void Handshake(Done done) = 0;
+  // At least one byte, or an error (end of file is one). One read and one write at a time.
+  virtual void Read(std::span<char> into, Done done) = 0;
+  // Both texts whole; they stay where they are until `done`.
+  virtual void Write(std::string_view head, std::string_view body, Done done) = 0;
+  // Tells the peer that nothing more comes; reading goes on.
+  virtual void ShutdownSend(Done done) = 0;
+  virtual void Close() = 0;
+
+  virtual void Post(std::function<void()> work) = 0;
+  // One timer; setting it anew or closing drops the callback before.
+  virtual void SetTimer(TimePoint when, std::function<void()> expired) = 0;
+
+  [[nodiscard]] virtual std::string Peer() const = 0;
+  // The local end: 127.0.0.0/8 or ::1.
+  [[nodiscard]] virtual bool OnLoopback() const = 0;
+};
+
+struct ListenOptions {
+  std::vector<std::string> addresses;
+  std::uint16_t port = 0;
+  std::string tls_certificate_file;
+  std::string tls_key_file;
+};
+
+// The listening sockets of one server, all on one port.
+class Listener {
+ public:
+  using Accept = std::function<void(std::unique_ptr<Stream>)>;
+
+  // Binds. The error names the port and how to find who holds it.
+  static Result<std::unique_ptr<Listener>> Open(IoThreads& io, const ListenOptions& options);
+  virtual ~Listener() = default;
+  // Calls `accept` on the new stream's strand for every connection.
+  virtual void Start(Accept accept) = 0;
+  [[nodiscard]] virtual std::uint16_t port() const = 0;
+  // Not from an I/O thread: when it returns the sockets are closed and `accept` is not called any
+  // more.
+  virtual void Close() = 0;
+};
+
+// "port 4318 on 127.0.0.1 is in use ...", the same words for HTTP and gRPC.
+[[nodiscard]] Error PortInUse(std::string_view address, std::uint16_t port);
+
+// A port (the one wanted, or a free one for 0) that can be bound on all of these addresses; those
+// the machine does not have are removed, unless none would be left. The sockets are closed again,
+// so it is a hint for servers that bind by themselves.
+Result<std::uint16_t> ProbePort(std::vector<std::string>& addresses, std::uint16_t port);
+
+}  // namespace wherefore::net

@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""The core path from outside: OTLP in, durable, exact answers out; retries, links, traces, tenants."""
+import gzip
+import json
+import subprocess
+import time
+import unittest
+import zlib
+
+from harness import (BINARY, PROTOBUF, ROOT, TRACES_METHOD, VECTOR, Case, Profiles, http, one_profile, spans_request)
+
+TRACE = bytes(range(1, 17))
+SPAN = bytes(range(1, 9))
+
+
+class Vector(Case):
+    """The 215-byte vector of the OTLP facts."""
+
+    def test_http_then_again_then_grpc_counts_once(self):
+        with self.server() as server:
+            first = server.send(VECTOR)
+            self.assertEqual((first.status, first.body), (200, b""))
+            server.flush()
+            top = server.cli("top", "--service", "s", "--type", "samples", "--since", "3000d").stdout
+            self.assertRegex(top, r"(?m)^ +3 +100.0 % .* main$")
+            cpu = server.cli("top", "--service", "s", "--type", "cpu", "--since", "3000d").stdout
+            self.assertRegex(cpu, r"(?m)^ +150 ms +100.0 % .* main$")
+            self.assertEqual(server.send(VECTOR).status, 200)
+            self.assertEqual(server.send_grpc(VECTOR)[0], 0)
+            self.assertEqual(server.send(gzip.compress(VECTOR), headers={"content-encoding": "gzip"}).status, 200)
+            server.flush()
+            self.assertEqual(server.total("s"), 3)
+
+    def test_grpc_into_an_empty_directory(self):
+        with self.server() as server:
+            status, _, body = server.send_grpc(VECTOR)
+            self.assertEqual((status, body), (0, b""))
+            server.flush()
+            self.assertEqual(server.total("s"), 3)
+
+    def test_survives_kill_right_after_the_answer(self):
+        server = self.server()
+        self.assertEqual(server.send(VECTOR).status, 200)
+        server.kill()
+        with server:
+            server.flush()
+            self.assertEqual(server.total("s"), 3)
+            self.assertEqual(server.send(VECTOR).status, 200)  # the retry of a sender that never saw the answer
+            server.flush()
+            self.assertEqual(server.total("s"), 3)
+
+    def test_every_encoding_and_path(self):
+        with self.server() as server:
+            total = 0
+            encodings = {"": lambda b: b, "gzip": gzip.compress, "deflate": zlib.compress}
+            for i, (name, encode) in enumerate(encodings.items()):
+                for path in ("/v1development/profiles", "/v1/profiles"):
+                    total += i + 1
+                    body = one_profile("enc", i + 1, names=("main", name + path))
+                    headers = {"content-encoding": name} if name else {}
+                    self.assertEqual(server.send(encode(body), path, headers).status, 200, name)
+            self.assertEqual(server.send_grpc(one_profile("enc", 50), "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export", "--gzip")[0], 0)
+            # 4040 takes OTLP too.
+            self.assertEqual(http("POST", server.http + "/v1development/profiles", one_profile("enc", 100), {"content-type": PROTOBUF}).status, 200)
+            server.flush()
+            self.assertEqual(server.total("enc"), total + 150)
+
+
+class Answers(Case):
+    def test_flame_top_series_and_labels_are_exact(self):
+        with self.server() as server:
+            now = time.time_ns()
+            for minute in range(10):
+                for version in ("v1", "v2"):
+                    p = Profiles("shop", **{"service.version": version})
+                    fast, slow = p.stack("main", "fast"), p.stack("main", "slow", "parse")
+                    p.profile([(fast, 3), (slow, minute + 1)], now - minute * 60 * 10**9)
+                    self.assertEqual(server.send(p.encode()).status, 200)
+            server.flush()
+            flame = server.ask("flame", query="shop", type="samples")
+            self.assertEqual(flame["total"], 2 * (30 + 55))
+            names = [flame["functions"][f][0] for f in flame["function"]]
+            self.assertEqual(dict(zip(names, flame["self"])), {"total": 0, "main": 0, "fast": 60, "slow": 0, "parse": 110})
+            self.assertEqual(server.total('shop{service.version="v2"}'), 85)
+            self.assertEqual(server.total('shop{service.version!~"v[12]"}'), 0)
+            self.assertEqual(server.total('{service_name=~"sh.*"}', type="cpu"), 170 * 10_000_000)
+            series = server.ask("series", query="shop", type="samples", by="service.version", step="1m")
+            self.assertEqual({g["labels"]["service.version"]: sum(g["values"]) for g in series["groups"]}, {"v1": 85, "v2": 85})
+            self.assertIn("service.version", server.ask("labels", query="shop")["labels"])
+            self.assertEqual(server.ask("labels/service.version/values", query="shop")["values"], ["v1", "v2"])
+            # A pruned graph still adds up, and says what it left out.
+            pruned = server.ask("flame", query="shop", type="samples", min_share="0.5")
+            self.assertEqual(sum(pruned["self"]), 170)
+            self.assertIn("other", [f[0] for f in pruned["functions"]])
+            hint = server.ask("top", query="shop", type="wall")["hint"]
+            self.assertIn("samples", hint)
+
+    def test_spans_link_to_their_samples(self):
+        with self.server() as server:
+            now = time.time_ns()
+            p = Profiles("web")
+            other = p.link(TRACE, bytes(8 * [9]))
+            p.profile([(p.stack("main", "mine"), 7, p.link(TRACE, SPAN)), (p.stack("main", "theirs"), 5, other),
+                       (p.stack("main", "idle"), 100)], now)
+            self.assertEqual(server.send(p.encode()).status, 200)
+            spans = spans_request("web", [
+                {"trace": TRACE, "span": SPAN, "name": "GET /", "start": now, "end": now + 10**9, "attributes": {"http.route": "/"}},
+                {"trace": TRACE, "span": bytes(8 * [9]), "parent": SPAN, "name": "db", "start": now + 10**6, "end": now + 2 * 10**6, "status": 2}])
+            self.assertEqual(server.send(spans, "/v1/traces").status, 200)
+            self.assertEqual(server.send_grpc(spans, TRACES_METHOD)[0], 0)
+            server.flush()
+            trace = server.ask("traces/" + TRACE.hex())
+            self.assertEqual([s["name"] for s in trace["spans"]], ["GET /", "db"])
+            whole = server.ask(f"traces/{TRACE.hex()}/flame", type="samples")
+            self.assertEqual((whole["total"], whole["by_span"]), (12, {SPAN.hex(): 7, "0909090909090909": 5}))
+            one = server.ask(f"traces/{TRACE.hex()}/flame", type="samples", span=SPAN.hex())
+            self.assertEqual((one["total"], [f[0] for f in one["functions"]]), (7, ["total", "main", "mine"]))
+            for search, found in [({"service": "web"}, 1), ({"name": "db"}, 1), ({"min_duration": "500ms"}, 1), ({"min_duration": "2s"}, 0),
+                                  ({"status": "error"}, 1), ({"status": "ok"}, 0), ({"attribute": "http.route=/"}, 1), ({"attribute": "http.route=/x"}, 0)]:
+                self.assertEqual(len(server.ask("traces", **search)["traces"]), found, search)
+            self.assertEqual(server.get("/api/v1/traces/" + "ab" * 16).status, 404)
+            text = server.cli("trace", TRACE.hex()).stdout
+            self.assertIn("db", text)
+            self.assertIn("error", text)
+            self.assertIn("70 ms profiled", text)
+
+    def test_a_stored_profile_comes_back_by_its_id(self):
+        with self.server() as server:
+            id = bytes(range(16, 32))
+            p = Profiles("byid", zone="a")
+            p.profile([(p.stack("main", "f"), 3, p.link(TRACE, SPAN))], id=id)
+            self.assertEqual(server.send(p.encode()).status, 200)
+            server.flush()
+            self.assertEqual([r["id"] for r in server.ask("profiles", query="byid")["profiles"]], [id.hex()])
+            back = server.get("/api/v1/profiles/" + id.hex(), format="otlp-json").json
+            profile = back["resourceProfiles"][0]["scopeProfiles"][0]["profiles"][0]
+            self.assertEqual(profile["profileId"], id.hex())
+            self.assertEqual([int(v) for v in profile["samples"][0]["values"]], [3])
+            self.assertIn(TRACE.hex(), json.dumps(back))
+            self.assertEqual(server.get("/api/v1/profiles/" + "00" * 16).status, 404)
+
+    def test_tenants_are_kept_apart_only_when_asked(self):
+        with self.server("--tenants") as server:
+            for tenant, value in (("a", 1), ("b", 10)):
+                self.assertEqual(server.send(one_profile("t", value), headers={"X-Scope-OrgID": tenant}).status, 200)
+            server.flush()
+            for tenant, value in (("a", 1), ("b", 10)):
+                answer = http("GET", server.http + "/api/v1/top?query=t&type=samples", headers={"X-Scope-OrgID": tenant})
+                self.assertEqual(answer.json["total"], value)
+            self.assertEqual(server.total("t"), 0)
+        with self.server(name="plain") as server:
+            self.assertEqual(server.send(one_profile("t", 1), headers={"X-Scope-OrgID": "a"}).status, 200)
+            server.flush()
+            self.assertEqual(server.total("t"), 1)
+
+    def test_delete_backup_restore(self):
+        with self.server() as server:
+            for service, value in (("keep", 5), ("leak", 7)):
+                server.send(one_profile(service, value, names=("main", "secret_" + service)))
+            server.flush()
+            server.cli("backup", str(self.folder / "backup"))
+            done = server.cli("delete", "leak", "--from", "-1d", "--to", "now", "--yes")
+            self.assertIn('"samples":1', done.stdout)
+            self.assertEqual((server.total("keep"), server.total("leak")), (5, 0))
+            self.assertNotIn("leak", [s["name"] for s in server.ask("services", since="1d")["services"]])
+            server.send(one_profile("leak", 9, names=("main", "fresh")))
+            server.flush()
+            self.assertEqual(server.total("leak"), 9)
+        restored = self.folder / "restored"
+        done = subprocess.run([BINARY, "restore", str(self.folder / "backup"), "--data", str(restored)], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with self.server(name="restored") as server:
+            self.assertEqual((server.total("keep"), server.total("leak")), (5, 7))
+
+
+class Files(Case):
+    def test_files_without_a_server_and_pushed(self):
+        folded = self.folder / "a.folded"
+        folded.write_text("main;parse;tokenize 30\nmain;parse 12\nmain;send 8\n")
+        run = lambda *a: subprocess.run([BINARY, *a], capture_output=True, text=True)
+        top = run("top", str(folded), "--type", "samples")
+        self.assertEqual(top.returncode, 0, top.stderr)
+        self.assertRegex(top.stdout, r"(?m)^ +30 +60.0 % .* tokenize")
+        self.assertIn("main", run("flame", str(folded), "--type", "samples").stdout)
+        later = self.folder / "b.folded"
+        later.write_text("main;parse;tokenize 50\nmain;send 8\n")
+        diff = run("diff", str(folded), str(later), "--type", "samples")
+        self.assertRegex(diff.stdout, r"(?m)^ +\+20 .* tokenize")
+        with self.server() as server:
+            pushed = server.cli("push", str(folded), "--service", "fold").stdout
+            command = next(l for l in pushed.splitlines() if "wherefore top" in l).split()
+            again = subprocess.run([BINARY, *command[1:]], capture_output=True, text=True)
+            self.assertRegex(again.stdout, r"(?m)^ +30 +60.0 % .* tokenize", pushed)
+            exported = server.cli("query", "fold", "--format", "folded").stdout
+            self.assertEqual(sorted(exported.split("\n")), sorted(folded.read_text().split("\n")))
+            for kind in ("svg", "speedscope", "pprof", "otlp"):
+                out = self.folder / kind
+                server.cli("query", "fold", "--format", kind, "-o", str(out))
+                self.assertGreater(out.stat().st_size, 50, kind)
+            speedscope = json.loads((self.folder / "speedscope").read_text())
+            self.assertEqual(speedscope["profiles"][0]["endValue"], 50)
+
+    def test_check_names_the_violation(self):
+        good, bad = self.folder / "good.otlp", self.folder / "bad.otlp"
+        good.write_bytes(VECTOR)
+        p = Profiles()
+        bad.write_bytes(p.profile([(99, 1)]).encode())
+        run = lambda *a: subprocess.run([BINARY, "check", *a], capture_output=True, text=True)
+        self.assertEqual(run(str(good)).returncode, 0)
+        found = run(str(bad))
+        self.assertEqual(found.returncode, 1)
+        self.assertIn("samples[0].stack_index", found.stdout)
+        self.assertEqual(run(str(self.folder / "none")).returncode, 3)
+
+    def test_usage_errors_and_help(self):
+        run = lambda *a: subprocess.run([BINARY, *a], capture_output=True, text=True)
+        self.assertEqual(run("nonsense").returncode, 2)
+        self.assertEqual(run("top", "x", "--server", "http://127.0.0.1:1").returncode, 3)
+        for command in ("serve", "push", "query", "top", "list", "tree", "flame", "diff", "trace", "check", "doctor", "delete", "backup", "restore"):
+            self.assertIn("EXAMPLES", run(command, "--help").stdout, command)
+        for shell in ("bash", "zsh", "fish"):
+            self.assertIn("push", run("completion", shell).stdout)
+
+
+class OpenApi(Case):
+    """docs/openapi.json against the running server: every route is there, every answer has its shape."""
+
+    def shape(self, schema, value, where):
+        if "$ref" in schema:
+            schema = self.document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
+        if "oneOf" in schema:
+            self.assertIsInstance(value, (int, str), where)
+            return
+        kinds = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool, "number": (int, float)}
+        if "type" in schema:
+            self.assertIsInstance(value, kinds[schema["type"]], where)
+        for key in schema.get("required", []):
+            self.assertIn(key, value, where)
+        for key, inner in schema.get("properties", {}).items():
+            if key in value:
+                self.shape(inner, value[key], f"{where}.{key}")
+        if "items" in schema:
+            for item in value[:50]:
+                self.shape(schema["items"], item, where + "[]")
+
+    def test_routes_and_answers_match_the_description(self):
+        self.document = json.loads((ROOT / "docs/openapi.json").read_text())
+        with self.server() as server:
+            now = time.time_ns()
+            p = Profiles("svc")
+            id = bytes(range(1, 17))
+            p.profile([(p.stack("main", "f"), 3, p.link(TRACE, SPAN))], id=id)
+            server.send(p.encode())
+            server.send(spans_request("svc", [{"trace": TRACE, "span": SPAN, "start": now, "end": now + 5}]), "/v1/traces")
+            server.flush()
+            self.assertEqual(json.loads(server.get("/openapi.json").body), self.document)
+            fill = {"{trace}": TRACE.hex(), "{id}": id.hex(), "{name}": "service.name"}
+            values = {"function": "main", "query": "svc", "from": "-1d", "to": "now", "target": str(self.folder / "b")}
+            for path, methods in self.document["paths"].items():
+                for method, operation in methods.items():
+                    real = path
+                    for placeholder, value in fill.items():
+                        real = real.replace(placeholder, value)
+                    if real.startswith("/v1"):
+                        self.assertNotEqual(http("POST", server.http + real, b"", {"content-type": PROTOBUF}).status, 405, path)
+                        continue
+                    needed = {q["name"]: values[q["name"]] for q in operation["parameters"] if q["in"] == "query" and q["required"]}
+                    url = server.http + real + "?" + "&".join(f"{k}={v}" for k, v in needed.items())
+                    answer = http(method.upper(), url, b"" if method == "post" else None)
+                    self.assertEqual(answer.status, 200, (path, answer.body))
+                    kind = answer.headers["content-type"].split(";")[0]
+                    self.assertIn(kind, operation["responses"]["200"]["content"], path)
+                    schema = operation["responses"]["200"]["content"].get("application/json", {}).get("schema")
+                    if kind == "application/json" and schema and schema.get("format") != "binary":
+                        self.shape(schema, answer.json, path)
+                    other = http("PUT", server.http + real, b"")
+                    self.assertEqual(other.status, 405, path)
+                    wrong = http(method.upper(), server.http + real + "?no_such_parameter=1", b"" if method == "post" else None)
+                    if real.startswith("/api/v1/") and operation["parameters"]:
+                        self.assertEqual(wrong.status, 400, path)
+                        self.shape({"$ref": "#/components/schemas/Error"}, wrong.json, path)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)

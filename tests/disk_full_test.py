@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""A disk that fills up under load and is freed again, and one that turns read-only.
+
+Needs root for a small tmpfs of its own; without it the test says that it was skipped.
+"""
+import os
+import subprocess
+import threading
+import time
+import unittest
+
+from harness import Case, Server, http, one_profile
+
+
+def mount(*arguments):
+    return subprocess.run(["mount", *arguments], capture_output=True).returncode == 0
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root for a tmpfs")
+class DiskFull(Case):
+    def setUp(self):
+        super().setUp()
+        self.disk = self.folder / "disk"
+        self.disk.mkdir()
+        if not mount("-t", "tmpfs", "-o", "size=300m", "tmpfs", str(self.disk)):
+            self.skipTest("mounting a tmpfs is not allowed here")
+        self.addCleanup(subprocess.run, ["umount", "-l", str(self.disk)], check=False)
+
+    def start(self):
+        server = Server(self.disk / "data")
+        server.log = self.folder / "server.log"
+        self.addCleanup(lambda: server.process and server.process.poll() is None and server.kill())
+        return server.start()
+
+    def wait(self, condition, what, seconds=60):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            self.assertLess(time.monotonic(), deadline, what)
+            time.sleep(0.05)
+
+    def load(self, server, stop, acknowledged, refused):
+        number = 0
+        while not stop.is_set():
+            number += 1
+            body = one_profile("full", 1, ("main", f"{number % 500:0200d}"), n=str(number))
+            answer = server.send(body, timeout=30)
+            if answer.status == 200:
+                acknowledged.append(1)
+            else:
+                refused.append((answer.status, answer.headers.get("retry-after")))
+
+    def test_fills_up_tells_senders_and_heals(self):
+        server = self.start()
+        stop, acknowledged, refused = threading.Event(), [], []
+        sender = threading.Thread(target=self.load, args=(server, stop, acknowledged, refused))
+        sender.start()
+        try:
+            self.wait(lambda: len(acknowledged) > 50, "no request was taken at first")
+            hog = self.disk / "hog"
+            with open(hog, "wb") as file:
+                try:
+                    while True:
+                        file.write(b"\0" * 65536)
+                        file.flush()
+                except OSError:
+                    pass
+            self.wait(lambda: len(refused) > 5, "senders were not told that the disk is full")
+            status, retry = refused[-1]
+            self.assertIn(status, (429, 503))
+            self.assertIsNotNone(retry)
+            self.wait(lambda: http("GET", server.http + "/ready").status == 503, "/ready did not say so")
+            self.assertIn(b"not ready", http("GET", server.http + "/ready").body)
+            self.assertIn("PROBLEM", server.cli("doctor", check=False).stdout)
+            before = len(acknowledged)
+            hog.unlink()
+            self.wait(lambda: len(acknowledged) > before + 50, "did not heal after space returned")
+            self.wait(lambda: http("GET", server.http + "/ready").status == 200, "/ready stayed down")
+        finally:
+            stop.set()
+            sender.join()
+        server.flush()
+        self.assertEqual(server.total("full"), len(acknowledged))
+        server.kill()
+        server.start()
+        server.flush()
+        self.assertEqual(server.total("full"), len(acknowledged))
+        server.stop()
+
+    def test_read_only_directory_is_reported_and_heals(self):
+        server = self.start()
+        self.assertEqual(server.send(one_profile("ro", 1)).status, 200)
+        server.flush()
+        if not mount("-o", "remount,ro", str(self.disk)):
+            # A file open for writing keeps a tmpfs writable; the next best thing is a full one.
+            server.stop()
+            self.skipTest("the kernel refuses to remount a tmpfs in use")
+        try:
+            self.assertIn(server.send(one_profile("ro", 2)).status, (429, 503))
+            self.assertEqual(http("GET", server.http + "/ready").status, 503)
+        finally:
+            mount("-o", "remount,rw", str(self.disk))
+        self.wait(lambda: server.send(one_profile("ro", 4)).status == 200, "did not heal")
+        server.flush()
+        self.assertEqual(server.total("ro"), 5)
+        server.stop()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)

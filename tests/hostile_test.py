@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Bad input from outside: the right status, a message that names the place, nobody else harmed."""
+import gzip
+import http.client as http_client_module
+import json
+import os
+import random
+import socket
+import subprocess
+import threading
+import time
+import unittest
+
+from harness import (BINARY, PROTOBUF, VECTOR, Case, Profiles, field, fixed64, http, one_profile, packed, resource)
+
+DAY = 86_400 * 10**9
+
+
+class Hostile(Case):
+    def check_alive(self, server, total):
+        server.flush()
+        self.assertEqual(server.total("good"), total)
+
+    def test_broken_bodies_get_400_and_good_profiles_stay(self):
+        with self.server() as server:
+            self.assertEqual(server.send(one_profile("good", 1)).status, 200)
+            for body in (VECTOR[:100], VECTOR[:-1], b"\xff" * 50, os.urandom(500), b"{}"):
+                answer = server.send(body)
+                self.assertEqual(answer.status, 400, body[:20])
+                self.assertGreater(len(answer.body), 5)
+            rng = random.Random(5)
+            for _ in range(300):  # flipped bits: any status, never a crash
+                damaged = bytearray(VECTOR)
+                for _ in range(rng.randrange(1, 5)):
+                    damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
+                self.assertIn(server.send(bytes(damaged)).status, (200, 400))
+            # One profile with a bad index, one good one in the same request.
+            p = Profiles("good")
+            good = p.stack("main", "ok")
+            p.profile([(good, 5)]).profile([(77, 1)]).profile([(-3, 1)])
+            answer = server.send(p.encode())
+            self.assertEqual(answer.status, 200)
+            self.assertIn(b"stack_index", answer.body)
+            json_answer = http("POST", server.otlp_http + "/v1development/profiles", b'{"resourceProfiles":[{"scopeProfiles":[{"profiles":[{"samples":[{"stackIndex":5,"values":[1]}]}]}]}]}', {"content-type": "application/json"})
+            self.assertEqual(json_answer.status, 200, json_answer.body)
+            self.assertEqual(int(json_answer.json["partialSuccess"]["rejectedProfiles"]), 1)
+            self.check_alive(server, 6)
+            refused = server.get("/metrics").body.decode()
+            self.assertRegex(refused, r'wherefore_refused_total\{[^}]*\} [1-9]')
+
+    def test_bombs_deep_json_and_wrong_types(self):
+        with self.server() as server:
+            server.send(one_profile("good", 1))
+            bomb = gzip.compress(b"\0" * 100_000_000, 9)
+            self.assertEqual(server.send(bomb, headers={"content-encoding": "gzip"}).status, 413)
+            self.assertEqual(server.send(b"x" * (65 << 20)).status, 413)
+            deep = b'{"resourceProfiles":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+            as_json = lambda body: http("POST", server.otlp_http + "/v1/traces", body, {"content-type": "application/json"})
+            self.assertEqual(as_json(deep).status, 400)
+            self.assertEqual(as_json(b'{"resourceSpans": 5}').status, 400)
+            self.assertEqual(as_json(b'{"resourceSpans": [').status, 400)
+            nested = b'{"a":' * 5000 + b"1" + b"}" * 5000
+            self.assertEqual(as_json(nested).status, 400)
+            value = field(1, "x")
+            for _ in range(2000):
+                value = field(6, field(1, field(1, "k") + field(2, value)))
+            deep_value = field(1, field(1, field(1, field(1, "k") + field(2, value))))
+            self.assertIn(server.send(deep_value).status, (200, 400))
+            self.assertEqual(http("POST", server.otlp_http + "/v1/traces", b"x", {"content-type": "text/plain"}).status, 415)
+            self.assertEqual(server.send(b"abc", headers={"content-encoding": "br"}).status, 415)
+            self.assertEqual(server.send(b"abc", headers={"content-encoding": "gzip"}).status, 400)
+            self.assertEqual(http("GET", server.otlp_http + "/v1/traces").status, 405)
+            for path in ("/v1/metrics", "/v1/logs"):
+                answer = server.send(b"", path)
+                self.assertEqual(answer.status, 404)
+                self.assertIn(b"profiles and traces", answer.body)
+            status, message, _ = server.send_grpc(b"", "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export")
+            self.assertEqual(status, 12)
+            self.assertIn("profiles and traces", message)
+            self.assertEqual(server.send_grpc(b"\xff\xff")[0], 3)
+            memory = server.get("/metrics").body.decode()
+            resident = float(next(l for l in memory.splitlines() if l.startswith("wherefore_memory_anonymous_bytes ")).split()[1])
+            self.assertLess(resident, 900e6)
+            self.check_alive(server, 1)
+
+    def test_invalid_utf8_and_huge_counts(self):
+        with self.server() as server:
+            server.send(one_profile("good", 1))
+            p = Profiles("utf")
+            p.strings.append("x")
+            p.profile([(p.stack("main"), 1)])
+            body = p.encode().replace(b"main", b"m\xff\xfen")
+            answer = server.send(body)
+            self.assertEqual(answer.status, 200)
+            self.assertIn(b"UTF-8", answer.body)
+            huge = field(1, field(2, field(2, field(2, packed(4, [1] * 1_000_000)))))
+            self.assertIn(server.send(huge).status, (200, 400))
+            overflow = Profiles("over")
+            stack = overflow.stack("main")
+            overflow.profile([field(1, stack) + packed(4, [2**63 - 1, 2**63 - 1])])
+            self.assertEqual(server.send(overflow.encode()).status, 200)
+            self.check_alive(server, 1)
+
+    def test_absurd_timestamps_get_their_answer_and_harm_nobody(self):
+        with self.server() as server:
+            server.send(one_profile("good", 1))
+            now = time.time_ns()
+            p = Profiles("old")
+            stack = p.stack("main")
+            days = 10_000
+            for day in range(days):
+                p.profile([(stack, 1)], now - day * DAY)
+            answer = server.send(p.encode(), timeout=120)
+            self.assertEqual(answer.status, 200, answer.body[:300])
+            far = Profiles("future")
+            far.profile([(far.stack("main"), 1)], 7_258_118_400 * 10**9)  # the year 2200
+            answer = server.send(far.encode())
+            self.assertEqual(answer.status, 200)
+            self.assertIn(b"future", answer.body)
+            zero = Profiles("zero")
+            zero.profile([(zero.stack("main"), 4)], 0)
+            self.assertEqual(server.send(zero.encode()).status, 200)
+            start = time.monotonic()
+            self.assertEqual(server.send(one_profile("good", 2)).status, 200)
+            self.assertLess(time.monotonic() - start, 5)
+            self.check_alive(server, 3)
+            self.assertEqual(server.total("zero"), 4)
+            accepted = server.total("old", **{"from": "1990-01-01"})
+            before_2000 = sum(1 for d in range(days) if now - d * DAY < 946_684_800 * 10**9)
+            self.assertEqual(accepted, days - before_2000)
+
+    def test_another_origin_can_neither_post_nor_read(self):
+        with self.server() as server:
+            server.send(one_profile("good", 1))
+            evil = {"Origin": "http://evil.example", "content-type": PROTOBUF}
+            self.assertEqual(http("POST", server.otlp_http + "/v1development/profiles", one_profile("good", 50), evil).status, 403)
+            self.assertEqual(http("POST", server.http + "/api/v1/flush", b"", evil).status, 403)
+            self.assertEqual(http("GET", server.http + "/api/v1/services", headers=evil).status, 403)
+            self.assertEqual(http("GET", server.http + "/api/v1/services", headers={"Host": "evil.example:4040"}).status, 403)
+            own = {"Origin": server.http, "content-type": PROTOBUF}
+            answer = http("POST", server.otlp_http + "/v1development/profiles", one_profile("good", 5), {"content-type": PROTOBUF})
+            self.assertEqual(answer.status, 200)
+            self.assertNotIn("access-control-allow-origin", {k.lower() for k in answer.headers})
+            self.assertEqual(http("GET", server.http + "/api/v1/services", headers=own).status, 200)
+            self.check_alive(server, 6)
+
+    def test_slow_and_broken_connections(self):
+        with self.server() as server:
+            host, port = server.otlp_http.removeprefix("http://").rsplit(":", 1)
+            open_sockets = []
+            for _ in range(50):
+                s = socket.create_connection((host, int(port)))
+                s.sendall(b"POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nabc")
+                open_sockets.append(s)
+            with socket.create_connection((host, int(port))) as s:
+                s.sendall(b"\x16\x03\x01 not http at all\r\n\r\n")
+                self.assertTrue(s.recv(100).startswith(b"HTTP/1.1 400"))
+            self.assertEqual(server.send(one_profile("good", 1)).status, 200)
+            for s in open_sockets:
+                s.close()
+            connection = http_client(server)
+            connection.putrequest("POST", "/v1development/profiles")
+            connection.putheader("Transfer-Encoding", "chunked")
+            connection.putheader("Content-Type", PROTOBUF)
+            connection.endheaders()
+            body = one_profile("good", 2)
+            for i in range(0, len(body), 7):
+                piece = body[i:i + 7]
+                connection.send(b"%x\r\n%s\r\n" % (len(piece), piece))
+            connection.send(b"0\r\n\r\n")
+            self.assertEqual(connection.getresponse().status, 200)
+            self.check_alive(server, 3)
+
+    def test_second_server_on_the_same_directory_says_who_holds_it(self):
+        with self.server() as server:
+            second = subprocess.run([BINARY, "serve", "--data", str(server.data), "--http-port", "0", "--otlp-grpc-port", "0", "--otlp-http-port", "0"],
+                                    capture_output=True, text=True, timeout=60)
+            self.assertEqual(second.returncode, 3)
+            self.assertIn(str(server.process.pid), second.stderr)
+            self.assertEqual(server.send(one_profile("good", 1)).status, 200)
+
+    def test_port_in_use_and_listening_elsewhere(self):
+        with self.server() as server:
+            port = server.http.rsplit(":", 1)[1]
+            taken = subprocess.run([BINARY, "serve", "--data", str(self.folder / "other"), "--http-port", port, "--otlp-grpc-port", "0", "--otlp-http-port", "0"],
+                                   capture_output=True, text=True, timeout=60)
+            self.assertEqual(taken.returncode, 3)
+            self.assertIn(port, taken.stderr)
+        opened = subprocess.run([BINARY, "serve", "--data", str(self.folder / "other"), "--listen", "0.0.0.0"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(opened.returncode, 2)
+        self.assertIn("--token", opened.stderr)
+
+
+def http_client(server):
+    return http_client_module.HTTPConnection(server.otlp_http.removeprefix("http://"), timeout=30)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
