@@ -241,9 +241,13 @@ class Pprof(Case):
                 server.cli("push", str(original), "--service", name)
                 back = self.folder / f"{name}.pb.gz"
                 server.cli("query", name, "--since", "3000d", "--format", "pprof", "-o", str(back))
-                self.assertEqual(self.top(original), self.top(back), name)
+                same = self.top(back)
+                if "Time:" not in self.top(original):  # a file without a time is of when it arrived
+                    same = "".join(l for l in same.splitlines(True) if not l.startswith("Time:"))
+                self.assertEqual(self.top(original), same, name)
                 for type in types:
-                    self.assertEqual(self.top(original, "-sample_index=" + type), self.top(back, "-sample_index=" + type), (name, type))
+                    rows = [self.top(f, "-sample_index=" + type).split("flat  flat%")[1] for f in (original, back)]
+                    self.assertEqual(*rows, (name, type))
 
 
 class OpenApi(Case):
