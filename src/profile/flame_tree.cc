@@ -24,19 +24,8 @@ void AppendNode(FlameTree& tree, std::uint32_t function, std::uint32_t depth, st
   tree.function.push_back(function);
   tree.depth.push_back(depth);
   tree.self.push_back(self);
-  tree.total.push_back(self);
   tree.self_count.push_back(self_count);
-  tree.total_count.push_back(self_count);
   tree.hidden_nodes.push_back(0);
-}
-
-// Totals from selves: a parent stands before its children, so one backward pass is enough.
-void AddUpTotals(FlameTree& tree) {
-  const std::vector<std::uint32_t> parents = Parents(tree);
-  for (std::size_t i = tree.size(); i-- > 1;) {
-    tree.total[parents[i]] += tree.total[i];
-    tree.total_count[parents[i]] += tree.total_count[i];
-  }
 }
 
 // How many nodes have at least this total: decides the threshold that gives max_nodes.
@@ -50,6 +39,21 @@ std::int64_t ThresholdFor(const FlameTree& tree, std::size_t max_nodes, std::int
 }
 
 }  // namespace
+
+// A parent stands before its children, so one backward pass is enough.
+void AddUpTotals(FlameTree& tree) {
+  const auto add = [](std::int64_t& to, std::int64_t value) {
+    to = static_cast<std::int64_t>(static_cast<std::uint64_t>(to) +
+                                   static_cast<std::uint64_t>(value));
+  };
+  tree.total = tree.self;
+  tree.total_count = tree.self_count;
+  const std::vector<std::uint32_t> parents = Parents(tree);
+  for (std::size_t i = tree.size(); i-- > 1;) {
+    add(tree.total[parents[i]], tree.total[i]);
+    add(tree.total_count[parents[i]], tree.total_count[i]);
+  }
+}
 
 TreeBuilder::TreeBuilder() {
   nodes_.push_back({.parent = 0, .function = 0});

@@ -60,6 +60,10 @@ struct FlameTree {
   }
 };
 
+// Fills total and total_count from the self columns. Wraps like the hardware does: values from
+// outside must not be undefined behaviour.
+void AddUpTotals(FlameTree& tree);
+
 // Builds a tree from stacks. Add functions once, then stacks root first.
 //
 // Not thread-safe. Node 0 and function 0 are the root.
