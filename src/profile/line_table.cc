@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/arithmetic.h"
+
 namespace wherefore::profile {
 
 std::size_t LineTable::Function(const FrameFacts& facts) {
@@ -29,11 +31,15 @@ void LineTable::Add(std::size_t function, std::int64_t line) {
   Entry& entry = entries_[function];
   ListedLine& listed = entry.lines[line];
   listed.line = line;
-  if (std::exchange(entry.last_stack, stack_) != stack_) entry.listed.total += value_;
-  if (std::exchange(entry.last_stack_of_line[line], stack_) != stack_) listed.total += value_;
+  if (std::exchange(entry.last_stack, stack_) != stack_) {
+    entry.listed.total = WrappingAdd(entry.listed.total, value_);
+  }
+  if (std::exchange(entry.last_stack_of_line[line], stack_) != stack_) {
+    listed.total = WrappingAdd(listed.total, value_);
+  }
   if (leaf) {
-    entry.listed.self += value_;
-    listed.self += value_;
+    entry.listed.self = WrappingAdd(entry.listed.self, value_);
+    listed.self = WrappingAdd(listed.self, value_);
   }
 }
 

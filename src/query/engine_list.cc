@@ -76,8 +76,8 @@ Result<ListAnswer> Engine::List(const Selection& selection, const std::string& f
                                reader_.Dictionary(r.query.selections[open].dictionary, {}, cancel));
     StoredLines lines(table, std::move(rows));
     for (; at != sums.end() && at->dictionary == open; ++at) {
-      const std::int64_t value = at->value * r.types.at(at->type).multiplier;
-      answer.total += value;
+      const std::int64_t value = r.types.at(at->type).Value(at->value);
+      answer.total = WrappingAdd(answer.total, value);
       lines.Add(at->stack, value);
     }
   }
