@@ -21,7 +21,7 @@ void Api::AddQuery(net::Router& router, std::string method, std::string pattern,
   auto shared = std::make_shared<Answer>(std::move(answer));
   router.Add(
       std::move(method), std::move(pattern),
-      [this, shared, &seconds](net::HttpRequest request, net::Respond respond) {
+      [this, shared, &seconds](net::HttpRequest request, const net::Respond& respond) {
         request.headers[":tenant"] = std::to_string(operations_.tenant_of(request));
         auto work = [shared, &seconds, request = std::move(request), respond] {
           const std::int64_t start = MonotonicNs();

@@ -275,7 +275,7 @@ Result<HttpResponse> Export(query::Engine& engine, const HttpRequest& request) {
 }  // namespace
 
 void Api::AddQueryRoutes(net::Router& router) {
-  const auto add = [&](std::string path, std::string name,
+  const auto add = [&](const std::string& path, std::string name,
                        Result<HttpResponse> (*answer)(query::Engine&, const HttpRequest&)) {
     AddQuery(router, "GET", "/api/v1/" + path, std::move(name),
              [this, answer](const HttpRequest& request) { return answer(engine_, request); });

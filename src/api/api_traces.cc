@@ -140,7 +140,7 @@ Result<HttpResponse> SpanNames(query::Engine& engine, const HttpRequest& request
 }  // namespace
 
 void Api::AddTraceRoutes(net::Router& router) {
-  const auto add = [&](std::string path, std::string name,
+  const auto add = [&](const std::string& path, std::string name,
                        Result<HttpResponse> (*answer)(query::Engine&, const HttpRequest&)) {
     AddQuery(router, "GET", "/api/v1/" + path, std::move(name),
              [this, answer](const HttpRequest& request) { return answer(engine_, request); });

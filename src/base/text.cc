@@ -38,8 +38,9 @@ int Base64Digit(char c) {
 // Reads exactly `digits` decimal digits; false when they are not there.
 bool TakeDigits(std::string_view& text, std::size_t digits, int* out) {
   if (text.size() < digits) return false;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + digits, *out);
-  if (error != std::errc() || end != text.data() + digits || text[0] == '-') return false;
+  const char* const stop = text.data() + digits;
+  const auto [end, error] = std::from_chars(text.begin(), stop, *out);
+  if (error != std::errc() || end != stop || text[0] == '-') return false;
   text.remove_prefix(digits);
   return true;
 }

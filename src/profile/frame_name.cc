@@ -36,7 +36,7 @@ FrameKind KindOf(const FrameFacts& facts) {
 std::string Demangle(std::string_view name) {
   if (!name.starts_with("_Z")) return std::string(name);
   int status = 0;
-  const std::string terminated(name);
+  std::string terminated(name);
   const std::unique_ptr<char, void (*)(void*)> text(
       abi::__cxa_demangle(terminated.c_str(), nullptr, nullptr, &status), std::free);
   if (status != 0 || !text) return terminated;

@@ -103,7 +103,7 @@ ProfileType TypeOf(const Batch& batch, const Profile& profile) {
 }
 
 std::optional<TypeMatch> MatchType(const ProfileType& type, std::string_view wanted) {
-  const TypeMatch as_is{.multiplier = 1, .unit = type.sample_unit};
+  TypeMatch as_is{.multiplier = 1, .unit = type.sample_unit};
   if (wanted.find(':') != std::string_view::npos) {
     if (type.Id() == wanted) return as_is;
     // Pyroscope clients ask for the CPU id even when the sender had only counts.

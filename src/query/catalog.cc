@@ -139,6 +139,7 @@ Result<Resolved> Catalog::Resolve(const Selection& selection, const Options& opt
     return !selection.selector.MatchesService(s.name);
   });
   std::vector<store::DictionaryKey> dictionaries;
+  dictionaries.reserve(services.size());
   for (const store::ServiceRow& s : services) dictionaries.push_back(s.dictionary);
   WHEREFORE_ASSIGN_OR_RETURN(std::vector<store::TypeRow> types, Types(dictionaries, cancel));
   out.type = selection.type.empty() ? DefaultType(types) : selection.type;

@@ -263,6 +263,7 @@ Result<> AddStored(Assembler& assembler, Batch& batch, store::Reader& reader,
 std::vector<profile::ProfileType> InFileOrder(
     const std::map<std::string, profile::ProfileType>& types, std::string_view wanted) {
   std::vector<profile::ProfileType> out;
+  out.reserve(types.size());
   for (const auto& [id, type] : types) out.push_back(type);
   std::stable_sort(out.begin(), out.end(), [&](const auto& a, const auto& b) {
     const auto rank = [&](const profile::ProfileType& t) {

@@ -107,22 +107,22 @@ FlameTree Lens::ApplyStep(const Step& step, const FlameTree& tree) {
     bool add_value = true;
     switch (step.op) {
       case Op::kFocus:
-        add_node = here.matched || hit;
+        add_node = add_node && (here.matched || hit);
         add_value = add_node;
         break;
       case Op::kHide:
       case Op::kMyCode:
-        add_node = i > 0 && !hit;
+        add_node = add_node && !hit;
         break;
       case Op::kMerge:
-        add_node = i > 0 && !(hit && here.last_matched);
+        add_node = add_node && !(hit && here.last_matched);
         break;
       case Op::kCollapse:
-        add_node = i > 0 && !here.matched;
+        add_node = add_node && !here.matched;
         break;
       case Op::kDrop:
         add_value = !here.matched && !hit;
-        add_node = i > 0 && add_value;
+        add_node = add_node && add_value;
         break;
     }
     if (add_node) here.node = builder.Child(here.node, ids[f]);

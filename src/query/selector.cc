@@ -1,6 +1,7 @@
 #include "query/selector.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 #include <re2/re2.h>

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include <fmt/format.h>
+
 #include "profile/frame_name.h"
 #include "profile/typed_attributes.h"
 
