@@ -97,8 +97,10 @@ Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto p,
       Parameters::Read(request, {"query", "type", "from", "to", "since", "step", "by", "limit"}));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
+  WHEREFORE_ASSIGN_OR_RETURN(auto selection, p.Selection());
   WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t limit, p.Int("limit", 20, 0, 10'000));
+  if (p.Get("to").empty())
+    selection.range.to_ns = std::max(NowUnixNs(), selection.range.from_ns + 1);
   const std::int64_t width = selection.range.to_ns - selection.range.from_ns;
   std::int64_t step = std::max<std::int64_t>(width / 240 / kNsPerSecond, 1) * kNsPerSecond;
   if (const std::string text = p.Get("step"); !text.empty()) {
@@ -237,6 +239,13 @@ Result<HttpResponse> Export(query::Engine& engine, const HttpRequest& request) {
                                                "format", "limit"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
   const std::string format = p.Get("format", "pprof");
+  const bool whole_stacks = format == "pprof" || format == "otlp" || format == "otlp-json";
+  if (whole_stacks && !p.Get("lens").empty()) {
+    return Error(
+        Code::kInvalid,
+        "parameter 'lens': works with folded, speedscope and svg; pprof and otlp keep stacks as "
+        "they are");
+  }
   if (format == "pprof") {
     WHEREFORE_ASSIGN_OR_RETURN(const auto batch, engine.Merged(selection, request.cancel));
     return RenderBatch(batch, format);
@@ -245,12 +254,17 @@ Result<HttpResponse> Export(query::Engine& engine, const HttpRequest& request) {
     WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t limit, p.Int("limit", 10'000, 1, 1'000'000));
     WHEREFORE_ASSIGN_OR_RETURN(
         const auto batch,
-        engine.StoredProfiles(selection, static_cast<std::size_t>(limit), request.cancel));
+        engine.StoredProfiles(selection, static_cast<std::size_t>(limit) + 1, request.cancel));
+    if (batch.profiles.size() > static_cast<std::size_t>(limit)) {
+      return Error(Code::kLimit,
+                   fmt::format("more than {} profiles: narrow the range, or raise 'limit'", limit));
+    }
     return RenderBatch(batch, format);
   }
   WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
-  WHEREFORE_ASSIGN_OR_RETURN(const auto answer, engine.Flame(selection, lens, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(auto answer, engine.Flame(selection, lens, request.cancel));
   if (!answer.hint.empty()) return Error(Code::kNotFound, answer.hint);
+  answer.tree = profile::Unscaled(answer.tree);
   const std::string title = fmt::format("{} {}", selection.selector.Text(), answer.tree.type);
   HttpResponse response;
   if (format == "folded") {
@@ -260,11 +274,11 @@ Result<HttpResponse> Export(query::Engine& engine, const HttpRequest& request) {
     response.body = formats::EncodeSpeedscope(answer.tree, title);
   } else if (format == "svg") {
     response.content_type = "image/svg+xml";
-    response.body =
-        formats::EncodeSvg(profile::Prune(answer.tree, {.min_share = 0.0002, .max_nodes = 20'000}),
-                           {.title = title,
-                            .subtitle = fmt::format("{} to {}", FormatTime(selection.range.from_ns),
-                                                    FormatTime(selection.range.to_ns))});
+    response.body = formats::EncodeSvg(
+        profile::Prune(answer.tree, {.min_share = 0.0002, .max_nodes = 20'000}),
+        {.title = title,
+         .subtitle = fmt::format("{} to {}", FormatTime(selection.range.from_ns),
+                                 FormatTime(std::min(selection.range.to_ns, NowUnixNs())))});
   } else {
     return Error(Code::kInvalid,
                  "parameter 'format': expected pprof, otlp, otlp-json, folded, speedscope or svg");

@@ -1,6 +1,7 @@
 #include "api/request.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -81,7 +82,12 @@ Result<Parameters> Parameters::Read(const net::HttpRequest& request,
                                     std::initializer_list<std::string_view> known) {
   Parameters p;
   p.tenant_ = static_cast<std::uint32_t>(ParseUint(request.Header(":tenant")).value_or(0));
+  static constexpr std::array<std::string_view, 3> kMayRepeat = {"by", "span", "attribute"};
   for (auto& [name, value] : request.QueryParameters()) {
+    if (p.values_.contains(name) &&
+        std::find(kMayRepeat.begin(), kMayRepeat.end(), name) == kMayRepeat.end()) {
+      return Bad(name, "given more than once");
+    }
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       return Bad(name, fmt::format("not known here; there are: {}", fmt::join(known, ", ")));
     }
@@ -132,15 +138,15 @@ Result<store::TimeRange> Parameters::Range(std::string_view prefix) const {
   const std::string since = Get(fmt::format("{}since", prefix));
   // A little into the future, because senders' clocks differ.
   store::TimeRange range{.from_ns = now - 3600 * kNsPerSecond, .to_ns = now + 3600 * kNsPerSecond};
-  if (!since.empty()) {
-    WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t ago, ParseDuration(since));
-    range.from_ns = std::max<std::int64_t>(now - ago, 0);
-  }
   if (!from.empty()) {
     WHEREFORE_ASSIGN_OR_RETURN(range.from_ns, ParseTime(from, now));
   }
   if (!to.empty()) {
     WHEREFORE_ASSIGN_OR_RETURN(range.to_ns, ParseTime(to, now));
+  }
+  if (!since.empty() && from.empty()) {
+    WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t ago, ParseDuration(since));
+    range.from_ns = std::max<std::int64_t>((to.empty() ? now : range.to_ns) - ago, 0);
   }
   if (range.to_ns <= range.from_ns) return Bad("to", "must be after from");
   return range;
@@ -174,8 +180,11 @@ Result<profile::SpanId> ParseSpanId(std::string_view hex) {
   return ParseHexId<profile::SpanId>(hex, "span");
 }
 
-net::HttpResponse RenderTree(const net::HttpRequest& request, const std::string& format,
-                             const TreeAnswer& answer) {
+Result<net::HttpResponse> RenderTree(const net::HttpRequest& request, const std::string& format,
+                                     const TreeAnswer& answer) {
+  if (!format.empty() && format != "json" && format != "binary") {
+    return Bad("format", "expected json or binary");
+  }
   net::HttpResponse response;
   const bool binary = format == "binary" ||
                       (format.empty() && request.Header("accept").find(formats::kFlameMediaType) !=

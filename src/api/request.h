@@ -50,8 +50,9 @@ struct TreeAnswer {
   std::span<const std::int64_t> before_total;
   std::span<const std::int64_t> before_self;
 };
-[[nodiscard]] net::HttpResponse RenderTree(const net::HttpRequest& request,
-                                           const std::string& format, const TreeAnswer& answer);
+[[nodiscard]] Result<net::HttpResponse> RenderTree(const net::HttpRequest& request,
+                                                   const std::string& format,
+                                                   const TreeAnswer& answer);
 // 304 when the client has it already.
 void AddEtag(const net::HttpRequest& request, net::HttpResponse& response);
 

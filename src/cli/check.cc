@@ -5,6 +5,7 @@
 
 #include "base/json_writer.h"
 #include "cli/command.h"
+#include "cli/source.h"
 #include "formats/formats.h"
 
 namespace wherefore::cli {
@@ -16,11 +17,12 @@ int CheckFiles(const Context& context, const std::vector<std::string>& files, bo
   JsonWriter json(out);
   json.BeginArray();
   for (const std::string& file : files) {
-    const auto bytes = ReadFile(file);
+    const auto bytes = ReadProfileFile(file);
     if (!bytes) return Fail(bytes.error());
     const formats::FileFormat format = formats::Recognise(*bytes);
     const bool pprof = format == formats::FileFormat::kPprof;
     if (!pprof && format != formats::FileFormat::kOtlpProfiles &&
+        format != formats::FileFormat::kOtlpProfilesJson &&
         format != formats::FileFormat::kUnknown) {
       return Fail(Error(
           Code::kInvalid,

@@ -3,9 +3,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include <fmt/format.h>
 
@@ -44,8 +45,22 @@ std::size_t ScreenWidth(std::string_view text) {
   return width;
 }
 
-std::string Fit(std::string_view text, std::size_t width) {
-  if (ScreenWidth(text) <= width) return std::string(text);
+std::string Printable(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string Fit(std::string_view raw, std::size_t width) {
+  const std::string text = Printable(raw);
+  if (ScreenWidth(text) <= width) return text;
   if (width == 0) return {};
   std::size_t kept = 0;
   std::size_t end = 0;
@@ -54,15 +69,23 @@ std::string Fit(std::string_view text, std::size_t width) {
     if (starts && kept++ == width - 1) break;
     ++end;
   }
-  return std::string(text.substr(0, end)) + "…";
+  return text.substr(0, end) + "…";
 }
 
 Result<std::string> ReadFile(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return Error(Code::kIo, path + ": is a folder, expected a file");
+  }
   std::ifstream in(path, std::ios::binary);
   if (!in)
     return Error(Code::kIo, fmt::format("{}: {}", path,
                                         std::strerror(errno)));  // NOLINT(concurrency-mt-unsafe)
-  std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  std::string bytes;
+  std::array<char, 65536> part;  // NOLINT(cppcoreguidelines-pro-type-member-init): read into
+  while (in.read(part.data(), part.size()) || in.gcount() > 0) {
+    bytes.append(part.data(), static_cast<std::size_t>(in.gcount()));
+  }
   if (in.bad()) return Error(Code::kIo, fmt::format("{}: cannot be read", path));
   return bytes;
 }

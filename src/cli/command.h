@@ -58,7 +58,10 @@ CLI::App* NewCommand(CLI::App& app, const std::string& name, const std::string& 
 
 // Columns of the terminal (COLUMNS, the terminal itself, else 100).
 [[nodiscard]] int TerminalWidth();
-// Cuts text to at most `width` characters on the screen (UTF-8 aware), "…" at the end.
+// Names come from outside: control characters are written as \x1b, so that none reaches the
+// terminal.
+[[nodiscard]] std::string Printable(std::string_view text);
+// Printable text of at most `width` characters on the screen (UTF-8 aware), "…" where it was cut.
 [[nodiscard]] std::string Fit(std::string_view text, std::size_t width);
 [[nodiscard]] std::size_t ScreenWidth(std::string_view text);
 

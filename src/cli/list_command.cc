@@ -164,6 +164,7 @@ void AddList(CLI::App& app, Context& context) {
   command->add_option("--source", *roots, "Folder to look for source files in (repeatable)");
   command->callback([&context, options, function, roots] {
     context.run = [&context, options, function, roots]() -> int {
+      if (const Result<> valid = options->Validate(1); !valid) return Fail(valid.error());
       Result<Listing> listing = Listing{};
       if (options->IsFiles()) {
         listing = ListFiles(*options, *function);

@@ -77,7 +77,7 @@ Result<> Send(const Context& context, const std::string& path, const std::string
 
 Result<> PushFile(const Context& context, const PushOptions& options, const std::string& file,
                   Landed& landed) {
-  WHEREFORE_ASSIGN_OR_RETURN(std::string content, ReadFile(file));
+  WHEREFORE_ASSIGN_OR_RETURN(std::string content, ReadProfileFile(file));
   const auto bytes = std::make_shared<const std::string>(std::move(content));
   const formats::FileFormat format = formats::Recognise(*bytes);
   if (format == formats::FileFormat::kOtlpTraces ||

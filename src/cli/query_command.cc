@@ -69,6 +69,8 @@ int PrintSeries(JsonValue root) {
     fmt::print(stderr, "{}\n", hint);
     return kFound;
   }
+  bool averaged = false;
+  [[maybe_unused]] const auto missing = root["averaged"].get(averaged);
   simdjson::dom::array groups;
   if (root["groups"].get(groups) != simdjson::SUCCESS) return kFailed;
   fmt::print("{} per {}\n", JsonText(root["type"]),
@@ -76,15 +78,20 @@ int PrintSeries(JsonValue root) {
   for (const JsonValue group : groups) {
     std::vector<std::int64_t> values;
     std::int64_t total = 0;
+    std::int64_t steps = 0;
     for (const JsonValue v : group["values"]) {
       values.push_back(JsonInt(v));
       total += values.back();
+      steps += values.back() != 0 ? 1 : 0;
     }
+    // Snapshots are averages already; adding them up over time would mean nothing.
+    if (averaged) total /= std::max<std::int64_t>(steps, 1);
     std::string name;
     simdjson::dom::object labels;
     if (group["labels"].get(labels) == simdjson::SUCCESS) {
       for (const auto& [key, value] : labels)
-        name += fmt::format("{}{}={}", name.empty() ? "" : " ", key, JsonText(value));
+        name += fmt::format("{}{}={}", name.empty() ? "" : " ", Printable(key),
+                            Printable(JsonText(value)));
     }
     fmt::print("{:<30} {:>12}  {}\n", name, FormatValue(total / scale, unit),
                Sparkline(values, static_cast<std::size_t>(std::max(TerminalWidth() - 48, 20))));
@@ -114,6 +121,7 @@ int WriteExport(const Context& context, const QueryOptions& options) {
 }
 
 int RunQuery(const Context& context, const QueryOptions& options) {
+  if (const Result<> valid = options.selection.Validate(1); !valid) return Fail(valid.error());
   if (!options.format.empty()) return WriteExport(context, options);
   auto parameters = options.selection.Parameters();
   std::string path = "/api/v1/services";
@@ -141,7 +149,7 @@ int RunQuery(const Context& context, const QueryOptions& options) {
     return Fail(Error(Code::kCorrupt, "the server's answer is damaged"));
   if (!options.label.empty()) {
     for (const JsonValue v : root[options.label == "?" ? "labels" : "values"])
-      fmt::print("{}\n", JsonText(v));
+      fmt::print("{}\n", Printable(JsonText(v)));
     return kFine;
   }
   if (series) return PrintSeries(root);

@@ -83,7 +83,12 @@ std::string RenderIndented(const FlameTree& tree, double min_share, int max_dept
   for (std::size_t i = 0; i < shown.size(); ++i) {
     if (max_depth > 0 && static_cast<int>(shown.depth[i]) > max_depth) continue;
     const profile::FlameFunction& f = shown.functions[shown.function[i]];
-    const std::string indent(shown.depth[i] * 2, ' ');
+    // Deep stacks keep to the width: the depth is said instead of drawn.
+    const std::size_t most = static_cast<std::size_t>(std::max(width / 2, 10));
+    const bool deep = shown.depth[i] * 2 > most;
+    const std::string indent =
+        deep ? fmt::format("{:<{}}", fmt::format("[{}]", shown.depth[i]), most)
+             : std::string(shown.depth[i] * 2, ' ');
     std::string name = f.name;
     if (shown.hidden_nodes[i] > 0) name += fmt::format(" ({} smaller)", shown.hidden_nodes[i]);
     out += fmt::format("{:>10} {:>8}  {}{}\n", TreeValue(shown, shown.total[i]),

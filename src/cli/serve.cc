@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -217,6 +218,47 @@ class Server {
   std::unique_ptr<net::GrpcServer> otlp_grpc_;
 };
 
+std::string_view Trim(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0)
+    text.remove_prefix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
+    text.remove_suffix(1);
+  return text;
+}
+
+// 'name = value' (or 'name: value') lines; # starts a comment; quotes around a value are dropped. A
+// name this command does not have, or a value it cannot take, is an error with its line.
+Result<> ReadConfig(const std::string& path, CLI::App& command) {
+  std::ifstream in(path);
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    const std::string_view text = Trim(line);
+    if (text.empty() || text[0] == '#') continue;
+    const auto fail = [&](std::string_view what) {
+      return Error(Code::kInvalid, fmt::format("{}:{}: {}", path, number, what));
+    };
+    const std::size_t split = text.find_first_of("=:");
+    if (split == std::string_view::npos) return fail("expected name = value");
+    const std::string name(Trim(text.substr(0, split)));
+    std::string_view value = Trim(text.substr(split + 1));
+    if (value.size() >= 2 && value.front() == value.back() &&
+        (value[0] == '"' || value[0] == '\'')) {
+      value = value.substr(1, value.size() - 2);
+    }
+    CLI::Option* option =
+        name == "config" || name == "help" ? nullptr : command.get_option_no_throw("--" + name);
+    if (option == nullptr) return fail(fmt::format("there is no option '{}'", name));
+    if (option->count() > 0) continue;  // given on the command line
+    try {
+      option->add_result(std::string(value));
+      option->run_callback();
+    } catch (const CLI::Error& e) {
+      return fail(e.what());
+    }
+  }
+  return {};
+}
+
 int Serve(ServeOptions options) {
   if (const Result<> valid = Validate(options); !valid) return Fail(valid.error());
   static const std::map<std::string, LogLevel> kLevels = {{"debug", LogLevel::kDebug},
@@ -258,7 +300,11 @@ void AddServe(CLI::App& app, Context& context) {
        "wherefore serve --listen 0.0.0.0 --token \"$TOKEN\"",
        "wherefore serve --config wherefore.toml   # option names as keys: retention = \"7d\""});
   auto o = std::make_shared<ServeOptions>();
-  command->set_config("--config", "", "File with these options, one 'name = value' per line");
+  auto config = std::make_shared<std::string>();
+  command
+      ->add_option("--config", *config,
+                   "File with these options, one 'name = value' per line; the command line wins")
+      ->check(CLI::ExistingFile);
   command->add_option("--data", o->data, "Data directory")->capture_default_str();
   command->add_option("--store", o->store, "Where rows live: embedded")->capture_default_str();
   command->add_option("--listen", o->listen,
@@ -289,7 +335,14 @@ void AddServe(CLI::App& app, Context& context) {
   command->add_option("--log-level", o->log_level, "debug, info, warn, error")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();
-  command->callback([&context, o] { context.run = [o] { return Serve(*o); }; });
+  command->callback([&context, command, config, o] {
+    context.run = [command, config, o]() -> int {
+      if (!config->empty()) {
+        if (const Result<> read = ReadConfig(*config, *command); !read) return Fail(read.error());
+      }
+      return Serve(*o);
+    };
+  });
 }
 
 }  // namespace wherefore::cli

@@ -2,6 +2,7 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -10,6 +11,7 @@
 #include "base/text.h"
 #include "formats/flame_binary.h"
 #include "formats/formats.h"
+#include "net/compression.h"
 #include "net/http_client.h"
 #include "profile/batch_tree.h"
 #include "query/lens.h"
@@ -119,19 +121,59 @@ void SelectionOptions::AddTo(CLI::App& command, const std::string& positional_he
                      "focus:RE, hide:RE, merge:RE, collapse:RE, drop:RE, my-code; joined by ' > '");
 }
 
+Result<std::string> ReadProfileFile(const std::string& path) {
+  constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+  WHEREFORE_ASSIGN_OR_RETURN(std::string content, ReadFile(path));
+  if (!content.starts_with("\x1f\x8b")) return content;
+  auto plain = net::Decompress("gzip", content, kMostBytes);
+  if (!plain) return std::move(plain).error().Within(path);
+  return plain;
+}
+
 bool SelectionOptions::IsFiles() const {
   if (what.empty()) return false;
-  for (const std::string& name : what) {
+  return std::all_of(what.begin(), what.end(), [](const std::string& name) {
     std::error_code error;
     if (!std::filesystem::is_regular_file(name, error)) return false;
+    // A program called like its service often lies in the current folder; that is no profile.
+    if (name.find_first_of("./") != std::string::npos) return true;
+    const auto content = ReadProfileFile(name);
+    return content && formats::Recognise(*content) != formats::FileFormat::kUnknown;
+  });
+}
+
+Result<> SelectionOptions::Validate(std::size_t most) const {
+  if (what.size() > most && !IsFiles()) {
+    return Error(Code::kInvalid,
+                 fmt::format("'{}': expected one selector, or files that exist", what.back()));
   }
-  return true;
+  if (!service.empty() && !IsFiles()) {
+    for (const std::string& text : what) {
+      if (!text.starts_with('{')) {
+        return Error(
+            Code::kInvalid,
+            fmt::format("--service {} and '{}' both name a service; with --service the selector is "
+                        "only {{label=value}}",
+                        service, text));
+      }
+    }
+  }
+  return {};
 }
 
 std::string SelectionOptions::SelectorText() const {
-  if (!what.empty() && service.empty()) return what[0];
-  const std::string rest = what.empty() ? "" : what[0];
-  return service + rest;
+  if (service.empty()) return what.empty() ? "" : what[0];
+  // Quoted, because a name may contain anything.
+  std::string text = "{service_name=\"";
+  for (const char c : service) {
+    if (c == '"' || c == '\\') text += '\\';
+    text += c;
+  }
+  text += '"';
+  const std::string_view rest =
+      what.empty() ? std::string_view() : std::string_view(what[0]).substr(1);
+  if (!rest.empty() && rest != "}") return text + ", " + std::string(rest);
+  return text + "}";
 }
 
 std::vector<std::pair<std::string, std::string>> SelectionOptions::Parameters() const {
@@ -168,6 +210,7 @@ Result<std::string> Ask(const Context& context, std::string_view method, const s
 }
 
 Result<SourceTree> LoadTree(const Context& context, const SelectionOptions& options) {
+  WHEREFORE_RETURN_IF_ERROR(options.Validate(1));
   if (options.IsFiles()) return TreeOfFiles(options);
   auto parameters = options.Parameters();
   if (!options.lens.empty()) parameters.emplace_back("lens", options.lens);
@@ -185,7 +228,7 @@ Result<SourceTree> LoadTree(const Context& context, const SelectionOptions& opti
 }
 
 Result<profile::Batch> LoadBatch(const std::string& file, const std::string& service) {
-  WHEREFORE_ASSIGN_OR_RETURN(std::string content, ReadFile(file));
+  WHEREFORE_ASSIGN_OR_RETURN(std::string content, ReadProfileFile(file));
   const auto bytes = std::make_shared<const std::string>(std::move(content));
   const formats::FileFormat format = formats::Recognise(*bytes);
   const std::string name =

@@ -25,6 +25,8 @@ struct SelectionOptions {
   void AddTo(CLI::App& command, const std::string& positional_help);
   // True when `what` names files that exist.
   [[nodiscard]] bool IsFiles() const;
+  // Usage errors that would otherwise ask another question than the one meant.
+  [[nodiscard]] Result<> Validate(std::size_t most_selectors) const;
   // Query parameters for the API.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> Parameters() const;
   [[nodiscard]] std::string SelectorText() const;
@@ -43,6 +45,9 @@ struct SourceTree {
 };
 // The whole tree (not pruned) of a selection or of files.
 [[nodiscard]] Result<SourceTree> LoadTree(const Context& context, const SelectionOptions& options);
+
+// A file, unpacked if it is gzip.
+[[nodiscard]] Result<std::string> ReadProfileFile(const std::string& path);
 
 // The type people mean when they do not say: cpu, wall, else the file's last one (as pprof does).
 [[nodiscard]] std::string DefaultFileType(const profile::Batch& batch);

@@ -86,7 +86,12 @@ class Waterfall {
     };
     std::vector<Open> open;
     for (std::size_t k = roots.size(); k-- > 0;) open.push_back({roots[k], 0});
-    while (!open.empty()) {
+    for (std::size_t next = 0; !open.empty() || next < spans_.size();) {
+      if (open.empty()) {  // spans that are each other's parents hang on no root
+        if (drawn[next] == 0) open.push_back({next, 0});
+        ++next;
+        continue;
+      }
       const Open at = open.back();
       open.pop_back();
       if (drawn[at.span]++ != 0) continue;

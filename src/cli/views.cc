@@ -65,10 +65,11 @@ std::string RenderDiff(const query::DiffTree& diff, std::size_t limit) {
     if (shown++ == limit) break;
     if (row.self_after == row.self_before && row.total_after == row.total_before) break;
     const char* mark = row.total_before == 0 ? "  (new)" : row.total_after == 0 ? "  (gone)" : "";
-    out += fmt::format(
-        "{:>11} {:>10} {:>10} {:>12}  {}{}\n", signed_value(row.self_after - row.self_before),
-        TreeValue(tree, row.self_before), TreeValue(tree, row.self_after),
-        signed_value(row.total_after - row.total_before), tree.functions[row.function].name, mark);
+    out += fmt::format("{:>11} {:>10} {:>10} {:>12}  {}{}\n",
+                       signed_value(row.self_after - row.self_before),
+                       TreeValue(tree, row.self_before), TreeValue(tree, row.self_after),
+                       signed_value(row.total_after - row.total_before),
+                       Printable(tree.functions[row.function].name), mark);
   }
   return out;
 }

@@ -128,6 +128,16 @@ FlameTree TreeBuilder::Build() {
   return tree;
 }
 
+FlameTree Unscaled(const FlameTree& tree) {
+  FlameTree out = tree;
+  if (tree.scale == 1) return out;
+  const std::int64_t half = tree.scale / 2;
+  for (std::int64_t& v : out.self) v = (v >= 0 ? v + half : v - half) / tree.scale;
+  out.scale = 1;
+  AddUpTotals(out);
+  return out;
+}
+
 FlameTree Prune(const FlameTree& tree, const PruneOptions& options) {
   const std::int64_t root = tree.size() > 0 ? Magnitude(tree.total[0]) : 0;
   const auto share = static_cast<std::int64_t>(options.min_share * static_cast<double>(root));

@@ -99,6 +99,10 @@ class TreeBuilder {
   ChildIndex children_;
 };
 
+// The same tree in whole units (scale 1), rounded at every node's own value: for formats that know
+// no scale.
+[[nodiscard]] FlameTree Unscaled(const FlameTree& tree);
+
 struct PruneOptions {
   // Children smaller than this share of the root's total become part of "other". 0 keeps
   // everything.

@@ -10,12 +10,11 @@
 namespace wherefore::query {
 namespace {
 
-// Does `label` occur on sample-level sets whose profile-level parent lacks it?
+// Do samples have a value of their own for `label`, other than their profile?
 bool OnlyOnSamples(const std::vector<store::SeriesRow>& rows, std::string_view label) {
   return std::any_of(rows.begin(), rows.end(), [&](const store::SeriesRow& row) {
     if (row.parent == 0 || row.parent > rows.size()) return false;
-    return !FindLabel(row.labels, label).empty() &&
-           FindLabel(rows[row.parent - 1].labels, label).empty();
+    return FindLabel(row.labels, label) != FindLabel(rows[row.parent - 1].labels, label);
   });
 }
 

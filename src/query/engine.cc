@@ -312,8 +312,8 @@ Result<Resolved> Engine::ResolveAllTypes(const Selection& selection, const Cance
   Resolved out;
   out.query.tenant = selection.tenant;
   out.query.range = selection.range;
-  WHEREFORE_ASSIGN_OR_RETURN(auto rows,
-                             catalog_.Services(selection.tenant, selection.range, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(
+      auto rows, reader_.ServicesOfAnySignal(selection.tenant, selection.range, cancel));
   for (const store::ServiceRow& row : rows) {
     if (!selection.selector.MatchesService(row.name)) continue;
     store::SeriesSelection one{.dictionary = row.dictionary};

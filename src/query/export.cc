@@ -1,5 +1,6 @@
 // Engine, the way out: stored rows back into a Batch, one profile as it came in or many added up.
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include <fmt/format.h>
@@ -81,16 +82,16 @@ class Assembler {
       all.insert(all.end(), part.begin(), part.end());
     }
     for (const TypedAttribute& a : all) {
-      if (a.place == AttributePlace::kResource) batch_.own_attributes.push_back(Own(a));
-      if (a.place == AttributePlace::kEntityRefs) resource.entity_refs = batch_.AddText(a.text);
+      if (a.place == AttributePlace::kResource) AddInline(a);
+      if (a.place == AttributePlace::kEntityRefs) Later(a.text, &profile::Resource::entity_refs);
     }
     resource.attributes.count =
         static_cast<std::uint32_t>(batch_.own_attributes.size()) - resource.attributes.begin;
     scope.attributes.begin = static_cast<std::uint32_t>(batch_.own_attributes.size());
     for (const TypedAttribute& a : all) {
-      if (a.place == AttributePlace::kScope) batch_.own_attributes.push_back(Own(a));
-      if (a.place == AttributePlace::kScopeName) scope.name = batch_.AddText(a.text);
-      if (a.place == AttributePlace::kScopeVersion) scope.version = batch_.AddText(a.text);
+      if (a.place == AttributePlace::kScope) AddInline(a);
+      if (a.place == AttributePlace::kScopeName) Later(a.text, &profile::Scope::name);
+      if (a.place == AttributePlace::kScopeVersion) Later(a.text, &profile::Scope::version);
     }
     scope.attributes.count =
         static_cast<std::uint32_t>(batch_.own_attributes.size()) - scope.attributes.begin;
@@ -112,12 +113,19 @@ class Assembler {
         profile::AppendTyped(key, a);
         const auto [it, added] =
             attributes_.try_emplace(std::move(key), static_cast<Id>(batch_.attributes.size()));
-        if (added) batch_.attributes.push_back(Own(a));
+        if (added) AddReferred(a);
         batch_.attribute_refs.push_back(it->second);
       }
     }
     range.count = static_cast<std::uint32_t>(batch_.attribute_refs.size()) - range.begin;
     return range;
+  }
+
+  // Adds the strings that are written inline: after all that are referred to by index, so that a
+  // dictionary holds none of them. Call once, at the end.
+  void Finish() {
+    for (const auto& [text, place] : later_) *place(batch_) = batch_.AddText(text);
+    later_.clear();
   }
 
   Id Text(std::string_view text) {
@@ -136,10 +144,32 @@ class Assembler {
   }
 
  private:
-  profile::Attribute Own(const TypedAttribute& a) {
-    return {.key = Text(a.key),
-            .unit = Text(a.unit),
-            .value = {.kind = a.kind, .text = Text(a.text), .number = a.number}};
+  // An attribute of the dictionary's table: key and unit by index, the value inline.
+  void AddReferred(const TypedAttribute& a) {
+    const std::size_t at = batch_.attributes.size();
+    batch_.attributes.push_back(
+        {.key = Text(a.key), .unit = Text(a.unit), .value = {.kind = a.kind, .number = a.number}});
+    if (!a.text.empty()) {
+      later_.emplace_back(a.text, [at](Batch& b) { return &b.attributes[at].value.text; });
+    }
+  }
+  // An attribute of a resource or scope: all of it inline.
+  void AddInline(const TypedAttribute& a) {
+    const std::size_t at = batch_.own_attributes.size();
+    batch_.own_attributes.push_back({.value = {.kind = a.kind, .number = a.number}});
+    later_.emplace_back(a.key, [at](Batch& b) { return &b.own_attributes[at].key; });
+    later_.emplace_back(a.unit, [at](Batch& b) { return &b.own_attributes[at].unit; });
+    later_.emplace_back(a.text, [at](Batch& b) { return &b.own_attributes[at].value.text; });
+  }
+  // A text of the resource or scope that is about to be added.
+  void Later(std::string_view text, Id profile::Resource::* field) {
+    later_.emplace_back(text, [at = batch_.resources.size(), field](Batch& b) {
+      return &(b.resources[at].*field);
+    });
+  }
+  void Later(std::string_view text, Id profile::Scope::* field) {
+    later_.emplace_back(
+        text, [at = batch_.scopes.size(), field](Batch& b) { return &(b.scopes[at].*field); });
   }
 
   Result<Id> Mapping(std::uint32_t id) {
@@ -201,6 +231,7 @@ class Assembler {
   std::unordered_map<std::string, Id> attributes_;
   std::unordered_map<std::string, Id> texts_;
   std::map<std::pair<profile::TraceId, profile::SpanId>, Id> links_;
+  std::vector<std::pair<std::string, std::function<Id*(Batch&)>>> later_;
 };
 
 void SetType(Assembler& assembler, profile::Profile& p, const profile::ProfileType& type) {
@@ -258,6 +289,15 @@ Result<> AddStored(Assembler& assembler, Batch& batch, store::Reader& reader,
   return {};
 }
 
+// The CPU time that counts stand for, as a type of its own.
+profile::ProfileType CpuOf(const profile::ProfileType& counts) {
+  profile::ProfileType cpu = counts;
+  cpu.sample_type = counts.period_type;
+  cpu.sample_unit = counts.period_unit;
+  cpu.stands_for_cpu = false;
+  return cpu;
+}
+
 // pprof shows the last type of a file first, so the one that was asked for goes there; counts of
 // samples come before what they count, as Go's own files have it.
 std::vector<profile::ProfileType> InFileOrder(
@@ -267,7 +307,8 @@ std::vector<profile::ProfileType> InFileOrder(
   for (const auto& [id, type] : types) out.push_back(type);
   std::stable_sort(out.begin(), out.end(), [&](const auto& a, const auto& b) {
     const auto rank = [&](const profile::ProfileType& t) {
-      return profile::MatchType(t, wanted) ? 2 : t.sample_type == "samples" ? 0 : 1;
+      if (t.sample_type == "samples" && wanted != "samples") return 0;
+      return profile::MatchType(t, wanted) ? 2 : 1;
     };
     return rank(a) < rank(b);
   });
@@ -278,6 +319,10 @@ std::vector<profile::ProfileType> InFileOrder(
 
 Result<Batch> Engine::StoredProfile(std::uint32_t tenant, const profile::ProfileId& id,
                                     const CancelToken& cancel) {
+  if (id == profile::ProfileId{}) {
+    return Error(Code::kNotFound,
+                 "the id of all zeros stands for profiles that were sent without one");
+  }
   WHEREFORE_ASSIGN_OR_RETURN(const auto rows, reader_.ProfileById(tenant, id, cancel));
   if (rows.empty()) return Error(Code::kNotFound, "no stored profile has the id " + ToHex(id));
   Batch batch;
@@ -290,6 +335,7 @@ Result<Batch> Engine::StoredProfile(std::uint32_t tenant, const profile::Profile
       break;
     }
   }
+  assembler.Finish();
   return batch;
 }
 
@@ -309,6 +355,7 @@ Result<Batch> Engine::StoredProfiles(const Selection& selection, std::size_t lim
     WHEREFORE_RETURN_IF_ERROR(
         AddStored(assembler, batch, reader_, row, r.types.at(row.type).details, cancel));
   }
+  assembler.Finish();
   return batch;
 }
 
@@ -343,10 +390,22 @@ Result<Batch> Engine::Merged(const Selection& selection, const CancelToken& canc
     duration += p.duration_ns;
   }
   std::map<std::string, std::vector<std::int64_t>> columns;
-  for (const store::StackSumBySeries& s : sums) {
-    auto& column = columns[r.types.at(s.sum.type).details.Id()];
+  const auto add = [&](const std::string& id, const store::StackSumBySeries& s,
+                       std::int64_t value) {
+    auto& column = columns[id];
     column.resize(keys.size());
-    column[keys.at({s.sum.dictionary, s.sum.stack, s.series})] += s.sum.value;
+    std::int64_t& cell = column[keys.at({s.sum.dictionary, s.sum.stack, s.series})];
+    cell = WrappingAdd(cell, value);
+  };
+  for (const store::StackSumBySeries& s : sums) {
+    const profile::ProfileType& type = r.types.at(s.sum.type).details;
+    add(type.Id(), s, s.sum.value);
+    if (!type.stands_for_cpu) continue;
+    // Counts of different periods can only be added up as time.
+    const profile::ProfileType cpu = CpuOf(type);
+    types.try_emplace(cpu.Id(), cpu);
+    spans.try_emplace(cpu.Id(), spans[type.Id()]);
+    add(cpu.Id(), s, WrappingMultiply(s.sum.value, type.period));
   }
 
   Batch batch;
@@ -396,6 +455,7 @@ Result<Batch> Engine::Merged(const Selection& selection, const CancelToken& canc
     }
     batch.profiles.push_back(p);
   }
+  assembler.Finish();
   return batch;
 }
 

@@ -145,6 +145,7 @@ bool IsServiceLabel(std::string_view name) {
 Result<std::shared_ptr<const re2::RE2>> CompileRegex(std::string_view pattern) {
   re2::RE2::Options options;
   options.set_log_errors(false);
+  options.set_dot_nl(true);  // .* means everything
   options.set_max_mem(8 << 20);
   auto regex =
       std::make_shared<const re2::RE2>(re2::StringPiece(pattern.data(), pattern.size()), options);

@@ -3,6 +3,8 @@
 //
 // Ids are never given twice: when names were removed, this store goes on under the next writer
 // number, so whoever cached the old dictionary cannot mistake a new name for it.
+#include <set>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -81,8 +83,12 @@ Result<DeleteResult> StoreImpl::Delete(const DeleteRequest& request) {
     wal_.set_writer(writer);
   }
   // Sending the same file again after deleting it must store it.
-  identities_.Clear();
-  WHEREFORE_RETURN_IF_ERROR(identity_log_.Clear());
+  std::set<std::uint64_t> services;
+  for (const SeriesSelection& selection : request.selections) {
+    services.insert(selection.dictionary.service);
+  }
+  identities_.ForgetServices(services);
+  WHEREFORE_RETURN_IF_ERROR(identity_log_.ForgetServices(services));
   Log(LogLevel::kInfo, "deleted on request",
       {{"samples", result.samples}, {"profiles", result.profiles}, {"spans", result.spans}});
   return result;

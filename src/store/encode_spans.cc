@@ -78,7 +78,8 @@ void Encoder::EncodeSpans(const SpanBatch& batch, const std::vector<Place>& plac
 void Encoder::EncodeSpan(const SpanBatch& batch, const profile::Span& span, const Place& place) {
   const Labels own = AsText(batch, span.attributes);
   const Labels resource = AsText(batch, batch.resources[span.resource].attributes);
-  const std::uint64_t duration = span.end_ns > span.start_ns ? span.end_ns - span.start_ns : 0;
+  const std::uint64_t duration = std::min<std::uint64_t>(
+      span.end_ns > span.start_ns ? span.end_ns - span.start_ns : 0, INT64_MAX);
   Begin(Table::kSpans, *place.dictionary)
       .Put(place.time_ns)
       .Bytes(span.trace)

@@ -12,9 +12,10 @@
 namespace wherefore::store {
 namespace {
 
-constexpr std::string_view kMagic{"WFIDS\0\0\1", 8};
+constexpr std::string_view kMagic{"WFIDS\0\0\2", 8};
 constexpr std::uint64_t kSmallFile = 1u << 20;
-constexpr std::size_t kFixedBytes = 36;  // identity 16, time 8, rejected 8, message length 4
+constexpr std::size_t kFixedBytes =
+    44;  // identity 16, time 8, rejected 8, service 8, message length 4
 
 template <typename T>
 void AppendRaw(std::string& out, T value) {
@@ -35,6 +36,7 @@ void AppendIdentity(std::string& out, const IdentityRecord& record) {
   AppendRaw(out, record.identity.high);
   AppendRaw(out, record.time_ns);
   AppendRaw(out, record.rejected);
+  AppendRaw(out, record.service);
   AppendRaw(out, static_cast<std::uint32_t>(record.message.size()));
   out += record.message;
   AppendRaw(out, Hash64(std::string_view(out).substr(begin)));
@@ -49,6 +51,7 @@ bool TakeIdentity(std::string_view& in, IdentityRecord& record) {
   record.identity = {Load<std::uint64_t>(in, 0), Load<std::uint64_t>(in, 8)};
   record.time_ns = Load<std::int64_t>(in, 16);
   record.rejected = Load<std::uint64_t>(in, 24);
+  record.service = Load<std::uint64_t>(in, 32);
   record.message = in.substr(kFixedBytes, message);
   in.remove_prefix(size + 8);
   return true;
@@ -91,7 +94,7 @@ std::optional<profile::WriteAnswer> Identities::Find(const Hash128& identity,
 
 void Identities::Add(IdentityRecord record) {
   Forget(record.time_ns);
-  Entry entry{record.time_ns, 0};
+  Entry entry{record.time_ns, record.service, 0};
   if (record.rejected != 0 || !record.message.empty()) {
     entry.answer = next_answer_++;
     answers_[entry.answer] = {.rejected = record.rejected, .message = std::move(record.message)};
@@ -99,15 +102,24 @@ void Identities::Add(IdentityRecord record) {
   if (entries_.insert_or_assign(record.identity, entry).second) order_.push_back(record.identity);
 }
 
-void Identities::Clear() {
-  entries_.clear();
-  order_.clear();
-  answers_.clear();
+void Identities::ForgetServices(const std::set<std::uint64_t>& services) {
+  std::erase_if(entries_, [&](const auto& entry) {
+    if (!services.contains(entry.second.service)) return false;
+    answers_.erase(entry.second.answer);
+    return true;
+  });
 }
 
-Result<> IdentityLog::Clear() {
-  WHEREFORE_RETURN_IF_ERROR(ReplaceFile(path_, kMagic));
-  file_bytes_ = kMagic.size();
+Result<> IdentityLog::ForgetServices(const std::set<std::uint64_t>& services) {
+  WHEREFORE_ASSIGN_OR_RETURN(const std::string old, ReadWholeFile(path_));
+  std::string_view in = std::string_view(old).substr(std::min(kMagic.size(), old.size()));
+  std::string content(kMagic);
+  IdentityRecord record;
+  while (TakeIdentity(in, record)) {
+    if (!services.contains(record.service)) AppendIdentity(content, record);
+  }
+  WHEREFORE_RETURN_IF_ERROR(ReplaceFile(path_, content));
+  file_bytes_ = content.size();
   return {};
 }
 

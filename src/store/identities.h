@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,7 @@ struct IdentityRecord {
   Hash128 identity;
   std::int64_t time_ns = 0;
   std::uint64_t rejected = 0;
+  std::uint64_t service = 0;  // whose data it was; 0: of several services
   std::string message;
 };
 
@@ -43,12 +45,14 @@ class Identities {
   [[nodiscard]] std::optional<profile::WriteAnswer> Find(const Hash128& identity,
                                                          std::int64_t now_ns) const;
   void Add(IdentityRecord record);
-  void Clear();
+  // Requests of these services may be sent again: their data was deleted.
+  void ForgetServices(const std::set<std::uint64_t>& services);
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
 
  private:
   struct Entry {
     std::int64_t time_ns = 0;
+    std::uint64_t service = 0;
     std::uint32_t answer = 0;  // into answers_, 0: nothing rejected, no message
   };
   void Forget(std::int64_t now_ns);
@@ -68,7 +72,7 @@ class IdentityLog {
   // Makes records of an inserted segment durable; rewrites the file now and then without the old
   // ones.
   Result<> Append(std::span<const IdentityRecord> records, std::int64_t now_ns);
-  Result<> Clear();
+  Result<> ForgetServices(const std::set<std::uint64_t>& services);
 
  private:
   std::string path_;

@@ -225,6 +225,9 @@ class Reader {
   // Services with profiles in buckets that overlap the range (coarse: whole buckets).
   virtual Result<std::vector<ServiceRow>> Services(std::uint32_t tenant, TimeRange range,
                                                    const CancelToken& cancel) = 0;
+  // The same, and services that only have spans.
+  virtual Result<std::vector<ServiceRow>> ServicesOfAnySignal(std::uint32_t tenant, TimeRange range,
+                                                              const CancelToken& cancel) = 0;
   virtual Result<std::vector<TypeRow>> Types(const std::vector<DictionaryKey>& dictionaries,
                                              const CancelToken& cancel) = 0;
   // Series with ids >= first of one dictionary, in order.

@@ -157,12 +157,24 @@ std::string SelectionCondition(const SampleQuery& query) {
 
 Result<std::vector<ServiceRow>> ReaderImpl::Services(std::uint32_t tenant, TimeRange range,
                                                      const CancelToken& cancel) {
+  return ReadServices(tenant, range, "signal = 1", cancel);
+}
+
+Result<std::vector<ServiceRow>> ReaderImpl::ServicesOfAnySignal(std::uint32_t tenant,
+                                                                TimeRange range,
+                                                                const CancelToken& cancel) {
+  return ReadServices(tenant, range, "signal IN (1, 2)", cancel);
+}
+
+Result<std::vector<ServiceRow>> ReaderImpl::ReadServices(std::uint32_t tenant, TimeRange range,
+                                                         std::string_view signals,
+                                                         const CancelToken& cancel) {
   std::vector<ServiceRow> rows;
   WHEREFORE_RETURN_IF_ERROR(
       Run(fmt::format("SELECT service, bucket, writer, any(name) FROM {} WHERE tenant = {} AND "
-                      "signal = 1 AND {} "
+                      "{} AND {} "
                       "GROUP BY service, bucket, writer ORDER BY bucket, writer, service",
-                      PhysicalName(Table::kServices), tenant,
+                      PhysicalName(Table::kServices), tenant, signals,
                       BucketCondition(range.from_ns, range.to_ns)),
           4, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
             rows.push_back({{tenant, c[0].Uint(row), c[1].U32(row), c[2].U32(row)},

@@ -33,6 +33,8 @@ class ReaderImpl final : public Reader {
 
   Result<std::vector<ServiceRow>> Services(std::uint32_t tenant, TimeRange range,
                                            const CancelToken& cancel) override;
+  Result<std::vector<ServiceRow>> ServicesOfAnySignal(std::uint32_t tenant, TimeRange range,
+                                                      const CancelToken& cancel) override;
   Result<std::vector<TypeRow>> Types(const std::vector<DictionaryKey>& dictionaries,
                                      const CancelToken& cancel) override;
   Result<std::vector<SeriesRow>> Series(const DictionaryKey& dictionary, std::uint32_t first,
@@ -63,6 +65,8 @@ class ReaderImpl final : public Reader {
   Result<EngineStatistics> Statistics(const CancelToken& cancel) override;
 
  private:
+  Result<std::vector<ServiceRow>> ReadServices(std::uint32_t tenant, TimeRange range,
+                                               std::string_view signals, const CancelToken& cancel);
   using Columns = std::vector<NativeColumn>;
   using RowFunction = std::function<Result<>(const Columns&, std::size_t)>;
   // One query under this reader's limits, timed.

@@ -21,6 +21,21 @@ std::size_t ApproximateBytes(const profile::WriteRequest& request) {
          request.body_bytes;
 }
 
+// The service a request is of; 0 when it is of several.
+std::uint64_t OnlyService(const profile::WriteRequest& request) {
+  return std::visit(
+      [](const auto& batch) {
+        std::uint64_t only = 0;
+        for (std::size_t i = 1; i < batch.resources.size(); ++i) {
+          const std::uint64_t service = Hash64(profile::ServiceName(batch, batch.resources[i]));
+          if (only != 0 && only != service) return std::uint64_t{0};
+          only = service;
+        }
+        return only;
+      },
+      request.data);
+}
+
 }  // namespace
 
 void StoreImpl::Write(profile::WriteRequest request,
@@ -126,8 +141,8 @@ StoreImpl::Answers StoreImpl::CommitGroup(std::vector<Pending>& group) {
     in_group[request.identity] = i;
     answers.push_back(encoder_->Encode(request, group[i].hashes, now, segment, rows_));
     if (answers.back()) {
-      identities.push_back(
-          {request.identity, now, answers.back()->rejected, answers.back()->message});
+      identities.push_back({request.identity, now, answers.back()->rejected, OnlyService(request),
+                            answers.back()->message});
     }
   }
   if (identities.empty()) return answers;
