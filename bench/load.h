@@ -43,8 +43,9 @@ class Random {
 struct Service {
   std::string name;
   std::vector<std::string> function_names;
-  std::vector<std::uint32_t> function_files;  // into files
-  std::vector<std::string> files;
+  std::vector<std::uint32_t> function_files;  // into file_entries
+  // Names and files as they stand in a request's table of strings.
+  std::vector<std::string> name_entries, file_entries;
   std::vector<std::uint32_t> stack_functions;  // all stacks one after the other, leaf first
   std::vector<std::uint32_t> stack_begin;      // one more than there are stacks
 };
@@ -89,7 +90,6 @@ class RequestWriter {
  private:
   void DrawSamples(Random& random);
   std::uint32_t Location(const Service& service, std::uint32_t function);
-  std::uint32_t AddString(std::string_view text);
   void WriteStack(const Service& service, std::uint32_t stack);
   void WriteProfile(std::int64_t time_ns, Random& random, Content& content, const Service& service);
   void WriteResource(const Service& service, int instance);
@@ -101,7 +101,7 @@ class RequestWriter {
   std::vector<std::uint32_t> stack_mark_, function_mark_, function_index_, file_mark_, file_index_;
   std::vector<std::size_t> stack_sample_;
   std::uint32_t next_string_ = 0, next_function_ = 0;
-  std::string locations_, functions_, strings_, stacks_, links_, profile_, resource_, scratch_;
+  std::string locations_, functions_, strings_, stacks_, links_, profile_, resource_;
 };
 
 }  // namespace wherefore::bench
