@@ -2,6 +2,7 @@
 #include "store/reader.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <tuple>
@@ -39,6 +40,58 @@ class SelectionIndex {
  private:
   const SampleQuery& query_;
   std::map<std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>, std::uint32_t> index_;
+};
+
+// The columns that say which selection a row belongs to, as far as the condition leaves them open.
+//
+// A column that can have one value only is neither grouped by nor sent: the engine adds up by a
+// four-byte stack, or twelve bytes with its service, in half the time it needs for all five
+// columns.
+class GroupKeys {
+ public:
+  enum Key { kService, kBucket, kWriter, kType, kCount };
+
+  explicit GroupKeys(const SampleQuery& query) {
+    std::array<std::set<std::uint64_t>, kCount> values;
+    bool all_types = false;
+    for (const SeriesSelection& selection : query.selections) {
+      values[kService].insert(selection.dictionary.service);
+      values[kBucket].insert(selection.dictionary.bucket);
+      values[kWriter].insert(selection.dictionary.writer);
+      values[kType].insert(selection.types.begin(), selection.types.end());
+      all_types = all_types || selection.types.empty();
+    }
+    constexpr std::array<std::string_view, kCount> kNames = {"service", "bucket", "writer", "type"};
+    for (std::size_t key = 0; key < kCount; ++key) {
+      if (values[key].size() == 1 && !(key == kType && all_types)) {
+        fixed_[key] = *values[key].begin();
+        continue;
+      }
+      position_[key] = static_cast<int>(count_++);
+      columns_ += fmt::format("{}, ", kNames[key]);
+    }
+  }
+  // For the lists after SELECT and GROUP BY, before other columns: "service, type, ".
+  [[nodiscard]] const std::string& columns() const { return columns_; }
+  [[nodiscard]] std::size_t count() const { return count_; }
+  [[nodiscard]] std::uint64_t Value(Key key, const std::vector<NativeColumn>& columns,
+                                    std::size_t row) const {
+    const int at = position_[key];
+    return at < 0 ? fixed_[key] : columns[static_cast<std::size_t>(at)].Uint(row);
+  }
+  [[nodiscard]] std::optional<std::uint32_t> Selection(const SelectionIndex& index,
+                                                       const std::vector<NativeColumn>& columns,
+                                                       std::size_t row) const {
+    return index.Find(
+        Value(kService, columns, row), static_cast<std::uint32_t>(Value(kBucket, columns, row)),
+        static_cast<std::uint32_t>(Value(kWriter, columns, row)), Value(kType, columns, row));
+  }
+
+ private:
+  std::array<int, kCount> position_ = {-1, -1, -1, -1};
+  std::array<std::uint64_t, kCount> fixed_ = {};
+  std::size_t count_ = 0;
+  std::string columns_;
 };
 
 std::string TupleList(const std::vector<DictionaryKey>& keys) {
@@ -268,18 +321,20 @@ Result<std::vector<StackSumBySeries>> ReaderImpl::SumStacksBySeries(const Sample
   std::vector<StackSumBySeries> sums;
   if (query.selections.empty()) return sums;
   const SelectionIndex index(query);
-  WHEREFORE_RETURN_IF_ERROR(Run(
-      fmt::format("SELECT service, bucket, writer, type, stack, series, sum(value), sum(n) FROM {} "
-                  "WHERE {} "
-                  "GROUP BY service, bucket, writer, type, stack, series",
-                  PhysicalName(Table::kSamples), SelectionCondition(query)),
-      8, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
-        const std::uint64_t type = c[3].Uint(row);
-        if (const auto at = index.Find(c[0].Uint(row), c[1].U32(row), c[2].U32(row), type)) {
-          sums.push_back({{*at, type, c[4].U32(row), c[6].Int(row), c[7].Int(row)}, c[5].U32(row)});
-        }
-        return {};
-      }));
+  const GroupKeys keys(query);
+  const std::size_t k = keys.count();
+  WHEREFORE_RETURN_IF_ERROR(
+      Run(fmt::format("SELECT {0}stack, series, sum(value), sum(n) FROM {1} WHERE {2} GROUP BY "
+                      "{0}stack, series",
+                      keys.columns(), PhysicalName(Table::kSamples), SelectionCondition(query)),
+          k + 4, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+            if (const auto at = keys.Selection(index, c, row)) {
+              sums.push_back({{*at, keys.Value(GroupKeys::kType, c, row), c[k].U32(row),
+                               c[k + 2].Int(row), c[k + 3].Int(row)},
+                              c[k + 1].U32(row)});
+            }
+            return {};
+          }));
   return sums;
 }
 
@@ -288,15 +343,15 @@ Result<std::vector<StackSum>> ReaderImpl::SumStacks(const SampleQuery& query,
   std::vector<StackSum> sums;
   if (query.selections.empty()) return sums;
   const SelectionIndex index(query);
+  const GroupKeys keys(query);
+  const std::size_t k = keys.count();
   WHEREFORE_RETURN_IF_ERROR(
-      Run(fmt::format(
-              "SELECT service, bucket, writer, type, stack, sum(value), sum(n) FROM {} WHERE {} "
-              "GROUP BY service, bucket, writer, type, stack",
-              PhysicalName(Table::kSamples), SelectionCondition(query)),
-          7, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
-            const std::uint64_t type = c[3].Uint(row);
-            if (const auto at = index.Find(c[0].Uint(row), c[1].U32(row), c[2].U32(row), type)) {
-              sums.push_back({*at, type, c[4].U32(row), c[5].Int(row), c[6].Int(row)});
+      Run(fmt::format("SELECT {0}stack, sum(value), sum(n) FROM {1} WHERE {2} GROUP BY {0}stack",
+                      keys.columns(), PhysicalName(Table::kSamples), SelectionCondition(query)),
+          k + 3, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+            if (const auto at = keys.Selection(index, c, row)) {
+              sums.push_back({*at, keys.Value(GroupKeys::kType, c, row), c[k].U32(row),
+                              c[k + 1].Int(row), c[k + 2].Int(row)});
             }
             return {};
           }));
@@ -310,23 +365,23 @@ Result<std::vector<SeriesPoint>> ReaderImpl::Timeline(const SampleQuery& query,
   if (query.selections.empty()) return points;
   if (step_ns <= 0) return Error(Code::kInvalid, "the step of a timeline must be positive");
   const SelectionIndex index(query);
-  WHEREFORE_RETURN_IF_ERROR(
-      Run(fmt::format("SELECT service, bucket, writer, type, series, intDiv(time, {0}) * {0} AS "
-                      "step, sum({1}), sum(n), "
-                      "{2}, max(time) FROM {3} WHERE {4} GROUP BY service, bucket, writer, type, series, step "
-                      "ORDER BY step",
-                      step_ns, from_samples ? "value" : "total",
-                      from_samples ? "toUInt64(0)" : "count()",
-                      PhysicalName(from_samples ? Table::kSamples : Table::kProfiles),
-                      SelectionCondition(query)),
-          10, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
-            const std::uint64_t type = c[3].Uint(row);
-            if (const auto at = index.Find(c[0].Uint(row), c[1].U32(row), c[2].U32(row), type)) {
-              points.push_back({*at, type, c[4].U32(row), c[5].Int(row), c[6].Int(row),
-                                c[7].Int(row), c[8].Int(row), c[9].Int(row)});
-            }
-            return {};
-          }));
+  WHEREFORE_RETURN_IF_ERROR(Run(
+      fmt::format(
+          "SELECT service, bucket, writer, type, series, intDiv(time, {0}) * {0} AS "
+          "step, sum({1}), sum(n), "
+          "{2}, max(time) FROM {3} WHERE {4} GROUP BY service, bucket, writer, type, series, step "
+          "ORDER BY step",
+          step_ns, from_samples ? "value" : "total", from_samples ? "toUInt64(0)" : "count()",
+          PhysicalName(from_samples ? Table::kSamples : Table::kProfiles),
+          SelectionCondition(query)),
+      10, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+        const std::uint64_t type = c[3].Uint(row);
+        if (const auto at = index.Find(c[0].Uint(row), c[1].U32(row), c[2].U32(row), type)) {
+          points.push_back({*at, type, c[4].U32(row), c[5].Int(row), c[6].Int(row), c[7].Int(row),
+                            c[8].Int(row), c[9].Int(row)});
+        }
+        return {};
+      }));
   return points;
 }
 
