@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
@@ -73,28 +74,35 @@ HttpPosters::~HttpPosters() {
   close(epoll_);
 }
 
-void HttpPosters::Post(std::size_t connection, std::string_view path, std::string_view body) {
+void HttpPosters::Post(std::size_t connection, std::string_view path, std::string& body) {
   Connection& c = connections_[connection];
   c.sent = 0;
-  c.out.clear();
-  fmt::format_to(std::back_inserter(c.out),
+  c.head.clear();
+  fmt::format_to(std::back_inserter(c.head),
                  "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/x-protobuf\r\n"
                  "Content-Length: {}\r\n\r\n",
                  path, host_, body.size());
-  c.out += body;
+  c.body.swap(body);
   Send(connection);
 }
 
 void HttpPosters::Send(std::size_t index) {
   Connection& c = connections_[index];
-  while (c.sent < c.out.size()) {
-    const ssize_t n =
-        send(c.fd, c.out.data() + c.sent, c.out.size() - c.sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+  const std::size_t size = c.head.size() + c.body.size();
+  while (c.sent < size) {
+    const std::size_t of_head = std::min(c.sent, c.head.size());
+    const std::size_t of_body = c.sent - of_head;
+    std::array<iovec, 2> parts = {{{c.head.data() + of_head, c.head.size() - of_head},
+                                   {c.body.data() + of_body, c.body.size() - of_body}}};
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
+    const ssize_t n = sendmsg(c.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n < 0 && errno == EAGAIN) break;
     if (n < 0) Die("send");
     c.sent += static_cast<std::size_t>(n);
   }
-  Watch(index, c.sent < c.out.size());
+  Watch(index, c.sent < size);
 }
 
 void HttpPosters::Watch(std::size_t index, bool write) {

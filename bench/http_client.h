@@ -24,16 +24,18 @@ class HttpPosters {
   HttpPosters& operator=(const HttpPosters&) = delete;
   ~HttpPosters();
 
-  // The connection must not wait for an answer.
-  void Post(std::size_t connection, std::string_view path, std::string_view body);
+  // The connection must not wait for an answer. Takes the body and gives an old one in exchange,
+  // whose memory can be used again.
+  void Post(std::size_t connection, std::string_view path, std::string& body);
   // Moves bytes until something happened or the time is over; < 0 waits for ever.
   void Run(std::int64_t timeout_ns);
 
  private:
   struct Connection {
     int fd = -1;
-    std::string out;
-    std::size_t sent = 0;
+    std::string head;
+    std::string body;
+    std::size_t sent = 0;  // of both
     std::string in;
     bool wants_write = false;
   };

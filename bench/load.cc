@@ -149,9 +149,11 @@ Service MakeService(const Shape& shape, int index) {
     const int type = i % kClasses;
     service.function_names.push_back("shop::module" + std::to_string(type % kModules) + "::Class" +
                                      std::to_string(type) + "::Function" + std::to_string(i));
-    service.name_entries.push_back(StringEntry(service.function_names.back()));
+    service.name_begin.push_back(static_cast<std::uint32_t>(service.name_entries.size()));
+    service.name_entries += StringEntry(service.function_names.back());
     service.function_files.push_back(static_cast<std::uint32_t>(type));
   }
+  service.name_begin.push_back(static_cast<std::uint32_t>(service.name_entries.size()));
   PickStacks(shape, MakeTree(shape, random), random, service);
   return service;
 }
@@ -224,7 +226,8 @@ std::uint32_t RequestWriter::Location(const Service& service, std::uint32_t func
     strings_ += service.file_entries[file];
   }
   const std::uint32_t name = next_string_++;
-  strings_ += service.name_entries[function];
+  const std::uint32_t begin = service.name_begin[function];
+  strings_.append(service.name_entries, begin, service.name_begin[function + 1] - begin);
 
   Small named;
   Number(named, formats::function::kName, name);

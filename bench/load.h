@@ -44,8 +44,11 @@ struct Service {
   std::string name;
   std::vector<std::string> function_names;
   std::vector<std::uint32_t> function_files;  // into file_entries
-  // Names and files as they stand in a request's table of strings.
-  std::vector<std::string> name_entries, file_entries;
+  // Names and files as they stand in a request's table of strings; names in one piece, popular
+  // ones side by side, because fetching them from all over memory was half the cost of a request.
+  std::string name_entries;
+  std::vector<std::uint32_t> name_begin;  // one more than there are functions
+  std::vector<std::string> file_entries;
   std::vector<std::uint32_t> stack_functions;  // all stacks one after the other, leaf first
   std::vector<std::uint32_t> stack_begin;      // one more than there are stacks
 };
