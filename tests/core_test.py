@@ -2,6 +2,8 @@
 """The core path from outside: OTLP in, durable, exact answers out; retries, links, traces, tenants."""
 import gzip
 import json
+import os
+import shutil
 import subprocess
 import time
 import unittest
@@ -220,6 +222,32 @@ class Files(Case):
             self.assertIn("EXAMPLES", run(command, "--help").stdout, command)
         for shell in ("bash", "zsh", "fish"):
             self.assertIn("push", run("completion", shell).stdout)
+
+
+class Pprof(Case):
+    """Real programs' files in, out, and `go tool pprof` sees no difference."""
+
+    def top(self, file, *flags):
+        done = subprocess.run(["go", "tool", "pprof", "-top", *flags, str(file)], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    @unittest.skipIf(shutil.which("go") is None and not os.environ.get("CI"), "go is not installed")
+    def test_go_tool_pprof_prints_the_same_for_original_and_export(self):
+        with self.server() as server:
+            for name, types in (("go_cpu", ["cpu", "samples"]), ("cpp_cpu", ["cpu", "samples"]),
+                                ("go_heap", ["inuse_space", "inuse_objects", "alloc_space", "alloc_objects"])):
+                original = ROOT / f"tests/golden/{name}.pb.gz"
+                server.cli("push", str(original), "--service", name)
+                back = self.folder / f"{name}.pb.gz"
+                server.cli("query", name, "--since", "3000d", "--format", "pprof", "-o", str(back))
+                same = self.top(back)
+                if "Time:" not in self.top(original):  # a file without a time is of when it arrived
+                    same = "".join(l for l in same.splitlines(True) if not l.startswith("Time:"))
+                self.assertEqual(self.top(original), same, name)
+                for type in types:
+                    rows = [self.top(f, "-sample_index=" + type).split("flat  flat%")[1] for f in (original, back)]
+                    self.assertEqual(*rows, (name, type))
 
 
 class OpenApi(Case):

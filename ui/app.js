@@ -59,12 +59,12 @@ function layout(answer) {
 
 const nameOf = (tree, i) => tree.answer.functions[tree.answer.function[i]][0];
 
-// Colour by module (or by name where there is none), stable across pages; dark text always readable.
+// Colour by module and package, stable across pages; dark text always readable.
 function colour(tree, i) {
   const f = tree.answer.functions[tree.answer.function[i]];
   if (f[4] === 5) return 'hsl(0 0% 78%)';
   let hash = 0;
-  for (const c of f[1] || f[0].split(/[.:(<]/)[0]) hash = (hash * 31 + c.codePointAt(0)) >>> 0;
+  for (const c of f[1] + f[0].split(/[.:(<]/)[0]) hash = (hash * 31 + c.codePointAt(0)) >>> 0;
   return `hsl(${20 + (hash % 200)} 62% ${68 + (hash >> 8) % 10}%)`;
 }
 

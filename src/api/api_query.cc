@@ -171,11 +171,11 @@ Result<HttpResponse> List(query::Engine& engine, const HttpRequest& request) {
       .Field("total", answer.total);
   if (!answer.hint.empty()) json.Field("hint", answer.hint);
   json.Key("functions").BeginArray();
-  for (const query::ListedFunction& f : answer.functions) {
+  for (const profile::ListedFunction& f : answer.functions) {
     json.BeginObject().Field("name", f.name).Field("module", f.module).Field("file", f.file);
     json.Field("start_line", f.start_line).Field("self", f.self).Field("total", f.total);
     json.Key("lines").BeginArray();
-    for (const query::ListedLine& line : f.lines) {
+    for (const profile::ListedLine& line : f.lines) {
       json.BeginArray().Int(line.line).Int(line.self).Int(line.total).EndArray();
     }
     json.EndArray().EndObject();

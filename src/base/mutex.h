@@ -9,6 +9,7 @@
 #else
 #define WHEREFORE_TSA(x)
 #endif
+#undef GUARDED_BY  // abseil has one of the same meaning
 #define GUARDED_BY(x) WHEREFORE_TSA(guarded_by(x))
 #define REQUIRES(...) WHEREFORE_TSA(requires_capability(__VA_ARGS__))
 #define EXCLUDES(...) WHEREFORE_TSA(locks_excluded(__VA_ARGS__))

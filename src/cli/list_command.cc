@@ -13,23 +13,14 @@
 #include "cli/json.h"
 #include "cli/source.h"
 #include "profile/batch_tree.h"
-#include "profile/frame_name.h"
+#include "profile/line_table.h"
 #include "query/selector.h"
 
 namespace wherefore::cli {
 namespace {
 
-struct Line {
-  std::int64_t self = 0;
-  std::int64_t total = 0;
-};
-struct Listed {
-  std::string name;
-  std::string file;
-  std::int64_t self = 0;
-  std::int64_t total = 0;
-  std::map<std::int64_t, Line> lines;
-};
+using profile::ListedFunction;
+using profile::ListedLine;
 
 // The file itself, or below one of the --source folders: the longest suffix of its path that exists
 // there.
@@ -48,110 +39,114 @@ std::string FindSource(const std::string& file, const std::vector<std::string>& 
   return {};
 }
 
-std::string RenderListed(const Listed& f, std::string_view unit, std::int64_t total,
+std::string RenderListed(const ListedFunction& f, std::string_view unit, std::int64_t total,
                          const std::vector<std::string>& roots) {
   const auto value = [&](std::int64_t v) {
     return v == 0 ? std::string(".") : FormatValue(v, unit);
   };
+  const double share =
+      total == 0 ? 0.0 : 100.0 * static_cast<double>(f.total) / static_cast<double>(total);
   std::string out = fmt::format(
       "ROUTINE {} in {}\n{:>10} {:>10} (self, total) {:.1f} % of the selection\n", f.name,
-      f.file.empty() ? "(no file)" : f.file, value(f.self), value(f.total),
-      total == 0 ? 0.0 : 100.0 * static_cast<double>(f.total) / static_cast<double>(total));
+      f.file.empty() ? "(no file)" : f.file, value(f.self), value(f.total), share);
+  const auto row = [&](const ListedLine& line, std::string_view text) {
+    out += fmt::format("{:>10} {:>10} {:>6}  {}\n", value(line.self), value(line.total), line.line,
+                       text);
+  };
   const std::string path = FindSource(f.file, roots);
-  if (path.empty() || f.lines.empty()) {
-    for (const auto& [line, v] : f.lines) {
-      out += fmt::format(
-          "{:>10} {:>10} {:>6}  {}\n", value(v.self), value(v.total), line,
-          line == 0 ? "(line not known)" : "(source not found; --source DIR adds a place to look)");
+  if (path.empty()) {
+    for (const ListedLine& line : f.lines) {
+      row(line, line.line == 0 ? "(line not known)"
+                               : "(source not found; --source DIR adds a place to look)");
     }
     return out + "\n";
   }
-  const std::int64_t first = std::max<std::int64_t>(f.lines.begin()->first - 5, 1);
-  const std::int64_t last = f.lines.rbegin()->first + 5;
+  std::map<std::int64_t, ListedLine> by_number;
+  for (const ListedLine& line : f.lines) by_number[line.line] = line;
+  if (const auto unknown = by_number.find(0); unknown != by_number.end()) {
+    row(unknown->second, "(line not known)");
+    by_number.erase(unknown);
+  }
+  if (by_number.empty()) return out + "\n";
+  const std::int64_t first = std::max<std::int64_t>(by_number.begin()->first - 5, 1);
+  const std::int64_t last = by_number.rbegin()->first + 5;
   std::ifstream in(path);
   std::string text;
   for (std::int64_t n = 1; n <= last && std::getline(in, text); ++n) {
-    if (n < first) continue;
-    const auto it = f.lines.find(n);
-    const Line v = it == f.lines.end() ? Line{} : it->second;
-    out += fmt::format("{:>10} {:>10} {:>6}  {}\n", value(v.self), value(v.total), n, text);
+    const auto it = by_number.find(n);
+    if (n >= first) row(it == by_number.end() ? ListedLine{.line = n} : it->second, text);
   }
   return out + "\n";
 }
 
-Result<std::vector<Listed>> ParseAnswer(const std::string& body, std::string& unit,
-                                        std::int64_t& total, std::string& hint) {
+struct Listing {
+  std::string unit;
+  std::string hint;
+  std::int64_t total = 0;
+  std::vector<ListedFunction> functions;
+};
+
+Result<Listing> ParseAnswer(const std::string& body) {
   simdjson::dom::parser parser;
-  simdjson::dom::element root;
+  JsonValue root;
   simdjson::dom::array functions;
   if (parser.parse(body).get(root) != simdjson::SUCCESS ||
       root["functions"].get(functions) != simdjson::SUCCESS) {
     return Error(Code::kCorrupt, "the server's answer is damaged");
   }
-  unit = JsonText(root["unit"]);
-  hint = JsonText(root["hint"]);
-  total = JsonInt(root["total"]);
-  std::vector<Listed> out;
-  for (const simdjson::dom::element f : functions) {
-    Listed listed{.name = JsonText(f["name"]),
-                  .file = JsonText(f["file"]),
-                  .self = JsonInt(f["self"]),
-                  .total = JsonInt(f["total"])};
+  Listing out{.unit = JsonText(root["unit"]),
+              .hint = JsonText(root["hint"]),
+              .total = JsonInt(root["total"])};
+  for (const JsonValue f : functions) {
+    ListedFunction listed{.name = JsonText(f["name"]),
+                          .file = JsonText(f["file"]),
+                          .self = JsonInt(f["self"]),
+                          .total = JsonInt(f["total"])};
     simdjson::dom::array lines;
     if (f["lines"].get(lines) == simdjson::SUCCESS) {
-      for (const simdjson::dom::element line : lines) {
-        listed.lines[JsonInt(line.at(0))] = {JsonInt(line.at(1)), JsonInt(line.at(2))};
+      for (const JsonValue line : lines) {
+        listed.lines.push_back({JsonInt(line.at(0)), JsonInt(line.at(1)), JsonInt(line.at(2))});
       }
     }
-    out.push_back(std::move(listed));
+    out.functions.push_back(std::move(listed));
   }
   return out;
 }
 
 // The same question answered from files, without a server.
-Result<std::vector<Listed>> ListFiles(const SelectionOptions& options, const std::string& function,
-                                      std::string& unit, std::int64_t& total) {
+Result<Listing> ListFiles(const SelectionOptions& options, const std::string& function) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto regex, query::CompileRegex(function));
-  std::map<std::pair<std::string, std::string>, Listed> found;
+  Listing out;
+  profile::LineTable table(
+      [&](const std::string& name) { return re2::RE2::PartialMatch(name, *regex); });
   for (const std::string& file : options.what) {
     WHEREFORE_ASSIGN_OR_RETURN(const profile::Batch b, LoadBatch(file, options.service));
-    const std::string type = options.type.empty() ? "cpu" : options.type;
+    const std::string type = options.type.empty() ? DefaultFileType(b) : options.type;
+    std::vector<std::size_t> functions;
+    for (const profile::Function& f : b.functions) {
+      functions.push_back(table.Function({.name = b.Text(f.name),
+                                          .system_name = b.Text(f.system_name),
+                                          .file = b.Text(f.filename),
+                                          .start_line = f.start_line}));
+    }
     for (const profile::Profile& p : b.profiles) {
       const auto match = profile::MatchType(profile::TypeOf(b, p), type);
       if (!match) continue;
-      unit = match->unit;
+      out.unit = match->unit;
       for (std::size_t i = p.first_sample; i < p.first_sample + p.sample_count; ++i) {
-        const std::int64_t value = b.samples.value[i] * match->multiplier;
-        total += value;
-        std::map<const Listed*, std::map<std::int64_t, bool>> seen;
-        bool leaf = true;
+        const std::int64_t value = WrappingMultiply(b.samples.value[i], match->multiplier);
+        out.total += value;
+        table.BeginStack(value);
         for (const profile::Id frame : b.StackFrames(b.samples.stack[i])) {
-          for (const profile::Line& line : b.FrameLines(b.frames[frame])) {
-            const profile::Function& fn = b.functions[line.function];
-            const profile::FlameFunction named =
-                profile::NameFrame({.name = b.Text(fn.name),
-                                    .system_name = b.Text(fn.system_name),
-                                    .file = b.Text(fn.filename)});
-            if (re2::RE2::PartialMatch(named.name, *regex)) {
-              Listed& l = found[{named.name, named.file}];
-              l.name = named.name;
-              l.file = named.file;
-              auto& lines_seen = seen[&l];
-              if (lines_seen.empty()) l.total += value;
-              if (lines_seen.try_emplace(line.line, true).second) l.lines[line.line].total += value;
-              if (leaf) l.self += value, l.lines[line.line].self += value;
-            }
-            leaf = false;
-          }
-          leaf = false;
+          const auto lines = b.FrameLines(b.frames[frame]);
+          for (const profile::Line& line : lines) table.Add(functions[line.function], line.line);
+          if (lines.empty()) table.Add(profile::LineTable::kNotWanted, 0);
         }
       }
     }
   }
-  std::vector<Listed> out;
-  for (auto& [key, listed] : found) out.push_back(std::move(listed));
-  std::sort(out.begin(), out.end(),
-            [](const Listed& a, const Listed& b) { return a.total > b.total; });
+  out.functions = table.Take();
+  std::erase_if(out.functions, [](const ListedFunction& f) { return f.lines.empty(); });
   return out;
 }
 
@@ -169,12 +164,9 @@ void AddList(CLI::App& app, Context& context) {
   command->add_option("--source", *roots, "Folder to look for source files in (repeatable)");
   command->callback([&context, options, function, roots] {
     context.run = [&context, options, function, roots]() -> int {
-      std::string unit;
-      std::string hint;
-      std::int64_t total = 0;
-      Result<std::vector<Listed>> listed = std::vector<Listed>{};
+      Result<Listing> listing = Listing{};
       if (options->IsFiles()) {
-        listed = ListFiles(*options, *function, unit, total);
+        listing = ListFiles(*options, *function);
       } else {
         auto parameters = options->Parameters();
         parameters.emplace_back("function", *function);
@@ -184,14 +176,17 @@ void AddList(CLI::App& app, Context& context) {
           fmt::print("{}\n", *body);
           return kFine;
         }
-        listed = ParseAnswer(*body, unit, total, hint);
+        listing = ParseAnswer(*body);
       }
-      if (!listed) return Fail(listed.error());
-      if (!hint.empty()) fmt::print(stderr, "{}\n", hint);
-      for (const Listed& f : *listed) fmt::print("{}", RenderListed(f, unit, total, *roots));
-      if (listed->empty() && hint.empty())
-        fmt::print(stderr, "no function matches '{}'\n", *function);
-      return listed->empty() ? kFound : kFine;
+      if (!listing) return Fail(listing.error());
+      for (const ListedFunction& f : listing->functions) {
+        fmt::print("{}", RenderListed(f, listing->unit, listing->total, *roots));
+      }
+      if (!listing->functions.empty()) return kFine;
+      fmt::print(stderr, "{}\n",
+                 listing->hint.empty() ? fmt::format("no function matches '{}'", *function)
+                                       : listing->hint);
+      return kFound;
     };
   });
 }

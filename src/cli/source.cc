@@ -59,17 +59,6 @@ Result<Meta> ReadMeta(const std::string& json) {
   return meta;
 }
 
-std::string DefaultFileType(const profile::Batch& batch) {
-  const auto types = profile::BatchTypes(batch);
-  for (const std::string_view wanted : {"cpu", "wall"}) {
-    for (const auto& t : types) {
-      if (profile::MatchType(t, wanted)) return std::string(wanted);
-    }
-  }
-  // As pprof does: the last type is the one people mean.
-  return types.empty() ? "cpu" : profile::ShortName(types.back());
-}
-
 Result<SourceTree> TreeOfFiles(const SelectionOptions& options) {
   profile::TreeBuilder all;
   std::string type = options.type;
@@ -106,6 +95,17 @@ Result<SourceTree> TreeOfFiles(const SelectionOptions& options) {
 }
 
 }  // namespace
+
+std::string DefaultFileType(const profile::Batch& batch) {
+  const auto types = profile::BatchTypes(batch);
+  for (const std::string_view wanted : {"cpu", "wall"}) {
+    for (const auto& t : types) {
+      if (profile::MatchType(t, wanted)) return std::string(wanted);
+    }
+  }
+  // As pprof does: the last type is the one people mean.
+  return types.empty() ? "cpu" : profile::ShortName(types.back());
+}
 
 void SelectionOptions::AddTo(CLI::App& command, const std::string& positional_help) {
   command.add_option("what", what, positional_help);

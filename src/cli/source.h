@@ -44,6 +44,9 @@ struct SourceTree {
 // The whole tree (not pruned) of a selection or of files.
 [[nodiscard]] Result<SourceTree> LoadTree(const Context& context, const SelectionOptions& options);
 
+// The type people mean when they do not say: cpu, wall, else the file's last one (as pprof does).
+[[nodiscard]] std::string DefaultFileType(const profile::Batch& batch);
+
 // Files of any known format, decoded; the service defaults to the file's name.
 [[nodiscard]] Result<profile::Batch> LoadBatch(const std::string& file, const std::string& service);
 

@@ -244,27 +244,6 @@ Result<std::vector<std::int64_t>> ReadSigned(const Entry& entry) {
   return values;
 }
 
-// Wraps like the hardware does: hostile values must not be undefined behaviour.
-std::int64_t AddWrapping(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-}
-
-void AddUpTotals(FlameTree& tree) {
-  tree.total = tree.self;
-  tree.total_count = tree.self_count;
-  std::vector<std::size_t> parent(tree.size());
-  std::vector<std::size_t> path;
-  for (std::size_t i = 0; i < tree.size(); ++i) {
-    path.resize(tree.depth[i]);
-    parent[i] = path.empty() ? 0 : path.back();
-    path.push_back(i);
-  }
-  for (std::size_t i = tree.size(); i-- > 1;) {
-    tree.total[parent[i]] = AddWrapping(tree.total[parent[i]], tree.total[i]);
-    tree.total_count[parent[i]] = AddWrapping(tree.total_count[parent[i]], tree.total_count[i]);
-  }
-}
-
 }  // namespace
 
 std::string EncodeFlameBinary(const FlameTree& tree, std::string_view meta,
@@ -371,7 +350,7 @@ Result<DecodedFlame> DecodeFlameBinary(std::string_view bytes) {
       tree.hidden_nodes[node] = static_cast<std::uint32_t>(count);
     }
   }
-  AddUpTotals(tree);
+  profile::AddUpTotals(tree);
   return out;
 }
 

@@ -32,7 +32,7 @@ Result<std::string> Gunzip(std::string_view bytes, std::size_t limit, bool parti
   for (;;) {
     if (used == out.size()) {
       // Grows with what really comes out, never with what a header promises.
-      out.resize(std::min(limit + 1, std::max<std::size_t>(out.size() * 2, 64 * 1024)));
+      out.resize(std::min(limit + 1, std::max<std::size_t>(out.size() * 2, std::size_t{64} << 10)));
     }
     z.next_out = reinterpret_cast<Bytef*>(out.data() + used);
     z.avail_out = static_cast<uInt>(std::min<std::size_t>(out.size() - used, 1U << 30));

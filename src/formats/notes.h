@@ -12,18 +12,25 @@ namespace wherefore::formats {
 class Notes {
  public:
   void Add(std::string_view reason) {
-    constexpr std::size_t kShown = 5;
     constexpr std::size_t kLongest = 400;  // a hostile name in a path must not fill the answer
-    if (++count_ > kShown) return;
+    if (full()) {
+      AddUnseen();
+      return;
+    }
+    ++count_;
     if (!text_.empty()) text_ += "; ";
     text_ += reason.substr(0, kLongest);
   }
+  // When full() there is no need to put the reason into words: millions of things can be wrong.
+  [[nodiscard]] bool full() const { return count_ >= kShown; }
+  void AddUnseen() { ++count_; }
   [[nodiscard]] std::string Text() const {
-    constexpr std::size_t kShown = 5;
     return count_ <= kShown ? text_ : fmt::format("{}; and {} more", text_, count_ - kShown);
   }
 
  private:
+  static constexpr std::uint64_t kShown = 5;
+
   std::string text_;
   std::uint64_t count_ = 0;
 };

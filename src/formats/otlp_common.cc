@@ -293,6 +293,44 @@ bool ReadScope(Pbf r, AttributeReader& reader, profile::Scope& out) {
   return true;
 }
 
+std::optional<std::string> ReadResourceOf(std::string_view bytes, AttributeReader& reader,
+                                          profile::TextPool& pool, profile::Resource& out) {
+  bool ok = true;
+  for (Pbf r = Reader(bytes); r.next();) {
+    switch (r.tag_and_type()) {
+      case LenKey(envelope::kResource):
+        ok = ReadResource(r.get_message(), reader, pool, out) && ok;
+        break;
+      case LenKey(envelope::kSchemaUrl):
+        ok = reader.ReadText(GetView(r), out.schema_url) && ok;
+        break;
+      default:
+        r.skip();
+    }
+  }
+  if (ok) return std::nullopt;
+  return "the resource's attributes: " + reader.error();
+}
+
+std::optional<std::string> ReadScopeOf(std::string_view bytes, AttributeReader& reader,
+                                       profile::Scope& out) {
+  bool ok = true;
+  for (Pbf r = Reader(bytes); r.next();) {
+    switch (r.tag_and_type()) {
+      case LenKey(envelope::kScope):
+        ok = ReadScope(r.get_message(), reader, out) && ok;
+        break;
+      case LenKey(envelope::kSchemaUrl):
+        ok = reader.ReadText(GetView(r), out.schema_url) && ok;
+        break;
+      default:
+        r.skip();
+    }
+  }
+  if (ok) return std::nullopt;
+  return "the scope's attributes: " + reader.error();
+}
+
 void WriteValue(PbfWriter& w, Tag tag, const profile::TextPool& pool, const Value& value) {
   const std::string_view text = pool.Text(value.text);
   if (value.kind == Value::Kind::kArray || value.kind == Value::Kind::kMap) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,6 +67,15 @@ class AttributeReader {
 [[nodiscard]] bool ReadResource(Pbf r, AttributeReader& reader, profile::TextPool& pool,
                                 profile::Resource& out);
 [[nodiscard]] bool ReadScope(Pbf r, AttributeReader& reader, profile::Scope& out);
+
+// Resource (or scope) and schema URL out of the message that also holds its items, the same in
+// every signal. A value is why nothing in it can be kept.
+[[nodiscard]] std::optional<std::string> ReadResourceOf(std::string_view bytes,
+                                                        AttributeReader& reader,
+                                                        profile::TextPool& pool,
+                                                        profile::Resource& out);
+[[nodiscard]] std::optional<std::string> ReadScopeOf(std::string_view bytes,
+                                                     AttributeReader& reader, profile::Scope& out);
 
 // Writing. Strings always inline: most receivers do not resolve references in these places.
 // The value as an AnyValue in field `tag`.

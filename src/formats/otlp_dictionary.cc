@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -33,7 +34,7 @@ bool AllZero(std::string_view bytes) {
 template <std::size_t N>
 bool CopyId(std::string_view bytes, std::array<std::uint8_t, N>& out) {
   if (bytes.size() != N) return false;
-  std::memcpy(out.data(), bytes.data(), N);
+  std::memcpy(out.data(), bytes.data(), bytes.size());
   return true;
 }
 
@@ -176,6 +177,13 @@ void DictionaryDecoder::ReadLine(Pbf r) {
     switch (r.tag_and_type()) {
       case VarintKey(line::kFunction):
         l.function = GetIndex(r);
+        // The Collector's pprof translator writes -1 for a line without a function.
+        if (l.function == UINT32_MAX) {
+          l.function = 0;
+          if (!std::exchange(noted_unset_function_, true)) {
+            notes_.Add("dictionary.location_table: lines.function_index -1 is read as \"not set\"");
+          }
+        }
         break;
       case VarintKey(line::kLine):
         l.line = r.get_int64();
@@ -311,6 +319,7 @@ void DictionaryDecoder::MakeNullEntries() {
     } else if (!is_null(table[0])) {
       note(name);
       table[0] = {};
+      refilled_null_ = true;
     }
     if (!bad_[name].empty()) bad_[name][0] = 0;
   };
@@ -352,10 +361,13 @@ void DictionaryDecoder::FinishValues() {
 void DictionaryDecoder::CheckIndex(Id& index, std::size_t size, Table owner, Id id,
                                    std::string_view field, Table target) {
   if (index < size) return;
-  MarkBad(owner, id,
-          fmt::format("{}: {} is outside {} ({} entries)", field, static_cast<std::int32_t>(index),
-                      kTableNames[target], size));
+  const auto wrong = static_cast<std::int32_t>(index);
   index = 0;
+  if (IsBad(owner, id)) return;
+  MarkBad(owner, id,
+          reasons_full() ? std::string()
+                         : fmt::format("{}: {} is outside {} ({} entries)", field, wrong,
+                                       kTableNames[target], size));
 }
 
 void DictionaryDecoder::CheckRefs(Range range, Table owner, Id id) {
@@ -366,6 +378,16 @@ void DictionaryDecoder::CheckRefs(Range range, Table owner, Id id) {
 }
 
 void DictionaryDecoder::CheckIndices() {
+  CheckOwners();
+  // What is left belongs to entries 0 that were not empty. Nobody uses it, but it must be in range.
+  if (!any_bad_ && !refilled_null_) return;
+  const auto clear = [](Id& id, std::size_t size) { id = id < size ? id : 0; };
+  for (Id& id : batch_.stack_frames) clear(id, batch_.frames.size());
+  for (Id& id : batch_.attribute_refs) clear(id, batch_.attributes.size());
+  for (profile::Line& l : batch_.lines) clear(l.function, batch_.functions.size());
+}
+
+void DictionaryDecoder::CheckOwners() {
   using profile::Attribute;
   using profile::Frame;
   using profile::Function;
@@ -420,7 +442,8 @@ void DictionaryDecoder::CheckIndices() {
 void DictionaryDecoder::Propagate() {
   profile::Batch& b = batch_;
   const auto reach = [this](Table owner, Id id, Table table, Id target) {
-    if (IsBad(table, target) && !IsBad(owner, id)) MarkBad(owner, id, Why(table, target));
+    if (!IsBad(table, target) || IsBad(owner, id)) return;
+    MarkBad(owner, id, reasons_full() ? std::string() : Why(table, target));
   };
   for (Id i = 1; i < b.attributes.size(); ++i) {
     reach(kAttribute, i, kString, b.attributes[i].key);
@@ -451,9 +474,7 @@ void DictionaryDecoder::MarkBad(Table table, Id id, std::string reason) {
   if (bad_[table].size() <= id) bad_[table].resize(std::max<std::size_t>(SizeOf(table), id + 1));
   if (bad_[table][id] != 0) return;
   bad_[table][id] = 1;
-  // A dictionary can be wrong a million times over; the first reasons are enough.
-  constexpr std::size_t kKeptReasons = 100;
-  if (reasons_.size() < kKeptReasons) reasons_.push_back({table, id, std::move(reason)});
+  if (!reasons_full()) reasons_.push_back({table, id, std::move(reason)});
 }
 
 std::string DictionaryDecoder::Why(Table table, Id id) const {

@@ -72,7 +72,10 @@ class DictionaryDecoder {
   void MakeNullEntries();
   void FinishValues();
   void CheckIndices();
+  void CheckOwners();
   void Propagate();
+  // A dictionary can be wrong a million times over; the first reasons are enough.
+  [[nodiscard]] bool reasons_full() const { return reasons_.size() >= 100; }
   void MarkBad(Table table, profile::Id id, std::string reason);
   // Sets an index to 0 and marks its owner when it is not below `size`.
   void CheckIndex(profile::Id& index, std::size_t size, Table owner, profile::Id id,
@@ -82,12 +85,14 @@ class DictionaryDecoder {
 
   profile::Batch& batch_;
   Notes& notes_;
+  bool noted_unset_function_ = false;
   std::array<std::vector<std::uint8_t>, kTables> bad_;  // empty: none
   std::vector<Reason> reasons_;
   std::vector<std::pair<profile::Id, std::string_view>> pending_;  // attributes whose value waits
   std::size_t dictionary_strings_ = 0;
   std::size_t tiny_entries_ = 0;
   bool any_bad_ = false;
+  bool refilled_null_ = false;
   Table at_table_ = kTables;
 };
 

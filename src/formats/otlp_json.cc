@@ -404,13 +404,15 @@ std::string BinaryToJson(std::string_view bytes, const Schema& schema) {
 }
 
 Result<DecodedProfiles> DecodeOtlpProfilesJson(std::shared_ptr<const std::string> body) {
-  WHEREFORE_ASSIGN_OR_RETURN(std::string binary, JsonToBinary(*body, ProfilesSchema()));
+  const std::shared_ptr<const std::string> text = std::move(body);
+  WHEREFORE_ASSIGN_OR_RETURN(std::string binary, JsonToBinary(*text, ProfilesSchema()));
   // Names, not numbers: JSON is of today's layout whatever it looks like.
   return DecodeOtlpProfilesAs(std::make_shared<const std::string>(std::move(binary)),
                               Layout::kCurrent);
 }
 Result<DecodedSpans> DecodeOtlpTracesJson(std::shared_ptr<const std::string> body) {
-  WHEREFORE_ASSIGN_OR_RETURN(std::string binary, JsonToBinary(*body, TracesSchema()));
+  const std::shared_ptr<const std::string> text = std::move(body);
+  WHEREFORE_ASSIGN_OR_RETURN(std::string binary, JsonToBinary(*text, TracesSchema()));
   return DecodeOtlpTraces(std::make_shared<const std::string>(std::move(binary)));
 }
 std::string EncodeOtlpProfilesJson(const profile::Batch& batch) {

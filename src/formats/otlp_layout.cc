@@ -79,6 +79,7 @@ struct Votes {
 void Vote(const Shape& s, std::size_t attributes, Votes& votes) {
   const bool has2 = s.packed2 || s.single2 > 0;
   const bool has5 = s.packed5 || s.single5 > 0;
+  // NOLINTBEGIN(bugprone-branch-clone): the order of the rules is what matters
   if (s.packed3) {
     ++votes.old;
   } else if (s.packed4 || s.single4 > 1) {
@@ -95,6 +96,7 @@ void Vote(const Shape& s, std::size_t attributes, Votes& votes) {
     const bool values = s.numbers2.size() == s.times && !IsAttributeList(s.numbers2, attributes);
     ++(values ? votes.maybe_old : votes.maybe_current);
   }
+  // NOLINTEND(bugprone-branch-clone)
 }
 
 }  // namespace

@@ -128,6 +128,7 @@ std::string ProfilesDecoder::Where() const {
 
 void ProfilesDecoder::Reject(std::string_view reason) {
   ++result_.rejected;
+  if (notes_.full()) return notes_.AddUnseen();
   notes_.Add(fmt::format("{}{}{}", Where(), reason.starts_with('.') ? "" : ": ", reason));
 }
 
@@ -135,21 +136,7 @@ void ProfilesDecoder::ReadResourceProfiles(std::string_view bytes) {
   profile::Batch& b = result_.data;
   const Id id = Size32(b.resources.size());
   profile::Resource res;
-  resource_error_.reset();
-  bool ok = true;
-  for (Pbf r = Reader(bytes); r.next();) {
-    switch (r.tag_and_type()) {
-      case LenKey(envelope::kResource):
-        ok = ReadResource(r.get_message(), *attributes_, b, res) && ok;
-        break;
-      case LenKey(envelope::kSchemaUrl):
-        ok = attributes_->ReadText(GetView(r), res.schema_url) && ok;
-        break;
-      default:
-        r.skip();
-    }
-  }
-  if (!ok) resource_error_ = "the resource's attributes: " + attributes_->error();
+  resource_error_ = ReadResourceOf(bytes, *attributes_, b, res);
   b.resources.push_back(res);
   at_scope_ = -1;
   for (Pbf r = Reader(bytes); r.next(envelope::kScopes, kLen);) {
@@ -165,21 +152,7 @@ void ProfilesDecoder::ReadScopeProfiles(std::string_view bytes, Id resource_id) 
   profile::Batch& b = result_.data;
   const Id id = Size32(b.scopes.size());
   profile::Scope sc;
-  scope_error_.reset();
-  bool ok = true;
-  for (Pbf r = Reader(bytes); r.next();) {
-    switch (r.tag_and_type()) {
-      case LenKey(envelope::kScope):
-        ok = ReadScope(r.get_message(), *attributes_, sc) && ok;
-        break;
-      case LenKey(envelope::kSchemaUrl):
-        ok = attributes_->ReadText(GetView(r), sc.schema_url) && ok;
-        break;
-      default:
-        r.skip();
-    }
-  }
-  if (!ok) scope_error_ = "the scope's attributes: " + attributes_->error();
+  scope_error_ = ReadScopeOf(bytes, *attributes_, sc);
   b.scopes.push_back(sc);
   const std::size_t first = b.profiles.size();
   at_profile_ = -1;

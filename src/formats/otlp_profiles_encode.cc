@@ -15,7 +15,6 @@ namespace wherefore::formats {
 namespace {
 
 using profile::Id;
-using profile::Range;
 
 void AddText(PbfWriter& w, Tag tag, std::string_view text) {
   if (!text.empty()) w.add_string(tag, text.data(), text.size());

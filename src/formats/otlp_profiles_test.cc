@@ -303,6 +303,24 @@ TEST(OtlpProfiles, FilledNullEntryIsReadAsNotSetAndNoted) {
   EXPECT_NE(decoded.message.find("string_table[0] is not empty"), std::string::npos);
 }
 
+TEST(OtlpProfiles, WhatAFilledNullEntryRefersToIsForgotten) {
+  ProfilesData data = TwoProfiles();
+  data.mutable_dictionary()->mutable_stack_table(0)->add_location_indices(99);
+  data.mutable_dictionary()->mutable_location_table(0)->add_lines()->set_function_index(99);
+  data.mutable_dictionary()->mutable_location_table(0)->add_attribute_indices(99);
+  EXPECT_EQ(MustDecode(data).rejected, 0U);  // and valid
+}
+
+TEST(OtlpProfiles, ALineWithoutFunctionFromTheCollectorIsReadAsNotSet) {
+  ProfilesData data = TwoProfiles();
+  data.mutable_dictionary()->mutable_location_table(2)->mutable_lines(0)->set_function_index(-1);
+  const DecodedProfiles decoded = MustDecode(data);
+  EXPECT_EQ(decoded.rejected, 0U);
+  EXPECT_NE(decoded.message.find("function_index -1"), std::string::npos);
+  data.mutable_dictionary()->mutable_location_table(2)->mutable_lines(0)->set_function_index(-2);
+  ExpectSecondRejected(data, "function_index");
+}
+
 TEST(OtlpProfiles, WithoutDictionaryOnlyNullsCanBeUsed) {
   ProfilesData data = TwoProfiles();
   data.clear_dictionary();

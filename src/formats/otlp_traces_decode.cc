@@ -17,7 +17,6 @@ namespace wherefore::formats {
 namespace {
 
 using profile::Id;
-using profile::Range;
 
 constexpr auto kLen = protozero::pbf_wire_type::length_delimited;
 
@@ -95,21 +94,7 @@ void TracesDecoder::ReadResourceSpans(std::string_view bytes) {
   profile::SpanBatch& b = result_.data;
   const Id id = Size32(b.resources.size());
   profile::Resource res;
-  resource_error_.reset();
-  bool ok = true;
-  for (Pbf r = Reader(bytes); r.next();) {
-    switch (r.tag_and_type()) {
-      case LenKey(envelope::kResource):
-        ok = ReadResource(r.get_message(), attributes_, b, res) && ok;
-        break;
-      case LenKey(envelope::kSchemaUrl):
-        ok = attributes_.ReadText(GetView(r), res.schema_url) && ok;
-        break;
-      default:
-        r.skip();
-    }
-  }
-  if (!ok) resource_error_ = "the resource's attributes: " + attributes_.error();
+  resource_error_ = ReadResourceOf(bytes, attributes_, b, res);
   b.resources.push_back(res);
   for (Pbf r = Reader(bytes); r.next(envelope::kScopes, kLen);) {
     const std::string_view scope_bytes = GetView(r);
@@ -124,21 +109,7 @@ void TracesDecoder::ReadScopeSpans(std::string_view bytes, Id resource_id) {
   profile::SpanBatch& b = result_.data;
   const Id id = Size32(b.scopes.size());
   profile::Scope sc;
-  scope_error_.reset();
-  bool ok = true;
-  for (Pbf r = Reader(bytes); r.next();) {
-    switch (r.tag_and_type()) {
-      case LenKey(envelope::kScope):
-        ok = ReadScope(r.get_message(), attributes_, sc) && ok;
-        break;
-      case LenKey(envelope::kSchemaUrl):
-        ok = attributes_.ReadText(GetView(r), sc.schema_url) && ok;
-        break;
-      default:
-        r.skip();
-    }
-  }
-  if (!ok) scope_error_ = "the scope's attributes: " + attributes_.error();
+  scope_error_ = ReadScopeOf(bytes, attributes_, sc);
   b.scopes.push_back(sc);
   for (Pbf r = Reader(bytes); r.next(envelope::kItems, kLen);) {
     const std::string_view span_bytes = GetView(r);
@@ -157,7 +128,11 @@ void TracesDecoder::ReadScopeSpans(std::string_view bytes, Id resource_id) {
     }
     const std::string& why = !kept ? reason_ : resource_error_ ? *resource_error_ : *scope_error_;
     ++result_.rejected;
-    notes_.Add(fmt::format("{}{}{}", Where(), why.starts_with('.') ? "" : ": ", why));
+    if (notes_.full()) {
+      notes_.AddUnseen();
+    } else {
+      notes_.Add(fmt::format("{}{}{}", Where(), why.starts_with('.') ? "" : ": ", why));
+    }
     b.events.resize(events);
     b.links.resize(links);
     b.own_attributes.resize(own);
@@ -179,7 +154,7 @@ bool TracesDecoder::ReadId(Pbf& r, std::string_view field, bool optional,
   if (bytes.size() != N) {
     return Fail(fmt::format("{}: {} bytes ({} expected)", field, bytes.size(), N));
   }
-  std::memcpy(out.data(), bytes.data(), N);
+  std::memcpy(out.data(), bytes.data(), bytes.size());
   return true;
 }
 

@@ -1,8 +1,5 @@
 // pprof -> Batch: one profile per sample type, all with the same samples in the same order, so that
-// EncodePprof can put them side by side again.
-//
-// A pprof file is one thing: a reference that leads nowhere makes the file corrupt, there is no
-// part of it to keep. Names that are not UTF-8 are repaired (utf8.h) and noted.
+// EncodePprof can put them side by side again. What always holds: pprof_decoder.h.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -20,20 +17,18 @@
 #include "base/text.h"
 #include "formats/formats.h"
 #include "formats/gzip.h"
-#include "formats/notes.h"
 #include "formats/otlp_common.h"
-#include "formats/pprof_fields.h"
-#include "formats/utf8.h"
+#include "formats/pprof_decoder.h"
 #include "formats/wire.h"
 
 namespace wherefore::formats {
-
-namespace {
 
 using profile::Attribute;
 using profile::Id;
 using profile::Range;
 using profile::Value;
+
+namespace {
 
 constexpr auto kLen = protozero::pbf_wire_type::length_delimited;
 constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
@@ -42,150 +37,14 @@ std::uint32_t Size32(std::size_t size) {
   return static_cast<std::uint32_t>(size);
 }
 
-// pprof's ids are any numbers, in practice 1, 2, 3...: those need no map.
-class IdMap {
- public:
-  // False when the id is taken, or 0.
-  bool Add(std::uint64_t id, Id index) {
-    if (id == 0) return false;
-    if (id == dense_ + 1 && id == index) {
-      ++dense_;
-      return !sparse_.contains(id);
-    }
-    return id > dense_ && sparse_.try_emplace(id, index).second;
-  }
-  [[nodiscard]] std::optional<Id> Find(std::uint64_t id) const {
-    if (id <= dense_) return static_cast<Id>(id);
-    const auto it = sparse_.find(id);
-    return it == sparse_.end() ? std::nullopt : std::optional(it->second);
-  }
-
- private:
-  std::uint64_t dense_ = 0;  // ids up to this are their own index; 0 means "none"
-  std::unordered_map<std::uint64_t, Id> sparse_;
-};
-
-struct Label {
-  std::uint64_t key = 0;
-  std::uint64_t str = 0;
-  std::int64_t num = 0;
-  std::uint64_t unit = 0;
-};
-
-class PprofDecoder {
- public:
-  PprofDecoder(std::string_view bytes, const PprofContext& context)
-      : bytes_(bytes), context_(context) {}
-
-  // Throws protozero's exceptions on broken protobuf; path() says where.
-  Result<DecodedProfiles> Run();
-  [[nodiscard]] std::string path() const {
-    return at_ == nullptr ? "profile" : fmt::format("{}[{}]", at_, index_);
-  }
-
- private:
-  struct Header {
-    std::vector<profile::ValueType> types;
-    profile::ValueType period_type;
-    std::int64_t period = 0;
-    std::uint64_t time_ns = 0;
-    std::uint64_t duration_ns = 0;
-    std::uint64_t drop_frames = 0, keep_frames = 0, default_type = 0, doc_url = 0;
-    std::vector<std::uint64_t> comments;
-  };
-
-  void ReadStrings();
-  bool ReadHeader();
-  bool ReadTables();
-  bool ReadMapping(Pbf r, Id index);
-  bool ReadFunction(Pbf r, Id index);
-  bool ReadLocation(Pbf r, Id index);
-  bool ReadLine(Pbf r);
-  bool ReadSamples();
-  bool ReadSample(Pbf r, std::size_t row, std::size_t rows);
-  bool ReadLabels(const std::vector<Label>& labels, std::size_t row);
-  void MakeResourceAndScope();
-  void MakeProfiles();
-  bool ReadValueType(Pbf r, profile::ValueType& out);
-  template <typename Fn>
-  bool Each(Tag tag, const char* name, Fn fn);
-
-  // Checks a string index.
-  [[nodiscard]] bool Text(std::uint64_t index, Id& out) {
-    if (index >= strings_)
-      return Fail(fmt::format("string {} is outside string_table ({} entries)",
-                              static_cast<std::int64_t>(index), strings_));
-    out = static_cast<Id>(index);
-    return true;
-  }
-  [[nodiscard]] bool Fail(std::string reason) {
-    reason_ = std::move(reason);
-    return false;
-  }
-  // An attribute of the table; equal ones share an entry.
-  Id AttributeFor(const Attribute& attribute);
-  Id TextAttribute(std::string_view key, Id text);
-  Id FlagAttribute(std::string_view key);
-  Id KeyText(std::string_view key);
-
-  std::string_view bytes_;
-  const PprofContext& context_;
-  DecodedProfiles result_;
-  Notes notes_;
-  Header header_;
-  std::size_t strings_ = 0;
-  IdMap mappings_, functions_, locations_;
-  std::unordered_map<Hash128, Id> attribute_ids_;
-  std::unordered_map<std::string_view, Id> key_texts_;
-  Range profile_attributes_;
-  std::vector<std::uint64_t> scratch_ids_;
-  std::vector<std::int64_t> scratch_values_;
-  std::string reason_;
-  const char* at_ = nullptr;
-  std::size_t index_ = 0;
-};
+}  // namespace
 
 Result<DecodedProfiles> PprofDecoder::Run() {
-  ReadStrings();
-  if (!ReadHeader() || !ReadTables() || !ReadSamples()) {
+  if (!ReadStrings() || !ReadHeader() || !ReadTables() || !ReadSamples()) {
     return Error(Code::kCorrupt, fmt::format("{}: {}", path(), reason_));
   }
   result_.message = notes_.Text();
   return std::move(result_);
-}
-
-// Calls fn(message, index from 1) for every entry of a table.
-template <typename Fn>
-bool PprofDecoder::Each(Tag tag, const char* name, Fn fn) {
-  at_ = name;
-  index_ = 0;
-  for (Pbf r = Reader(bytes_); r.next(tag, kLen); ++index_) {
-    if (!fn(r.get_message(), Size32(index_ + 1))) return false;
-  }
-  at_ = nullptr;
-  return true;
-}
-
-void PprofDecoder::ReadStrings() {
-  profile::Batch& b = result_.data;
-  b.strings.clear();
-  at_ = "string_table";
-  for (Pbf r = Reader(bytes_); r.next(pprof::profile_field::kString, kLen); ++index_) {
-    const std::string_view text = GetView(r);
-    if (IsValidUtf8(text)) {
-      b.strings.push_back(text);
-    } else {
-      notes_.Add(fmt::format("string_table[{}] is not UTF-8 and was repaired", b.strings.size()));
-      b.AddText(ReplaceBadUtf8(text));
-    }
-  }
-  if (b.strings.empty()) b.strings.emplace_back();
-  if (!b.strings[0].empty()) {
-    notes_.Add("string_table[0] is not empty; index 0 is read as \"not set\"");
-    b.strings[0] = {};
-  }
-  strings_ = b.strings.size();
-  at_ = nullptr;
 }
 
 bool PprofDecoder::ReadValueType(Pbf r, profile::ValueType& out) {
@@ -257,164 +116,6 @@ bool PprofDecoder::ReadHeader() {
     if (!Text(s, unused)) return false;
   }
   return std::ranges::all_of(header_.comments, [&](std::uint64_t s) { return Text(s, unused); });
-}
-
-bool PprofDecoder::ReadTables() {
-  namespace f = pprof::profile_field;
-  return Each(f::kMapping, "mapping", [this](Pbf r, Id i) { return ReadMapping(r, i); }) &&
-         Each(f::kFunction, "function", [this](Pbf r, Id i) { return ReadFunction(r, i); }) &&
-         Each(f::kLocation, "location", [this](Pbf r, Id i) { return ReadLocation(r, i); });
-}
-
-bool PprofDecoder::ReadMapping(Pbf r, Id index) {
-  profile::Batch& b = result_.data;
-  profile::Mapping m;
-  std::uint64_t id = 0;
-  std::uint64_t filename = 0;
-  std::uint64_t build_id = 0;
-  m.attributes.begin = Size32(b.attribute_refs.size());
-  while (r.next()) {
-    switch (r.tag_and_type()) {
-      case VarintKey(pprof::mapping::kId):
-        id = r.get_uint64();
-        break;
-      case VarintKey(pprof::mapping::kStart):
-        m.start = r.get_uint64();
-        break;
-      case VarintKey(pprof::mapping::kLimit):
-        m.limit = r.get_uint64();
-        break;
-      case VarintKey(pprof::mapping::kOffset):
-        m.file_offset = r.get_uint64();
-        break;
-      case VarintKey(pprof::mapping::kFilename):
-        filename = r.get_uint64();
-        break;
-      case VarintKey(pprof::mapping::kBuildId):
-        build_id = r.get_uint64();
-        break;
-      case VarintKey(pprof::mapping::kHasFunctions):
-      case VarintKey(pprof::mapping::kHasFilenames):
-      case VarintKey(pprof::mapping::kHasLineNumbers):
-      case VarintKey(pprof::mapping::kHasInlineFrames): {
-        const std::string_view key =
-            pprof::kMappingFlagKeys[r.tag() - pprof::mapping::kHasFunctions];
-        if (GetBool(r)) b.attribute_refs.push_back(FlagAttribute(key));
-        break;
-      }
-      default:
-        r.skip();
-    }
-  }
-  Id build = 0;
-  if (!Text(filename, m.filename) || !Text(build_id, build)) return false;
-  if (build != 0) {
-    // Go's own build ids are four base64 pieces; everybody else writes the GNU note in hex.
-    const bool go = b.Text(build).find('/') != std::string_view::npos;
-    b.attribute_refs.push_back(
-        TextAttribute(go ? pprof::kGoBuildIdKey : pprof::kGnuBuildIdKey, build));
-  }
-  m.attributes.count = Size32(b.attribute_refs.size()) - m.attributes.begin;
-  b.mappings.push_back(m);
-  return mappings_.Add(id, index) || Fail(fmt::format("id {} is 0 or not unique", id));
-}
-
-bool PprofDecoder::ReadFunction(Pbf r, Id index) {
-  profile::Function f;
-  std::uint64_t id = 0;
-  std::uint64_t name = 0;
-  std::uint64_t system_name = 0;
-  std::uint64_t filename = 0;
-  while (r.next()) {
-    switch (r.tag_and_type()) {
-      case VarintKey(pprof::function::kId):
-        id = r.get_uint64();
-        break;
-      case VarintKey(pprof::function::kName):
-        name = r.get_uint64();
-        break;
-      case VarintKey(pprof::function::kSystemName):
-        system_name = r.get_uint64();
-        break;
-      case VarintKey(pprof::function::kFilename):
-        filename = r.get_uint64();
-        break;
-      case VarintKey(pprof::function::kStartLine):
-        f.start_line = r.get_int64();
-        break;
-      default:
-        r.skip();
-    }
-  }
-  if (!Text(name, f.name) || !Text(system_name, f.system_name) || !Text(filename, f.filename)) {
-    return false;
-  }
-  result_.data.functions.push_back(f);
-  return functions_.Add(id, index) || Fail(fmt::format("id {} is 0 or not unique", id));
-}
-
-bool PprofDecoder::ReadLocation(Pbf r, Id index) {
-  profile::Batch& b = result_.data;
-  profile::Frame f;
-  std::uint64_t id = 0;
-  std::uint64_t mapping_id = 0;
-  bool folded = false;
-  f.lines.begin = Size32(b.lines.size());
-  f.attributes.begin = Size32(b.attribute_refs.size());
-  while (r.next()) {
-    switch (r.tag_and_type()) {
-      case VarintKey(pprof::location::kId):
-        id = r.get_uint64();
-        break;
-      case VarintKey(pprof::location::kMapping):
-        mapping_id = r.get_uint64();
-        break;
-      case VarintKey(pprof::location::kAddress):
-        f.address = r.get_uint64();
-        break;
-      case LenKey(pprof::location::kLine):
-        if (!ReadLine(r.get_message())) return false;
-        break;
-      case VarintKey(pprof::location::kIsFolded):
-        folded = GetBool(r);
-        break;
-      default:
-        r.skip();
-    }
-  }
-  const std::optional<Id> m = mappings_.Find(mapping_id);
-  if (!m) return Fail(fmt::format("mapping_id: there is no mapping {}", mapping_id));
-  f.mapping = *m;
-  f.lines.count = Size32(b.lines.size()) - f.lines.begin;
-  if (folded) b.attribute_refs.push_back(FlagAttribute(pprof::kIsFoldedKey));
-  f.attributes.count = Size32(b.attribute_refs.size()) - f.attributes.begin;
-  b.frames.push_back(f);
-  return locations_.Add(id, index) || Fail(fmt::format("id {} is 0 or not unique", id));
-}
-
-bool PprofDecoder::ReadLine(Pbf r) {
-  profile::Line l;
-  std::uint64_t function_id = 0;
-  while (r.next()) {
-    switch (r.tag_and_type()) {
-      case VarintKey(pprof::line::kFunction):
-        function_id = r.get_uint64();
-        break;
-      case VarintKey(pprof::line::kLine):
-        l.line = r.get_int64();
-        break;
-      case VarintKey(pprof::line::kColumn):
-        l.column = r.get_int64();
-        break;
-      default:
-        r.skip();
-    }
-  }
-  const std::optional<Id> f = functions_.Find(function_id);
-  if (!f) return Fail(fmt::format("line.function_id: there is no function {}", function_id));
-  l.function = *f;
-  result_.data.lines.push_back(l);
-  return true;
 }
 
 bool PprofDecoder::ReadSamples() {
@@ -547,28 +248,6 @@ bool PprofDecoder::ReadLabels(const std::vector<Label>& labels, std::size_t row)
   return true;
 }
 
-Id PprofDecoder::AttributeFor(const Attribute& a) {
-  const std::uint64_t parts[] = {a.key, a.unit, static_cast<std::uint64_t>(a.value.kind),
-                                 a.value.text, static_cast<std::uint64_t>(a.value.number)};
-  std::vector<Attribute>& table = result_.data.attributes;
-  const auto [it, is_new] = attribute_ids_.try_emplace(
-      HashSpan(std::span<const std::uint64_t>(parts)), Size32(table.size()));
-  if (is_new) table.push_back(a);
-  return it->second;
-}
-
-Id PprofDecoder::KeyText(std::string_view key) {
-  const auto [it, is_new] = key_texts_.try_emplace(key, 0);
-  if (is_new) it->second = result_.data.AddText(key);
-  return it->second;
-}
-Id PprofDecoder::TextAttribute(std::string_view key, Id text) {
-  return AttributeFor({KeyText(key), 0, {Value::Kind::kString, text, 0}});
-}
-Id PprofDecoder::FlagAttribute(std::string_view key) {
-  return AttributeFor({KeyText(key), 0, {Value::Kind::kBool, 0, 1}});
-}
-
 void PprofDecoder::MakeResourceAndScope() {
   profile::Batch& b = result_.data;
   const auto own = [&b](std::string_view key, Id text, Range& range) {
@@ -596,6 +275,7 @@ void PprofDecoder::MakeResourceAndScope() {
   text(pprof::kDocUrlKey, header_.doc_url);
   if (!header_.comments.empty()) {
     std::vector<std::string_view> comments;
+    comments.reserve(header_.comments.size());
     for (const std::uint64_t s : header_.comments) comments.push_back(b.strings[s]);
     const Id array = b.AddText(StringArrayValue(comments));
     const Id key = KeyText(pprof::kCommentKey);
@@ -627,8 +307,6 @@ void PprofDecoder::MakeProfiles() {
     p.has_cpu_sibling = has_cpu && is(p.sample_type, "samples", "count");
   }
 }
-
-}  // namespace
 
 Result<DecodedProfiles> DecodePprof(std::shared_ptr<const std::string> bytes,
                                     const PprofContext& context) {

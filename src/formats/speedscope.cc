@@ -27,14 +27,13 @@ class EventWriter {
 
   void WriteAll() {
     std::vector<Open> open;  // the path to the current node
-    std::int64_t at = 0;     // children first, self value last
     for (std::size_t node = 1; node < tree_.size(); ++node) {
-      while (open.size() >= tree_.depth[node]) at = Close(open);
-      if (!open.empty()) at = open.back().next;
+      while (open.size() >= tree_.depth[node]) Close(open);
+      const std::int64_t at = open.empty() ? root_next_ : open.back().next;
       Event("O", node, at);
       open.push_back({node, at + tree_.total[node], at});
     }
-    while (!open.empty()) at = Close(open);
+    while (!open.empty()) Close(open);
   }
 
  private:
@@ -44,12 +43,12 @@ class EventWriter {
     std::int64_t next;  // where the next child begins
   };
 
-  std::int64_t Close(std::vector<Open>& open) {
+  // Children come first, a node's own value last.
+  void Close(std::vector<Open>& open) {
     const Open last = open.back();
     open.pop_back();
     Event("C", last.node, last.end);
-    if (!open.empty()) open.back().next = last.end;
-    return last.end;
+    (open.empty() ? root_next_ : open.back().next) = last.end;
   }
   void Event(std::string_view type, std::size_t node, std::int64_t at) {
     json_.BeginObject().Field("type", type).Field("frame", tree_.function[node]);
@@ -59,6 +58,7 @@ class EventWriter {
 
   const profile::FlameTree& tree_;
   JsonWriter& json_;
+  std::int64_t root_next_ = 0;
 };
 
 }  // namespace

@@ -168,6 +168,17 @@ RpcStatus RefusalStatus(int http_status, const Error& error) {
   return status;
 }
 
+net::HttpResponse RefusalResponse(const net::HttpRequest& request, int status, const Error& error) {
+  if (status == 405 || status == 415) return PlainText(status, error.message());
+  return HttpFailure(status, RefusalStatus(status, error), AnswerType(request));
+}
+
+std::string_view RefusalReason(int status, const Error& error) {
+  if (status == 405) return "method";
+  if (status == 415) return "content_encoding";
+  return ReasonOf(RefusalStatus(status, error));
+}
+
 net::GrpcResponse GrpcFailure(const RpcStatus& status) {
   const bool details = !status.field.empty() || status.retry_delay_ms >= 0;
   return {status.code, status.message, {}, details ? formats::EncodeRpcStatus(status, false) : ""};
@@ -317,19 +328,15 @@ void OtlpReceiver::AddRoutes(net::Router& router) {
                });
     router.SetRefusalFormat(path, [metrics = metrics_, signal](const net::HttpRequest& request,
                                                                int status, const Error& error) {
-      const RpcStatus rpc = RefusalStatus(status, error);
-      if (status == 405 || status == 415) {
-        metrics->Refused(signal, status == 405 ? "method" : "content_encoding");
-        return PlainText(status, error.message());
-      }
-      metrics->Refused(signal, ReasonOf(rpc));
-      return HttpFailure(status, rpc, AnswerType(request));
+      metrics->Refused(signal, RefusalReason(status, error));
+      return RefusalResponse(request, status, error);
     });
   };
   add("/v1development/profiles", Signal::kProfiles);
   add("/v1/profiles", Signal::kProfiles);
   add("/v1/traces", Signal::kTraces);
   for (const char* path : {"/v1/metrics", "/v1/logs"}) {
+    router.SetRefusalFormat(path, RefusalResponse);
     router.Add("POST", path, [](const net::HttpRequest& request, const net::Respond& respond) {
       respond(HttpFailure(404, {kUnimplemented, std::string(kOnlyTwoSignals), {}, -1},
                           AnswerType(request)));

@@ -273,6 +273,7 @@ TEST_F(OtlpReceiverTest, TheServersOwnRefusalsSpeakOtlpToo) {
       << "no RetryInfo: not retryable";
   const net::ClientResponse json = Post(std::string(1001, 'x'), "application/json");
   EXPECT_EQ(json.body.substr(0, 9), "{\"code\":8");
+  EXPECT_EQ(Post(std::string(1001, 'x'), "application/x-protobuf", "/v1/metrics").body, large.body);
   const net::ClientResponse busy = Post(std::string(501, 'x'));
   EXPECT_EQ(busy.status, 429);
   EXPECT_EQ(busy.headers.at("Retry-After"), "1");

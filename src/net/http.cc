@@ -38,8 +38,18 @@ bool IsParameter(std::string_view segment) {
   return segment.size() > 2 && segment.starts_with('{') && segment.ends_with('}');
 }
 
-bool Matches(const std::vector<std::string>& pattern, const std::vector<std::string_view>& path) {
-  return std::ranges::equal(pattern, path, [](const std::string& want, std::string_view have) {
+// Decoded one by one, so that a segment may contain a slash ("app.kubernetes.io%2Fname").
+std::vector<std::string> Segments(const HttpRequest& request) {
+  const bool sent = !request.encoded_path.empty();
+  std::vector<std::string> segments;
+  for (const std::string_view segment : Split(sent ? request.encoded_path : request.path)) {
+    segments.push_back(sent ? PercentDecode(segment, false).value_or("") : std::string(segment));
+  }
+  return segments;
+}
+
+bool Matches(const std::vector<std::string>& pattern, const std::vector<std::string>& path) {
+  return std::ranges::equal(pattern, path, [](const std::string& want, const std::string& have) {
     return IsParameter(want) ? !have.empty() : want == have;
   });
 }
@@ -131,7 +141,7 @@ HttpResponse Router::Refuse(const HttpRequest& request, int status, const Error&
 }
 
 void Router::Handle(HttpRequest request, Respond respond) const {
-  const std::vector<std::string_view> path = Split(request.path);
+  const std::vector<std::string> path = Segments(request);
   const std::string_view method =
       request.method == "HEAD" ? "GET" : std::string_view(request.method);
   std::string allow;

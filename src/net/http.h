@@ -28,9 +28,10 @@ struct HeaderLess {
 using Headers = std::map<std::string, std::string, HeaderLess>;
 
 struct HttpRequest {
-  std::string method;  // "GET", "POST", ...
-  std::string path;    // percent-decoded, without the query
-  std::string query;   // raw text after '?'
+  std::string method;        // "GET", "POST", ...
+  std::string path;          // percent-decoded, without the query
+  std::string encoded_path;  // as sent; a "%2F" in it is part of a segment. Empty: as `path`
+  std::string query;         // raw text after '?'
   Headers headers;
   std::shared_ptr<const std::string> body;  // decompressed; never null
   std::string peer;                         // "127.0.0.1:51234"

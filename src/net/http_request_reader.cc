@@ -118,6 +118,7 @@ Result<> RequestReader::ReadHead() {
   auto path = PercentDecode(target.substr(0, question), false);
   if (!path) return Error(Code::kInvalid, "the path has a '%' without two hex digits after it");
   request_.path = std::move(*path);
+  request_.encoded_path = target.substr(0, question);
   if (message.version() >= 11 && request_.Header("Host").empty()) {
     return Error(Code::kInvalid, "the request has no Host header");
   }

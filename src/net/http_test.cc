@@ -25,6 +25,23 @@ HttpResponse Ask(const Router& router, std::string method, std::string path) {
   return answer;
 }
 
+TEST(Router, ASegmentMayContainAnEncodedSlash) {
+  Router router;
+  std::string name;
+  router.Add("GET", "/labels/{name}/values", [&](const HttpRequest& request, const Respond& respond) {
+    name = request.Header(":name");
+    respond({});
+  });
+  HttpRequest request;
+  request.method = "GET";
+  request.path = "/labels/app.kubernetes.io/name/values";
+  request.encoded_path = "/labels/app.kubernetes.io%2Fname/values";
+  int status = 0;
+  router.Handle(std::move(request), [&](const HttpResponse& response) { status = response.status; });
+  EXPECT_EQ(status, 200);
+  EXPECT_EQ(name, "app.kubernetes.io/name");
+}
+
 TEST(Router, FindsTheHandlerByMethodAndPath) {
   Router router;
   router.Add("GET", "/", Answer("root"));

@@ -58,8 +58,8 @@ struct Attribute {
 class TextPool {
  public:
   TextPool() : strings(1) {}
-  TextPool(TextPool&&) = default;
-  TextPool& operator=(TextPool&&) = default;
+  TextPool(TextPool&&) = default;  // NOLINT(performance-noexcept-move-constructor): as std::deque
+  TextPool& operator=(TextPool&&) = default;  // NOLINT(performance-noexcept-move-constructor)
   TextPool(const TextPool&) = delete;
   TextPool& operator=(const TextPool&) = delete;
   ~TextPool() = default;

@@ -66,7 +66,8 @@ BatchTreeResult BuildBatchTree(const Batch& batch, std::string_view wanted) {
     unit = match->unit;
     for (std::size_t i = profile.first_sample; i < profile.first_sample + profile.sample_count;
          ++i) {
-      namer.AddStack(batch.samples.stack[i], batch.samples.value[i] * match->multiplier,
+      namer.AddStack(batch.samples.stack[i],
+                     WrappingMultiply(batch.samples.value[i], match->multiplier),
                      Observations(batch, profile, i));
     }
   }

@@ -7,6 +7,10 @@
 namespace wherefore::profile {
 namespace {
 
+std::int64_t Magnitude(std::int64_t v) {
+  return v >= 0 ? v : v == INT64_MIN ? INT64_MAX : -v;
+}
+
 // Parent of every node of a preorder tree.
 std::vector<std::uint32_t> Parents(const FlameTree& tree) {
   std::vector<std::uint32_t> parents(tree.size());
@@ -24,9 +28,7 @@ void AppendNode(FlameTree& tree, std::uint32_t function, std::uint32_t depth, st
   tree.function.push_back(function);
   tree.depth.push_back(depth);
   tree.self.push_back(self);
-  tree.total.push_back(self);
   tree.self_count.push_back(self_count);
-  tree.total_count.push_back(self_count);
   tree.hidden_nodes.push_back(0);
 }
 
@@ -40,26 +42,30 @@ void ReserveNodes(FlameTree& tree, std::size_t nodes) {
   tree.hidden_nodes.reserve(nodes);
 }
 
-// Totals from selves: a parent stands before its children, so one backward pass is enough.
-void AddUpTotals(FlameTree& tree) {
-  const std::vector<std::uint32_t> parents = Parents(tree);
-  for (std::size_t i = tree.size(); i-- > 1;) {
-    tree.total[parents[i]] += tree.total[i];
-    tree.total_count[parents[i]] += tree.total_count[i];
-  }
-}
-
 // How many nodes have at least this total: decides the threshold that gives max_nodes.
 std::int64_t ThresholdFor(const FlameTree& tree, std::size_t max_nodes, std::int64_t at_least) {
   if (max_nodes == 0 || tree.size() <= max_nodes) return at_least;
   std::vector<std::int64_t> totals(tree.total.begin(), tree.total.end());
-  for (std::int64_t& t : totals) t = t < 0 ? -t : t;
+  for (std::int64_t& t : totals) t = Magnitude(t);
   std::nth_element(totals.begin(), totals.begin() + static_cast<std::ptrdiff_t>(max_nodes),
                    totals.end(), std::greater<>());
-  return std::max(at_least, totals[max_nodes] + 1);
+  return std::max(at_least, WrappingAdd(totals[max_nodes], totals[max_nodes] == INT64_MAX ? 0 : 1));
 }
 
 }  // namespace
+
+// A parent stands before its children, so one backward pass is enough.
+void AddUpTotals(FlameTree& tree) {
+  tree.total = tree.self;
+  tree.total_count = tree.self_count;
+  const std::vector<std::uint32_t> parents = Parents(tree);
+  for (std::size_t i = tree.size(); i-- > 1;) {
+    std::int64_t& total = tree.total[parents[i]];
+    std::int64_t& count = tree.total_count[parents[i]];
+    total = WrappingAdd(total, tree.total[i]);
+    count = WrappingAdd(count, tree.total_count[i]);
+  }
+}
 
 TreeBuilder::TreeBuilder() {
   nodes_.push_back({.parent = 0, .function = 0});
@@ -129,7 +135,7 @@ FlameTree TreeBuilder::Build() {
 }
 
 FlameTree Prune(const FlameTree& tree, const PruneOptions& options) {
-  const std::int64_t root = tree.size() > 0 ? std::abs(tree.total[0]) : 0;
+  const std::int64_t root = tree.size() > 0 ? Magnitude(tree.total[0]) : 0;
   const auto share = static_cast<std::int64_t>(options.min_share * static_cast<double>(root));
   const std::int64_t threshold = ThresholdFor(tree, options.max_nodes, share);
   if (threshold <= 0) return tree;
@@ -160,7 +166,7 @@ FlameTree Prune(const FlameTree& tree, const PruneOptions& options) {
   };
   for (std::size_t i = 0; i < tree.size();) {
     close_to(tree.depth[i]);
-    const bool keep = i == 0 || std::abs(tree.total[i]) >= threshold;
+    const bool keep = i == 0 || Magnitude(tree.total[i]) >= threshold;
     std::size_t next = i + 1;
     if (keep) {
       AppendNode(out, tree.function[i], tree.depth[i], tree.self[i], tree.self_count[i]);
@@ -168,8 +174,8 @@ FlameTree Prune(const FlameTree& tree, const PruneOptions& options) {
       path.emplace_back();
     } else {
       while (next < tree.size() && tree.depth[next] > tree.depth[i]) ++next;
-      path.back().total += tree.total[i];
-      path.back().count += tree.total_count[i];
+      path.back().total = WrappingAdd(path.back().total, tree.total[i]);
+      path.back().count = WrappingAdd(path.back().count, tree.total_count[i]);
       path.back().nodes += static_cast<std::uint32_t>(next - i);
     }
     i = next;
@@ -191,11 +197,11 @@ std::vector<TopRow> Top(const FlameTree& tree) {
     const std::uint32_t f = tree.function[i];
     TopRow& row = rows[f];
     row.function = f;
-    row.self += tree.self[i];
-    row.self_count += tree.self_count[i];
+    row.self = WrappingAdd(row.self, tree.self[i]);
+    row.self_count = WrappingAdd(row.self_count, tree.self_count[i]);
     if (on_path[f]++ == 0) {
-      row.total += tree.total[i];
-      row.total_count += tree.total_count[i];
+      row.total = WrappingAdd(row.total, tree.total[i]);
+      row.total_count = WrappingAdd(row.total_count, tree.total_count[i]);
     }
     path.push_back(f);
   }

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/arithmetic.h"
 #include "profile/child_index.h"
 
 namespace wherefore::profile {
@@ -60,6 +61,10 @@ struct FlameTree {
   }
 };
 
+// Fills total and total_count from the self columns. Wraps like the hardware does: values from
+// outside must not be undefined behaviour.
+void AddUpTotals(FlameTree& tree);
+
 // Builds a tree from stacks. Add functions once, then stacks root first.
 //
 // Not thread-safe. Node 0 and function 0 are the root.
@@ -72,8 +77,8 @@ class TreeBuilder {
   // The child of `parent` for `function`, made if need be. Node 0 is the root.
   std::uint32_t Child(std::uint32_t parent, std::uint32_t function);
   void AddValue(std::uint32_t node, std::int64_t value, std::int64_t count) {
-    nodes_[node].self += value;
-    nodes_[node].count += count;
+    nodes_[node].self = WrappingAdd(nodes_[node].self, value);
+    nodes_[node].count = WrappingAdd(nodes_[node].count, count);
   }
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
   [[nodiscard]] const FlameFunction& function(std::uint32_t id) const { return functions_[id]; }
@@ -83,8 +88,8 @@ class TreeBuilder {
 
  private:
   struct Node {
-    std::uint32_t parent;
-    std::uint32_t function;
+    std::uint32_t parent = 0;
+    std::uint32_t function = 0;
     std::int64_t self = 0;
     std::int64_t count = 0;
   };

@@ -11,9 +11,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/arithmetic.h"
 #include "base/cancel.h"
 #include "base/mutex.h"
 #include "base/result.h"
+#include "profile/flame_tree.h"
 #include "query/selector.h"
 #include "store/read.h"
 
@@ -32,6 +34,9 @@ struct TypeUse {
   std::int64_t multiplier = 1;
   profile::ProfileType details;
 
+  [[nodiscard]] std::int64_t Value(std::int64_t stored) const {
+    return WrappingMultiply(stored, multiplier);
+  }
   // Observations behind a sum of stored values and a sum of stored n.
   [[nodiscard]] std::int64_t Count(std::int64_t value, std::int64_t stored) const;
 };

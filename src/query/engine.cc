@@ -152,9 +152,8 @@ Result<FlameAnswer> Engine::FlameSum(const Resolved& r, const CancelToken& cance
   StackValues by_selection(r.query.selections.size());
   for (const store::StackSum& s : sums) {
     const TypeUse& use = r.types.at(s.type);
-    by_selection[s.dictionary].push_back({.stack = s.stack,
-                                          .value = s.value * use.multiplier,
-                                          .count = use.Count(s.value, s.count)});
+    by_selection[s.dictionary].push_back(
+        {.stack = s.stack, .value = use.Value(s.value), .count = use.Count(s.value, s.count)});
   }
   profile::TreeBuilder builder;
   for (std::size_t i = 0; i < by_selection.size(); ++i) {
@@ -186,8 +185,7 @@ Result<FlameAnswer> Engine::FlameAverage(const Resolved& r, const CancelToken& c
         counts[{SeriesIdentity(r, s.sum.dictionary, s.series), use.details.Id()}];
     by_selection[s.sum.dictionary].push_back(
         {.stack = s.sum.stack,
-         .value =
-             Rounded(s.sum.value * use.multiplier, kAverageScale, std::max<std::int64_t>(n, 1)),
+         .value = Rounded(use.Value(s.sum.value), kAverageScale, std::max<std::int64_t>(n, 1)),
          .count = use.Count(s.sum.value, s.sum.count)});
   }
   profile::TreeBuilder builder;
@@ -274,18 +272,18 @@ Result<SeriesAnswer> Engine::Series(const Selection& selection, std::int64_t ste
     values.resize(steps);
     const auto index = static_cast<std::size_t>((p.step_start_ns - start) / step_ns);
     if (p.step_start_ns < start || index >= steps) continue;
-    std::int64_t value = p.value * use.multiplier;
+    std::int64_t value = use.Value(p.value);
     if (r.snapshot) {
       value = Rounded(
           value, kAverageScale,
           profiles[{SeriesIdentity(r, p.dictionary, p.series), use.details.Id(), p.step_start_ns}]);
     }
-    values[index] += value;
+    values[index] = WrappingAdd(values[index], value);
   }
   for (auto& [labels, values] : groups) answer.groups.push_back({labels, std::move(values)});
   const auto sum = [](const SeriesGroup& g) {
     std::int64_t total = 0;
-    for (const std::int64_t v : g.values) total += v;
+    for (const std::int64_t v : g.values) total = WrappingAdd(total, v);
     return total;
   };
   std::stable_sort(answer.groups.begin(), answer.groups.end(),
@@ -293,7 +291,8 @@ Result<SeriesAnswer> Engine::Series(const Selection& selection, std::int64_t ste
   if (max_groups > 0 && answer.groups.size() > max_groups) {
     SeriesGroup rest{.labels = {{"", "other"}}, .values = std::vector<std::int64_t>(steps)};
     for (std::size_t i = max_groups; i < answer.groups.size(); ++i) {
-      for (std::size_t k = 0; k < steps; ++k) rest.values[k] += answer.groups[i].values[k];
+      for (std::size_t k = 0; k < steps; ++k)
+        rest.values[k] = WrappingAdd(rest.values[k], answer.groups[i].values[k]);
     }
     answer.groups.resize(max_groups);
     answer.groups.push_back(std::move(rest));

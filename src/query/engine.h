@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "profile/batch.h"
 #include "profile/flame_tree.h"
+#include "profile/line_table.h"
 #include "query/catalog.h"
 #include "query/lens.h"
 #include "query/stack_tries.h"
@@ -69,26 +70,11 @@ struct TraceSummary {
   std::vector<store::SpanRow> matched;
 };
 
-// `list`: one function's source lines.
-struct ListedLine {
-  std::int64_t line = 0;
-  std::int64_t self = 0;
-  std::int64_t total = 0;
-};
-struct ListedFunction {
-  std::string name;
-  std::string module;
-  std::string file;
-  std::int64_t start_line = 0;
-  std::int64_t self = 0;
-  std::int64_t total = 0;
-  std::vector<ListedLine> lines;  // by line number; 0 = line unknown
-};
 struct ListAnswer {
   std::string type;
   std::string unit;
   std::int64_t total = 0;  // of the whole selection
-  std::vector<ListedFunction> functions;
+  std::vector<profile::ListedFunction> functions;
   std::string hint;
 };
 

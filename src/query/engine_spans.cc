@@ -63,10 +63,11 @@ Result<SpanProfileAnswer> Engine::SpanProfile(std::uint32_t tenant, const profil
   for (const store::LinkRow& link : links) {
     const auto use = uses.find(link.type);
     if (use == uses.end()) continue;
-    const std::int64_t value = link.value * use->second.multiplier;
+    const std::int64_t value = use->second.Value(link.value);
     values[link.dictionary].push_back(
         {.stack = link.stack, .value = value, .count = use->second.Count(link.value, link.count)});
-    answer.by_span[ToHex(link.span)] += value;
+    std::int64_t& of_span = answer.by_span[ToHex(link.span)];
+    of_span = WrappingAdd(of_span, value);
   }
   profile::TreeBuilder builder;
   for (const auto& [key, stacks] : values) {

@@ -258,10 +258,10 @@ Result<> AddStored(Assembler& assembler, Batch& batch, store::Reader& reader,
   return {};
 }
 
-// pprof shows the last type of a file first, so the one that was asked for goes there; counts of samples
-// come before what they count, as Go's own files have it.
-std::vector<profile::ProfileType> InFileOrder(const std::map<std::string, profile::ProfileType>& types,
-                                              std::string_view wanted) {
+// pprof shows the last type of a file first, so the one that was asked for goes there; counts of
+// samples come before what they count, as Go's own files have it.
+std::vector<profile::ProfileType> InFileOrder(
+    const std::map<std::string, profile::ProfileType>& types, std::string_view wanted) {
   std::vector<profile::ProfileType> out;
   for (const auto& [id, type] : types) out.push_back(type);
   std::stable_sort(out.begin(), out.end(), [&](const auto& a, const auto& b) {

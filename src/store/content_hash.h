@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "profile/batch.h"
+#include "profile/typed_attributes.h"
 
 namespace wherefore::store {
 
@@ -72,6 +74,38 @@ inline Hash128 HashOfAttributes(std::span<const Hash128> attributes) {
 inline Hash128 HashOfSeries(std::string_view encoded, std::uint32_t parent) {
   return HashString(encoded, 6 + parent);
 }
+
+// The hashes of everything a request's samples refer to.
+//
+// Computed on the thread that decoded the request, where its tables are still in the cache, so that
+// the writer thread only looks ids up. Belongs to one thread at a time; `batch` is always the one
+// it was computed from.
+class ContentHashes {
+ public:
+  void Compute(const profile::Batch& batch);
+
+  const Hash128& Function(const profile::Batch& batch, profile::Id function);
+  const Hash128& Mapping(const profile::Batch& batch, profile::Id mapping);
+  const Hash128& Frame(const profile::Batch& batch, profile::Id frame);
+  const Hash128& Stack(const profile::Batch& batch, profile::Id stack);
+
+ private:
+  const Hash128& Text(const profile::Batch& batch, profile::Id text);
+  Hash128 Attributes(const profile::Batch& batch, profile::Range range,
+                     profile::AttributePlace place);
+
+  // All-zero: not computed yet.
+  std::vector<Hash128> texts_;
+  std::vector<Hash128> functions_;
+  std::vector<Hash128> mappings_;
+  std::vector<Hash128> frames_;
+  std::vector<Hash128> stacks_;
+  std::vector<Hash128> frame_attributes_;
+  std::vector<Hash128> mapping_attributes_;
+  std::vector<Hash128> hash_scratch_;
+  std::vector<LineContent> line_scratch_;
+  std::vector<char> byte_scratch_;
+};
 
 static_assert(sizeof(FunctionContent) == 56 && sizeof(MappingContent) == 56 &&
               sizeof(FrameHead) == 40 && sizeof(LineContent) == 32);  // no padding to hash

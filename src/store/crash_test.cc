@@ -135,6 +135,7 @@ void RunChild(const std::string& directory, std::chrono::milliseconds life, Prog
 }
 
 TEST(Crash, KilledAtRandomMomentsEverythingCountsOnce) {
+  WHEREFORE_SKIP_WITHOUT_ENGINE();
   const char* wanted = std::getenv("WHEREFORE_CRASH_ROUNDS");
   const int rounds = wanted != nullptr ? std::atoi(wanted) : 6;
   const TestDirectory directory;
@@ -155,6 +156,7 @@ TEST(Crash, KilledAtRandomMomentsEverythingCountsOnce) {
 
 // Copies a data directory's log as it is while the store runs: the state a power cut would leave.
 TEST(Crash, AnInsertedSegmentThatComesBackCountsOnce) {
+  WHEREFORE_SKIP_WITHOUT_ENGINE();
   const TestDirectory directory;
   const std::string log = directory / "data/wal";
   {
@@ -174,6 +176,7 @@ TEST(Crash, AnInsertedSegmentThatComesBackCountsOnce) {
 }
 
 TEST(Crash, ATornTailIsIgnoredAndADamagedSegmentIsSetAside) {
+  WHEREFORE_SKIP_WITHOUT_ENGINE();
   const TestDirectory directory;
   std::string segment;
   {
@@ -217,6 +220,7 @@ TEST(Crash, ATornTailIsIgnoredAndADamagedSegmentIsSetAside) {
 
 // A small file system of its own; skipped without the right to mount one.
 TEST(DiskFull, SendersAreToldAndItHealsByItself) {
+  WHEREFORE_SKIP_WITHOUT_ENGINE();
   const TestDirectory directory;
   if (mount("tmpfs", directory.path().c_str(), "tmpfs", 0, "size=48m") != 0)
     GTEST_SKIP() << "needs the right to mount a tmpfs";

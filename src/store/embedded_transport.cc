@@ -9,7 +9,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -110,8 +110,9 @@ class EmbeddedTransport final : public Transport {
     WHEREFORE_ASSIGN_OR_RETURN(killer_, Connect(options.path));
     for (int i = 0; i < options.read_connections; ++i) {
       WHEREFORE_ASSIGN_OR_RETURN(chdb::Connection * reader, Connect(options.path));
-      idle_.push_back(reader);
       readers_.push_back(reader);
+      MutexLock lock(mutex_);
+      idle_.push_back(reader);
     }
     WHEREFORE_ASSIGN_OR_RETURN(const std::string answer, Run(writer_, "SELECT version()"));
     WHEREFORE_ASSIGN_OR_RETURN(const NativeResult rows, NativeResult::Parse(answer, 1));

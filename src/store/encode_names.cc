@@ -1,4 +1,4 @@
-// Encoder, part 2: ids for names. A name that is new to the dictionary gets the next id and a row.
+// Encoder, part 1: ids for names. A name that is new to the dictionary gets the next id and a row.
 #include <algorithm>
 
 #include "store/encode_rows.h"
@@ -46,7 +46,7 @@ Rows::Row Encoder::Begin(Table table, const Dictionary& dictionary) {
 
 std::uint32_t Encoder::InternFunction(const Batch& batch, Dictionary& dictionary, Id function) {
   if (function == 0) return 0;
-  const Hash128& hash = FunctionHash(batch, function);
+  const Hash128& hash = hashes_->Function(batch, function);
   if (const std::uint32_t known = dictionary.functions.Find(hash)) return known;
   const std::uint32_t id = dictionary.functions.Add(hash);
   const profile::Function& f = batch.functions[function];
@@ -62,7 +62,7 @@ std::uint32_t Encoder::InternFunction(const Batch& batch, Dictionary& dictionary
 
 std::uint32_t Encoder::InternMapping(const Batch& batch, Dictionary& dictionary, Id mapping) {
   if (mapping == 0) return 0;
-  const Hash128& hash = MappingHash(batch, mapping);
+  const Hash128& hash = hashes_->Mapping(batch, mapping);
   if (const std::uint32_t known = dictionary.mappings.Find(hash)) return known;
   const std::uint32_t id = dictionary.mappings.Add(hash);
   const profile::Mapping& m = batch.mappings[mapping];
@@ -80,8 +80,15 @@ std::uint32_t Encoder::InternMapping(const Batch& batch, Dictionary& dictionary,
 
 std::uint32_t Encoder::InternFrame(const Batch& batch, Dictionary& dictionary, Id frame) {
   if (frame == 0) return 0;
-  const Hash128& hash = FrameHash(batch, frame);
-  if (const std::uint32_t known = dictionary.frames.Find(hash)) return known;
+  if (frame_ids_of_ != &dictionary) {
+    frame_ids_of_ = &dictionary;
+    frame_ids_.assign(batch.frames.size(), 0);
+  }
+  std::uint32_t& remembered = frame_ids_[frame];
+  if (remembered != 0) return remembered;
+  const Hash128& hash = hashes_->Frame(batch, frame);
+  remembered = dictionary.frames.Find(hash);
+  if (remembered != 0) return remembered;
   const profile::Frame& f = batch.frames[frame];
   const std::uint32_t mapping = InternMapping(batch, dictionary, f.mapping);
   std::vector<std::uint32_t> functions;
@@ -93,6 +100,7 @@ std::uint32_t Encoder::InternFrame(const Batch& batch, Dictionary& dictionary, I
     columns.push_back(Clamp32(line.column));
   }
   const std::uint32_t id = dictionary.frames.Add(hash);
+  frame_ids_[frame] = id;
   Begin(Table::kFrames, dictionary)
       .Put(dictionary.key.writer)
       .Put(id)
@@ -107,7 +115,7 @@ std::uint32_t Encoder::InternFrame(const Batch& batch, Dictionary& dictionary, I
 
 std::uint32_t Encoder::InternStack(const Batch& batch, Dictionary& dictionary, Id stack) {
   if (stack == 0) return 0;
-  const Hash128& hash = StackHash(batch, stack);
+  const Hash128& hash = hashes_->Stack(batch, stack);
   if (const std::uint32_t known = dictionary.stacks.Find(hash)) return known;
   std::vector<std::uint32_t> frames;
   for (const Id frame : batch.StackFrames(stack))

@@ -1,4 +1,4 @@
-// Encoder, part 3: profiles and samples.
+// Encoder, part 2: profiles and samples.
 #include "store/encode_rows.h"
 
 #include <algorithm>
@@ -69,15 +69,16 @@ void Encoder::Refusals::Add(std::string reason) {
 }
 
 Result<profile::WriteAnswer> Encoder::Encode(const profile::WriteRequest& request,
-                                             std::int64_t now_ns, std::uint64_t segment,
-                                             RowSet& rows) {
+                                             ContentHashes& hashes, std::int64_t now_ns,
+                                             std::uint64_t segment, RowSet& rows) {
   Refusals refusals;
   rows_ = &rows;
   const char* what = "profile";
   if (const auto* batch = std::get_if<Batch>(&request.data)) {
     WHEREFORE_ASSIGN_OR_RETURN(const auto places,
                                PlaceProfiles(request, *batch, now_ns, segment, refusals));
-    ResetMemo(*batch);
+    hashes_ = &hashes;
+    frame_ids_of_ = nullptr;
     for (std::size_t i = 0; i < places.size(); ++i) {
       if (places[i].dictionary != nullptr)
         EncodeProfile(*batch, batch->profiles[i], places[i], refusals);
@@ -240,6 +241,14 @@ void Encoder::EncodeSamples(const Batch& batch, const profile::Profile& profile,
   std::unordered_map<Hash128, SampleLabels> by_attributes;
   const SampleLabels plain{profile_series, {}};
   const std::size_t end = profile.first_sample + profile.sample_count;
+  // The table of stacks is large and looked into at random: ask for its lines before they are
+  // needed.
+  for (std::size_t i = profile.first_sample; i < end; ++i) {
+    dictionary.stacks.PrefetchSlot(hashes_->Stack(batch, batch.samples.stack[i]));
+  }
+  for (std::size_t i = profile.first_sample; i < end; ++i) {
+    dictionary.stacks.PrefetchHash(hashes_->Stack(batch, batch.samples.stack[i]));
+  }
   for (std::size_t i = profile.first_sample; i < end; ++i) {
     const profile::Range attributes = batch.samples.attributes[i];
     const SampleLabels* labels = &plain;

@@ -44,8 +44,8 @@ class Encoder {
 
   // Appends the request's rows to `rows` and says what the sender is told. `segment` is where the
   // rows will be logged. On error nothing was appended.
-  Result<profile::WriteAnswer> Encode(const profile::WriteRequest& request, std::int64_t now_ns,
-                                      std::uint64_t segment, RowSet& rows);
+  Result<profile::WriteAnswer> Encode(const profile::WriteRequest& request, ContentHashes& hashes,
+                                      std::int64_t now_ns, std::uint64_t segment, RowSet& rows);
 
  private:
   struct Place {                       // of a profile or span
@@ -116,30 +116,14 @@ class Encoder {
   void InternType(Dictionary& dictionary, std::uint64_t hash, const profile::ProfileType& type);
   Rows::Row Begin(Table table, const Dictionary& dictionary);  // with bucket, tenant and service
 
-  // Memoized per request; all-zero means not computed yet.
-  void ResetMemo(const profile::Batch& batch);
-  const Hash128& TextHash(const profile::Batch& batch, profile::Id text);
-  const Hash128& FunctionHash(const profile::Batch& batch, profile::Id function);
-  const Hash128& MappingHash(const profile::Batch& batch, profile::Id mapping);
-  const Hash128& FrameHash(const profile::Batch& batch, profile::Id frame);
-  const Hash128& StackHash(const profile::Batch& batch, profile::Id stack);
-  Hash128 AttributesHash(const profile::Batch& batch, profile::Range range,
-                         profile::AttributePlace place);
-
   Dictionaries& dictionaries_;
   EncodeOptions options_;
   RowSet* rows_ = nullptr;
+  ContentHashes* hashes_ = nullptr;  // of the request being encoded
 
-  std::vector<Hash128> text_hashes_;
-  std::vector<Hash128> function_hashes_;
-  std::vector<Hash128> mapping_hashes_;
-  std::vector<Hash128> frame_hashes_;
-  std::vector<Hash128> stack_hashes_;
-  std::vector<Hash128> frame_attribute_hashes_;
-  std::vector<Hash128> mapping_attribute_hashes_;
-  std::vector<Hash128> hash_scratch_;
-  std::vector<LineContent> line_scratch_;
-  std::vector<char> byte_scratch_;
+  // Ids of the request's frames in `frame_ids_of_`; 0: not looked up yet.
+  const Dictionary* frame_ids_of_ = nullptr;
+  std::vector<std::uint32_t> frame_ids_;
 };
 
 }  // namespace wherefore::store

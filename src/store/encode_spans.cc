@@ -1,4 +1,4 @@
-// Encoder, part 4: spans and the index that finds a trace's spans.
+// Encoder, part 3: spans and the index that finds a trace's spans.
 #include <algorithm>
 #include <map>
 

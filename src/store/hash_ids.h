@@ -20,6 +20,14 @@ class HashIds {
       if (id == 0 || hashes_[id - 1] == hash) return id;
     }
   }
+  // Start loading what Find will look at: first the slot, some time later the hash behind it.
+  void PrefetchSlot(const Hash128& hash) const {
+    if (!slots_.empty()) __builtin_prefetch(&slots_[hash.low & mask_]);
+  }
+  void PrefetchHash(const Hash128& hash) const {
+    if (slots_.empty()) return;
+    if (const std::uint32_t id = slots_[hash.low & mask_]) __builtin_prefetch(&hashes_[id - 1]);
+  }
   // The next id for a hash that Find does not know.
   std::uint32_t Add(const Hash128& hash) {
     if ((hashes_.size() + 1) * 3 > slots_.size() * 2) Grow();

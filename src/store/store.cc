@@ -2,6 +2,7 @@
 #include "store/store.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -131,11 +132,14 @@ Result<std::unique_ptr<Store>> Store::Open(StoreOptions options) {
 StoreImpl::StoreImpl(StoreOptions options)
     : options_(std::move(options)), paths_(options_.directory) {}
 
-Result<> StoreImpl::Start() {
+Result<> StoreImpl::Start(std::unique_ptr<Transport> transport) {
   WHEREFORE_ASSIGN_OR_RETURN(lock_, LockDirectory(paths_));
   WHEREFORE_RETURN_IF_ERROR(CheckSchemaFile(paths_));
   WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t writer, ReadWriterNumber(paths_));
-  WHEREFORE_ASSIGN_OR_RETURN(transport_, OpenEmbedded({.path = paths_.engine}));
+  transport_ = std::move(transport);
+  if (!transport_) {
+    WHEREFORE_ASSIGN_OR_RETURN(transport_, OpenEmbedded({.path = paths_.engine}));
+  }
   WHEREFORE_RETURN_IF_ERROR(CreateTables(*transport_));
   reader_ = MakeReader(*transport_, {options_.query_timeout_ns, options_.query_memory_bytes},
                        generation_);
@@ -154,8 +158,14 @@ Result<> StoreImpl::Start() {
   // Queries must see what was acknowledged before the last end; if the engine cannot take it now,
   // the inserter goes on trying.
   InsertClosedSegments();
-  writer_ = std::thread([this] { RunWriter(); });
-  inserter_ = std::thread([this] { RunInserter(); });
+  writer_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "store-write");
+    RunWriter();
+  });
+  inserter_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "store-insert");
+    RunInserter();
+  });
   return {};
 }
 

@@ -2,10 +2,13 @@
 // profile per instance and 10 s, 120 samples of 26 frames, Zipf over 20,000 stacks of one call tree
 // per service, one sample in ten linked.
 //
-//   store_bench [minutes of load, default 20] [--keep DIR]
+//   store_bench [minutes of load, default 20]
+//   store_bench light SECONDS      ten profiles a second
 //
 // Prints CPU seconds per million samples (everything but making the load), bytes per sample by
 // table after merging, and query times. Totals are compared with what was sent.
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -14,9 +17,11 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <random>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -49,6 +54,12 @@ struct Service {
   std::vector<std::vector<std::uint32_t>> stacks;  // functions, leaf first
 };
 
+// Some functions are called from everywhere, most from few places.
+std::uint32_t Popular(std::mt19937_64& random) {
+  const double at = std::uniform_real_distribution<double>(0, 1)(random);
+  return static_cast<std::uint32_t>(at * at * at * kFunctions);
+}
+
 Service MakeService(int index, std::mt19937_64& random) {
   Service service;
   service.name = "service-" + std::to_string(index);
@@ -70,8 +81,7 @@ Service MakeService(int index, std::mt19937_64& random) {
         random() % 4 == 0 ? random() % tree.size()
                           : tree.size() - 1 - random() % std::min<std::size_t>(tree.size(), 8);
     if (tree[parent].depth > 45) continue;
-    tree.push_back({static_cast<std::uint32_t>(parent),
-                    static_cast<std::uint32_t>(random() % kFunctions), tree[parent].depth + 1});
+    tree.push_back({static_cast<std::uint32_t>(parent), Popular(random), tree[parent].depth + 1});
   }
   std::size_t depths = 0;
   while (service.stacks.size() < kStacks) {
@@ -106,6 +116,9 @@ class Load {
     std::map<std::uint32_t, std::int64_t> counts;
     while (counts.size() < kSamples) ++counts[Draw()];
     profile::Batch batch;
+    body_ = std::make_shared<std::string>();
+    body_->reserve(1 << 19);
+    batch.Own(body_);
     const auto label = [&](std::string_view key, std::string_view value) {
       batch.own_attributes.push_back(
           {batch.AddText(key), 0, {profile::Value::Kind::kString, batch.AddText(value), 0}});
@@ -125,6 +138,7 @@ class Load {
     for (auto& byte : profile.id) byte = static_cast<std::uint8_t>(random_());
     profile.sample_count = kSamples;
     frames_.assign(kFunctions, 0);
+    files_.assign(61 * 397, 0);
     int sample = 0;
     for (const auto& [stack, count] : counts) {
       const auto begin = static_cast<std::uint32_t>(batch.stack_frames.size());
@@ -145,6 +159,7 @@ class Load {
       total_ += count;
     }
     batch.profiles.push_back(profile);
+    functions_ += batch.functions.size();
     profile::WriteRequest request;
     request.data = std::move(batch);
     request.identity = {random_(), random_()};
@@ -152,6 +167,7 @@ class Load {
     return request;
   }
   [[nodiscard]] std::int64_t total() const { return total_; }
+  [[nodiscard]] std::size_t functions() const { return functions_; }
 
  private:
   std::uint32_t Draw() {
@@ -159,11 +175,23 @@ class Load {
     return static_cast<std::uint32_t>(std::ranges::lower_bound(cumulative_, at) -
                                       cumulative_.begin());
   }
+  // Texts of a request lie side by side in its body, as they do when it comes from the network.
+  std::string_view Copy(const std::string& text) {
+    const std::size_t at = body_->size();
+    if (at + text.size() > body_->capacity()) std::abort();
+    *body_ += text;
+    return std::string_view(*body_).substr(at);
+  }
+  profile::Id File(profile::Batch& batch, const Service& service, std::uint32_t function) {
+    profile::Id& id = files_[function % 61 * 397 + function % 397];
+    if (id == 0) id = batch.AddView(Copy(service.files[function]));
+    return id;
+  }
   profile::Id Frame(profile::Batch& batch, const Service& service, std::uint32_t function) {
     profile::Id& id = frames_[function];
     if (id == 0) {
-      batch.functions.push_back({batch.AddView(service.functions[function]), 0,
-                                 batch.AddView(service.files[function]), 0});
+      batch.functions.push_back(
+          {batch.AddView(Copy(service.functions[function])), 0, File(batch, service, function), 0});
       batch.lines.push_back(
           {static_cast<profile::Id>(batch.functions.size() - 1), function % 900 + 1, 0});
       batch.frames.push_back({1,
@@ -179,6 +207,9 @@ class Load {
   std::vector<Service> services_;
   std::vector<double> cumulative_;
   std::vector<profile::Id> frames_;
+  std::vector<profile::Id> files_;
+  std::size_t functions_ = 0;
+  std::shared_ptr<std::string> body_;
   std::int64_t total_ = 0;
 };
 
@@ -207,6 +238,30 @@ class Window {
   int limit_;
   int in_ = 0;
 };
+
+// CPU seconds of the threads alive, by name.
+void PrintThreads(double samples) {
+  std::map<std::string, double> by_name;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream stat(task.path() / "stat");
+    std::string text((std::istreambuf_iterator<char>(stat)), {});
+    const std::size_t open = text.find('(');
+    const std::size_t close = text.rfind(')');
+    std::istringstream rest(text.substr(close + 2));
+    std::string word;
+    double ticks = 0;
+    for (int field = 3; rest >> word && field <= 15; ++field) {
+      if (field >= 14) ticks += std::atof(word.c_str());
+    }
+    by_name[text.substr(open + 1, close - open - 1)] +=
+        ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
+  }
+  for (const auto& [name, seconds] : by_name) {
+    if (seconds > 0.01)
+      std::printf("  %-16s %6.2f s %6.2f s per million samples\n", name.c_str(), seconds,
+                  seconds / samples * 1e6);
+  }
+}
 
 template <typename F>
 void Time(const char* what, F&& query) {
@@ -256,9 +311,47 @@ void Queries(Store& store, std::int64_t sent) {
        [&] { (void)reader.LinkedSamples(0, profile::TraceId{1, 2}, {}, {}); });
 }
 
+// Ten profiles a second: what a quiet day costs.
+int Light(Store& store, Load& load, int seconds) {
+  std::int64_t cpu = 0;
+  std::int64_t making = 0;
+  std::int64_t wall = 0;
+  int next = 0;
+  for (int step = -5; step < seconds; ++step) {
+    if (step == 0) {  // the first seconds warm up
+      cpu = ProcessCpuNs();
+      making = 0;
+      wall = MonotonicNs();
+    }
+    for (int i = 0; i < 10; ++i, ++next) {
+      const std::int64_t begin = ThreadCpuNs();
+      auto request = load.Make(next % kServices, next / kServices % kInstances, NowUnixNs());
+      making += ThreadCpuNs() - begin;
+      store.Write(std::move(request), [](const Result<profile::WriteAnswer>&) {});
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+  std::printf("10 profiles/s: %.2f %% of a core\n",
+              100.0 * static_cast<double>(ProcessCpuNs() - cpu - making) /
+                  static_cast<double>(MonotonicNs() - wall));
+  PrintThreads(1e6);
+  std::this_thread::sleep_for(std::chrono::seconds(5));
+  cpu = ProcessCpuNs();
+  std::this_thread::sleep_for(std::chrono::seconds(5));
+  std::printf("at rest: %.2f %% of a core\n", static_cast<double>(ProcessCpuNs() - cpu) / 5e7);
+  return 0;
+}
+
 int Main(int argc, char** argv) {
+  if (argc > 2 && std::string_view(argv[1]) == "light") {
+    const TestDirectory directory(std::filesystem::temp_directory_path());
+    Load load(42);
+    auto opened = Store::Open({.directory = directory / "data"});
+    if (!opened) return 3;
+    return Light(**opened, load, std::atoi(argv[2]));
+  }
   const int minutes = argc > 1 ? std::atoi(argv[1]) : 20;
-  const TestDirectory directory;
+  const TestDirectory directory(std::filesystem::temp_directory_path());
   Load load(42);
   auto opened = Store::Open({.directory = directory / "data"});
   if (!opened) {
@@ -269,14 +362,16 @@ int Main(int argc, char** argv) {
   Window window(64);
   const std::int64_t start = NowUnixNs() / kNsPerDay * kNsPerDay;
   const std::int64_t cpu = ProcessCpuNs();
-  const std::int64_t own_cpu = ThreadCpuNs();
+  std::int64_t making = 0;  // CPU spent on the load itself
   const std::int64_t wall = MonotonicNs();
   int profiles = 0;
   int failed = 0;
   for (int step = 0; step < minutes * 6; ++step) {
     for (int i = 0; i < kServices * kInstances; ++i) {
+      const std::int64_t begin = ThreadCpuNs();
       auto request =
           load.Make(i % kServices, i / kServices, start + step * 10 * kNsPerSecond + i * 1'234'567);
+      making += ThreadCpuNs() - begin;
       window.Enter();
       store.Write(std::move(request), [&](const Result<profile::WriteAnswer>& answer) {
         if (!answer) ++failed;
@@ -290,11 +385,12 @@ int Main(int argc, char** argv) {
   const double samples = static_cast<double>(profiles) * kSamples;
   (void)store.Flush();
   const auto cost = [&] {
-    return static_cast<double>((ProcessCpuNs() - cpu) - (ThreadCpuNs() - own_cpu)) / 1e9 /
-           (samples / 1e6);
+    return static_cast<double>(ProcessCpuNs() - cpu - making) / 1e9 / (samples / 1e6);
   };
   std::printf("%d profiles, %.0f samples in %.1f s (load made in the same process), %d failed\n",
               profiles, samples, seconds, failed);
+  std::printf("functions named per profile: %.0f\n",
+              static_cast<double>(load.functions()) / profiles);
   std::printf("cpu until inserted:  %.2f s per million samples\n", cost());
   // Until merges settle: no CPU used for a second.
   for (std::int64_t last = 0; ProcessCpuNs() - last > kNsPerSecond / 20;) {
@@ -302,12 +398,18 @@ int Main(int argc, char** argv) {
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
   std::printf("cpu until settled:   %.2f s per million samples\n", cost());
+  PrintThreads(samples);
   const ProcessMemory memory = ReadProcessMemory();
   std::printf("memory: resident %lld MB, anonymous %lld MB\n",
               static_cast<long long>(memory.resident_bytes >> 20),
               static_cast<long long>(memory.anonymous_bytes >> 20));
   PrintTables(store, samples);
   Queries(store, load.total());
+  opened->reset();
+  const std::int64_t begin = MonotonicNs();
+  opened = Store::Open({.directory = directory / "data"});
+  if (!opened) return 3;
+  std::printf("open the loaded store: %.0f ms\n", static_cast<double>(MonotonicNs() - begin) / 1e6);
   return failed == 0 ? 0 : 1;
 }
 

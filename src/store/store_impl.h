@@ -59,7 +59,8 @@ class StoreImpl final : public Store {
  public:
   explicit StoreImpl(StoreOptions options);
   ~StoreImpl() override;
-  Result<> Start();
+  // With the embedded engine, or with another transport (tests, a cluster).
+  Result<> Start(std::unique_ptr<Transport> transport = nullptr);
 
   void Write(profile::WriteRequest request,
              std::function<void(Result<profile::WriteAnswer>)> done) override;
@@ -73,6 +74,7 @@ class StoreImpl final : public Store {
  private:
   struct Pending {
     profile::WriteRequest request;
+    ContentHashes hashes;
     std::function<void(Result<profile::WriteAnswer>)> done;
     std::size_t bytes = 0;
   };
@@ -81,10 +83,11 @@ class StoreImpl final : public Store {
   // store_write.cc
   void RunWriter();
   std::vector<Pending> TakeGroup() EXCLUDES(state_mutex_);
-  Answers CommitGroup(const std::vector<Pending>& group) EXCLUDES(intern_mutex_);
+  Answers CommitGroup(std::vector<Pending>& group) EXCLUDES(intern_mutex_);
   Result<> LogRows(const RowSet& rows, const std::vector<IdentityRecord>& identities)
       REQUIRES(intern_mutex_);
   Result<> LogCarriedRows() REQUIRES(intern_mutex_);
+  void TrimDictionaries() REQUIRES(intern_mutex_);
   [[nodiscard]] std::string RefusalReason() const EXCLUDES(state_mutex_);
   void SetLogError(const Result<>& result) EXCLUDES(state_mutex_);
 
@@ -92,6 +95,7 @@ class StoreImpl final : public Store {
   void RunInserter();
   bool WaitForWork() EXCLUDES(state_mutex_);
   void InsertClosedSegments() EXCLUDES(insert_mutex_, state_mutex_);
+  void SetInsertError(const std::string& problem) REQUIRES(state_mutex_);
   Result<> InsertSegment(const Wal::Segment& segment) REQUIRES(insert_mutex_);
   Result<> InsertRows(const RowSet& rows, const SegmentHeader& header) REQUIRES(insert_mutex_);
   Result<> LoadLoggedIdentities() REQUIRES(intern_mutex_);
@@ -122,6 +126,7 @@ class StoreImpl final : public Store {
   std::unique_ptr<Dictionaries> dictionaries_ GUARDED_BY(intern_mutex_);
   std::unique_ptr<Encoder> encoder_ GUARDED_BY(intern_mutex_);
   Identities identities_ GUARDED_BY(intern_mutex_);
+  std::uint64_t commits_ GUARDED_BY(intern_mutex_) = 0;
   RowSet rows_ GUARDED_BY(intern_mutex_);  // of the group being committed
   RowSet carry_
       GUARDED_BY(intern_mutex_);  // names whose ids are in use but whose rows could not be logged

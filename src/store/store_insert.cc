@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/schema.h"
+#include "store/segment_frame.h"
 #include "store/store_impl.h"
 
 namespace wherefore::store {
@@ -17,20 +18,6 @@ namespace {
 
 constexpr auto kRetry = std::chrono::seconds(1);
 constexpr auto kIdle = std::chrono::seconds(60);
-
-// One frame: identities, then rows.
-Result<> ParseFrame(std::string_view frame, std::vector<IdentityRecord>* identities, RowSet* rows) {
-  std::uint32_t count = 0;
-  if (frame.size() < sizeof(count)) return Error(Code::kCorrupt, "log frame: truncated");
-  std::memcpy(&count, frame.data(), sizeof(count));
-  frame.remove_prefix(sizeof(count));
-  for (std::uint32_t i = 0; i < count; ++i) {
-    IdentityRecord record;
-    if (!TakeIdentity(frame, record)) return Error(Code::kCorrupt, "log frame: damaged identity");
-    if (identities != nullptr) identities->push_back(std::move(record));
-  }
-  return rows != nullptr ? rows->ParseAndAppend(frame) : Result<>();
-}
 
 }  // namespace
 
@@ -118,12 +105,22 @@ void StoreImpl::InsertClosedSegments() {
     }
     metrics_.insert_seconds.ObserveNs(MonotonicNs() - begin);
     MutexLock lock(state_mutex_);
+    SetInsertError("");  // before whoever waits for this segment goes on
     inserted_through_ = segment.number;
     flush_changed_.NotifyAll();
   }
-  const std::size_t waiting = wal_.Closed().size();
-  metrics_.segments.Set(static_cast<std::int64_t>(waiting));
+  metrics_.segments.Set(static_cast<std::int64_t>(wal_.Closed().size()));
   MutexLock lock(state_mutex_);
+  SetInsertError(problem);
+  if (problem.empty()) {
+    replayed_ = true;
+    inserted_through_ = std::max(inserted_through_, current - 1);
+  }
+  ++rounds_;
+  flush_changed_.NotifyAll();
+}
+
+void StoreImpl::SetInsertError(const std::string& problem) {
   if (problem.empty() != insert_error_.empty()) {
     if (problem.empty()) {
       Log(LogLevel::kInfo, "logged rows can be inserted again");
@@ -132,12 +129,6 @@ void StoreImpl::InsertClosedSegments() {
     }
   }
   insert_error_ = problem;
-  if (problem.empty()) {
-    replayed_ = true;
-    inserted_through_ = std::max(inserted_through_, current - 1);
-  }
-  ++rounds_;
-  flush_changed_.NotifyAll();
 }
 
 Result<> StoreImpl::InsertSegment(const Wal::Segment& segment) {
@@ -163,7 +154,7 @@ Result<> StoreImpl::InsertSegment(const Wal::Segment& segment) {
   }
   WHEREFORE_RETURN_IF_ERROR(InsertRows(rows, content->header));
   // One sync for all parts and for the engine's list of tokens; only then may the log forget.
-  WHEREFORE_RETURN_IF_ERROR(SyncFileSystem(paths_.engine));
+  WHEREFORE_RETURN_IF_ERROR(SyncFileSystem(paths_.root));
   WHEREFORE_RETURN_IF_ERROR(identity_log_.Append(identities, NowUnixNs()));
   if (damage.empty()) return wal_.Remove(segment.number);
   damage = fmt::format("log segment {} is damaged ({}); what came before the damage was kept",

@@ -26,7 +26,10 @@ constexpr const char* kSpan = "1112131415161718";
 
 class StoreTest : public testing::Test {
  protected:
-  void SetUp() override { Open(); }
+  void SetUp() override {
+    WHEREFORE_SKIP_WITHOUT_ENGINE();
+    Open();
+  }
   void Open() {
     store_.reset();
     options_.directory = directory_ / "data";

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "store/segment_frame.h"
 #include "store/store_impl.h"
 
 namespace wherefore::store {
@@ -25,6 +26,8 @@ std::size_t ApproximateBytes(const profile::WriteRequest& request) {
 void StoreImpl::Write(profile::WriteRequest request,
                       std::function<void(Result<profile::WriteAnswer>)> done) {
   const std::size_t bytes = ApproximateBytes(request);
+  ContentHashes hashes;
+  if (const auto* batch = std::get_if<profile::Batch>(&request.data)) hashes.Compute(*batch);
   std::string refusal;
   Code code = Code::kLimit;
   {
@@ -38,7 +41,7 @@ void StoreImpl::Write(profile::WriteRequest request,
     } else {
       queued_bytes_ += bytes;
       metrics_.queue_bytes.Set(static_cast<std::int64_t>(queued_bytes_));
-      queue_.push_back({std::move(request), std::move(done), bytes});
+      queue_.push_back({std::move(request), std::move(hashes), std::move(done), bytes});
       queue_changed_.NotifyOne();
       return;
     }
@@ -48,7 +51,7 @@ void StoreImpl::Write(profile::WriteRequest request,
 
 void StoreImpl::RunWriter() {
   while (true) {
-    const std::vector<Pending> group = TakeGroup();
+    std::vector<Pending> group = TakeGroup();
     if (group.empty()) return;
     const std::int64_t begin = MonotonicNs();
     Answers answers = CommitGroup(group);
@@ -88,7 +91,7 @@ std::string StoreImpl::RefusalReason() const {
   return {};
 }
 
-StoreImpl::Answers StoreImpl::CommitGroup(const std::vector<Pending>& group) {
+StoreImpl::Answers StoreImpl::CommitGroup(std::vector<Pending>& group) {
   Answers answers;
   answers.reserve(group.size());
   MutexLock lock(intern_mutex_);
@@ -121,7 +124,7 @@ StoreImpl::Answers StoreImpl::CommitGroup(const std::vector<Pending>& group) {
       continue;
     }
     in_group[request.identity] = i;
-    answers.push_back(encoder_->Encode(request, now, segment, rows_));
+    answers.push_back(encoder_->Encode(request, group[i].hashes, now, segment, rows_));
     if (answers.back()) {
       identities.push_back(
           {request.identity, now, answers.back()->rejected, answers.back()->message});
@@ -143,23 +146,22 @@ StoreImpl::Answers StoreImpl::CommitGroup(const std::vector<Pending>& group) {
     return answers;
   }
   for (IdentityRecord& record : identities) identities_.Add(std::move(record));
-  std::uint64_t inserted = 0;
-  {
-    MutexLock state(state_mutex_);
-    inserted = inserted_through_;
-  }
-  dictionaries_->Trim(inserted, kDictionaryBytes);
+  TrimDictionaries();
   return answers;
 }
 
+void StoreImpl::TrimDictionaries() {
+  if (++commits_ % 256 != 0) return;  // adding up their sizes is not free
+  std::uint64_t inserted = 0;
+  {
+    MutexLock lock(state_mutex_);
+    inserted = inserted_through_;
+  }
+  dictionaries_->Trim(inserted, kDictionaryBytes);
+}
+
 Result<> StoreImpl::LogRows(const RowSet& rows, const std::vector<IdentityRecord>& identities) {
-  std::string payload;
-  payload.reserve(rows.ByteSize() + 64 * identities.size() + 1024);
-  const auto count = static_cast<std::uint32_t>(identities.size());
-  payload.append(reinterpret_cast<const char*>(&count), sizeof(count));
-  for (const IdentityRecord& record : identities) AppendIdentity(payload, record);
-  rows.Serialize(payload);
-  const auto appended = wal_.Append(payload);
+  const auto appended = wal_.Append(EncodeFrame(identities, rows));
   Result<> result;
   if (!appended) result = appended.error();
   SetLogError(result);

@@ -17,6 +17,7 @@ namespace {
 class TransportTest : public testing::Test {
  protected:
   void SetUp() override {
+    WHEREFORE_SKIP_WITHOUT_ENGINE();
     auto opened = OpenEmbedded({.path = directory_ / "engine"});
     ASSERT_TRUE(opened) << opened.error().message();
     transport_ = std::move(*opened);

@@ -1,13 +1,17 @@
-// How many small POSTs one connection-heavy core takes: a closed loop over keep-alive loopback
-// sockets.
+// How many small requests one core takes over loopback: closed loops over HTTP connections that are
+// kept, and over gRPC.
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
+#include "net/grpc.h"
 #include "net/http.h"
 
 namespace wherefore::net {
@@ -53,6 +57,40 @@ void SmallPosts(benchmark::State& state) {
   for (const int fd : clients) close(fd);
 }
 BENCHMARK(SmallPosts)->Arg(1)->Arg(32)->UseRealTime()->MeasureProcessCPUTime();
+
+// gRPC's client is in the CPU time too, and is the larger part of it.
+void SmallGrpcCalls(benchmark::State& state) {
+  GrpcServer server({}, [](const GrpcRequest&, const auto& respond) { respond({}); });
+  if (!server.Start()) std::abort();
+  grpc::GenericStub stub(grpc::CreateChannel(fmt::format("127.0.0.1:{}", server.port()),
+                                             grpc::InsecureChannelCredentials()));
+  const std::string body(215, 'x');
+  const grpc::Slice slice(body);
+  const grpc::ByteBuffer request(&slice, 1);
+  struct Call {
+    grpc::ClientContext context;
+    grpc::ByteBuffer answer;
+    grpc::Status status;
+    std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader;
+  };
+  for (auto _ : state) {
+    grpc::CompletionQueue queue;
+    std::vector<Call> calls(static_cast<std::size_t>(state.range(0)));
+    for (Call& call : calls) {
+      call.reader = stub.PrepareUnaryCall(&call.context, "/s/M", request, &queue);
+      call.reader->StartCall();
+      call.reader->Finish(&call.answer, &call.status, &call);
+    }
+    void* tag = nullptr;
+    bool ok = false;
+    for (std::size_t i = 0; i < calls.size(); ++i) queue.Next(&tag, &ok);
+    for (const Call& call : calls) {
+      if (!call.status.ok()) std::abort();
+    }
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(SmallGrpcCalls)->Arg(32)->UseRealTime()->MeasureProcessCPUTime();
 
 }  // namespace
 }  // namespace wherefore::net
