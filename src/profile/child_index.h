@@ -1,6 +1,8 @@
 // ChildIndex: (parent node, function) -> child node, the inner loop of every tree we build.
 //
-// Open addressing over plain arrays; a quarter of the cost of unordered_map here. Not thread-safe.
+// Open addressing over node ids; the key of a slot is read from the nodes themselves, so an entry
+// costs four bytes (at most half the slots are used) and a service's tree stays in the cache of
+// the processor. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -10,43 +12,41 @@ namespace wherefore::profile {
 
 class ChildIndex {
  public:
-  // The slot of this child: 0 when it is new, and the caller then stores its id (never 0) there.
-  // The reference is valid until the next call.
-  std::uint32_t& At(std::uint32_t parent, std::uint32_t function) {
-    if (used_ * 2 >= slots_.size()) Grow();
-    // +1 so that (0, 0) is not the key of an empty slot.
-    const std::uint64_t key = (static_cast<std::uint64_t>(parent) << 32 | function) + 1;
-    Slot& slot = Find(key);
-    if (slot.key == 0) {
-      slot.key = key;
-      ++used_;
+  // The child of `parent` for `function`; made, at the end of `nodes`, if it is new. Node 0 is the
+  // root and nobody's child; a Node begins with its parent and function.
+  template <typename Node>
+  std::uint32_t Child(std::vector<Node>& nodes, std::uint32_t parent, std::uint32_t function) {
+    if (nodes.size() * 2 >= slots_.size()) Grow(nodes);
+    std::size_t at = Home(parent, function);
+    for (; slots_[at] != 0; at = (at + 1) & mask_) {
+      const Node& node = nodes[slots_[at]];
+      if (node.parent == parent && node.function == function) return slots_[at];
     }
-    return slot.child;
-  }
-  [[nodiscard]] std::size_t bytes() const { return slots_.capacity() * sizeof(Slot); }
-
- private:
-  struct Slot {
-    std::uint64_t key = 0;
-    std::uint32_t child = 0;
-  };
-  Slot& Find(std::uint64_t key) {
-    const std::size_t mask = slots_.size() - 1;
-    const std::uint64_t h = key * 0x9e3779b97f4a7c15ULL;
-    std::size_t at = (h ^ h >> 32) & mask;
-    while (slots_[at].key != 0 && slots_[at].key != key) at = (at + 1) & mask;
+    slots_[at] = static_cast<std::uint32_t>(nodes.size());
+    nodes.push_back({parent, function});
     return slots_[at];
   }
-  void Grow() {
-    std::vector<Slot> old(slots_.size() * 2);
-    old.swap(slots_);
-    for (const Slot& slot : old) {
-      if (slot.key != 0) Find(slot.key) = slot;
+  [[nodiscard]] std::size_t bytes() const { return slots_.capacity() * sizeof(std::uint32_t); }
+
+ private:
+  [[nodiscard]] std::size_t Home(std::uint32_t parent, std::uint32_t function) const {
+    const std::uint64_t key = static_cast<std::uint64_t>(parent) << 32 | function;
+    const std::uint64_t h = (key + 1) * 0x9e3779b97f4a7c15ULL;
+    return (h ^ h >> 32) & mask_;
+  }
+  template <typename Node>
+  void Grow(const std::vector<Node>& nodes) {
+    slots_.assign(slots_.size() * 2, 0);
+    mask_ = slots_.size() - 1;
+    for (std::uint32_t id = 1; id < nodes.size(); ++id) {
+      std::size_t at = Home(nodes[id].parent, nodes[id].function);
+      while (slots_[at] != 0) at = (at + 1) & mask_;
+      slots_[at] = id;
     }
   }
 
-  std::vector<Slot> slots_ = std::vector<Slot>(1024);
-  std::size_t used_ = 0;
+  std::vector<std::uint32_t> slots_ = std::vector<std::uint32_t>(1024);
+  std::size_t mask_ = 1023;
 };
 
 }  // namespace wherefore::profile

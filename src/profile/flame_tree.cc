@@ -32,6 +32,16 @@ void AppendNode(FlameTree& tree, std::uint32_t function, std::uint32_t depth, st
   tree.hidden_nodes.push_back(0);
 }
 
+void ReserveNodes(FlameTree& tree, std::size_t nodes) {
+  tree.function.reserve(nodes);
+  tree.depth.reserve(nodes);
+  tree.self.reserve(nodes);
+  tree.total.reserve(nodes);
+  tree.self_count.reserve(nodes);
+  tree.total_count.reserve(nodes);
+  tree.hidden_nodes.reserve(nodes);
+}
+
 // How many nodes have at least this total: decides the threshold that gives max_nodes.
 std::int64_t ThresholdFor(const FlameTree& tree, std::size_t max_nodes, std::int64_t at_least) {
   if (max_nodes == 0 || tree.size() <= max_nodes) return at_least;
@@ -73,12 +83,7 @@ std::uint32_t TreeBuilder::AddFunction(const FlameFunction& function) {
 }
 
 std::uint32_t TreeBuilder::Child(std::uint32_t parent, std::uint32_t function) {
-  std::uint32_t& child = children_.At(parent, function);
-  if (child == 0) {
-    child = static_cast<std::uint32_t>(nodes_.size());
-    nodes_.push_back({.parent = parent, .function = function});
-  }
-  return child;
+  return children_.Child(nodes_, parent, function);
 }
 
 FlameTree TreeBuilder::Build() {
@@ -115,6 +120,7 @@ FlameTree TreeBuilder::Build() {
     std::uint32_t node;
     std::uint32_t depth;
   };
+  ReserveNodes(tree, nodes_.size());
   std::vector<Open> open = {{0, 0}};
   while (!open.empty()) {
     const auto [node, depth] = open.back();

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 
 namespace wherefore::query {
@@ -68,6 +69,7 @@ std::string DefaultType(const std::vector<store::TypeRow>& types) {
 void Catalog::ForgetIfChanged() {
   const std::uint64_t now = reader_.Generation();
   if (now != 0 && now == generation_) return;
+  services_.clear();
   types_.clear();
   series_.clear();
   generation_ = now;
@@ -76,7 +78,24 @@ void Catalog::ForgetIfChanged() {
 Result<std::vector<store::ServiceRow>> Catalog::Services(std::uint32_t tenant,
                                                          store::TimeRange range,
                                                          const CancelToken& cancel) {
-  return reader_.Services(tenant, range, cancel);
+  // The store answers by whole buckets, a day or more: two ranges within the same days are one
+  // question.
+  const ServicesKey key = {tenant, range.from_ns / kNsPerDay, range.to_ns / kNsPerDay};
+  {
+    MutexLock lock(mutex_);
+    ForgetIfChanged();
+    if (const auto it = services_.find(key); it != services_.end()) return it->second;
+  }
+  const std::uint64_t before = reader_.Generation();
+  WHEREFORE_ASSIGN_OR_RETURN(std::vector<store::ServiceRow> rows,
+                             reader_.Services(tenant, range, cancel));
+  constexpr std::size_t kMaxRanges = 64;
+  MutexLock lock(mutex_);
+  if (before != 0 && before == generation_) {
+    if (services_.size() >= kMaxRanges) services_.clear();
+    services_[key] = rows;
+  }
+  return rows;
 }
 
 Result<std::vector<store::TypeRow>> Catalog::Types(

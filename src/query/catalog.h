@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -82,6 +83,8 @@ class Catalog {
   store::Reader& reader_;
   Mutex mutex_;
   std::uint64_t generation_ GUARDED_BY(mutex_) = 0;
+  using ServicesKey = std::tuple<std::uint32_t, std::int64_t, std::int64_t>;  // tenant, days
+  std::map<ServicesKey, std::vector<store::ServiceRow>> services_ GUARDED_BY(mutex_);
   std::map<store::DictionaryKey, std::vector<store::TypeRow>> types_ GUARDED_BY(mutex_);
   std::map<store::DictionaryKey, SeriesList> series_ GUARDED_BY(mutex_);
 };

@@ -80,7 +80,7 @@ struct ListAnswer {
 
 class Engine {
  public:
-  explicit Engine(store::Reader& reader, std::size_t cache_bytes = 64u << 20);
+  explicit Engine(store::Reader& reader, std::size_t cache_bytes = 128u << 20);
 
   Result<std::vector<ServiceInfo>> Services(std::uint32_t tenant, store::TimeRange range,
                                             const CancelToken& cancel);

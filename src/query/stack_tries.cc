@@ -85,12 +85,7 @@ Result<> StackTrie::Extend(store::Reader& reader, const CancelToken& cancel) {
 }
 
 std::uint32_t StackTrie::Child(std::uint32_t parent, std::uint32_t function) {
-  std::uint32_t& child = children_.At(parent, function);
-  if (child == 0) {
-    child = static_cast<std::uint32_t>(nodes_.size());
-    nodes_.push_back({parent, function});
-  }
-  return child;
+  return children_.Child(nodes_, parent, function);
 }
 
 Result<> StackTrie::AddTo(profile::TreeBuilder& builder, std::span<const StackValue> stacks,

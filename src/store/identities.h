@@ -28,8 +28,8 @@ struct IdentityRecord {
   Hash128 identity;
   std::int64_t time_ns = 0;
   std::uint64_t rejected = 0;
-  std::uint64_t service = 0;  // whose data it was; 0: of several services
   std::string message;
+  std::uint64_t service = 0;  // whose data it was; 0: of several services
 };
 
 void AppendIdentity(std::string& out, const IdentityRecord& record);

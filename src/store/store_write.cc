@@ -141,8 +141,8 @@ StoreImpl::Answers StoreImpl::CommitGroup(std::vector<Pending>& group) {
     in_group[request.identity] = i;
     answers.push_back(encoder_->Encode(request, group[i].hashes, now, segment, rows_));
     if (answers.back()) {
-      identities.push_back({request.identity, now, answers.back()->rejected, OnlyService(request),
-                            answers.back()->message});
+      identities.push_back({request.identity, now, answers.back()->rejected,
+                            answers.back()->message, OnlyService(request)});
     }
   }
   if (identities.empty()) return answers;
