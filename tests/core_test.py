@@ -9,7 +9,8 @@ import time
 import unittest
 import zlib
 
-from harness import (BINARY, PROTOBUF, ROOT, TRACES_METHOD, VECTOR, Case, Profiles, http, one_profile, spans_request)
+from harness import (BINARY, PROTOBUF, ROOT, TRACES_METHOD, VECTOR, Case, Profiles, field, http, one_profile,
+                     spans_request)
 
 TRACE = bytes(range(1, 17))
 SPAN = bytes(range(1, 9))
@@ -222,6 +223,101 @@ class Files(Case):
             self.assertIn("EXAMPLES", run(command, "--help").stdout, command)
         for shell in ("bash", "zsh", "fish"):
             self.assertIn("push", run("completion", shell).stdout)
+
+
+class Regressions(Case):
+    """One test per defect that was found from outside."""
+
+    def test_config_file_counts_and_mistakes_in_it_are_usage_errors(self):
+        config = self.folder / "c.conf"
+        config.write_text('# ours\ntoken = "abc"\nretention: 7d\n')
+        with self.server("--config", str(config)) as server:
+            self.assertEqual(http("GET", server.http + "/api/v1/status").status, 401)
+            status = http("GET", server.http + "/api/v1/status", headers={"Authorization": "Bearer abc"})
+            self.assertIn(b"7 d", status.body)
+        for text in ("nonsense = 1\n", "http-port = many\n", "just words\n"):
+            config.write_text(text)
+            done = subprocess.run([BINARY, "serve", "--config", str(config), "--data", str(self.folder / "x")], capture_output=True, text=True, timeout=30)
+            self.assertEqual(done.returncode, 2, text)
+            self.assertIn("c.conf:1", done.stderr)
+        self.assertEqual(subprocess.run([BINARY, "serve", "--config", "/no/such/file"], capture_output=True).returncode, 2)
+
+    def test_delete_forgets_only_requests_of_what_was_deleted(self):
+        with self.server() as server:
+            kept, gone = one_profile("kept", 5), one_profile("gone", 3)
+            for body in (kept, gone):
+                server.send(body)
+            server.cli("delete", "gone", "--from", "-1d", "--to", "now", "--yes")
+            for body in (kept, gone):
+                server.send(body)
+            server.flush()
+            self.assertEqual((server.total("kept"), server.total("gone")), (5, 3))
+            now = time.time_ns()
+            server.send(spans_request("only-spans", [{"trace": TRACE, "span": SPAN, "start": now, "end": now + 2**63 + 5}]), "/v1/traces")
+            server.flush()
+            self.assertGreater(int(server.ask("traces/" + TRACE.hex())["spans"][0]["duration_ns"]), 0)
+            self.assertIn('"spans":1', server.cli("delete", "only-spans", "--from", "-1d", "--to", "-0s", "--yes").stdout)
+            self.assertEqual(server.get("/api/v1/traces/" + TRACE.hex()).status, 404)
+
+    def test_names_do_not_reach_the_terminal_raw(self):
+        with self.server() as server:
+            server.send(one_profile("esc\x1b[31m", 1, names=("main", "ev\x1b]0;pwn\x07il\nline")))
+            server.flush()
+            for command in (["top", "{}", "--type", "samples"], ["tree", "{}"], ["flame", "{}"], ["list", "ev", "{}"], ["query"], ["query", "{}", "--by", "service.name"]):
+                out = server.cli(*command).stdout
+                self.assertNotRegex(out, "[\x00-\x09\x0b-\x1f\x7f]", command)
+
+    def test_cpu_of_counts_with_different_periods_is_added_up_as_time(self):
+        with self.server() as server:
+            for period, value in ((10_000_000, 2), (50_000_000, 2)):
+                p = Profiles("mix")
+                p.profile([(p.stack("main"), value)])
+                body = p.encode()
+                server.send(body.replace(field(6, 10_000_000), field(6, period)) if period != 10_000_000 else body)
+            server.flush()
+            self.assertEqual(server.total("mix", type="cpu"), 120_000_000)
+            out = self.folder / "mix.pb.gz"
+            server.cli("query", "mix", "--type", "cpu", "--format", "pprof", "-o", str(out))
+            top = json.loads(server.cli("top", str(out), "--json").stdout)
+            self.assertEqual((top["type"], top["total"]), ("cpu", 120_000_000))
+
+    def test_exports_keep_to_the_rules_and_averages_stay_averages(self):
+        with self.server() as server:
+            now = time.time_ns()
+            for i in range(4):
+                p = Profiles("heap")
+                p.strings[1:5] = ["inuse_space", "bytes", "space", "bytes2"]
+                p.profile([(p.stack("main"), 1000)], now - i * 10**9)
+                server.send(p.encode())
+            server.flush()
+            self.assertEqual(server.get("/api/v1/export", query="heap", type="inuse_space", format="folded").body, b"main 1000\n")
+            out = self.folder / "back.otlp"
+            out.write_bytes(server.get("/api/v1/export", query="heap", format="otlp").body)
+            checked = subprocess.run([BINARY, "check", str(out)], capture_output=True, text=True)
+            self.assertEqual(checked.returncode, 0, checked.stdout)
+            self.assertNotIn("orphan", checked.stdout)
+            self.assertEqual(server.get("/api/v1/export", query="heap", format="pprof", lens="my-code").status, 400)
+            self.assertEqual(server.get("/api/v1/flame", query="heap", format="xml").status, 400)
+            self.assertEqual(server.get("/api/v1/profiles/" + "00" * 16).status, 404)
+
+    def test_selection_mistakes_and_odd_files(self):
+        run = lambda *a: subprocess.run([BINARY, *a], capture_output=True, text=True, cwd=self.folder)
+        self.assertEqual(run("push", "/").returncode, 3)
+        self.assertEqual(run("top", "a", "b").returncode, 2)
+        self.assertEqual(run("top", "a", "--service", "b").returncode, 2)
+        (self.folder / "v.otlp.gz").write_bytes(gzip.compress(VECTOR))
+        self.assertIn("main", run("top", "v.otlp.gz", "--type", "samples").stdout)
+        (self.folder / "f.folded.gz").write_bytes(gzip.compress(b"main;foo 3\n"))
+        self.assertIn("ROUTINE foo", run("list", "foo", "f.folded.gz").stdout)
+        deep = ";".join(f"f{i}" for i in range(3000)) + " 1\n"
+        (self.folder / "deep.folded").write_text(deep)
+        self.assertLess(len(run("tree", "deep.folded").stdout), 1_000_000)
+        with self.server() as server:
+            (self.folder / "good").write_bytes(b"\x7fELF not a profile")
+            server.send(one_profile("good", 3))
+            server.flush()
+            done = subprocess.run([BINARY, "top", "good", "--type", "samples", "--server", server.http], capture_output=True, text=True, cwd=self.folder)
+            self.assertIn("work", done.stdout, done.stderr)
 
 
 class Pprof(Case):

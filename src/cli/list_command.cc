@@ -46,9 +46,10 @@ std::string RenderListed(const ListedFunction& f, std::string_view unit, std::in
   };
   const double share =
       total == 0 ? 0.0 : 100.0 * static_cast<double>(f.total) / static_cast<double>(total);
-  std::string out = fmt::format(
-      "ROUTINE {} in {}\n{:>10} {:>10} (self, total) {:.1f} % of the selection\n", f.name,
-      f.file.empty() ? "(no file)" : f.file, value(f.self), value(f.total), share);
+  std::string out =
+      fmt::format("ROUTINE {} in {}\n{:>10} {:>10} (self, total) {:.1f} % of the selection\n",
+                  Printable(f.name), f.file.empty() ? "(no file)" : Printable(f.file),
+                  value(f.self), value(f.total), share);
   const auto row = [&](const ListedLine& line, std::string_view text) {
     out += fmt::format("{:>10} {:>10} {:>6}  {}\n", value(line.self), value(line.total), line.line,
                        text);

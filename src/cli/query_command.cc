@@ -56,7 +56,7 @@ void PrintServices(JsonValue root) {
     if (s["types"].get(list) == simdjson::SUCCESS) {
       for (const JsonValue t : list) types.push_back(JsonText(t["name"]));
     }
-    fmt::print("{:<30} {:>10} profiles  {}  newest {}\n", JsonText(s["name"]),
+    fmt::print("{:<30} {:>10} profiles  {}  newest {}\n", Printable(JsonText(s["name"])),
                FormatCount(JsonInt(s["profiles"])), fmt::join(types, ", "), JsonText(s["last"]));
   }
   if (services.size() == 0) fmt::print("no profiles in this range\n");

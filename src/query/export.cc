@@ -128,6 +128,12 @@ class Assembler {
     later_.clear();
   }
 
+  // The first part of the last profile's type id; no wire format has a place for it.
+  void NameProfile(std::string_view name) {
+    later_.emplace_back(
+        name, [at = batch_.profiles.size() - 1](Batch& b) { return &b.profiles[at].name; });
+  }
+
   Id Text(std::string_view text) {
     if (text.empty()) return 0;
     const auto [it, added] = texts_.try_emplace(std::string(text), 0);
@@ -235,7 +241,6 @@ class Assembler {
 };
 
 void SetType(Assembler& assembler, profile::Profile& p, const profile::ProfileType& type) {
-  p.name = assembler.Text(type.name);
   p.sample_type = {assembler.Text(type.sample_type), assembler.Text(type.sample_unit)};
   p.period_type = {assembler.Text(type.period_type), assembler.Text(type.period_unit)};
   p.period = type.period;
@@ -286,6 +291,7 @@ Result<> AddStored(Assembler& assembler, Batch& batch, store::Reader& reader,
                          values);
   }
   batch.profiles.push_back(p);
+  assembler.NameProfile(type.name);
   return {};
 }
 
@@ -454,6 +460,7 @@ Result<Batch> Engine::Merged(const Selection& selection, const CancelToken& canc
       batch.samples.Append(rows[i].first, rows[i].second, 0, column[i], {}, value);
     }
     batch.profiles.push_back(p);
+    assembler.NameProfile(type.name);
   }
   assembler.Finish();
   return batch;

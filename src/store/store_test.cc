@@ -436,8 +436,9 @@ TEST_F(StoreTest, RetentionDropsOldBucketsAndRefusesOldData) {
 TEST_F(StoreTest, DeleteRemovesRowsAndLeakedNames) {
   BatchBuilder batch;
   batch.Add({.service = "leaky", .time_ns = now_}, {{{"secret", "main"}, 3, kTrace, kSpan}});
-  batch.Add({.time_ns = now_}, {{{"main"}, 5}});
   Write(batch.Request("a"));
+  batch.Add({.time_ns = now_}, {{{"main"}, 5}});
+  Write(batch.Request("of another service"));
   Write(SpanRequest(now_));
   Flush();
   const auto query = Everything("leaky");
@@ -455,6 +456,9 @@ TEST_F(StoreTest, DeleteRemovesRowsAndLeakedNames) {
   EXPECT_TRUE(store_->reader().LinkedSamples(0, trace, {}, {})->empty());
   EXPECT_EQ(store_->reader().Trace(0, trace, {})->size(), 2u) << "another service's spans stay";
 
+  // Another service's request is still known: its sender's retry must not count twice.
+  batch.Add({.time_ns = now_}, {{{"main"}, 5}});
+  EXPECT_TRUE(Write(batch.Request("of another service")).repeated);
   // The same request again is stored again, under ids nobody has cached.
   batch.Add({.service = "leaky", .time_ns = now_}, {{{"fine", "main"}, 3}});
   EXPECT_FALSE(Write(batch.Request("a")).repeated);
