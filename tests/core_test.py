@@ -9,7 +9,7 @@ import time
 import unittest
 import zlib
 
-from harness import (BINARY, PROTOBUF, ROOT, TRACES_METHOD, VECTOR, Case, Profiles, field, http, one_profile,
+from harness import (BINARY, PROTOBUF, ROOT, TRACES_METHOD, VECTOR, Case, Profiles, field, fixed64, http, one_profile,
                      spans_request)
 
 TRACE = bytes(range(1, 17))
@@ -299,6 +299,18 @@ class Regressions(Case):
             self.assertEqual(server.get("/api/v1/export", query="heap", format="pprof", lens="my-code").status, 400)
             self.assertEqual(server.get("/api/v1/flame", query="heap", format="xml").status, 400)
             self.assertEqual(server.get("/api/v1/profiles/" + "00" * 16).status, 404)
+
+    def test_events_and_links_of_spans_come_back(self):
+        with self.server() as server:
+            now = time.time_ns()
+            event = field(11, fixed64(1, now + 7) + field(2, "retry") + field(3, field(1, "n") + field(2, field(3, 2))))
+            link = field(13, field(1, bytes(range(2, 18))) + field(2, bytes(8 * [7])))
+            server.send(spans_request("ev", [{"trace": TRACE, "span": SPAN, "start": now, "end": now + 9, "extra": event + link}]), "/v1/traces")
+            server.flush()
+            span = server.ask("traces/" + TRACE.hex())["spans"][0]
+            self.assertEqual([(e["name"], e["attributes"]) for e in span["events"]], [("retry", {"n": "2"})])
+            self.assertEqual(span["links"][0]["span"], "07" * 8)
+            self.assertEqual(span["scope"], "test")
 
     def test_selection_mistakes_and_odd_files(self):
         run = lambda *a: subprocess.run([BINARY, *a], capture_output=True, text=True, cwd=self.folder)

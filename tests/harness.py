@@ -240,7 +240,7 @@ def spans_request(service, spans):
             one += field(9, field(1, key) + field(2, field(1, value)))
         if s.get("status"):
             one += field(15, field(3, s["status"]))
-        body += field(2, one)
+        body += field(2, one + s.get("extra", b""))
     return field(1, field(1, resource(service)) + field(2, field(1, field(1, "test")) + body))
 
 

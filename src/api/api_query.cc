@@ -170,7 +170,8 @@ Result<HttpResponse> List(query::Engine& engine, const HttpRequest& request) {
   json.BeginObject()
       .Field("type", answer.type)
       .Field("unit", answer.unit)
-      .Field("total", answer.total);
+      .Field("total", answer.total)
+      .Field("scale", answer.scale);
   if (!answer.hint.empty()) json.Field("hint", answer.hint);
   json.Key("functions").BeginArray();
   for (const profile::ListedFunction& f : answer.functions) {

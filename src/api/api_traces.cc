@@ -3,6 +3,7 @@
 #include "api/request.h"
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "query/span_details.h"
 
 namespace wherefore::api {
 namespace {
@@ -21,6 +22,32 @@ void AppendPairs(JsonWriter& json, std::string_view key,
   json.EndObject();
 }
 
+// Scope, state, events and links, each only where there is one.
+void AppendDetails(JsonWriter& json, const query::SpanDetails& d) {
+  if (!d.scope_name.empty()) json.Field("scope", d.scope_name);
+  if (!d.scope_version.empty()) json.Field("scope_version", d.scope_version);
+  if (!d.trace_state.empty()) json.Field("trace_state", d.trace_state);
+  if (d.flags != 0) json.Field("flags", d.flags);
+  if (!d.events.empty()) {
+    json.Key("events").BeginArray();
+    for (const query::SpanDetails::Event& e : d.events) {
+      json.BeginObject().Field("time_ns", e.time_ns).Field("name", e.name);
+      AppendPairs(json, "attributes", e.attributes);
+      json.EndObject();
+    }
+    json.EndArray();
+  }
+  if (!d.links.empty()) {
+    json.Key("links").BeginArray();
+    for (const query::SpanDetails::Link& l : d.links) {
+      json.BeginObject().Field("trace", ToHex(l.trace)).Field("span", ToHex(l.span));
+      AppendPairs(json, "attributes", l.attributes);
+      json.EndObject();
+    }
+    json.EndArray();
+  }
+}
+
 void AppendSpan(JsonWriter& json, const store::SpanRow& s) {
   json.BeginObject().Field("trace", ToHex(s.trace)).Field("span", ToHex(s.id));
   json.Field("parent", s.parent == profile::SpanId{} ? "" : ToHex(s.parent));
@@ -32,6 +59,7 @@ void AppendSpan(JsonWriter& json, const store::SpanRow& s) {
   json.Field("start_ns", s.start_ns).Field("duration_ns", s.duration_ns);
   AppendPairs(json, "attributes", s.attributes);
   AppendPairs(json, "resource", s.resource);
+  if (const auto details = query::DescribeSpan(s)) AppendDetails(json, *details);
   json.EndObject();
 }
 

@@ -39,10 +39,10 @@ std::string FindSource(const std::string& file, const std::vector<std::string>& 
   return {};
 }
 
-std::string RenderListed(const ListedFunction& f, std::string_view unit, std::int64_t total,
-                         const std::vector<std::string>& roots) {
+std::string RenderListed(const ListedFunction& f, std::string_view unit, std::int64_t scale,
+                         std::int64_t total, const std::vector<std::string>& roots) {
   const auto value = [&](std::int64_t v) {
-    return v == 0 ? std::string(".") : FormatValue(v, unit);
+    return v == 0 ? std::string(".") : FormatValue(v / scale, unit);
   };
   const double share =
       total == 0 ? 0.0 : 100.0 * static_cast<double>(f.total) / static_cast<double>(total);
@@ -83,6 +83,7 @@ std::string RenderListed(const ListedFunction& f, std::string_view unit, std::in
 struct Listing {
   std::string unit;
   std::string hint;
+  std::int64_t scale = 1;
   std::int64_t total = 0;
   std::vector<ListedFunction> functions;
 };
@@ -97,6 +98,7 @@ Result<Listing> ParseAnswer(const std::string& body) {
   }
   Listing out{.unit = JsonText(root["unit"]),
               .hint = JsonText(root["hint"]),
+              .scale = std::max<std::int64_t>(JsonInt(root["scale"]), 1),
               .total = JsonInt(root["total"])};
   for (const JsonValue f : functions) {
     ListedFunction listed{.name = JsonText(f["name"]),
@@ -182,7 +184,7 @@ void AddList(CLI::App& app, Context& context) {
       }
       if (!listing) return Fail(listing.error());
       for (const ListedFunction& f : listing->functions) {
-        fmt::print("{}", RenderListed(f, listing->unit, listing->total, *roots));
+        fmt::print("{}", RenderListed(f, listing->unit, listing->scale, listing->total, *roots));
       }
       if (!listing->functions.empty()) return kFine;
       fmt::print(stderr, "{}\n",

@@ -12,8 +12,6 @@
 namespace wherefore::query {
 namespace {
 
-constexpr std::int64_t kAverageScale = 1000;
-
 // Sums of one dictionary, ready for its trie.
 using StackValues = std::vector<std::vector<StackValue>>;  // by selection
 
@@ -147,7 +145,7 @@ Result<std::vector<std::string>> Engine::LabelValues(const Selection& selection,
   return std::vector<std::string>(values.begin(), values.end());
 }
 
-Result<FlameAnswer> Engine::FlameSum(const Resolved& r, const CancelToken& cancel) {
+Result<StackValues> Engine::Sum(const Resolved& r, const CancelToken& cancel) {
   WHEREFORE_ASSIGN_OR_RETURN(auto sums, reader_.SumStacks(r.query, cancel));
   StackValues by_selection(r.query.selections.size());
   for (const store::StackSum& s : sums) {
@@ -155,17 +153,11 @@ Result<FlameAnswer> Engine::FlameSum(const Resolved& r, const CancelToken& cance
     by_selection[s.dictionary].push_back(
         {.stack = s.stack, .value = use.Value(s.value), .count = use.Count(s.value, s.count)});
   }
-  profile::TreeBuilder builder;
-  for (std::size_t i = 0; i < by_selection.size(); ++i) {
-    if (by_selection[i].empty()) continue;
-    WHEREFORE_RETURN_IF_ERROR(
-        tries_.AddTo(builder, r.query.selections[i].dictionary, by_selection[i], cancel));
-  }
-  return FlameAnswer{.tree = builder.Build()};
+  return by_selection;
 }
 
 // Snapshots: the sum over series of (sum / number of profiles), in thousandths at the leaves.
-Result<FlameAnswer> Engine::FlameAverage(const Resolved& r, const CancelToken& cancel) {
+Result<StackValues> Engine::Average(const Resolved& r, const CancelToken& cancel) {
   // One step over the whole range gives the number of profiles per series.
   const std::int64_t whole = r.query.range.to_ns - r.query.range.from_ns + 1;
   store::SampleQuery profiles = r.query;
@@ -188,27 +180,32 @@ Result<FlameAnswer> Engine::FlameAverage(const Resolved& r, const CancelToken& c
          .value = Rounded(use.Value(s.sum.value), kAverageScale, std::max<std::int64_t>(n, 1)),
          .count = use.Count(s.sum.value, s.sum.count)});
   }
-  profile::TreeBuilder builder;
-  for (std::size_t i = 0; i < by_selection.size(); ++i) {
-    if (by_selection[i].empty()) continue;
-    WHEREFORE_RETURN_IF_ERROR(
-        tries_.AddTo(builder, r.query.selections[i].dictionary, by_selection[i], cancel));
-  }
-  FlameAnswer answer{.tree = builder.Build(), .averaged = true};
-  answer.tree.scale = kAverageScale;
-  return answer;
+  return by_selection;
+}
+
+Result<StackValues> Engine::SumOrAverage(const Resolved& r, const CancelToken& cancel) {
+  if (r.query.selections.empty()) return StackValues();
+  return r.snapshot ? Average(r, cancel) : Sum(r, cancel);
+}
+
+Result<Resolved> Engine::Resolve(const Selection& selection, const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(Resolved r, catalog_.Resolve(selection, {}, cancel));
+  if (!r.snapshot || r.query.selections.empty()) return r;
+  return catalog_.Resolve(selection, {.with_series = true}, cancel);
 }
 
 Result<FlameAnswer> Engine::Flame(const Selection& selection, const Lens& lens,
                                   const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(Resolved r, catalog_.Resolve(selection, {}, cancel));
-  if (r.snapshot && !r.query.selections.empty()) {
-    WHEREFORE_ASSIGN_OR_RETURN(r, catalog_.Resolve(selection, {.with_series = true}, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, Resolve(selection, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const StackValues values, SumOrAverage(r, cancel));
+  profile::TreeBuilder builder;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i].empty()) continue;
+    WHEREFORE_RETURN_IF_ERROR(
+        tries_.AddTo(builder, r.query.selections[i].dictionary, values[i], cancel));
   }
-  FlameAnswer answer{.tree = profile::TreeBuilder().Build()};
-  if (!r.query.selections.empty()) {
-    WHEREFORE_ASSIGN_OR_RETURN(answer, r.snapshot ? FlameAverage(r, cancel) : FlameSum(r, cancel));
-  }
+  FlameAnswer answer{.tree = builder.Build(), .averaged = r.snapshot};
+  answer.tree.scale = r.snapshot ? kAverageScale : 1;
   answer.tree.type = r.type;
   answer.tree.unit = r.unit;
   if (answer.tree.size() == 1 && answer.tree.total[0] == 0) {

@@ -22,6 +22,9 @@
 
 namespace wherefore::query {
 
+// Averages of snapshots are in thousandths.
+inline constexpr std::int64_t kAverageScale = 1000;
+
 struct ServiceInfo {
   std::string name;
   std::vector<std::string> types;     // short names
@@ -73,6 +76,7 @@ struct TraceSummary {
 struct ListAnswer {
   std::string type;
   std::string unit;
+  std::int64_t scale = 1;  // values are in 1/scale units
   std::int64_t total = 0;  // of the whole selection
   std::vector<profile::ListedFunction> functions;
   std::string hint;
@@ -131,8 +135,16 @@ class Engine {
   store::Reader& reader() { return reader_; }
 
  private:
-  Result<FlameAnswer> FlameSum(const Resolved& resolved, const CancelToken& cancel);
-  Result<FlameAnswer> FlameAverage(const Resolved& resolved, const CancelToken& cancel);
+  // Values per stack, by selection of `resolved`: added up, or averaged in thousandths for
+  // snapshots.
+  Result<std::vector<std::vector<StackValue>>> SumOrAverage(const Resolved& resolved,
+                                                            const CancelToken& cancel);
+  Result<std::vector<std::vector<StackValue>>> Sum(const Resolved& resolved,
+                                                   const CancelToken& cancel);
+  Result<std::vector<std::vector<StackValue>>> Average(const Resolved& resolved,
+                                                       const CancelToken& cancel);
+  // Like the catalog's, with what averages need.
+  Result<Resolved> Resolve(const Selection& selection, const CancelToken& cancel);
 
   store::Reader& reader_;
   Catalog catalog_;

@@ -1,6 +1,5 @@
 // Engine::List: self and total per source line of the functions that match, as `pprof list` shows
 // them.
-#include <algorithm>
 #include <map>
 
 #include <re2/re2.h>
@@ -58,29 +57,24 @@ class StoredLines {
 Result<ListAnswer> Engine::List(const Selection& selection, const std::string& function_regex,
                                 const CancelToken& cancel) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto regex, CompileRegex(function_regex));
-  WHEREFORE_ASSIGN_OR_RETURN(Resolved r, catalog_.Resolve(selection, {}, cancel));
-  ListAnswer answer{.type = r.type, .unit = r.unit};
-  std::vector<store::StackSum> sums;
-  if (!r.query.selections.empty()) {
-    WHEREFORE_ASSIGN_OR_RETURN(sums, reader_.SumStacks(r.query, cancel));
-  }
-  if (sums.empty()) answer.hint = catalog_.ExplainEmpty(selection, cancel);
-  std::sort(sums.begin(), sums.end(), [](const store::StackSum& a, const store::StackSum& b) {
-    return a.dictionary < b.dictionary;
-  });
+  WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, Resolve(selection, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto values, SumOrAverage(r, cancel));
+  ListAnswer answer{.type = r.type, .unit = r.unit, .scale = r.snapshot ? kAverageScale : 1};
   profile::LineTable table(
       [&](const std::string& name) { return re2::RE2::PartialMatch(name, *regex); });
-  for (auto at = sums.begin(); at != sums.end();) {
-    const std::uint32_t open = at->dictionary;
+  bool found = false;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i].empty()) continue;
+    found = true;
     WHEREFORE_ASSIGN_OR_RETURN(auto rows,
-                               reader_.Dictionary(r.query.selections[open].dictionary, {}, cancel));
+                               reader_.Dictionary(r.query.selections[i].dictionary, {}, cancel));
     StoredLines lines(table, std::move(rows));
-    for (; at != sums.end() && at->dictionary == open; ++at) {
-      const std::int64_t value = r.types.at(at->type).Value(at->value);
-      answer.total = WrappingAdd(answer.total, value);
-      lines.Add(at->stack, value);
+    for (const StackValue& v : values[i]) {
+      answer.total = WrappingAdd(answer.total, v.value);
+      lines.Add(v.stack, v.value);
     }
   }
+  if (!found) answer.hint = catalog_.ExplainEmpty(selection, cancel);
   answer.functions = table.Take();
   if (answer.hint.empty() && answer.functions.empty()) {
     answer.hint = "no function of this selection matches '" + function_regex + "'";

@@ -185,7 +185,10 @@ std::uint32_t Encoder::InternSeries(Dictionary& dictionary, std::uint32_t parent
   const std::string encoded = set.Encoded();
   const Hash128 hash = HashOfSeries(encoded, parent);
   if (const std::uint32_t known = dictionary.series.Find(hash)) return known;
-  if (dictionary.series.size() >= options_.max_series_per_service) return 0;
+  // Labels of samples get half the room, so that they cannot lock new instances out.
+  const std::size_t limit =
+      parent == 0 ? options_.max_series_per_service : options_.max_series_per_service / 2;
+  if (dictionary.series.size() >= limit) return 0;
   const std::uint32_t id = dictionary.series.Add(hash);
   std::ranges::sort(set.labels);
   std::vector<std::string_view> names;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "profile/type_id.h"
 #include "store/schema.h"
@@ -73,6 +74,7 @@ Result<profile::WriteAnswer> Encoder::Encode(const profile::WriteRequest& reques
                                              std::uint64_t segment, RowSet& rows) {
   Refusals refusals;
   rows_ = &rows;
+  unlabelled_.clear();
   const char* what = "profile";
   if (const auto* batch = std::get_if<Batch>(&request.data)) {
     WHEREFORE_ASSIGN_OR_RETURN(const auto places,
@@ -96,6 +98,12 @@ Result<profile::WriteAnswer> Encoder::Encode(const profile::WriteRequest& reques
     if (!answer.message.empty()) answer.message += "; ";
     answer.message += fmt::format("{} {}{} refused: {}", refusals.count, what,
                                   refusals.count == 1 ? "" : "s", refusals.first);
+  }
+  if (!unlabelled_.empty()) {
+    if (!answer.message.empty()) answer.message += "; ";
+    answer.message += unlabelled_;
+    static LogLimiter limiter(60);
+    if (limiter.Allow()) Log(LogLevel::kWarn, "series limit", {{"what", unlabelled_}});
   }
   return answer;
 }
@@ -229,6 +237,12 @@ Encoder::SampleLabels Encoder::LabelsOf(const Batch& batch, Dictionary& dictiona
     // sample.
     for (const std::string& entry : set.entries) result.rest += entry;
     result.series = profile_series;
+    if (unlabelled_.empty()) {
+      unlabelled_ = fmt::format(
+          "samples keep their values but not all of their labels: {} series a bucket is the limit "
+          "for labels of samples; the label with the most values is {}",
+          FormatCount(options_.max_series_per_service / 2), dictionary.WidestLabel());
+    }
   }
   return result;
 }

@@ -119,6 +119,7 @@ class Encoder {
   Dictionaries& dictionaries_;
   EncodeOptions options_;
   RowSet* rows_ = nullptr;
+  std::string unlabelled_;  // the first sample of this request whose labels went over the limit
   ContentHashes* hashes_ = nullptr;  // of the request being encoded
 
   // Ids of the request's frames in `frame_ids_of_`; 0: not looked up yet.
