@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -63,7 +65,14 @@ Result<File> LockDirectory(const DataPaths& paths) {
   std::filesystem::create_directories(paths.root, error);
   if (error) return ErrnoError(error.value(), "cannot create", paths.root);
   WHEREFORE_ASSIGN_OR_RETURN(File file, File::Open(paths.lock, O_RDWR | O_CREAT));
-  if (flock(file.fd(), LOCK_EX | LOCK_NB) != 0) {
+  // A server that was just killed holds its lock until the kernel has taken it apart, which takes a
+  // moment; who restarts it at once should not have to know.
+  bool locked = false;
+  const std::int64_t deadline = MonotonicNs() + 2 * kNsPerSecond;
+  while (!(locked = flock(file.fd(), LOCK_EX | LOCK_NB) == 0) && MonotonicNs() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  if (!locked) {
     auto holder = ReadWholeFile(paths.lock);
     std::string who = holder && !holder->empty() ? *holder : "an unknown process";
     std::ranges::replace(who, '\n', ' ');
