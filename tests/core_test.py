@@ -300,6 +300,16 @@ class Regressions(Case):
             self.assertEqual(server.get("/api/v1/flame", query="heap", format="xml").status, 400)
             self.assertEqual(server.get("/api/v1/profiles/" + "00" * 16).status, 404)
 
+    def test_kept_payloads_come_back(self):
+        with self.server("--keep-payload") as server:
+            id = bytes(range(3, 19))
+            p = Profiles("kept")
+            p.profile([(p.stack("main"), 1)], id=id, extra=field(9, "pprof") + field(10, b"\x1f\x8b the file"))
+            server.send(p.encode())
+            server.flush()
+            back = server.get("/api/v1/profiles/" + id.hex(), format="otlp").body
+            self.assertIn(field(9, "pprof") + field(10, b"\x1f\x8b the file"), back)
+
     def test_events_and_links_of_spans_come_back(self):
         with self.server() as server:
             now = time.time_ns()

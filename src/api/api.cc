@@ -19,12 +19,15 @@ void Api::AddQuery(net::Router& router, std::string method, std::string pattern,
   Histogram& seconds = Metrics::Global().GetHistogram(
       "wherefore_api_seconds", "Time to answer an API request.", {{"route", name}});
   auto shared = std::make_shared<Answer>(std::move(answer));
+  // Deleting and backing up take as long as they take.
+  const std::int64_t timeout = method == "GET" ? operations_.query_timeout_ns : 0;
   router.Add(
       std::move(method), std::move(pattern),
-      [this, shared, &seconds](net::HttpRequest request, const net::Respond& respond) {
+      [this, shared, &seconds, timeout](net::HttpRequest request, const net::Respond& respond) {
         request.headers[":tenant"] = std::to_string(operations_.tenant_of(request));
-        auto work = [shared, &seconds, request = std::move(request), respond] {
+        auto work = [shared, &seconds, timeout, request = std::move(request), respond] {
           const std::int64_t start = MonotonicNs();
+          if (timeout > 0) request.cancel.SetDeadline(start + timeout);
           Result<net::HttpResponse> result = Error(Code::kInternal, "not answered");
           try {
             result = (*shared)(request);

@@ -5,11 +5,15 @@
 // must be short.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/mutex.h"
+#include "base/result.h"
 
 namespace wherefore {
 
@@ -28,9 +32,24 @@ class CancelToken {
     }
     for (auto& callback : callbacks) callback();
   }
+  // True after Cancel(), and once a deadline has passed.
   [[nodiscard]] bool cancelled() const {
+    if (MonotonicNs() > state_->deadline_ns.load(std::memory_order_relaxed)) return true;
     MutexLock lock(state_->mutex);
     return state_->cancelled;
+  }
+  // Work that asks cancelled() stops after this moment (MonotonicNs); callbacks do not run by it.
+  void SetDeadline(std::int64_t monotonic_ns) const {
+    state_->deadline_ns.store(monotonic_ns, std::memory_order_relaxed);
+  }
+  // kCancelled, or kLimit when it was the deadline; a value while work may go on.
+  [[nodiscard]] Result<> Check() const {
+    if (MonotonicNs() > state_->deadline_ns.load(std::memory_order_relaxed)) {
+      return Error(Code::kLimit,
+                   "the question took longer than it may; narrow it, or raise --query-timeout");
+    }
+    if (cancelled()) return Error(Code::kCancelled, "the client went away");
+    return {};
   }
 
   // Runs `callback` on Cancel() for as long as the returned guard lives.
@@ -40,6 +59,7 @@ class CancelToken {
  private:
   struct State {
     Mutex mutex;
+    std::atomic<std::int64_t> deadline_ns{INT64_MAX};
     bool cancelled GUARDED_BY(mutex) = false;
     std::uint64_t next_id GUARDED_BY(mutex) = 1;
     std::vector<std::pair<std::uint64_t, std::function<void()>>> callbacks GUARDED_BY(mutex);

@@ -24,5 +24,13 @@ TEST(CancelToken, RunsCallbacksOnceAndOnlyWhileGuarded) {
   EXPECT_EQ(late, 1);
 }
 
+TEST(CancelToken, ADeadlineEndsWorkWithAReason) {
+  CancelToken token;
+  EXPECT_TRUE(token.Check());
+  token.SetDeadline(MonotonicNs() - 1);
+  EXPECT_TRUE(token.cancelled());
+  EXPECT_EQ(token.Check().error().code(), Code::kLimit);
+}
+
 }  // namespace
 }  // namespace wherefore

@@ -155,6 +155,7 @@ class Server {
   api::Operations MakeOperations() {
     api::Operations operations;
     operations.version = kVersion;
+    operations.query_timeout_ns = options_.query_timeout_seconds * kNsPerSecond;
     operations.flush = [this] { return store_->Flush(); };
     operations.backup = [this](const std::string& target) { return store_->Backup(target); };
     operations.status = [this] {
@@ -350,6 +351,7 @@ void AddServe(CLI::App& app, Context& context) {
   command->add_option("--allow-host", o->allowed_hosts,
                       "Host name browsers may use besides loopback names (repeatable)");
   command->add_option("--query-timeout", o->query_timeout_seconds, "Seconds a query may take")
+      ->check(CLI::Range(1, 86'400))
       ->capture_default_str();
   command->add_option("--log-level", o->log_level, "debug, info, warn, error")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))

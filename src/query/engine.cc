@@ -201,9 +201,11 @@ Result<FlameAnswer> Engine::Flame(const Selection& selection, const Lens& lens,
   profile::TreeBuilder builder;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i].empty()) continue;
+    WHEREFORE_RETURN_IF_ERROR(cancel.Check());
     WHEREFORE_RETURN_IF_ERROR(
         tries_.AddTo(builder, r.query.selections[i].dictionary, values[i], cancel));
   }
+  WHEREFORE_RETURN_IF_ERROR(cancel.Check());
   FlameAnswer answer{.tree = builder.Build(), .averaged = r.snapshot};
   answer.tree.scale = r.snapshot ? kAverageScale : 1;
   answer.tree.type = r.type;

@@ -250,6 +250,7 @@ void SetType(Assembler& assembler, profile::Profile& p, const profile::ProfileTy
 Result<> AddStored(Assembler& assembler, Batch& batch, store::Reader& reader,
                    const store::ProfileRow& row, const profile::ProfileType& type,
                    const CancelToken& cancel) {
+  WHEREFORE_RETURN_IF_ERROR(cancel.Check());
   WHEREFORE_RETURN_IF_ERROR(assembler.Open(reader, row.dictionary, cancel));
   WHEREFORE_RETURN_IF_ERROR(assembler.AllMappings());
   WHEREFORE_ASSIGN_OR_RETURN(const auto samples, reader.ProfileSamples(row, cancel));
@@ -338,6 +339,13 @@ Result<Batch> Engine::StoredProfile(std::uint32_t tenant, const profile::Profile
     for (const store::TypeRow& t : types) {
       if (t.type != row.type) continue;
       WHEREFORE_RETURN_IF_ERROR(AddStored(assembler, batch, reader_, row, t.details, cancel));
+      WHEREFORE_ASSIGN_OR_RETURN(const store::Payload payload,
+                                 reader_.OriginalPayload(row, cancel));
+      if (!payload.bytes->empty()) {
+        batch.profiles.back().payload = *payload.bytes;
+        batch.Own(payload.bytes);
+        batch.profiles.back().payload_format = batch.AddText(payload.format);
+      }
       break;
     }
   }

@@ -110,7 +110,9 @@ Result<> StackTrie::AddTo(profile::TreeBuilder& builder, std::span<const StackVa
   }
   target[0] = 0;
   std::vector<std::uint32_t> function_ids(functions_.size(), UINT32_MAX);
+  constexpr std::uint32_t kCheckEvery = 1u << 16;
   for (std::uint32_t node = 1; node < nodes_.size(); ++node) {
+    if (node % kCheckEvery == 0) WHEREFORE_RETURN_IF_ERROR(cancel.Check());
     if (used[node] == 0) continue;
     std::uint32_t& id = function_ids[nodes_[node].function];
     if (id == UINT32_MAX) id = builder.AddFunction(functions_[nodes_[node].function]);

@@ -140,7 +140,7 @@ class EmbeddedTransport final : public Transport {
             ? Result<std::string>(Error(Code::kCancelled, "query cancelled"))
             : Run(connection, text);
     Return(connection, tag);
-    if (!result && cancel.cancelled()) return Error(Code::kCancelled, "query cancelled");
+    if (!result) WHEREFORE_RETURN_IF_ERROR(cancel.Check());
     return result;
   }
 

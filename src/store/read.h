@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -163,6 +164,12 @@ struct SampleRow {
   std::string attributes;  // encoded: sample attributes that are not labels
 };
 
+// The file a sender attached to a profile (--keep-payload); empty where there is none.
+struct Payload {
+  std::string format;
+  std::shared_ptr<const std::string> bytes = std::make_shared<const std::string>();
+};
+
 // A sample that belongs to a span.
 struct LinkRow {
   DictionaryKey dictionary;
@@ -218,8 +225,8 @@ class Reader {
   Reader& operator=(const Reader&) = delete;
   virtual ~Reader() = default;
 
-  // Changes whenever new services, types, series or stacks became visible, or data went away; what was
-  // read at one generation may be kept while it lasts. 0: not known, do not keep.
+  // Changes whenever new services, types, series or stacks became visible, or data went away; what
+  // was read at one generation may be kept while it lasts. 0: not known, do not keep.
   [[nodiscard]] virtual std::uint64_t Generation() const { return 0; }
 
   // Services with profiles in buckets that overlap the range (coarse: whole buckets).
@@ -255,6 +262,8 @@ class Reader {
                                                       const CancelToken& cancel) = 0;
   virtual Result<std::vector<SampleRow>> ProfileSamples(const ProfileRow& profile,
                                                         const CancelToken& cancel) = 0;
+
+  virtual Result<Payload> OriginalPayload(const ProfileRow& profile, const CancelToken& cancel) = 0;
 
   // Linked samples: of a whole trace (spans empty), of some spans of it, or (trace all zero) of
   // spans known by their id alone.

@@ -53,6 +53,7 @@ class ReaderImpl final : public Reader {
                                               const CancelToken& cancel) override;
   Result<std::vector<SampleRow>> ProfileSamples(const ProfileRow& profile,
                                                 const CancelToken& cancel) override;
+  Result<Payload> OriginalPayload(const ProfileRow& profile, const CancelToken& cancel) override;
   Result<std::vector<LinkRow>> LinkedSamples(std::uint32_t tenant, const profile::TraceId& trace,
                                              const std::vector<profile::SpanId>& spans,
                                              const CancelToken& cancel) override;

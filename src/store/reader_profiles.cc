@@ -96,6 +96,19 @@ Result<std::vector<ProfileRow>> ReaderImpl::ProfileById(std::uint32_t tenant,
                      0, cancel);
 }
 
+Result<Payload> ReaderImpl::OriginalPayload(const ProfileRow& profile, const CancelToken& cancel) {
+  Payload payload;
+  WHEREFORE_RETURN_IF_ERROR(Run(
+      fmt::format("SELECT format, payload FROM {} WHERE {} AND number = {} LIMIT 1",
+                  PhysicalName(Table::kPayloads), KeyCondition(profile.dictionary), profile.number),
+      2, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+        payload.format = c[0].Text(row);
+        payload.bytes = std::make_shared<const std::string>(c[1].Text(row));
+        return {};
+      }));
+  return payload;
+}
+
 Result<std::vector<SampleRow>> ReaderImpl::ProfileSamples(const ProfileRow& profile,
                                                           const CancelToken& cancel) {
   const std::string key =
