@@ -59,7 +59,7 @@ std::string Printable(std::string_view text) {
 }
 
 std::string Fit(std::string_view raw, std::size_t width) {
-  const std::string text = Printable(raw);
+  std::string text = Printable(raw);
   if (ScreenWidth(text) <= width) return text;
   if (width == 0) return {};
   std::size_t kept = 0;

@@ -126,6 +126,7 @@ Result<Listing> ListFiles(const SelectionOptions& options, const std::string& fu
     WHEREFORE_ASSIGN_OR_RETURN(const profile::Batch b, LoadBatch(file, options.service));
     const std::string type = options.type.empty() ? DefaultFileType(b) : options.type;
     std::vector<std::size_t> functions;
+    functions.reserve(b.functions.size());
     for (const profile::Function& f : b.functions) {
       functions.push_back(table.Function({.name = b.Text(f.name),
                                           .system_name = b.Text(f.system_name),
