@@ -5,8 +5,6 @@
 namespace wherefore {
 
 [[noreturn]] void CheckFailed(const char* condition, const char* file, int line);
-// The environment is broken in a way we cannot go on from; says what to do and exits with 3.
-[[noreturn]] void Fatal(const char* message);
 
 }  // namespace wherefore
 

@@ -84,9 +84,4 @@ void CheckFailed(const char* condition, const char* file, int line) {
   std::abort();
 }
 
-void Fatal(const char* message) {
-  std::fprintf(stderr, "FATAL: %s\n", message);
-  std::_Exit(3);
-}
-
 }  // namespace wherefore

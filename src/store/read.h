@@ -119,7 +119,6 @@ struct SampleQuery {
   std::uint32_t tenant = 0;
   TimeRange range;
   std::vector<SeriesSelection> selections;
-  bool by_series = false;  // keep series apart (snapshot averages); then StackSumBySeries is filled
 };
 struct StackSumBySeries {
   StackSum sum;
