@@ -25,6 +25,7 @@
 #include "gateway/otlp_receiver.h"
 #include "net/grpc.h"
 #include "net/http.h"
+#include "net/unary.h"
 #include "net/worker_pool.h"
 #include "query/engine.h"
 #include "store/store.h"
@@ -97,9 +98,15 @@ class Server {
     auto everything = std::make_shared<net::Router>();
     receiver_->AddRoutes(*everything);
     api_->AddRoutes(*everything);
+    auto grpc = std::make_shared<net::GrpcRouter>();
+    grpc->SetFallback(receiver_->grpc_handler());
     http_ = std::make_unique<net::HttpServer>(io_, HttpOptions(options_.http_port), everything);
     otlp_http_ = std::make_unique<net::HttpServer>(io_, HttpOptions(options_.otlp_http_port), otlp);
-    otlp_grpc_ = std::make_unique<net::GrpcServer>(GrpcOptions(), receiver_->grpc_handler());
+    otlp_grpc_ = std::make_unique<net::GrpcServer>(
+        GrpcOptions(),
+        [grpc](net::GrpcRequest request, std::function<void(net::GrpcResponse)> respond) {
+          grpc->Handle(std::move(request), std::move(respond));
+        });
     WHEREFORE_RETURN_IF_ERROR(http_->Start());
     WHEREFORE_RETURN_IF_ERROR(otlp_http_->Start());
     WHEREFORE_RETURN_IF_ERROR(otlp_grpc_->Start());
