@@ -188,6 +188,12 @@ Result<std::vector<UploadedProfile>> DecodePprofUpload(const IngestQuery& query,
   return all;
 }
 
+bool IsForm(const net::HttpRequest& request) {
+  std::string type(request.Header("Content-Type"));
+  std::ranges::transform(type, type.begin(), [](unsigned char c) { return std::tolower(c); });
+  return type.find("multipart/form-data") != std::string::npos;
+}
+
 Bytes FindFile(const std::vector<formats::Part>& parts, std::string_view name) {
   const auto part = std::ranges::find_if(parts, [&](const formats::Part& p) {
     return p.name == name && !p.filename.empty() && !p.bytes.empty();
@@ -209,6 +215,32 @@ Result<std::vector<UploadedProfile>> DecodeForm(const IngestQuery& query,
     WHEREFORE_ASSIGN_OR_RETURN(upload.configs, formats::ParseSampleTypeConfig(*config));
   }
   return DecodePprofUpload(query, upload);
+}
+
+Result<std::vector<UploadedProfile>> DecodeRecording(const IngestQuery& query,
+                                                     const net::HttpRequest& request) {
+  const StoredLabels stored = LabelsOf(query);
+  Bytes recording = request.body;
+  Bytes snapshot;
+  if (IsForm(request)) {
+    WHEREFORE_ASSIGN_OR_RETURN(
+        const std::vector<formats::Part> parts,
+        formats::ParseMultipart(*request.body, request.Header("Content-Type")));
+    recording = FindFile(parts, "jfr");
+    snapshot = FindFile(parts, "labels");
+    if (recording == nullptr) {
+      return Error(Code::kCorrupt, "multipart body: there is no file named \"jfr\"");
+    }
+  }
+  formats::JfrContext context{.service = stored.service,
+                              .labels = stored.labels,
+                              .from_ns = query.time_ns(),
+                              .until_ns = static_cast<std::uint64_t>(query.until_ns),
+                              .sample_rate = query.sample_rate > 0 ? query.sample_rate : 100};
+  if (snapshot != nullptr) context.labels_snapshot = *snapshot;
+  std::vector<UploadedProfile> out(1);
+  WHEREFORE_ASSIGN_OR_RETURN(out[0].decoded, formats::DecodeJfr(recording, context));
+  return out;
 }
 
 using StacksDecoder = Result<DecodedProfiles> (*)(Bytes, const formats::StacksContext&);
@@ -236,12 +268,6 @@ Result<std::vector<UploadedProfile>> DecodeStacks(IngestQuery query, const Bytes
   return out;
 }
 
-bool IsForm(const net::HttpRequest& request) {
-  std::string type(request.Header("Content-Type"));
-  std::ranges::transform(type, type.begin(), [](unsigned char c) { return std::tolower(c); });
-  return type.find("multipart/form-data") != std::string::npos;
-}
-
 StacksDecoder DecoderFor(const IngestQuery& query, const std::string& type) {
   if (query.format == "trie" || type == "binary/octet-stream+trie") return formats::DecodeTrie;
   if (query.format == "tree" || type == "binary/octet-stream+tree") return formats::DecodeTree;
@@ -258,6 +284,7 @@ Result<std::vector<UploadedProfile>> DecodeIngest(const net::HttpRequest& reques
   if (const StacksDecoder decode = DecoderFor(query, request.ContentType())) {
     return DecodeStacks(query, request.body, decode);
   }
+  if (query.format == "jfr") return DecodeRecording(query, request);
   // Some releases announce pprof and send a form all the same.
   if (IsForm(request)) return DecodeForm(query, request);
   // Clients are not always right about what they send, and folded text is the word for "other".
