@@ -1,5 +1,7 @@
 // JFR: decodes, survives the way through OTLP. The first byte of the input says how long the labels
 // part in front of the recording is.
+#include <algorithm>
+
 #include "formats/formats.h"
 #include "formats/fuzzing.h"
 
