@@ -1,8 +1,5 @@
-// Delete: rows of selected series in a time range, and the names nobody uses any more (a leaked
-// secret may be a function name or a label).
-//
-// Ids are never given twice: when names were removed, this store goes on under the next writer
-// number, so whoever cached the old dictionary cannot mistake a new name for it.
+// Delete, part 1: rows of selected series in a time range. The names nobody uses any more (a leaked
+// secret may be a function name or a label) follow in delete_names.cc.
 #include <set>
 
 #include <fmt/format.h>
@@ -52,6 +49,12 @@ Result<std::uint64_t> StoreImpl::CountRows(const std::string& sql) {
   return count;
 }
 
+Result<> StoreImpl::Mutate(const std::string& sql) {
+  Settings settings{{"max_query_size", "268435456"}};  // lists of ids may be long
+  if (transport_->version() >= kHasInsertTokens) settings.emplace_back("mutations_sync", "1");
+  return transport_->Execute(sql, settings);
+}
+
 Result<std::uint64_t> StoreImpl::DeleteRows(Table table, const std::string& where) {
   if (where.empty()) return std::uint64_t{0};
   const std::string name = PhysicalName(table);
@@ -59,36 +62,28 @@ Result<std::uint64_t> StoreImpl::DeleteRows(Table table, const std::string& wher
       const std::uint64_t count,
       CountRows(fmt::format("SELECT count() FROM {} WHERE {}", name, where)));
   if (count == 0) return count;
-  Settings settings;
-  if (transport_->version() >= kHasInsertTokens) settings.emplace_back("mutations_sync", "1");
-  WHEREFORE_RETURN_IF_ERROR(
-      transport_->Execute(fmt::format("ALTER TABLE {} DELETE WHERE {}", name, where), settings));
+  WHEREFORE_RETURN_IF_ERROR(Mutate(fmt::format("ALTER TABLE {} DELETE WHERE {}", name, where)));
   return count;
 }
 
 Result<DeleteResult> StoreImpl::Delete(const DeleteRequest& request) {
   DeleteResult result;
-  if (request.selections.empty()) return result;
   MutexLock intern(intern_mutex_);
   WHEREFORE_RETURN_IF_ERROR(FlushHere());
   MutexLock insert(insert_mutex_);
-  WHEREFORE_RETURN_IF_ERROR(DeleteMeasurements(request, result));
-  auto dropped = DropUnusedNames(request);
-  generation_.fetch_add(1);
-  WHEREFORE_ASSIGN_OR_RETURN(const bool names_gone, std::move(dropped));
-  if (names_gone) {
-    const std::uint32_t writer = dictionaries_->writer() + 1;
-    WHEREFORE_RETURN_IF_ERROR(ReplaceFile(paths_.writer, fmt::format("{}\n", writer)));
-    dictionaries_->Restart(writer);
-    wal_.set_writer(writer);
-  }
-  // Sending the same file again after deleting it must store it.
+  WHEREFORE_ASSIGN_OR_RETURN(std::set<DictionaryKey> dictionaries, ReadDeleteJournal());
   std::set<std::uint64_t> services;
   for (const SeriesSelection& selection : request.selections) {
+    dictionaries.insert(selection.dictionary);
     services.insert(selection.dictionary.service);
   }
+  if (dictionaries.empty()) return result;
+  WHEREFORE_RETURN_IF_ERROR(WriteDeleteJournal(dictionaries));
+  WHEREFORE_RETURN_IF_ERROR(DeleteMeasurements(request, result));
+  // Sending the same file again after deleting it must store it.
   identities_.ForgetServices(services);
   WHEREFORE_RETURN_IF_ERROR(identity_log_.ForgetServices(services));
+  WHEREFORE_RETURN_IF_ERROR(FinishDelete(dictionaries));
   Log(LogLevel::kInfo, "deleted on request",
       {{"samples", result.samples}, {"profiles", result.profiles}, {"spans", result.spans}});
   return result;
@@ -110,9 +105,13 @@ Result<> StoreImpl::DeleteMeasurements(const DeleteRequest& request, DeleteResul
   WHEREFORE_RETURN_IF_ERROR(DeleteRows(Table::kLinks, AnyOf(selections, [&](const auto& s) {
                                          return of_profiles(s, "profile", false);
                                        })));
-  WHEREFORE_RETURN_IF_ERROR(DeleteRows(Table::kPayloads, AnyOf(selections, [&](const auto& s) {
-                                         return of_profiles(s, "number", true);
-                                       })));
+  // A payload holds all of its profile: it goes with any sample of it.
+  WHEREFORE_RETURN_IF_ERROR(DeleteRows(
+      Table::kPayloads, AnyOf(selections, [&](const auto& s) {
+        return fmt::format("({}) OR ({} AND number IN (SELECT profile FROM {} WHERE {}))",
+                           of_profiles(s, "number", true), KeyCondition(s.dictionary),
+                           PhysicalName(Table::kSamples), timed(s));
+      })));
   WHEREFORE_RETURN_IF_ERROR(DeleteRows(Table::kDetails, AnyOf(selections, timed)));
   WHEREFORE_ASSIGN_OR_RETURN(result.samples, DeleteRows(Table::kSamples, AnyOf(selections, timed)));
   WHEREFORE_ASSIGN_OR_RETURN(result.profiles,
@@ -133,37 +132,6 @@ Result<> StoreImpl::DeleteMeasurements(const DeleteRequest& request, DeleteResul
   WHEREFORE_RETURN_IF_ERROR(DeleteRows(
       Table::kTraceIndex, AnyOf(selections, [&](const auto& s) { return spans(s, index_time); })));
   return {};
-}
-
-Result<bool> StoreImpl::DropUnusedNames(const DeleteRequest& request) {
-  std::uint64_t gone = 0;
-  for (const SeriesSelection& selection : request.selections) {
-    const DictionaryKey& key = selection.dictionary;
-    const std::string service = fmt::format("tenant = {} AND service = {} AND bucket = {}",
-                                            key.tenant, key.service, key.bucket);
-    WHEREFORE_ASSIGN_OR_RETURN(
-        const std::uint64_t profiles,
-        CountRows(fmt::format("SELECT count() FROM {} WHERE {}", PhysicalName(Table::kProfiles),
-                              KeyCondition(key))));
-    WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t spans,
-                               CountRows(fmt::format("SELECT count() FROM {} WHERE {}",
-                                                     PhysicalName(Table::kSpans), service)));
-    if (profiles == 0) {
-      for (const TableDef& table : Tables()) {
-        if (!table.is_dictionary) continue;
-        std::string where = KeyCondition(key);
-        if (table.id == Table::kServices) where += " AND signal = 1";
-        WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t count, DeleteRows(table.id, where));
-        gone += count;
-      }
-    }
-    if (spans == 0) {
-      WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t count,
-                                 DeleteRows(Table::kServices, service + " AND signal = 2"));
-      gone += count;
-    }
-  }
-  return gone > 0;
 }
 
 }  // namespace wherefore::store
