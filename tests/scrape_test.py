@@ -124,9 +124,8 @@ class Scrape(Case):
             wait_until(lambda: server.total('shop{level="Front"}', "alloc_space") > 0)  # the second scrape has a difference
             server.flush()
             top = server.ask("top", query="shop", type="cpu", since="1h")
-            names = [f["name"] for f in top["functions"][:3]]
-            self.assertIn("main.hotLoop", names, top["functions"][:5])
-            # What was allocated between two scrapes, not since the program began: about what the counter says now.
+            names = [f["name"] for f in top["rows"][:3]]
+            self.assertIn("main.hotLoop", names, top["rows"][:5])
             status = server.cli("doctor").stdout
             self.assertIn(address, status)
             self.assertIn(f'wherefore_scrape_up{{job="go",instance="http://{address}"}} 1',
