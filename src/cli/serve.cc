@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "api/api.h"
+#include "api/pyroscope.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -25,6 +26,7 @@
 #include "gateway/otlp_receiver.h"
 #include "net/grpc.h"
 #include "net/http.h"
+#include "net/tenant.h"
 #include "net/unary.h"
 #include "net/worker_pool.h"
 #include "query/engine.h"
@@ -92,6 +94,7 @@ class Server {
     receiver_ = std::make_unique<gateway::OtlpReceiver>(
         *store_, gateway::OtlpReceiver::Options{.tenants = options_.tenants});
     api_ = std::make_unique<api::Api>(*engine_, workers_, MakeOperations());
+    pyroscope_ = std::make_unique<api::PyroscopeApi>(*engine_, workers_, MakeOperations());
 
     auto otlp = std::make_shared<net::Router>();
     receiver_->AddRoutes(*otlp);
@@ -100,6 +103,7 @@ class Server {
     api_->AddRoutes(*everything);
     auto grpc = std::make_shared<net::GrpcRouter>();
     grpc->SetFallback(receiver_->grpc_handler());
+    pyroscope_->AddRoutes(*everything, *grpc);
     http_ = std::make_unique<net::HttpServer>(io_, HttpOptions(options_.http_port), everything);
     otlp_http_ = std::make_unique<net::HttpServer>(io_, HttpOptions(options_.otlp_http_port), otlp);
     otlp_grpc_ = std::make_unique<net::GrpcServer>(
@@ -172,6 +176,11 @@ class Server {
       const std::string_view name = request.Header("X-Scope-OrgID");
       return options_.tenants && !name.empty() ? gateway::TenantOf(name) : 0;
     };
+    operations.require_tenant = [this](const net::Headers& headers) -> Result<std::uint32_t> {
+      WHEREFORE_ASSIGN_OR_RETURN(const std::string_view name,
+                                 net::RequireTenant(headers, options_.tenants));
+      return name.empty() ? 0 : gateway::TenantOf(name);
+    };
     operations.not_ready_reason = [this] { return store_->NotReadyReason(); };
     operations.remove = [this](const query::Selection& selection) -> Result<api::DeleteSummary> {
       WHEREFORE_RETURN_IF_ERROR(store_->Flush());
@@ -223,6 +232,7 @@ class Server {
   net::WorkerPool workers_{4, 256};
   std::unique_ptr<gateway::OtlpReceiver> receiver_;
   std::unique_ptr<api::Api> api_;
+  std::unique_ptr<api::PyroscopeApi> pyroscope_;
   std::unique_ptr<net::HttpServer> http_;
   std::unique_ptr<net::HttpServer> otlp_http_;
   std::unique_ptr<net::GrpcServer> otlp_grpc_;

@@ -69,6 +69,7 @@ RpcStatus SinkFailure(const Error& error) {
     case Code::kUnsupported:
       return {kUnimplemented, message, {}, -1};
     case Code::kNotFound:
+    case Code::kUnauthenticated:
     case Code::kInternal:
       break;
   }
