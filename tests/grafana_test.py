@@ -262,6 +262,68 @@ class Grafana(Case):
         self.assertTrue(all(len(level["values"]) % 7 == 0 for level in graph["levels"]))
 
 
+    # --- Pyroscope: the older routes ---
+
+    def render(self, path="/pyroscope/render", **more):
+        parameters = {"query": SAMPLES + '{service_name="shop"}', "from": NOW - 60, "until": f"{NOW + 300}000", **more}
+        return self.running.get(path, **parameters)
+
+    def test_render_gives_the_flamebearer_with_its_timeline(self):
+        for path in ("/pyroscope/render", "/render"):
+            answer = self.render(path, groupBy="k8s.pod.name", **{"max-nodes": 1024}).json
+            self.assertEqual(answer["flamebearer"]["numTicks"], 30)
+            self.assertEqual(boxes(answer["flamebearer"]["levels"])[0], [(0, 30, 0, 0)])
+            self.assertEqual(answer["metadata"], {"format": "single", "spyName": "", "sampleRate": 100,
+                                                  "units": "objects", "name": "samples"})
+            timeline = answer["timeline"]
+            self.assertEqual((timeline["startTime"], timeline["durationDelta"]), (NOW - 60, 15))
+            self.assertEqual(len(timeline["samples"]), 25)
+            self.assertEqual({i: v for i, v in enumerate(timeline["samples"]) if v}, {4: 14, 8: 16})
+            self.assertEqual(sorted(answer["groups"]), ["shop-0", "shop-1"])
+            self.assertIsNone(answer["heatmap"])
+        cpu = self.render(query=CPU + "{}").json
+        self.assertEqual((cpu["metadata"]["units"], cpu["metadata"]["sampleRate"]), ("samples", 10**9))
+        self.assertIn("digraph", self.render(format="dot").body.decode())
+        for bad in ({"query": ""}, {"query": "cpu{}"}, {"from": "x"}, {"format": "png"}):
+            answer = self.render(**bad)
+            self.assertEqual((answer.status, answer.json["code"]), (400, "invalid_argument"))
+
+    def test_render_diff_has_both_sides(self):
+        times = {side + edge: value for side in ("left", "right")
+                 for edge, value in (("From", NOW - 60), ("Until", NOW + 300))}
+        answer = self.running.get("/pyroscope/render-diff", leftQuery=SAMPLES + '{service_name="cart"}',
+                                  rightQuery=SAMPLES + '{service_name="shop"}', **times).json
+        self.assertEqual(answer["metadata"]["format"], "double")
+        self.assertEqual((answer["leftTicks"], answer["rightTicks"], answer["flamebearer"]["numTicks"]), (18, 30, 48))
+        answer = self.running.get("/render-diff", leftQuery=SAMPLES + "{}", rightQuery=CPU + "{}", **times)
+        self.assertEqual(answer.status, 400)
+
+    def test_older_label_routes_and_application_names(self):
+        self.assertEqual(self.running.get("/pyroscope/label-values", label="__name__").json, [CPU, SAMPLES])
+        self.assertEqual(self.running.get("/label-values", label="service_name").json, ["cart", "shop"])
+        self.assertEqual(self.running.get("/label-values", label="service_name",
+                                          query=CPU + '{"k8s.pod.name"="cart-1"}').json, ["cart"])
+        self.assertIn("region", self.running.get("/labels").json)
+        apps = self.running.get("/api/apps").json
+        self.assertEqual([(a["name"], a["__profile_type__"]) for a in apps],
+                         [(s, t) for s in ("cart", "shop") for t in (CPU, SAMPLES)])
+        self.assertEqual(self.running.get("/api/v1/status/buildinfo").json["status"], "success")
+
+    def test_go_tool_pprof_opens_a_profile_by_its_url(self):
+        if not shutil.which("go"):
+            self.assertNotEqual(os.environ.get("CI"), "true", "go is missing")
+            print("skipped: go is not installed")
+            return
+        url = self.running.http + "/pyroscope/render?" + urllib.parse.urlencode(
+            {"query": CPU + '{service_name="shop"}', "from": NOW - 60, "until": NOW + 300, "format": "pprof"})
+        environment = {**os.environ, "PPROF_TMPDIR": str(self.folder)}
+        done = subprocess.run(["go", "tool", "pprof", "-top", "-unit=ms", url], capture_output=True, text=True,
+                              timeout=120, env=environment, cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"Type: cpu")
+        self.assertRegex(done.stdout, r"200ms 66\.67% .* hot")
+
+
 class Tenants(Case):
     def test_with_tenants_a_request_must_say_whose_it_is(self):
         with self.server("--tenants") as server:

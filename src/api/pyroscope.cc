@@ -23,6 +23,7 @@ void PyroscopeApi::AddRoutes(net::Router& http, net::GrpcRouter& grpc) {
   add(QuerierMethod::kDiff, "Diff", nullptr);
   add(QuerierMethod::kGetProfileStats, "GetProfileStats", &PyroscopeApi::ProfileStats);
   add(QuerierMethod::kAnalyzeQuery, "AnalyzeQuery", &PyroscopeApi::Nothing);
+  AddLegacyRoutes(http);
 }
 
 void PyroscopeApi::AddMethod(net::Router& http, net::GrpcRouter& grpc, QuerierMethod method,

@@ -8,10 +8,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "api/api.h"
 #include "api/pyroscope_request.h"
+#include "base/metrics.h"
 #include "base/result.h"
 #include "net/http.h"
 #include "net/unary.h"
@@ -27,6 +30,9 @@ class PyroscopeApi {
 
   // Adds every route and method; this must outlive both routers.
   void AddRoutes(net::Router& http, net::GrpcRouter& grpc);
+
+  // Query parameters of the older routes; of several with one name the first counts.
+  using HttpParameters = std::map<std::string, std::string, std::less<>>;
 
  private:
   // Who asks, and for how long.
@@ -53,12 +59,27 @@ class PyroscopeApi {
                                        const formats::QuerierRequest& request);
   Result<std::string> MergeProfile(const Caller& caller, const formats::QuerierRequest& request);
   Result<std::string> Diff(const Caller& caller, const formats::DiffRequest& request);
+  Result<formats::FlameGraph> DiffGraph(const Caller& caller, const formats::DiffRequest& request);
   Result<profile::FlameTree> Tree(const Caller& caller, const formats::QuerierRequest& request);
   Result<std::string> Pprof(const Caller& caller, const formats::QuerierRequest& request);
+  static std::string Dot(const profile::FlameTree& tree, std::int64_t max_nodes);
   // pyroscope_series.cc
   Result<std::string> SelectSeries(const Caller& caller, const formats::QuerierRequest& request);
-  Result<std::string> SelectCallSiteSeries(const Caller& caller,
-                                           const formats::QuerierRequest& request);
+  using TimeSeriesList = std::vector<formats::TimeSeries>;
+  Result<TimeSeriesList> TimeSeriesOf(const Caller& caller, const formats::QuerierRequest& request);
+  Result<TimeSeriesList> CallSiteSeries(const Caller& caller,
+                                        const formats::QuerierRequest& request);
+  // pyroscope_render.cc
+  using LegacyRoute = Result<net::HttpResponse> (PyroscopeApi::*)(const Caller&,
+                                                                  const HttpParameters&);
+  void AddLegacyRoutes(net::Router& router);
+  void AddLegacyRoute(net::Router& router, const std::string& path, Histogram& seconds,
+                      LegacyRoute answer);
+  Result<net::HttpResponse> Render(const Caller& caller, const HttpParameters& p);
+  Result<net::HttpResponse> RenderDiff(const Caller& caller, const HttpParameters& p);
+  Result<net::HttpResponse> LegacyLabels(const Caller& caller, const HttpParameters& p);
+  Result<net::HttpResponse> LegacyLabelValues(const Caller& caller, const HttpParameters& p);
+  Result<net::HttpResponse> LegacyApps(const Caller& caller, const HttpParameters& p);
 
   Result<std::string> Nothing(const Caller& caller, const formats::QuerierRequest& request);
 

@@ -73,8 +73,7 @@ Result<std::string> PyroscopeApi::MergeStacktraces(const Caller& caller,
   }
   WHEREFORE_ASSIGN_OR_RETURN(const auto tree, Tree(caller, request));
   if (format == MergeFormat::kDot) {
-    const std::size_t nodes = request.max_nodes == 0 ? kDotNodes : max_nodes;
-    answer.dot = formats::EncodeDot(tree, tree.type, std::min(nodes, kMostDotNodes));
+    answer.dot = Dot(tree, request.max_nodes);
     return formats::EncodeStacktraces(answer);
   }
   const auto pruned = profile::Prune(tree, {.max_nodes = max_nodes});
@@ -86,20 +85,31 @@ Result<std::string> PyroscopeApi::MergeStacktraces(const Caller& caller,
   return formats::EncodeStacktraces(answer);
 }
 
+std::string PyroscopeApi::Dot(const profile::FlameTree& tree, std::int64_t max_nodes) {
+  const std::size_t nodes = max_nodes > 0 ? static_cast<std::size_t>(max_nodes) : kDotNodes;
+  return formats::EncodeDot(tree, tree.type, std::min(nodes, kMostDotNodes));
+}
+
 Result<std::string> PyroscopeApi::MergeProfile(const Caller& caller,
                                                const QuerierRequest& request) {
   return Pprof(caller, request);
 }
 
 Result<std::string> PyroscopeApi::Diff(const Caller& caller, const formats::DiffRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto graph, DiffGraph(caller, request));
+  return formats::EncodeDiffAnswer(graph);
+}
+
+Result<formats::FlameGraph> PyroscopeApi::DiffGraph(const Caller& caller,
+                                                    const formats::DiffRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const std::size_t left_nodes, ReadMaxNodes(request.left.max_nodes));
   WHEREFORE_ASSIGN_OR_RETURN(const std::size_t right_nodes, ReadMaxNodes(request.right.max_nodes));
   WHEREFORE_ASSIGN_OR_RETURN(const auto left, Tree(caller, request.left));
   WHEREFORE_ASSIGN_OR_RETURN(const auto right, Tree(caller, request.right));
   const query::DiffTree diff = query::Diff(left, right);
-  return formats::EncodeDiffAnswer(formats::ToFlameGraphDiff(
+  return formats::ToFlameGraphDiff(
       {.tree = &diff.tree, .left_total = diff.before, .left_self = diff.before_self},
-      std::max(left_nodes, right_nodes)));
+      std::max(left_nodes, right_nodes));
 }
 
 }  // namespace wherefore::api

@@ -60,15 +60,11 @@ Result<std::string> PyroscopeApi::LabelNames(const Caller& caller, const Querier
 Result<std::string> PyroscopeApi::LabelValues(const Caller& caller, const QuerierRequest& request) {
   if (request.name.empty()) return Error(Code::kInvalid, "name is required");
   WHEREFORE_ASSIGN_OR_RETURN(const auto selection, AllMatchers(caller.tenant, request));
-  const bool service = query::IsServiceLabel(request.name) || request.name == "__service_name__";
   std::set<std::string> values;
   WHEREFORE_RETURN_IF_ERROR(engine_.EachSeries(
       selection,
       [&](const query::StoredSeries& s) {
-        const std::string_view value = service ? s.service
-                                       : query::IsTypeLabel(request.name)
-                                           ? query::TypeLabel(s.type_id, request.name)
-                                           : query::FindLabel(*s.labels, request.name);
+        const auto value = PyroscopeLabel(s, request.name);
         if (!value.empty()) values.emplace(value);
       },
       caller.cancel));

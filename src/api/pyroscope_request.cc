@@ -174,6 +174,12 @@ Result<std::size_t> ReadMaxNodes(std::int64_t asked) {
   return std::min(static_cast<std::size_t>(asked), kMostNodes);
 }
 
+std::string_view PyroscopeLabel(const query::StoredSeries& series, std::string_view name) {
+  if (query::IsServiceLabel(name) || name == "__service_name__") return series.service;
+  return query::IsTypeLabel(name) ? query::TypeLabel(series.type_id, name)
+                                  : query::FindLabel(*series.labels, name);
+}
+
 formats::LabelPairs PyroscopeLabels(const query::StoredSeries& series, bool plain_only) {
   formats::LabelPairs out;
   for (const auto& [name, value] : *series.labels) {

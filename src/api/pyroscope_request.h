@@ -50,5 +50,8 @@ struct TypedSelection {
 // what follows from the type. `plain_only` leaves out names that older clients cannot take.
 [[nodiscard]] formats::LabelPairs PyroscopeLabels(const query::StoredSeries& series,
                                                   bool plain_only);
+// The value of one of them, "" when it is not there.
+[[nodiscard]] std::string_view PyroscopeLabel(const query::StoredSeries& series,
+                                              std::string_view name);
 
 }  // namespace wherefore::api

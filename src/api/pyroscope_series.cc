@@ -76,12 +76,18 @@ formats::LabelPairs LabelsOf(const query::SeriesGroup& group, const Grouping& gr
 
 Result<std::string> PyroscopeApi::SelectSeries(const Caller& caller,
                                                const QuerierRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto series, TimeSeriesOf(caller, request));
+  return formats::EncodeTimeSeries(series);
+}
+
+Result<PyroscopeApi::TimeSeriesList> PyroscopeApi::TimeSeriesOf(const Caller& caller,
+                                                                const QuerierRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const Grid grid, ReadGrid(request));
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto typed, ReadSelection(caller.tenant, request.type, request.selector, grid.range));
   if (request.limit < 0) return Error(Code::kInvalid, "limit must not be negative");
-  if (typed.impossible) return formats::EncodeTimeSeries({});
-  if (!request.call_site.empty()) return SelectCallSiteSeries(caller, request);
+  if (typed.impossible) return TimeSeriesList();
+  if (!request.call_site.empty()) return CallSiteSeries(caller, request);
   const Grouping grouping = ReadGrouping(request, typed.selection.type);
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto answer,
@@ -89,7 +95,7 @@ Result<std::string> PyroscopeApi::SelectSeries(const Caller& caller,
                      {.steps = {grid.step_ns, grid.phase_ns()}, .group_by = grouping.names},
                      caller.cancel));
   const bool average = request.aggregation == 1;
-  std::vector<formats::TimeSeries> series;
+  TimeSeriesList series;
   for (const query::SeriesGroup& group : answer.groups) {
     if (request.limit > 0 && series.size() >= static_cast<std::size_t>(request.limit)) break;
     formats::TimeSeries& one = series.emplace_back();
@@ -102,12 +108,12 @@ Result<std::string> PyroscopeApi::SelectSeries(const Caller& caller,
            .time_ms = grid.TimeMs(answer.start_ns + static_cast<std::int64_t>(k) * grid.step_ns)});
     }
   }
-  return formats::EncodeTimeSeries(series);
+  return series;
 }
 
 // The values below a call site: one flame graph per step.
-Result<std::string> PyroscopeApi::SelectCallSiteSeries(const Caller& caller,
-                                                       const QuerierRequest& request) {
+Result<PyroscopeApi::TimeSeriesList> PyroscopeApi::CallSiteSeries(const Caller& caller,
+                                                                  const QuerierRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const Grid grid, ReadGrid(request));
   if (!request.group_by.empty()) {
     return Error(Code::kUnsupported, "stackTraceSelector cannot be combined with groupBy");
@@ -130,8 +136,7 @@ Result<std::string> PyroscopeApi::SelectCallSiteSeries(const Caller& caller,
     series.points.push_back(
         {.value = static_cast<double>(tree.total[0]), .time_ms = grid.TimeMs(from)});
   }
-  return formats::EncodeTimeSeries(series.points.empty() ? std::vector<formats::TimeSeries>()
-                                                         : std::vector{std::move(series)});
+  return series.points.empty() ? TimeSeriesList() : TimeSeriesList{std::move(series)};
 }
 
 }  // namespace wherefore::api
