@@ -324,6 +324,92 @@ class Grafana(Case):
         self.assertRegex(done.stdout, r"200ms 66\.67% .* hot")
 
 
+class Jaeger(Case):
+    """The sequence of Grafana's Jaeger datasource, with and without a prefix in its URL."""
+
+    def setUp(self):
+        super().setUp()
+        self.running = self.server()
+        self.start = NOW * 10**9
+        event = field(11, fixed64(1, self.start + 1000) + field(2, "retry") + field(3, field(1, "n") + field(2, field(3, 2))))
+        link = field(13, field(1, bytes(15) + b"\x07") + field(2, SPAN))
+        count = field(9, field(1, "count") + field(2, field(3, 5)))
+        self.send("shop", [{"trace": TRACE, "span": SPAN, "name": "GET /", "start": self.start,
+                            "end": self.start + 5_000_000, "attributes": {"http.route": "/"}, "status": 2,
+                            "extra": event + link + count}])
+        self.send("cart", [{"trace": TRACE, "span": SPAN[::-1], "parent": SPAN, "name": "list",
+                            "start": self.start + 1_000_000, "end": self.start + 2_000_000},
+                           {"trace": bytes(8) + TRACE[:8], "span": SPAN, "name": "tick", "start": self.start + 10**9,
+                            "end": self.start + 10**9 + 1000}])
+        self.running.flush()
+
+    def send(self, service, spans):
+        self.assertEqual(self.running.send(spans_request(service, spans), "/v1/traces").status, 200)
+
+    def tearDown(self):
+        self.running.stop()
+
+    def data(self, path, **parameters):
+        answers = [self.running.get(prefix + path, **parameters) for prefix in ("", "/jaeger")]
+        self.assertEqual(answers[0].body, answers[1].body)
+        self.assertEqual(answers[0].status, 200, answers[0].body)
+        self.assertIsNone(answers[0].json["errors"])
+        return answers[0].json["data"]
+
+    def test_services_and_operations(self):
+        self.assertEqual(self.data("/api/services"), ["cart", "shop"])
+        self.assertEqual(self.data("/api/services/cart/operations"), ["list", "tick"])
+        self.assertEqual([o["name"] for o in self.data("/api/operations", service="shop")], ["GET /"])
+        self.assertEqual(self.data("/api/services/nobody/operations"), [])
+
+    def test_a_trace_by_its_id(self):
+        trace, = self.data("/api/traces/" + TRACE.hex())
+        self.assertEqual(trace["traceID"], TRACE.hex())
+        root, child = trace["spans"]
+        self.assertEqual((root["operationName"], root["startTime"], root["duration"]), ("GET /", NOW * 10**6, 5000))
+        self.assertEqual(trace["processes"][root["processID"]]["serviceName"], "shop")
+        self.assertEqual(trace["processes"][child["processID"]]["serviceName"], "cart")
+        self.assertEqual(child["references"], [{"refType": "CHILD_OF", "traceID": TRACE.hex(), "spanID": SPAN.hex()}])
+        self.assertEqual(root["references"],
+                         [{"refType": "FOLLOWS_FROM", "traceID": "0000000000000007", "spanID": SPAN.hex()}])
+        tags = {t["key"]: (t["type"], t["value"]) for t in root["tags"]}
+        self.assertEqual(tags["http.route"], ("string", "/"))
+        self.assertEqual(tags["count"], ("int64", 5))
+        self.assertEqual(tags["span.kind"], ("string", "server"))
+        self.assertEqual(tags["error"], ("bool", True))
+        self.assertEqual(tags["otel.status_code"], ("string", "ERROR"))
+        log, = root["logs"]
+        self.assertEqual((log["timestamp"], log["fields"][0]["value"]), (NOW * 10**6 + 1, "retry"))
+        short = TRACE[:8].hex().lstrip("0")
+        self.assertEqual(self.data("/api/traces/" + short)[0]["traceID"], TRACE[:8].hex())
+        for unknown, status in (("f" * 32, 404), ("xyz", 400)):
+            answer = self.running.get("/api/traces/" + unknown)
+            self.assertEqual((answer.status, answer.json["data"], answer.json["errors"][0]["code"]), (status, None, status))
+
+    def test_search(self):
+        def found(**parameters):
+            parameters = {"service": "cart", "start": (NOW - 60) * 10**6, "end": (NOW + 60) * 10**6, "limit": 20,
+                          "lookback": "custom", **parameters}
+            return [t["traceID"] for t in self.data("/api/traces", **parameters)]
+        first, second = TRACE.hex(), TRACE[:8].hex()
+        self.assertEqual(found(), [second, first])
+        self.assertEqual(found(limit=1), [second])
+        self.assertEqual(found(operation="list"), [first])
+        self.assertEqual(found(minDuration="500us"), [first])
+        self.assertEqual(found(maxDuration="0.5ms"), [second])
+        self.assertEqual(found(service="shop", tags=json.dumps({"error": "true", "http.route": "/"})), [first])
+        self.assertEqual(found(service="shop", tags="span.kind=server count=5"), [first])
+        self.assertEqual(found(service="shop", tags="span.kind=client"), [])
+        self.assertEqual(found(start=1, end=2), [])
+        for bad in ({"limit": "x"}, {"tags": "{"}, {"start": "x"}, {"minDuration": "x"}):
+            self.assertEqual(self.running.get("/api/traces", service="shop", **bad).status, 400, bad)
+        self.assertEqual(self.running.get("/api/traces").status, 400)
+
+    def test_dependencies(self):
+        self.assertEqual(self.data("/api/dependencies", endTs=(NOW + 60) * 1000, lookback=3600_000),
+                         [{"parent": "shop", "child": "cart", "callCount": 1}])
+
+
 class Tenants(Case):
     def test_with_tenants_a_request_must_say_whose_it_is(self):
         with self.server("--tenants") as server:

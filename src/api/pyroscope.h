@@ -14,7 +14,6 @@
 
 #include "api/api.h"
 #include "api/pyroscope_request.h"
-#include "base/metrics.h"
 #include "base/result.h"
 #include "net/http.h"
 #include "net/unary.h"
@@ -73,7 +72,7 @@ class PyroscopeApi {
   using LegacyRoute = Result<net::HttpResponse> (PyroscopeApi::*)(const Caller&,
                                                                   const HttpParameters&);
   void AddLegacyRoutes(net::Router& router);
-  void AddLegacyRoute(net::Router& router, const std::string& path, Histogram& seconds,
+  void AddLegacyRoute(net::Router& router, const std::string& path, const std::string& name,
                       LegacyRoute answer);
   Result<net::HttpResponse> Render(const Caller& caller, const HttpParameters& p);
   Result<net::HttpResponse> RenderDiff(const Caller& caller, const HttpParameters& p);

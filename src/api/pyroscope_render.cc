@@ -121,9 +121,8 @@ Result<query::Selection> ReadAnySeries(std::uint32_t tenant,
 
 void PyroscopeApi::AddLegacyRoutes(net::Router& router) {
   const auto add = [&](const std::string& path, LegacyRoute answer) {
-    Histogram& seconds = AnswerSeconds("pyroscope_" + path);
     for (const std::string& prefix : {std::string("/pyroscope/"), std::string("/")}) {
-      AddLegacyRoute(router, prefix + path, seconds, answer);
+      AddLegacyRoute(router, prefix + path, "pyroscope_" + path, answer);
     }
   };
   add("render", &PyroscopeApi::Render);
@@ -143,33 +142,23 @@ void PyroscopeApi::AddLegacyRoutes(net::Router& router) {
              });
 }
 
-void PyroscopeApi::AddLegacyRoute(net::Router& router, const std::string& path, Histogram& seconds,
-                                  LegacyRoute answer) {
-  router.Add(
-      "GET", path,
-      [this, answer, &seconds](const net::HttpRequest& request, const net::Respond& respond) {
-        const bool accepted = RunOnWorker<HttpResponse>(
-            workers_,
-            {.path = request.path,
-             .cancel = request.cancel,
-             .timeout_ns = operations_.query_timeout_ns,
-             .seconds = &seconds,
-             .answer = [this, answer, request]() -> Result<HttpResponse> {
-               Caller caller{.cancel = request.cancel};
-               WHEREFORE_ASSIGN_OR_RETURN(caller.tenant,
-                                          operations_.require_tenant(request.headers));
-               HttpParameters parameters;
-               for (auto& [name, value] : request.QueryParameters()) {
-                 parameters.try_emplace(std::move(name), std::move(value));
-               }
-               return (this->*answer)(caller, parameters);
-             },
-             .respond =
-                 [respond](Result<HttpResponse> result) {
-                   respond(result ? *std::move(result) : net::ConnectError(result.error()));
-                 }});
-        if (!accepted) respond(net::ConnectError(TooBusy()));
-      });
+void PyroscopeApi::AddLegacyRoute(net::Router& router, const std::string& path,
+                                  const std::string& name, LegacyRoute answer) {
+  AddHttpQuestion(router, workers_,
+                  {.pattern = path,
+                   .name = name,
+                   .timeout_ns = operations_.query_timeout_ns,
+                   .answer = [this, answer](net::HttpRequest& request) -> Result<HttpResponse> {
+                     Caller caller{.cancel = request.cancel};
+                     WHEREFORE_ASSIGN_OR_RETURN(caller.tenant,
+                                                operations_.require_tenant(request.headers));
+                     HttpParameters parameters;
+                     for (auto& [key, value] : request.QueryParameters()) {
+                       parameters.try_emplace(std::move(key), std::move(value));
+                     }
+                     return (this->*answer)(caller, parameters);
+                   },
+                   .failure = net::ConnectError});
   router.SetRefusalFormat(path, net::ConnectRefusal);
 }
 

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/result.h"
+#include "net/http.h"
 #include "net/worker_pool.h"
 
 namespace wherefore::api {
@@ -54,5 +55,16 @@ template <typename T>
 [[nodiscard]] inline Error TooBusy() {
   return {Code::kLimit, "too many queries are waiting; try again"};
 }
+
+// A route whose answers are worked out on the pool.
+struct HttpQuestion {
+  std::string method = "GET";
+  std::string pattern;
+  std::string name;  // of its time in the metrics
+  std::int64_t timeout_ns = 0;
+  std::function<Result<net::HttpResponse>(net::HttpRequest&)> answer;
+  std::function<net::HttpResponse(const Error&)> failure;  // how errors look
+};
+void AddHttpQuestion(net::Router& router, net::WorkerPool& workers, HttpQuestion question);
 
 }  // namespace wherefore::api

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "api/api.h"
+#include "api/jaeger.h"
 #include "api/pyroscope.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -102,12 +103,14 @@ class Server {
         gateway::PyroscopeReceiver::Options{.tenants = options_.tenants});
     api_ = std::make_unique<api::Api>(*engine_, workers_, MakeOperations());
     pyroscope_api_ = std::make_unique<api::PyroscopeApi>(*engine_, workers_, MakeOperations());
+    jaeger_ = std::make_unique<api::JaegerApi>(*engine_, workers_, MakeOperations());
 
     auto otlp = std::make_shared<net::Router>();
     receiver_->AddRoutes(*otlp);
     auto everything = std::make_shared<net::Router>();
     receiver_->AddRoutes(*everything);
     api_->AddRoutes(*everything);
+    jaeger_->AddRoutes(*everything);
     auto grpc = std::make_shared<net::GrpcRouter>();
     grpc->SetFallback(receiver_->grpc_handler());
     pyroscope_->AddRoutes(*everything, *grpc);
@@ -244,6 +247,7 @@ class Server {
   std::unique_ptr<gateway::PyroscopeReceiver> pyroscope_;
   std::unique_ptr<api::Api> api_;
   std::unique_ptr<api::PyroscopeApi> pyroscope_api_;
+  std::unique_ptr<api::JaegerApi> jaeger_;
   std::unique_ptr<net::HttpServer> http_;
   std::unique_ptr<net::HttpServer> otlp_http_;
   std::unique_ptr<net::GrpcServer> otlp_grpc_;

@@ -212,6 +212,7 @@ struct SpanSearch {
   std::int64_t min_duration_ns = 0;
   std::int64_t max_duration_ns = 0;                             // 0: no limit
   int status_code = -1;                                         // -1: any
+  int kind = -1;                                                // -1: any
   std::vector<std::pair<std::string, std::string>> attributes;  // all must match, span or resource
   std::size_t limit = 100;
   bool roots_only = false;
