@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What Grafana asks: the request sequences of its Pyroscope and Jaeger datasources, of Profiles Drilldown and of
 profilecli, replayed against the real server and checked against our own API."""
+import base64
 import json
 import os
 import shutil
@@ -10,7 +11,7 @@ import time
 import unittest
 import urllib.parse
 
-from harness import Case, Profiles, field, fixed64, http, packed, spans_request
+from harness import Case, Profiles, field, fixed64, http, one_profile, spans_request
 
 SERVICE = "/querier.v1.QuerierService/"
 CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
@@ -50,10 +51,6 @@ def decode(message):
             at += size
         out.setdefault(key >> 3, []).append(value)
     return out
-
-
-def unpack(numbers):
-    return decode_varints(numbers)
 
 
 def decode_varints(numbers):
@@ -205,7 +202,6 @@ class Grafana(Case):
     def test_every_format_has_the_same_total(self):
         selection = self.range(profileTypeID=SAMPLES, labelSelector='{service_name="cart"}')
         tree = self.call("SelectMergeStacktraces", {**selection, "format": "PROFILE_FORMAT_TREE"})["tree"]
-        import base64
         data = base64.b64decode(tree)
         self.assertEqual(data[:3], bytes([0, 0, 1]))  # the root: no name, no value, one child
         self.assertIn(b"\x04main\x00\x02", data)
@@ -261,6 +257,44 @@ class Grafana(Case):
         self.assertEqual(graph["levels"][0]["values"], ["0", "18", "0", "0", "30", "0", "0"])
         self.assertTrue(all(len(level["values"]) % 7 == 0 for level in graph["levels"]))
 
+
+    # --- what the Drilldown app asks for besides ---
+
+    def test_small_services_say_that_there_is_nothing(self):
+        for method in ("settings.v1.SettingsService/Get", "settings.v1.RecordingRulesService/ListRecordingRules",
+                       "capabilities.v1.FeatureFlagsService/GetFeatureFlags"):
+            self.assertEqual(self.call(method, {}, service="/"), {})
+        self.assertEqual(self.call("version.v1.Version/Version", {}, service="/"), {"QuerierAPI": "1"})
+        self.assertEqual(self.call("vcs.v1.VCSService/GithubApp", {}, service="/", status=501)["code"], "unimplemented")
+
+    def test_ad_hoc_profiles(self):
+        adhoc = "/adhocprofiles.v1.AdHocProfileService/"
+
+        def upload(name, content):
+            return self.call("Upload", {"name": name, "profile": base64.b64encode(content).decode()}, service=adhoc)
+        folded = upload("a b.txt", b"main;work 3\nmain;idle 4\n")
+        self.assertRegex(folded["id"], r"^[0-9A-Z]{26}-a_b\.txt$")
+        saved = json.loads(folded["flamebearerProfile"])
+        self.assertEqual((saved["flamebearer"]["numTicks"], saved["metadata"]["format"]), (7, "single"))
+        self.assertEqual(folded["profileTypes"], ["samples"])
+        again = upload("saved.json", folded["flamebearerProfile"].encode())
+        self.assertEqual(json.loads(again["flamebearerProfile"])["flamebearer"], saved["flamebearer"])
+        pprof = self.running.get("/render", query=CPU + "{}", format="pprof", **{"from": NOW - 60, "until": NOW + 300})
+        cpu = upload("cpu.pb.gz", pprof.body)
+        self.assertEqual((cpu["profileType"], json.loads(cpu["flamebearerProfile"])["flamebearer"]["numTicks"]),
+                         ("cpu", 480_000_000))
+        otlp = upload("p.otlp", one_profile("svc", 9))
+        self.assertEqual(json.loads(otlp["flamebearerProfile"])["flamebearer"]["numTicks"], 9)
+        listed = self.call("List", {}, service=adhoc)["profiles"]
+        self.assertEqual({p["id"] for p in listed}, {p["id"] for p in (folded, again, cpu, otlp)})
+        got = self.call("Get", {"id": otlp["id"], "profileType": "samples", "maxNodes": "100"}, service=adhoc)
+        self.assertEqual(got["flamebearerProfile"], otlp["flamebearerProfile"])
+        diff = self.call("Diff", {"leftId": folded["id"], "rightId": otlp["id"]}, service=adhoc)
+        diff = json.loads(diff["flamebearerProfile"])
+        self.assertEqual((diff["leftTicks"], diff["rightTicks"]), (7, 9))
+        for bad, status in (({"id": "nothing"}, 404), ({"id": otlp["id"], "profileType": "x"}, 400)):
+            self.call("Get", bad, service=adhoc, status=status)
+        self.call("Upload", {"name": "x", "profile": "AAAA"}, service=adhoc, status=400)
 
     # --- Pyroscope: the older routes ---
 

@@ -24,6 +24,7 @@ void PyroscopeApi::AddRoutes(net::Router& http, net::GrpcRouter& grpc) {
   add(QuerierMethod::kGetProfileStats, "GetProfileStats", &PyroscopeApi::ProfileStats);
   add(QuerierMethod::kAnalyzeQuery, "AnalyzeQuery", &PyroscopeApi::Nothing);
   AddLegacyRoutes(http);
+  AddSmallServices(http, grpc);
 }
 
 void PyroscopeApi::AddMethod(net::Router& http, net::GrpcRouter& grpc, QuerierMethod method,

@@ -72,6 +72,7 @@ class PyroscopeApi {
   using LegacyRoute = Result<net::HttpResponse> (PyroscopeApi::*)(const Caller&,
                                                                   const HttpParameters&);
   void AddLegacyRoutes(net::Router& router);
+  void AddSmallServices(net::Router& http, net::GrpcRouter& grpc);  // pyroscope_small.cc
   void AddLegacyRoute(net::Router& router, const std::string& path, const std::string& name,
                       LegacyRoute answer);
   Result<net::HttpResponse> Render(const Caller& caller, const HttpParameters& p);

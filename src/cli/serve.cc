@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "api/adhoc.h"
 #include "api/api.h"
 #include "api/jaeger.h"
 #include "api/pyroscope.h"
@@ -103,6 +104,7 @@ class Server {
         gateway::PyroscopeReceiver::Options{.tenants = options_.tenants});
     api_ = std::make_unique<api::Api>(*engine_, workers_, MakeOperations());
     pyroscope_api_ = std::make_unique<api::PyroscopeApi>(*engine_, workers_, MakeOperations());
+    adhoc_ = std::make_unique<api::AdHocApi>(workers_, MakeOperations());
     jaeger_ = std::make_unique<api::JaegerApi>(*engine_, workers_, MakeOperations());
 
     auto otlp = std::make_shared<net::Router>();
@@ -115,6 +117,7 @@ class Server {
     grpc->SetFallback(receiver_->grpc_handler());
     pyroscope_->AddRoutes(*everything, *grpc);
     pyroscope_api_->AddRoutes(*everything, *grpc);
+    adhoc_->AddRoutes(*everything, *grpc);
     http_ = std::make_unique<net::HttpServer>(io_, HttpOptions(options_.http_port), everything);
     otlp_http_ = std::make_unique<net::HttpServer>(io_, HttpOptions(options_.otlp_http_port), otlp);
     otlp_grpc_ = std::make_unique<net::GrpcServer>(
@@ -247,6 +250,7 @@ class Server {
   std::unique_ptr<gateway::PyroscopeReceiver> pyroscope_;
   std::unique_ptr<api::Api> api_;
   std::unique_ptr<api::PyroscopeApi> pyroscope_api_;
+  std::unique_ptr<api::AdHocApi> adhoc_;
   std::unique_ptr<api::JaegerApi> jaeger_;
   std::unique_ptr<net::HttpServer> http_;
   std::unique_ptr<net::HttpServer> otlp_http_;

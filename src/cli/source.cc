@@ -230,31 +230,9 @@ Result<SourceTree> LoadTree(const Context& context, const SelectionOptions& opti
 Result<profile::Batch> LoadBatch(const std::string& file, const std::string& service) {
   WHEREFORE_ASSIGN_OR_RETURN(std::string content, ReadProfileFile(file));
   const auto bytes = std::make_shared<const std::string>(std::move(content));
-  const formats::FileFormat format = formats::Recognise(*bytes);
   const std::string name =
       service.empty() ? std::filesystem::path(file).filename().string() : service;
-  Result<formats::DecodedProfiles> decoded =
-      Error(Code::kInvalid,
-            "not a profile in a format this program reads (pprof, OTLP profiles, JFR, folded stacks)");
-  switch (format) {
-    case formats::FileFormat::kPprof:
-      decoded = formats::DecodePprof(bytes, {.service = name});
-      break;
-    case formats::FileFormat::kOtlpProfiles:
-      decoded = formats::DecodeOtlpProfiles(bytes);
-      break;
-    case formats::FileFormat::kOtlpProfilesJson:
-      decoded = formats::DecodeOtlpProfilesJson(bytes);
-      break;
-    case formats::FileFormat::kFolded:
-      decoded = formats::DecodeFolded(bytes, {.service = name});
-      break;
-    case formats::FileFormat::kJfr:
-      decoded = formats::DecodeJfr(bytes, {.service = name, .sample_rate = 0});
-      break;
-    default:
-      break;
-  }
+  Result<formats::DecodedProfiles> decoded = formats::DecodeProfileFile(bytes, name);
   if (!decoded) return std::move(decoded).error().Within(file);
   if (decoded->rejected > 0) {
     fmt::print(stderr, "warning: {}: {} profiles left out: {}\n", file, decoded->rejected,

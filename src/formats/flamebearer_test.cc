@@ -95,5 +95,30 @@ TEST(Flamebearer, TheJsonFileSaysWhatItShows) {
             R"("durationDelta":15,"watermarks":null},"groups":null,"heatmap":null})");
 }
 
+TEST(Flamebearer, ASavedGraphIsReadBack) {
+  const FlameTree tree = MergedByName(Tree());
+  Flamebearer file{.graph = ToFlameGraph(tree)};
+  DescribeUnits("alloc_space", "bytes", file);
+  const auto back = DecodeFlamebearer(EncodeFlamebearer(file));
+  ASSERT_TRUE(back) << back.error().message();
+  EXPECT_EQ(back->total, tree.total);
+  EXPECT_EQ(back->self, tree.self);
+  EXPECT_EQ(back->depth, tree.depth);
+  EXPECT_EQ(back->Name(2), tree.Name(2));
+  EXPECT_EQ(back->unit, "bytes");
+}
+
+TEST(Flamebearer, WhatIsNoGraphIsRefused) {
+  for (const char* text :
+       {"", "{}", R"({"flamebearer":{"names":["total"],"levels":[[0,1,0]]}})",
+        R"({"flamebearer":{"names":["total"],"levels":[[0,1,0,1]]}})",
+        R"({"flamebearer":{"names":["total","a"],"levels":[[0,1,0,0],[1,1,1,1]]}})",
+        R"({"flamebearer":{"names":["total","a"],"levels":[[0,-1,0,0]]}})",
+        R"({"flamebearer":{"names":["a"],"levels":[[9223372036854775807,2,0,0]]}})",
+        R"({"flamebearer":{"names":["a"],"levels":[]},"metadata":{"format":"double"}})"}) {
+    EXPECT_FALSE(DecodeFlamebearer(text)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace wherefore::formats
