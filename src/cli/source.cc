@@ -280,31 +280,11 @@ Result<profile::Batch> LoadBatch(const std::string& file, const std::string& ser
 
 Result<profile::Batch> DecodeBatch(const std::shared_ptr<const std::string>& bytes,
                                    const std::string& file, const std::string& service) {
-  const formats::FileFormat format = formats::Recognise(*bytes);
-  const std::string name = service.empty() ? DefaultService(file) : service;
-  Result<formats::DecodedProfiles> decoded = Error(
-      Code::kInvalid,
-      "not a profile in a format this program reads (pprof, OTLP profiles, JFR, folded stacks)");
-  switch (format) {
-    case formats::FileFormat::kPprof:
-      // Go's block and mutex profiles are told apart by where they come from only.
-      decoded = formats::DecodePprof(
-          bytes, {.service = name, .name = file.find("/pprof/block") != file.npos ? "block" : ""});
-      break;
-    case formats::FileFormat::kOtlpProfiles:
-      decoded = formats::DecodeOtlpProfiles(bytes);
-      break;
-    case formats::FileFormat::kOtlpProfilesJson:
-      decoded = formats::DecodeOtlpProfilesJson(bytes);
-      break;
-    case formats::FileFormat::kFolded:
-      decoded = formats::DecodeFolded(bytes, {.service = name});
-      break;
-    case formats::FileFormat::kJfr:
-      decoded = formats::DecodeJfr(bytes, {.service = name, .sample_rate = 0});
-      break;
-    default:
-      break;
+  Result<formats::DecodedProfiles> decoded =
+      formats::DecodeProfileFile(bytes, service.empty() ? DefaultService(file) : service);
+  if (decoded && file.find("/pprof/block") != std::string::npos) {
+    // Go's block and mutex profiles are told apart by where they come from only.
+    for (profile::Profile& p : decoded->data.profiles) p.name = decoded->data.AddText("block");
   }
   if (!decoded) return std::move(decoded).error().Within(file);
   if (decoded->rejected > 0) {
