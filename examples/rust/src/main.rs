@@ -78,7 +78,6 @@ fn validate(size: u64) -> u64 {
         x ^= x << 13;
         x ^= x >> 7;
         x ^= x << 17;
-        x = x.rotate_left(1); // not the same code as parse, which the linker may otherwise fold into one function
     }
     black_box(x)
 }

@@ -97,7 +97,7 @@ public final class Shop {
       String query = exchange.getRequestURI().getQuery();
       int size = query != null && query.startsWith("size=") ? Integer.parseInt(query.substring(5)) : 1;
       String[] text = new String[1];
-      Pyroscope.LabelsWrapper.run(new LabelsSet("endpoint", "/process"), () -> text[0] = process(size));
+      Pyroscope.LabelsWrapper.run(new LabelsSet("endpoint", "/process"), () -> { text[0] = process(size); });
       byte[] body = text[0].getBytes(StandardCharsets.UTF_8);
       exchange.sendResponseHeaders(200, body.length);
       exchange.getResponseBody().write(body);
