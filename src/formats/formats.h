@@ -55,10 +55,21 @@ struct RpcStatus {
 };
 [[nodiscard]] std::string EncodeRpcStatus(const RpcStatus& status, bool json);
 
+using TextLabels = std::vector<std::pair<std::string, std::string>>;
+
 // What a pprof file does not say itself.
 struct PprofContext {
-  std::string service;                                      // empty: none
-  std::vector<std::pair<std::string, std::string>> labels;  // become resource attributes
+  std::string service;  // empty: none
+  TextLabels labels;    // become resource attributes
+  std::string name;     // first part of the type id; empty: derived
+  // Stand in where the file has no time, or one of 1970 (old senders wrote microseconds).
+  std::uint64_t time_ns = 0;
+  std::uint64_t duration_ns = 0;
+  profile::ProfileId id{};
+  profile::Link link;  // for samples that name no span themselves
+  // py-spy and rbspy name functions without their file: "file.py function".
+  bool file_in_names = false;
+  bool dash_to_underscore = false;  // .NET's sample types
 };
 // `bytes` may be gzip-compressed. One profile per sample type, same order of samples in each.
 [[nodiscard]] Result<DecodedProfiles> DecodePprof(std::shared_ptr<const std::string> bytes,
@@ -67,14 +78,35 @@ struct PprofContext {
 // the rest is appended. Uncompressed protobuf; the caller gzips.
 [[nodiscard]] Result<std::string> EncodePprof(const profile::Batch& batch);
 
-// Folded stacks: "root;child;leaf 12". Type is samples/count unless the context says otherwise.
-struct FoldedContext {
+// What stacks of bare names do not say: everything else.
+struct StacksContext {
   std::string service;
+  TextLabels labels;
+  std::string name;  // as in PprofContext
   std::string type = "samples";
   std::string unit = "count";
+  std::string period_type;
+  std::string period_unit;
+  std::int64_t period = 0;
+  std::int64_t multiplier = 1;  // from what is sent to what is stored
+  std::uint64_t time_ns = 0;
+  std::uint64_t duration_ns = 0;
 };
+// Folded stacks: "root;child;leaf 12".
 [[nodiscard]] Result<DecodedProfiles> DecodeFolded(std::shared_ptr<const std::string> text,
-                                                   const FoldedContext& context);
+                                                   const StacksContext& context);
+// One stack per line, each counts once.
+[[nodiscard]] Result<DecodedProfiles> DecodeLines(std::shared_ptr<const std::string> text,
+                                                  const StacksContext& context);
+// Pyroscope's binary forms (stacks_decode.cc): a radix tree over folded text, a tree of frames.
+[[nodiscard]] Result<DecodedProfiles> DecodeTrie(std::shared_ptr<const std::string> bytes,
+                                                 const StacksContext& context);
+[[nodiscard]] Result<DecodedProfiles> DecodeTree(std::shared_ptr<const std::string> bytes,
+                                                 const StacksContext& context);
+// speedscope's JSON: one profile for each of its profiles. Times become nanoseconds of the
+// context's type, bytes memory; the context's multiplier applies to values without a unit only.
+[[nodiscard]] Result<DecodedProfiles> DecodeSpeedscope(std::shared_ptr<const std::string> json,
+                                                       const StacksContext& context);
 [[nodiscard]] std::string EncodeFolded(const profile::FlameTree& tree);
 
 // Exports of a tree.

@@ -19,6 +19,7 @@
 #include "formats/gzip.h"
 #include "formats/otlp_common.h"
 #include "formats/pprof_decoder.h"
+#include "formats/pyroscope.h"
 #include "formats/wire.h"
 
 namespace wherefore::formats {
@@ -142,6 +143,8 @@ bool PprofDecoder::ReadSamples() {
   if (!ok) return false;
   MakeResourceAndScope();
   MakeProfiles();
+  if (context_.file_in_names) PutFilesIntoNames();
+  if (context_.dash_to_underscore) ReplaceDashes();
   return true;
 }
 
@@ -214,35 +217,26 @@ bool PprofDecoder::ReadSample(Pbf r, std::size_t row, std::size_t rows) {
   return true;
 }
 
-template <std::size_t N>
-bool ParseId(std::string_view hex, std::array<std::uint8_t, N>& out) {
-  if (hex.size() != 2 * N) return false;
-  const std::optional<std::string> bytes = FromHex(hex);
-  if (!bytes) return false;
-  std::memcpy(out.data(), bytes->data(), N);
-  return out != std::array<std::uint8_t, N>{};
-}
-
 // Labels become attributes, except those that tie the sample to a span: they become its link.
 bool PprofDecoder::ReadLabels(const std::vector<Label>& labels, std::size_t row) {
   profile::Batch& b = result_.data;
   Range refs{Size32(b.attribute_refs.size()), 0};
-  profile::Link found;
+  LinkReader found;
   for (const Label& l : labels) {
     Attribute a;
     Id str = 0;
     if (!Text(l.key, a.key) || !Text(l.str, str) || !Text(l.unit, a.unit)) return false;
-    const std::string_view key = b.Text(a.key);
-    if (key == pprof::kTraceIdLabel && ParseId(b.Text(str), found.trace)) continue;
-    if (key == pprof::kSpanIdLabel && ParseId(b.Text(str), found.span)) continue;
+    const std::string number = str == 0 && l.num > 0 ? fmt::to_string(l.num) : std::string();
+    if (found.Read(b.Text(a.key), str == 0 ? number : b.Text(str))) continue;
     a.value = str != 0 ? Value{Value::Kind::kString, str, 0} : Value{Value::Kind::kInt, 0, l.num};
     b.attribute_refs.push_back(AttributeFor(a));
   }
   refs.count = Size32(b.attribute_refs.size()) - refs.begin;
   b.samples.attributes[row] = refs;
-  if (found.trace != profile::TraceId{} || found.span != profile::SpanId{}) {
-    const bool same = b.links.back().trace == found.trace && b.links.back().span == found.span;
-    if (!same) b.links.push_back(found);
+  const profile::Link& link = found.found() ? found.link() : context_.link;
+  if (link.trace != profile::TraceId{} || link.span != profile::SpanId{}) {
+    const bool same = b.links.back().trace == link.trace && b.links.back().span == link.span;
+    if (!same) b.links.push_back(link);
     b.samples.link[row] = Size32(b.links.size() - 1);
   }
   return true;
@@ -292,6 +286,7 @@ void PprofDecoder::MakeProfiles() {
   };
   const bool has_cpu = std::ranges::any_of(
       header_.types, [&](const profile::ValueType& t) { return is(t, "cpu", "nanoseconds"); });
+  const Id name = b.AddText(context_.name);
   for (std::size_t t = 0; t < header_.types.size(); ++t) {
     profile::Profile& p = b.profiles.emplace_back();
     p.resource = 1;
@@ -299,12 +294,37 @@ void PprofDecoder::MakeProfiles() {
     p.sample_type = header_.types[t];
     p.period_type = header_.period_type;
     p.period = header_.period;
+    p.name = name;
+    p.id = context_.id;
     p.time_ns = header_.time_ns;
-    p.duration_ns = header_.duration_ns;
+    p.duration_ns = header_.duration_ns != 0 ? header_.duration_ns : context_.duration_ns;
+    constexpr std::uint64_t kYear = 365ULL * 86'400 * 1'000'000'000;
+    if (p.time_ns < kYear && context_.time_ns != 0) p.time_ns = context_.time_ns;
     p.attributes = profile_attributes_;
     p.first_sample = Size32(t * rows);
     p.sample_count = Size32(rows);
     p.has_cpu_sibling = has_cpu && is(p.sample_type, "samples", "count");
+  }
+}
+
+// A script's functions have no module: "app.py handle" tells two `handle` apart. Absolute paths are
+// left out, as their senders expect.
+void PprofDecoder::PutFilesIntoNames() {
+  profile::Batch& b = result_.data;
+  for (profile::Function& f : b.functions) {
+    const std::string_view file = b.Text(f.filename);
+    if (file.empty() || file.starts_with('/')) continue;
+    f.name = b.AddText(fmt::format("{} {}", file, b.Text(f.name)));
+  }
+}
+
+// "inuse-space" is what others call "inuse_space".
+void PprofDecoder::ReplaceDashes() {
+  profile::Batch& b = result_.data;
+  for (profile::Profile& p : b.profiles) {
+    std::string type(b.Text(p.sample_type.type));
+    std::ranges::replace(type, '-', '_');
+    p.sample_type.type = b.AddText(type);
   }
 }
 

@@ -88,6 +88,8 @@ class PprofDecoder {
   bool ReadLabels(const std::vector<Label>& labels, std::size_t row);
   void MakeResourceAndScope();
   void MakeProfiles();
+  void PutFilesIntoNames();
+  void ReplaceDashes();
   bool ReadValueType(Pbf r, profile::ValueType& out);
   template <typename Fn>
   bool Each(Tag tag, const char* name, Fn fn);

@@ -1,0 +1,22 @@
+// multipart/form-data bodies (RFC 7578), as profiling SDKs upload files. Pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace wherefore::formats {
+
+struct Part {
+  std::string name;
+  std::string filename;    // empty: a plain value, not a file
+  std::string_view bytes;  // into the body
+};
+
+// kCorrupt when the body is not what its content type announces. At most 100 parts.
+[[nodiscard]] Result<std::vector<Part>> ParseMultipart(std::string_view body,
+                                                       std::string_view content_type);
+
+}  // namespace wherefore::formats

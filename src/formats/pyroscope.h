@@ -1,0 +1,71 @@
+// What Pyroscope's clients put around a profile: the application name with its labels, where the
+// name of a profile comes from, the messages of its push service. Facts: docs/api.md. Pure
+// functions; any thread. Times: pyroscope_time.h. Answers to queries: not here.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "formats/formats.h"
+
+namespace wherefore::formats {
+
+// "name{a=b,c=d}". Labels that begin with "__" are the client's own business and left out.
+struct AppName {
+  std::string service;
+  TextLabels labels;
+};
+[[nodiscard]] Result<AppName> ParseAppName(std::string_view text);
+
+// For stacks of bare names the type is the part of the application name behind its last dot (cpu
+// when there is none), which is taken off `service`. kInvalid when it is not known.
+[[nodiscard]] Result<StacksContext> StacksTypeOf(std::string& service, std::int64_t sample_rate);
+
+// sample_type_config of a multipart upload: what the sender says about each pprof sample type.
+struct SampleTypeConfig {
+  std::string display_name;
+  std::optional<bool> cumulative;
+};
+using SampleTypeConfigs = std::map<std::string, SampleTypeConfig, std::less<>>;
+[[nodiscard]] Result<SampleTypeConfigs> ParseSampleTypeConfig(std::string_view json);
+
+// The name ("process_cpu", "memory", "mutex" ...) of an uploaded pprof file by its sample types.
+[[nodiscard]] std::string PprofName(const std::vector<std::string>& sample_types,
+                                    const SampleTypeConfigs& configs);
+// The sample types of a decoded file, in its order.
+[[nodiscard]] std::vector<std::string> SampleTypes(const profile::Batch& batch);
+
+// push.v1.PushRequest.
+struct PushSeries {
+  TextLabels labels;
+  struct Sample {
+    std::shared_ptr<const std::string> profile;  // pprof, gzip or not
+    profile::ProfileId id{};
+  };
+  std::vector<Sample> samples;
+};
+[[nodiscard]] Result<std::vector<PushSeries>> DecodePush(std::string_view bytes);
+[[nodiscard]] Result<std::vector<PushSeries>> DecodePushJson(std::string_view json);
+
+// The labels and attributes by which profilers say to which span a sample belongs, all spellings:
+// span_id, profile_id (16 hex digits), trace_id, otel.traceid (32), otel.spanid, Datadog's decimal
+// "span id", "local root span id" and "trace id". True when `key` is one and `text` a proper value;
+// then it is in `link`. Of two that name the span, the narrower one counts.
+class LinkReader {
+ public:
+  [[nodiscard]] bool Read(std::string_view key, std::string_view text);
+  [[nodiscard]] bool found() const { return trace_ || rank_ > 0; }
+  [[nodiscard]] const profile::Link& link() const { return link_; }
+
+ private:
+  profile::Link link_;
+  bool trace_ = false;
+  int rank_ = 0;
+};
+
+}  // namespace wherefore::formats

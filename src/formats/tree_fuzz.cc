@@ -1,0 +1,12 @@
+// Pyroscope's tree form, and the way through pprof.
+#include "formats/formats.h"
+#include "formats/fuzzing.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace wherefore::formats;  // NOLINT(google-build-using-namespace): one function, one
+                                       // module
+  CheckStable(
+      DecodeTree(Input(data, size), {}), [](const auto& batch) { return *EncodePprof(batch); },
+      [](auto bytes) { return DecodePprof(bytes, {}); });
+  return 0;
+}
