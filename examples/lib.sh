@@ -1,6 +1,9 @@
 # What the five `run` scripts share: arguments, cache, load, stopping. Sourced, not run.
 #
 #   run [SERVER_URL] [SECONDS]     defaults: http://127.0.0.1:4040, 20
+#   CHECK_ONLY=1 run               only says whether the tools are there
+#   PREPARE_ONLY=1 run             only fetches and builds
+#   WHEREFORE_CACHE=DIRECTORY      where to (default ~/.cache/wherefore)
 #
 # A script sets `language`, sources this, fills the cache, and ends with: serve COMMAND...
 # COMMAND prints "listening on URL" when it serves, and on SIGTERM sends what is left and prints one line of JSON.
@@ -11,13 +14,18 @@ cache="${WHEREFORE_CACHE:-$HOME/.cache/wherefore}/examples/$language"
 mkdir -p "$cache"
 
 say() { printf '== %s\n' "$*" >&2; }
+# Exit code 3 stands for: this machine lacks a tool, or has too old a one.
 need() { # need COMMAND HINT
   command -v "$1" >/dev/null || { say "$language: '$1' is not installed ($2)"; exit 3; }
+}
+at_least() { # at_least VERSION_FOUND VERSION_WANTED WHAT
+  [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$2" ] || { say "$language: $3 $2 or newer is needed, this is $1"; exit 3; }
 }
 need curl "Debian: apt install curl"
 
 # True when the cache was not yet made from exactly these files (and this version of the tool).
 stale() {
+  [ -z "${CHECK_ONLY:-}" ] || exit 0 # the tools are there, which was the question
   stamp="$(cat "$@" 2>/dev/null | sha256sum | cut -d' ' -f1)-${tool_version:-}"
   [ "$(cat "$cache/stamp" 2>/dev/null)" != "$stamp" ]
 }
@@ -39,6 +47,7 @@ cleanup() {
 }
 
 serve() {
+  [ -z "${PREPARE_ONLY:-}" ] || exit 0
   local url=''
   output="$(mktemp)"
   "$@" >"$output" &
