@@ -20,7 +20,7 @@ import sdk_recorder
 from harness import ROOT, Case
 
 CAPTURES = ROOT / "tests/golden/sdk"
-SECONDS = 17  # of load; the whole run stays under 20 s
+SECONDS = 13  # of load; with start and stop a run stays under 20 s on a machine that is not overloaded
 TOOLCHAIN_MISSING = 3  # exit code of examples/*/run
 
 GO_HEAP = [f"memory:{t}:space:bytes" for t in
@@ -235,7 +235,7 @@ class Examples(Sdk):
                         print(f"SKIPPED {name}: {run.missing}", flush=True)
                         self.assertNotEqual(os.environ.get("CI"), "true", run.missing)
                         continue
-                    self.assertLess(run.took, 22, name)
+                    self.assertLess(run.took, 30, name)
                     self.check(server, run, LANGUAGES[name])
 
 
