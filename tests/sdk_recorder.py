@@ -106,6 +106,14 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = handle_any
 
 
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exc_info()[1], ConnectionError):  # a sender that went away is no error of ours
+            super().handle_error(request, client_address)
+
+
 class Recorder:
     """Use as a context manager; `url` is where the SDKs are pointed."""
 
@@ -114,8 +122,7 @@ class Recorder:
         self.upstream, self._requests, self._lock = upstream, [], threading.Lock()
         if self.directory:
             self.directory.mkdir(parents=True, exist_ok=True)
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.recorder = self
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
