@@ -42,7 +42,8 @@ drive() {
 }
 
 cleanup() {
-  kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null
+  kill "$pid" 2>/dev/null || true
+  wait "$pid" 2>/dev/null || true # 143 from a JVM that was asked to end
   rm -f "$output"
 }
 
