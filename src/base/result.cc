@@ -20,6 +20,8 @@ std::string_view CodeName(Code code) {
       return "unsupported";
     case Code::kCancelled:
       return "cancelled";
+    case Code::kUnauthenticated:
+      return "unauthenticated";
     case Code::kInternal:
       return "internal";
   }

@@ -15,15 +15,16 @@ namespace wherefore {
 // What the caller can do about it, not where it happened; the message says where. src/net maps
 // these to gRPC and HTTP statuses once.
 enum class Code : std::uint8_t {
-  kInvalid,      // the request is wrong; sending it again will not help
-  kCorrupt,      // bytes that cannot be decoded
-  kNotFound,     // no such thing
-  kIo,           // the disk or the network failed
-  kLimit,        // a limit was hit; less or later may work
-  kUnavailable,  // not now: try again
-  kUnsupported,  // we do not do that
-  kCancelled,    // the caller went away or asked to stop
-  kInternal      // our mistake
+  kInvalid,          // the request is wrong; sending it again will not help
+  kCorrupt,          // bytes that cannot be decoded
+  kNotFound,         // no such thing
+  kIo,               // the disk or the network failed
+  kLimit,            // a limit was hit; less or later may work
+  kUnavailable,      // not now: try again
+  kUnsupported,      // we do not do that
+  kCancelled,        // the caller went away or asked to stop
+  kUnauthenticated,  // the request does not say whose it is
+  kInternal          // our mistake
 };
 
 [[nodiscard]] std::string_view CodeName(Code code);

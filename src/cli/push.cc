@@ -139,7 +139,7 @@ void PrintLanded(const Context& context, const Landed& landed, std::size_t files
 
 void AddPush(CLI::App& app, Context& context) {
   CLI::App* command = NewCommand(
-      app, "push", "Send profile or trace files (pprof, OTLP, folded; recognised by content)",
+      app, "push", "Send profile or trace files (pprof, OTLP, JFR, folded; recognised by content)",
       {"wherefore push cpu.pb.gz --service checkout", "wherefore push *.otlp",
        "perf script | stackcollapse-perf.pl > out.folded; wherefore push out.folded --service "
        "app"});

@@ -23,6 +23,7 @@
 #include "cli/command.h"
 #include "cli/version.h"
 #include "gateway/otlp_receiver.h"
+#include "gateway/pyroscope_receiver.h"
 #include "net/grpc.h"
 #include "net/http.h"
 #include "net/unary.h"
@@ -90,7 +91,13 @@ class Server {
     WHEREFORE_ASSIGN_OR_RETURN(store_, store::Store::Open(store_options));
     engine_ = std::make_unique<query::Engine>(store_->reader());
     receiver_ = std::make_unique<gateway::OtlpReceiver>(
-        *store_, gateway::OtlpReceiver::Options{.tenants = options_.tenants});
+        gateway::Intake(*store_, metrics_),
+        gateway::OtlpReceiver::Options{.tenants = options_.tenants});
+    cumulative_ = std::make_unique<gateway::Cumulative>(
+        gateway::Cumulative::Options{.directory = options_.data + "/cumulative"});
+    pyroscope_ = std::make_unique<gateway::PyroscopeReceiver>(
+        gateway::Intake(*store_, metrics_), *cumulative_,
+        gateway::PyroscopeReceiver::Options{.tenants = options_.tenants});
     api_ = std::make_unique<api::Api>(*engine_, workers_, MakeOperations());
 
     auto otlp = std::make_shared<net::Router>();
@@ -100,6 +107,7 @@ class Server {
     api_->AddRoutes(*everything);
     auto grpc = std::make_shared<net::GrpcRouter>();
     grpc->SetFallback(receiver_->grpc_handler());
+    pyroscope_->AddRoutes(*everything, *grpc);
     http_ = std::make_unique<net::HttpServer>(io_, HttpOptions(options_.http_port), everything);
     otlp_http_ = std::make_unique<net::HttpServer>(io_, HttpOptions(options_.otlp_http_port), otlp);
     otlp_grpc_ = std::make_unique<net::GrpcServer>(
@@ -166,7 +174,7 @@ class Server {
     operations.flush = [this] { return store_->Flush(); };
     operations.backup = [this](const std::string& target) { return store_->Backup(target); };
     operations.status = [this] {
-      return std::vector<Status>{receiver_->status(), store_->status()};
+      return std::vector<Status>{metrics_->Report(), store_->status()};
     };
     operations.tenant_of = [this](const net::HttpRequest& request) -> std::uint32_t {
       const std::string_view name = request.Header("X-Scope-OrgID");
@@ -221,7 +229,10 @@ class Server {
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<query::Engine> engine_;
   net::WorkerPool workers_{4, 256};
+  std::shared_ptr<gateway::ReceiverMetrics> metrics_ = std::make_shared<gateway::ReceiverMetrics>();
   std::unique_ptr<gateway::OtlpReceiver> receiver_;
+  std::unique_ptr<gateway::Cumulative> cumulative_;
+  std::unique_ptr<gateway::PyroscopeReceiver> pyroscope_;
   std::unique_ptr<api::Api> api_;
   std::unique_ptr<net::HttpServer> http_;
   std::unique_ptr<net::HttpServer> otlp_http_;

@@ -235,7 +235,7 @@ Result<profile::Batch> LoadBatch(const std::string& file, const std::string& ser
       service.empty() ? std::filesystem::path(file).filename().string() : service;
   Result<formats::DecodedProfiles> decoded =
       Error(Code::kInvalid,
-            "not a profile in a format this program reads (pprof, OTLP profiles, folded stacks)");
+            "not a profile in a format this program reads (pprof, OTLP profiles, JFR, folded stacks)");
   switch (format) {
     case formats::FileFormat::kPprof:
       decoded = formats::DecodePprof(bytes, {.service = name});
@@ -248,6 +248,9 @@ Result<profile::Batch> LoadBatch(const std::string& file, const std::string& ser
       break;
     case formats::FileFormat::kFolded:
       decoded = formats::DecodeFolded(bytes, {.service = name});
+      break;
+    case formats::FileFormat::kJfr:
+      decoded = formats::DecodeJfr(bytes, {.service = name, .sample_rate = 0});
       break;
     default:
       break;

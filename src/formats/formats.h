@@ -78,6 +78,21 @@ struct PprofContext {
 // the rest is appended. Uncompressed protobuf; the caller gzips.
 [[nodiscard]] Result<std::string> EncodePprof(const profile::Batch& batch);
 
+// What a JFR recording does not say itself.
+struct JfrContext {
+  std::string service;        // empty: none
+  TextLabels labels;          // become resource attributes
+  std::uint64_t from_ns = 0;  // 0: the recording's own time
+  std::uint64_t until_ns = 0;
+  // CPU and wall samples are worth 1 s / rate. 0: as the recording says, 100 when it does not.
+  std::int64_t sample_rate = 100;
+  std::string_view labels_snapshot;  // the agent's `labels` part, gzip or not; may be empty
+};
+// JDK recorder, async-profiler and its forks; `bytes` may be gzip-compressed. One profile per type
+// id, equal samples added up; the time of single events is not kept. Batches keep none of `bytes`.
+[[nodiscard]] Result<DecodedProfiles> DecodeJfr(std::shared_ptr<const std::string> bytes,
+                                                const JfrContext& context);
+
 // What stacks of bare names do not say: everything else.
 struct StacksContext {
   std::string service;
@@ -127,7 +142,8 @@ enum class FileFormat : std::uint8_t {
   kOtlpProfilesJson,
   kOtlpTraces,
   kOtlpTracesJson,
-  kFolded
+  kFolded,
+  kJfr
 };
 [[nodiscard]] FileFormat Recognise(std::string_view bytes);
 [[nodiscard]] std::string_view FormatName(FileFormat format);

@@ -83,6 +83,7 @@ FileFormat Recognise(std::string_view bytes) {
     if (!plain || IsGzip(*plain)) return FileFormat::kUnknown;
     return Recognise(*plain);
   }
+  if (bytes.starts_with(std::string_view("FLR\0", 4))) return FileFormat::kJfr;
   std::string_view text = bytes;
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
@@ -108,6 +109,8 @@ std::string_view FormatName(FileFormat format) {
       return "OTLP traces (JSON)";
     case FileFormat::kFolded:
       return "folded stacks";
+    case FileFormat::kJfr:
+      return "JFR";
   }
   return "unknown";
 }

@@ -4,9 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.h"
 #include "base/hash.h"
-#include "base/text.h"
+#include "net/tenant.h"
 
 namespace wherefore::gateway {
 namespace {
@@ -26,18 +25,7 @@ enum RpcCode : std::uint8_t {
   kUnauthenticated = 16
 };
 
-constexpr std::size_t kMaxAnswerMessage = 64u << 10;  // OTLP: a response stays well under 4 MiB
 constexpr std::string_view kOnlyTwoSignals = "this server takes profiles and traces only";
-
-// Messages may quote a sender's bytes; protobuf strings must be UTF-8, or the answer cannot be
-// read.
-std::string Sendable(std::string message) {
-  message.resize(std::min(message.size(), kMaxAnswerMessage));
-  if (!IsValidUtf8(message)) {
-    for (char& c : message) c = static_cast<std::uint8_t>(c) >= 0x80 ? '?' : c;
-  }
-  return message;
-}
 
 // "resource_profiles[0].profiles[1]: 12 is outside ..." begins with the field's path.
 std::string FieldOf(std::string_view message) {
@@ -68,6 +56,8 @@ RpcStatus SinkFailure(const Error& error) {
       return {kInvalidArgument, message, FieldOf(message), -1};
     case Code::kUnsupported:
       return {kUnimplemented, message, {}, -1};
+    case Code::kUnauthenticated:
+      return {kUnauthenticated, message, {}, -1};
     case Code::kNotFound:
     case Code::kInternal:
       break;
@@ -208,34 +198,16 @@ std::string UnknownMethod(std::string_view method) {
   return fmt::format("there is no method {}; {}", method, kOnlyTwoSignals);
 }
 
-std::size_t Items(const profile::Batch& batch) {
-  return batch.samples.size();
-}
-std::size_t Items(const profile::SpanBatch& batch) {
-  return batch.spans.size();
-}
-bool IsEmpty(const profile::Batch& batch) {
-  return batch.profiles.empty();
-}
-bool IsEmpty(const profile::SpanBatch& batch) {
-  return batch.spans.empty();
-}
-
 }  // namespace
-
-std::uint32_t TenantOf(std::string_view name) {
-  const auto id = static_cast<std::uint32_t>(Hash64(name));
-  return id == 0 ? 1 : id;
-}
 
 std::uint32_t OtlpReceiver::Tenant(const net::Headers& headers) const {
   if (!options_.tenants) return 0;
-  const auto name = headers.find("X-Scope-OrgID");
+  const auto name = headers.find(net::kTenantHeader);
   return name == headers.end() || name->second.empty() ? 0 : TenantOf(name->second);
 }
 
 void OtlpReceiver::Receive(const Request& request, Answer answer) {
-  metrics_->Received(request.signal, request.transport, request.body->size());
+  intake_.metrics().Received(request.signal, request.transport, request.body->size());
   const bool json = request.transport == Transport::kHttpJson;
   if (request.signal == Signal::kProfiles) {
     Write<profile::Batch>(request,
@@ -256,50 +228,25 @@ void OtlpReceiver::Write(const Request& request, Result<formats::Decoded<Data>> 
   const Signal signal = request.signal;
   if (!decoded) {
     const RpcStatus status = DecodeFailure(decoded.error());
-    metrics_->Refused(signal, ReasonOf(status));
+    intake_.metrics().Refused(signal, ReasonOf(status));
     return answer(std::unexpected(status));
   }
-  metrics_->Decoded(signal, Items(decoded->data));
-  profile::WriteRequest write;
-  write.decoded = {decoded->rejected, std::move(decoded->message), false};
-  if (IsEmpty(decoded->data)) {  // nothing to keep: an empty envelope, or all of it was rejected
-    metrics_->Rejected(signal, write.decoded.rejected);
-    write.decoded.message = Sendable(std::move(write.decoded.message));
-    return answer(std::move(write.decoded));
-  }
-  write.data = std::move(decoded->data);
   // The same bytes by gRPC and HTTP are the same request; another tenant's or signal's are not.
   const std::uint64_t seed =
       (std::uint64_t{request.tenant} << 8) | static_cast<std::uint64_t>(signal);
-  write.identity = HashString(*request.body, seed);
-  write.tenant = request.tenant;
-  write.body_bytes = request.body->size();
-  write.arrival_ns = NowUnixNs();
-  sink_.Write(std::move(write), [metrics = metrics_, signal,
-                                 reply = std::move(answer)](Result<profile::WriteAnswer> result) {
-    if (result) {
-      metrics->SinkWorked();
-      if (result->repeated) {
-        metrics->Repeated(signal);
-      } else {
-        metrics->Rejected(signal, result->rejected);
-      }
-      result->message = Sendable(std::move(result->message));
-      return reply(*std::move(result));
-    }
-    const RpcStatus status = SinkFailure(result.error());
-    metrics->Refused(signal, ReasonOf(status));
-    if (status.code == kUnavailable || status.code == kInternal)
-      metrics->SinkFailed(status.message);
-    reply(std::unexpected(status));
-  });
+  intake_.Write({signal, request.tenant, HashString(*request.body, seed), request.body->size()},
+                *std::move(decoded),
+                [reply = std::move(answer)](Result<profile::WriteAnswer> result) {
+                  if (!result) return reply(std::unexpected(SinkFailure(result.error())));
+                  reply(*std::move(result));
+                });
 }
 
 void OtlpReceiver::ReceiveHttp(Signal signal, const net::HttpRequest& request,
                                const net::Respond& respond) {
   const bool json = IsJson(request);
   if (!json && !IsProtobuf(request)) {
-    metrics_->Refused(signal, "content_type");
+    intake_.metrics().Refused(signal, "content_type");
     return respond(PlainText(
         415, fmt::format(
                  "content type \"{}\" is not OTLP; send application/x-protobuf or application/json",
@@ -326,11 +273,12 @@ void OtlpReceiver::AddRoutes(net::Router& router) {
                [this, signal](const net::HttpRequest& request, const net::Respond& respond) {
                  ReceiveHttp(signal, request, respond);
                });
-    router.SetRefusalFormat(path, [metrics = metrics_, signal](const net::HttpRequest& request,
-                                                               int status, const Error& error) {
-      metrics->Refused(signal, RefusalReason(status, error));
-      return RefusalResponse(request, status, error);
-    });
+    router.SetRefusalFormat(
+        path, [metrics = intake_.shared_metrics(), signal](const net::HttpRequest& request,
+                                                           int status, const Error& error) {
+          metrics->Refused(signal, RefusalReason(status, error));
+          return RefusalResponse(request, status, error);
+        });
   };
   add("/v1development/profiles", Signal::kProfiles);
   add("/v1/profiles", Signal::kProfiles);
@@ -366,10 +314,6 @@ net::GrpcHandler OtlpReceiver::grpc_handler() {
                 const std::function<void(net::GrpcResponse)>& respond) {
     ReceiveGrpc(request, respond);
   };
-}
-
-Status OtlpReceiver::status() const {
-  return metrics_->Report();
 }
 
 }  // namespace wherefore::gateway

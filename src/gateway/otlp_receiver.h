@@ -9,24 +9,18 @@
 //          (429/503 and RetryInfo), what it may not is told why (docs/api.md).
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include "base/status.h"
 #include "formats/formats.h"
-#include "gateway/otlp_metrics.h"
+#include "gateway/intake.h"
 #include "net/grpc.h"
 #include "net/http.h"
-#include "profile/sink.h"
 
 namespace wherefore::gateway {
-
-// The tenant a name stands for: never 0, which is what requests without a name belong to.
-[[nodiscard]] std::uint32_t TenantOf(std::string_view name);
 
 class OtlpReceiver {
  public:
@@ -34,11 +28,10 @@ class OtlpReceiver {
     bool tenants = false;  // X-Scope-OrgID counts
   };
 
-  OtlpReceiver(profile::Sink& sink, Options options) : sink_(sink), options_(options) {}
+  OtlpReceiver(Intake intake, Options options) : intake_(std::move(intake)), options_(options) {}
 
   void AddRoutes(net::Router& router);
   [[nodiscard]] net::GrpcHandler grpc_handler();
-  [[nodiscard]] Status status() const;
 
  private:
   struct Request {
@@ -59,10 +52,8 @@ class OtlpReceiver {
                    const std::function<void(net::GrpcResponse)>& respond);
   [[nodiscard]] std::uint32_t Tenant(const net::Headers& headers) const;
 
-  profile::Sink& sink_;
+  Intake intake_;
   const Options options_;
-  // Shared with answers that may come after us.
-  const std::shared_ptr<OtlpMetrics> metrics_ = std::make_shared<OtlpMetrics>();
 };
 
 }  // namespace wherefore::gateway

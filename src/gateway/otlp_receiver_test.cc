@@ -2,7 +2,6 @@
 // told.
 #include "gateway/otlp_receiver.h"
 
-#include <deque>
 #include <fstream>
 #include <iterator>
 
@@ -10,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "gateway/test_sink.h"
 #include "net/compression.h"
 #include "net/http_client.h"
 #include "net/test_grpc.h"
@@ -20,36 +20,6 @@ namespace {
 constexpr const char* kProfilesMethod =
     "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
 constexpr const char* kTraceMethod = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
-
-class FakeSink final : public profile::Sink {
- public:
-  void Write(profile::WriteRequest request,
-             std::function<void(Result<profile::WriteAnswer>)> done) override {
-    Result<profile::WriteAnswer> answer = request.decoded;
-    {
-      MutexLock lock(mutex_);
-      requests_.push_back(std::move(request));
-      if (!answers_.empty()) {
-        answer = std::move(answers_.front());
-        answers_.pop_front();
-      }
-    }
-    done(std::move(answer));
-  }
-  void AnswerNext(Result<profile::WriteAnswer> answer) {
-    MutexLock lock(mutex_);
-    answers_.push_back(std::move(answer));
-  }
-  std::vector<profile::WriteRequest> Take() {
-    MutexLock lock(mutex_);
-    return std::exchange(requests_, {});
-  }
-
- private:
-  Mutex mutex_;
-  std::vector<profile::WriteRequest> requests_ GUARDED_BY(mutex_);
-  std::deque<Result<profile::WriteAnswer>> answers_ GUARDED_BY(mutex_);
-};
 
 // The 215 bytes of one conforming request: service "s", function "main", 3 samples of 50 ms.
 std::string Vector() {
@@ -64,7 +34,7 @@ std::string Vector() {
 class OtlpReceiverTest : public testing::Test {
  protected:
   void Start(OtlpReceiver::Options options = {}, net::HttpServerOptions http_options = {}) {
-    receiver_.emplace(sink_, options);
+    receiver_.emplace(Intake(sink_, metrics_), options);
     auto router = std::make_shared<net::Router>();
     receiver_->AddRoutes(*router);
     http_.emplace(io_, std::move(http_options), router);
@@ -95,6 +65,7 @@ class OtlpReceiverTest : public testing::Test {
 
   FakeSink sink_;
   net::IoThreads io_{2};
+  std::shared_ptr<ReceiverMetrics> metrics_ = std::make_shared<ReceiverMetrics>();
   std::optional<OtlpReceiver> receiver_;
   std::optional<net::HttpServer> http_;
   std::optional<net::GrpcServer> grpc_;
@@ -327,13 +298,13 @@ TEST_F(OtlpReceiverTest, CountsAndReports) {
   EXPECT_EQ(value("wherefore_received_samples_total"), samples + 1);
   EXPECT_EQ(value("wherefore_refused_total", malformed), refused + 1);
   EXPECT_EQ(value("wherefore_rejected_profiles_total"), rejected + 1);
-  EXPECT_TRUE(receiver_->status().problems.empty());
+  EXPECT_TRUE(metrics_->Report().problems.empty());
   sink_.AnswerNext(Error(Code::kIo, "the disk is full"));
   static_cast<void>(Call(Vector()));
-  ASSERT_EQ(receiver_->status().problems.size(), 1u);
-  EXPECT_NE(receiver_->status().problems[0].what.find("the disk is full"), std::string::npos);
+  ASSERT_EQ(metrics_->Report().problems.size(), 1u);
+  EXPECT_NE(metrics_->Report().problems[0].what.find("the disk is full"), std::string::npos);
   static_cast<void>(Call(Vector()));
-  EXPECT_TRUE(receiver_->status().problems.empty());
+  EXPECT_TRUE(metrics_->Report().problems.empty());
 }
 
 }  // namespace

@@ -256,6 +256,8 @@ int GrpcStatus(Code code) {
     case Code::kIo:
     case Code::kUnavailable:
       return grpc::StatusCode::UNAVAILABLE;
+    case Code::kUnauthenticated:
+      return grpc::StatusCode::UNAUTHENTICATED;
     case Code::kInternal:
       return grpc::StatusCode::INTERNAL;
   }

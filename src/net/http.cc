@@ -107,6 +107,8 @@ int HttpStatus(Code code) {
     case Code::kIo:
     case Code::kUnavailable:
       return 503;
+    case Code::kUnauthenticated:
+      return 401;
     case Code::kInternal:
       return 500;
   }

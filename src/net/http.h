@@ -54,7 +54,7 @@ struct HttpResponse {
 using Respond = std::function<void(HttpResponse)>;
 using HttpHandler = std::function<void(HttpRequest, Respond)>;
 
-// 400 kInvalid and kCorrupt, 404 kNotFound, 413/429 kLimit (see retry), 499 kCancelled, 501
+// 400 kInvalid and kCorrupt, 401 kUnauthenticated, 404 kNotFound, 413/429 kLimit (see retry), 499 kCancelled, 501
 // kUnsupported, 503 kUnavailable and kIo, 500 kInternal.
 [[nodiscard]] int HttpStatus(Code code);
 // {"error":{"code":"invalid","message":"..."}}

@@ -28,6 +28,8 @@ std::string_view ConnectCode(Code code) {
     case Code::kIo:
     case Code::kUnavailable:
       return "unavailable";
+    case Code::kUnauthenticated:
+      return "unauthenticated";
     case Code::kInternal:
       break;
   }

@@ -158,6 +158,21 @@ std::size_t SpanBatch::ApproximateBytes() const {
          own_attributes.size() * sizeof(Attribute);
 }
 
+void RemoveSamples(Batch& batch, const std::vector<bool>& marked) {
+  Samples kept;
+  const Samples& s = batch.samples;
+  for (Profile& p : batch.profiles) {
+    const auto first = static_cast<std::uint32_t>(kept.size());
+    for (std::size_t i = p.first_sample; i < p.first_sample + p.sample_count; ++i) {
+      if (marked[i]) continue;
+      kept.Append(s.stack[i], s.attributes[i], s.link[i], s.value[i], s.times[i], s.values[i]);
+    }
+    p.first_sample = first;
+    p.sample_count = static_cast<std::uint32_t>(kept.size()) - first;
+  }
+  batch.samples = std::move(kept);
+}
+
 std::string_view ServiceName(const TextPool& pool, const Resource& resource) {
   for (const std::string_view wanted : {"service.name", "service_name"}) {
     for (const Attribute& a : pool.OwnAttributes(resource.attributes)) {

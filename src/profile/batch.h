@@ -241,6 +241,9 @@ class Batch : public TextPool {
   [[nodiscard]] std::size_t ApproximateBytes() const;
 };
 
+// Takes out the samples that are marked, and every one that belongs to no profile.
+void RemoveSamples(Batch& batch, const std::vector<bool>& marked);
+
 // "service.name" of a resource (or "service_name"); "unknown_service" when it has none.
 [[nodiscard]] std::string_view ServiceName(const TextPool& pool, const Resource& resource);
 // The value as text, the way label selectors and people see it.

@@ -1,4 +1,4 @@
-// What the OTLP receivers count. Every refusal has a reason. Any thread.
+// What the receivers count. Every refusal has a reason. Any thread.
 #pragma once
 
 #include <array>
@@ -14,12 +14,14 @@
 
 namespace wherefore::gateway {
 
-enum class Transport : std::uint8_t { kGrpc, kHttp, kHttpJson };
+// The way a request came: OTLP by three, Pyroscope's clients by two, and what we fetch ourselves.
+enum class Transport : std::uint8_t { kGrpc, kHttp, kHttpJson, kIngest, kPush, kScrape };
+inline constexpr std::size_t kTransports = 6;
 [[nodiscard]] std::string_view SignalName(formats::Signal signal);
 
-class OtlpMetrics {
+class ReceiverMetrics {
  public:
-  OtlpMetrics();
+  ReceiverMetrics();
 
   void Received(formats::Signal signal, Transport transport, std::size_t body_bytes);
   // Samples of profiles, or spans.
@@ -39,8 +41,8 @@ class OtlpMetrics {
 
  private:
   struct PerSignal {
-    std::array<Counter*, 3> requests{};  // by transport
-    std::array<Counter*, 3> bytes{};
+    std::array<Counter*, kTransports> requests{};  // null: this signal does not come that way
+    std::array<Counter*, kTransports> bytes{};
     Counter* items = nullptr;
     Counter* rejected = nullptr;
     Counter* repeated = nullptr;

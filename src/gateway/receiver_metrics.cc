@@ -1,4 +1,4 @@
-#include "gateway/otlp_metrics.h"
+#include "gateway/receiver_metrics.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,8 @@ namespace wherefore::gateway {
 namespace {
 
 constexpr std::array kSignals = {formats::Signal::kProfiles, formats::Signal::kTraces};
-constexpr std::array<std::string_view, 3> kTransports = {"grpc", "http", "http_json"};
+constexpr std::array<std::string_view, kTransports> kTransportNames = {
+    "grpc", "http", "http_json", "ingest", "push", "scrape"};
 
 std::size_t Index(formats::Signal signal) {
   return signal == formats::Signal::kProfiles ? 0 : 1;
@@ -21,17 +22,21 @@ std::string_view SignalName(formats::Signal signal) {
   return signal == formats::Signal::kProfiles ? "profiles" : "traces";
 }
 
-OtlpMetrics::OtlpMetrics() {
+ReceiverMetrics::ReceiverMetrics() {
   Metrics& metrics = Metrics::Global();
   for (const formats::Signal signal : kSignals) {
     PerSignal& s = signals_[Index(signal)];
     const std::string name(SignalName(signal));
-    for (std::size_t i = 0; i < kTransports.size(); ++i) {
-      const MetricLabels labels = {{"signal", name}, {"transport", std::string(kTransports[i])}};
-      s.requests[i] = &metrics.GetCounter("wherefore_received_requests_total",
-                                          "OTLP requests received.", labels);
+    const bool profiles = signal == formats::Signal::kProfiles;
+    const std::size_t ways =
+        profiles ? kTransports : static_cast<std::size_t>(Transport::kHttpJson) + 1;
+    for (std::size_t i = 0; i < ways; ++i) {
+      const MetricLabels labels = {{"signal", name},
+                                   {"transport", std::string(kTransportNames[i])}};
+      s.requests[i] =
+          &metrics.GetCounter("wherefore_received_requests_total", "Requests received.", labels);
       s.bytes[i] = &metrics.GetCounter("wherefore_received_bytes_total",
-                                       "Bytes of OTLP requests, decompressed.", labels);
+                                       "Bytes of requests, decompressed.", labels);
     }
     s.repeated = &metrics.GetCounter("wherefore_repeated_requests_total",
                                      "Requests that had been stored before and were only answered.",
@@ -48,7 +53,8 @@ OtlpMetrics::OtlpMetrics() {
                                         "Spans left out of requests that were otherwise kept.");
 }
 
-void OtlpMetrics::Received(formats::Signal signal, Transport transport, std::size_t body_bytes) {
+void ReceiverMetrics::Received(formats::Signal signal, Transport transport,
+                               std::size_t body_bytes) {
   PerSignal& s = signals_[Index(signal)];
   const auto way = static_cast<std::size_t>(transport);
   s.requests[way]->Add();
@@ -56,28 +62,28 @@ void OtlpMetrics::Received(formats::Signal signal, Transport transport, std::siz
   s.last_ns.store(NowUnixNs(), std::memory_order_relaxed);
 }
 
-void OtlpMetrics::Decoded(formats::Signal signal, std::size_t items) {
+void ReceiverMetrics::Decoded(formats::Signal signal, std::size_t items) {
   signals_[Index(signal)].items->Add(items);
 }
 
-void OtlpMetrics::Rejected(formats::Signal signal, std::uint64_t count) {
+void ReceiverMetrics::Rejected(formats::Signal signal, std::uint64_t count) {
   if (count > 0) signals_[Index(signal)].rejected->Add(count);
 }
 
-void OtlpMetrics::Repeated(formats::Signal signal) {
+void ReceiverMetrics::Repeated(formats::Signal signal) {
   signals_[Index(signal)].repeated->Add();
 }
 
-void OtlpMetrics::Refused(formats::Signal signal, std::string_view reason) {
+void ReceiverMetrics::Refused(formats::Signal signal, std::string_view reason) {
   signals_[Index(signal)].refused.fetch_add(1, std::memory_order_relaxed);
   // Rare enough for a look-up.
   Metrics::Global()
-      .GetCounter("wherefore_refused_total", "OTLP requests refused, with the reason.",
+      .GetCounter("wherefore_refused_total", "Requests refused, with the reason.",
                   {{"signal", std::string(SignalName(signal))}, {"reason", std::string(reason)}})
       .Add();
 }
 
-void OtlpMetrics::SinkFailed(std::string message) {
+void ReceiverMetrics::SinkFailed(std::string message) {
   {
     MutexLock lock(mutex_);
     failure_ = std::move(message);
@@ -85,13 +91,13 @@ void OtlpMetrics::SinkFailed(std::string message) {
   failing_.store(true, std::memory_order_relaxed);
 }
 
-Status OtlpMetrics::Report() const {
+Status ReceiverMetrics::Report() const {
   Status status;
   status.part = "gateway";
   for (const formats::Signal signal : kSignals) {
     const PerSignal& s = signals_[Index(signal)];
     std::uint64_t requests = 0;
-    for (const Counter* counter : s.requests) requests += counter->value();
+    for (const Counter* counter : s.requests) requests += counter == nullptr ? 0 : counter->value();
     std::string text = fmt::format("{} requests, {} {}, {} refused",
                                    FormatCount(static_cast<std::int64_t>(requests)),
                                    FormatCount(static_cast<std::int64_t>(s.items->value())),

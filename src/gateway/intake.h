@@ -1,0 +1,56 @@
+// Intake: the last step of every receiver, from decoded data to the sink, with what is counted on
+// the way. Any thread; `done` is called once, on whatever thread the sink is done on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/hash.h"
+#include "base/result.h"
+#include "formats/formats.h"
+#include "gateway/receiver_metrics.h"
+#include "profile/sink.h"
+
+namespace wherefore::gateway {
+
+// The tenant a name stands for: never 0, which is what requests without a name belong to.
+[[nodiscard]] std::uint32_t TenantOf(std::string_view name);
+
+// Messages may quote a sender's bytes; in an answer they must be UTF-8 and of bounded length.
+[[nodiscard]] std::string Sendable(std::string message);
+
+// A short stable word for a refusal: "malformed", "overloaded", "unavailable", ...
+[[nodiscard]] std::string_view ReasonOf(Code code);
+
+class Intake {
+ public:
+  using Done = std::function<void(Result<profile::WriteAnswer>)>;
+  struct Origin {
+    formats::Signal signal = formats::Signal::kProfiles;
+    std::uint32_t tenant = 0;
+    Hash128 identity;  // see WriteRequest
+    std::size_t body_bytes = 0;
+  };
+
+  Intake(profile::Sink& sink, std::shared_ptr<ReceiverMetrics> metrics)
+      : sink_(sink), metrics_(std::move(metrics)) {}
+
+  void Write(const Origin& origin, formats::DecodedProfiles decoded, Done done);
+  void Write(const Origin& origin, formats::DecodedSpans decoded, Done done);
+  [[nodiscard]] ReceiverMetrics& metrics() const { return *metrics_; }
+  [[nodiscard]] const std::shared_ptr<ReceiverMetrics>& shared_metrics() const { return metrics_; }
+
+ private:
+  template <typename Data>
+  void WriteData(const Origin& origin, formats::Decoded<Data> decoded, std::size_t items,
+                 bool empty, Done done);
+
+  profile::Sink& sink_;
+  // Shared with answers that may come after us.
+  std::shared_ptr<ReceiverMetrics> metrics_;
+};
+
+}  // namespace wherefore::gateway

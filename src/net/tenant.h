@@ -1,0 +1,28 @@
+// Whose data a request is about, where a server keeps tenants apart. Pure; any thread.
+#pragma once
+
+#include <string_view>
+
+#include "base/result.h"
+#include "net/http.h"
+
+namespace wherefore::net {
+
+inline constexpr std::string_view kTenantHeader = "X-Scope-OrgID";
+
+// The tenant's name; empty when the server keeps no tenants apart. kUnauthenticated when it does
+// and the request has no name: what Pyroscope's clients expect, and how its pages find out that
+// there are tenants.
+[[nodiscard]] inline Result<std::string_view> RequireTenant(const Headers& headers,
+                                                            bool keeps_tenants) {
+  if (!keeps_tenants) return std::string_view();
+  const auto it = headers.find(kTenantHeader);
+  if (it == headers.end() || it->second.empty()) {
+    return Error(Code::kUnauthenticated,
+                 "no org id: this server keeps tenants apart, so requests "
+                 "need the header X-Scope-OrgID");
+  }
+  return std::string_view(it->second);
+}
+
+}  // namespace wherefore::net
