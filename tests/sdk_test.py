@@ -64,14 +64,10 @@ def average(profiles, id):
     """A snapshot over time: the sum over series of each series' mean."""
     sums, counts = collections.Counter(), collections.Counter()
     for profile in profiles:
-        if id not in profile.ids:
-            continue
-        of_profile = collections.Counter()
-        for sample in profile.samples:
-            series = frozenset((k, v) for k, v in sample.labels.items() if k not in sdk_bytes.LINK_LABELS)
-            of_profile[series] += sample.values[profile.ids.index(id)]
-        sums.update(of_profile)
-        counts.update(dict.fromkeys(of_profile, 1))
+        if id in profile.ids:
+            series = frozenset(profile.labels.items())
+            sums[series] += sum(sample.values[profile.ids.index(id)] for sample in profile.samples)
+            counts[series] += 1
     return sum(sums[series] / counts[series] for series in sums)
 
 
