@@ -296,6 +296,33 @@ def totals(profiles, keep=lambda sample: True):
     return dict(found)
 
 
+def leaves(profiles, id, keep=lambda sample: True):
+    """function -> its self value of one type; zeros are left out."""
+    found = collections.Counter()
+    for profile in profiles:
+        if id in profile.ids:
+            for sample in filter(keep, profile.samples):
+                if sample.stack:
+                    found[sample.stack[0]] += sample.values[profile.ids.index(id)]
+    return {name: value for name, value in found.items() if value}
+
+
+def by_span(profiles, id):
+    """span id -> the value of its samples of one type."""
+    found = collections.Counter()
+    for profile in profiles:
+        if id in profile.ids:
+            for sample in profile.samples:
+                if "span_id" in sample.labels:
+                    found[sample.labels["span_id"]] += sample.values[profile.ids.index(id)]
+    return found
+
+
+def of_span(span):
+    """For `keep`: the samples of one span."""
+    return lambda sample: sample.labels.get("span_id") == span
+
+
 def share(profiles, id, function):
     """The part of the total of one type that has a function (a regular expression for its name) in its stack."""
     total = totals(profiles).get(id, 0)

@@ -48,14 +48,9 @@ def choose(requests):
 
 
 def slow_span(requests, profiles):
-    """(the traces request, span, CPU time) of the slowest span with at least 50 ms in the profiles."""
-    linked = {}
-    id = cpu_id(profiles)
-    for p in profiles:
-        for s in p.samples:
-            if id in p.ids and "span_id" in s.labels:
-                linked[s.labels["span_id"]] = linked.get(s.labels["span_id"], 0) + s.values[p.ids.index(id)]
-    found = [(request, span, linked[span.span]) for request in requests for span in sdk_bytes.spans_of(request)
+    """(the traces request, span) of the slowest span with at least 50 ms of CPU time in the profiles."""
+    linked = sdk_bytes.by_span(profiles, cpu_id(profiles))
+    found = [(request, span) for request in requests for span in sdk_bytes.spans_of(request)
              if linked.get(span.span, 0) >= 50_000_000]
     return max(found, key=lambda item: item[1].duration)
 
@@ -64,12 +59,8 @@ def functions(profiles):
     """id -> [function, its self value]: the leaf with the most, where the name is written the same everywhere."""
     found = {}
     for id in sdk_bytes.totals(profiles):
-        leaves = {}
-        for p in profiles:
-            for s in p.samples:
-                if id in p.ids and s.stack:
-                    leaves[s.stack[0]] = leaves.get(s.stack[0], 0) + s.values[p.ids.index(id)]
-        plain = {name: value for name, value in leaves.items() if value and re.fullmatch(r"[\w./:<>-]+", name)}
+        leaves = sdk_bytes.leaves(profiles, id)
+        plain = {name: value for name, value in leaves.items() if re.fullmatch(r"[\w./:<>-]+", name)}
         if plain:
             found[id] = list(max(plain.items(), key=lambda item: item[1]))
     return found
@@ -79,7 +70,7 @@ def capture(language, recording, out):
     requests = [sdk_recorder.decode(f.read_bytes()) for f in sorted(recording.glob("*.http"))]
     chosen = choose(requests)
     profiles = [p for _, found in chosen.values() for p in found]
-    traces, span, value = slow_span(requests, profiles)
+    traces, span = slow_span(requests, profiles)
     files = {f"{language}-{name}.http": request for name, (request, _) in chosen.items()}
     files[f"{language}-traces.http"] = traces
     for name, request in files.items():
@@ -90,7 +81,8 @@ def capture(language, recording, out):
         "service": profiles[0].service, "files": sorted(files), "labels": labels, "totals": sdk_bytes.totals(profiles),
         "functions": functions(profiles), "spans": len(sdk_bytes.spans_of(traces)),
         "hot": {"function": HOT[language], "type": id, "share": round(sdk_bytes.share(profiles, id, HOT[language]), 6)},
-        "span": {"trace": span.trace, "span": span.span, "name": span.name, "type": id, "value": value},
+        "span": {"trace": span.trace, "span": span.span, "name": span.name, "type": id,
+                 "functions": sdk_bytes.leaves(profiles, id, sdk_bytes.of_span(span.span))},
     }
 
 

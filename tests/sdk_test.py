@@ -98,11 +98,14 @@ class Sdk(Case):
         self.assertEqual(len(rows), 1, (service, function, [row["name"] for row in answer["rows"]][:50]))
         return int(rows[0]["total"]) / int(answer["total"])
 
-    def check_span(self, server, trace, span, id, value, hot):
-        """The profile of one span has its samples, all of them and no others."""
+    def check_span(self, server, trace, span, id, leaves):
+        """The profile of one span has its samples, all of them and no others: function -> self value."""
         answer = server.ask(f"traces/{trace}/flame", span=span, type=id)
-        self.assertEqual(in_unit(answer, answer["total"]), value, (trace, span, id, answer.get("hint")))
-        self.assertTrue(any(re.fullmatch(hot, function[0]) for function in answer["functions"]), answer["functions"])
+        found = collections.Counter()
+        for function, value in zip(answer["function"], answer["self"]):
+            if int(value):
+                found[answer["functions"][function][0]] += in_unit(answer, value)
+        self.assertEqual(found, leaves, (trace, span, id, answer.get("hint")))
 
 
 class Replay(Sdk):
@@ -133,7 +136,7 @@ class Replay(Sdk):
             span = expected["span"]
             spans = server.ask(f"traces/{span['trace']}")["spans"]
             self.assertIn((span["span"], span["name"], service), [(s["span"], s["name"], s["service"]) for s in spans])
-            self.check_span(server, span["trace"], span["span"], span["type"], span["value"], hot["function"])
+            self.check_span(server, span["trace"], span["span"], span["type"], span["functions"])
 
     def test_go(self):
         self.replay("go")
@@ -185,15 +188,9 @@ class Run:
         return process.returncode, output, error
 
     def slowest_linked_span(self, name, id):
-        """(span, the value of its samples) of the slowest span of that name with samples in what was sent."""
-        linked = collections.Counter()
-        for profile in self.profiles:
-            for sample in profile.samples:
-                if id in profile.ids:
-                    linked[sample.labels.get("span_id")] += sample.values[profile.ids.index(id)]
-        spans = [s for s in self.spans if s.name == name and linked[s.span] > 0]
-        slowest = max(spans, key=lambda span: span.duration)
-        return slowest, linked[slowest.span]
+        """The slowest span of that name with samples in what was sent."""
+        linked = sdk_bytes.by_span(self.profiles, id)
+        return max((s for s in self.spans if s.name == name and linked[s.span] > 0), key=lambda span: span.duration)
 
 
 class Examples(Sdk):
@@ -213,9 +210,10 @@ class Examples(Sdk):
         seen = self.share(server, service, language.cpu, language.hot)
         self.assertAlmostEqual(seen, real, delta=0.10, msg=f"{service}: parse is {real:.1%} of the CPU time, shown as {seen:.1%}")
 
-        span, value = run.slowest_linked_span(language.linked_span, language.cpu)
-        self.check_span(server, span.trace, span.span, language.cpu, value, language.hot)
-        self.assertLess(value, sent[language.cpu])
+        span = run.slowest_linked_span(language.linked_span, language.cpu)
+        leaves = sdk_bytes.leaves(run.profiles, language.cpu, sdk_bytes.of_span(span.span))
+        self.check_span(server, span.trace, span.span, language.cpu, leaves)
+        self.assertLess(sum(leaves.values()), sent[language.cpu])
         slow = server.ask("traces", service=service, name=span.name, min_duration=f"{span.duration}ns", since="1h")["traces"]
         self.assertIn(span.trace, [t["trace"] for t in slow])
         print(f"{service}: built in {run.prepared:.1f} s, ran {run.took:.1f} s, {run.truth['requests']} requests, "
