@@ -145,8 +145,9 @@ const std::vector<std::string_view>& ShortNames() {
 
 bool IsSnapshot(const ProfileType& type) {
   return type.sample_type.starts_with("inuse_") || type.sample_type == "goroutine" ||
-         type.sample_type == "goroutines" || type.sample_type == "threads" ||
-         type.sample_type == "threadcreate" || type.sample_type == "live";
+         type.sample_type == "goroutines" || type.sample_type == "goroutineleak" ||
+         type.sample_type == "threads" || type.sample_type == "threadcreate" ||
+         type.sample_type == "live";
 }
 
 }  // namespace wherefore::profile
