@@ -237,10 +237,10 @@ def from_jfr(request):
         values = event["values"]
         frames = (values["stackTrace"] or {}).get("frames", [])
         stack = [f["method"]["type"]["name"] + "." + f["method"]["name"] for f in frames]
-        tags = dict(contexts.get(values["contextId"], {}))
-        if values["spanId"]:
+        tags = dict(contexts.get(values.get("contextId"), {}))
+        if values.get("spanId"):  # not every kind of event has the fields
             tags["span_id"] = f"{values['spanId'] & (1 << 64) - 1:016x}"
-        if values["spanName"]:
+        if values.get("spanName"):
             tags["span_name"] = strings[values["spanName"]]
         found[event["type"]].samples.append(Sample(stack, jfr_values(event["type"], values, period_ns), tags))
     return [p for p in found.values() if p.samples]

@@ -206,7 +206,7 @@ class Examples(Sdk):
         self.check_types(server, service, sent)
         self.check_totals(server, service, run.profiles)
 
-        real = run.truth["cpu_ns"]["parse"] / run.truth["process_cpu_ns"]
+        real = run.truth["cpu_ns"]["parse"] / run.truth["total_cpu_ns"]
         seen = self.share(server, service, language.cpu, language.hot)
         self.assertAlmostEqual(seen, real, delta=0.10, msg=f"{service}: parse is {real:.1%} of the CPU time, shown as {seen:.1%}")
 

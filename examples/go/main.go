@@ -148,7 +148,7 @@ func process(w http.ResponseWriter, r *http.Request) {
 func contend(ctx context.Context, lock *sync.Mutex) {
 	for ctx.Err() == nil {
 		lock.Lock()
-		time.Sleep(2 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond)
 		lock.Unlock()
 	}
 }
@@ -190,7 +190,7 @@ func run(server string) error {
 		return err
 	}
 	return json.NewEncoder(os.Stdout).Encode(map[string]any{
-		"service": service, "requests": spent.requests.Load(), "process_cpu_ns": cpu,
+		"service": service, "requests": spent.requests.Load(), "total_cpu_ns": cpu,
 		"cpu_ns": map[string]int64{
 			"parse": spent.parse.Load(), "validate": spent.validate.Load(), "transform": spent.transform.Load()},
 	})

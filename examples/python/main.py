@@ -26,7 +26,8 @@ UNIT = 80_000  # iterations of the loop that stands for work
 
 tracer = trace.get_tracer("shop")
 lock = threading.Lock()
-spent = {"parse": 0, "validate": 0, "transform": 0}  # nanoseconds of CPU, guarded by lock
+# Nanoseconds of CPU, guarded by lock; "requests" is all of a request's thread.
+spent = {"parse": 0, "validate": 0, "transform": 0, "requests": 0}
 requests = 0
 kept = collections.deque(maxlen=20)  # the newest results, so that the memory profile has something in use
 
@@ -90,29 +91,36 @@ class Handler(BaseHTTPRequestHandler):
             span.set_attribute("size", size)
             total = step(parse, size) + step(validate, size)
             rows = step(transform, size)
-        with lock:
-            requests += 1
         body = f"{len(rows)} rows, {total:x}\n".encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+        with lock:
+            requests += 1
+            spent["requests"] += time.thread_time_ns()  # each request has a thread of its own
+
+
+def python_cpu():
+    """The CPU time of all threads that run Python, which is what the profiler samples: not its own native threads."""
+    running = sum(time.clock_gettime_ns(time.pthread_getcpuclockid(t.ident)) for t in threading.enumerate())
+    return spent.pop("requests") + running
 
 
 def main():
     server = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:4040"
     provider = start_tracing(server)
     start_profiling(server)
-    cpu_before = time.process_time_ns()
+    before = time.thread_time_ns()
     web = ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("PORT", 0))), Handler)
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=web.shutdown).start())
     print(f"listening on http://127.0.0.1:{web.server_address[1]}", flush=True)
     web.serve_forever()
 
-    cpu = time.process_time_ns() - cpu_before
+    cpu = python_cpu() - before
     pyroscope.shutdown()  # sends the last interval
     provider.shutdown()
-    print(json.dumps({"service": SERVICE, "requests": requests, "process_cpu_ns": cpu, "cpu_ns": spent}))
+    print(json.dumps({"service": SERVICE, "requests": requests, "total_cpu_ns": cpu, "cpu_ns": spent}))
 
 
 main()

@@ -165,7 +165,7 @@ fn main() -> Result<(), Failure> {
     tracing.shutdown()?;
     let get = |n: &AtomicU64| n.load(Ordering::Relaxed);
     println!(
-        r#"{{"service":"{SERVICE}","requests":{},"process_cpu_ns":{cpu},"cpu_ns":{{"parse":{},"validate":{},"transform":{}}}}}"#,
+        r#"{{"service":"{SERVICE}","requests":{},"total_cpu_ns":{cpu},"cpu_ns":{{"parse":{},"validate":{},"transform":{}}}}}"#,
         get(&spent.requests), get(&spent.parse), get(&spent.validate), get(&spent.transform)
     );
     Ok(())

@@ -158,7 +158,7 @@ public final class Shop {
     workers.shutdown();
     telemetry.getSdkTracerProvider().shutdown().join(10, TimeUnit.SECONDS);
     System.out.printf(
-        "{\"service\":\"%s\",\"requests\":%d,\"process_cpu_ns\":%d,\"cpu_ns\":{\"parse\":%d,\"validate\":%d,\"transform\":%d}}%n",
+        "{\"service\":\"%s\",\"requests\":%d,\"total_cpu_ns\":%d,\"cpu_ns\":{\"parse\":%d,\"validate\":%d,\"transform\":%d}}%n",
         SERVICE, requests.get(), cpu, parseNs.get(), validateNs.get(), transformNs.get());
     System.out.flush();
   }
