@@ -109,7 +109,10 @@ Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
   }
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto answer,
-      engine.Series(selection, step, p.All("by"), static_cast<std::size_t>(limit), request.cancel));
+      engine.Series(
+          selection,
+          {.steps = {step}, .group_by = p.All("by"), .max_groups = static_cast<std::size_t>(limit)},
+          request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject().Field("type", answer.type).Field("unit", answer.unit);

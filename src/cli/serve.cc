@@ -15,7 +15,10 @@
 
 #include <fmt/format.h>
 
+#include "api/adhoc.h"
 #include "api/api.h"
+#include "api/jaeger.h"
+#include "api/pyroscope.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -27,6 +30,7 @@
 #include "gateway/scraper.h"
 #include "net/grpc.h"
 #include "net/http.h"
+#include "net/tenant.h"
 #include "net/unary.h"
 #include "net/worker_pool.h"
 #include "query/engine.h"
@@ -105,15 +109,21 @@ class Server {
     scraper_ = std::make_unique<gateway::Scraper>(gateway::Intake(*store_, metrics_), *cumulative_,
                                                   std::move(scrape));
     api_ = std::make_unique<api::Api>(*engine_, workers_, MakeOperations());
+    pyroscope_api_ = std::make_unique<api::PyroscopeApi>(*engine_, workers_, MakeOperations());
+    adhoc_ = std::make_unique<api::AdHocApi>(workers_, MakeOperations());
+    jaeger_ = std::make_unique<api::JaegerApi>(*engine_, workers_, MakeOperations());
 
     auto otlp = std::make_shared<net::Router>();
     receiver_->AddRoutes(*otlp);
     auto everything = std::make_shared<net::Router>();
     receiver_->AddRoutes(*everything);
     api_->AddRoutes(*everything);
+    jaeger_->AddRoutes(*everything);
     auto grpc = std::make_shared<net::GrpcRouter>();
     grpc->SetFallback(receiver_->grpc_handler());
     pyroscope_->AddRoutes(*everything, *grpc);
+    pyroscope_api_->AddRoutes(*everything, *grpc);
+    adhoc_->AddRoutes(*everything, *grpc);
     http_ = std::make_unique<net::HttpServer>(io_, HttpOptions(options_.http_port), everything);
     otlp_http_ = std::make_unique<net::HttpServer>(io_, HttpOptions(options_.otlp_http_port), otlp);
     otlp_grpc_ = std::make_unique<net::GrpcServer>(
@@ -203,6 +213,11 @@ class Server {
       const std::string_view name = request.Header("X-Scope-OrgID");
       return options_.tenants && !name.empty() ? gateway::TenantOf(name) : 0;
     };
+    operations.require_tenant = [this](const net::Headers& headers) -> Result<std::uint32_t> {
+      WHEREFORE_ASSIGN_OR_RETURN(const std::string_view name,
+                                 net::RequireTenant(headers, options_.tenants));
+      return name.empty() ? 0 : gateway::TenantOf(name);
+    };
     operations.not_ready_reason = [this] { return store_->NotReadyReason(); };
     operations.remove = [this](const query::Selection& selection) -> Result<api::DeleteSummary> {
       WHEREFORE_RETURN_IF_ERROR(store_->Flush());
@@ -258,6 +273,9 @@ class Server {
   std::unique_ptr<gateway::PyroscopeReceiver> pyroscope_;
   std::unique_ptr<gateway::Scraper> scraper_;
   std::unique_ptr<api::Api> api_;
+  std::unique_ptr<api::PyroscopeApi> pyroscope_api_;
+  std::unique_ptr<api::AdHocApi> adhoc_;
+  std::unique_ptr<api::JaegerApi> jaeger_;
   std::unique_ptr<net::HttpServer> http_;
   std::unique_ptr<net::HttpServer> otlp_http_;
   std::unique_ptr<net::GrpcServer> otlp_grpc_;

@@ -147,6 +147,9 @@ enum class FileFormat : std::uint8_t {
 };
 [[nodiscard]] FileFormat Recognise(std::string_view bytes);
 [[nodiscard]] std::string_view FormatName(FileFormat format);
+// Any profile file that is recognised (decode_file.cc); `service` where the file does not say.
+[[nodiscard]] Result<DecodedProfiles> DecodeProfileFile(
+    const std::shared_ptr<const std::string>& bytes, const std::string& service);
 
 // Conformance: every rule of profcheck and the ones it misses.
 struct Violation {

@@ -58,7 +58,8 @@ class JsonReader {
   bool ReadRepeated(const element& json, const Field& field, std::string& out);
   bool ReadScalar(const element& json, const Field& field, PbfWriter& w);
   // The number that goes on the wire, without its tag.
-  bool ReadNumber(const element& json, FieldKind kind, std::uint64_t& bits);
+  bool ReadNumber(const element& json, const Field& field, std::uint64_t& bits);
+  bool ReadEnum(const element& json, const Field& field, std::uint64_t& bits);
   bool ReadDouble(const element& json, std::uint64_t& bits);
   bool ReadInteger(const element& json, bool is_signed, std::uint64_t& bits);
   bool ReadText(const element& json, FieldKind kind, std::string& out);
@@ -112,8 +113,8 @@ bool JsonReader::ReadRepeated(const element& json, const Field& field, std::stri
     bool ok = true;
     if (packed) {
       std::uint64_t bits = 0;
-      ok = ReadNumber(item, field.kind, bits);
-      if (field.kind == FieldKind::kFixed64) {
+      ok = ReadNumber(item, field, bits);
+      if (field.kind == FieldKind::kFixed64 || field.kind == FieldKind::kDouble) {
         numbers.append(reinterpret_cast<const char*>(&bits), sizeof bits);
       } else {
         protozero::write_varint(std::back_inserter(numbers), bits);
@@ -142,7 +143,7 @@ bool JsonReader::ReadScalar(const element& json, const Field& field, PbfWriter& 
     return true;
   }
   std::uint64_t bits = 0;
-  if (!ReadNumber(json, field.kind, bits)) return false;
+  if (!ReadNumber(json, field, bits)) return false;
   switch (field.kind) {
     case FieldKind::kFixed32:
       w.add_fixed32(field.tag, static_cast<std::uint32_t>(bits));
@@ -157,8 +158,19 @@ bool JsonReader::ReadScalar(const element& json, const Field& field, PbfWriter& 
   return true;
 }
 
-bool JsonReader::ReadNumber(const element& json, FieldKind kind, std::uint64_t& bits) {
-  switch (kind) {
+bool JsonReader::ReadEnum(const element& json, const Field& field, std::uint64_t& bits) {
+  std::string_view name;
+  if (json.get_string().get(name) != simdjson::SUCCESS) return ReadInteger(json, true, bits);
+  const auto it = std::find(field.names.begin(), field.names.end(), name);
+  bits = it == field.names.end() ? static_cast<std::uint64_t>(kUnknownEnum)
+                                 : static_cast<std::uint64_t>(it - field.names.begin());
+  return true;
+}
+
+bool JsonReader::ReadNumber(const element& json, const Field& field, std::uint64_t& bits) {
+  switch (field.kind) {
+    case FieldKind::kEnum:
+      return ReadEnum(json, field, bits);
     case FieldKind::kBool: {
       bool value = false;
       if (json.get_bool().get(value) != simdjson::SUCCESS) return Fail("true or false is expected");
@@ -318,7 +330,7 @@ class JsonFromBinary {
 
   void WritePacked(std::string_view bytes, FieldKind kind) {
     std::vector<std::uint64_t> numbers;
-    if (kind == FieldKind::kFixed64) {
+    if (kind == FieldKind::kFixed64 || kind == FieldKind::kDouble) {
       AppendPackedFixed64(bytes, numbers);
     } else {
       AppendPackedVarints(bytes, numbers);
@@ -332,6 +344,7 @@ class JsonFromBinary {
         json_.Bool(bits != 0);
         break;
       case FieldKind::kInt32:
+      case FieldKind::kEnum:
       case FieldKind::kUint32:
       case FieldKind::kFixed32:
         json_.Int(static_cast<std::int64_t>(bits));

@@ -15,6 +15,7 @@ namespace wherefore::formats {
 
 enum class FieldKind : std::uint8_t {
   kInt32,  // also enums: integers in OTLP's JSON
+  kEnum,   // by name or number, as proto3's JSON has it; a name nobody knows is kUnknownEnum
   kInt64,
   kUint32,
   kUint64,
@@ -29,6 +30,8 @@ enum class FieldKind : std::uint8_t {
   kMessage
 };
 
+inline constexpr std::int32_t kUnknownEnum = INT32_MAX;
+
 struct Schema;
 
 struct Field {
@@ -37,6 +40,7 @@ struct Field {
   FieldKind kind;
   bool repeated = false;
   const Schema* message = nullptr;
+  std::span<const std::string_view> names = {};  // of a kEnum; the index is the number
 };
 
 struct Schema {

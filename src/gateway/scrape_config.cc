@@ -137,7 +137,7 @@ ScrapeConfig ReadConfig(const YAML::Node& root, const std::filesystem::path& fol
   KnownKeys(root, {"global", "scrape_configs"});
   const YAML::Node global = root["global"];
   if (global) KnownKeys(global, {"scrape_interval", "scrape_timeout"});
-  const YAML::Node none;
+  const YAML::Node none(YAML::NodeType::Undefined);
   const std::int64_t interval =
       Duration(global ? global["scrape_interval"] : none, kDefaultInterval);
   const std::int64_t timeout = Duration(global ? global["scrape_timeout"] : none, kDefaultTimeout);

@@ -215,6 +215,10 @@ class Scraper::Target {
 Scraper::Scraper(Intake intake, Cumulative& cumulative, ScrapeConfig config)
     : intake_(std::move(intake)), cumulative_(cumulative), config_(std::move(config)) {}
 
+Scraper::~Scraper() {
+  Stop();
+}
+
 void Scraper::Start() {
   if (config_.jobs.empty()) return;
   Update();

@@ -33,7 +33,7 @@ class Scraper {
   Scraper(Intake intake, Cumulative& cumulative, ScrapeConfig config);
   Scraper(const Scraper&) = delete;
   Scraper& operator=(const Scraper&) = delete;
-  ~Scraper() { Stop(); }
+  ~Scraper();
 
   void Start();
   void Stop();

@@ -82,9 +82,7 @@ class Exchange {
     const std::string why = error == asio::error::timed_out
                                 ? fmt::format("no answer within {} s", options_.timeout_seconds)
                                 : Lowered(error.message());
-    const std::string_view hint =
-        error == asio::error::connection_refused ? "; is `wherefore serve` running there?" : "";
-    return {Code::kIo, fmt::format("{} {}: {}{}", what, where, why, hint)};
+    return {Code::kIo, fmt::format("{} {}: {}", what, where, why)};
   }
 
   Result<> Connect() {

@@ -106,12 +106,22 @@ ProfileType TypeOf(const Batch& batch, const Profile& profile) {
   return t;
 }
 
+namespace {
+constexpr std::string_view kCpuId = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+}  // namespace
+
+std::vector<std::string> IdsOf(const ProfileType& type) {
+  std::vector<std::string> ids = {type.Id()};
+  if (type.stands_for_cpu) ids.emplace_back(kCpuId);
+  return ids;
+}
+
 std::optional<TypeMatch> MatchType(const ProfileType& type, std::string_view wanted) {
   TypeMatch as_is{.multiplier = 1, .unit = type.sample_unit};
   if (wanted.find(':') != std::string_view::npos) {
     if (type.Id() == wanted) return as_is;
     // Pyroscope clients ask for the CPU id even when the sender had only counts.
-    if (type.stands_for_cpu && wanted == "process_cpu:cpu:nanoseconds:cpu:nanoseconds") {
+    if (type.stands_for_cpu && wanted == kCpuId) {
       return TypeMatch{.multiplier = type.period, .unit = "nanoseconds"};
     }
     return std::nullopt;

@@ -54,6 +54,9 @@ struct TypeMatch {
 // Counts that stand for CPU time answer "cpu" with their period as multiplier.
 [[nodiscard]] std::optional<TypeMatch> MatchType(const ProfileType& type, std::string_view wanted);
 
+// The five-part ids a type can be asked for: its own, and the CPU id when it stands for CPU time.
+[[nodiscard]] std::vector<std::string> IdsOf(const ProfileType& type);
+
 // The short name of a type for people ("cpu", "inuse_space"), or its five-part id.
 [[nodiscard]] std::string ShortName(const ProfileType& type);
 [[nodiscard]] const std::vector<std::string_view>& ShortNames();

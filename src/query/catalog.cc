@@ -173,7 +173,7 @@ Result<Resolved> Catalog::Resolve(const Selection& selection, const Options& opt
     if (!match) continue;
     families.insert(t.details.name);
     out.unit = match->unit;
-    out.snapshot = profile::IsSnapshot(t.details);
+    out.snapshot = profile::IsSnapshot(t.details) && !selection.add_up_snapshots;
     if (!options.all_types_of_family) take(t, match->multiplier);
   }
   if (options.all_types_of_family) {

@@ -27,6 +27,9 @@ struct Selection {
   Selector selector;
   std::string type;  // short name, five-part id or sample type; empty: the most useful one there is
   store::TimeRange range;
+  // Snapshots (in use, goroutines) are added up over time, as Pyroscope does it; our own answers
+  // average them.
+  bool add_up_snapshots = false;
 };
 
 // How to read the values of one stored type under one question.

@@ -71,7 +71,7 @@ Result<std::vector<ServiceInfo>> Engine::Services(std::uint32_t tenant, store::T
   // Buckets are coarse; the timeline says what really lies in the range.
   const std::int64_t step =
       std::max<std::int64_t>((range.to_ns - range.from_ns) / 100, kNsPerSecond);
-  WHEREFORE_ASSIGN_OR_RETURN(auto points, reader_.Timeline(query, step, false, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(auto points, reader_.Timeline(query, {step}, false, cancel));
   std::map<std::string, std::map<std::string, std::string>> found;  // service -> short name -> id
   for (const store::SeriesPoint& p : points) {
     ServiceInfo& info = by_name[rows[p.dictionary].name];
@@ -162,7 +162,7 @@ Result<StackValues> Engine::Average(const Resolved& r, const CancelToken& cancel
   const std::int64_t whole = r.query.range.to_ns - r.query.range.from_ns + 1;
   store::SampleQuery profiles = r.query;
   for (store::SeriesSelection& s : profiles.selections) s.series.clear();
-  WHEREFORE_ASSIGN_OR_RETURN(auto points, reader_.Timeline(profiles, whole, false, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(auto points, reader_.Timeline(profiles, {whole}, false, cancel));
   std::map<std::pair<std::uint64_t, std::string>, std::int64_t>
       counts;  // (series, type id) -> profiles
   for (const store::SeriesPoint& p : points) {
@@ -217,9 +217,10 @@ Result<FlameAnswer> Engine::Flame(const Selection& selection, const Lens& lens,
   return answer;
 }
 
-Result<SeriesAnswer> Engine::Series(const Selection& selection, std::int64_t step_ns,
-                                    const std::vector<std::string>& group_by,
-                                    std::size_t max_groups, const CancelToken& cancel) {
+Result<SeriesAnswer> Engine::Series(const Selection& selection, const SeriesOptions& options,
+                                    const CancelToken& cancel) {
+  const auto& [width, phase] = options.steps;
+  const std::vector<std::string>& group_by = options.group_by;
   WHEREFORE_ASSIGN_OR_RETURN(
       Resolved r,
       catalog_.Resolve(selection, {.with_series = false, .group_by = group_by}, cancel));
@@ -227,22 +228,22 @@ Result<SeriesAnswer> Engine::Series(const Selection& selection, std::int64_t ste
     WHEREFORE_ASSIGN_OR_RETURN(
         r, catalog_.Resolve(selection, {.with_series = true, .group_by = group_by}, cancel));
   }
-  const std::int64_t start = selection.range.from_ns / step_ns * step_ns;
-  const auto steps =
-      static_cast<std::size_t>((selection.range.to_ns - start + step_ns - 1) / step_ns);
+  const std::int64_t start = (selection.range.from_ns - phase) / width * width + phase;
+  const auto steps = static_cast<std::size_t>((selection.range.to_ns - start + width - 1) / width);
   SeriesAnswer answer{.type = r.type,
                       .unit = r.unit,
                       .averaged = r.snapshot,
                       .scale = r.snapshot ? kAverageScale : 1,
                       .start_ns = start,
-                      .step_ns = step_ns};
+                      .step_ns = width};
   if (steps > 20'000) {
     return Error(Code::kInvalid, fmt::format("step {} gives {} points; at most 20,000 are sent",
-                                             FormatDuration(step_ns), steps));
+                                             FormatDuration(width), steps));
   }
   std::vector<store::SeriesPoint> points;
   if (!r.query.selections.empty()) {
-    WHEREFORE_ASSIGN_OR_RETURN(points, reader_.Timeline(r.query, step_ns, r.needs_samples, cancel));
+    WHEREFORE_ASSIGN_OR_RETURN(points,
+                               reader_.Timeline(r.query, options.steps, r.needs_samples, cancel));
   }
   if (points.empty()) answer.hint = catalog_.ExplainEmpty(selection, cancel);
 
@@ -254,7 +255,7 @@ Result<SeriesAnswer> Engine::Series(const Selection& selection, std::int64_t ste
                 p.step_start_ns}] += p.profiles;
     }
   }
-  std::map<Labels, std::vector<std::int64_t>> groups;
+  std::map<Labels, SeriesGroup> groups;
   for (const store::SeriesPoint& p : points) {
     const TypeUse& use = r.types.at(p.type);
     Labels labels;
@@ -267,9 +268,10 @@ Result<SeriesAnswer> Engine::Series(const Selection& selection, std::int64_t ste
                                              : std::string_view();
       labels.emplace_back(name, value);
     }
-    auto& values = groups[labels];
-    values.resize(steps);
-    const auto index = static_cast<std::size_t>((p.step_start_ns - start) / step_ns);
+    SeriesGroup& group = groups[labels];
+    group.values.resize(steps);
+    group.profiles.resize(steps);
+    const auto index = static_cast<std::size_t>((p.step_start_ns - start) / width);
     if (p.step_start_ns < start || index >= steps) continue;
     std::int64_t value = use.Value(p.value);
     if (r.snapshot) {
@@ -277,9 +279,13 @@ Result<SeriesAnswer> Engine::Series(const Selection& selection, std::int64_t ste
           value, kAverageScale,
           profiles[{SeriesIdentity(r, p.dictionary, p.series), use.details.Id(), p.step_start_ns}]);
     }
-    values[index] = WrappingAdd(values[index], value);
+    group.values[index] = WrappingAdd(group.values[index], value);
+    group.profiles[index] += p.profiles;
   }
-  for (auto& [labels, values] : groups) answer.groups.push_back({labels, std::move(values)});
+  for (auto& [labels, group] : groups) {
+    group.labels = labels;
+    answer.groups.push_back(std::move(group));
+  }
   const auto sum = [](const SeriesGroup& g) {
     std::int64_t total = 0;
     for (const std::int64_t v : g.values) total = WrappingAdd(total, v);
@@ -287,13 +293,18 @@ Result<SeriesAnswer> Engine::Series(const Selection& selection, std::int64_t ste
   };
   std::stable_sort(answer.groups.begin(), answer.groups.end(),
                    [&](const SeriesGroup& a, const SeriesGroup& b) { return sum(a) > sum(b); });
-  if (max_groups > 0 && answer.groups.size() > max_groups) {
-    SeriesGroup rest{.labels = {{"", "other"}}, .values = std::vector<std::int64_t>(steps)};
-    for (std::size_t i = max_groups; i < answer.groups.size(); ++i) {
-      for (std::size_t k = 0; k < steps; ++k)
+  const std::size_t most = options.max_groups;
+  if (most > 0 && answer.groups.size() > most) {
+    SeriesGroup rest{.labels = {{"", "other"}},
+                     .values = std::vector<std::int64_t>(steps),
+                     .profiles = std::vector<std::int64_t>(steps)};
+    for (std::size_t i = most; i < answer.groups.size(); ++i) {
+      for (std::size_t k = 0; k < steps; ++k) {
         rest.values[k] = WrappingAdd(rest.values[k], answer.groups[i].values[k]);
+        rest.profiles[k] += answer.groups[i].profiles[k];
+      }
     }
-    answer.groups.resize(max_groups);
+    answer.groups.resize(most);
     answer.groups.push_back(std::move(rest));
   }
   return answer;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -39,9 +40,15 @@ struct FlameAnswer {
   std::string hint;       // set when nothing was found
 };
 
+struct SeriesOptions {
+  store::Steps steps;
+  std::vector<std::string> group_by;
+  std::size_t max_groups = 0;  // 0: no limit
+};
 struct SeriesGroup {
   Labels labels;  // the group-by labels
   std::vector<std::int64_t> values;
+  std::vector<std::int64_t> profiles;  // how many are in each step
 };
 struct SeriesAnswer {
   std::string type;
@@ -53,6 +60,23 @@ struct SeriesAnswer {
   std::vector<SeriesGroup>
       groups;  // largest first; groups beyond the limit are added up in one called "other"
   std::string hint;
+};
+
+// One label set that has profiles of one type.
+struct StoredSeries {
+  std::string_view service;
+  std::string_view type_id;  // five parts; counts that stand for CPU time come under both their ids
+  const Labels* labels = nullptr;
+};
+
+// Only some samples of a selection: those of these profiles, traces or spans. Empty lists do not
+// narrow; at least one must have an entry.
+struct Narrowing {
+  std::vector<profile::ProfileId> profiles;
+  std::vector<profile::TraceId> traces;
+  std::vector<profile::SpanId> spans;
+
+  [[nodiscard]] bool empty() const { return profiles.empty() && traces.empty() && spans.empty(); }
 };
 
 // The profile of spans.
@@ -99,10 +123,22 @@ class Engine {
   Result<std::vector<std::string>> LabelValues(const Selection& selection, const std::string& label,
                                                const CancelToken& cancel);
 
+  // Every label set with profiles in the selection's range that its selector lets through, once per
+  // type (engine_series.cc). Sets of samples count as present when their profile's set is.
+  Result<> EachSeries(const Selection& selection,
+                      const std::function<void(const StoredSeries&)>& visit,
+                      const CancelToken& cancel);
+
+  // From the start of the oldest stored profile to that of the newest; zeros when there is none.
+  Result<store::TimeRange> Extent(std::uint32_t tenant, const CancelToken& cancel);
+
   Result<FlameAnswer> Flame(const Selection& selection, const Lens& lens,
                             const CancelToken& cancel);
-  Result<SeriesAnswer> Series(const Selection& selection, std::int64_t step_ns,
-                              const std::vector<std::string>& group_by, std::size_t max_groups,
+  // The same for some of the selection's samples, added up; links have no time of their own, so
+  // traces and spans are not narrowed by the range. No hint.
+  Result<profile::FlameTree> NarrowedFlame(const Selection& selection, const Narrowing& narrowing,
+                                           const CancelToken& cancel);
+  Result<SeriesAnswer> Series(const Selection& selection, const SeriesOptions& options,
                               const CancelToken& cancel);
   Result<ListAnswer> List(const Selection& selection, const std::string& function_regex,
                           const CancelToken& cancel);

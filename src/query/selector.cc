@@ -11,9 +11,12 @@ namespace {
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : whole_(text), rest_(text) {}
+  enum class Dialect : std::uint8_t { kOurs, kSeries };
+  explicit Parser(std::string_view text, Dialect dialect = Dialect::kOurs)
+      : series_(dialect == Dialect::kSeries), whole_(text), rest_(text) {}
 
-  std::string TakeService() {
+  // What stands in front of the brace.
+  std::string TakeName() {
     std::string name(Trim(rest_.substr(0, rest_.find('{'))));
     rest_.remove_prefix(std::min(rest_.find('{'), rest_.size()));
     return name;
@@ -44,12 +47,17 @@ class Parser {
 
  private:
   static std::string_view Trim(std::string_view text) {
-    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-    while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+    while (!text.empty() && IsSpace(text.front())) text.remove_prefix(1);
+    while (!text.empty() && IsSpace(text.back())) text.remove_suffix(1);
     return text;
   }
+  static bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
   void SkipSpace() {
-    while (!rest_.empty() && rest_[0] == ' ') rest_.remove_prefix(1);
+    while (!rest_.empty() && IsSpace(rest_[0])) rest_.remove_prefix(1);
+  }
+  [[nodiscard]] bool AtQuote() const {
+    return !rest_.empty() &&
+           (rest_[0] == '"' || (series_ && (rest_[0] == '\'' || rest_[0] == '`')));
   }
   Error Fail(std::string_view what) const {
     return {Code::kInvalid, fmt::format("selector '{}': {} at character {}", whole_, what,
@@ -58,9 +66,18 @@ class Parser {
 
   Result<Matcher> TakeMatcher() {
     Matcher m;
-    const std::size_t end = std::min(rest_.find_first_of("=!,}\""), rest_.size());
-    m.label = Trim(rest_.substr(0, end));
-    rest_.remove_prefix(end);
+    if (series_ && AtQuote()) {
+      WHEREFORE_ASSIGN_OR_RETURN(m.label, TakeQuoted());
+      SkipSpace();
+      // A name without a value is the metric's.
+      if (rest_.empty() || rest_[0] == ',' || rest_[0] == '}') {
+        return Matcher{.label = "__name__", .value = std::move(m.label)};
+      }
+    } else {
+      const std::size_t end = std::min(rest_.find_first_of("=!,}\""), rest_.size());
+      m.label = Trim(rest_.substr(0, end));
+      rest_.remove_prefix(end);
+    }
     if (m.label.empty()) return Fail("expected a label name");
     struct Op {
       std::string_view text;
@@ -82,16 +99,20 @@ class Parser {
   }
 
   Result<std::string> TakeValue() {
-    if (rest_.empty() || rest_[0] != '"') {
-      const std::size_t end = std::min(rest_.find_first_of(",}\""), rest_.size());
-      std::string value(Trim(rest_.substr(0, end)));
-      rest_.remove_prefix(end);
-      return value;
-    }
+    if (AtQuote()) return TakeQuoted();
+    if (series_) return Fail("expected a quoted value");
+    const std::size_t end = std::min(rest_.find_first_of(",}\""), rest_.size());
+    std::string value(Trim(rest_.substr(0, end)));
+    rest_.remove_prefix(end);
+    return value;
+  }
+
+  Result<std::string> TakeQuoted() {
     std::string value;
+    const char quote = rest_[0];
     rest_.remove_prefix(1);
-    while (!rest_.empty() && rest_[0] != '"') {
-      if (rest_[0] == '\\' && rest_.size() > 1) {
+    while (!rest_.empty() && rest_[0] != quote) {
+      if (rest_[0] == '\\' && rest_.size() > 1 && quote != '`') {
         rest_.remove_prefix(1);
         // Only the three escapes are ours; \d and the like belong to the regular expression.
         if (rest_[0] == 'n') {
@@ -99,7 +120,7 @@ class Parser {
           rest_.remove_prefix(1);
           continue;
         }
-        if (rest_[0] != '"' && rest_[0] != '\\') value += '\\';
+        if (rest_[0] != quote && rest_[0] != '\\') value += '\\';
       }
       value += rest_[0];
       rest_.remove_prefix(1);
@@ -109,6 +130,7 @@ class Parser {
     return value;
   }
 
+  bool series_;
   std::string_view whole_;
   std::string_view rest_;
 };
@@ -180,7 +202,7 @@ bool Matcher::Matches(std::string_view text) const {
 Result<Selector> Selector::Parse(std::string_view text) {
   Selector selector;
   Parser parser(text);
-  if (std::string service = parser.TakeService(); !service.empty()) {
+  if (std::string service = parser.TakeName(); !service.empty()) {
     selector.services_.push_back({.label = "service_name", .value = std::move(service)});
   }
   WHEREFORE_ASSIGN_OR_RETURN(std::vector<Matcher> matchers, parser.TakeMatchers());
@@ -188,6 +210,48 @@ Result<Selector> Selector::Parse(std::string_view text) {
     (IsServiceLabel(m.label) ? selector.services_ : selector.labels_).push_back(std::move(m));
   }
   return selector;
+}
+
+Result<Selector> Selector::ParseSeries(std::string_view text) {
+  Selector selector;
+  Parser parser(text, Parser::Dialect::kSeries);
+  if (std::string name = parser.TakeName(); !name.empty()) {
+    selector.types_.push_back({.label = "__name__", .value = std::move(name)});
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(std::vector<Matcher> matchers, parser.TakeMatchers());
+  for (Matcher& m : matchers) {
+    const bool service = IsServiceLabel(m.label) || m.label == "__service_name__";
+    (service                ? selector.services_
+     : IsTypeLabel(m.label) ? selector.types_
+                            : selector.labels_)
+        .push_back(std::move(m));
+  }
+  return selector;
+}
+
+void Selector::Add(const Selector& other) {
+  services_.insert(services_.end(), other.services_.begin(), other.services_.end());
+  labels_.insert(labels_.end(), other.labels_.begin(), other.labels_.end());
+  types_.insert(types_.end(), other.types_.begin(), other.types_.end());
+}
+
+bool Selector::MatchesType(std::string_view id) const {
+  return std::all_of(types_.begin(), types_.end(),
+                     [&](const Matcher& m) { return m.Matches(TypeLabel(id, m.label)); });
+}
+
+bool IsTypeLabel(std::string_view name) {
+  return std::find(kTypeLabels.begin(), kTypeLabels.end(), name) != kTypeLabels.end();
+}
+
+std::string_view TypeLabel(std::string_view id, std::string_view name) {
+  if (name == kTypeLabels.back()) return id;
+  for (std::size_t part = 0; part + 1 < kTypeLabels.size(); ++part) {
+    const std::size_t end = std::min(id.find(':'), id.size());
+    if (kTypeLabels[part] == name) return id.substr(0, end);
+    id.remove_prefix(std::min(end + 1, id.size()));
+  }
+  return {};
 }
 
 bool Selector::MatchesService(std::string_view name) const {

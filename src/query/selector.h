@@ -4,11 +4,17 @@
 //   matcher  = name ("=" | "!=" | "=~" | "!~") value
 //   value    = '"' text with \" \\ \n escapes '"' | text without , } and quotes
 //
+// ParseSeries reads Prometheus series selectors instead, as Pyroscope's clients write them: the
+// name in front is __name__, values are quoted ("", '' or ``), label names may be. There the
+// labels __name__, __profile_type__, __type__, __unit__, __period_type__ and __period_unit__ are
+// about the profile's type, and __service_name__ is the service too.
+//
 // Regular expressions are RE2 and must match the whole value. A label a series does not have counts
 // as the empty string. `service.name` and `service_name` are the same label, and both are the
 // service. Immutable after parsing; any thread may evaluate.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -40,11 +46,16 @@ class Selector {
  public:
   // The error names the position: "selector 'a{b': expected = after 'b' at character 4".
   static Result<Selector> Parse(std::string_view text);
+  static Result<Selector> ParseSeries(std::string_view text);
+  // Everything `other` asks for as well.
+  void Add(const Selector& other);
 
   // Does a service of this name have any chance? (Matchers on the service label.)
   [[nodiscard]] bool MatchesService(std::string_view name) const;
   // Matchers other than those on the service.
   [[nodiscard]] bool MatchesLabels(const Labels& labels) const;
+  // Matchers on the type, given its five-part id.
+  [[nodiscard]] bool MatchesType(std::string_view id) const;
   [[nodiscard]] const std::vector<Matcher>& label_matchers() const { return labels_; }
   // Canonical text: service{a="b"}.
   [[nodiscard]] std::string Text() const;
@@ -54,7 +65,16 @@ class Selector {
  private:
   std::vector<Matcher> services_;
   std::vector<Matcher> labels_;
+  std::vector<Matcher> types_;
 };
+
+// The labels that follow from a five-part type id, in the order of its parts; the last is the
+// whole.
+inline constexpr std::array<std::string_view, 6> kTypeLabels = {
+    "__name__", "__type__", "__unit__", "__period_type__", "__period_unit__", "__profile_type__"};
+[[nodiscard]] bool IsTypeLabel(std::string_view name);
+// The value of a type label, "" for another label.
+[[nodiscard]] std::string_view TypeLabel(std::string_view id, std::string_view name);
 
 [[nodiscard]] bool IsServiceLabel(std::string_view name);
 [[nodiscard]] Result<std::shared_ptr<const re2::RE2>> CompileRegex(std::string_view pattern);

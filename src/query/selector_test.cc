@@ -49,5 +49,33 @@ TEST(Selector, ErrorsNameThePlace) {
   EXPECT_NE(Selector::Parse("a{b}").error().message().find("character 4"), std::string::npos);
 }
 
+TEST(Selector, ReadsPrometheusSeriesSelectors) {
+  const auto s = Selector::ParseSeries(
+      R"(process_cpu{"k8s.pod.name"='a"b', path=~`\d+`, service_name="shop", __type__!="samples"})");
+  ASSERT_TRUE(s) << s.error().message();
+  EXPECT_TRUE(s->MatchesService("shop"));
+  EXPECT_FALSE(s->MatchesService("process_cpu"));
+  EXPECT_TRUE(s->MatchesLabels({{"k8s.pod.name", "a\"b"}, {"path", "12"}}));
+  EXPECT_FALSE(s->MatchesLabels({{"k8s.pod.name", "a\"b"}, {"path", "x"}}));
+  EXPECT_TRUE(s->MatchesType("process_cpu:cpu:nanoseconds:cpu:nanoseconds"));
+  EXPECT_FALSE(s->MatchesType("process_cpu:samples:count:cpu:nanoseconds"));
+  EXPECT_FALSE(s->MatchesType("memory:cpu:nanoseconds:cpu:nanoseconds"));
+  EXPECT_TRUE(Selector::ParseSeries("{}")->MatchesLabels({}));
+  EXPECT_FALSE(Selector::ParseSeries(R"({"memory"})")->MatchesType("wall:a:b:c:d"));
+  for (const char* bad : {"{a=b}", "{a}", "{\"a\"=}", "{a=\"b\"", "{a=~\"(\"}"}) {
+    EXPECT_FALSE(Selector::ParseSeries(bad)) << bad;
+  }
+}
+
+TEST(Selector, SeveralSelectorsHoldTogether) {
+  auto s = *Selector::ParseSeries(R"({a="1"})");
+  s.Add(*Selector::ParseSeries(R"({__profile_type__="m:a:b:c:d", service_name=~"x.*"})"));
+  EXPECT_TRUE(s.MatchesLabels({{"a", "1"}}));
+  EXPECT_FALSE(s.MatchesLabels({}));
+  EXPECT_FALSE(s.MatchesService("y"));
+  EXPECT_TRUE(s.MatchesType("m:a:b:c:d"));
+  EXPECT_FALSE(s.MatchesType("m:a:b:c:e"));
+}
+
 }  // namespace
 }  // namespace wherefore::query

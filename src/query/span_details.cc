@@ -47,6 +47,10 @@ Result<SpanDetails> DescribeSpan(const store::SpanRow& span) {
   SpanDetails out{.trace_state = std::string(extras.trace_state), .flags = extras.flags};
   WHEREFORE_ASSIGN_OR_RETURN(const auto own, profile::ReadTyped(extras.attributes));
   for (const TypedAttribute& a : own) {
+    const bool resource = a.place == profile::AttributePlace::kResource;
+    if (resource || a.place == profile::AttributePlace::kSpan) {
+      (resource ? out.resource : out.attributes).push_back({std::string(a.key), AsText(a), a.kind});
+    }
     if (a.place == profile::AttributePlace::kScopeName) out.scope_name = a.text;
     if (a.place == profile::AttributePlace::kScopeVersion) out.scope_version = a.text;
   }

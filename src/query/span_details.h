@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "profile/batch.h"
 #include "store/read.h"
 
 namespace wherefore::query {
@@ -14,6 +15,11 @@ namespace wherefore::query {
 using Pairs = std::vector<std::pair<std::string, std::string>>;  // attribute, value as text
 
 struct SpanDetails {
+  struct Attribute {
+    std::string key;
+    std::string text;
+    profile::Value::Kind kind = profile::Value::Kind::kString;
+  };
   struct Event {
     std::int64_t time_ns = 0;
     std::string name;
@@ -28,6 +34,8 @@ struct SpanDetails {
   std::string scope_version;
   std::string trace_state;
   std::uint64_t flags = 0;
+  std::vector<Attribute> attributes;
+  std::vector<Attribute> resource;
   std::vector<Event> events;
   std::vector<Link> links;
 };

@@ -125,6 +125,11 @@ struct StackSumBySeries {
   std::uint32_t series = 0;
 };
 
+// How time is cut into steps: [phase + k * width, phase + (k + 1) * width).
+struct Steps {
+  std::int64_t width_ns = 0;
+  std::int64_t phase_ns = 0;
+};
 // One bar of a time series.
 struct SeriesPoint {
   std::uint32_t dictionary = 0;  // index into selections
@@ -133,7 +138,7 @@ struct SeriesPoint {
   std::int64_t step_start_ns = 0;
   std::int64_t value = 0;
   std::int64_t count = 0;
-  std::int64_t profiles = 0;  // 0 when read from samples
+  std::int64_t profiles = 0;  // how many have a share in it
   std::int64_t last_ns = 0;   // start of the newest profile in the step
 };
 
@@ -217,6 +222,7 @@ struct SpanSearch {
   std::int64_t min_duration_ns = 0;
   std::int64_t max_duration_ns = 0;                             // 0: no limit
   int status_code = -1;                                         // -1: any
+  int kind = -1;                                                // -1: any
   std::vector<std::pair<std::string, std::string>> attributes;  // all must match, span or resource
   std::size_t limit = 100;
   bool roots_only = false;
@@ -260,7 +266,7 @@ class Reader {
                                                                   const CancelToken& cancel) = 0;
   // Totals per step. from_samples: selections name sample-level series (read `samples`), else the
   // small table `profiles` answers.
-  virtual Result<std::vector<SeriesPoint>> Timeline(const SampleQuery& query, std::int64_t step_ns,
+  virtual Result<std::vector<SeriesPoint>> Timeline(const SampleQuery& query, const Steps& steps,
                                                     bool from_samples,
                                                     const CancelToken& cancel) = 0;
   // Profiles of the selection, oldest first, at most `limit` (0 = all).

@@ -360,21 +360,22 @@ Result<std::vector<StackSum>> ReaderImpl::SumStacks(const SampleQuery& query,
   return sums;
 }
 
-Result<std::vector<SeriesPoint>> ReaderImpl::Timeline(const SampleQuery& query,
-                                                      std::int64_t step_ns, bool from_samples,
+Result<std::vector<SeriesPoint>> ReaderImpl::Timeline(const SampleQuery& query, const Steps& steps,
+                                                      bool from_samples,
                                                       const CancelToken& cancel) {
   std::vector<SeriesPoint> points;
   if (query.selections.empty()) return points;
-  if (step_ns <= 0) return Error(Code::kInvalid, "the step of a timeline must be positive");
+  if (steps.width_ns <= 0) return Error(Code::kInvalid, "the step of a timeline must be positive");
   const SelectionNumber selection(query);
   WHEREFORE_RETURN_IF_ERROR(
-      Run(fmt::format("SELECT {5} AS selection, type, series, intDiv(time, {0}) * {0} AS step, "
-                      "sum({1}), sum(n), {2}, max(time) "
-                      "FROM {3} WHERE {4} GROUP BY selection, type, series, step ORDER BY step",
-                      step_ns, from_samples ? "value" : "total",
-                      from_samples ? "toUInt64(0)" : "count()",
-                      PhysicalName(from_samples ? Table::kSamples : Table::kProfiles),
-                      SelectionCondition(query), selection.Sql()),
+      Run(fmt::format(
+              "SELECT {5} AS selection, type, series, intDiv(time - {6}, {0}) * {0} + {6} AS step, "
+              "sum({1}), sum(n), {2}, max(time) "
+              "FROM {3} WHERE {4} GROUP BY selection, type, series, step ORDER BY step",
+              steps.width_ns, from_samples ? "value" : "total",
+              from_samples ? "uniqExact(profile)" : "count()",
+              PhysicalName(from_samples ? Table::kSamples : Table::kProfiles),
+              SelectionCondition(query), selection.Sql(), steps.phase_ns),
           8, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
             const std::uint64_t type = c[1].Uint(row);
             if (const auto at = selection.Find(c[0].U32(row), type)) {

@@ -45,7 +45,7 @@ class ReaderImpl final : public Reader {
                                           const CancelToken& cancel) override;
   Result<std::vector<StackSumBySeries>> SumStacksBySeries(const SampleQuery& query,
                                                           const CancelToken& cancel) override;
-  Result<std::vector<SeriesPoint>> Timeline(const SampleQuery& query, std::int64_t step_ns,
+  Result<std::vector<SeriesPoint>> Timeline(const SampleQuery& query, const Steps& steps,
                                             bool from_samples, const CancelToken& cancel) override;
   Result<std::vector<ProfileRow>> Profiles(const SampleQuery& query, std::size_t limit,
                                            const CancelToken& cancel) override;

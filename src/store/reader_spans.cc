@@ -128,6 +128,7 @@ Result<std::vector<SpanRow>> ReaderImpl::SearchSpans(const SpanSearch& search,
   if (search.max_duration_ns > 0)
     where += fmt::format(" AND duration <= {}", search.max_duration_ns);
   if (search.status_code >= 0) where += fmt::format(" AND status = {}", search.status_code);
+  if (search.kind >= 0) where += fmt::format(" AND kind = {}", search.kind);
   if (search.roots_only) where += fmt::format(" AND parent = {}", QuoteBytes(std::string(8, '\0')));
   for (const auto& [name, value] : search.attributes) {
     where += fmt::format(

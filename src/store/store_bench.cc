@@ -306,7 +306,7 @@ void Queries(Store& store, std::int64_t sent) {
   Time("dictionary, one service",
        [&] { (void)reader.Dictionary(one.selections[0].dictionary, {}, {}); });
   Time("timeline, one service, 30 s",
-       [&] { (void)reader.Timeline(one, 30 * kNsPerSecond, false, {}); });
+       [&] { (void)reader.Timeline(one, {30 * kNsPerSecond}, false, {}); });
   Time("linked samples of one trace",
        [&] { (void)reader.LinkedSamples(0, profile::TraceId{1, 2}, {}, {}); });
 }

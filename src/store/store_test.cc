@@ -290,14 +290,22 @@ TEST_F(StoreTest, TimelineAddsUpBySeriesAndStep) {
   Write(batch.Request("a"));
   Flush();
   for (const bool from_samples : {false, true}) {
-    const auto points = store_->reader().Timeline(Everything(), step, from_samples, {});
+    const auto points = store_->reader().Timeline(Everything(), {step}, from_samples, {});
     ASSERT_TRUE(points) << points.error().message();
     ASSERT_EQ(points->size(), 2u);
     EXPECT_EQ(points->at(0).step_start_ns, start);
     EXPECT_EQ(points->at(0).value, 7);
-    EXPECT_EQ(points->at(0).profiles, from_samples ? 0 : 2);
+    EXPECT_EQ(points->at(0).profiles, 2);
     EXPECT_EQ(points->at(1).step_start_ns, start + step);
     EXPECT_EQ(points->at(1).value, 8);
+    // Steps that end with their right edge: (start - step, start], (start, start + step].
+    const auto right = store_->reader().Timeline(Everything(), {step, 1}, from_samples, {});
+    ASSERT_TRUE(right) << right.error().message();
+    ASSERT_EQ(right->size(), 3u);  // two series share the second step
+    EXPECT_EQ(right->at(0).step_start_ns, start - step + 1);
+    EXPECT_EQ(right->at(0).value, 3);
+    EXPECT_EQ(right->at(1).step_start_ns, start + 1);
+    EXPECT_EQ(right->at(1).value + right->at(2).value, 12);
   }
   auto query = Everything();
   query.selections[0].series = {1};

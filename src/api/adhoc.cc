@@ -1,0 +1,223 @@
+#include "api/adhoc.h"
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "api/pyroscope_request.h"
+#include "api/run.h"
+#include "base/clock.h"
+#include "formats/flamebearer.h"
+#include "formats/formats.h"
+#include "profile/batch_tree.h"
+
+namespace wherefore::api {
+namespace {
+
+using formats::AdHocMethod;
+using formats::AdHocRequest;
+
+// The types of a file and one of its trees.
+struct Opened {
+  std::vector<std::string> types;
+  std::string type;
+  profile::FlameTree tree;
+};
+
+// Sample types as people know them; a second one of the same name gets its whole id.
+std::map<std::string, std::string> TypesOf(const profile::Batch& batch,
+                                           std::vector<std::string>& order) {
+  std::map<std::string, std::string> ids;
+  for (const profile::ProfileType& type : profile::BatchTypes(batch)) {
+    const std::string name = ids.contains(type.sample_type) ? type.Id() : type.sample_type;
+    if (ids.try_emplace(name, type.Id()).second) order.push_back(name);
+  }
+  return ids;
+}
+
+Result<Opened> Open(const std::shared_ptr<const std::string>& bytes, const std::string& wanted) {
+  Opened out;
+  if (bytes->find("\"flamebearer\"") != std::string::npos) {
+    WHEREFORE_ASSIGN_OR_RETURN(out.tree, formats::DecodeFlamebearer(*bytes));
+    out.type = out.tree.type.empty() ? "samples" : out.tree.type;
+    out.types = {out.type};
+    return out;
+  }
+  Result<formats::DecodedProfiles> decoded = formats::DecodeProfileFile(bytes, "adhoc");
+  if (!decoded && bytes->starts_with('{')) decoded = formats::DecodeSpeedscope(bytes, {});
+  if (!decoded) return std::move(decoded).error();
+  const auto ids = TypesOf(decoded->data, out.types);
+  if (out.types.empty()) return Error(Code::kInvalid, "the file has no profile in it");
+  // pprof's convention: the last type is the one to look at.
+  out.type = wanted.empty() ? out.types.back() : wanted;
+  const auto id = ids.find(out.type);
+  if (id == ids.end()) {
+    return Error(Code::kInvalid, fmt::format("the file has no type '{}'; it has: {}", wanted,
+                                             fmt::join(out.types, ", ")));
+  }
+  out.tree = profile::BuildBatchTree(decoded->data, id->second).tree;
+  return out;
+}
+
+formats::Flamebearer Describe(formats::FlameGraph graph, const std::string& type,
+                              const std::string& unit) {
+  formats::Flamebearer file{.graph = std::move(graph)};
+  formats::DescribeUnits(type, unit, file);
+  return file;
+}
+
+// Sorts by time, as ULIDs do: 10 digits of milliseconds, 16 at random, then the name.
+std::string NewId(std::int64_t now_ms, std::string_view name) {
+  constexpr std::string_view kDigits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+  std::string id(26, '0');
+  for (std::size_t i = 10; i-- > 0; now_ms >>= 5) {
+    id[i] = kDigits[static_cast<std::size_t>(now_ms & 31)];
+  }
+  std::random_device random;
+  for (std::size_t i = 10; i < id.size(); ++i) id[i] = kDigits[random() % kDigits.size()];
+  id += '-';
+  for (const char c : name.substr(0, 100)) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '.' || c == '-' || c == '_';
+    id += plain ? c : '_';
+  }
+  return id;
+}
+
+}  // namespace
+
+void AdHocApi::AddRoutes(net::Router& http, net::GrpcRouter& grpc) {
+  const auto add = [&](AdHocMethod method, const std::string& name) {
+    Histogram& seconds = AnswerSeconds("adhoc_" + name);
+    net::AddUnary(http, grpc, "/adhocprofiles.v1.AdHocProfileService/" + name,
+                  [this, method, &seconds](const net::UnaryRequest& request,
+                                           const net::UnaryRespond& respond) {
+                    const bool accepted = RunOnWorker<std::string>(
+                        workers_,
+                        {.path = request.method,
+                         .cancel = request.cancel,
+                         .timeout_ns = operations_.query_timeout_ns,
+                         .seconds = &seconds,
+                         .answer = [this, method, request] { return Answer(method, request); },
+                         .respond = respond});
+                    if (!accepted) respond(TooBusy());
+                  });
+  };
+  add(AdHocMethod::kUpload, "Upload");
+  add(AdHocMethod::kGet, "Get");
+  add(AdHocMethod::kList, "List");
+  add(AdHocMethod::kDiff, "Diff");
+}
+
+Result<std::string> AdHocApi::Answer(AdHocMethod method, const net::UnaryRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto tenant, operations_.require_tenant(request.headers));
+  WHEREFORE_ASSIGN_OR_RETURN(auto message,
+                             formats::DecodeAdHocRequest(method, *request.body, request.json));
+  switch (method) {
+    case AdHocMethod::kUpload:
+      return Upload(tenant, std::move(message), request.json);
+    case AdHocMethod::kGet:
+      return Get(tenant, message, request.json);
+    case AdHocMethod::kList:
+      return List(tenant, request.json);
+    case AdHocMethod::kDiff:
+      return Diff(tenant, message, request.json);
+  }
+  return Error(Code::kUnsupported, "no such method");
+}
+
+Result<std::string> AdHocApi::Upload(std::uint32_t tenant, AdHocRequest request, bool json) {
+  if (request.profile.size() > kMostBytes) {
+    return Error(Code::kLimit, fmt::format("at most {} bytes can be kept", kMostBytes));
+  }
+  const std::int64_t now_ms = NowUnixNs() / 1'000'000;
+  File file{.id = NewId(now_ms, request.name),
+            .name = request.name,
+            .uploaded_ms = now_ms,
+            .bytes = std::make_shared<const std::string>(std::move(request.profile))};
+  request.id = file.id;
+  // What cannot be read is not kept.
+  WHEREFORE_RETURN_IF_ERROR(Open(file.bytes, request.profile_type));
+  Keep(tenant, std::move(file));
+  return Get(tenant, request, json);
+}
+
+Result<std::string> AdHocApi::Get(std::uint32_t tenant, const AdHocRequest& request, bool json) {
+  WHEREFORE_ASSIGN_OR_RETURN(const std::size_t max_nodes, ReadMaxNodes(request.max_nodes));
+  WHEREFORE_ASSIGN_OR_RETURN(const File file, Find(tenant, request.id));
+  WHEREFORE_ASSIGN_OR_RETURN(const Opened opened, Open(file.bytes, request.profile_type));
+  const auto tree = profile::Prune(formats::MergedByName(opened.tree), {.max_nodes = max_nodes});
+  return formats::EncodeAdHocProfile({.id = file.id,
+                                      .name = file.name,
+                                      .uploaded_ms = file.uploaded_ms,
+                                      .profile_type = opened.type,
+                                      .profile_types = opened.types,
+                                      .flamebearer = formats::EncodeFlamebearer(Describe(
+                                          formats::ToFlameGraph(tree), opened.type, tree.unit))},
+                                     json);
+}
+
+Result<std::string> AdHocApi::List(std::uint32_t tenant, bool json) {
+  std::vector<formats::AdHocProfile> profiles;
+  {
+    MutexLock lock(mutex_);
+    for (const File& file : shelves_[tenant].files) {
+      profiles.push_back({.id = file.id, .name = file.name, .uploaded_ms = file.uploaded_ms});
+    }
+  }
+  std::sort(profiles.begin(), profiles.end(),
+            [](const auto& a, const auto& b) { return a.id > b.id; });
+  return formats::EncodeAdHocList(profiles, json);
+}
+
+Result<std::string> AdHocApi::Diff(std::uint32_t tenant, const AdHocRequest& request, bool json) {
+  WHEREFORE_ASSIGN_OR_RETURN(const std::size_t max_nodes, ReadMaxNodes(request.max_nodes));
+  WHEREFORE_ASSIGN_OR_RETURN(const File left_file, Find(tenant, request.id));
+  WHEREFORE_ASSIGN_OR_RETURN(const File right_file, Find(tenant, request.right_id));
+  WHEREFORE_ASSIGN_OR_RETURN(const Opened left, Open(left_file.bytes, request.profile_type));
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const Opened right,
+      Open(right_file.bytes, request.profile_type.empty() ? left.type : request.profile_type));
+  const query::DiffTree diff =
+      query::Diff(formats::MergedByName(left.tree), formats::MergedByName(right.tree));
+  const auto graph = formats::ToFlameGraphDiff(
+      {.tree = &diff.tree, .left_total = diff.before, .left_self = diff.before_self}, max_nodes);
+  std::vector<std::string> common;
+  for (const std::string& type : left.types) {
+    if (std::find(right.types.begin(), right.types.end(), type) != right.types.end()) {
+      common.push_back(type);
+    }
+  }
+  return formats::EncodeAdHocDiff(
+      common, formats::EncodeFlamebearer(Describe(graph, left.type, left.tree.unit)), json);
+}
+
+void AdHocApi::Keep(std::uint32_t tenant, File file) {
+  MutexLock lock(mutex_);
+  Shelf& shelf = shelves_[tenant];
+  shelf.bytes += file.bytes->size();
+  shelf.files.push_front(std::move(file));
+  while (shelf.files.size() > kMostFiles || shelf.bytes > kMostBytes) {
+    shelf.bytes -= shelf.files.back().bytes->size();
+    shelf.files.pop_back();
+  }
+}
+
+Result<AdHocApi::File> AdHocApi::Find(std::uint32_t tenant, const std::string& id) {
+  MutexLock lock(mutex_);
+  auto& files = shelves_[tenant].files;
+  const auto it =
+      std::find_if(files.begin(), files.end(), [&](const File& file) { return file.id == id; });
+  if (it == files.end()) {
+    return Error(Code::kNotFound,
+                 fmt::format("no uploaded profile has the id '{}'; they are kept in memory, the "
+                             "last {} of them",
+                             id, kMostFiles));
+  }
+  files.splice(files.begin(), files, it);
+  return files.front();
+}
+
+}  // namespace wherefore::api

@@ -1,0 +1,61 @@
+// Profiles people upload to look at: adhocprofiles.v1.AdHocProfileService of Profiles Drilldown.
+//
+// Kept in memory only, as the bytes that were uploaded: at most kMostFiles files and kMostBytes
+// bytes of each tenant, the one not looked at for longest goes first. Read again for every
+// question. Methods run on the WorkerPool; any thread.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "api/api.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "formats/adhoc.h"
+#include "net/unary.h"
+#include "net/worker_pool.h"
+
+namespace wherefore::api {
+
+class AdHocApi {
+ public:
+  static constexpr std::size_t kMostFiles = 100;
+  static constexpr std::size_t kMostBytes = 64u << 20;
+
+  AdHocApi(net::WorkerPool& workers, Operations operations)
+      : workers_(workers), operations_(std::move(operations)) {}
+
+  // Adds every method; this must outlive both routers.
+  void AddRoutes(net::Router& http, net::GrpcRouter& grpc);
+
+ private:
+  struct File {
+    std::string id;
+    std::string name;
+    std::int64_t uploaded_ms = 0;
+    std::shared_ptr<const std::string> bytes;
+  };
+  struct Shelf {            // of one tenant
+    std::list<File> files;  // last used first
+    std::size_t bytes = 0;
+  };
+
+  Result<std::string> Answer(formats::AdHocMethod method, const net::UnaryRequest& request);
+  Result<std::string> Upload(std::uint32_t tenant, formats::AdHocRequest request, bool json);
+  Result<std::string> Get(std::uint32_t tenant, const formats::AdHocRequest& request, bool json);
+  Result<std::string> List(std::uint32_t tenant, bool json);
+  Result<std::string> Diff(std::uint32_t tenant, const formats::AdHocRequest& request, bool json);
+
+  void Keep(std::uint32_t tenant, File file) EXCLUDES(mutex_);
+  Result<File> Find(std::uint32_t tenant, const std::string& id) EXCLUDES(mutex_);
+
+  net::WorkerPool& workers_;
+  Operations operations_;
+  Mutex mutex_;
+  std::map<std::uint32_t, Shelf> shelves_ GUARDED_BY(mutex_);
+};
+
+}  // namespace wherefore::api

@@ -1,0 +1,70 @@
+// A question on its way through the worker pool: run there with a deadline, measured, and answered
+// whatever happens, also when a library throws.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/result.h"
+#include "net/http.h"
+#include "net/worker_pool.h"
+
+namespace wherefore::api {
+
+// How long answering takes, by name of the route.
+[[nodiscard]] inline Histogram& AnswerSeconds(const std::string& name) {
+  return Metrics::Global().GetHistogram("wherefore_api_seconds", "Time to answer an API request.",
+                                        {{"route", name}});
+}
+
+template <typename T>
+struct Question {
+  std::string path;  // for the log
+  CancelToken cancel;
+  std::int64_t timeout_ns = 0;  // 0: as long as it takes
+  Histogram* seconds = nullptr;
+  std::function<Result<T>()> answer;       // on a worker
+  std::function<void(Result<T>)> respond;  // once, on the same worker
+};
+
+// False when too many questions wait already: nobody was answered, the caller does it.
+template <typename T>
+[[nodiscard]] bool RunOnWorker(net::WorkerPool& workers, Question<T> question) {
+  return workers.Submit([q = std::move(question)] {
+    const std::int64_t start = MonotonicNs();
+    if (q.timeout_ns > 0) q.cancel.SetDeadline(start + q.timeout_ns);
+    Result<T> result = Error(Code::kInternal, "not answered");
+    try {
+      result = q.answer();
+    } catch (const std::exception& e) {
+      // bad_alloc and libraries; our own code does not throw.
+      Log(LogLevel::kError, "query failed", {{"path", q.path}, {"error", e.what()}});
+      result = Error(Code::kLimit, std::string("the query could not be answered: ") + e.what());
+    }
+    q.seconds->ObserveNs(MonotonicNs() - start);
+    q.respond(std::move(result));
+  });
+}
+
+[[nodiscard]] inline Error TooBusy() {
+  return {Code::kLimit, "too many queries are waiting; try again"};
+}
+
+// A route whose answers are worked out on the pool.
+struct HttpQuestion {
+  std::string method = "GET";
+  std::string pattern;
+  std::string name;  // of its time in the metrics
+  std::int64_t timeout_ns = 0;
+  std::function<Result<net::HttpResponse>(net::HttpRequest&)> answer;
+  std::function<net::HttpResponse(const Error&)> failure;  // how errors look
+};
+void AddHttpQuestion(net::Router& router, net::WorkerPool& workers, HttpQuestion question);
+
+}  // namespace wherefore::api

@@ -1,0 +1,176 @@
+// Engine: which label sets have profiles of which types, and flame graphs of some of a selection's
+// samples only.
+#include <algorithm>
+#include <set>
+
+#include "base/clock.h"
+#include "query/engine.h"
+
+namespace wherefore::query {
+namespace {
+
+// Which selection of a resolved query a stored sample belongs to, if any.
+class Membership {
+ public:
+  explicit Membership(const Resolved& resolved) : resolved_(resolved) {
+    for (std::uint32_t i = 0; i < resolved.query.selections.size(); ++i) {
+      index_[resolved.query.selections[i].dictionary] = i;
+    }
+  }
+  // -1: it does not.
+  [[nodiscard]] int Find(const store::DictionaryKey& key, std::uint64_t type,
+                         std::uint32_t series) const {
+    const auto it = index_.find(key);
+    if (it == index_.end() || !resolved_.types.contains(type)) return -1;
+    const store::SeriesSelection& s = resolved_.query.selections[it->second];
+    const auto among = [](const auto& list, auto id) {
+      return list.empty() || std::find(list.begin(), list.end(), id) != list.end();
+    };
+    return among(s.types, type) && among(s.series, series) ? static_cast<int>(it->second) : -1;
+  }
+
+ private:
+  const Resolved& resolved_;
+  std::map<store::DictionaryKey, std::uint32_t> index_;
+};
+
+using ValuesBySelection = std::vector<std::vector<StackValue>>;
+
+void AddRow(const Resolved& r, ValuesBySelection& values, int selection, std::uint64_t type,
+            std::uint32_t stack, std::int64_t value, std::int64_t count) {
+  const TypeUse& use = r.types.at(type);
+  values[static_cast<std::size_t>(selection)].push_back(
+      {.stack = stack, .value = use.Value(value), .count = use.Count(value, count)});
+}
+
+Result<> AddLinks(store::Reader& reader, const Resolved& r, const Narrowing& narrowing,
+                  ValuesBySelection& values, const CancelToken& cancel) {
+  const Membership member(r);
+  std::vector<profile::TraceId> traces = narrowing.traces;
+  if (traces.empty()) traces.emplace_back();  // spans by their id alone
+  for (const profile::TraceId& trace : traces) {
+    WHEREFORE_ASSIGN_OR_RETURN(
+        const auto links, reader.LinkedSamples(r.query.tenant, trace, narrowing.spans, cancel));
+    for (const store::LinkRow& link : links) {
+      const int at = member.Find(link.dictionary, link.type, link.series);
+      if (at >= 0) AddRow(r, values, at, link.type, link.stack, link.value, link.count);
+    }
+  }
+  return {};
+}
+
+Result<> AddProfiles(store::Reader& reader, const Resolved& r, const Narrowing& narrowing,
+                     ValuesBySelection& values, const CancelToken& cancel) {
+  const Membership member(r);
+  const std::set<profile::ProfileId> ids(narrowing.profiles.begin(), narrowing.profiles.end());
+  for (const profile::ProfileId& id : ids) {
+    WHEREFORE_ASSIGN_OR_RETURN(const auto rows, reader.ProfileById(r.query.tenant, id, cancel));
+    for (const store::ProfileRow& row : rows) {
+      if (row.time_ns < r.query.range.from_ns || row.time_ns >= r.query.range.to_ns ||
+          !r.types.contains(row.type)) {
+        continue;
+      }
+      WHEREFORE_ASSIGN_OR_RETURN(const auto samples, reader.ProfileSamples(row, cancel));
+      for (const store::SampleRow& s : samples) {
+        const bool linked =
+            (narrowing.spans.empty() || std::find(narrowing.spans.begin(), narrowing.spans.end(),
+                                                  s.span) != narrowing.spans.end()) &&
+            (narrowing.traces.empty() || std::find(narrowing.traces.begin(), narrowing.traces.end(),
+                                                   s.trace) != narrowing.traces.end());
+        const int at = linked ? member.Find(row.dictionary, row.type, s.series) : -1;
+        if (at >= 0) AddRow(r, values, at, row.type, s.stack, s.value, s.count);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<> Engine::EachSeries(const Selection& selection,
+                            const std::function<void(const StoredSeries&)>& visit,
+                            const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(auto services,
+                             catalog_.Services(selection.tenant, selection.range, cancel));
+  std::erase_if(services, [&](const store::ServiceRow& s) {
+    return !selection.selector.MatchesService(s.name);
+  });
+  if (services.empty()) return {};
+  store::SampleQuery query{.tenant = selection.tenant, .range = selection.range};
+  std::vector<store::DictionaryKey> keys;
+  for (const store::ServiceRow& s : services) {
+    query.selections.push_back({.dictionary = s.dictionary});
+    keys.push_back(s.dictionary);
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(const auto types, catalog_.Types(keys, cancel));
+  std::map<std::uint64_t, std::vector<std::string>> ids;  // that the selector lets through
+  for (const store::TypeRow& t : types) {
+    auto& list = ids[t.type];
+    list = profile::IdsOf(t.details);
+    std::erase_if(list, [&](const std::string& id) { return !selection.selector.MatchesType(id); });
+  }
+  // Buckets are coarse; one step over the whole range says what really lies in it.
+  const std::int64_t whole = selection.range.to_ns - selection.range.from_ns + 1;
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto points,
+      reader_.Timeline(query, {whole, selection.range.from_ns % whole}, false, cancel));
+  // By dictionary and profile-level series.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::set<std::uint64_t>> present;
+  for (const store::SeriesPoint& p : points) present[{p.dictionary, p.series}].insert(p.type);
+
+  for (std::uint32_t i = 0; i < services.size(); ++i) {
+    WHEREFORE_RETURN_IF_ERROR(cancel.Check());
+    WHEREFORE_ASSIGN_OR_RETURN(const SeriesList list, catalog_.Series(keys[i], cancel));
+    for (const store::SeriesRow& row : *list) {
+      const auto found = present.find({i, row.parent != 0 ? row.parent : row.series});
+      if (found == present.end() || !selection.selector.MatchesLabels(row.labels)) continue;
+      for (const std::uint64_t type : found->second) {
+        for (const std::string& id : ids[type]) {
+          visit({.service = services[i].name, .type_id = id, .labels = &row.labels});
+        }
+      }
+    }
+  }
+  return {};
+}
+
+Result<store::TimeRange> Engine::Extent(std::uint32_t tenant, const CancelToken& cancel) {
+  store::SampleQuery query{.tenant = tenant, .range = {0, NowUnixNs() + kNsPerDay}};
+  WHEREFORE_ASSIGN_OR_RETURN(const auto services, catalog_.Services(tenant, query.range, cancel));
+  for (const store::ServiceRow& s : services) {
+    query.selections.push_back({.dictionary = s.dictionary});
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(const auto points,
+                             reader_.Timeline(query, {kNsPerDay}, false, cancel));
+  store::TimeRange extent;
+  if (points.empty()) return extent;
+  for (const store::SeriesPoint& p : points) extent.to_ns = std::max(extent.to_ns, p.last_ns);
+  query.range = {points.front().step_start_ns, points.front().step_start_ns + kNsPerDay};
+  WHEREFORE_ASSIGN_OR_RETURN(const auto first, reader_.Profiles(query, 1, cancel));
+  extent.from_ns = first.empty() ? points.front().step_start_ns : first.front().time_ns;
+  return extent;
+}
+
+Result<profile::FlameTree> Engine::NarrowedFlame(const Selection& selection,
+                                                 const Narrowing& narrowing,
+                                                 const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, catalog_.Resolve(selection, {}, cancel));
+  ValuesBySelection values(r.query.selections.size());
+  if (!narrowing.profiles.empty()) {
+    WHEREFORE_RETURN_IF_ERROR(AddProfiles(reader_, r, narrowing, values, cancel));
+  } else {
+    WHEREFORE_RETURN_IF_ERROR(AddLinks(reader_, r, narrowing, values, cancel));
+  }
+  profile::TreeBuilder builder;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i].empty()) continue;
+    WHEREFORE_RETURN_IF_ERROR(
+        tries_.AddTo(builder, r.query.selections[i].dictionary, values[i], cancel));
+  }
+  profile::FlameTree tree = builder.Build();
+  tree.type = r.type;
+  tree.unit = r.unit;
+  return tree;
+}
+
+}  // namespace wherefore::query
