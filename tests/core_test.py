@@ -259,6 +259,33 @@ class Regressions(Case):
             self.assertIn('"spans":1', server.cli("delete", "only-spans", "--from", "-1d", "--to", "-0s", "--yes").stdout)
             self.assertEqual(server.get("/api/v1/traces/" + TRACE.hex()).status, 404)
 
+    def test_delete_by_label_takes_spans_and_leaves_no_name(self):
+        now = time.time_ns()
+        spans = [{"trace": bytes([i + 1] * 16), "span": bytes([i + 1] * 8), "start": now, "end": now + 5, "name": f"op{i}", "attributes": a}
+                 for i, a in enumerate(({"user": "secret-user-name"}, {"user": "fine", "zone": "eu-1"}, {"zone": "us-1"}, {}))]
+        with self.server() as server:
+            server.send(spans_request("shop", spans), "/v1/traces")
+            server.send(spans_request("other", [dict(spans[0], trace=bytes([9] * 16))]), "/v1/traces")
+            server.send(one_profile("shop", 5, names=("main", "fine_function")))
+            server.flush()
+
+            def delete(selector):
+                return json.loads(server.cli("delete", selector, "--from", "-1d", "--to", "-0s", "--yes").stdout)["spans"]
+
+            def left():
+                return [i for i in range(4) if server.get("/api/v1/traces/" + spans[i]["trace"].hex()).status == 200]
+
+            self.assertEqual(delete('shop{user="nobody"}'), 0)
+            self.assertEqual(delete('shop{zone=~"us-.*",user=""}'), 1)
+            self.assertEqual(left(), [0, 1, 3])
+            self.assertEqual(delete('shop{user="secret-user-name"}'), 1)
+            self.assertEqual(left(), [1, 3])
+            self.assertEqual(delete('{user="secret-user-name"}'), 1)  # of the other service
+            self.assertEqual(server.total("shop"), 5)
+            self.assertEqual(delete('shop{zone!~"eu.*",user!="fine"}'), 1)
+            self.assertEqual(left(), [1])
+            self.assertEqual(server.total("shop"), 0, "profiles without these labels match too")
+
     def test_names_do_not_reach_the_terminal_raw(self):
         with self.server() as server:
             server.send(one_profile("esc\x1b[31m", 1, names=("main", "ev\x1b]0;pwn\x07il\nline")))

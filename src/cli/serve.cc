@@ -221,13 +221,9 @@ class Server {
     operations.not_ready_reason = [this] { return store_->NotReadyReason(); };
     operations.remove = [this](const query::Selection& selection) -> Result<api::DeleteSummary> {
       WHEREFORE_RETURN_IF_ERROR(store_->Flush());
-      WHEREFORE_ASSIGN_OR_RETURN(query::Resolved resolved,
-                                 engine_->ResolveAllTypes(selection, CancelToken()));
-      WHEREFORE_ASSIGN_OR_RETURN(
-          const store::DeleteResult done,
-          store_->Delete({.tenant = selection.tenant,
-                          .range = selection.range,
-                          .selections = std::move(resolved.query.selections)}));
+      WHEREFORE_ASSIGN_OR_RETURN(const store::DeleteRequest request,
+                                 engine_->ResolveDelete(selection, CancelToken()));
+      WHEREFORE_ASSIGN_OR_RETURN(const store::DeleteResult done, store_->Delete(request));
       engine_->Forget();
       return api::DeleteSummary{
           .samples = done.samples, .profiles = done.profiles, .spans = done.spans};

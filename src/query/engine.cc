@@ -318,24 +318,29 @@ Result<std::vector<store::ProfileRow>> Engine::Profiles(const Selection& selecti
   return reader_.Profiles(r.query, limit, cancel);
 }
 
-Result<Resolved> Engine::ResolveAllTypes(const Selection& selection, const CancelToken& cancel) {
-  Resolved out;
-  out.query.tenant = selection.tenant;
-  out.query.range = selection.range;
+Result<store::DeleteRequest> Engine::ResolveDelete(const Selection& selection,
+                                                   const CancelToken& cancel) {
+  store::DeleteRequest out{.tenant = selection.tenant, .range = selection.range};
+  const bool has_matchers = !selection.selector.label_matchers().empty();
   WHEREFORE_ASSIGN_OR_RETURN(
       auto rows, reader_.ServicesOfAnySignal(selection.tenant, selection.range, cancel));
   for (const store::ServiceRow& row : rows) {
     if (!selection.selector.MatchesService(row.name)) continue;
+    out.spans_of.push_back(row.dictionary);
     store::SeriesSelection one{.dictionary = row.dictionary};
-    if (!selection.selector.label_matchers().empty()) {
+    if (has_matchers) {
       WHEREFORE_ASSIGN_OR_RETURN(const SeriesList list, catalog_.Series(row.dictionary, cancel));
       for (const store::SeriesRow& series : *list) {
         if (selection.selector.MatchesLabels(series.labels)) one.series.push_back(series.series);
       }
       if (one.series.empty()) continue;
     }
-    out.query.selections.push_back(std::move(one));
-    out.services.push_back(row.name);
+    out.selections.push_back(std::move(one));
+  }
+  if (has_matchers) {
+    out.span_matches = [selector = selection.selector](const store::SpanLabels& labels) {
+      return selector.MatchesLabels(labels);
+    };
   }
   return out;
 }

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "base/log.h"
+#include "profile/type_id.h"
 #include "store/query_rows.h"
 #include "store/schema.h"
 #include "store/store_impl.h"
@@ -77,6 +78,10 @@ Result<DeleteResult> StoreImpl::Delete(const DeleteRequest& request) {
     dictionaries.insert(selection.dictionary);
     services.insert(selection.dictionary.service);
   }
+  for (const DictionaryKey& key : request.spans_of) {
+    dictionaries.insert(key);
+    services.insert(key.service);
+  }
   if (dictionaries.empty()) return result;
   WHEREFORE_RETURN_IF_ERROR(WriteDeleteJournal(dictionaries));
   WHEREFORE_RETURN_IF_ERROR(DeleteMeasurements(request, result));
@@ -116,21 +121,75 @@ Result<> StoreImpl::DeleteMeasurements(const DeleteRequest& request, DeleteResul
   WHEREFORE_ASSIGN_OR_RETURN(result.samples, DeleteRows(Table::kSamples, AnyOf(selections, timed)));
   WHEREFORE_ASSIGN_OR_RETURN(result.profiles,
                              DeleteRows(Table::kProfiles, AnyOf(selections, timed)));
-  // Spans have no series: they go only with all of a service's data.
-  const auto spans = [&](const SeriesSelection& s, std::string_view time) {
-    return s.series.empty() && s.types.empty()
-               ? fmt::format("tenant = {} AND service = {} AND bucket = {} AND {}",
-                             s.dictionary.tenant, s.dictionary.service, s.dictionary.bucket, time)
-               : std::string();
-  };
-  const std::string span_time = TimeIn(request.range, "start");
-  WHEREFORE_ASSIGN_OR_RETURN(result.spans,
-                             DeleteRows(Table::kSpans, AnyOf(selections, [&](const auto& s) {
-                                          return spans(s, span_time);
-                                        })));
-  const std::string index_time = fmt::format("{} AND last < {}", span_time, request.range.to_ns);
-  WHEREFORE_RETURN_IF_ERROR(DeleteRows(
-      Table::kTraceIndex, AnyOf(selections, [&](const auto& s) { return spans(s, index_time); })));
+  WHEREFORE_ASSIGN_OR_RETURN(result.spans, DeleteSpans(request));
+  return {};
+}
+
+namespace {
+
+// What is left of profiles that lost samples.
+struct Recount {
+  std::vector<std::uint64_t> numbers;
+  std::vector<std::int64_t> totals;
+  std::vector<std::int64_t> observations;
+  std::vector<std::uint64_t> samples;
+};
+
+std::string CountExpression(std::uint32_t rule, std::int64_t period) {
+  switch (static_cast<profile::CountRule>(rule)) {
+    case profile::CountRule::kStored:
+      break;
+    case profile::CountRule::kValue:
+      return "value";
+    case profile::CountRule::kValuePerPeriod:
+      return period > 0 ? fmt::format("intDiv(value, {})", period) : "toInt64(n)";
+  }
+  return "toInt64(n)";
+}
+
+}  // namespace
+
+// A delete by a label of samples leaves the profile, with fewer samples than it says.
+Result<> StoreImpl::RecountProfiles(const DictionaryKey& key) {
+  std::vector<std::pair<std::uint64_t, std::string>> types;  // and how to count observations
+  WHEREFORE_RETURN_IF_ERROR(QueryRows(
+      *transport_,
+      fmt::format("SELECT type, count_rule, period FROM {} WHERE {}", PhysicalName(Table::kTypes),
+                  KeyCondition(key)),
+      3, {}, CancelToken(), [&](const std::vector<NativeColumn>& c, std::size_t row) -> Result<> {
+        types.emplace_back(c[0].Uint(row), CountExpression(c[1].U32(row), c[2].Int(row)));
+        return {};
+      }));
+  for (const auto& [type, count] : types) {
+    const std::string of_type = fmt::format("{} AND type = {}", KeyCondition(key), type);
+    Recount found;
+    WHEREFORE_RETURN_IF_ERROR(QueryRows(
+        *transport_,
+        fmt::format(
+            "SELECT number, sum(v), sum(c), sum(there) FROM (SELECT number, toInt64(0) AS v, "
+            "toInt64(0) AS c, toInt64(0) AS there, toInt64(samples) AS said, 1 AS known "
+            "FROM {0} WHERE {1} UNION ALL SELECT profile AS number, value AS v, {2} AS c, "
+            "toInt64(1) AS there, toInt64(0) AS said, 0 AS known FROM {3} WHERE {1}) "
+            "GROUP BY number HAVING sum(known) > 0 AND sum(there) != sum(said)",
+            PhysicalName(Table::kProfiles), of_type, count, PhysicalName(Table::kSamples)),
+        4, {}, CancelToken(), [&](const std::vector<NativeColumn>& c, std::size_t row) -> Result<> {
+          found.numbers.push_back(c[0].Uint(row));
+          found.totals.push_back(c[1].Int(row));
+          found.observations.push_back(c[2].Int(row));
+          found.samples.push_back(c[3].Uint(row));
+          return {};
+        }));
+    if (found.numbers.empty()) continue;
+    const auto set = [&](std::string_view column, const auto& values) {
+      return fmt::format(
+          "{0} = transform(number, [{1}], CAST([{2}], 'Array(Int64)'), toInt64({0}))", column,
+          fmt::join(found.numbers, ","), fmt::join(values, ","));
+    };
+    WHEREFORE_RETURN_IF_ERROR(Mutate(fmt::format(
+        "ALTER TABLE {} UPDATE {}, {}, {} WHERE {} AND number IN ({})",
+        PhysicalName(Table::kProfiles), set("total", found.totals), set("n", found.observations),
+        set("samples", found.samples), of_type, fmt::join(found.numbers, ","))));
+  }
   return {};
 }
 

@@ -104,6 +104,7 @@ Result<> StoreImpl::FinishDelete(const std::set<DictionaryKey>& dictionaries) {
   WHEREFORE_RETURN_IF_ERROR(WaitForMutations());
   Result<> dropped;
   for (const DictionaryKey& key : dictionaries) {
+    if (dropped) dropped = RecountProfiles(key);
     if (dropped) dropped = DropUnusedNames(key);
   }
   generation_.fetch_add(1);  // also after an error: some may be gone

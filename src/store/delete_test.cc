@@ -168,6 +168,13 @@ TEST_F(DeleteTest, ALabelOfSamplesGoesWithoutTheProfileItStandsIn) {
   EXPECT_EQ(deleted->profiles, 0u);
   ExpectNoLeak();
   EXPECT_FALSE(Select(*store_, "pod", "b").empty());
+  // The profile says what is left of it: timelines read it instead of the samples.
+  const auto profiles = store_->reader().Profiles(
+      {.tenant = 0, .range = {0, INT64_MAX}, .selections = Select(*store_, "pod", "b")}, 0, {});
+  ASSERT_TRUE(profiles);
+  ASSERT_EQ(profiles->size(), 1u);
+  EXPECT_EQ(profiles->at(0).total, 5);
+  EXPECT_EQ(profiles->at(0).samples, 1);
 }
 
 TEST_F(DeleteTest, DeletingNothingChangesNothing) {
@@ -181,6 +188,70 @@ TEST_F(DeleteTest, DeletingNothingChangesNothing) {
   const auto after = Select(*store_, "pod", "b");
   ASSERT_EQ(after.size(), 1u);
   EXPECT_EQ(after[0].dictionary, before) << "ids go on";
+}
+
+// Three spans, the first two of one trace; the attribute `user` of the first is the secret.
+profile::WriteRequest SpanRequest(std::int64_t time_ns) {
+  profile::SpanBatch batch;
+  const auto add = [&](std::string_view key, std::string_view value) {
+    batch.own_attributes.push_back(
+        {batch.AddText(key), 0, {profile::Value::Kind::kString, batch.AddText(value), 0}});
+  };
+  add("service.name", "shop");
+  add("zone", "eu");
+  batch.resources.push_back({{0, 2}, 0, 0, 0});
+  add("user", kSecretPod);
+  add("user", "fine");
+  for (std::uint8_t i = 1; i <= 3; ++i) {
+    profile::Span span;
+    span.resource = 1;
+    span.trace[0] = i < 3 ? 1 : 2;
+    span.id[0] = i;
+    span.name = batch.AddText("op");
+    span.start_ns = static_cast<std::uint64_t>(time_ns) + i;
+    span.end_ns = span.start_ns + 5;
+    span.attributes = {i == 1 ? 2u : 3u, 1};
+    batch.spans.push_back(span);
+  }
+  EXPECT_TRUE(batch.Validate());
+  profile::WriteRequest request;
+  request.data = std::move(batch);
+  request.identity = HashString("spans");
+  return request;
+}
+
+TEST_F(DeleteTest, SpansGoByTheirAttributes) {
+  ASSERT_TRUE(WriteNow(*store_, SpanRequest(now_)));
+  ASSERT_TRUE(store_->Flush());
+  const auto services = store_->reader().ServicesOfAnySignal(0, {0, INT64_MAX}, {});
+  ASSERT_TRUE(services);
+  DeleteRequest request{.range = {now_, now_ + kNsPerSecond}};
+  for (const ServiceRow& row : *services) request.spans_of.push_back(row.dictionary);
+  const auto has = [](std::string_view key, std::string_view value) {
+    return [=](const SpanLabels& labels) {
+      return std::ranges::find(labels, std::pair(std::string(key), std::string(value))) !=
+             labels.end();
+    };
+  };
+  const auto spans_of_trace = [&](std::uint8_t number) {
+    profile::TraceId trace{};
+    trace[0] = number;
+    return store_->reader().Trace(0, trace, {})->size();
+  };
+  ASSERT_FALSE(FilesWith(data_ + "/engine", kSecretPod).empty());
+  request.span_matches = has("user", kSecretPod);
+  EXPECT_EQ(store_->Delete(request)->spans, 1u);
+  EXPECT_EQ(FilesWith(data_, kSecretPod), std::vector<std::string>{});
+  EXPECT_EQ(spans_of_trace(1), 1u);
+  EXPECT_EQ(spans_of_trace(2), 1u);
+  request.range.to_ns = now_ + 3;  // before the third
+  request.span_matches = has("zone", "eu");
+  EXPECT_EQ(store_->Delete(request)->spans, 1u);
+  EXPECT_EQ(spans_of_trace(1), 0u);
+  EXPECT_EQ(spans_of_trace(2), 1u);
+  const auto statistics = store_->reader().Statistics({});
+  const std::map<std::string, std::uint64_t> rows(statistics->rows.begin(), statistics->rows.end());
+  EXPECT_EQ(rows.at("trace_index"), 1u);
 }
 
 // Not a test of its own: what the killed process runs.

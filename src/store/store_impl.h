@@ -1,6 +1,6 @@
 // The store's inside, shared by the files that implement it by verb: store.cc (open, threads),
 // store_write.cc (group commit), store_insert.cc (log -> engine), retention.cc, delete.cc,
-// delete_names.cc, backup.cc.
+// delete_names.cc, delete_spans.cc, backup.cc.
 //
 // Threads: callers; one writer thread (takes the queue, interns, logs, answers); one inserter
 // thread (closes segments, inserts them, drops old buckets, retries what failed). Locks:
@@ -111,8 +111,14 @@ class StoreImpl final : public Store {
   Result<> DeleteMeasurements(const DeleteRequest& request, DeleteResult& result)
       REQUIRES(insert_mutex_);
   Result<std::uint64_t> DeleteRows(Table table, const std::string& where) REQUIRES(insert_mutex_);
+  // Totals of profiles that lost samples but stay.
+  Result<> RecountProfiles(const DictionaryKey& key) REQUIRES(insert_mutex_);
   Result<> Mutate(const std::string& sql) REQUIRES(insert_mutex_);
   Result<std::uint64_t> CountRows(const std::string& sql);
+  // delete_spans.cc
+  Result<std::uint64_t> DeleteSpans(const DeleteRequest& request) REQUIRES(insert_mutex_);
+  Result<std::uint64_t> DeleteMatchingSpans(const std::string& where, const SpanPredicate& matches)
+      REQUIRES(insert_mutex_);
   // delete_names.cc
   Result<> WriteDeleteJournal(const std::set<DictionaryKey>& dictionaries);
   [[nodiscard]] Result<std::set<DictionaryKey>> ReadDeleteJournal() const;
