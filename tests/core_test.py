@@ -259,6 +259,28 @@ class Regressions(Case):
             self.assertIn('"spans":1', server.cli("delete", "only-spans", "--from", "-1d", "--to", "-0s", "--yes").stdout)
             self.assertEqual(server.get("/api/v1/traces/" + TRACE.hex()).status, 404)
 
+    def test_senseless_options_are_refused_with_a_sentence(self):
+        folded = self.folder / "a.folded"
+        folded.write_text("main;f 3\n")
+        for arguments, words in ((("serve", "--data", str(self.folder / "x"), "--retention", "0d"), "would keep nothing"),
+                                 (("serve", "--data", str(self.folder / "x"), "--query-memory", "1MB"), "at least 16MiB"),
+                                 (("serve", "--data", str(self.folder / "x"), "--query-memory", "much"), "is not a size"),
+                                 (("top", str(folded), "--limit", "-5"), "range"),
+                                 (("diff", str(folded), str(folded), "--limit", "-1"), "range"),
+                                 (("flame", str(folded), "--rows", "-1"), "range")):
+            done = subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=30)
+            self.assertEqual(done.returncode, 2, (arguments, done.stderr))
+            self.assertIn(words, done.stderr)
+        self.assertFalse((self.folder / "x").exists())
+
+    def test_doctor_prints_one_json_document(self):
+        with self.server() as server:
+            report = json.loads(server.cli("--json", "doctor").stdout)
+            self.assertEqual(report["problems"], 0)
+            self.assertTrue(all(c["state"] == "ok" for c in report["checks"]))
+        done = subprocess.run([BINARY, "--json", "--server", "http://127.0.0.1:1", "doctor"], capture_output=True, text=True, timeout=30)
+        self.assertEqual((done.returncode, json.loads(done.stdout)["problems"]), (1, 1))
+
     def test_delete_by_label_takes_spans_and_leaves_no_name(self):
         now = time.time_ns()
         spans = [{"trace": bytes([i + 1] * 16), "span": bytes([i + 1] * 8), "start": now, "end": now + 5, "name": f"op{i}", "attributes": a}
