@@ -281,6 +281,24 @@ class Regressions(Case):
         done = subprocess.run([BINARY, "--json", "--server", "http://127.0.0.1:1", "doctor"], capture_output=True, text=True, timeout=30)
         self.assertEqual((done.returncode, json.loads(done.stdout)["problems"]), (1, 1))
 
+    def test_a_question_stays_within_its_memory(self):
+        """20,000 different stacks 30 frames deep need more than the limit; small questions go on."""
+        folded = self.folder / "many.folded"
+        with folded.open("w") as out:
+            for i in range(20_000):
+                out.write("main;" + ";".join(f"f{i}_{d}" for d in range(30)) + " 1\n")
+        with self.server() as server:
+            server.send(one_profile("small", 5))
+            server.cli("push", str(folded), "--service", "many")
+            self.assertEqual(server.total("many"), 20_000)
+        with self.server("--query-memory", "32MiB") as server:
+            for path in ("flame?query=many", "top?query=many", "export?query=many&format=pprof", "export?query=many&format=folded",
+                         "export?query=many&format=speedscope", "list?query=many&function=f1_1"):
+                answer = http("GET", server.http + "/api/v1/" + path + "&type=samples&since=1d")
+                self.assertEqual(answer.status, 429, (path, answer.body[:300]))
+                self.assertIn(b"--query-memory", answer.body)
+            self.assertEqual(server.total("small"), 5)
+
     def test_delete_by_label_takes_spans_and_leaves_no_name(self):
         now = time.time_ns()
         spans = [{"trace": bytes([i + 1] * 16), "span": bytes([i + 1] * 8), "start": now, "end": now + 5, "name": f"op{i}", "attributes": a}

@@ -185,7 +185,15 @@ Result<StackValues> Engine::Average(const Resolved& r, const CancelToken& cancel
 
 Result<StackValues> Engine::SumOrAverage(const Resolved& r, const CancelToken& cancel) {
   if (r.query.selections.empty()) return StackValues();
-  return r.snapshot ? Average(r, cancel) : Sum(r, cancel);
+  StackValues values;
+  {
+    const MemoryScope scope(cancel);  // the sums they are made of
+    WHEREFORE_ASSIGN_OR_RETURN(values, r.snapshot ? Average(r, cancel) : Sum(r, cancel));
+  }
+  std::size_t bytes = 0;
+  for (const auto& of_selection : values) bytes += of_selection.capacity() * sizeof(StackValue);
+  WHEREFORE_RETURN_IF_ERROR(cancel.Charge(bytes));
+  return values;
 }
 
 Result<Resolved> Engine::Resolve(const Selection& selection, const CancelToken& cancel) {
@@ -206,14 +214,19 @@ Result<FlameAnswer> Engine::Flame(const Selection& selection, const Lens& lens,
         tries_.AddTo(builder, r.query.selections[i].dictionary, values[i], cancel));
   }
   WHEREFORE_RETURN_IF_ERROR(cancel.Check());
-  FlameAnswer answer{.tree = builder.Build(), .averaged = r.snapshot};
+  FlameAnswer answer{.averaged = r.snapshot};
+  WHEREFORE_ASSIGN_OR_RETURN(answer.tree, BuildTree(builder, cancel));
   answer.tree.scale = r.snapshot ? kAverageScale : 1;
   answer.tree.type = r.type;
   answer.tree.unit = r.unit;
   if (answer.tree.size() == 1 && answer.tree.total[0] == 0) {
     answer.hint = catalog_.ExplainEmpty(selection, cancel);
   }
-  if (!lens.empty()) answer.tree = lens.Apply(answer.tree);
+  if (!lens.empty()) {
+    MemoryClaim second(cancel);
+    WHEREFORE_RETURN_IF_ERROR(second.Resize(answer.tree.bytes()));
+    answer.tree = lens.Apply(answer.tree);
+  }
   return answer;
 }
 
