@@ -148,6 +148,12 @@ Result<SeriesList> Catalog::Series(const store::DictionaryKey& dictionary,
 
 Result<Resolved> Catalog::Resolve(const Selection& selection, const Options& options,
                                   const CancelToken& cancel) {
+  if (!options.narrowed && !selection.selector.narrowing().empty()) {
+    // To leave it out would answer another question, or delete far more than was asked for.
+    return Error(Code::kInvalid,
+                 "span_id, trace_id and profile_id select single samples: flame graphs and tables "
+                 "can be narrowed by them, this cannot");
+  }
   Resolved out;
   out.query.tenant = selection.tenant;
   out.query.range = selection.range;

@@ -67,6 +67,7 @@ class Catalog {
     bool with_series = false;           // always fill Resolved::series
     std::vector<std::string> group_by;  // labels that must be known for grouping
     bool all_types_of_family = false;   // all types with the same profile name as the chosen one
+    bool narrowed = false;              // the caller sees to Selector::narrowing() itself
   };
   Result<Resolved> Resolve(const Selection& selection, const Options& options,
                            const CancelToken& cancel);

@@ -196,6 +196,13 @@ Result<Resolved> Engine::Resolve(const Selection& selection, const CancelToken& 
 
 Result<FlameAnswer> Engine::Flame(const Selection& selection, const Lens& lens,
                                   const CancelToken& cancel) {
+  if (const Narrowing& narrowing = selection.selector.narrowing(); !narrowing.empty()) {
+    WHEREFORE_ASSIGN_OR_RETURN(profile::FlameTree tree,
+                               NarrowedFlame(selection, narrowing, cancel));
+    FlameAnswer narrowed{.tree = lens.empty() ? std::move(tree) : lens.Apply(tree)};
+    if (narrowed.tree.total[0] == 0) narrowed.hint = "no samples of that span, trace or profile";
+    return narrowed;
+  }
   WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, Resolve(selection, cancel));
   WHEREFORE_ASSIGN_OR_RETURN(const StackValues values, SumOrAverage(r, cancel));
   profile::TreeBuilder builder;

@@ -69,16 +69,6 @@ struct StoredSeries {
   const Labels* labels = nullptr;
 };
 
-// Only some samples of a selection: those of these profiles, traces or spans. Empty lists do not
-// narrow; at least one must have an entry.
-struct Narrowing {
-  std::vector<profile::ProfileId> profiles;
-  std::vector<profile::TraceId> traces;
-  std::vector<profile::SpanId> spans;
-
-  [[nodiscard]] bool empty() const { return profiles.empty() && traces.empty() && spans.empty(); }
-};
-
 // The profile of spans.
 struct SpanProfileAnswer {
   profile::FlameTree tree;
@@ -132,6 +122,7 @@ class Engine {
   // From the start of the oldest stored profile to that of the newest; zeros when there is none.
   Result<store::TimeRange> Extent(std::uint32_t tenant, const CancelToken& cancel);
 
+  // A selector that names a span, trace or profile narrows it to those samples.
   Result<FlameAnswer> Flame(const Selection& selection, const Lens& lens,
                             const CancelToken& cancel);
   // The same for some of the selection's samples, added up; links have no time of their own, so

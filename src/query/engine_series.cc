@@ -154,7 +154,8 @@ Result<store::TimeRange> Engine::Extent(std::uint32_t tenant, const CancelToken&
 Result<profile::FlameTree> Engine::NarrowedFlame(const Selection& selection,
                                                  const Narrowing& narrowing,
                                                  const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, catalog_.Resolve(selection, {}, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const Resolved r,
+                             catalog_.Resolve(selection, {.narrowed = true}, cancel));
   ValuesBySelection values(r.query.selections.size());
   if (!narrowing.profiles.empty()) {
     WHEREFORE_RETURN_IF_ERROR(AddProfiles(reader_, r, narrowing, values, cancel));
