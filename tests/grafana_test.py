@@ -249,6 +249,20 @@ class Grafana(Case):
         self.assertEqual([p["value"] for p in under["series"][0]["points"]], [1.0, 2.0])
         self.call("SelectSeries", {**body, "step": 0}, status=400)
 
+    def test_exemplars_and_heatmaps_name_single_profiles(self):
+        body = self.range(profileTypeID=SAMPLES, labelSelector="{}", step=60, start=NOW * 1000,
+                          exemplarType="EXEMPLAR_TYPE_INDIVIDUAL")
+        points = self.call("SelectSeries", body)["series"][0]["points"]
+        self.assertEqual([(p["exemplars"][0]["profileId"], p["exemplars"][0]["value"]) for p in points],
+                         [("01030103-0103-0103-0103-010301030103", "14"), ("02070207-0207-0207-0207-020702070207", "18")])
+        series = self.call("SelectHeatmap", {**body, "queryType": "HEATMAP_QUERY_TYPE_INDIVIDUAL"})["series"]
+        slots = series[0]["slots"]
+        self.assertEqual([int(s["timestamp"]) for s in slots], [NOW * 1000, (NOW + 60) * 1000])
+        self.assertEqual([sum(s["counts"]) for s in slots], [1, 2])
+        self.assertEqual((slots[0]["counts"][0], slots[1]["counts"][19], len(slots[0]["yMin"])), (1, 1, 20))
+        self.assertEqual(slots[0]["exemplars"][0]["value"], "14")
+        self.call("SelectHeatmap", {**body, "queryType": "HEATMAP_QUERY_TYPE_SPAN"}, status=501)
+
     def test_a_difference_has_both_sides(self):
         left = self.range(profileTypeID=SAMPLES, labelSelector='{service_name="cart"}')
         right = self.range(profileTypeID=SAMPLES, labelSelector='{service_name="shop"}')
