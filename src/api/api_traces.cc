@@ -148,7 +148,8 @@ Result<HttpResponse> TraceFlame(query::Engine& engine, const HttpRequest& reques
                     {.tree = &pruned,
                      .full_nodes = answer.tree.size(),
                      .hint = answer.hint,
-                     .by_span = &answer.by_span});
+                     .by_span = &answer.by_span,
+                     .filed_under = answer.filed_under});
 }
 
 Result<HttpResponse> SpanNames(query::Engine& engine, const HttpRequest& request) {

@@ -47,6 +47,7 @@ struct TreeAnswer {
   bool averaged = false;
   std::string hint;
   const std::map<std::string, std::int64_t>* by_span = nullptr;  // hex span id -> value
+  std::string filed_under;                                       // see SpanProfileAnswer
   std::span<const std::int64_t> before_total;
   std::span<const std::int64_t> before_self;
 };

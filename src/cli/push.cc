@@ -89,7 +89,7 @@ Result<> PushFile(const Context& context, const PushOptions& options, const std:
     Note(landed, decoded->data);
     return Send(context, "/v1/traces", formats::EncodeOtlpTraces(decoded->data), file);
   }
-  Result<profile::Batch> batch = LoadBatch(file, options.service);
+  Result<profile::Batch> batch = DecodeBatch(bytes, file, options.service);
   if (!batch) return std::move(batch).error();
   // A file without a time is of now; a replay with --now moves the whole file to end now.
   const auto now = static_cast<std::uint64_t>(NowUnixNs());
@@ -139,14 +139,18 @@ void PrintLanded(const Context& context, const Landed& landed, std::size_t files
 
 void AddPush(CLI::App& app, Context& context) {
   CLI::App* command = NewCommand(
-      app, "push", "Send profile or trace files (pprof, OTLP, JFR, folded; recognised by content)",
+      app, "push",
+      "Send profile or trace files (pprof, OTLP, JFR, folded; recognised by content) or a URL",
       {"wherefore push cpu.pb.gz --service checkout", "wherefore push *.otlp",
+       "wherefore push 'http://localhost:6060/debug/pprof/profile?seconds=30' --service shop",
        "perf script | stackcollapse-perf.pl > out.folded; wherefore push out.folded --service "
        "app"});
   auto options = std::make_shared<PushOptions>();
-  command->add_option("files", options->files, "Files")->required();
-  command->add_option("--service", options->service,
-                      "Service name for files that do not say (default: the file's name)");
+  command->add_option("files", options->files, "Files, or addresses of pprof endpoints")
+      ->required();
+  command->add_option(
+      "--service", options->service,
+      "Service name for files that do not say (default: the file's name, the address)");
   command->add_flag("--now", options->now, "Store as if recorded just now");
   command->callback([&context, options] {
     context.run = [&context, options]() -> int {

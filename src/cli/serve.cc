@@ -27,6 +27,7 @@
 #include "cli/version.h"
 #include "gateway/otlp_receiver.h"
 #include "gateway/pyroscope_receiver.h"
+#include "gateway/scraper.h"
 #include "net/grpc.h"
 #include "net/http.h"
 #include "net/tenant.h"
@@ -46,6 +47,8 @@ struct ServeOptions {
   std::uint16_t otlp_grpc_port = 4317;
   std::uint16_t otlp_http_port = 4318;
   std::string retention;
+  std::vector<std::string> scrape;
+  std::string scrape_config;
   bool tenants = false;
   bool keep_payload = false;
   std::string token;
@@ -102,6 +105,9 @@ class Server {
     pyroscope_ = std::make_unique<gateway::PyroscopeReceiver>(
         gateway::Intake(*store_, metrics_), *cumulative_,
         gateway::PyroscopeReceiver::Options{.tenants = options_.tenants});
+    WHEREFORE_ASSIGN_OR_RETURN(gateway::ScrapeConfig scrape, ReadScrape());
+    scraper_ = std::make_unique<gateway::Scraper>(gateway::Intake(*store_, metrics_), *cumulative_,
+                                                  std::move(scrape));
     api_ = std::make_unique<api::Api>(*engine_, workers_, MakeOperations());
     pyroscope_api_ = std::make_unique<api::PyroscopeApi>(*engine_, workers_, MakeOperations());
     adhoc_ = std::make_unique<api::AdHocApi>(workers_, MakeOperations());
@@ -134,11 +140,13 @@ class Server {
     Metrics::Global().SetCallback("wherefore_memory_anonymous_bytes", "Anonymous memory.", [] {
       return static_cast<double>(ReadProcessMemory().anonymous_bytes);
     });
+    scraper_->Start();
     return WriteAddresses();
   }
 
   void Stop() {
     constexpr int kGraceSeconds = 5;
+    if (scraper_) scraper_->Stop();
     if (otlp_grpc_) otlp_grpc_->Stop(kGraceSeconds);
     if (otlp_http_) otlp_http_->Stop(kGraceSeconds);
     if (http_) http_->Stop(kGraceSeconds);
@@ -153,6 +161,17 @@ class Server {
   }
 
  private:
+  [[nodiscard]] Result<gateway::ScrapeConfig> ReadScrape() const {
+    gateway::ScrapeConfig config;
+    if (!options_.scrape_config.empty()) {
+      WHEREFORE_ASSIGN_OR_RETURN(config, gateway::ReadScrapeConfig(options_.scrape_config));
+    }
+    for (const std::string& target : options_.scrape) {
+      WHEREFORE_ASSIGN_OR_RETURN(gateway::ScrapeJob job, gateway::ParseScrapeTarget(target));
+      config.jobs.push_back(std::move(job));
+    }
+    return config;
+  }
   [[nodiscard]] std::vector<std::string> Addresses() const {
     return options_.listen.empty() ? std::vector<std::string>{"127.0.0.1", "::1"}
                                    : std::vector<std::string>{options_.listen};
@@ -184,7 +203,11 @@ class Server {
     operations.flush = [this] { return store_->Flush(); };
     operations.backup = [this](const std::string& target) { return store_->Backup(target); };
     operations.status = [this] {
-      return std::vector<Status>{metrics_->Report(), store_->status()};
+      std::vector<Status> all{metrics_->Report(), store_->status()};
+      if (!options_.scrape.empty() || !options_.scrape_config.empty()) {
+        all.push_back(scraper_->status());
+      }
+      return all;
     };
     operations.tenant_of = [this](const net::HttpRequest& request) -> std::uint32_t {
       const std::string_view name = request.Header("X-Scope-OrgID");
@@ -248,6 +271,7 @@ class Server {
   std::unique_ptr<gateway::OtlpReceiver> receiver_;
   std::unique_ptr<gateway::Cumulative> cumulative_;
   std::unique_ptr<gateway::PyroscopeReceiver> pyroscope_;
+  std::unique_ptr<gateway::Scraper> scraper_;
   std::unique_ptr<api::Api> api_;
   std::unique_ptr<api::PyroscopeApi> pyroscope_api_;
   std::unique_ptr<api::AdHocApi> adhoc_;
@@ -353,6 +377,7 @@ void AddServe(CLI::App& app, Context& context) {
   CLI::App* command = NewCommand(
       app, "serve", "Receive, store and answer: the server",
       {"wherefore serve", "wherefore serve --data /var/lib/wherefore --retention 30d",
+       "wherefore serve --scrape shop=http://localhost:6060   # a Go program's net/http/pprof",
        "wherefore serve --listen 0.0.0.0 --token \"$TOKEN\"",
        "wherefore serve --config wherefore.toml   # option names as keys: retention = \"7d\""});
   auto o = std::make_shared<ServeOptions>();
@@ -375,6 +400,13 @@ void AddServe(CLI::App& app, Context& context) {
       ->capture_default_str();
   command->add_option("--retention", o->retention,
                       "Drop data older than this, in whole days: 7d (default: keep everything)");
+  command->add_option("--scrape", o->scrape,
+                      "Fetch pprof profiles from a program every 15 s (repeatable): "
+                      "http://host:6060 or service=http://host:6060");
+  command
+      ->add_option("--scrape-config", o->scrape_config,
+                   "YAML file of programs to scrape, in Prometheus' manner (docs/scraping.md)")
+      ->check(CLI::ExistingFile);
   command->add_flag("--tenants", o->tenants, "Keep data of different X-Scope-OrgID headers apart");
   command->add_flag("--keep-payload", o->keep_payload,
                     "Store the original file a sender attached, too");

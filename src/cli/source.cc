@@ -1,6 +1,7 @@
 #include "cli/source.h"
 
 #include <simdjson.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -121,9 +122,48 @@ void SelectionOptions::AddTo(CLI::App& command, const std::string& positional_he
                      "focus:RE, hide:RE, merge:RE, collapse:RE, drop:RE, my-code; joined by ' > '");
 }
 
+bool IsUrl(std::string_view name) {
+  return name.starts_with("http://") || name.starts_with("https://");
+}
+
+namespace {
+
+// A profile served over HTTP. "?seconds=30" answers after that time, so we wait longer.
+Result<std::string> Download(const std::string& url) {
+  constexpr int kPatience = 60;
+  net::ClientOptions options;
+  options.timeout_seconds = kPatience;
+  if (const std::size_t at = url.find("seconds="); at != std::string::npos) {
+    const std::string text = url.substr(at + 8, url.find('&', at) - at - 8);
+    constexpr std::int64_t kLongest = 86'400;
+    const std::int64_t seconds = ParseInt(text).value_or(0);
+    if (seconds > 0 && seconds <= kLongest) {
+      options.timeout_seconds += static_cast<int>(seconds);
+      if (isatty(STDERR_FILENO) != 0) {
+        fmt::print(stderr, "waiting {} s for {}\n", seconds, url);
+      }
+    }
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(net::ClientResponse response, net::Fetch("GET", url, {}, {}, options));
+  if (response.status != 200) {
+    return Error(CodeOf(response.status), fmt::format("{} answered {}: {}", url, response.status,
+                                                      response.body.substr(0, 300)));
+  }
+  return std::move(response.body);
+}
+
+}  // namespace
+
+std::string DefaultService(const std::string& file) {
+  if (IsUrl(file)) {
+    if (const auto url = net::ParseUrl(file)) return url->authority;
+  }
+  return std::filesystem::path(file).filename().string();
+}
+
 Result<std::string> ReadProfileFile(const std::string& path) {
   constexpr std::size_t kMostBytes = std::size_t{1} << 30;
-  WHEREFORE_ASSIGN_OR_RETURN(std::string content, ReadFile(path));
+  WHEREFORE_ASSIGN_OR_RETURN(std::string content, IsUrl(path) ? Download(path) : ReadFile(path));
   if (!content.starts_with("\x1f\x8b")) return content;
   auto plain = net::Decompress("gzip", content, kMostBytes);
   if (!plain) return std::move(plain).error().Within(path);
@@ -133,6 +173,7 @@ Result<std::string> ReadProfileFile(const std::string& path) {
 bool SelectionOptions::IsFiles() const {
   if (what.empty()) return false;
   return std::all_of(what.begin(), what.end(), [](const std::string& name) {
+    if (IsUrl(name)) return true;
     std::error_code error;
     if (!std::filesystem::is_regular_file(name, error)) return false;
     // A program called like its service often lies in the current folder; that is no profile.
@@ -200,13 +241,18 @@ Result<std::string> Ask(const Context& context, std::string_view method, const s
   }
   net::ClientOptions options{.timeout_seconds = 300};
   if (!context.token.empty()) options.headers["Authorization"] = "Bearer " + context.token;
-  WHEREFORE_ASSIGN_OR_RETURN(net::ClientResponse response,
-                             net::Fetch(method, url, body, content_type, options));
-  if (response.status >= 400) {
-    return Error(CodeOf(response.status),
-                 fmt::format("{} (HTTP {})", ErrorMessage(response.body), response.status));
+  Result<net::ClientResponse> response = net::Fetch(method, url, body, content_type, options);
+  if (!response) {
+    const std::string& message = response.error().message();
+    const bool refused = message.find("refused") != std::string::npos;
+    return Error(response.error().code(),
+                 message + (refused ? "; is `wherefore serve` running there?" : ""));
   }
-  return std::move(response.body);
+  if (response->status >= 400) {
+    return Error(CodeOf(response->status),
+                 fmt::format("{} (HTTP {})", ErrorMessage(response->body), response->status));
+  }
+  return std::move(response->body);
 }
 
 Result<SourceTree> LoadTree(const Context& context, const SelectionOptions& options) {
@@ -229,10 +275,17 @@ Result<SourceTree> LoadTree(const Context& context, const SelectionOptions& opti
 
 Result<profile::Batch> LoadBatch(const std::string& file, const std::string& service) {
   WHEREFORE_ASSIGN_OR_RETURN(std::string content, ReadProfileFile(file));
-  const auto bytes = std::make_shared<const std::string>(std::move(content));
-  const std::string name =
-      service.empty() ? std::filesystem::path(file).filename().string() : service;
-  Result<formats::DecodedProfiles> decoded = formats::DecodeProfileFile(bytes, name);
+  return DecodeBatch(std::make_shared<const std::string>(std::move(content)), file, service);
+}
+
+Result<profile::Batch> DecodeBatch(const std::shared_ptr<const std::string>& bytes,
+                                   const std::string& file, const std::string& service) {
+  Result<formats::DecodedProfiles> decoded =
+      formats::DecodeProfileFile(bytes, service.empty() ? DefaultService(file) : service);
+  if (decoded && file.find("/pprof/block") != std::string::npos) {
+    // Go's block and mutex profiles are told apart by where they come from only.
+    for (profile::Profile& p : decoded->data.profiles) p.name = decoded->data.AddText("block");
+  }
   if (!decoded) return std::move(decoded).error().Within(file);
   if (decoded->rejected > 0) {
     fmt::print(stderr, "warning: {}: {} profiles left out: {}\n", file, decoded->rejected,

@@ -1,6 +1,7 @@
 // Where a command gets its data from: a server, or files read here without one.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,13 +47,16 @@ struct SourceTree {
 // The whole tree (not pruned) of a selection or of files.
 [[nodiscard]] Result<SourceTree> LoadTree(const Context& context, const SelectionOptions& options);
 
-// A file, unpacked if it is gzip.
+// A file or what an http(s) address serves, unpacked if it is gzip.
 [[nodiscard]] Result<std::string> ReadProfileFile(const std::string& path);
 
 // The type people mean when they do not say: cpu, wall, else the file's last one (as pprof does).
 [[nodiscard]] std::string DefaultFileType(const profile::Batch& batch);
 
-// Files of any known format, decoded; the service defaults to the file's name.
+// Of any known format, decoded; the service defaults to the file's name (or the URL's host).
+[[nodiscard]] Result<profile::Batch> DecodeBatch(const std::shared_ptr<const std::string>& bytes,
+                                                 const std::string& file,
+                                                 const std::string& service);
 [[nodiscard]] Result<profile::Batch> LoadBatch(const std::string& file, const std::string& service);
 
 }  // namespace wherefore::cli

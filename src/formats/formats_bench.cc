@@ -7,6 +7,7 @@
 #include <benchmark/benchmark.h>
 
 #include "formats/formats.h"
+#include "formats/jfr_testing.h"
 #include "opentelemetry/proto/profiles/v1development/profiles.pb.h"
 
 namespace wherefore::formats {
@@ -134,6 +135,68 @@ void BM_EncodeOtlpProfiles(benchmark::State& state) {
   state.SetBytesProcessed(static_cast<std::int64_t>(bytes));
 }
 BENCHMARK(BM_EncodeOtlpProfiles);
+
+// Ten seconds of a Java service as its agent records them: 8 busy threads at 100 Hz, 2,000 stacks
+// of 26 frames from 700 methods with four lines each, half of the samples within spans.
+std::string Recording(int samples) {
+  using testing::JfrWriter;
+  std::mt19937_64 random(1);
+  JfrWriter w;
+  constexpr int kExecution = 100;
+  constexpr int kMethods = 700;
+  constexpr int kStacks = 2000;
+  w.Define(kExecution, "jdk.ExecutionSample",
+           {{"startTime", JfrWriter::kLong},
+            {"sampledThread", JfrWriter::kThread, true},
+            {"stackTrace", JfrWriter::kStackTrace, true},
+            {"state", JfrWriter::kThreadState, true},
+            {"spanId", JfrWriter::kLong},
+            {"spanName", JfrWriter::kLong},
+            {"contextId", JfrWriter::kLong}});
+  w.Constant(JfrWriter::kThreadState, 1, w.Bytes().Text("STATE_DEFAULT"));
+  w.Constant(JfrWriter::kFrameType, 1, w.Bytes().Text("JIT compiled"));
+  for (int i = 1; i <= kMethods; ++i) {
+    w.Method(i, "com/example/shop/service/Handler" + std::to_string(i % 100),
+             "handle" + std::to_string(i));
+  }
+  for (int i = 1; i <= kStacks; ++i) {
+    std::vector<std::pair<std::int64_t, int>> frames;
+    for (int f = 0; f < 26; ++f) {
+      frames.emplace_back(1 + random() % kMethods, static_cast<int>(10 + random() % 4));
+    }
+    w.Stack(i, frames);
+  }
+  for (int i = 0; i < 8; ++i) {
+    const std::string name = "pool-1-thread-" + std::to_string(i);
+    w.Constant(JfrWriter::kThread, i + 1, w.Bytes().Text(name).Long(i).Text(name));
+  }
+  for (int i = 0; i < samples; ++i) {
+    const auto span = static_cast<std::int64_t>(i % 2 == 0 ? random() % 100 << 40 : 0);
+    const auto stack = static_cast<std::int64_t>(1 + random() % kStacks);
+    w.Event(kExecution, w.Bytes()
+                            .Long(i * 1'000'000L)
+                            .Long(1 + i % 8)
+                            .Long(stack)
+                            .Long(1)
+                            .Long(span)
+                            .Long(0)
+                            .Long(0));
+  }
+  return w.Finish();
+}
+
+void BM_DecodeJfr(benchmark::State& state) {
+  const auto samples = static_cast<int>(state.range(0));
+  const auto body = std::make_shared<const std::string>(Recording(samples));
+  for (auto _ : state) {
+    auto decoded = DecodeJfr(body, {.service = "shop"});
+    benchmark::DoNotOptimize(decoded);
+  }
+  state.SetItemsProcessed(state.iterations() * samples);
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(body->size()));
+  state.counters["body"] = static_cast<double>(body->size());
+}
+BENCHMARK(BM_DecodeJfr)->Arg(8'000)->Arg(200'000);
 
 }  // namespace
 }  // namespace wherefore::formats

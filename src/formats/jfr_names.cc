@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 namespace wherefore::formats {
 
@@ -64,10 +65,16 @@ std::string StableClassName(std::string_view name) {
 
 std::string ThreadGroupName(std::string_view name) {
   std::string out;
-  for (const char c : name) {
-    const bool digit = kDigits.find(c) != std::string_view::npos;
-    if (!digit) out += c;
-    if (digit && !out.ends_with('*')) out += '*';
+  while (!name.empty()) {
+    const std::size_t word = std::min(name.find_first_of(kDigits), name.size());
+    out += name.substr(0, word);
+    name.remove_prefix(word);
+    const std::size_t number = std::min(name.find_first_not_of(kDigits), name.size());
+    // Inside a word it is part of the name: "C2 CompilerThread0".
+    const auto last = static_cast<unsigned char>(out.empty() ? ' ' : out.back());
+    const bool counts = std::isalpha(last) == 0 || number == name.size();
+    if (number > 0) out += counts ? std::string_view("*") : name.substr(0, number);
+    name.remove_prefix(number);
   }
   return out;
 }

@@ -14,7 +14,8 @@ namespace wherefore::formats {
 //   libzstd-jni-1.5.1-16931311898282279136.so         libzstd-jni-1.5.1-_.so
 [[nodiscard]] std::string StableClassName(std::string_view name);
 
-// A thread's name as a label: numbers become '*', so that a pool of threads is one value.
+// A thread's name as a label: numbers become '*', so that a pool of threads is one value
+// ("pool-*-thread-*"). Those inside a word stay: "C2 CompilerThread*".
 [[nodiscard]] std::string ThreadGroupName(std::string_view name);
 
 }  // namespace wherefore::formats

@@ -17,9 +17,9 @@
 #include "base/text.h"
 #include "formats/formats.h"
 #include "formats/gzip.h"
+#include "formats/link_labels.h"
 #include "formats/otlp_common.h"
 #include "formats/pprof_decoder.h"
-#include "formats/pyroscope.h"
 #include "formats/wire.h"
 
 namespace wherefore::formats {

@@ -153,30 +153,6 @@ PushSeries ReadSeries(Pbf r) {
   return series;
 }
 
-template <std::size_t N>
-bool ReadHexId(std::string_view hex, std::array<std::uint8_t, N>& out) {
-  if (hex.size() != 2 * N) return false;
-  const std::optional<std::string> bytes = FromHex(hex);
-  if (!bytes) return false;
-  std::array<std::uint8_t, N> id{};
-  std::memcpy(id.data(), bytes->data(), N);
-  if (id == std::array<std::uint8_t, N>{}) return false;
-  out = id;
-  return true;
-}
-
-// A 64-bit decimal number in the last eight bytes, big-endian.
-template <std::size_t N>
-bool ReadDecimalId(std::string_view text, std::array<std::uint8_t, N>& out) {
-  const std::optional<std::uint64_t> number = ParseUint(text);
-  if (!number || *number == 0) return false;
-  out = {};
-  for (std::size_t i = 0; i < 8; ++i) {
-    out[N - 1 - i] = static_cast<std::uint8_t>(*number >> (8 * i));
-  }
-  return true;
-}
-
 }  // namespace
 
 Result<AppName> ParseAppName(std::string_view text) {
@@ -305,27 +281,6 @@ Result<std::vector<PushSeries>> DecodePush(std::string_view bytes) {
 Result<std::vector<PushSeries>> DecodePushJson(std::string_view json) {
   WHEREFORE_ASSIGN_OR_RETURN(const std::string bytes, JsonToBinary(json, kPush));
   return DecodePush(bytes);
-}
-
-bool LinkReader::Read(std::string_view key, std::string_view text) {
-  if (key == "trace_id" || key == "otel.traceid") {
-    if (!ReadHexId(text, link_.trace)) return false;
-    return trace_ = true;
-  }
-  if (key == "trace id") {
-    if (trace_) return ParseUint(text).has_value();
-    return trace_ = ReadDecimalId(text, link_.trace);
-  }
-  const bool hex = key == "span_id" || key == "profile_id" || key == "otel.spanid";
-  const int rank = hex || key == "span id" ? 2 : key == "local root span id" ? 1 : 0;
-  if (rank == 0) return false;
-  profile::SpanId span{};
-  if (!(hex ? ReadHexId(text, span) : ReadDecimalId(text, span))) return false;
-  if (rank > rank_) {
-    link_.span = span;
-    rank_ = rank;
-  }
-  return true;
 }
 
 }  // namespace wherefore::formats

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
+#include "formats/link_labels.h"
 #include "formats/multipart.h"
 #include "formats/testing.h"
 #include "profile/batch_tree.h"
@@ -162,6 +163,24 @@ TEST(Link, EverySpellingOfASpanIsOne) {
   LinkReader old;
   EXPECT_TRUE(old.Read("profile_id", "0102030405060708"));
   EXPECT_TRUE(old.found());
+}
+
+TEST(Link, AttributesOfSamplesMakeALinkAndStay) {
+  profile::Batch b;
+  b.attributes.push_back(
+      {b.AddText("span_id"), 0, {profile::Value::Kind::kString, b.AddText("0102030405060708"), 0}});
+  b.attributes.push_back(
+      {b.AddText("endpoint"), 0, {profile::Value::Kind::kString, b.AddText("/a"), 0}});
+  b.attribute_refs = {1, 2, 2};
+  b.links.push_back({.span = {9}});
+  b.samples.Append(0, {0, 2}, 0, 1, {}, {});
+  b.samples.Append(0, {2, 1}, 0, 1, {}, {});
+  b.samples.Append(0, {0, 1}, 1, 1, {}, {});
+  LinkSamplesByAttributes(b);
+  EXPECT_EQ(ToHex(b.links.at(b.samples.link[0]).span), "0102030405060708");
+  EXPECT_EQ(b.samples.attributes[0].count, 2U);
+  EXPECT_EQ(b.samples.link[1], 0U);
+  EXPECT_EQ(b.samples.link[2], 1U) << "the sender's own link counts";
 }
 
 TEST(Trie, PiecesAreJoinedAlongThePath) {

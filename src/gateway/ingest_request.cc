@@ -9,6 +9,7 @@
 #include "base/arithmetic.h"
 #include "base/text.h"
 #include "formats/gzip.h"
+#include "formats/link_labels.h"
 #include "formats/multipart.h"
 #include "formats/pyroscope.h"
 #include "formats/pyroscope_time.h"

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/hash.h"
+#include "formats/link_labels.h"
 #include "net/tenant.h"
 
 namespace wherefore::gateway {
@@ -226,6 +227,9 @@ template <typename Data>
 void OtlpReceiver::Write(const Request& request, Result<formats::Decoded<Data>> decoded,
                          Answer answer) {
   const Signal signal = request.signal;
+  if constexpr (std::is_same_v<Data, profile::Batch>) {
+    if (decoded) formats::LinkSamplesByAttributes(decoded->data);
+  }
   if (!decoded) {
     const RpcStatus status = DecodeFailure(decoded.error());
     intake_.metrics().Refused(signal, ReasonOf(status));

@@ -64,7 +64,10 @@ class Exchange {
     std::optional<BoostError> outcome;
     start([&](const BoostError& error, auto&&...) { outcome = error; });
     context_.restart();
-    context_.run_until(deadline_);
+    {
+      const auto stop = options_.cancel.OnCancel([this] { context_.stop(); });
+      if (!options_.cancel.cancelled()) context_.run_until(deadline_);
+    }
     if (outcome) return *outcome;
     BoostError ignored;
     socket_.close(ignored);
@@ -74,13 +77,12 @@ class Exchange {
   }
 
   Error Failed(std::string_view what, const BoostError& error) const {
+    if (options_.cancel.cancelled()) return {Code::kCancelled, "stopped"};
     const std::string where = url_text_.substr(0, url_text_.find('/', url_text_.find("//") + 2));
     const std::string why = error == asio::error::timed_out
                                 ? fmt::format("no answer within {} s", options_.timeout_seconds)
                                 : Lowered(error.message());
-    const std::string_view hint =
-        error == asio::error::connection_refused ? "; is `wherefore serve` running there?" : "";
-    return {Code::kIo, fmt::format("{} {}: {}{}", what, where, why, hint)};
+    return {Code::kIo, fmt::format("{} {}: {}", what, where, why)};
   }
 
   Result<> Connect() {

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/cancel.h"
 #include "base/result.h"
 #include "net/http.h"
 #include "net/url.h"
@@ -16,6 +17,7 @@ struct ClientOptions {
   Headers headers;
   std::string tls_ca_file;  // trusted besides the system's authorities
   bool tls_verify = true;
+  CancelToken cancel;  // ends the exchange early, with kCancelled
 };
 
 struct ClientResponse {

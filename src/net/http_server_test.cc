@@ -493,10 +493,8 @@ TEST(HttpClient, SaysWhatToCheckWhenNobodyListens) {
   const std::string base = fmt::format("http://127.0.0.1:{}", port);
   const auto response = Fetch("GET", base + "/api");
   ASSERT_FALSE(response);
-  EXPECT_EQ(
-      response.error().message(),
-      fmt::format("cannot connect to {}: connection refused; is `wherefore serve` running there?",
-                  base));
+  EXPECT_EQ(response.error().message(),
+            fmt::format("cannot connect to {}: connection refused", base));
 }
 
 TEST(HttpClient, GivesUpAtItsDeadline) {

@@ -9,9 +9,11 @@
 namespace wherefore::profile {
 namespace {
 
+// Of Go and its like, and of JFR ("alloc_in_new_tlab_bytes", "malloc_objects", "live").
 bool IsHeap(std::string_view sample_type) {
-  return sample_type == "alloc_objects" || sample_type == "alloc_space" ||
-         sample_type == "inuse_objects" || sample_type == "inuse_space";
+  return sample_type.starts_with("alloc_") || sample_type == "inuse_objects" ||
+         sample_type == "inuse_space" || sample_type.starts_with("malloc_") ||
+         sample_type == "live";
 }
 
 // OTLP and pprof have no name of their own; these are the names Pyroscope's senders use.
@@ -21,7 +23,9 @@ std::string DeriveName(const ProfileType& t) {
     return "process_cpu";
   }
   if (t.sample_type == "samples" && t.period_type == "cpu") return "process_cpu";
-  if (t.sample_type == "contentions" || t.sample_type == "delay") return "mutex";
+  if (t.sample_type == "contentions" || t.sample_type == "delay") {
+    return t.period_type == "block" ? "block" : "mutex";
+  }
   if (t.sample_type == "goroutine" || t.sample_type == "goroutines") return "goroutines";
   if (t.sample_type == "wall" || t.sample_type == "off_cpu" || t.sample_type == "threads") {
     return t.sample_type;
@@ -155,8 +159,9 @@ const std::vector<std::string_view>& ShortNames() {
 
 bool IsSnapshot(const ProfileType& type) {
   return type.sample_type.starts_with("inuse_") || type.sample_type == "goroutine" ||
-         type.sample_type == "goroutines" || type.sample_type == "threads" ||
-         type.sample_type == "threadcreate" || type.sample_type == "live";
+         type.sample_type == "goroutines" || type.sample_type == "goroutineleak" ||
+         type.sample_type == "threads" || type.sample_type == "threadcreate" ||
+         type.sample_type == "live";
 }
 
 }  // namespace wherefore::profile

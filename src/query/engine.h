@@ -83,6 +83,10 @@ struct Narrowing {
 struct SpanProfileAnswer {
   profile::FlameTree tree;
   std::map<std::string, std::int64_t> by_span;  // hex span id -> value
+  // Some profilers file all samples of a request under its local root span. Then this is that
+  // span's id in hex, and the tree has those of its samples that were taken while the spans asked
+  // for ran, as far as their sender gave times.
+  std::string filed_under;
   std::string hint;
 };
 
@@ -190,6 +194,13 @@ class Engine {
                                                    const CancelToken& cancel);
   Result<std::vector<std::vector<StackValue>>> Average(const Resolved& resolved,
                                                        const CancelToken& cancel);
+  // Engine_spans.cc: from linked samples to a tree.
+  Result<> FillSpanAnswer(const std::vector<store::LinkRow>& links, const std::string& type,
+                          SpanProfileAnswer& answer, std::string& types, const CancelToken& cancel);
+  // Looks for the samples of spans that have none of their own under the spans around them.
+  Result<> FillFromLocalRoot(std::uint32_t tenant, const std::vector<store::SpanRow>& trace,
+                             const std::vector<profile::SpanId>& spans, const std::string& type,
+                             SpanProfileAnswer& answer, const CancelToken& cancel);
   // Like the catalog's, with what averages need.
   Result<Resolved> Resolve(const Selection& selection, const CancelToken& cancel);
 

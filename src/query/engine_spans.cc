@@ -1,6 +1,7 @@
 // Engine, the trace side: profiles of spans, traces by id, trace search.
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -27,13 +28,57 @@ std::string ExplainNoLinks(const std::vector<store::SpanRow>& spans,
       FormatDuration(longest));
 }
 
+const store::SpanRow* FindSpan(const std::vector<store::SpanRow>& trace,
+                               const profile::SpanId& id) {
+  const auto it = std::ranges::find(trace, id, &store::SpanRow::id);
+  return it == trace.end() ? nullptr : &*it;
+}
+
+// The spans around `span` in its own service, nearest first: where its samples may be filed. A
+// profiler that says so in the span's attributes is believed.
+std::vector<profile::SpanId> PossibleHolders(const std::vector<store::SpanRow>& trace,
+                                             const store::SpanRow& span) {
+  std::vector<profile::SpanId> holders;
+  for (const auto& [key, value] : span.attributes) {
+    if (key != "pyroscope.profile.id") continue;
+    const auto bytes = FromHex(value);
+    profile::SpanId id{};
+    if (!bytes || bytes->size() != id.size()) continue;
+    std::ranges::copy(*bytes, id.begin());
+    if (id != span.id) holders.push_back(id);
+  }
+  const store::SpanRow* at = &span;
+  for (std::size_t steps = 0; steps < trace.size(); ++steps) {  // parents may go in a circle
+    at = FindSpan(trace, at->parent);
+    if (at == nullptr || at->service != span.service) break;
+    holders.push_back(at->id);
+  }
+  return holders;
+}
+
+// What of a sample was observed in [from, to).
+store::LinkRow Within(const store::TimedLinkRow& row, const profile::SpanId& span,
+                      std::int64_t from_ns, std::int64_t to_ns) {
+  store::LinkRow link{
+      .dictionary = row.dictionary, .span = span, .type = row.type, .stack = row.stack};
+  for (std::size_t i = 0; i < row.times.size(); ++i) {
+    const auto time = static_cast<std::int64_t>(row.times[i]);
+    if (time < from_ns || time >= to_ns) continue;
+    ++link.count;
+    if (row.values.size() == row.times.size()) link.value += row.values[i];
+  }
+  if (row.values.size() != row.times.size()) {
+    // One value for all of its times: they are alike.
+    link.value = row.value / static_cast<std::int64_t>(row.times.size()) * link.count;
+  }
+  return link;
+}
+
 }  // namespace
 
-Result<SpanProfileAnswer> Engine::SpanProfile(std::uint32_t tenant, const profile::TraceId& trace,
-                                              const std::vector<profile::SpanId>& spans,
-                                              const std::string& type, const Lens& lens,
-                                              const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(auto links, reader_.LinkedSamples(tenant, trace, spans, cancel));
+Result<> Engine::FillSpanAnswer(const std::vector<store::LinkRow>& links, const std::string& type,
+                                SpanProfileAnswer& answer, std::string& type_names,
+                                const CancelToken& cancel) {
   std::set<store::DictionaryKey> keys;
   for (const store::LinkRow& link : links) keys.insert(link.dictionary);
   std::vector<store::TypeRow> types;
@@ -46,7 +91,6 @@ Result<SpanProfileAnswer> Engine::SpanProfile(std::uint32_t tenant, const profil
   std::erase_if(types,
                 [&](const store::TypeRow& t) { return !seen.contains({t.dictionary, t.type}); });
 
-  SpanProfileAnswer answer;
   const std::string wanted = type.empty() ? DefaultType(types) : type;
   std::unordered_map<std::uint64_t, TypeUse> uses;
   std::set<std::string> present;
@@ -76,9 +120,76 @@ Result<SpanProfileAnswer> Engine::SpanProfile(std::uint32_t tenant, const profil
   answer.tree = builder.Build();
   answer.tree.type = wanted;
   answer.tree.unit = unit;
-  if (values.empty()) {
-    WHEREFORE_ASSIGN_OR_RETURN(auto rows, Trace(tenant, trace, cancel));
-    answer.hint = ExplainNoLinks(rows, spans, fmt::format("{}", fmt::join(present, ", ")));
+  type_names = fmt::format("{}", fmt::join(present, ", "));
+  return {};
+}
+
+Result<> Engine::FillFromLocalRoot(std::uint32_t tenant, const std::vector<store::SpanRow>& trace,
+                                   const std::vector<profile::SpanId>& spans,
+                                   const std::string& type, SpanProfileAnswer& answer,
+                                   const CancelToken& cancel) {
+  std::vector<store::LinkRow> within;
+  const store::SpanRow* holder_row = nullptr;
+  for (const profile::SpanId& id : spans) {
+    const store::SpanRow* span = FindSpan(trace, id);
+    if (span == nullptr) continue;
+    const std::vector<profile::SpanId> holders = PossibleHolders(trace, *span);
+    if (holders.empty()) continue;
+    WHEREFORE_ASSIGN_OR_RETURN(const auto links,
+                               reader_.LinkedSamples(tenant, span->trace, holders, cancel));
+    const auto holder = std::ranges::find_if(holders, [&](const profile::SpanId& h) {
+      return std::ranges::any_of(links, [&](const auto& link) { return link.span == h; });
+    });
+    if (holder == holders.end()) continue;
+    answer.filed_under = ToHex(*holder);
+    holder_row = FindSpan(trace, *holder);
+    if (holder_row == nullptr) continue;  // not stored: no service and time to look in
+    WHEREFORE_ASSIGN_OR_RETURN(const auto timed, reader_.TimedLinks(tenant, *holder_row, cancel));
+    for (const store::TimedLinkRow& row : timed) {
+      store::LinkRow part =
+          Within(row, span->id, span->start_ns, span->start_ns + span->duration_ns);
+      if (part.count > 0) within.push_back(part);
+    }
+  }
+  if (answer.filed_under.empty()) return {};
+  std::string types;
+  WHEREFORE_RETURN_IF_ERROR(FillSpanAnswer(within, type, answer, types, cancel));
+  const std::string name = holder_row == nullptr ? "" : fmt::format(" ({})", holder_row->name);
+  answer.hint = fmt::format(
+      "its profiler files all samples of a request under the local root span {}{}; {}",
+      answer.filed_under, name,
+      within.empty() ? "they carry no times, so those of this span cannot be told from the rest: "
+                       "ask for that span"
+                     : "these are the ones taken while this span ran");
+  return {};
+}
+
+Result<SpanProfileAnswer> Engine::SpanProfile(std::uint32_t tenant, const profile::TraceId& trace,
+                                              const std::vector<profile::SpanId>& spans,
+                                              const std::string& type, const Lens& lens,
+                                              const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(auto links, reader_.LinkedSamples(tenant, trace, spans, cancel));
+  std::vector<store::SpanRow> rows;
+  if (links.empty() || spans.empty()) {
+    WHEREFORE_ASSIGN_OR_RETURN(rows, Trace(tenant, trace, cancel));
+  }
+  if (spans.empty() && !rows.empty()) {
+    // A whole trace also has the samples of profilers that know only the span.
+    std::vector<profile::SpanId> all;
+    for (const store::SpanRow& row : rows) all.push_back(row.id);
+    WHEREFORE_ASSIGN_OR_RETURN(const auto more, reader_.LinkedSamples(tenant, trace, all, cancel));
+    for (const store::LinkRow& link : more) {
+      if (link.trace == profile::TraceId{}) links.push_back(link);
+    }
+  }
+  SpanProfileAnswer answer;
+  std::string types;
+  WHEREFORE_RETURN_IF_ERROR(FillSpanAnswer(links, type, answer, types, cancel));
+  if (links.empty() && !spans.empty()) {
+    WHEREFORE_RETURN_IF_ERROR(FillFromLocalRoot(tenant, rows, spans, type, answer, cancel));
+  }
+  if (answer.by_span.empty() && answer.hint.empty()) {
+    answer.hint = ExplainNoLinks(rows, spans, types);
   }
   if (!lens.empty()) answer.tree = lens.Apply(answer.tree);
   return answer;

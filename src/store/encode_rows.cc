@@ -41,10 +41,13 @@ std::int64_t CountOf(const Batch& batch, const profile::Profile& profile, CountR
 }  // namespace
 
 bool IsLabel(std::string_view key) {
-  if (key == "thread.id" || key == "cpu.logical_number" || key == "process.pid") return false;
+  // "bytes": the size of the blocks in a Go heap sample, a measure rather than a label.
+  if (key == "thread.id" || key == "cpu.logical_number" || key == "process.pid" || key == "bytes") {
+    return false;
+  }
   std::string plain;
   for (const char c : key) {
-    if (c != '.' && c != '_' && c != '-') {
+    if (c != '.' && c != '_' && c != '-' && c != ' ') {
       plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     }
   }

@@ -187,6 +187,16 @@ struct LinkRow {
   std::int64_t count = 0;
 };
 
+// A linked sample whose sender gave the time of every observation.
+struct TimedLinkRow {
+  DictionaryKey dictionary;
+  std::uint64_t type = 0;
+  std::uint32_t stack = 0;
+  std::int64_t value = 0;
+  std::vector<std::uint64_t> times;
+  std::vector<std::int64_t> values;  // one per time, or as sent
+};
+
 struct SpanRow {
   std::uint64_t service = 0;
   std::string service_name;
@@ -271,11 +281,16 @@ class Reader {
   virtual Result<Payload> OriginalPayload(const ProfileRow& profile, const CancelToken& cancel) = 0;
 
   // Linked samples: of a whole trace (spans empty), of some spans of it, or (trace all zero) of
-  // spans known by their id alone.
+  // spans known by their id alone. Some profilers know spans but not traces: asked for spans, their
+  // samples come too.
   virtual Result<std::vector<LinkRow>> LinkedSamples(std::uint32_t tenant,
                                                      const profile::TraceId& trace,
                                                      const std::vector<profile::SpanId>& spans,
                                                      const CancelToken& cancel) = 0;
+
+  // Those of one span that have times; `span` says when and in which service.
+  virtual Result<std::vector<TimedLinkRow>> TimedLinks(std::uint32_t tenant, const SpanRow& span,
+                                                       const CancelToken& cancel) = 0;
 
   virtual Result<std::vector<SpanRow>> Trace(std::uint32_t tenant, const profile::TraceId& trace,
                                              const CancelToken& cancel) = 0;

@@ -57,6 +57,8 @@ class ReaderImpl final : public Reader {
   Result<std::vector<LinkRow>> LinkedSamples(std::uint32_t tenant, const profile::TraceId& trace,
                                              const std::vector<profile::SpanId>& spans,
                                              const CancelToken& cancel) override;
+  Result<std::vector<TimedLinkRow>> TimedLinks(std::uint32_t tenant, const SpanRow& span,
+                                               const CancelToken& cancel) override;
   Result<std::vector<SpanRow>> Trace(std::uint32_t tenant, const profile::TraceId& trace,
                                      const CancelToken& cancel) override;
   Result<std::vector<SpanRow>> SearchSpans(const SpanSearch& search,

@@ -36,6 +36,14 @@ SampleKey KeyOf(const SampleRow& row) {
   return {row.series, row.stack, row.value, row.count};
 }
 
+// Samples of profilers that know only the span have a trace of zeros.
+std::string TraceCondition(const profile::TraceId& trace, bool or_unknown) {
+  const std::string literal = QuoteBytes(AsText(trace));
+  return or_unknown
+             ? fmt::format("trace IN ({}, {})", literal, QuoteBytes(AsText(profile::TraceId{})))
+             : "trace = " + literal;
+}
+
 bool TakeOne(std::map<SampleKey, std::size_t>& counts, const SampleKey& key) {
   const auto found = counts.find(key);
   if (found == counts.end() || found->second == 0) return false;
@@ -183,7 +191,7 @@ Result<std::vector<LinkRow>> ReaderImpl::LinkedSamples(std::uint32_t tenant,
   std::vector<LinkRow> rows;
   if (IsZero(trace) && spans.empty()) return rows;
   std::string where = fmt::format("tenant = {}", tenant);
-  if (!IsZero(trace)) where += fmt::format(" AND trace = {}", QuoteBytes(AsText(trace)));
+  if (!IsZero(trace)) where += " AND " + TraceCondition(trace, !spans.empty());
   if (!spans.empty()) {
     std::vector<std::string> literals;
     for (const profile::SpanId& span : spans) literals.push_back(QuoteBytes(AsText(span)));
@@ -205,6 +213,34 @@ Result<std::vector<LinkRow>> ReaderImpl::LinkedSamples(std::uint32_t tenant,
                                        c[10].Int(row)});
                                   return {};
                                 }));
+  return rows;
+}
+
+Result<std::vector<TimedLinkRow>> ReaderImpl::TimedLinks(std::uint32_t tenant, const SpanRow& span,
+                                                         const CancelToken& cancel) {
+  // A profile begins before its samples, by a day at most (docs/format.md).
+  constexpr std::int64_t kLongestProfile = 86'400'000'000'000;
+  std::vector<TimedLinkRow> rows;
+  WHEREFORE_RETURN_IF_ERROR(
+      Run(fmt::format(
+              "SELECT bucket, writer, type, stack, value, times, `values` FROM {} WHERE tenant = "
+              "{} AND service = {} AND time >= {} AND time < {} AND span = {} AND {} AND "
+              "notEmpty(times)",
+              PhysicalName(Table::kDetails), tenant, span.service, span.start_ns - kLongestProfile,
+              span.start_ns + span.duration_ns, QuoteBytes(AsText(span.id)),
+              TraceCondition(span.trace, true)),
+          7, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+            TimedLinkRow& link = rows.emplace_back();
+            link.dictionary = {tenant, span.service, c[0].U32(row), c[1].U32(row)};
+            link.type = c[2].Uint(row);
+            link.stack = c[3].U32(row);
+            link.value = c[4].Int(row);
+            for (std::size_t i = c[5].ArrayBegin(row); i < c[5].ArrayEnd(row); ++i)
+              link.times.push_back(c[5].Uint(i));
+            for (std::size_t i = c[6].ArrayBegin(row); i < c[6].ArrayEnd(row); ++i)
+              link.values.push_back(c[6].Int(i));
+            return {};
+          }));
   return rows;
 }
 
