@@ -15,10 +15,9 @@ Result<Grid> ReadGrid(const formats::QuerierRequest& request) {
   }
   Grid grid{.step_ns = std::llround(request.step_seconds * 1e9)};
   grid.points = (range.to_ns - Grid::kNsPerMs - range.from_ns) / grid.step_ns + 1;
-  grid.range.from_ns = range.from_ns + Grid::kNsPerMs - grid.step_ns;
+  grid.first_ns = range.from_ns + Grid::kNsPerMs - grid.step_ns;
+  grid.range.from_ns = std::max<std::int64_t>(grid.first_ns, 0);
   grid.range.to_ns = range.from_ns + Grid::kNsPerMs + (grid.points - 1) * grid.step_ns;
-  if (grid.range.from_ns < 0)
-    return Error(Code::kInvalid, "start must be more than a step after 1970");
   return grid;
 }
 

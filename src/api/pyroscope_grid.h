@@ -19,16 +19,17 @@ struct Grid {
 
   std::int64_t step_ns = 0;
   std::int64_t points = 0;
-  store::TimeRange range;  // of all points together
+  std::int64_t first_ns = 0;  // where the first step begins; may lie before 1970
+  store::TimeRange range;     // of all points together
 
-  [[nodiscard]] std::int64_t phase_ns() const { return range.from_ns % step_ns; }
+  [[nodiscard]] std::int64_t phase_ns() const { return (first_ns % step_ns + step_ns) % step_ns; }
   // The point whose step begins here.
   [[nodiscard]] std::int64_t TimeMs(std::int64_t step_start_ns) const {
     return (step_start_ns + step_ns) / kNsPerMs - 1;
   }
   // The point a moment within the range belongs to.
   [[nodiscard]] std::int64_t PointOf(std::int64_t time_ns) const {
-    return TimeMs(range.from_ns + (time_ns - range.from_ns) / step_ns * step_ns);
+    return TimeMs(first_ns + (time_ns - first_ns) / step_ns * step_ns);
   }
 };
 [[nodiscard]] Result<Grid> ReadGrid(const formats::QuerierRequest& request);

@@ -1,4 +1,6 @@
 // PyroscopeApi: values over time.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "api/pyroscope.h"
@@ -69,10 +71,11 @@ Result<PyroscopeApi::TimeSeriesList> PyroscopeApi::CallSiteSeries(const Caller& 
   }
   formats::TimeSeries series;
   for (std::int64_t k = 0; k < grid.points; ++k) {
-    const std::int64_t from = grid.range.from_ns + k * grid.step_ns;
-    WHEREFORE_ASSIGN_OR_RETURN(const auto typed,
-                               ReadSelection(caller.tenant, request.type, request.selector,
-                                             {.from_ns = from, .to_ns = from + grid.step_ns}));
+    const std::int64_t from = grid.first_ns + k * grid.step_ns;
+    WHEREFORE_ASSIGN_OR_RETURN(
+        const auto typed,
+        ReadSelection(caller.tenant, request.type, request.selector,
+                      {.from_ns = std::max<std::int64_t>(from, 0), .to_ns = from + grid.step_ns}));
     WHEREFORE_ASSIGN_OR_RETURN(const auto answer,
                                engine_.Flame(typed.selection, query::Lens(), caller.cancel));
     const auto tree = query::UnderCallSite(formats::MergedByName(answer.tree), request.call_site);
