@@ -59,6 +59,11 @@ struct Resolved {
   std::vector<SeriesList> series;     // per selection of `query`; null when it was not needed
 };
 
+// The value of a group-by label for a series; `list` may be null when only the service is asked
+// for.
+[[nodiscard]] std::string_view GroupLabel(const std::string& service, const SeriesList& list,
+                                          std::uint32_t series, std::string_view name);
+
 class Catalog {
  public:
   explicit Catalog(store::Reader& reader) : reader_(reader) {}

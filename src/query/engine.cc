@@ -267,13 +267,8 @@ Result<SeriesAnswer> Engine::Series(const Selection& selection, const SeriesOpti
     const TypeUse& use = r.types.at(p.type);
     Labels labels;
     for (const std::string& name : group_by) {
-      const SeriesList& list = r.series[p.dictionary];
-      const bool known = list && p.series > 0 && p.series <= list->size();
-      const std::string_view value = IsServiceLabel(name)
-                                         ? std::string_view(r.services[p.dictionary])
-                                     : known ? FindLabel((*list)[p.series - 1].labels, name)
-                                             : std::string_view();
-      labels.emplace_back(name, value);
+      labels.emplace_back(
+          name, GroupLabel(r.services[p.dictionary], r.series[p.dictionary], p.series, name));
     }
     SeriesGroup& group = groups[labels];
     group.values.resize(steps);

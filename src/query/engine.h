@@ -119,6 +119,17 @@ class Engine {
                       const std::function<void(const StoredSeries&)>& visit,
                       const CancelToken& cancel);
 
+  // Every profile of the selection with its group-by labels (engine_series.cc). False when labels
+  // of samples are asked for: then a profile is not of one group, and nothing is visited.
+  struct ProfilePoint {
+    Labels labels;
+    std::int64_t time_ns = 0;
+    profile::ProfileId id{};
+    std::int64_t value = 0;
+  };
+  Result<bool> EachProfile(const Selection& selection, const std::vector<std::string>& group_by,
+                           const std::function<void(const ProfilePoint&)>& visit,
+                           const CancelToken& cancel);
   // From the start of the oldest stored profile to that of the newest; zeros when there is none.
   Result<store::TimeRange> Extent(std::uint32_t tenant, const CancelToken& cancel);
 
