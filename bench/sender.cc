@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "http_client.h"
 #include "load.h"
+#include "recode.h"
 
 namespace wherefore::bench {
 namespace {
@@ -30,6 +31,7 @@ struct Options {
   std::int64_t first_step = 0;  // so that a second run sends other profiles
   double rate = 0;              // profiles a second; 0: closed loop
   std::size_t keep_links = 40;
+  std::string format = "otlp";
   std::string write;  // write one request to this file instead of sending
 };
 
@@ -105,6 +107,11 @@ class Sender {
                                   : options_.start_ns + step * 10 * kNsPerSecond + offset;
     writer_.Write(prepared_.service, place / shape.services, options_.first_step + step, time,
                   body_, prepared_.content);
+    if (options_.format != "otlp") {
+      Recoded recoded = options_.format == "jfr" ? AsJfr(body_) : AsPprof(body_);
+      path_ = std::move(recoded.path);
+      body_ = std::move(recoded.body);
+    }
     first_time_ = first_time_ == 0 ? time : std::min(first_time_, time);
     last_time_ = std::max(last_time_, time);
   }
@@ -118,7 +125,7 @@ class Sender {
       std::swap(in_flight_[connection], prepared_);
       in_flight_[connection].begin_ns = options_.rate > 0 ? Due(next_) : now;
       bytes_ += body_.size();
-      posters_.Post(connection, "/v1development/profiles", body_);
+      posters_.Post(connection, path_, body_);
       ++next_;
       Prepare();
     }
@@ -155,6 +162,7 @@ class Sender {
   RequestWriter writer_;
   std::int64_t count_;
   std::int64_t next_ = 0;
+  std::string path_ = "/v1development/profiles";
   std::string body_;
   InFlight prepared_;
   std::vector<InFlight> in_flight_;
@@ -257,6 +265,9 @@ int Main(int argc, char** argv) {
   app.add_option("--start-ns", o.start_ns, "Time of the first profile; 0: now")
       ->capture_default_str();
   app.add_option("--rate", o.rate, "Profiles per second; 0: closed loop")->capture_default_str();
+  app.add_option("--format", o.format, "otlp, or as Pyroscope's clients send it: pprof, jfr")
+      ->check(CLI::IsMember({"otlp", "pprof", "jfr"}))
+      ->capture_default_str();
   app.add_option("--write", o.write, "Write the first request to this file and end");
   CLI11_PARSE(app, argc, argv);
   if (!o.write.empty()) return WriteOne(o);

@@ -193,6 +193,19 @@ class Grafana(Case):
         graph = self.call("SelectMergeStacktraces", self.range(profileTypeID=SAMPLES, labelSelector="{}"))["flamegraph"]
         self.assertEqual(int(graph["total"]), 48)
 
+    def test_snapshots_are_added_up_here_and_averaged_in_our_own_api(self):
+        for minute, value in ((0, 10), (1, 30)):
+            answer = http("POST", f"{self.running.http}/ingest?name=heap.inuse_space&format=folded"
+                                  f"&from={NOW + 60 * minute}&until={NOW + 60 * minute + 10}", b"main;keep %d" % value)
+            self.assertEqual(answer.status, 200, answer.body)
+        self.running.flush()
+        matcher = '{__type__="inuse_space"}'
+        type_id, = self.call("LabelValues", self.range(name="__profile_type__", matchers=[matcher]))["names"]
+        graph = self.call("SelectMergeStacktraces", self.range(profileTypeID=type_id, labelSelector="{}"))["flamegraph"]
+        self.assertEqual(int(graph["total"]), 40)
+        own = self.running.ask("top", query="heap", type="inuse_space", since="1d")
+        self.assertEqual((own["averaged"], own["total"] // own["scale"]), (True, 20))
+
     def test_what_does_not_fit_is_called_other_and_totals_stay(self):
         graph = self.call("SelectMergeStacktraces",
                           self.range(profileTypeID=SAMPLES, labelSelector="{}", maxNodes=3))["flamegraph"]
@@ -248,6 +261,20 @@ class Grafana(Case):
                                            "stackTraceSelector": {"callSite": [{"name": "main"}, {"name": "idle"}]}})
         self.assertEqual([p["value"] for p in under["series"][0]["points"]], [1.0, 2.0])
         self.call("SelectSeries", {**body, "step": 0}, status=400)
+
+    def test_exemplars_and_heatmaps_name_single_profiles(self):
+        body = self.range(profileTypeID=SAMPLES, labelSelector="{}", step=60, start=NOW * 1000,
+                          exemplarType="EXEMPLAR_TYPE_INDIVIDUAL")
+        points = self.call("SelectSeries", body)["series"][0]["points"]
+        self.assertEqual([(p["exemplars"][0]["profileId"], p["exemplars"][0]["value"]) for p in points],
+                         [("01030103-0103-0103-0103-010301030103", "14"), ("02070207-0207-0207-0207-020702070207", "18")])
+        series = self.call("SelectHeatmap", {**body, "queryType": "HEATMAP_QUERY_TYPE_INDIVIDUAL"})["series"]
+        slots = series[0]["slots"]
+        self.assertEqual([int(s["timestamp"]) for s in slots], [NOW * 1000, (NOW + 60) * 1000])
+        self.assertEqual([sum(s["counts"]) for s in slots], [1, 2])
+        self.assertEqual((slots[0]["counts"][0], slots[1]["counts"][19], len(slots[0]["yMin"])), (1, 1, 20))
+        self.assertEqual(slots[0]["exemplars"][0]["value"], "14")
+        self.call("SelectHeatmap", {**body, "queryType": "HEATMAP_QUERY_TYPE_SPAN"}, status=501)
 
     def test_a_difference_has_both_sides(self):
         left = self.range(profileTypeID=SAMPLES, labelSelector='{service_name="cart"}')
@@ -315,6 +342,7 @@ class Grafana(Case):
             self.assertEqual({i: v for i, v in enumerate(timeline["samples"]) if v}, {4: 14, 8: 16})
             self.assertEqual(sorted(answer["groups"]), ["shop-0", "shop-1"])
             self.assertIsNone(answer["heatmap"])
+        self.assertEqual(self.render(**{"from": 0}).json["flamebearer"]["numTicks"], 30)
         cpu = self.render(query=CPU + "{}").json
         self.assertEqual((cpu["metadata"]["units"], cpu["metadata"]["sampleRate"]), ("samples", 10**9))
         self.assertIn("digraph", self.render(format="dot").body.decode())

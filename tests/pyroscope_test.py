@@ -192,6 +192,11 @@ class Links(PyroscopeCase):
             self.assertEqual(int(self.span_profile(server, ROOT)["total"]), 111110)
             self.assertEqual(int(self.span_profile(server)["total"]), 111110, "the whole trace")
             self.assertEqual(self.total(server, "cpu"), 111117)
+            self.assertEqual(self.total(server, "cpu", f'shop{{span_id="{ROOT.hex()}"}}'), 111110)
+            self.assertEqual(self.total(server, "cpu", f"{{trace_id={TRACE.hex()}}}"), 100010, "those that name the trace")
+            wrong = server.get("/api/v1/series", query=f"shop{{span_id={ROOT.hex()}}}", type="cpu", since="1h")
+            self.assertEqual(wrong.status, 400)
+            self.assertIn("span_id", wrong.json["error"]["message"])
             self.assertFalse({"span_id", "profile_id", "span id", "trace_id", "otel.traceid"} &
                              set(server.ask("labels", query="shop", since="1h")["labels"]))
 

@@ -13,8 +13,8 @@ const Pyroscope = require('@pyroscope/nodejs');
 const service = 'shop-node';
 const server = process.argv[2] || 'http://127.0.0.1:4040';
 // Iterations of the loop that stands for work. A sample has the CPU time since the one before, so the end of a function is
-// filed under the next one: 5 ms of each call, which long calls hide.
-const unit = 16_000_000;
+// filed under the next one: half a sampling interval of each call, which long calls hide.
+const unit = 12_000_000;
 
 const provider = new NodeTracerProvider({
   resource: resourceFromAttributes({ 'service.name': service }),
@@ -30,7 +30,7 @@ Pyroscope.init({
   appName: service,
   tags: { env: process.env.NODE_ENV || 'example' }, // an undefined value would make init throw
   flushIntervalMs: 5000,
-  wall: { collectCpuTime: true, samplingDurationMs: 5000, samplingIntervalMicros: 10000 },
+  wall: { collectCpuTime: true, samplingDurationMs: 5000, samplingIntervalMicros: 5000 },
 });
 Pyroscope.start();
 

@@ -1,8 +1,8 @@
 #include "api/adhoc.h"
 
 #include <algorithm>
+#include <map>
 #include <random>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -134,14 +134,15 @@ Result<std::string> AdHocApi::Upload(std::uint32_t tenant, AdHocRequest request,
     return Error(Code::kLimit, fmt::format("at most {} bytes can be kept", kMostBytes));
   }
   const std::int64_t now_ms = NowUnixNs() / 1'000'000;
-  File file{.id = NewId(now_ms, request.name),
+  File file{.tenant = tenant,
+            .id = NewId(now_ms, request.name),
             .name = request.name,
             .uploaded_ms = now_ms,
             .bytes = std::make_shared<const std::string>(std::move(request.profile))};
   request.id = file.id;
   // What cannot be read is not kept.
   WHEREFORE_RETURN_IF_ERROR(Open(file.bytes, request.profile_type));
-  Keep(tenant, std::move(file));
+  Keep(std::move(file));
   return Get(tenant, request, json);
 }
 
@@ -164,7 +165,8 @@ Result<std::string> AdHocApi::List(std::uint32_t tenant, bool json) {
   std::vector<formats::AdHocProfile> profiles;
   {
     MutexLock lock(mutex_);
-    for (const File& file : shelves_[tenant].files) {
+    for (const File& file : files_) {
+      if (file.tenant != tenant) continue;
       profiles.push_back({.id = file.id, .name = file.name, .uploaded_ms = file.uploaded_ms});
     }
   }
@@ -195,30 +197,29 @@ Result<std::string> AdHocApi::Diff(std::uint32_t tenant, const AdHocRequest& req
       common, formats::EncodeFlamebearer(Describe(graph, left.type, left.tree.unit)), json);
 }
 
-void AdHocApi::Keep(std::uint32_t tenant, File file) {
+void AdHocApi::Keep(File file) {
   MutexLock lock(mutex_);
-  Shelf& shelf = shelves_[tenant];
-  shelf.bytes += file.bytes->size();
-  shelf.files.push_front(std::move(file));
-  while (shelf.files.size() > kMostFiles || shelf.bytes > kMostBytes) {
-    shelf.bytes -= shelf.files.back().bytes->size();
-    shelf.files.pop_back();
+  bytes_ += file.bytes->size();
+  files_.push_front(std::move(file));
+  while (files_.size() > kMostFiles || bytes_ > kMostBytes) {
+    bytes_ -= files_.back().bytes->size();
+    files_.pop_back();
   }
 }
 
 Result<AdHocApi::File> AdHocApi::Find(std::uint32_t tenant, const std::string& id) {
   MutexLock lock(mutex_);
-  auto& files = shelves_[tenant].files;
-  const auto it =
-      std::find_if(files.begin(), files.end(), [&](const File& file) { return file.id == id; });
-  if (it == files.end()) {
+  const auto it = std::find_if(files_.begin(), files_.end(), [&](const File& file) {
+    return file.tenant == tenant && file.id == id;
+  });
+  if (it == files_.end()) {
     return Error(Code::kNotFound,
                  fmt::format("no uploaded profile has the id '{}'; they are kept in memory, the "
                              "last {} of them",
                              id, kMostFiles));
   }
-  files.splice(files.begin(), files, it);
-  return files.front();
+  files_.splice(files_.begin(), files_, it);
+  return files_.front();
 }
 
 }  // namespace wherefore::api

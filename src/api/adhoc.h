@@ -1,13 +1,12 @@
 // Profiles people upload to look at: adhocprofiles.v1.AdHocProfileService of Profiles Drilldown.
 //
 // Kept in memory only, as the bytes that were uploaded: at most kMostFiles files and kMostBytes
-// bytes of each tenant, the one not looked at for longest goes first. Read again for every
+// bytes of all tenants together, the one not looked at for longest goes first. Read again for every
 // question. Methods run on the WorkerPool; any thread.
 #pragma once
 
 #include <cstdint>
 #include <list>
-#include <map>
 #include <memory>
 #include <string>
 
@@ -33,14 +32,11 @@ class AdHocApi {
 
  private:
   struct File {
+    std::uint32_t tenant = 0;
     std::string id;
     std::string name;
     std::int64_t uploaded_ms = 0;
     std::shared_ptr<const std::string> bytes;
-  };
-  struct Shelf {            // of one tenant
-    std::list<File> files;  // last used first
-    std::size_t bytes = 0;
   };
 
   Result<std::string> Answer(formats::AdHocMethod method, const net::UnaryRequest& request);
@@ -49,13 +45,14 @@ class AdHocApi {
   Result<std::string> List(std::uint32_t tenant, bool json);
   Result<std::string> Diff(std::uint32_t tenant, const formats::AdHocRequest& request, bool json);
 
-  void Keep(std::uint32_t tenant, File file) EXCLUDES(mutex_);
+  void Keep(File file) EXCLUDES(mutex_);
   Result<File> Find(std::uint32_t tenant, const std::string& id) EXCLUDES(mutex_);
 
   net::WorkerPool& workers_;
   Operations operations_;
   Mutex mutex_;
-  std::map<std::uint32_t, Shelf> shelves_ GUARDED_BY(mutex_);
+  std::list<File> files_ GUARDED_BY(mutex_);  // last used first
+  std::size_t bytes_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace wherefore::api

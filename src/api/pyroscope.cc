@@ -20,6 +20,7 @@ void PyroscopeApi::AddRoutes(net::Router& http, net::GrpcRouter& grpc) {
       &PyroscopeApi::MergeStacktraces);
   add(QuerierMethod::kSelectMergeProfile, "SelectMergeProfile", &PyroscopeApi::MergeProfile);
   add(QuerierMethod::kSelectSeries, "SelectSeries", &PyroscopeApi::SelectSeries);
+  add(QuerierMethod::kSelectHeatmap, "SelectHeatmap", &PyroscopeApi::SelectHeatmap);
   add(QuerierMethod::kDiff, "Diff", nullptr);
   add(QuerierMethod::kGetProfileStats, "GetProfileStats", &PyroscopeApi::ProfileStats);
   add(QuerierMethod::kAnalyzeQuery, "AnalyzeQuery", &PyroscopeApi::Nothing);

@@ -66,6 +66,10 @@ class PyroscopeApi {
   Result<std::string> SelectSeries(const Caller& caller, const formats::QuerierRequest& request);
   using TimeSeriesList = std::vector<formats::TimeSeries>;
   Result<TimeSeriesList> TimeSeriesOf(const Caller& caller, const formats::QuerierRequest& request);
+  // pyroscope_heatmap.cc
+  Result<> AddExemplars(const Caller& caller, const formats::QuerierRequest& request,
+                        TimeSeriesList& series);
+  Result<std::string> SelectHeatmap(const Caller& caller, const formats::QuerierRequest& request);
   Result<TimeSeriesList> CallSiteSeries(const Caller& caller,
                                         const formats::QuerierRequest& request);
   // pyroscope_render.cc

@@ -58,7 +58,7 @@ void AddTexts(PbfWriter& w, Tag tag, const std::vector<std::string>& texts) {
   for (const std::string& text : texts) w.add_string(tag, text);
 }
 
-std::string InForm(std::string binary, const Schema& schema, bool json) {
+std::string InForm(const std::string& binary, const Schema& schema, bool json) {
   return json ? BinaryToJson(binary, schema) : binary;
 }
 
@@ -94,7 +94,7 @@ std::string EncodeAdHocProfile(const AdHocProfile& profile, bool json) {
   w.add_string(4, profile.profile_type);
   AddTexts(w, 5, profile.profile_types);
   w.add_string(6, profile.flamebearer);
-  return InForm(std::move(out), AdHocProfileSchema(), json);
+  return InForm(out, AdHocProfileSchema(), json);
 }
 
 std::string EncodeAdHocList(const std::vector<AdHocProfile>& profiles, bool json) {
@@ -106,7 +106,7 @@ std::string EncodeAdHocList(const std::vector<AdHocProfile>& profiles, bool json
     one.add_string(2, profile.name);
     one.add_int64(3, profile.uploaded_ms);
   }
-  return InForm(std::move(out), AdHocListSchema(), json);
+  return InForm(out, AdHocListSchema(), json);
 }
 
 std::string EncodeAdHocDiff(const std::vector<std::string>& types, std::string_view flamebearer,
@@ -115,7 +115,7 @@ std::string EncodeAdHocDiff(const std::vector<std::string>& types, std::string_v
   PbfWriter w(out);
   AddTexts(w, 1, types);
   w.add_string(2, flamebearer.data(), flamebearer.size());
-  return InForm(std::move(out), AdHocDiffAnswerSchema(), json);
+  return InForm(out, AdHocDiffAnswerSchema(), json);
 }
 
 }  // namespace wherefore::formats

@@ -374,6 +374,10 @@ void JfrDecoder::MakeProfile(Series series, bool summed) {
     b.values.push_back(value);
     b.samples.Append(row.key.stack, build_.Set(row.key.attributes), row.key.link, value, {},
                      {static_cast<std::uint32_t>(b.values.size() - 1), 1});
+    // A wall clock event may stand for several looks at a thread that did not move.
+    const std::int64_t seen = time ? row.sum : row.count;
+    b.samples.count.push_back(static_cast<std::uint32_t>(
+        std::clamp<std::int64_t>(seen, 0, std::numeric_limits<std::uint32_t>::max())));
   }
 }
 

@@ -166,6 +166,7 @@ void RemoveSamples(Batch& batch, const std::vector<bool>& marked) {
     for (std::size_t i = p.first_sample; i < p.first_sample + p.sample_count; ++i) {
       if (marked[i]) continue;
       kept.Append(s.stack[i], s.attributes[i], s.link[i], s.value[i], s.times[i], s.values[i]);
+      if (!s.count.empty()) kept.count.push_back(s.count[i]);
     }
     p.first_sample = first;
     p.sample_count = static_cast<std::uint32_t>(kept.size()) - first;
@@ -206,6 +207,7 @@ std::string ValueText(const TextPool& pool, const Value& value) {
 }
 
 std::int64_t Observations(const Batch& batch, const Profile& profile, std::size_t sample) {
+  if (!batch.samples.count.empty()) return batch.samples.count[sample];
   if (batch.samples.times[sample].count > 0) return batch.samples.times[sample].count;
   const std::int64_t value = std::max<std::int64_t>(batch.samples.value[sample], 0);
   const ValueType& type = profile.sample_type;

@@ -176,6 +176,9 @@ struct Samples {
   std::vector<std::int64_t> value;
   std::vector<Range> times;   // into Batch::times; empty for aggregates
   std::vector<Range> values;  // into Batch::values: as sent; empty when only times were sent
+  // How many observations each stands for, where a decoder knows better than Observations() can
+  // tell from the rest. Empty, or one for every sample.
+  std::vector<std::uint32_t> count;
 
   [[nodiscard]] std::size_t size() const { return stack.size(); }
   void Append(Id stack_id, Range attribute_range, Id link_id, std::int64_t v, Range t, Range vs) {
@@ -193,6 +196,7 @@ struct Samples {
     value.resize(n);
     times.resize(n);
     values.resize(n);
+    if (!count.empty()) count.resize(n);
   }
 };
 

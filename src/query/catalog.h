@@ -59,6 +59,11 @@ struct Resolved {
   std::vector<SeriesList> series;     // per selection of `query`; null when it was not needed
 };
 
+// The value of a group-by label for a series; `list` may be null when only the service is asked
+// for.
+[[nodiscard]] std::string_view GroupLabel(const std::string& service, const SeriesList& list,
+                                          std::uint32_t series, std::string_view name);
+
 class Catalog {
  public:
   explicit Catalog(store::Reader& reader) : reader_(reader) {}
@@ -67,6 +72,7 @@ class Catalog {
     bool with_series = false;           // always fill Resolved::series
     std::vector<std::string> group_by;  // labels that must be known for grouping
     bool all_types_of_family = false;   // all types with the same profile name as the chosen one
+    bool narrowed = false;              // the caller sees to Selector::narrowing() itself
   };
   Result<Resolved> Resolve(const Selection& selection, const Options& options,
                            const CancelToken& cancel);

@@ -204,6 +204,13 @@ Result<Resolved> Engine::Resolve(const Selection& selection, const CancelToken& 
 
 Result<FlameAnswer> Engine::Flame(const Selection& selection, const Lens& lens,
                                   const CancelToken& cancel) {
+  if (const Narrowing& narrowing = selection.selector.narrowing(); !narrowing.empty()) {
+    WHEREFORE_ASSIGN_OR_RETURN(profile::FlameTree tree,
+                               NarrowedFlame(selection, narrowing, cancel));
+    FlameAnswer narrowed{.tree = lens.empty() ? std::move(tree) : lens.Apply(tree)};
+    if (narrowed.tree.total[0] == 0) narrowed.hint = "no samples of that span, trace or profile";
+    return narrowed;
+  }
   WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, Resolve(selection, cancel));
   WHEREFORE_ASSIGN_OR_RETURN(const StackValues values, SumOrAverage(r, cancel));
   profile::TreeBuilder builder;
@@ -273,13 +280,8 @@ Result<SeriesAnswer> Engine::Series(const Selection& selection, const SeriesOpti
     const TypeUse& use = r.types.at(p.type);
     Labels labels;
     for (const std::string& name : group_by) {
-      const SeriesList& list = r.series[p.dictionary];
-      const bool known = list && p.series > 0 && p.series <= list->size();
-      const std::string_view value = IsServiceLabel(name)
-                                         ? std::string_view(r.services[p.dictionary])
-                                     : known ? FindLabel((*list)[p.series - 1].labels, name)
-                                             : std::string_view();
-      labels.emplace_back(name, value);
+      labels.emplace_back(
+          name, GroupLabel(r.services[p.dictionary], r.series[p.dictionary], p.series, name));
     }
     SeriesGroup& group = groups[labels];
     group.values.resize(steps);

@@ -70,16 +70,6 @@ struct StoredSeries {
   const Labels* labels = nullptr;
 };
 
-// Only some samples of a selection: those of these profiles, traces or spans. Empty lists do not
-// narrow; at least one must have an entry.
-struct Narrowing {
-  std::vector<profile::ProfileId> profiles;
-  std::vector<profile::TraceId> traces;
-  std::vector<profile::SpanId> spans;
-
-  [[nodiscard]] bool empty() const { return profiles.empty() && traces.empty() && spans.empty(); }
-};
-
 // The profile of spans.
 struct SpanProfileAnswer {
   profile::FlameTree tree;
@@ -130,9 +120,21 @@ class Engine {
                       const std::function<void(const StoredSeries&)>& visit,
                       const CancelToken& cancel);
 
+  // Every profile of the selection with its group-by labels (engine_series.cc). False when labels
+  // of samples are asked for: then a profile is not of one group, and nothing is visited.
+  struct ProfilePoint {
+    Labels labels;
+    std::int64_t time_ns = 0;
+    profile::ProfileId id{};
+    std::int64_t value = 0;
+  };
+  Result<bool> EachProfile(const Selection& selection, const std::vector<std::string>& group_by,
+                           const std::function<void(const ProfilePoint&)>& visit,
+                           const CancelToken& cancel);
   // From the start of the oldest stored profile to that of the newest; zeros when there is none.
   Result<store::TimeRange> Extent(std::uint32_t tenant, const CancelToken& cancel);
 
+  // A selector that names a span, trace or profile narrows it to those samples.
   Result<FlameAnswer> Flame(const Selection& selection, const Lens& lens,
                             const CancelToken& cancel);
   // The same for some of the selection's samples, added up; links have no time of their own, so

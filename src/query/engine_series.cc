@@ -134,6 +134,33 @@ Result<> Engine::EachSeries(const Selection& selection,
   return {};
 }
 
+Result<bool> Engine::EachProfile(const Selection& selection,
+                                 const std::vector<std::string>& group_by,
+                                 const std::function<void(const ProfilePoint&)>& visit,
+                                 const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(const Resolved r,
+                             catalog_.Resolve(selection, {.group_by = group_by}, cancel));
+  if (r.needs_samples) return false;
+  if (r.query.selections.empty()) return true;
+  std::map<store::DictionaryKey, std::size_t> index;
+  for (std::size_t i = 0; i < r.query.selections.size(); ++i) {
+    index[r.query.selections[i].dictionary] = i;
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(const auto rows, reader_.Profiles(r.query, 0, cancel));
+  for (const store::ProfileRow& row : rows) {
+    const auto at = index.find(row.dictionary);
+    const auto use = r.types.find(row.type);
+    if (at == index.end() || use == r.types.end()) continue;
+    ProfilePoint point{.time_ns = row.time_ns, .id = row.id, .value = use->second.Value(row.total)};
+    for (const std::string& name : group_by) {
+      point.labels.emplace_back(
+          name, GroupLabel(r.services[at->second], r.series[at->second], row.series, name));
+    }
+    visit(point);
+  }
+  return true;
+}
+
 Result<store::TimeRange> Engine::Extent(std::uint32_t tenant, const CancelToken& cancel) {
   store::SampleQuery query{.tenant = tenant, .range = {0, NowUnixNs() + kNsPerDay}};
   WHEREFORE_ASSIGN_OR_RETURN(const auto services, catalog_.Services(tenant, query.range, cancel));
@@ -154,7 +181,8 @@ Result<store::TimeRange> Engine::Extent(std::uint32_t tenant, const CancelToken&
 Result<profile::FlameTree> Engine::NarrowedFlame(const Selection& selection,
                                                  const Narrowing& narrowing,
                                                  const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, catalog_.Resolve(selection, {}, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const Resolved r,
+                             catalog_.Resolve(selection, {.narrowed = true}, cancel));
   ValuesBySelection values(r.query.selections.size());
   if (!narrowing.profiles.empty()) {
     WHEREFORE_RETURN_IF_ERROR(AddProfiles(reader_, r, narrowing, values, cancel));

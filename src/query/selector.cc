@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include "base/text.h"
+
 namespace wherefore::query {
 namespace {
 
@@ -199,6 +201,20 @@ bool Matcher::Matches(std::string_view text) const {
   return false;
 }
 
+namespace {
+
+template <typename Id>
+bool AddId(std::string_view hex, std::vector<Id>& ids) {
+  Id id{};
+  const auto bytes = FromHex(hex);
+  if (!bytes || bytes->size() != id.size()) return false;
+  std::copy(bytes->begin(), bytes->end(), id.begin());
+  ids.push_back(id);
+  return true;
+}
+
+}  // namespace
+
 Result<Selector> Selector::Parse(std::string_view text) {
   Selector selector;
   Parser parser(text);
@@ -207,7 +223,7 @@ Result<Selector> Selector::Parse(std::string_view text) {
   }
   WHEREFORE_ASSIGN_OR_RETURN(std::vector<Matcher> matchers, parser.TakeMatchers());
   for (Matcher& m : matchers) {
-    (IsServiceLabel(m.label) ? selector.services_ : selector.labels_).push_back(std::move(m));
+    WHEREFORE_RETURN_IF_ERROR(selector.AddMatcher(std::move(m), false));
   }
   return selector;
 }
@@ -220,19 +236,46 @@ Result<Selector> Selector::ParseSeries(std::string_view text) {
   }
   WHEREFORE_ASSIGN_OR_RETURN(std::vector<Matcher> matchers, parser.TakeMatchers());
   for (Matcher& m : matchers) {
-    const bool service = IsServiceLabel(m.label) || m.label == "__service_name__";
-    (service                ? selector.services_
-     : IsTypeLabel(m.label) ? selector.types_
-                            : selector.labels_)
-        .push_back(std::move(m));
+    WHEREFORE_RETURN_IF_ERROR(selector.AddMatcher(std::move(m), true));
   }
   return selector;
+}
+
+Result<> Selector::AddMatcher(Matcher matcher, bool series) {
+  const std::string& label = matcher.label;
+  if (label == "span_id" || label == "trace_id" || label == "profile_id") {
+    if (matcher.op != MatchOp::kEqual) {
+      return Error(Code::kInvalid, fmt::format("selector: {} can only be asked for with =", label));
+    }
+    const std::string& id = matcher.value;
+    const bool read = label == "trace_id" ? AddId(id, narrowing_.traces)
+                      : label == "span_id"
+                          ? AddId(id, narrowing_.spans)
+                          : AddId(id, narrowing_.spans) || AddId(id, narrowing_.profiles);
+    if (!read) {
+      return Error(Code::kInvalid, fmt::format("selector: {}=\"{}\": {} hex digits are expected",
+                                               label, id, label == "span_id" ? 16 : 32));
+    }
+    return {};
+  }
+  const bool service = IsServiceLabel(label) || (series && label == "__service_name__");
+  (service                        ? services_
+   : series && IsTypeLabel(label) ? types_
+                                  : labels_)
+      .push_back(std::move(matcher));
+  return {};
 }
 
 void Selector::Add(const Selector& other) {
   services_.insert(services_.end(), other.services_.begin(), other.services_.end());
   labels_.insert(labels_.end(), other.labels_.begin(), other.labels_.end());
   types_.insert(types_.end(), other.types_.begin(), other.types_.end());
+  const auto append = [](auto& to, const auto& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  append(narrowing_.profiles, other.narrowing_.profiles);
+  append(narrowing_.traces, other.narrowing_.traces);
+  append(narrowing_.spans, other.narrowing_.spans);
 }
 
 bool Selector::MatchesType(std::string_view id) const {
@@ -290,6 +333,12 @@ std::string Selector::Text() const {
     }
   }
   for (const Matcher& m : labels_) append(m);
+  const auto append_ids = [&](const char* label, const auto& ids) {
+    for (const auto& id : ids) append({.label = label, .value = ToHex(id)});
+  };
+  append_ids("span_id", narrowing_.spans);
+  append_ids("trace_id", narrowing_.traces);
+  append_ids("profile_id", narrowing_.profiles);
   return inside.empty() && !out.empty() ? out : out + "{" + inside + "}";
 }
 

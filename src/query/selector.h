@@ -9,6 +9,9 @@
 // labels __name__, __profile_type__, __type__, __unit__, __period_type__ and __period_unit__ are
 // about the profile's type, and __service_name__ is the service too.
 //
+// Ids are no labels (there are too many of them), but can be asked for like one: span_id="16 hex",
+// trace_id="32 hex", profile_id="32 hex" (16: a span, as older profilers write it), with = only.
+//
 // Regular expressions are RE2 and must match the whole value. A label a series does not have counts
 // as the empty string. `service.name` and `service_name` are the same label, and both are the
 // service. Immutable after parsing; any thread may evaluate.
@@ -22,6 +25,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "profile/batch.h"
 
 namespace re2 {
 class RE2;
@@ -30,6 +34,16 @@ class RE2;
 namespace wherefore::query {
 
 using Labels = std::vector<std::pair<std::string, std::string>>;  // sorted by name
+
+// Only some samples of a selection: those of these profiles, traces or spans. Empty lists do not
+// narrow.
+struct Narrowing {
+  std::vector<profile::ProfileId> profiles;
+  std::vector<profile::TraceId> traces;
+  std::vector<profile::SpanId> spans;
+
+  [[nodiscard]] bool empty() const { return profiles.empty() && traces.empty() && spans.empty(); }
+};
 
 enum class MatchOp : std::uint8_t { kEqual, kNotEqual, kRegex, kNotRegex };
 
@@ -57,15 +71,20 @@ class Selector {
   // Matchers on the type, given its five-part id.
   [[nodiscard]] bool MatchesType(std::string_view id) const;
   [[nodiscard]] const std::vector<Matcher>& label_matchers() const { return labels_; }
+  [[nodiscard]] const Narrowing& narrowing() const { return narrowing_; }
   // Canonical text: service{a="b"}.
   [[nodiscard]] std::string Text() const;
   // The service when the selector names exactly one, else "".
   [[nodiscard]] std::string ExactService() const;
 
  private:
+  // Puts a matcher where it belongs.
+  Result<> AddMatcher(Matcher matcher, bool series);
+
   std::vector<Matcher> services_;
   std::vector<Matcher> labels_;
   std::vector<Matcher> types_;
+  Narrowing narrowing_;
 };
 
 // The labels that follow from a five-part type id, in the order of its parts; the last is the
