@@ -73,22 +73,22 @@ Result<DeleteResult> StoreImpl::Delete(const DeleteRequest& request) {
   WHEREFORE_RETURN_IF_ERROR(FlushHere());
   MutexLock insert(insert_mutex_);
   WHEREFORE_ASSIGN_OR_RETURN(std::set<DictionaryKey> dictionaries, ReadDeleteJournal());
-  std::set<std::uint64_t> services;
   for (const SeriesSelection& selection : request.selections) {
     dictionaries.insert(selection.dictionary);
-    services.insert(selection.dictionary.service);
   }
-  for (const DictionaryKey& key : request.spans_of) {
-    dictionaries.insert(key);
-    services.insert(key.service);
-  }
+  std::set<DictionaryKey> touched = dictionaries;
+  dictionaries.insert(request.spans_of.begin(), request.spans_of.end());
   if (dictionaries.empty()) return result;
   WHEREFORE_RETURN_IF_ERROR(WriteDeleteJournal(dictionaries));
   WHEREFORE_RETURN_IF_ERROR(DeleteMeasurements(request, result));
+  // A selector without a service asks about every dictionary there is; few of them have changed.
+  if (result.spans > 0) touched = dictionaries;
   // Sending the same file again after deleting it must store it.
+  std::set<std::uint64_t> services;
+  for (const DictionaryKey& key : touched) services.insert(key.service);
   identities_.ForgetServices(services);
   WHEREFORE_RETURN_IF_ERROR(identity_log_.ForgetServices(services));
-  WHEREFORE_RETURN_IF_ERROR(FinishDelete(dictionaries));
+  WHEREFORE_RETURN_IF_ERROR(FinishDelete(touched));
   Log(LogLevel::kInfo, "deleted on request",
       {{"samples", result.samples}, {"profiles", result.profiles}, {"spans", result.spans}});
   return result;

@@ -199,6 +199,7 @@ Result<> StoreImpl::WaitForMutations() {
 Result<> StoreImpl::PurgeOldParts() {
   WHEREFORE_RETURN_IF_ERROR(SyncFileSystem(paths_.root));
   if (transport_->version() < kHasInsertTokens) return {};
+  const std::int64_t deadline = MonotonicNs() + kPartPatience;  // for all: senders are waiting
   for (const TableDef& table : Tables()) {
     const std::string name = PhysicalName(table.id);
     const auto old_parts = [&] {
@@ -212,7 +213,6 @@ Result<> StoreImpl::PurgeOldParts() {
     WHEREFORE_RETURN_IF_ERROR(transport_->Execute(
         fmt::format("ALTER TABLE {} MODIFY SETTING old_parts_lifetime = 0", name)));
     Result<> purged;
-    const std::int64_t deadline = MonotonicNs() + kPartPatience;
     while (purged && left > 0 && MonotonicNs() < deadline) {
       // Dropping a partition, here one that never exists, makes the engine clear up at once.
       purged = transport_->Execute(fmt::format("ALTER TABLE {} DROP PARTITION 0", name));
