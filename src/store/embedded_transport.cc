@@ -96,8 +96,8 @@ Result<Api> LoadApi() {
 }
 
 Result<Api> GetApi() {
-  static const Result<Api> api = LoadApi();
-  return api;
+  static const Result<Api> kApi = LoadApi();
+  return kApi;
 }
 
 class EmbeddedTransport final : public Transport {

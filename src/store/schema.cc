@@ -290,7 +290,12 @@ std::uint32_t BucketOf(std::int64_t time_ns, std::int64_t now_ns) {
 }
 
 BucketSpan SpanOf(std::uint32_t bucket) {
-  using namespace std::chrono;
+  using std::chrono::day;
+  using std::chrono::month;
+  using std::chrono::months;
+  using std::chrono::year;
+  using std::chrono::year_month;
+  using std::chrono::year_month_day;
   if (bucket > 1'000'000) {
     const year_month_day date(year(static_cast<int>(bucket / 10'000)), month(bucket / 100 % 100),
                               day(bucket % 100));
