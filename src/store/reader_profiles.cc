@@ -17,7 +17,7 @@ namespace {
 template <typename Id>
 Id AsId(std::string_view bytes) {
   Id id{};
-  std::memcpy(id.data(), bytes.data(), std::min(bytes.size(), id.size()));
+  bytes.copy(reinterpret_cast<char*>(id.data()), id.size());  // at most what there is
   return id;
 }
 template <typename Id>
@@ -194,6 +194,7 @@ Result<std::vector<LinkRow>> ReaderImpl::LinkedSamples(std::uint32_t tenant,
   if (!IsZero(trace)) where += " AND " + TraceCondition(trace, !spans.empty());
   if (!spans.empty()) {
     std::vector<std::string> literals;
+    literals.reserve(spans.size());
     for (const profile::SpanId& span : spans) literals.push_back(QuoteBytes(AsText(span)));
     where += fmt::format(" AND span IN ({})", fmt::join(literals, ","));
   }

@@ -18,7 +18,7 @@ namespace {
 template <typename Id>
 Id AsId(std::string_view bytes) {
   Id id{};
-  std::memcpy(id.data(), bytes.data(), std::min(bytes.size(), id.size()));
+  bytes.copy(reinterpret_cast<char*>(id.data()), id.size());  // at most what there is
   return id;
 }
 

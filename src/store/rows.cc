@@ -239,7 +239,7 @@ Result<> RowSet::ParseAndAppend(std::string_view bytes) {
   };
   const auto take = [&bytes]<typename T>(T& value) {
     if (bytes.size() < sizeof(T)) return false;
-    std::memcpy(&value, bytes.data(), sizeof(T));
+    bytes.copy(reinterpret_cast<char*>(&value), sizeof(T));
     bytes.remove_prefix(sizeof(T));
     return true;
   };
