@@ -259,6 +259,73 @@ class Regressions(Case):
             self.assertIn('"spans":1', server.cli("delete", "only-spans", "--from", "-1d", "--to", "-0s", "--yes").stdout)
             self.assertEqual(server.get("/api/v1/traces/" + TRACE.hex()).status, 404)
 
+    def test_senseless_options_are_refused_with_a_sentence(self):
+        folded = self.folder / "a.folded"
+        folded.write_text("main;f 3\n")
+        for arguments, words in ((("serve", "--data", str(self.folder / "x"), "--retention", "0d"), "would keep nothing"),
+                                 (("serve", "--data", str(self.folder / "x"), "--query-memory", "1MB"), "at least 16MiB"),
+                                 (("serve", "--data", str(self.folder / "x"), "--query-memory", "much"), "is not a size"),
+                                 (("top", str(folded), "--limit", "-5"), "range"),
+                                 (("diff", str(folded), str(folded), "--limit", "-1"), "range"),
+                                 (("flame", str(folded), "--rows", "-1"), "range")):
+            done = subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=30)
+            self.assertEqual(done.returncode, 2, (arguments, done.stderr))
+            self.assertIn(words, done.stderr)
+        self.assertFalse((self.folder / "x").exists())
+
+    def test_doctor_prints_one_json_document(self):
+        with self.server() as server:
+            report = json.loads(server.cli("--json", "doctor").stdout)
+            self.assertEqual(report["problems"], 0)
+            self.assertTrue(all(c["state"] == "ok" for c in report["checks"]))
+        done = subprocess.run([BINARY, "--json", "--server", "http://127.0.0.1:1", "doctor"], capture_output=True, text=True, timeout=30)
+        self.assertEqual((done.returncode, json.loads(done.stdout)["problems"]), (1, 1))
+
+    def test_a_question_stays_within_its_memory(self):
+        """20,000 different stacks 30 frames deep need more than the limit; small questions go on."""
+        folded = self.folder / "many.folded"
+        with folded.open("w") as out:
+            for i in range(20_000):
+                out.write("main;" + ";".join(f"f{i}_{d}" for d in range(30)) + " 1\n")
+        with self.server() as server:
+            server.send(one_profile("small", 5))
+            server.cli("push", str(folded), "--service", "many")
+            self.assertEqual(server.total("many"), 20_000)
+        with self.server("--query-memory", "32MiB") as server:
+            for path in ("flame?query=many", "top?query=many", "export?query=many&format=pprof", "export?query=many&format=folded",
+                         "export?query=many&format=speedscope", "list?query=many&function=f1_1"):
+                answer = http("GET", server.http + "/api/v1/" + path + "&type=samples&since=1d")
+                self.assertEqual(answer.status, 429, (path, answer.body[:300]))
+                self.assertIn(b"--query-memory", answer.body)
+            self.assertEqual(server.total("small"), 5)
+
+    def test_delete_by_label_takes_spans_and_leaves_no_name(self):
+        now = time.time_ns()
+        spans = [{"trace": bytes([i + 1] * 16), "span": bytes([i + 1] * 8), "start": now, "end": now + 5, "name": f"op{i}", "attributes": a}
+                 for i, a in enumerate(({"user": "secret-user-name"}, {"user": "fine", "zone": "eu-1"}, {"zone": "us-1"}, {}))]
+        with self.server() as server:
+            server.send(spans_request("shop", spans), "/v1/traces")
+            server.send(spans_request("other", [dict(spans[0], trace=bytes([9] * 16))]), "/v1/traces")
+            server.send(one_profile("shop", 5, names=("main", "fine_function")))
+            server.flush()
+
+            def delete(selector):
+                return json.loads(server.cli("delete", selector, "--from", "-1d", "--to", "-0s", "--yes").stdout)["spans"]
+
+            def left():
+                return [i for i in range(4) if server.get("/api/v1/traces/" + spans[i]["trace"].hex()).status == 200]
+
+            self.assertEqual(delete('shop{user="nobody"}'), 0)
+            self.assertEqual(delete('shop{zone=~"us-.*",user=""}'), 1)
+            self.assertEqual(left(), [0, 1, 3])
+            self.assertEqual(delete('shop{user="secret-user-name"}'), 1)
+            self.assertEqual(left(), [1, 3])
+            self.assertEqual(delete('{user="secret-user-name"}'), 1)  # of the other service
+            self.assertEqual(server.total("shop"), 5)
+            self.assertEqual(delete('shop{zone!~"eu.*",user!="fine"}'), 1)
+            self.assertEqual(left(), [1])
+            self.assertEqual(server.total("shop"), 0, "profiles without these labels match too")
+
     def test_names_do_not_reach_the_terminal_raw(self):
         with self.server() as server:
             server.send(one_profile("esc\x1b[31m", 1, names=("main", "ev\x1b]0;pwn\x07il\nline")))

@@ -99,6 +99,7 @@ void AdHocApi::AddRoutes(net::Router& http, net::GrpcRouter& grpc) {
                         {.path = request.method,
                          .cancel = request.cancel,
                          .timeout_ns = operations_.query_timeout_ns,
+                         .memory_bytes = operations_.query_memory_bytes,
                          .seconds = &seconds,
                          .answer = [this, method, request] { return Answer(method, request); },
                          .respond = respond});

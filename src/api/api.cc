@@ -19,6 +19,7 @@ void Api::AddQuery(net::Router& router, std::string method, std::string pattern,
                    .pattern = std::move(pattern),
                    .name = std::move(name),
                    .timeout_ns = timeout,
+                   .memory_bytes = operations_.query_memory_bytes,
                    .answer =
                        [this, answer = std::move(answer)](net::HttpRequest& request) {
                          request.headers[":tenant"] =

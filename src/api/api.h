@@ -36,6 +36,7 @@ struct Operations {
   // The same for interfaces whose clients expect a refusal when they do not say who they are.
   std::function<Result<std::uint32_t>(const net::Headers&)> require_tenant;
   std::int64_t query_timeout_ns = 60'000'000'000;
+  std::int64_t query_memory_bytes = std::int64_t{1} << 30;
   std::string version;
 };
 

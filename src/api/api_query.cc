@@ -150,6 +150,7 @@ Result<HttpResponse> Diff(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
   WHEREFORE_ASSIGN_OR_RETURN(const auto left, engine.Flame(before, lens, request.cancel));
   WHEREFORE_ASSIGN_OR_RETURN(const auto right, engine.Flame(after, lens, request.cancel));
+  WHEREFORE_RETURN_IF_ERROR(request.cancel.Charge(left.tree.bytes() + right.tree.bytes()));
   const query::DiffTree diff = query::Diff(left.tree, right.tree);
   return RenderTree(request, p.Get("format"),
                     {.tree = &diff.tree,
@@ -272,9 +273,11 @@ Result<HttpResponse> Export(query::Engine& engine, const HttpRequest& request) {
   const std::string title = fmt::format("{} {}", selection.selector.Text(), answer.tree.type);
   HttpResponse response;
   if (format == "folded") {
+    WHEREFORE_RETURN_IF_ERROR(request.cancel.Charge(profile::WrittenOutBytes(answer.tree)));
     response.content_type = "text/plain; charset=utf-8";
     response.body = formats::EncodeFolded(answer.tree);
   } else if (format == "speedscope") {
+    WHEREFORE_RETURN_IF_ERROR(request.cancel.Charge(profile::WrittenOutBytes(answer.tree)));
     response.body = formats::EncodeSpeedscope(answer.tree, title);
   } else if (format == "svg") {
     response.content_type = "image/svg+xml";

@@ -160,6 +160,7 @@ void JaegerApi::AddRoutes(net::Router& router) {
           {.pattern = prefix + path,
            .name = "jaeger_" + name,
            .timeout_ns = operations_.query_timeout_ns,
+           .memory_bytes = operations_.query_memory_bytes,
            .answer = [this, answer](HttpRequest& request) { return (this->*answer)(request); },
            .failure = Failure});
     }

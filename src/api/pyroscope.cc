@@ -38,6 +38,7 @@ void PyroscopeApi::AddMethod(net::Router& http, net::GrpcRouter& grpc, QuerierMe
                       workers_, {.path = request.method,
                                  .cancel = request.cancel,
                                  .timeout_ns = operations_.query_timeout_ns,
+                                 .memory_bytes = operations_.query_memory_bytes,
                                  .seconds = &seconds,
                                  .answer = [this, method, answer,
                                             request] { return Answer(method, request, answer); },

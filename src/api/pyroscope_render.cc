@@ -148,6 +148,7 @@ void PyroscopeApi::AddLegacyRoute(net::Router& router, const std::string& path,
                   {.pattern = path,
                    .name = name,
                    .timeout_ns = operations_.query_timeout_ns,
+                   .memory_bytes = operations_.query_memory_bytes,
                    .answer = [this, answer](net::HttpRequest& request) -> Result<HttpResponse> {
                      Caller caller{.cancel = request.cancel};
                      WHEREFORE_ASSIGN_OR_RETURN(caller.tenant,

@@ -15,6 +15,7 @@ void AddHttpQuestion(net::Router& router, net::WorkerPool& workers, HttpQuestion
                    {.path = shared->path,
                     .cancel = shared->cancel,
                     .timeout_ns = q->timeout_ns,
+                    .memory_bytes = q->memory_bytes,
                     .seconds = &seconds,
                     .answer = [q, shared] { return q->answer(*shared); },
                     .respond =

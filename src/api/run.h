@@ -27,7 +27,8 @@ template <typename T>
 struct Question {
   std::string path;  // for the log
   CancelToken cancel;
-  std::int64_t timeout_ns = 0;  // 0: as long as it takes
+  std::int64_t timeout_ns = 0;    // 0: as long as it takes
+  std::int64_t memory_bytes = 0;  // 0: no limit
   Histogram* seconds = nullptr;
   std::function<Result<T>()> answer;       // on a worker
   std::function<void(Result<T>)> respond;  // once, on the same worker
@@ -39,6 +40,7 @@ template <typename T>
   return workers.Submit([q = std::move(question)] {
     const std::int64_t start = MonotonicNs();
     if (q.timeout_ns > 0) q.cancel.SetDeadline(start + q.timeout_ns);
+    q.cancel.SetMemoryLimit(q.memory_bytes);
     Result<T> result = Error(Code::kInternal, "not answered");
     try {
       result = q.answer();
@@ -62,6 +64,7 @@ struct HttpQuestion {
   std::string pattern;
   std::string name;  // of its time in the metrics
   std::int64_t timeout_ns = 0;
+  std::int64_t memory_bytes = 0;
   std::function<Result<net::HttpResponse>(net::HttpRequest&)> answer;
   std::function<net::HttpResponse(const Error&)> failure;  // how errors look
 };

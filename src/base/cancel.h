@@ -1,4 +1,8 @@
-// CancelToken: how "the client went away" reaches a running query.
+// CancelToken: how "the client went away", and what a question may use, reach a running query.
+//
+// Memory: whoever builds something large for a question claims its bytes first (MemoryClaim, or
+// Charge for what lives as long as the answer); over the limit the claim fails and the question
+// ends with a sentence. Small things are not counted.
 //
 // Copies share one state. Cancel() may be called from any thread, more than once; callbacks
 // registered with OnCancel run once, on the cancelling thread (at once if already cancelled). They
@@ -16,6 +20,9 @@
 #include "base/result.h"
 
 namespace wherefore {
+
+// kLimit, with what to do about it.
+[[nodiscard]] Error MemoryError(std::int64_t limit_bytes);
 
 class CancelToken {
  public:
@@ -52,6 +59,19 @@ class CancelToken {
     return {};
   }
 
+  // 0: no limit.
+  void SetMemoryLimit(std::int64_t bytes) const {
+    state_->memory_limit.store(bytes, std::memory_order_relaxed);
+  }
+  // Counts bytes held for this question; kLimit, counting nothing, when they are too many.
+  [[nodiscard]] Result<> Charge(std::size_t bytes) const;
+  void Release(std::size_t bytes) const {
+    state_->memory_used.fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::int64_t memory_used() const {
+    return state_->memory_used.load(std::memory_order_relaxed);
+  }
+
   // Runs `callback` on Cancel() for as long as the returned guard lives.
   class Guard;
   [[nodiscard]] Guard OnCancel(std::function<void()> callback) const;
@@ -60,6 +80,8 @@ class CancelToken {
   struct State {
     Mutex mutex;
     std::atomic<std::int64_t> deadline_ns{INT64_MAX};
+    std::atomic<std::int64_t> memory_limit{0};
+    std::atomic<std::int64_t> memory_used{0};
     bool cancelled GUARDED_BY(mutex) = false;
     std::uint64_t next_id GUARDED_BY(mutex) = 1;
     std::vector<std::pair<std::uint64_t, std::function<void()>>> callbacks GUARDED_BY(mutex);
@@ -96,5 +118,42 @@ inline CancelToken::Guard CancelToken::OnCancel(std::function<void()> callback) 
   callback();
   return {};
 }
+
+// Bytes held for a question, given back when it goes out of scope. The token must outlive it.
+class MemoryClaim {
+ public:
+  explicit MemoryClaim(const CancelToken& token) : token_(token) {}
+  MemoryClaim(const MemoryClaim&) = delete;
+  MemoryClaim& operator=(const MemoryClaim&) = delete;
+  ~MemoryClaim() { token_.Release(bytes_); }
+
+  // Holds `bytes` in all from now on.
+  [[nodiscard]] Result<> Resize(std::size_t bytes) {
+    if (bytes > bytes_) WHEREFORE_RETURN_IF_ERROR(token_.Charge(bytes - bytes_));
+    if (bytes < bytes_) token_.Release(bytes_ - bytes);
+    bytes_ = bytes;
+    return {};
+  }
+  // Stays counted to the end of the question.
+  void Keep() { bytes_ = 0; }
+
+ private:
+  const CancelToken& token_;
+  std::size_t bytes_ = 0;
+};
+
+// Gives back, at the end of its scope, whatever was charged within it. For a question that runs on
+// one thread.
+class MemoryScope {
+ public:
+  explicit MemoryScope(const CancelToken& token) : token_(token), before_(token.memory_used()) {}
+  MemoryScope(const MemoryScope&) = delete;
+  MemoryScope& operator=(const MemoryScope&) = delete;
+  ~MemoryScope() { token_.Release(static_cast<std::size_t>(token_.memory_used() - before_)); }
+
+ private:
+  const CancelToken& token_;
+  const std::int64_t before_;
+};
 
 }  // namespace wherefore

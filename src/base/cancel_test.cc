@@ -32,5 +32,34 @@ TEST(CancelToken, ADeadlineEndsWorkWithAReason) {
   EXPECT_EQ(token.Check().error().code(), Code::kLimit);
 }
 
+TEST(MemoryClaim, OverTheLimitFailsWithASentenceAndGivesBack) {
+  const CancelToken token;
+  {
+    MemoryClaim unlimited(token);
+    EXPECT_TRUE(unlimited.Resize(1u << 30));
+  }
+  EXPECT_EQ(token.memory_used(), 0);
+  token.SetMemoryLimit(1000);
+  ASSERT_TRUE(token.Charge(400));
+  {
+    MemoryClaim claim(token);
+    EXPECT_TRUE(claim.Resize(600));
+    const auto over = claim.Resize(601);
+    ASSERT_FALSE(over);
+    EXPECT_EQ(over.error().code(), Code::kLimit);
+    EXPECT_NE(over.error().message().find("--query-memory"), std::string::npos);
+    EXPECT_EQ(token.memory_used(), 1000) << "what failed is not counted";
+    EXPECT_TRUE(claim.Resize(100));
+    EXPECT_EQ(token.memory_used(), 500);
+  }
+  EXPECT_EQ(token.memory_used(), 400);
+  {
+    MemoryClaim kept(token);
+    ASSERT_TRUE(kept.Resize(50));
+    kept.Keep();
+  }
+  EXPECT_EQ(token.memory_used(), 450);
+}
+
 }  // namespace
 }  // namespace wherefore

@@ -305,6 +305,36 @@ std::string FormatBytes(std::int64_t bytes) {
   return Short(v) + " " + kUnits[unit];
 }
 
+Result<std::int64_t> ParseBytes(std::string_view text) {
+  const auto fail = [&] {
+    return Error(Code::kInvalid,
+                 fmt::format("'{}' is not a size; expected for example 512MB, 2GiB or a number of "
+                             "bytes",
+                             text));
+  };
+  double number = 0;
+  const char* const text_end = text.data() + text.size();
+  const auto [end, error] =
+      std::from_chars(text.data(), text_end, number, std::chars_format::fixed);
+  if (error != std::errc() || !(number >= 0)) return fail();
+  std::string_view unit(end, static_cast<std::size_t>(text_end - end));
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  double factor = 1;
+  if (!unit.empty() && unit != "B") {
+    constexpr std::string_view kLetters = "KMGT";
+    const char letter = unit[0] >= 'a' ? static_cast<char>(unit[0] - 'a' + 'A') : unit[0];
+    const std::size_t power = kLetters.find(letter);
+    const std::string_view rest = unit.substr(1);
+    if (power == std::string_view::npos || (!rest.empty() && rest != "B" && rest != "iB")) {
+      return fail();
+    }
+    factor = std::pow(rest == "B" ? 1000.0 : 1024.0, static_cast<double>(power + 1));
+  }
+  constexpr double kMost = 9e18;
+  if (number * factor > kMost) return fail();
+  return static_cast<std::int64_t>(number * factor);
+}
+
 std::string FormatCount(std::int64_t count) {
   std::string digits = fmt::format("{}", count);
   const std::size_t first = count < 0 ? 1 : 0;

@@ -35,6 +35,8 @@ namespace wherefore {
 [[nodiscard]] Result<std::int64_t> ParseDuration(std::string_view text);
 // Short form for people: "150 ms", "1.28 s", "2.1 h".
 [[nodiscard]] std::string FormatDuration(std::int64_t ns);
+// "512MB", "1.5 GiB", "64k", "1048576": powers of 1000 with B, of 1024 with iB or a letter alone.
+[[nodiscard]] Result<std::int64_t> ParseBytes(std::string_view text);
 // "1.5 MiB"
 [[nodiscard]] std::string FormatBytes(std::int64_t bytes);
 // "1,284,000"

@@ -58,6 +58,17 @@ TEST(Duration, ParsesCompoundsAndRejectsNonsense) {
   }
 }
 
+TEST(ParseBytes, TakesWhatPeopleWrite) {
+  EXPECT_EQ(*ParseBytes("1048576"), 1'048'576);
+  EXPECT_EQ(*ParseBytes("512MB"), 512'000'000);
+  EXPECT_EQ(*ParseBytes("1.5 GiB"), 1'610'612'736);
+  EXPECT_EQ(*ParseBytes("64k"), 65'536);
+  EXPECT_EQ(*ParseBytes("7B"), 7);
+  for (const auto* bad : {"", "MB", "-1MB", "1x", "1KiBs", "nan", "99999999TB", "1 2"}) {
+    EXPECT_FALSE(ParseBytes(bad)) << bad;
+  }
+}
+
 TEST(Format, IsShortForPeople) {
   EXPECT_EQ(FormatDuration(150'000'000), "150 ms");
   EXPECT_EQ(FormatDuration(1'284'000'000), "1.28 s");

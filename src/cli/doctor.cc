@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json_writer.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/json.h"
@@ -15,24 +16,30 @@ namespace {
 
 class Report {
  public:
-  explicit Report(bool json) : json_(json) {}
+  explicit Report(bool json) : json_(json) {
+    if (json_) writer_.BeginObject().Key("checks").BeginArray();
+  }
   void Good(const std::string& what) { Line("ok", what, ""); }
   void Bad(const std::string& what, const std::string& fix) {
     ++problems_;
     Line("problem", what, fix);
   }
-  int Finish() const {
-    if (!json_)
+  int Finish() {
+    if (json_) {
+      writer_.EndArray().Field("problems", problems_).EndObject();
+      fmt::print("{}\n", document_);
+    } else {
       fmt::print("{}\n", problems_ == 0
                              ? "nothing wrong found"
                              : fmt::format("{} problem{}", problems_, problems_ == 1 ? "" : "s"));
+    }
     return problems_ == 0 ? kFine : kFound;
   }
 
  private:
-  void Line(const char* state, const std::string& what, const std::string& fix) const {
+  void Line(const char* state, const std::string& what, const std::string& fix) {
     if (json_) {
-      fmt::print("{{\"state\":\"{}\",\"what\":{:?},\"fix\":{:?}}}\n", state, what, fix);
+      writer_.BeginObject().Field("state", state).Field("what", what).Field("fix", fix).EndObject();
     } else if (fix.empty()) {
       fmt::print("ok       {}\n", what);
     } else {
@@ -41,6 +48,8 @@ class Report {
   }
   bool json_;
   int problems_ = 0;
+  std::string document_;  // one, printed at the end
+  JsonWriter writer_{document_};
 };
 
 void CheckStatus(const Context& context, Report& report) {

@@ -39,6 +39,14 @@
 namespace wherefore::cli {
 namespace {
 
+constexpr std::int64_t kLeastQueryMemory = std::int64_t{16} << 20;
+
+// Options as text, read.
+struct Limits {
+  std::int64_t retention_ns = 0;  // 0 keeps everything
+  std::int64_t query_memory_bytes = 0;
+};
+
 struct ServeOptions {
   std::string data = "data";
   std::string store = "embedded";
@@ -57,6 +65,7 @@ struct ServeOptions {
   std::string tls_key;
   std::vector<std::string> allowed_hosts;
   int query_timeout_seconds = 60;
+  std::string query_memory = "1GiB";
   std::string log_level = "info";
 };
 
@@ -83,18 +92,35 @@ Result<> Validate(const ServeOptions& o) {
   return {};
 }
 
+Result<Limits> ReadLimits(const ServeOptions& o) {
+  Limits limits;
+  if (!o.retention.empty()) {
+    WHEREFORE_ASSIGN_OR_RETURN(limits.retention_ns, ParseDuration(o.retention));
+    if (limits.retention_ns == 0) {
+      return Error(Code::kInvalid,
+                   fmt::format("--retention {} would keep nothing; leave it out to keep everything",
+                               o.retention));
+    }
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(limits.query_memory_bytes, ParseBytes(o.query_memory));
+  if (limits.query_memory_bytes < kLeastQueryMemory) {
+    return Error(Code::kInvalid,
+                 fmt::format("--query-memory {}: a query needs at least 16MiB", o.query_memory));
+  }
+  return limits;
+}
+
 // Everything a running server consists of, in the order of the data path.
 class Server {
  public:
-  explicit Server(ServeOptions options) : options_(std::move(options)) {}
+  Server(ServeOptions options, Limits limits) : options_(std::move(options)), limits_(limits) {}
 
   Result<> Start() {
     store::StoreOptions store_options{.directory = options_.data,
                                       .keep_payload = options_.keep_payload};
     store_options.query_timeout_ns = options_.query_timeout_seconds * kNsPerSecond;
-    if (!options_.retention.empty()) {
-      WHEREFORE_ASSIGN_OR_RETURN(store_options.retention_ns, ParseDuration(options_.retention));
-    }
+    store_options.query_memory_bytes = limits_.query_memory_bytes;
+    store_options.retention_ns = limits_.retention_ns;
     WHEREFORE_ASSIGN_OR_RETURN(store_, store::Store::Open(store_options));
     engine_ = std::make_unique<query::Engine>(store_->reader());
     receiver_ = std::make_unique<gateway::OtlpReceiver>(
@@ -199,6 +225,7 @@ class Server {
   api::Operations MakeOperations() {
     api::Operations operations;
     operations.version = kVersion;
+    operations.query_memory_bytes = limits_.query_memory_bytes;
     operations.query_timeout_ns = options_.query_timeout_seconds * kNsPerSecond;
     operations.flush = [this] { return store_->Flush(); };
     operations.backup = [this](const std::string& target) { return store_->Backup(target); };
@@ -221,13 +248,9 @@ class Server {
     operations.not_ready_reason = [this] { return store_->NotReadyReason(); };
     operations.remove = [this](const query::Selection& selection) -> Result<api::DeleteSummary> {
       WHEREFORE_RETURN_IF_ERROR(store_->Flush());
-      WHEREFORE_ASSIGN_OR_RETURN(query::Resolved resolved,
-                                 engine_->ResolveAllTypes(selection, CancelToken()));
-      WHEREFORE_ASSIGN_OR_RETURN(
-          const store::DeleteResult done,
-          store_->Delete({.tenant = selection.tenant,
-                          .range = selection.range,
-                          .selections = std::move(resolved.query.selections)}));
+      WHEREFORE_ASSIGN_OR_RETURN(const store::DeleteRequest request,
+                                 engine_->ResolveDelete(selection, CancelToken()));
+      WHEREFORE_ASSIGN_OR_RETURN(const store::DeleteResult done, store_->Delete(request));
       engine_->Forget();
       return api::DeleteSummary{
           .samples = done.samples, .profiles = done.profiles, .spans = done.spans};
@@ -263,6 +286,7 @@ class Server {
   }
 
   ServeOptions options_;
+  Limits limits_;
   net::IoThreads io_{2};
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<query::Engine> engine_;
@@ -344,6 +368,8 @@ int WaitForStop(const sigset_t& signals) {
 
 int Serve(ServeOptions options) {
   if (const Result<> valid = Validate(options); !valid) return Fail(valid.error());
+  const Result<Limits> limits = ReadLimits(options);
+  if (!limits) return Fail(limits.error());
   static const std::map<std::string, LogLevel> kLevels = {{"debug", LogLevel::kDebug},
                                                           {"info", LogLevel::kInfo},
                                                           {"warn", LogLevel::kWarn},
@@ -358,7 +384,7 @@ int Serve(ServeOptions options) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
 
-  Server server(std::move(options));
+  Server server(std::move(options), *limits);
   if (const Result<> started = server.Start(); !started) {
     server.Stop();
     return Fail(started.error()) == kUsage ? kUsage : kFailed;
@@ -420,6 +446,10 @@ void AddServe(CLI::App& app, Context& context) {
                       "Host name browsers may use besides loopback names (repeatable)");
   command->add_option("--query-timeout", o->query_timeout_seconds, "Seconds a query may take")
       ->check(CLI::Range(1, 86'400))
+      ->capture_default_str();
+  command
+      ->add_option("--query-memory", o->query_memory,
+                   "Memory a query may use, in the engine and again for its answer")
       ->capture_default_str();
   command->add_option("--log-level", o->log_level, "debug, info, warn, error")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))

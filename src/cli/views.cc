@@ -15,6 +15,7 @@ namespace wherefore::cli {
 namespace {
 
 constexpr const char* kWhat = "Selector (service{label=value}) or profile files";
+constexpr int kMaxRows = 1'000'000;
 
 // An empty answer is exit code 1 with the reason; the reason also goes beside partial answers.
 int Shown(const SourceTree& source, const std::string& text) {
@@ -100,7 +101,9 @@ void AddTop(CLI::App& app, Context& context) {
   auto options = std::make_shared<SelectionOptions>();
   auto limit = std::make_shared<std::size_t>(30);
   options->AddTo(*command, kWhat);
-  command->add_option("--limit", *limit, "Rows")->capture_default_str();
+  command->add_option("--limit", *limit, "Rows")
+      ->check(CLI::Range(1, kMaxRows))
+      ->capture_default_str();
   command->callback([&context, options, limit] {
     context.run = [&context, options, limit]() -> int {
       const auto source = LoadTree(context, *options);
@@ -141,7 +144,9 @@ void AddFlame(CLI::App& app, Context& context) {
   auto options = std::make_shared<SelectionOptions>();
   auto rows = std::make_shared<int>(40);
   options->AddTo(*command, kWhat);
-  command->add_option("--rows", *rows, "At most this many rows (0: all)")->capture_default_str();
+  command->add_option("--rows", *rows, "At most this many rows (0: all)")
+      ->check(CLI::Range(0, kMaxRows))
+      ->capture_default_str();
   command->callback([&context, options, rows] {
     context.run = [&context, options, rows]() -> int {
       const auto source = LoadTree(context, *options);
@@ -168,7 +173,9 @@ void AddDiff(CLI::App& app, Context& context) {
       "Before and after: two selectors or two files; one selector with --base-from/--base-to");
   command->add_option("--base-from", base->from, "Start of 'before'");
   command->add_option("--base-to", base->to, "End of 'before'");
-  command->add_option("--limit", *limit, "Rows")->capture_default_str();
+  command->add_option("--limit", *limit, "Rows")
+      ->check(CLI::Range(1, kMaxRows))
+      ->capture_default_str();
   command->callback([&context, options, base, limit] {
     context.run = [&context, options, base, limit]() -> int {
       SelectionOptions before = *options;

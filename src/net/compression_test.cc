@@ -2,6 +2,7 @@
 
 #include <zlib.h>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace wherefore::net {

@@ -56,7 +56,7 @@ GrpcResponse Refused(grpc::StatusCode code, std::string message) {
   return {static_cast<int>(code), std::move(message), {}, {}};
 }
 
-std::string_view View(grpc::string_ref text) {
+std::string_view View(const grpc::string_ref& text) {
   return {text.data(), text.size()};
 }
 
@@ -110,7 +110,7 @@ class Call final : public grpc::ServerGenericBidiReactor {
   }
 
   // By whoever took the call out of the tie; `this` may be gone when it returns.
-  void Answer(GrpcResponse response) {
+  void Answer(const GrpcResponse& response) {
     const auto code = std::clamp(response.status, 0, static_cast<int>(shared_->answers.size()) - 1);
     shared_->answers[static_cast<std::size_t>(code)]->Add();
     if (code != 0) {

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <thread>
 
+#include <fmt/format.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -28,15 +29,14 @@ struct Outcome {
 
 class Client {
  public:
-  explicit Client(
-      std::uint16_t port,
-      std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials(),
-      std::string_view host = "127.0.0.1") {
+  explicit Client(std::uint16_t port,
+                  const std::shared_ptr<grpc::ChannelCredentials>& credentials =
+                      grpc::InsecureChannelCredentials(),
+                  std::string_view host = "127.0.0.1") {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(-1);
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own
-    channel_ = grpc::CreateCustomChannel(fmt::format("{}:{}", host, port), std::move(credentials),
-                                         arguments);
+    channel_ = grpc::CreateCustomChannel(fmt::format("{}:{}", host, port), credentials, arguments);
     stub_.emplace(channel_);
   }
 

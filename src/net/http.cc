@@ -127,7 +127,7 @@ HttpResponse JsonError(const Error& error) {
   return response;
 }
 
-void Router::Add(std::string method, std::string pattern, HttpHandler handler) {
+void Router::Add(std::string method, std::string_view pattern, HttpHandler handler) {
   Route route{std::move(method), {}, std::move(handler)};
   for (const std::string_view segment : Split(pattern)) route.segments.emplace_back(segment);
   routes_.push_back(std::move(route));

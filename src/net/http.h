@@ -54,8 +54,8 @@ struct HttpResponse {
 using Respond = std::function<void(HttpResponse)>;
 using HttpHandler = std::function<void(HttpRequest, Respond)>;
 
-// 400 kInvalid and kCorrupt, 401 kUnauthenticated, 404 kNotFound, 413/429 kLimit (see retry), 499 kCancelled, 501
-// kUnsupported, 503 kUnavailable and kIo, 500 kInternal.
+// 400 kInvalid and kCorrupt, 401 kUnauthenticated, 404 kNotFound, 413/429 kLimit (see retry), 499
+// kCancelled, 501 kUnsupported, 503 kUnavailable and kIo, 500 kInternal.
 [[nodiscard]] int HttpStatus(Code code);
 // {"error":{"code":"invalid","message":"..."}}
 [[nodiscard]] HttpResponse JsonError(const Error& error);
@@ -71,7 +71,7 @@ using RefusalFormat =
 // known path, wrong method: 405 with Allow. Filled before the server starts, then only read.
 class Router {
  public:
-  void Add(std::string method, std::string pattern, HttpHandler handler);
+  void Add(std::string method, std::string_view pattern, HttpHandler handler);
   // Answers everything no pattern matched.
   void SetFallback(HttpHandler handler) { fallback_ = std::move(handler); }
   // How refusals of exactly this path look.

@@ -2,6 +2,7 @@
 #include "net/http_client.h"
 
 #include <optional>
+#include <tuple>
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
@@ -70,7 +71,7 @@ class Exchange {
     }
     if (outcome) return *outcome;
     BoostError ignored;
-    socket_.close(ignored);
+    std::ignore = socket_.close(ignored);
     context_.restart();
     context_.run();  // the operation ends now that its socket is gone
     return asio::error::timed_out;
@@ -99,15 +100,17 @@ class Exchange {
     }
     error = Wait([&](auto done) { asio::async_connect(socket_, endpoints, done); });
     if (error) return Failed("cannot connect to", error);
-    socket_.set_option(tcp::no_delay(true), error);
+    std::ignore = socket_.set_option(tcp::no_delay(true), error);  // slower without, not wrong
     return {};
   }
 
   Result<> Trust(asio::ssl::context& tls) const {
     BoostError error;
     tls.set_verify_mode(options_.tls_verify ? asio::ssl::verify_peer : asio::ssl::verify_none);
-    tls.set_default_verify_paths(error);
-    if (!options_.tls_ca_file.empty()) tls.load_verify_file(options_.tls_ca_file, error);
+    std::ignore = tls.set_default_verify_paths(error);
+    if (!options_.tls_ca_file.empty()) {
+      std::ignore = tls.load_verify_file(options_.tls_ca_file, error);
+    }
     if (error) {
       return Error(Code::kInvalid,
                    fmt::format("certificate file {}: {}", options_.tls_ca_file, error.message()));

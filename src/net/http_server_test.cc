@@ -7,6 +7,7 @@
 #include <future>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 
@@ -79,7 +80,7 @@ class RawClient {
   std::string seen_;
 };
 
-void Echo(HttpRequest request, const Respond& respond) {
+void Echo(const HttpRequest& request, const Respond& respond) {
   HttpResponse response;
   response.content_type = "text/plain";
   response.body =
@@ -356,7 +357,7 @@ TEST_F(HttpServerTest, WantsTheTokenForAllButReady) {
 TEST_F(HttpServerTest, TooManyBytesAtOnceGet429UntilTheyAreAnswered) {
   std::promise<Respond> later;
   router_->Add("POST", "/hold",
-               [&](const HttpRequest&, Respond respond) { later.set_value(std::move(respond)); });
+               [&](const HttpRequest&, const Respond& respond) { later.set_value(respond); });
   HttpServerOptions options;
   options.max_inflight_bytes = 150'000;
   Start(std::move(options));
@@ -396,7 +397,7 @@ TEST_F(HttpServerTest, AnAddressThatIsNoneIsAnError) {
 TEST_F(HttpServerTest, StopFinishesRunningRequestsAndClosesIdleConnections) {
   std::promise<Respond> later;
   router_->Add("GET", "/hold",
-               [&](const HttpRequest&, Respond respond) { later.set_value(std::move(respond)); });
+               [&](const HttpRequest&, const Respond& respond) { later.set_value(respond); });
   Start();
   RawClient idle(server_->port());
   idle.Send("GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -502,7 +503,7 @@ TEST(HttpClient, GivesUpAtItsDeadline) {
   std::promise<Respond> later;
   auto router = std::make_shared<Router>();
   router->Add("GET", "/hold",
-              [&](const HttpRequest&, Respond respond) { later.set_value(std::move(respond)); });
+              [&](const HttpRequest&, const Respond& respond) { later.set_value(respond); });
   HttpServer server(io, {}, router);
   ASSERT_TRUE(server.Start());
   ClientOptions options;

@@ -1,6 +1,7 @@
 // The parts of HTTP that need no socket: requests, errors, routes, URLs.
 #include "net/http.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "net/url.h"
@@ -8,8 +9,8 @@
 namespace wherefore::net {
 namespace {
 
-HttpHandler Answer(std::string text) {
-  return [text](HttpRequest request, const Respond& respond) {
+HttpHandler Answer(const std::string& text) {
+  return [text](const HttpRequest& request, const Respond& respond) {
     HttpResponse response;
     response.body = text + std::string(request.Header(":id"));
     respond(std::move(response));
@@ -28,16 +29,18 @@ HttpResponse Ask(const Router& router, std::string method, std::string path) {
 TEST(Router, ASegmentMayContainAnEncodedSlash) {
   Router router;
   std::string name;
-  router.Add("GET", "/labels/{name}/values", [&](const HttpRequest& request, const Respond& respond) {
-    name = request.Header(":name");
-    respond({});
-  });
+  router.Add("GET", "/labels/{name}/values",
+             [&](const HttpRequest& request, const Respond& respond) {
+               name = request.Header(":name");
+               respond({});
+             });
   HttpRequest request;
   request.method = "GET";
   request.path = "/labels/app.kubernetes.io/name/values";
   request.encoded_path = "/labels/app.kubernetes.io%2Fname/values";
   int status = 0;
-  router.Handle(std::move(request), [&](const HttpResponse& response) { status = response.status; });
+  router.Handle(std::move(request),
+                [&](const HttpResponse& response) { status = response.status; });
   EXPECT_EQ(status, 200);
   EXPECT_EQ(name, "app.kubernetes.io/name");
 }

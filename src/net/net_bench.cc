@@ -19,6 +19,7 @@ namespace {
 
 int Connect(std::uint16_t port) {
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  if (fd < 0) std::abort();
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
@@ -43,9 +44,10 @@ void SmallPosts(benchmark::State& state) {
       "gzip\r\n\r\n";
   request.append(215, 'x');
   std::vector<int> clients;
+  clients.reserve(static_cast<std::size_t>(state.range(0)));
   for (int i = 0; i < state.range(0); ++i) clients.push_back(Connect(server.port()));
   std::array<char, 4096> answer{};
-  for (auto _ : state) {
+  for (auto _ : state) {  // NOLINT(clang-analyzer-deadcode.DeadStores)
     for (const int fd : clients) {
       if (send(fd, request.data(), request.size(), 0) < 0) std::abort();
     }
@@ -73,7 +75,7 @@ void SmallGrpcCalls(benchmark::State& state) {
     grpc::Status status;
     std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader;
   };
-  for (auto _ : state) {
+  for (auto _ : state) {  // NOLINT(clang-analyzer-deadcode.DeadStores)
     grpc::CompletionQueue queue;
     std::vector<Call> calls(static_cast<std::size_t>(state.range(0)));
     for (Call& call : calls) {

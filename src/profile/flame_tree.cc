@@ -78,7 +78,12 @@ std::uint32_t TreeBuilder::AddFunction(const FlameFunction& function) {
   key += function.module;
   const auto [it, added] =
       function_ids_.try_emplace(std::move(key), static_cast<std::uint32_t>(functions_.size()));
-  if (added) functions_.push_back(function);
+  if (added) {
+    functions_.push_back(function);
+    constexpr std::size_t kEntryBytes = 64;  // of the map
+    text_bytes_ +=
+        2 * (function.name.size() + function.module.size()) + function.file.size() + kEntryBytes;
+  }
   return it->second;
 }
 
@@ -222,6 +227,18 @@ std::vector<TopRow> Top(const FlameTree& tree) {
     return tree.functions[a.function].name < tree.functions[b.function].name;
   });
   return rows;
+}
+
+std::size_t WrittenOutBytes(const FlameTree& tree) {
+  constexpr std::size_t kSeparatorAndNumber = 24;
+  std::size_t bytes = 0;
+  std::vector<std::size_t> path = {0};  // bytes up to each depth
+  for (std::size_t i = 1; i < tree.size(); ++i) {
+    path.resize(tree.depth[i] + 1);
+    path[tree.depth[i]] = path[tree.depth[i] - 1] + tree.Name(i).size() + 1;
+    if (tree.self[i] != 0) bytes += path[tree.depth[i]] + kSeparatorAndNumber;
+  }
+  return bytes;
 }
 
 }  // namespace wherefore::profile

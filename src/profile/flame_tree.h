@@ -55,7 +55,14 @@ struct FlameTree {
   // elsewhere.
   std::vector<std::uint32_t> hidden_nodes;
 
+  static constexpr std::size_t kNodeBytes =
+      3 * sizeof(std::uint32_t) + 4 * sizeof(std::int64_t);  // of all columns
+
   [[nodiscard]] std::size_t size() const { return function.size(); }
+  // Memory held, about; names are few against nodes.
+  [[nodiscard]] std::size_t bytes() const {
+    return size() * kNodeBytes + functions.size() * (sizeof(FlameFunction) + 64);
+  }
   [[nodiscard]] std::string_view Name(std::size_t node) const {
     return functions[function[node]].name;
   }
@@ -81,6 +88,15 @@ class TreeBuilder {
     nodes_[node].count = WrappingAdd(nodes_[node].count, count);
   }
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
+  // Memory held, about; and what Build() will need beside it.
+  [[nodiscard]] std::size_t bytes() const {
+    return nodes_.capacity() * sizeof(Node) + children_.bytes() +
+           functions_.capacity() * sizeof(FlameFunction) + text_bytes_;
+  }
+  [[nodiscard]] std::size_t BuildBytes() const {
+    return nodes_.size() * (FlameTree::kNodeBytes + 4 * sizeof(std::uint32_t)) +
+           functions_.size() * sizeof(FlameFunction);
+  }
   [[nodiscard]] const FlameFunction& function(std::uint32_t id) const { return functions_[id]; }
 
   // Sorts children and adds up totals. The builder is empty afterwards.
@@ -95,6 +111,7 @@ class TreeBuilder {
   };
   std::vector<FlameFunction> functions_;
   std::unordered_map<std::string, std::uint32_t> function_ids_;
+  std::size_t text_bytes_ = 0;
   std::vector<Node> nodes_;
   ChildIndex children_;
 };
@@ -102,6 +119,10 @@ class TreeBuilder {
 // The same tree in whole units (scale 1), rounded at every node's own value: for formats that know
 // no scale.
 [[nodiscard]] FlameTree Unscaled(const FlameTree& tree);
+
+// Bytes of every stack with a value of its own written out, "root;...;leaf 12": what a list of
+// stacks needs, which may be far more than the tree.
+[[nodiscard]] std::size_t WrittenOutBytes(const FlameTree& tree);
 
 struct PruneOptions {
   // Children smaller than this share of the root's total become part of "other". 0 keeps

@@ -42,6 +42,18 @@ TEST(TreeBuilder, KeepsModulesApart) {
             b.AddFunction({.name = "f", .module = "libb.so"}));
 }
 
+TEST(TreeBuilder, SaysWhatItHolds) {
+  TreeBuilder b;
+  const std::size_t empty = b.bytes();
+  const std::string name(1000, 'x');
+  Add(b, {"main", name.c_str()}, 3);
+  EXPECT_GT(b.bytes(), empty + 1000);
+  EXPECT_GE(b.BuildBytes(), 3 * FlameTree::kNodeBytes);
+  const FlameTree tree = b.Build();
+  EXPECT_GE(WrittenOutBytes(tree), std::string("main;" + name + " 3\n").size());
+  EXPECT_LT(WrittenOutBytes(tree), 1100u);
+}
+
 TEST(Prune, CutsIntoAnExplicitOtherWithTheExactValue) {
   TreeBuilder b;
   Add(b, {"main", "big"}, 90);

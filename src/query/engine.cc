@@ -185,7 +185,15 @@ Result<StackValues> Engine::Average(const Resolved& r, const CancelToken& cancel
 
 Result<StackValues> Engine::SumOrAverage(const Resolved& r, const CancelToken& cancel) {
   if (r.query.selections.empty()) return StackValues();
-  return r.snapshot ? Average(r, cancel) : Sum(r, cancel);
+  StackValues values;
+  {
+    const MemoryScope scope(cancel);  // the sums they are made of
+    WHEREFORE_ASSIGN_OR_RETURN(values, r.snapshot ? Average(r, cancel) : Sum(r, cancel));
+  }
+  std::size_t bytes = 0;
+  for (const auto& of_selection : values) bytes += of_selection.capacity() * sizeof(StackValue);
+  WHEREFORE_RETURN_IF_ERROR(cancel.Charge(bytes));
+  return values;
 }
 
 Result<Resolved> Engine::Resolve(const Selection& selection, const CancelToken& cancel) {
@@ -213,14 +221,19 @@ Result<FlameAnswer> Engine::Flame(const Selection& selection, const Lens& lens,
         tries_.AddTo(builder, r.query.selections[i].dictionary, values[i], cancel));
   }
   WHEREFORE_RETURN_IF_ERROR(cancel.Check());
-  FlameAnswer answer{.tree = builder.Build(), .averaged = r.snapshot};
+  FlameAnswer answer{.averaged = r.snapshot};
+  WHEREFORE_ASSIGN_OR_RETURN(answer.tree, BuildTree(builder, cancel));
   answer.tree.scale = r.snapshot ? kAverageScale : 1;
   answer.tree.type = r.type;
   answer.tree.unit = r.unit;
   if (answer.tree.size() == 1 && answer.tree.total[0] == 0) {
     answer.hint = catalog_.ExplainEmpty(selection, cancel);
   }
-  if (!lens.empty()) answer.tree = lens.Apply(answer.tree);
+  if (!lens.empty()) {
+    MemoryClaim second(cancel);
+    WHEREFORE_RETURN_IF_ERROR(second.Resize(answer.tree.bytes()));
+    answer.tree = lens.Apply(answer.tree);
+  }
   return answer;
 }
 
@@ -320,24 +333,29 @@ Result<std::vector<store::ProfileRow>> Engine::Profiles(const Selection& selecti
   return reader_.Profiles(r.query, limit, cancel);
 }
 
-Result<Resolved> Engine::ResolveAllTypes(const Selection& selection, const CancelToken& cancel) {
-  Resolved out;
-  out.query.tenant = selection.tenant;
-  out.query.range = selection.range;
+Result<store::DeleteRequest> Engine::ResolveDelete(const Selection& selection,
+                                                   const CancelToken& cancel) {
+  store::DeleteRequest out{.tenant = selection.tenant, .range = selection.range};
+  const bool has_matchers = !selection.selector.label_matchers().empty();
   WHEREFORE_ASSIGN_OR_RETURN(
       auto rows, reader_.ServicesOfAnySignal(selection.tenant, selection.range, cancel));
   for (const store::ServiceRow& row : rows) {
     if (!selection.selector.MatchesService(row.name)) continue;
+    out.spans_of.push_back(row.dictionary);
     store::SeriesSelection one{.dictionary = row.dictionary};
-    if (!selection.selector.label_matchers().empty()) {
+    if (has_matchers) {
       WHEREFORE_ASSIGN_OR_RETURN(const SeriesList list, catalog_.Series(row.dictionary, cancel));
       for (const store::SeriesRow& series : *list) {
         if (selection.selector.MatchesLabels(series.labels)) one.series.push_back(series.series);
       }
       if (one.series.empty()) continue;
     }
-    out.query.selections.push_back(std::move(one));
-    out.services.push_back(row.name);
+    out.selections.push_back(std::move(one));
+  }
+  if (has_matchers) {
+    out.span_matches = [selector = selection.selector](const store::SpanLabels& labels) {
+      return selector.MatchesLabels(labels);
+    };
   }
   return out;
 }

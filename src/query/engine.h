@@ -19,6 +19,7 @@
 #include "query/catalog.h"
 #include "query/lens.h"
 #include "query/stack_tries.h"
+#include "store/delete.h"
 #include "store/read.h"
 
 namespace wherefore::query {
@@ -170,8 +171,9 @@ class Engine {
   // pprof.
   Result<profile::Batch> Merged(const Selection& selection, const CancelToken& cancel);
 
-  // The ids behind a selection, for deleting.
-  Result<Resolved> ResolveAllTypes(const Selection& selection, const CancelToken& cancel);
+  // What deleting a selection means: the ids behind it, whatever the type, and the spans that
+  // match.
+  Result<store::DeleteRequest> ResolveDelete(const Selection& selection, const CancelToken& cancel);
   // Data was deleted: forget what was cached.
   void Forget() { tries_.Clear(); }
   store::Reader& reader() { return reader_; }

@@ -66,6 +66,7 @@ Result<ListAnswer> Engine::List(const Selection& selection, const std::string& f
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i].empty()) continue;
     found = true;
+    const MemoryScope scope(cancel);  // one dictionary at a time
     WHEREFORE_ASSIGN_OR_RETURN(auto rows,
                                reader_.Dictionary(r.query.selections[i].dictionary, {}, cancel));
     StoredLines lines(table, std::move(rows));

@@ -195,7 +195,7 @@ Result<profile::FlameTree> Engine::NarrowedFlame(const Selection& selection,
     WHEREFORE_RETURN_IF_ERROR(
         tries_.AddTo(builder, r.query.selections[i].dictionary, values[i], cancel));
   }
-  profile::FlameTree tree = builder.Build();
+  WHEREFORE_ASSIGN_OR_RETURN(profile::FlameTree tree, BuildTree(builder, cancel));
   tree.type = r.type;
   tree.unit = r.unit;
   return tree;

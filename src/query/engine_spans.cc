@@ -117,7 +117,7 @@ Result<> Engine::FillSpanAnswer(const std::vector<store::LinkRow>& links, const 
   for (const auto& [key, stacks] : values) {
     WHEREFORE_RETURN_IF_ERROR(tries_.AddTo(builder, key, stacks, cancel));
   }
-  answer.tree = builder.Build();
+  WHEREFORE_ASSIGN_OR_RETURN(answer.tree, BuildTree(builder, cancel));
   answer.tree.type = wanted;
   answer.tree.unit = unit;
   type_names = fmt::format("{}", fmt::join(present, ", "));

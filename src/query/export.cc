@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -20,14 +21,20 @@ using profile::TypedAttribute;
 // Copies one dictionary at a time into the tables of a Batch.
 class Assembler {
  public:
-  explicit Assembler(Batch& batch) : batch_(batch) {}
+  Assembler(Batch& batch, const CancelToken& cancel)
+      : batch_(batch), cancel_(cancel), claim_(cancel) {}
 
-  Result<> Open(store::Reader& reader, const store::DictionaryKey& key, const CancelToken& cancel) {
+  Result<> Open(store::Reader& reader, const store::DictionaryKey& key) {
     if (opened_ && key == key_) return {};
     opened_ = true;
     key_ = key;
-    WHEREFORE_ASSIGN_OR_RETURN(rows_, reader.Dictionary(key, {}, cancel));
-    WHEREFORE_ASSIGN_OR_RETURN(series_, reader.Series(key, 1, cancel));
+    rows_ = {};
+    series_.clear();
+    cancel_.Release(std::exchange(dictionary_bytes_, 0));  // one dictionary at a time
+    const std::int64_t before = cancel_.memory_used();
+    WHEREFORE_ASSIGN_OR_RETURN(rows_, reader.Dictionary(key, {}, cancel_));
+    WHEREFORE_ASSIGN_OR_RETURN(series_, reader.Series(key, 1, cancel_));
+    dictionary_bytes_ = static_cast<std::size_t>(cancel_.memory_used() - before);
     mappings_.assign(rows_.mappings.size() + 1, 0);
     functions_.assign(rows_.functions.size() + 1, 0);
     frames_.assign(rows_.frames.size() + 1, 0);
@@ -121,11 +128,18 @@ class Assembler {
     return range;
   }
 
+  // Counts what the batch has grown to, twice: its encoded form comes next.
+  Result<> Count() {
+    return claim_.Resize(2 * (batch_.ApproximateBytes() + text_bytes_) +
+                         later_.size() * sizeof(later_[0]));
+  }
+
   // Adds the strings that are written inline: after all that are referred to by index, so that a
   // dictionary holds none of them. Call once, at the end.
   void Finish() {
     for (const auto& [text, place] : later_) *place(batch_) = batch_.AddText(text);
     later_.clear();
+    claim_.Keep();
   }
 
   // The first part of the last profile's type id; no wire format has a place for it.
@@ -137,7 +151,10 @@ class Assembler {
   Id Text(std::string_view text) {
     if (text.empty()) return 0;
     const auto [it, added] = texts_.try_emplace(std::string(text), 0);
-    if (added) it->second = batch_.AddText(text);
+    if (added) {
+      it->second = batch_.AddText(text);
+      text_bytes_ += 2 * text.size();
+    }
     return it->second;
   }
 
@@ -228,6 +245,10 @@ class Assembler {
   }
 
   Batch& batch_;
+  const CancelToken& cancel_;
+  MemoryClaim claim_;
+  std::size_t text_bytes_ = 0;
+  std::size_t dictionary_bytes_ = 0;  // charged for rows_ and series_
   bool opened_ = false;
   store::DictionaryKey key_;
   store::DictionaryRows rows_;
@@ -251,9 +272,13 @@ Result<> AddStored(Assembler& assembler, Batch& batch, store::Reader& reader,
                    const store::ProfileRow& row, const profile::ProfileType& type,
                    const CancelToken& cancel) {
   WHEREFORE_RETURN_IF_ERROR(cancel.Check());
-  WHEREFORE_RETURN_IF_ERROR(assembler.Open(reader, row.dictionary, cancel));
+  WHEREFORE_RETURN_IF_ERROR(assembler.Open(reader, row.dictionary));
   WHEREFORE_RETURN_IF_ERROR(assembler.AllMappings());
-  WHEREFORE_ASSIGN_OR_RETURN(const auto samples, reader.ProfileSamples(row, cancel));
+  std::vector<store::SampleRow> samples;
+  {
+    const MemoryScope scope(cancel);  // gone after this profile
+    WHEREFORE_ASSIGN_OR_RETURN(samples, reader.ProfileSamples(row, cancel));
+  }
   profile::Profile p;
   SetType(assembler, p, type);
   WHEREFORE_ASSIGN_OR_RETURN(const auto owners, assembler.Owners(row.series, row.attributes));
@@ -293,7 +318,7 @@ Result<> AddStored(Assembler& assembler, Batch& batch, store::Reader& reader,
   }
   batch.profiles.push_back(p);
   assembler.NameProfile(type.name);
-  return {};
+  return assembler.Count();
 }
 
 // The CPU time that counts stand for, as a type of its own.
@@ -333,7 +358,7 @@ Result<Batch> Engine::StoredProfile(std::uint32_t tenant, const profile::Profile
   WHEREFORE_ASSIGN_OR_RETURN(const auto rows, reader_.ProfileById(tenant, id, cancel));
   if (rows.empty()) return Error(Code::kNotFound, "no stored profile has the id " + ToHex(id));
   Batch batch;
-  Assembler assembler(batch);
+  Assembler assembler(batch, cancel);
   for (const store::ProfileRow& row : rows) {
     WHEREFORE_ASSIGN_OR_RETURN(const auto types, catalog_.Types({row.dictionary}, cancel));
     for (const store::TypeRow& t : types) {
@@ -364,7 +389,7 @@ Result<Batch> Engine::StoredProfiles(const Selection& selection, std::size_t lim
   WHEREFORE_ASSIGN_OR_RETURN(auto rows, reader_.Profiles(r.query, limit, cancel));
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.dictionary < b.dictionary; });
-  Assembler assembler(batch);
+  Assembler assembler(batch, cancel);
   for (const store::ProfileRow& row : rows) {
     WHEREFORE_RETURN_IF_ERROR(
         AddStored(assembler, batch, reader_, row, r.types.at(row.type).details, cancel));
@@ -395,6 +420,9 @@ Result<Batch> Engine::Merged(const Selection& selection, const CancelToken& canc
   for (const store::StackSumBySeries& s : sums) {
     keys.try_emplace({s.sum.dictionary, s.sum.stack, s.series}, 0);
   }
+  constexpr std::size_t kKeyBytes = sizeof(Key) + 96;  // a node of the map, and a row
+  WHEREFORE_RETURN_IF_ERROR(
+      cancel.Charge(keys.size() * (kKeyBytes + types.size() * sizeof(std::int64_t))));
   std::size_t next = 0;
   for (auto& [key, index] : keys) index = next++;
   for (const store::ProfileRow& p : profiles) {
@@ -423,13 +451,14 @@ Result<Batch> Engine::Merged(const Selection& selection, const CancelToken& canc
   }
 
   Batch batch;
-  Assembler assembler(batch);
+  Assembler assembler(batch, cancel);
   std::vector<std::pair<Id, profile::Range>> rows(keys.size());
   profile::Profile shared;
   for (const auto& [key, index] : keys) {
     const auto [selected, stack, series] = key;
-    WHEREFORE_RETURN_IF_ERROR(
-        assembler.Open(reader_, r.query.selections[selected].dictionary, cancel));
+    WHEREFORE_RETURN_IF_ERROR(assembler.Open(reader_, r.query.selections[selected].dictionary));
+    constexpr std::size_t kCountEvery = 1024;
+    if (index % kCountEvery == 0) WHEREFORE_RETURN_IF_ERROR(assembler.Count());
     if (index == 0) {
       WHEREFORE_RETURN_IF_ERROR(assembler.AllMappings());
       WHEREFORE_ASSIGN_OR_RETURN(const auto owners, assembler.Owners(series, {}));
@@ -469,6 +498,7 @@ Result<Batch> Engine::Merged(const Selection& selection, const CancelToken& canc
     }
     batch.profiles.push_back(p);
     assembler.NameProfile(type.name);
+    WHEREFORE_RETURN_IF_ERROR(assembler.Count());
   }
   assembler.Finish();
   return batch;

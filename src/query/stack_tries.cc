@@ -56,7 +56,32 @@ void StackTrie::NameFrames(const store::DictionaryRows& rows) {
 }
 
 Result<> StackTrie::Extend(store::Reader& reader, const CancelToken& cancel) {
+  const MemoryScope scope(cancel);  // rows go; the trie belongs to the cache
   WHEREFORE_ASSIGN_OR_RETURN(store::DictionaryRows rows, reader.Dictionary(key_, cursor_, cancel));
+  Result<> extended = ExtendBy(std::move(rows), cancel);
+  if (!extended) Reset();  // another question may be waiting for this trie
+  return extended;
+}
+
+void StackTrie::Reset() {
+  cursor_ = {};
+  raw_functions_.assign(1, {});
+  mappings_.assign(1, {});
+  frames_.assign(1, {});
+  frame_functions_.clear();
+  functions_.assign(1, {});
+  function_ids_.clear();
+  text_bytes_ = 0;
+  nodes_.assign(1, {0, 0});
+  children_ = {};
+  stack_nodes_.assign(1, 0);
+  bytes_.store(0, std::memory_order_relaxed);
+}
+
+Result<> StackTrie::ExtendBy(store::DictionaryRows rows, const CancelToken& cancel) {
+  const std::size_t before = CountBytes();
+  MemoryClaim growth(cancel);
+  constexpr std::size_t kCheckEvery = 4096;
   for (store::FunctionRow& f : rows.functions) {
     text_bytes_ += f.name.size() + f.system_name.size() + f.file.size();
     raw_functions_.push_back(std::move(f));
@@ -75,7 +100,12 @@ Result<> StackTrie::Extend(store::Reader& reader, const CancelToken& cancel) {
       }
     }
     stack_nodes_.push_back(node);
+    if (stack_nodes_.size() % kCheckEvery == 0) {
+      WHEREFORE_RETURN_IF_ERROR(growth.Resize(CountBytes() - before));
+      WHEREFORE_RETURN_IF_ERROR(cancel.Check());
+    }
   }
+  WHEREFORE_RETURN_IF_ERROR(growth.Resize(CountBytes() - before));
   cursor_ = {.stack = static_cast<std::uint32_t>(stack_nodes_.size()),
              .frame = static_cast<std::uint32_t>(frames_.size()),
              .function = static_cast<std::uint32_t>(raw_functions_.size()),
@@ -100,6 +130,11 @@ Result<> StackTrie::AddTo(profile::TreeBuilder& builder, std::span<const StackVa
   }
   // Which nodes lie on a path that carries a value; then copy those, parents first (ids grow
   // downwards).
+  MemoryClaim scratch(cancel);
+  WHEREFORE_RETURN_IF_ERROR(scratch.Resize(nodes_.size() * (sizeof(std::uint32_t) + 1) +
+                                           functions_.size() * sizeof(std::uint32_t)));
+  MemoryClaim growth(cancel);
+  const std::size_t before = builder.bytes();
   std::vector<std::uint32_t> target(nodes_.size(), UINT32_MAX);
   std::vector<char> used(nodes_.size());
   used[0] = 1;
@@ -112,7 +147,10 @@ Result<> StackTrie::AddTo(profile::TreeBuilder& builder, std::span<const StackVa
   std::vector<std::uint32_t> function_ids(functions_.size(), UINT32_MAX);
   constexpr std::uint32_t kCheckEvery = 1u << 16;
   for (std::uint32_t node = 1; node < nodes_.size(); ++node) {
-    if (node % kCheckEvery == 0) WHEREFORE_RETURN_IF_ERROR(cancel.Check());
+    if (node % kCheckEvery == 0) {
+      WHEREFORE_RETURN_IF_ERROR(cancel.Check());
+      WHEREFORE_RETURN_IF_ERROR(growth.Resize(builder.bytes() - before));
+    }
     if (used[node] == 0) continue;
     std::uint32_t& id = function_ids[nodes_[node].function];
     if (id == UINT32_MAX) id = builder.AddFunction(functions_[nodes_[node].function]);
@@ -125,7 +163,14 @@ Result<> StackTrie::AddTo(profile::TreeBuilder& builder, std::span<const StackVa
     }
     builder.AddValue(node, s.value, s.count);
   }
+  WHEREFORE_RETURN_IF_ERROR(growth.Resize(builder.bytes() - before));
+  growth.Keep();
   return {};
+}
+
+Result<profile::FlameTree> BuildTree(profile::TreeBuilder& builder, const CancelToken& cancel) {
+  WHEREFORE_RETURN_IF_ERROR(cancel.Charge(builder.BuildBytes()));
+  return builder.Build();
 }
 
 std::size_t StackTrie::CountBytes() const {

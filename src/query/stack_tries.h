@@ -45,6 +45,8 @@ class StackTrie {
     std::uint32_t function;  // into functions_
   };
   Result<> Extend(store::Reader& reader, const CancelToken& cancel) REQUIRES(mutex_);
+  Result<> ExtendBy(store::DictionaryRows rows, const CancelToken& cancel) REQUIRES(mutex_);
+  void Reset() REQUIRES(mutex_);
   std::uint32_t Child(std::uint32_t parent, std::uint32_t function) REQUIRES(mutex_);
   [[nodiscard]] std::size_t CountBytes() const REQUIRES(mutex_);
   void NameFrames(const store::DictionaryRows& rows) REQUIRES(mutex_);
@@ -89,6 +91,11 @@ class StackTries {
   std::uint64_t uses_ GUARDED_BY(mutex_) = 0;
   std::map<store::DictionaryKey, Entry> tries_ GUARDED_BY(mutex_);
 };
+
+// Build(), within the question's memory. What the builder was charged for stays charged, for what
+// is made of the tree next: a smaller tree, a text.
+[[nodiscard]] Result<profile::FlameTree> BuildTree(profile::TreeBuilder& builder,
+                                                   const CancelToken& cancel);
 
 // How a stored frame's functions are called; shared with exports.
 [[nodiscard]] std::string_view FrameTypeOf(std::string_view encoded_attributes);

@@ -77,6 +77,40 @@ Result<> CheckEmpty(const fs::path& directory) {
   return {};
 }
 
+// A directory this process makes, or finds empty, for something that may fail: unless Keep() is
+// called, nothing of it is left.
+class NewDirectory {
+ public:
+  explicit NewDirectory(fs::path path) : path_(std::move(path)) {
+    std::error_code error;
+    for (fs::path p = path_; !p.empty() && !fs::exists(p, error); p = p.parent_path()) made_ = p;
+  }
+  NewDirectory(const NewDirectory&) = delete;
+  NewDirectory& operator=(const NewDirectory&) = delete;
+  ~NewDirectory() {
+    if (!created_) return;
+    std::error_code ignored;
+    if (!made_.empty()) {
+      fs::remove_all(made_, ignored);
+      return;
+    }
+    for (const auto& entry : fs::directory_iterator(path_, ignored)) {
+      fs::remove_all(entry.path(), ignored);
+    }
+  }
+  Result<> Create() {
+    WHEREFORE_RETURN_IF_ERROR(CheckEmpty(path_));
+    created_ = true;
+    return {};
+  }
+  void Keep() { created_ = false; }
+
+ private:
+  const fs::path path_;
+  fs::path made_;  // the topmost directory that was not there
+  bool created_ = false;
+};
+
 std::string Summary(const Manifest& manifest) {
   std::uint64_t rows = 0;
   for (const auto& [name, sum] : manifest) rows += sum.rows;
@@ -88,8 +122,9 @@ std::string Summary(const Manifest& manifest) {
 
 Result<std::string> StoreImpl::Backup(const std::string& target_directory) {
   const fs::path target = fs::absolute(target_directory);
-  WHEREFORE_RETURN_IF_ERROR(CheckEmpty(target));
   WHEREFORE_RETURN_IF_ERROR(Flush());
+  NewDirectory directory(target);
+  WHEREFORE_RETURN_IF_ERROR(directory.Create());
   // Senders go on: their rows wait in the log until the copy is done.
   MutexLock insert(insert_mutex_);
   WHEREFORE_ASSIGN_OR_RETURN(const Manifest manifest, SumTables(*transport_));
@@ -100,6 +135,7 @@ Result<std::string> StoreImpl::Backup(const std::string& target_directory) {
   WHEREFORE_RETURN_IF_ERROR(SyncFileSystem(target));
   // Last: a directory without a manifest is no backup.
   WHEREFORE_RETURN_IF_ERROR(ReplaceFile(target / "manifest", ToText(manifest)));
+  directory.Keep();
   return Summary(manifest);
 }
 
@@ -109,7 +145,8 @@ Result<std::string> Store::Restore(const std::string& backup_directory,
   WHEREFORE_ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(backup / "manifest"));
   WHEREFORE_ASSIGN_OR_RETURN(const std::string writer, ReadWholeFile(backup / "writer"));
   const DataPaths paths(fs::absolute(data_directory));
-  WHEREFORE_RETURN_IF_ERROR(CheckEmpty(paths.root));
+  NewDirectory directory(paths.root);
+  WHEREFORE_RETURN_IF_ERROR(directory.Create());
   WHEREFORE_ASSIGN_OR_RETURN(const File lock, LockDirectory(paths));
   {
     WHEREFORE_ASSIGN_OR_RETURN(const auto transport,
@@ -131,6 +168,7 @@ Result<std::string> Store::Restore(const std::string& backup_directory,
   WHEREFORE_RETURN_IF_ERROR(SyncFileSystem(paths.root));
   // Last: only a complete restore may be opened as a data directory of this version.
   WHEREFORE_RETURN_IF_ERROR(CheckSchemaFile(paths));
+  directory.Keep();
   return Summary(manifest);
 }
 

@@ -57,12 +57,15 @@ std::unique_ptr<Store> OpenAt(const std::string& path) {
 // then new ones, and prints "acknowledged N" lines.
 TEST(CrashChild, DISABLED_Writes) {
   const char* directory = std::getenv("WHEREFORE_CRASH_DIRECTORY");
-  if (directory == nullptr) GTEST_SKIP() << "run by Crash.KilledAtRandomMoments";
+  const char* to_repeat = std::getenv("WHEREFORE_CRASH_AGAIN");
+  const char* first = std::getenv("WHEREFORE_CRASH_NEXT");
+  if (directory == nullptr || to_repeat == nullptr || first == nullptr)
+    GTEST_SKIP() << "run by Crash.KilledAtRandomMoments";
   SetLogLevel(LogLevel::kOff);
   std::vector<int> again;
-  std::istringstream list(std::getenv("WHEREFORE_CRASH_AGAIN"));
+  std::istringstream list(to_repeat);
   for (int number = 0; list >> number;) again.push_back(number);
-  int next = std::atoi(std::getenv("WHEREFORE_CRASH_NEXT"));
+  int next = std::atoi(first);
   auto store = OpenAt(directory);
   ASSERT_TRUE(store);
   std::atomic<int> waiting{0};

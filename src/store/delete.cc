@@ -1,14 +1,12 @@
-// Delete: rows of selected series in a time range, and the names nobody uses any more (a leaked
-// secret may be a function name or a label).
-//
-// Ids are never given twice: when names were removed, this store goes on under the next writer
-// number, so whoever cached the old dictionary cannot mistake a new name for it.
+// Delete, part 1: rows of selected series in a time range. The names nobody uses any more (a leaked
+// secret may be a function name or a label) follow in delete_names.cc.
 #include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/log.h"
+#include "profile/type_id.h"
 #include "store/query_rows.h"
 #include "store/schema.h"
 #include "store/store_impl.h"
@@ -52,6 +50,12 @@ Result<std::uint64_t> StoreImpl::CountRows(const std::string& sql) {
   return count;
 }
 
+Result<> StoreImpl::Mutate(const std::string& sql) {
+  Settings settings{{"max_query_size", "268435456"}};  // lists of ids may be long
+  if (transport_->version() >= kHasInsertTokens) settings.emplace_back("mutations_sync", "1");
+  return transport_->Execute(sql, settings);
+}
+
 Result<std::uint64_t> StoreImpl::DeleteRows(Table table, const std::string& where) {
   if (where.empty()) return std::uint64_t{0};
   const std::string name = PhysicalName(table);
@@ -59,36 +63,32 @@ Result<std::uint64_t> StoreImpl::DeleteRows(Table table, const std::string& wher
       const std::uint64_t count,
       CountRows(fmt::format("SELECT count() FROM {} WHERE {}", name, where)));
   if (count == 0) return count;
-  Settings settings;
-  if (transport_->version() >= kHasInsertTokens) settings.emplace_back("mutations_sync", "1");
-  WHEREFORE_RETURN_IF_ERROR(
-      transport_->Execute(fmt::format("ALTER TABLE {} DELETE WHERE {}", name, where), settings));
+  WHEREFORE_RETURN_IF_ERROR(Mutate(fmt::format("ALTER TABLE {} DELETE WHERE {}", name, where)));
   return count;
 }
 
 Result<DeleteResult> StoreImpl::Delete(const DeleteRequest& request) {
   DeleteResult result;
-  if (request.selections.empty()) return result;
   MutexLock intern(intern_mutex_);
   WHEREFORE_RETURN_IF_ERROR(FlushHere());
   MutexLock insert(insert_mutex_);
-  WHEREFORE_RETURN_IF_ERROR(DeleteMeasurements(request, result));
-  auto dropped = DropUnusedNames(request);
-  generation_.fetch_add(1);
-  WHEREFORE_ASSIGN_OR_RETURN(const bool names_gone, std::move(dropped));
-  if (names_gone) {
-    const std::uint32_t writer = dictionaries_->writer() + 1;
-    WHEREFORE_RETURN_IF_ERROR(ReplaceFile(paths_.writer, fmt::format("{}\n", writer)));
-    dictionaries_->Restart(writer);
-    wal_.set_writer(writer);
+  WHEREFORE_ASSIGN_OR_RETURN(std::set<DictionaryKey> dictionaries, ReadDeleteJournal());
+  for (const SeriesSelection& selection : request.selections) {
+    dictionaries.insert(selection.dictionary);
   }
+  std::set<DictionaryKey> touched = dictionaries;
+  dictionaries.insert(request.spans_of.begin(), request.spans_of.end());
+  if (dictionaries.empty()) return result;
+  WHEREFORE_RETURN_IF_ERROR(WriteDeleteJournal(dictionaries));
+  WHEREFORE_RETURN_IF_ERROR(DeleteMeasurements(request, result));
+  // A selector without a service asks about every dictionary there is; few of them have changed.
+  if (result.spans > 0) touched = dictionaries;
   // Sending the same file again after deleting it must store it.
   std::set<std::uint64_t> services;
-  for (const SeriesSelection& selection : request.selections) {
-    services.insert(selection.dictionary.service);
-  }
+  for (const DictionaryKey& key : touched) services.insert(key.service);
   identities_.ForgetServices(services);
   WHEREFORE_RETURN_IF_ERROR(identity_log_.ForgetServices(services));
+  WHEREFORE_RETURN_IF_ERROR(FinishDelete(touched));
   Log(LogLevel::kInfo, "deleted on request",
       {{"samples", result.samples}, {"profiles", result.profiles}, {"spans", result.spans}});
   return result;
@@ -110,60 +110,87 @@ Result<> StoreImpl::DeleteMeasurements(const DeleteRequest& request, DeleteResul
   WHEREFORE_RETURN_IF_ERROR(DeleteRows(Table::kLinks, AnyOf(selections, [&](const auto& s) {
                                          return of_profiles(s, "profile", false);
                                        })));
-  WHEREFORE_RETURN_IF_ERROR(DeleteRows(Table::kPayloads, AnyOf(selections, [&](const auto& s) {
-                                         return of_profiles(s, "number", true);
-                                       })));
+  // A payload holds all of its profile: it goes with any sample of it.
+  WHEREFORE_RETURN_IF_ERROR(DeleteRows(
+      Table::kPayloads, AnyOf(selections, [&](const auto& s) {
+        return fmt::format("({}) OR ({} AND number IN (SELECT profile FROM {} WHERE {}))",
+                           of_profiles(s, "number", true), KeyCondition(s.dictionary),
+                           PhysicalName(Table::kSamples), timed(s));
+      })));
   WHEREFORE_RETURN_IF_ERROR(DeleteRows(Table::kDetails, AnyOf(selections, timed)));
   WHEREFORE_ASSIGN_OR_RETURN(result.samples, DeleteRows(Table::kSamples, AnyOf(selections, timed)));
   WHEREFORE_ASSIGN_OR_RETURN(result.profiles,
                              DeleteRows(Table::kProfiles, AnyOf(selections, timed)));
-  // Spans have no series: they go only with all of a service's data.
-  const auto spans = [&](const SeriesSelection& s, std::string_view time) {
-    return s.series.empty() && s.types.empty()
-               ? fmt::format("tenant = {} AND service = {} AND bucket = {} AND {}",
-                             s.dictionary.tenant, s.dictionary.service, s.dictionary.bucket, time)
-               : std::string();
-  };
-  const std::string span_time = TimeIn(request.range, "start");
-  WHEREFORE_ASSIGN_OR_RETURN(result.spans,
-                             DeleteRows(Table::kSpans, AnyOf(selections, [&](const auto& s) {
-                                          return spans(s, span_time);
-                                        })));
-  const std::string index_time = fmt::format("{} AND last < {}", span_time, request.range.to_ns);
-  WHEREFORE_RETURN_IF_ERROR(DeleteRows(
-      Table::kTraceIndex, AnyOf(selections, [&](const auto& s) { return spans(s, index_time); })));
+  WHEREFORE_ASSIGN_OR_RETURN(result.spans, DeleteSpans(request));
   return {};
 }
 
-Result<bool> StoreImpl::DropUnusedNames(const DeleteRequest& request) {
-  std::uint64_t gone = 0;
-  for (const SeriesSelection& selection : request.selections) {
-    const DictionaryKey& key = selection.dictionary;
-    const std::string service = fmt::format("tenant = {} AND service = {} AND bucket = {}",
-                                            key.tenant, key.service, key.bucket);
-    WHEREFORE_ASSIGN_OR_RETURN(
-        const std::uint64_t profiles,
-        CountRows(fmt::format("SELECT count() FROM {} WHERE {}", PhysicalName(Table::kProfiles),
-                              KeyCondition(key))));
-    WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t spans,
-                               CountRows(fmt::format("SELECT count() FROM {} WHERE {}",
-                                                     PhysicalName(Table::kSpans), service)));
-    if (profiles == 0) {
-      for (const TableDef& table : Tables()) {
-        if (!table.is_dictionary) continue;
-        std::string where = KeyCondition(key);
-        if (table.id == Table::kServices) where += " AND signal = 1";
-        WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t count, DeleteRows(table.id, where));
-        gone += count;
-      }
-    }
-    if (spans == 0) {
-      WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t count,
-                                 DeleteRows(Table::kServices, service + " AND signal = 2"));
-      gone += count;
-    }
+namespace {
+
+// What is left of profiles that lost samples.
+struct Recount {
+  std::vector<std::uint64_t> numbers;
+  std::vector<std::int64_t> totals;
+  std::vector<std::int64_t> observations;
+  std::vector<std::uint64_t> samples;
+};
+
+std::string CountExpression(std::uint32_t rule, std::int64_t period) {
+  switch (static_cast<profile::CountRule>(rule)) {
+    case profile::CountRule::kStored:
+      break;
+    case profile::CountRule::kValue:
+      return "value";
+    case profile::CountRule::kValuePerPeriod:
+      return period > 0 ? fmt::format("intDiv(value, {})", period) : "toInt64(n)";
   }
-  return gone > 0;
+  return "toInt64(n)";
+}
+
+}  // namespace
+
+// A delete by a label of samples leaves the profile, with fewer samples than it says.
+Result<> StoreImpl::RecountProfiles(const DictionaryKey& key) {
+  std::vector<std::pair<std::uint64_t, std::string>> types;  // and how to count observations
+  WHEREFORE_RETURN_IF_ERROR(QueryRows(
+      *transport_,
+      fmt::format("SELECT type, count_rule, period FROM {} WHERE {}", PhysicalName(Table::kTypes),
+                  KeyCondition(key)),
+      3, {}, CancelToken(), [&](const std::vector<NativeColumn>& c, std::size_t row) -> Result<> {
+        types.emplace_back(c[0].Uint(row), CountExpression(c[1].U32(row), c[2].Int(row)));
+        return {};
+      }));
+  for (const auto& [type, count] : types) {
+    const std::string of_type = fmt::format("{} AND type = {}", KeyCondition(key), type);
+    Recount found;
+    WHEREFORE_RETURN_IF_ERROR(QueryRows(
+        *transport_,
+        fmt::format(
+            "SELECT number, sum(v), sum(c), sum(there) FROM (SELECT number, toInt64(0) AS v, "
+            "toInt64(0) AS c, toInt64(0) AS there, toInt64(samples) AS said, 1 AS known "
+            "FROM {0} WHERE {1} UNION ALL SELECT profile AS number, value AS v, {2} AS c, "
+            "toInt64(1) AS there, toInt64(0) AS said, 0 AS known FROM {3} WHERE {1}) "
+            "GROUP BY number HAVING sum(known) > 0 AND sum(there) != sum(said)",
+            PhysicalName(Table::kProfiles), of_type, count, PhysicalName(Table::kSamples)),
+        4, {}, CancelToken(), [&](const std::vector<NativeColumn>& c, std::size_t row) -> Result<> {
+          found.numbers.push_back(c[0].Uint(row));
+          found.totals.push_back(c[1].Int(row));
+          found.observations.push_back(c[2].Int(row));
+          found.samples.push_back(c[3].Uint(row));
+          return {};
+        }));
+    if (found.numbers.empty()) continue;
+    const auto set = [&](std::string_view column, const auto& values) {
+      return fmt::format(
+          "{0} = transform(number, [{1}], CAST([{2}], 'Array(Int64)'), toInt64({0}))", column,
+          fmt::join(found.numbers, ","), fmt::join(values, ","));
+    };
+    WHEREFORE_RETURN_IF_ERROR(Mutate(fmt::format(
+        "ALTER TABLE {} UPDATE {}, {}, {} WHERE {} AND number IN ({})",
+        PhysicalName(Table::kProfiles), set("total", found.totals), set("n", found.observations),
+        set("samples", found.samples), of_type, fmt::join(found.numbers, ","))));
+  }
+  return {};
 }
 
 }  // namespace wherefore::store

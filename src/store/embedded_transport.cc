@@ -134,14 +134,18 @@ class EmbeddedTransport final : public Transport {
       text +=
           fmt::format(", max_execution_time={:.3f}", static_cast<double>(limits.timeout_ns) / 1e9);
     }
-    if (limits.memory_bytes > 0) text += fmt::format(", max_memory_usage={}", limits.memory_bytes);
+    if (limits.memory_bytes > 0) {
+      text += fmt::format(", max_memory_usage={0}, max_result_bytes={0}", limits.memory_bytes);
+    }
     Result<std::string> result =
         connection == nullptr || cancel.cancelled()
             ? Result<std::string>(Error(Code::kCancelled, "query cancelled"))
             : Run(connection, text);
     Return(connection, tag);
-    if (!result) WHEREFORE_RETURN_IF_ERROR(cancel.Check());
-    return result;
+    if (result) return result;
+    WHEREFORE_RETURN_IF_ERROR(cancel.Check());
+    return IsOverQueryMemory(result.error().message()) ? MemoryError(limits.memory_bytes)
+                                                       : std::move(result).error();
   }
 
   Result<> Execute(std::string_view sql, const Settings& settings) override {

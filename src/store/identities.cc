@@ -103,10 +103,16 @@ void Identities::Add(IdentityRecord record) {
 }
 
 void Identities::ForgetServices(const std::set<std::uint64_t>& services) {
-  std::erase_if(entries_, [&](const auto& entry) {
-    if (!services.contains(entry.second.service)) return false;
-    answers_.erase(entry.second.answer);
-    return true;
+  std::erase_if(entries_, [&](auto& entry) {
+    const bool forget = services.contains(entry.second.service);
+    // A message may name what was deleted.
+    if (forget || entry.second.service == 0) {
+      if (const auto answer = answers_.find(entry.second.answer); answer != answers_.end()) {
+        answer->second.message.clear();
+      }
+    }
+    if (forget) answers_.erase(entry.second.answer);
+    return forget;
   });
 }
 
@@ -116,7 +122,9 @@ Result<> IdentityLog::ForgetServices(const std::set<std::uint64_t>& services) {
   std::string content(kMagic);
   IdentityRecord record;
   while (TakeIdentity(in, record)) {
-    if (!services.contains(record.service)) AppendIdentity(content, record);
+    if (services.contains(record.service)) continue;
+    if (record.service == 0) record.message.clear();
+    AppendIdentity(content, record);
   }
   WHEREFORE_RETURN_IF_ERROR(ReplaceFile(path_, content));
   file_bytes_ = content.size();

@@ -58,7 +58,8 @@ DataPaths::DataPaths(std::string directory)
       writer(root + "/writer"),
       engine(root + "/engine"),
       wal(root + "/wal"),
-      identities(root + "/identities.log") {}
+      identities(root + "/identities.log"),
+      deleting(root + "/deleting") {}
 
 Result<File> LockDirectory(const DataPaths& paths) {
   std::error_code error;
@@ -167,6 +168,7 @@ Result<> StoreImpl::Start(std::unique_ptr<Transport> transport) {
   // Queries must see what was acknowledged before the last end; if the engine cannot take it now,
   // the inserter goes on trying.
   InsertClosedSegments();
+  FinishDeleteAtStart();
   writer_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "store-write");
     RunWriter();
@@ -176,6 +178,19 @@ Result<> StoreImpl::Start(std::unique_ptr<Transport> transport) {
     RunInserter();
   });
   return {};
+}
+
+void StoreImpl::FinishDeleteAtStart() {
+  {
+    MutexLock lock(state_mutex_);
+    if (!replayed_) return;  // names in the log may be in use: the next delete or start finishes it
+  }
+  MutexLock intern(intern_mutex_);
+  MutexLock insert(insert_mutex_);
+  if (auto finished = FinishInterruptedDelete(); !finished) {
+    Log(LogLevel::kError, "cannot finish an interrupted delete",
+        {{"error", finished.error().message()}});
+  }
 }
 
 StoreImpl::~StoreImpl() {
@@ -236,6 +251,11 @@ Status StoreImpl::status() const {
     status.problems.push_back({fmt::format("logged rows cannot be inserted: {}", insert_error_),
                                "free some space on the disk; it is tried again by itself",
                                !replayed_});
+  }
+  if (std::filesystem::exists(paths_.deleting)) {
+    status.problems.push_back(
+        {"a delete is not finished: names it should remove may still be there",
+         "wait for it, or run it again if it has failed", false});
   }
   for (const std::string& damage : damage_) {
     status.problems.push_back({damage, "keep the .bad file for inspection, or remove it", false});

@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "base/status.h"
 #include "profile/sink.h"
+#include "store/delete.h"
 #include "store/read.h"
 
 namespace wherefore::store {
@@ -38,20 +39,6 @@ struct StoreOptions {
   std::int64_t low_disk_bytes = std::int64_t{1} << 30;  // warn below this
 };
 
-// What Delete removes: rows of one service in a time range, of all series or only these.
-struct DeleteRequest {
-  std::uint32_t tenant = 0;
-  TimeRange range;
-  // Which series of which dictionaries; empty `series` inside an entry = all of that service's data
-  // in range.
-  std::vector<SeriesSelection> selections;
-};
-struct DeleteResult {
-  std::uint64_t samples = 0;
-  std::uint64_t profiles = 0;
-  std::uint64_t spans = 0;
-};
-
 class Store : public profile::Sink {
  public:
   // Opens or creates; replays what is left in the log. Refuses a directory another process holds
@@ -62,6 +49,7 @@ class Store : public profile::Sink {
   virtual Result<> Flush() = 0;
   virtual Reader& reader() = 0;
 
+  // Rows, and the names nothing else uses, off the disk too when it returns.
   virtual Result<DeleteResult> Delete(const DeleteRequest& request) = 0;
   // Consistent copy into a new directory / from one into an empty data directory, each verified by
   // counting and summing every table. Restore works on a directory no server has open.

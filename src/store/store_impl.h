@@ -1,6 +1,6 @@
 // The store's inside, shared by the files that implement it by verb: store.cc (open, threads),
 // store_write.cc (group commit), store_insert.cc (log -> engine), retention.cc, delete.cc,
-// backup.cc.
+// delete_names.cc, delete_spans.cc, backup.cc.
 //
 // Threads: callers; one writer thread (takes the queue, interns, logs, answers); one inserter
 // thread (closes segments, inserts them, drops old buckets, retries what failed). Locks:
@@ -13,6 +13,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -37,6 +38,7 @@ struct DataPaths {
   std::string engine;
   std::string wal;
   std::string identities;
+  std::string deleting;  // while a delete runs
 };
 
 // Holds the directory's lock as long as it lives; the error of a second one names the first.
@@ -108,10 +110,28 @@ class StoreImpl final : public Store {
   // delete.cc
   Result<> DeleteMeasurements(const DeleteRequest& request, DeleteResult& result)
       REQUIRES(insert_mutex_);
-  // True when names were removed.
-  Result<bool> DropUnusedNames(const DeleteRequest& request) REQUIRES(insert_mutex_);
   Result<std::uint64_t> DeleteRows(Table table, const std::string& where) REQUIRES(insert_mutex_);
+  // Totals of profiles that lost samples but stay.
+  Result<> RecountProfiles(const DictionaryKey& key) REQUIRES(insert_mutex_);
+  Result<> Mutate(const std::string& sql) REQUIRES(insert_mutex_);
   Result<std::uint64_t> CountRows(const std::string& sql);
+  // delete_spans.cc
+  Result<std::uint64_t> DeleteSpans(const DeleteRequest& request) REQUIRES(insert_mutex_);
+  Result<std::uint64_t> DeleteMatchingSpans(const std::string& where, const SpanPredicate& matches)
+      REQUIRES(insert_mutex_);
+  // delete_names.cc
+  Result<> WriteDeleteJournal(const std::set<DictionaryKey>& dictionaries);
+  [[nodiscard]] Result<std::set<DictionaryKey>> ReadDeleteJournal() const;
+  // After the rows: names of these dictionaries that nothing uses, old bytes, the journal.
+  Result<> FinishDelete(const std::set<DictionaryKey>& dictionaries)
+      REQUIRES(intern_mutex_, insert_mutex_);
+  Result<> FinishInterruptedDelete() REQUIRES(intern_mutex_, insert_mutex_);
+  void FinishDeleteAtStart() EXCLUDES(intern_mutex_, insert_mutex_, state_mutex_);
+  Result<> DropUnusedNames(const DictionaryKey& key) REQUIRES(intern_mutex_, insert_mutex_);
+  // Goes on under the next writer number if this dictionary is still written to.
+  Result<> RetireWriter(const DictionaryKey& key) REQUIRES(intern_mutex_);
+  Result<> WaitForMutations();
+  Result<> PurgeOldParts() REQUIRES(insert_mutex_);
 
   const StoreOptions options_;
   const DataPaths paths_;

@@ -535,6 +535,12 @@ TEST_F(StoreTest, ABackupThatDoesNotMatchItsManifestIsRefused) {
   const auto restored = Store::Restore(directory_ / "backup", directory_ / "restored");
   ASSERT_FALSE(restored);
   EXPECT_EQ(restored.error().code(), Code::kCorrupt);
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "restored")) << "nothing is left behind";
+  std::filesystem::create_directory(directory_ / "mine");
+  EXPECT_FALSE(Store::Restore(directory_ / "backup", directory_ / "mine"));
+  EXPECT_TRUE(std::filesystem::is_empty(directory_ / "mine")) << "but what was there stays";
+  EXPECT_FALSE(Store::Restore(directory_ / "no backup", directory_ / "a/b"));
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "a"));
 }
 
 TEST_F(StoreTest, AFullQueueAnswersLimit) {

@@ -40,13 +40,25 @@ int EngineCode(std::string_view message) {
   return code;
 }
 
+constexpr int kMemoryLimit = 241;
+constexpr int kTooManyBytes = 307;
+constexpr int kTooManyRowsOrBytes = 396;
+
 }  // namespace
+
+bool IsOverQueryMemory(std::string_view message) {
+  const int code = EngineCode(message);
+  if (code == kTooManyBytes || code == kTooManyRowsOrBytes) return true;
+  return code == kMemoryLimit && message.find("(total)") == std::string_view::npos;
+}
 
 Error EngineError(std::string_view message) {
   Code code = Code::kInternal;
   switch (EngineCode(message)) {
     case 159:  // TIMEOUT_EXCEEDED
-    case 241:  // MEMORY_LIMIT_EXCEEDED
+    case kMemoryLimit:
+    case kTooManyBytes:
+    case kTooManyRowsOrBytes:
       code = Code::kLimit;
       break;
     case 394:  // QUERY_WAS_CANCELLED

@@ -57,6 +57,8 @@ class Transport {
 [[nodiscard]] std::string Quote(std::string_view text);
 // A FixedString literal of these bytes.
 [[nodiscard]] std::string QuoteBytes(std::string_view bytes);
+// Does this engine message say that one query needed more memory, or gave more bytes, than it may?
+[[nodiscard]] bool IsOverQueryMemory(std::string_view message);
 // The code of our Error for an engine message "Code: 243. DB::Exception: ...".
 [[nodiscard]] Error EngineError(std::string_view message);
 

@@ -1,0 +1,109 @@
+// Delete, part 3: spans of a service, all of them or those whose attributes match, and the index
+// rows of traces that have no span left there.
+//
+// Attributes are looked at here, page by page, and spans are removed by their ids: the engine keeps
+// the text of a statement, and a value that has leaked must not be in it.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/text.h"
+#include "store/query_rows.h"
+#include "store/schema.h"
+#include "store/store_impl.h"
+
+namespace wherefore::store {
+namespace {
+
+constexpr std::size_t kPage = 20'000;
+
+// Where a page ends: spans are read in this order.
+struct Position {
+  std::int64_t start = INT64_MIN;
+  std::string trace = std::string(16, '\0');
+  std::string span = std::string(8, '\0');
+};
+
+std::string ServiceCondition(const DictionaryKey& key) {
+  return fmt::format("tenant = {} AND service = {} AND bucket = {}", key.tenant, key.service,
+                     key.bucket);
+}
+
+void TakeLabels(const NativeColumn& names, const NativeColumn& values, std::size_t row,
+                SpanLabels& out) {
+  for (std::size_t i = names.ArrayBegin(row); i < names.ArrayEnd(row); ++i) {
+    out.emplace_back(names.Text(i), values.Text(i));
+  }
+}
+
+struct Page {
+  std::size_t rows = 0;
+  std::vector<std::string> matched;  // quoted hex of trace and span
+};
+
+Result<Page> ReadPage(Transport& transport, const std::string& where, const SpanPredicate& matches,
+                      Position& position) {
+  const std::string sql = fmt::format(
+      "SELECT start, trace, span, names, `values`, resource_names, resource_values FROM {} WHERE "
+      "{} "
+      "AND (start, trace, span) > ({}, {}, {}) ORDER BY start, trace, span LIMIT {}",
+      PhysicalName(Table::kSpans), where, position.start, QuoteBytes(position.trace),
+      QuoteBytes(position.span), kPage);
+  Page page;
+  SpanLabels labels;
+  WHEREFORE_RETURN_IF_ERROR(QueryRows(
+      transport, sql, 7, {}, CancelToken(),
+      [&](const std::vector<NativeColumn>& c, std::size_t row) -> Result<> {
+        ++page.rows;
+        position = {c[0].Int(row), std::string(c[1].Text(row)), std::string(c[2].Text(row))};
+        labels.clear();
+        TakeLabels(c[3], c[4], row, labels);
+        TakeLabels(c[5], c[6], row, labels);
+        if (matches(labels)) {
+          page.matched.push_back(
+              fmt::format("'{}{}'", ToHex(position.trace), ToHex(position.span)));
+        }
+        return {};
+      }));
+  return page;
+}
+
+}  // namespace
+
+Result<std::uint64_t> StoreImpl::DeleteMatchingSpans(const std::string& where,
+                                                     const SpanPredicate& matches) {
+  std::uint64_t deleted = 0;
+  Position position;
+  while (true) {
+    WHEREFORE_ASSIGN_OR_RETURN(const Page page, ReadPage(*transport_, where, matches, position));
+    if (!page.matched.empty()) {
+      WHEREFORE_ASSIGN_OR_RETURN(
+          const std::uint64_t count,
+          DeleteRows(Table::kSpans,
+                     fmt::format("{} AND lower(concat(hex(trace), hex(span))) IN ({})", where,
+                                 fmt::join(page.matched, ","))));
+      deleted += count;
+    }
+    if (page.rows < kPage) return deleted;
+  }
+}
+
+Result<std::uint64_t> StoreImpl::DeleteSpans(const DeleteRequest& request) {
+  std::uint64_t deleted = 0;
+  std::set<std::string> services;  // one service has a dictionary per writer
+  for (const DictionaryKey& key : request.spans_of) services.insert(ServiceCondition(key));
+  for (const std::string& service : services) {
+    const std::string where = fmt::format("{} AND start >= {} AND start < {}", service,
+                                          request.range.from_ns, request.range.to_ns);
+    WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t count,
+                               request.span_matches
+                                   ? DeleteMatchingSpans(where, request.span_matches)
+                                   : DeleteRows(Table::kSpans, where));
+    deleted += count;
+    WHEREFORE_RETURN_IF_ERROR(DeleteRows(
+        Table::kTraceIndex, fmt::format("{0} AND trace NOT IN (SELECT trace FROM {1} WHERE {0})",
+                                        service, PhysicalName(Table::kSpans))));
+  }
+  return deleted;
+}
+
+}  // namespace wherefore::store
