@@ -34,7 +34,7 @@ std::string_view AddBareLine(std::string_view line, StackBatch& batch) {
 }
 
 template <typename Add>
-Result<DecodedProfiles> DecodeText(std::shared_ptr<const std::string> text,
+Result<DecodedProfiles> DecodeText(const std::shared_ptr<const std::string>& text,
                                    const StacksContext& context, Add add) {
   StackBatch batch(text);
   std::string_view rest = *text;
@@ -59,14 +59,14 @@ void AppendName(std::string& out, std::string_view name) {
 
 }  // namespace
 
-Result<DecodedProfiles> DecodeFolded(std::shared_ptr<const std::string> text,
+Result<DecodedProfiles> DecodeFolded(const std::shared_ptr<const std::string>& text,
                                      const StacksContext& context) {
-  return DecodeText(std::move(text), context, AddLine);
+  return DecodeText(text, context, AddLine);
 }
 
-Result<DecodedProfiles> DecodeLines(std::shared_ptr<const std::string> text,
+Result<DecodedProfiles> DecodeLines(const std::shared_ptr<const std::string>& text,
                                     const StacksContext& context) {
-  return DecodeText(std::move(text), context, AddBareLine);
+  return DecodeText(text, context, AddBareLine);
 }
 
 std::string EncodeFolded(const profile::FlameTree& tree) {

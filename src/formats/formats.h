@@ -108,20 +108,20 @@ struct StacksContext {
   std::uint64_t duration_ns = 0;
 };
 // Folded stacks: "root;child;leaf 12".
-[[nodiscard]] Result<DecodedProfiles> DecodeFolded(std::shared_ptr<const std::string> text,
+[[nodiscard]] Result<DecodedProfiles> DecodeFolded(const std::shared_ptr<const std::string>& text,
                                                    const StacksContext& context);
 // One stack per line, each counts once.
-[[nodiscard]] Result<DecodedProfiles> DecodeLines(std::shared_ptr<const std::string> text,
+[[nodiscard]] Result<DecodedProfiles> DecodeLines(const std::shared_ptr<const std::string>& text,
                                                   const StacksContext& context);
 // Pyroscope's binary forms (stacks_decode.cc): a radix tree over folded text, a tree of frames.
-[[nodiscard]] Result<DecodedProfiles> DecodeTrie(std::shared_ptr<const std::string> bytes,
+[[nodiscard]] Result<DecodedProfiles> DecodeTrie(const std::shared_ptr<const std::string>& bytes,
                                                  const StacksContext& context);
-[[nodiscard]] Result<DecodedProfiles> DecodeTree(std::shared_ptr<const std::string> bytes,
+[[nodiscard]] Result<DecodedProfiles> DecodeTree(const std::shared_ptr<const std::string>& bytes,
                                                  const StacksContext& context);
 // speedscope's JSON: one profile for each of its profiles. Times become nanoseconds of the
 // context's type, bytes memory; the context's multiplier applies to values without a unit only.
-[[nodiscard]] Result<DecodedProfiles> DecodeSpeedscope(std::shared_ptr<const std::string> json,
-                                                       const StacksContext& context);
+[[nodiscard]] Result<DecodedProfiles> DecodeSpeedscope(
+    const std::shared_ptr<const std::string>& json, const StacksContext& context);
 [[nodiscard]] std::string EncodeFolded(const profile::FlameTree& tree);
 
 // Exports of a tree.

@@ -219,7 +219,7 @@ class SpeedscopeDecoder {
 
 }  // namespace
 
-Result<DecodedProfiles> DecodeSpeedscope(std::shared_ptr<const std::string> json,
+Result<DecodedProfiles> DecodeSpeedscope(const std::shared_ptr<const std::string>& json,
                                          const StacksContext& context) {
   constexpr std::size_t kMaxDepth = 64;
   simdjson::dom::parser parser;

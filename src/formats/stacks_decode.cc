@@ -94,7 +94,7 @@ constexpr std::string_view kTooLarge = "the stacks written out would be too larg
 
 }  // namespace
 
-Result<DecodedProfiles> DecodeTrie(std::shared_ptr<const std::string> bytes,
+Result<DecodedProfiles> DecodeTrie(const std::shared_ptr<const std::string>& bytes,
                                    const StacksContext& context) {
   // Paths are joined pieces, in no buffer yet: collected here first, because names are views.
   struct Stack {
@@ -131,7 +131,7 @@ Result<DecodedProfiles> DecodeTrie(std::shared_ptr<const std::string> bytes,
   return batch.Finish(context);
 }
 
-Result<DecodedProfiles> DecodeTree(std::shared_ptr<const std::string> bytes,
+Result<DecodedProfiles> DecodeTree(const std::shared_ptr<const std::string>& bytes,
                                    const StacksContext& context) {
   StackBatch batch(bytes);
   std::vector<profile::Id> path;  // root first; 0 for the nameless root

@@ -244,7 +244,7 @@ Result<std::vector<UploadedProfile>> DecodeRecording(const IngestQuery& query,
   return out;
 }
 
-using StacksDecoder = Result<DecodedProfiles> (*)(Bytes, const formats::StacksContext&);
+using StacksDecoder = Result<DecodedProfiles> (*)(const Bytes&, const formats::StacksContext&);
 
 Result<std::vector<UploadedProfile>> DecodeStacks(IngestQuery query, const Bytes& body,
                                                   StacksDecoder decode) {

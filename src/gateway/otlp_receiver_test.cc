@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
@@ -59,7 +60,7 @@ class OtlpReceiverTest : public testing::Test {
                                       const net::Headers& metadata = {}) const {
     return net::CallGrpc(grpc_->port(), method, body, metadata);
   }
-  static std::string Status(formats::RpcStatus status, bool json = false) {
+  static std::string Status(const formats::RpcStatus& status, bool json = false) {
     return formats::EncodeRpcStatus(status, json);
   }
 

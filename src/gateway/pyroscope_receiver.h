@@ -35,7 +35,7 @@ class PyroscopeReceiver {
 
  private:
   struct Request {
-    Transport transport;
+    Transport transport = Transport::kIngest;
     std::uint32_t tenant = 0;
     Hash128 identity;
     std::size_t body_bytes = 0;

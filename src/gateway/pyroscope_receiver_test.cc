@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "formats/stack_batch.h"
@@ -96,8 +97,9 @@ class PyroscopeReceiverTest : public testing::Test {
   static std::string Form(const std::vector<std::pair<std::string, std::string>>& files) {
     std::string body;
     for (const auto& [name, bytes] : files) {
-      body += "--B\r\nContent-Disposition: form-data; name=\"" + name + "\"; filename=\"" + name +
-              "\"\r\n\r\n" + bytes + "\r\n";
+      body += fmt::format(
+          "--B\r\nContent-Disposition: form-data; name=\"{0}\"; filename=\"{0}\"\r\n\r\n{1}\r\n",
+          name, bytes);
     }
     return body + "--B--\r\n";
   }

@@ -46,7 +46,7 @@ std::int64_t Duration(const YAML::Node& node, std::int64_t otherwise) {
   return *duration;
 }
 
-std::string Text(const YAML::Node& node, std::string otherwise = "") {
+std::string Text(const YAML::Node& node, const std::string& otherwise = "") {
   return node ? node.as<std::string>() : otherwise;
 }
 
