@@ -58,7 +58,7 @@ class Input {
   bool Id(std::array<std::uint8_t, N>& id) {
     std::string_view raw;
     if (!Raw(N, raw)) return false;
-    std::memcpy(id.data(), raw.data(), N);
+    raw.copy(reinterpret_cast<char*>(id.data()), N);
     return true;
   }
   [[nodiscard]] std::size_t left() const { return bytes_.size(); }

@@ -51,7 +51,7 @@ Result<std::uint64_t> ReadNumber(const std::string& path) {
 
 }  // namespace
 
-DataPaths::DataPaths(std::string directory)
+DataPaths::DataPaths(const std::string& directory)
     : root(std::filesystem::absolute(directory).lexically_normal().string()),
       schema(root + "/schema"),
       lock(root + "/lock"),

@@ -138,7 +138,7 @@ class Load {
     for (auto& byte : profile.id) byte = static_cast<std::uint8_t>(random_());
     profile.sample_count = kSamples;
     frames_.assign(kFunctions, 0);
-    files_.assign(61 * 397, 0);
+    files_.assign(std::size_t{61} * 397, 0);
     int sample = 0;
     for (const auto& [stack, count] : counts) {
       const auto begin = static_cast<std::uint32_t>(batch.stack_frames.size());
@@ -370,7 +370,8 @@ int Main(int argc, char** argv) {
     for (int i = 0; i < kServices * kInstances; ++i) {
       const std::int64_t begin = ThreadCpuNs();
       auto request =
-          load.Make(i % kServices, i / kServices, start + step * 10 * kNsPerSecond + i * 1'234'567);
+          load.Make(i % kServices, i / kServices,
+                    start + std::int64_t{step} * 10 * kNsPerSecond + std::int64_t{i} * 1'234'567);
       making += ThreadCpuNs() - begin;
       window.Enter();
       store.Write(std::move(request), [&](const Result<profile::WriteAnswer>& answer) {

@@ -30,7 +30,7 @@ namespace wherefore::store {
 
 // Paths inside a data directory.
 struct DataPaths {
-  explicit DataPaths(std::string directory);
+  explicit DataPaths(const std::string& directory);
   std::string root;
   std::string schema;
   std::string lock;
