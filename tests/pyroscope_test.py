@@ -120,11 +120,30 @@ class Ingest(PyroscopeCase):
 
     def test_garbage_gets_400_with_a_reason(self):
         with self.server() as server:
+            self.assertEqual(self.ingest(server, b"odd\nmain 1\n 2\n").status, 200)
+            self.assertEqual(self.total(server, "cpu"), 30_000_000, "a line without a number is left out, one without a stack kept")
             for body, query in ((b"\x1f\x8bxx", {"format": "pprof"}), (b"\xff" * 50, {"format": "trie"}), (b"x", {"format": "jfr"}),
                                 (b"{", {"format": "speedscope"}), (b"main", {}), (b"main 1", {"name": "a.b"}), (b"main 1", {"name": ""})):
                 answer = self.ingest(server, body, **query)
                 self.assertEqual(answer.status, 400, (body, query))
                 self.assertTrue(answer.json["message"], answer.body)
+
+    def test_a_refused_profile_does_not_stop_the_counter(self):
+        def mutex(count, at):
+            return pprof([("contentions", "count")], [(("main", "lock"), [count], {})], ("contentions", "count", 1), time_ns=at)
+        with self.server() as server:
+            for count, at, status in ((10, NOW, 200), (20, NOW + 10**15, 422), (30, NOW + 1000, 200), (40, NOW + 2000, 200)):
+                self.assertEqual(self.ingest(server, mutex(count, at), format="pprof").status, status)
+            self.assertEqual(self.total(server, "mutex_count"), 40)
+
+    def test_what_unpacks_to_too_much_is_413(self):
+        with self.server() as server:
+            for format in ("folded", "pprof", "jfr", "tree"):
+                self.assertEqual(self.ingest(server, gzip.compress(b"\0" * (65 << 20)), format=format).status, 413, format)
+            bomb = gzip.compress(pprof([("cpu", "nanoseconds")], []) + field(2, packed(2, [1])) * 1_200_000)
+            answer = self.push(server, push(({"service_name": "s"}, [bomb] * 16)))
+            self.assertEqual(answer.status, 400)
+            self.assertIn("too large", answer.json["message"])
 
     def test_times_out_of_range_are_422(self):
         with self.server() as server:
@@ -210,6 +229,15 @@ class Links(PyroscopeCase):
             self.assertIn("root", answer["hint"])
             self.assertEqual(int(answer["total"]), 0)
             self.assertEqual(int(self.span_profile(server, ROOT)["total"]), 50)
+
+    def test_the_attribute_of_a_span_names_its_samples(self):
+        with self.server() as server:
+            self.spans(server, **{"pyroscope.profile.id": "abcdabcdabcdabcd"})
+            self.push(server, push(({"__name__": "process_cpu", "service_name": "shop"}, [cpu(50, profile_id="abcdabcdabcdabcd")])))
+            server.flush()
+            answer = self.span_profile(server, ROOT)
+            self.assertEqual((int(answer["total"]), answer.get("filed_under")), (50, None))
+            self.assertEqual(int(self.span_profile(server)["total"]), 50, "the whole trace")
 
     def test_with_times_the_child_gets_what_was_taken_while_it_ran(self):
         with self.server() as server:

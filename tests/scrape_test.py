@@ -128,7 +128,7 @@ class Scrape(Case):
             self.assertIn("main.hotLoop", names, top["rows"][:5])
             status = server.cli("doctor").stdout
             self.assertIn(address, status)
-            self.assertIn(f'wherefore_scrape_up{{job="go",instance="http://{address}"}} 1',
+            self.assertIn(f'wherefore_scrape_up{{job="go",instance="{address}"}} 1',
                           server.get("/metrics").body.decode())
             process.kill()
             process.wait()
@@ -140,6 +140,12 @@ class Scrape(Case):
             out = server.cli("push", f"http://{address}/debug/pprof/profile?seconds=1", "--service", "shop").stdout
             self.assertIn("wherefore top --service shop --type cpu", out)
             self.assertIn("main.hotLoop", server.cli("top", "--service", "shop", "--type", "cpu").stdout)
+            for _ in range(2):  # counted since the program began: the second one adds its difference only
+                server.cli("push", f"http://{address}/debug/pprof/mutex", "--service", "counted")
+            served = http("GET", f"http://{address}/debug/pprof/mutex?debug=0").body
+            (self.folder / "mutex.pb.gz").write_bytes(served)
+            now = server.cli("--json", "top", str(self.folder / "mutex.pb.gz"), "--type", "contentions").stdout
+            self.assertLessEqual(server.total("counted", "mutex_count"), int(json.loads(now)["total"]))
             wrong = server.cli("push", f"http://{address}/debug/pprof/nothing", check=False)
             self.assertNotEqual(wrong.returncode, 0)
             self.assertIn("404", wrong.stderr)

@@ -84,6 +84,12 @@ Gauge& Metrics::GetGauge(std::string_view name, std::string_view help, const Met
   return Slot(GetFamily(name, help, "gauge").gauges, labels);
 }
 
+void Metrics::RemoveGauge(std::string_view name, const MetricLabels& labels) {
+  MutexLock lock(mutex_);
+  const auto family = families_.find(name);
+  if (family != families_.end()) family->second.gauges.erase(LabelText(labels));
+}
+
 Histogram& Metrics::GetHistogram(std::string_view name, std::string_view help,
                                  const MetricLabels& labels) {
   MutexLock lock(mutex_);

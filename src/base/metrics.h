@@ -62,6 +62,8 @@ class Metrics {
   Gauge& GetGauge(std::string_view name, std::string_view help, const MetricLabels& labels = {});
   Histogram& GetHistogram(std::string_view name, std::string_view help,
                           const MetricLabels& labels = {});
+  // What it measured is gone. Nobody may use the gauge any more.
+  void RemoveGauge(std::string_view name, const MetricLabels& labels);
   // A gauge read when somebody asks; the callback must outlive the process or be replaced.
   void SetCallback(std::string_view name, std::string_view help, std::function<double()> read);
 

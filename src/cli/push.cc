@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/source.h"
 #include "formats/formats.h"
+#include "formats/pyroscope.h"
 #include "net/http_client.h"
 #include "profile/type_id.h"
 
@@ -75,6 +76,19 @@ Result<> Send(const Context& context, const std::string& path, const std::string
   return {};
 }
 
+// What a program serves may count since it began: sent as its own file, so that the server takes
+// the difference to the last one.
+Result<> PushPprof(const Context& context, const profile::Batch& batch, const std::string& bytes) {
+  const profile::Profile& p = batch.profiles.at(0);
+  const formats::TextLabels labels = {
+      {"service_name", std::string(profile::ServiceName(batch, batch.resources[p.resource]))},
+      {"__name__", profile::TypeOf(batch, p).name}};
+  WHEREFORE_ASSIGN_OR_RETURN(const std::string answer,
+                             Ask(context, "POST", "/push.v1.PusherService/Push", {},
+                                 formats::EncodePush(labels, bytes), "application/proto"));
+  return {};
+}
+
 Result<> PushFile(const Context& context, const PushOptions& options, const std::string& file,
                   Landed& landed) {
   WHEREFORE_ASSIGN_OR_RETURN(std::string content, ReadProfileFile(file));
@@ -97,6 +111,8 @@ Result<> PushFile(const Context& context, const PushOptions& options, const std:
     if (p.time_ns == 0 || options.now) p.time_ns = now - std::min(p.duration_ns, now);
   }
   Note(landed, *batch);
+  if (IsUrl(file) && format == formats::FileFormat::kPprof)
+    return PushPprof(context, *batch, *bytes);
   return Send(context, "/v1development/profiles", formats::EncodeOtlpProfiles(*batch), file);
 }
 

@@ -47,6 +47,7 @@ struct SourceTree {
 // The whole tree (not pruned) of a selection or of files.
 [[nodiscard]] Result<SourceTree> LoadTree(const Context& context, const SelectionOptions& options);
 
+[[nodiscard]] bool IsUrl(std::string_view name);
 // A file or what an http(s) address serves, unpacked if it is gzip.
 [[nodiscard]] Result<std::string> ReadProfileFile(const std::string& path);
 

@@ -8,21 +8,23 @@
 
 #include "base/text.h"
 #include "formats/formats.h"
+#include "formats/notes.h"
 #include "formats/stack_batch.h"
 
 namespace wherefore::formats {
 
 namespace {
 
+constexpr std::string_view kNoNumber = "a stack, a space and a number are expected";
+
 // Splits "stack 12" at its last blank; "" or what is wrong.
 std::string_view AddLine(std::string_view line, StackBatch& batch) {
   const std::size_t space = line.find_last_of(" \t");
-  if (space == std::string_view::npos) return "a stack, a space and a number are expected";
+  if (space == std::string_view::npos) return kNoNumber;
   const std::optional<std::int64_t> value = ParseInt(line.substr(space + 1));
   if (!value) return "the line does not end in a whole number";
   std::string_view names = line.substr(0, space);
   while (names.ends_with(' ') || names.ends_with('\t')) names.remove_suffix(1);
-  if (names.empty()) return "the stack is empty";
   batch.AddFolded(names, *value);
   return "";
 }
@@ -37,6 +39,7 @@ template <typename Add>
 Result<DecodedProfiles> DecodeText(const std::shared_ptr<const std::string>& text,
                                    const StacksContext& context, Add add) {
   StackBatch batch(text);
+  Notes notes;
   std::string_view rest = *text;
   for (std::size_t number = 1; !rest.empty(); ++number) {
     const std::size_t end = rest.find('\n');
@@ -44,12 +47,17 @@ Result<DecodedProfiles> DecodeText(const std::shared_ptr<const std::string>& tex
     rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
     while (line.ends_with('\r') || line.ends_with(' ')) line.remove_suffix(1);
     if (line.empty() || line.starts_with('#')) continue;
-    if (const std::string_view wrong = add(line, batch); !wrong.empty()) {
+    const std::string_view wrong = add(line, batch);
+    if (wrong == kNoNumber && context.skip_odd_lines) {
+      notes.Add(fmt::format("line {} was left out: {}", number, wrong));
+    } else if (!wrong.empty()) {
       return Error(Code::kCorrupt, fmt::format("line {}: {}", number, wrong));
     }
   }
   if (batch.size() == 0) return Error(Code::kCorrupt, "no stacks in this file");
-  return batch.Finish(context);
+  WHEREFORE_ASSIGN_OR_RETURN(DecodedProfiles decoded, batch.Finish(context));
+  decoded.message = notes.Text();
+  return decoded;
 }
 
 // A name as one part of a line: no separator, no line end.

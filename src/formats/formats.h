@@ -104,6 +104,7 @@ struct StacksContext {
   std::string period_unit;
   std::int64_t period = 0;
   std::int64_t multiplier = 1;  // from what is sent to what is stored
+  bool skip_odd_lines = false;  // folded lines without a number are left out, not an error
   std::uint64_t time_ns = 0;
   std::uint64_t duration_ns = 0;
 };

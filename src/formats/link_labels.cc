@@ -45,8 +45,10 @@ bool LinkReader::Read(std::string_view key, std::string_view text) {
     return trace_ = true;
   }
   if (key == "trace id") {
-    if (trace_) return ParseUint(text).has_value();
-    return trace_ = ReadDecimalId(text, link_.trace);
+    profile::TraceId trace{};
+    if (!ReadHexId(text, trace) && !ReadDecimalId(text, trace)) return false;
+    if (!trace_) link_.trace = trace;
+    return trace_ = true;
   }
   const bool hex = key == "span_id" || key == "profile_id" || key == "otel.spanid";
   const int rank = hex || key == "span id" ? 2 : key == "local root span id" ? 1 : 0;

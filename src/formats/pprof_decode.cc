@@ -131,8 +131,8 @@ bool PprofDecoder::ReadSamples() {
     ++rows;
   }
   constexpr std::size_t kRowBytes = 48;
-  constexpr std::size_t kAlwaysFine = std::size_t{16} << 20;
-  if (rows * header_.types.size() * kRowBytes > kAlwaysFine + 24 * bytes_.size()) {
+  constexpr std::size_t kAlwaysFine = std::size_t{64} << 20;
+  if (rows * header_.types.size() * kRowBytes > kAlwaysFine + 4 * bytes_.size()) {
     return Fail("too many sample types for samples this small");
   }
   profile::Batch& b = result_.data;
@@ -226,7 +226,8 @@ bool PprofDecoder::ReadLabels(const std::vector<Label>& labels, std::size_t row)
     Attribute a;
     Id str = 0;
     if (!Text(l.key, a.key) || !Text(l.str, str) || !Text(l.unit, a.unit)) return false;
-    const std::string number = str == 0 && l.num > 0 ? fmt::to_string(l.num) : std::string();
+    const std::string number =
+        str == 0 && l.num != 0 ? fmt::to_string(static_cast<std::uint64_t>(l.num)) : std::string();
     if (found.Read(b.Text(a.key), str == 0 ? number : b.Text(str))) continue;
     a.value = str != 0 ? Value{Value::Kind::kString, str, 0} : Value{Value::Kind::kInt, 0, l.num};
     b.attribute_refs.push_back(AttributeFor(a));

@@ -205,7 +205,7 @@ Result<StacksContext> StacksTypeOf(std::string& service, std::int64_t sample_rat
     const char* what = type->name == "wall" ? "wall" : "cpu";
     context.type = what;
     context.unit = "nanoseconds";
-    context.period_type = what;
+    context.period_type = "cpu";  // of both
     context.period_unit = "nanoseconds";
     context.period = context.multiplier = std::max<std::int64_t>(1'000'000'000 / sample_rate, 1);
   }
@@ -275,6 +275,23 @@ Result<std::vector<PushSeries>> DecodePush(std::string_view bytes) {
   } catch (const protozero::exception& e) {
     return Error(Code::kCorrupt, fmt::format("series[{}]: {}", out.size(), e.what()));
   }
+  return out;
+}
+
+std::string EncodePush(const TextLabels& labels, std::string_view pprof) {
+  std::string out;
+  PbfWriter request(out);
+  PbfWriter series(request, 1);
+  for (const auto& [name, value] : labels) {
+    PbfWriter label(series, 1);
+    label.add_string(1, name);
+    label.add_string(2, value);
+  }
+  {
+    PbfWriter sample(series, 2);
+    sample.add_bytes(1, pprof.data(), pprof.size());
+  }
+  series.commit();
   return out;
 }
 

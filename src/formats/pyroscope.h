@@ -50,6 +50,8 @@ struct PushSeries {
   std::vector<Sample> samples;
 };
 [[nodiscard]] Result<std::vector<PushSeries>> DecodePush(std::string_view bytes);
+// One pprof file under these labels.
+[[nodiscard]] std::string EncodePush(const TextLabels& labels, std::string_view pprof);
 [[nodiscard]] Result<std::vector<PushSeries>> DecodePushJson(std::string_view json);
 
 }  // namespace wherefore::formats

@@ -228,9 +228,10 @@ Result<DecodedProfiles> DecodeSpeedscope(const std::shared_ptr<const std::string
   }
   element root;
   const simdjson::error_code parsed = parser.parse(json->data(), json->size()).get(root);
-  if (parsed != simdjson::SUCCESS || !root.is_object()) {
+  if (parsed != simdjson::SUCCESS) {
     return Error(Code::kCorrupt, fmt::format("JSON: {}", simdjson::error_message(parsed)));
   }
+  if (!root.is_object()) return Error(Code::kCorrupt, "JSON: an object is expected");
   return SpeedscopeDecoder(json, context).Run(root);
 }
 

@@ -229,14 +229,21 @@ bool Cumulative::ConvertProfile(Batch& batch, Profile& profile,
                                 First first, Taken& taken) {
   const Hash128 key = SeriesKey(batch, profile, tenant);
   Series& series = Find(key);
-  if (profile.time_ns < series.time_ns) return false;
-  bytes_ -= series.values.size() * 16;
   Values now = Collect(batch, profile, keys);
   const bool seen = series.time_ns != 0;
-  if (seen && Restarted(series.values, now)) series.values.clear();
+  const bool older = profile.time_ns < series.time_ns;
+  const bool restarted = seen && Restarted(series.values, now);
+  if (older && restarted && (series.late.empty() || Restarted(series.late, now))) {
+    series.late = std::move(now);
+    return false;
+  }
+  series.late.clear();
+  bytes_ -= series.values.size() * 16;
+  if (restarted) series.values.clear();
   Values more = Advance(series.values, now);
   if (!seen && first == First::kSetsBase) more.clear();
-  if (seen) profile.duration_ns = profile.time_ns - series.time_ns;
+  if (seen && !older) profile.duration_ns = profile.time_ns - series.time_ns;
+  const std::uint64_t before_ns = series.time_ns;
   series.time_ns = std::max<std::uint64_t>(profile.time_ns, 1);
   bytes_ += series.values.size() * 16;
   Save(key, series);
@@ -247,7 +254,7 @@ bool Cumulative::ConvertProfile(Batch& batch, Profile& profile,
     batch.samples.value[i] = value == nullptr ? 0 : std::exchange(*value, 0);
     batch.values[batch.samples.values[i].begin] = batch.samples.value[i];
   }
-  taken.series.emplace_back(key, std::move(more));
+  taken.series.push_back({key, before_ns, std::move(more)});
   return true;
 }
 
@@ -269,8 +276,9 @@ Cumulative::Taken Cumulative::Convert(formats::DecodedProfiles& decoded, std::ui
       ++decoded.rejected;
       if (!decoded.message.empty()) decoded.message += "; ";
       decoded.message += fmt::format(
-          "{}: this profile counts since its process began and is older than the last one of its "
-          "series",
+          "{}: this profile counts since its process began, and is older and has less than the "
+          "last "
+          "one of its series",
           type);
       continue;
     }
@@ -287,8 +295,9 @@ Cumulative::Taken Cumulative::Convert(formats::DecodedProfiles& decoded, std::ui
 
 void Cumulative::GiveBack(const Taken& taken) {
   MutexLock lock(mutex_);
-  for (const auto& [key, values] : taken.series) {
+  for (const auto& [key, before_ns, values] : taken.series) {
     Series& series = Find(key);
+    series.time_ns = before_ns;
     for (const auto& [stack, value] : values) {
       if (std::int64_t* base = FindValue(series.values, stack)) *base -= value;
     }

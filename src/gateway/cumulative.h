@@ -16,7 +16,9 @@
 //   highest value again, so that the differences add up to the counter.
 // - A gap is one long interval: the difference covers it, the profile's duration says so. Its time
 //   stays the sender's, which is when it was taken.
-// - A profile older than the last one of its series cannot be used; it is left out with a reason.
+// - A clock may be wrong or set back: what counts is whether the counter went on. A profile that is
+//   older than the last one of its series and has less is one that comes late: it is left out with
+//   a reason. When the next one goes on from it, it was a restart, and both count.
 //
 // Threads: any.
 #pragma once
@@ -51,7 +53,12 @@ class Cumulative {
 
   // What was taken off the counters for one request, to be given back if it is not stored.
   struct Taken {
-    std::vector<std::pair<Hash128, std::vector<std::pair<std::uint64_t, std::int64_t>>>> series;
+    struct FromSeries {
+      Hash128 key;
+      std::uint64_t time_before_ns = 0;
+      std::vector<std::pair<std::uint64_t, std::int64_t>> values;
+    };
+    std::vector<FromSeries> series;
   };
   // Replaces the values of every profile whose type can be cumulative; samples that did not change
   // go. Profiles that cannot be used are taken out and counted as rejected.
@@ -64,6 +71,7 @@ class Cumulative {
   struct Series {
     std::uint64_t time_ns = 0;  // of the last profile; 0: never seen
     Values values;
+    Values late;  // of a profile that seemed to come late; empty: none
     std::list<Hash128>::iterator use;
   };
 

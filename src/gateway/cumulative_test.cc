@@ -123,6 +123,21 @@ TEST(Cumulative, AnOlderProfileIsLeftOutWithAReason) {
   EXPECT_NE(old.message.find("older"), std::string::npos);
 }
 
+TEST(Cumulative, AClockThatIsSetBackDoesNotStopTheCounter) {
+  Cumulative c({});
+  Next(c, Heap({{"a", 100}}, 1000));
+  EXPECT_EQ(Next(c, Heap({{"a", 120}}, 400)), (Stacks{{"a", 20}}));
+  EXPECT_EQ(Next(c, Heap({{"a", 130}}, 410)), (Stacks{{"a", 10}}));
+}
+
+TEST(Cumulative, ARestartWithTheClockSetBackIsSeenWithTheSecondProfile) {
+  Cumulative c({});
+  Next(c, Heap({{"a", 1000}}, 1000));
+  EXPECT_EQ(Next(c, Heap({{"a", 5}}, 400)), (Stacks{}));
+  EXPECT_EQ(Next(c, Heap({{"a", 10}}, 410)), (Stacks{{"a", 10}}));
+  EXPECT_EQ(Next(c, Heap({{"a", 15}}, 420)), (Stacks{{"a", 5}}));
+}
+
 TEST(Cumulative, WhatWasNotStoredIsCountedNextTime) {
   Cumulative c({});
   Next(c, Heap({{"a", 100}}, 1));
@@ -130,6 +145,12 @@ TEST(Cumulative, WhatWasNotStoredIsCountedNextTime) {
   const auto taken = c.Convert(lost, 0, Cumulative::First::kCountsWhole);
   c.GiveBack(taken);
   EXPECT_EQ(Next(c, Heap({{"a", 140}}, 3)), (Stacks{{"a", 40}}));
+  auto far = Heap({{"a", 150}}, 1'000'000);
+  c.GiveBack(c.Convert(far, 0, Cumulative::First::kCountsWhole));
+  auto next = Heap({{"a", 150}}, 4);
+  (void)c.Convert(next, 0, Cumulative::First::kCountsWhole);
+  EXPECT_EQ(ValuesOf(next), (Stacks{{"a", 10}}));
+  EXPECT_EQ(next.data.profiles[0].duration_ns, 1'000'000'000U) << "the time is given back too";
 }
 
 TEST(Cumulative, ValuesOutliveTheProcessAndMemoryIsBounded) {

@@ -154,8 +154,8 @@ Result<std::vector<UploadedProfile>> DecodePprofUpload(const IngestQuery& query,
                                 .file_in_names = IsScriptSpy(query.spy)};
   context.dash_to_underscore = query.spy == "dotnetspy" ||
                                (query.spy == "unknown" && upload.configs.contains("inuse-space"));
-  WHEREFORE_ASSIGN_OR_RETURN(DecodedProfiles decoded,
-                             formats::DecodePprof(upload.profile, context));
+  WHEREFORE_ASSIGN_OR_RETURN(const Bytes plain, Plain(upload.profile));
+  WHEREFORE_ASSIGN_OR_RETURN(DecodedProfiles decoded, formats::DecodePprof(plain, context));
   UploadedProfile out{.decoded = std::move(decoded)};
   profile::Batch& batch = out.decoded.data;
   const profile::Id name =
@@ -172,8 +172,9 @@ Result<std::vector<UploadedProfile>> DecodePprofUpload(const IngestQuery& query,
   std::vector<UploadedProfile> all;
   if (upload.previous != nullptr) {
     // The sender counts since its start and says itself where the interval began.
+    WHEREFORE_ASSIGN_OR_RETURN(const Bytes plain_previous, Plain(upload.previous));
     WHEREFORE_ASSIGN_OR_RETURN(DecodedProfiles previous,
-                               formats::DecodePprof(upload.previous, context));
+                               formats::DecodePprof(plain_previous, context));
     for (profile::Profile& p : previous.data.profiles) {
       p.name = previous.data.AddText(batch.Text(name));
       p.time_ns = 1;
@@ -240,7 +241,8 @@ Result<std::vector<UploadedProfile>> DecodeRecording(const IngestQuery& query,
                               .sample_rate = query.sample_rate > 0 ? query.sample_rate : 100};
   if (snapshot != nullptr) context.labels_snapshot = *snapshot;
   std::vector<UploadedProfile> out(1);
-  WHEREFORE_ASSIGN_OR_RETURN(out[0].decoded, formats::DecodeJfr(recording, context));
+  WHEREFORE_ASSIGN_OR_RETURN(const Bytes plain, Plain(recording));
+  WHEREFORE_ASSIGN_OR_RETURN(out[0].decoded, formats::DecodeJfr(plain, context));
   return out;
 }
 
@@ -256,6 +258,7 @@ Result<std::vector<UploadedProfile>> DecodeStacks(IngestQuery query, const Bytes
   context.labels = stored.labels;
   context.time_ns = query.time_ns();
   context.duration_ns = query.duration_ns();
+  context.skip_odd_lines = true;
   std::vector<UploadedProfile> out(1);
   // An idle program's stacks are no lines at all.
   if (plain->empty()) return std::vector<UploadedProfile>();
@@ -324,7 +327,8 @@ Result<UploadedProfile> DecodePushed(const formats::TextLabels& labels,
     differences = true;
   }
   UploadedProfile out;
-  WHEREFORE_ASSIGN_OR_RETURN(out.decoded, formats::DecodePprof(sample.profile, context));
+  WHEREFORE_ASSIGN_OR_RETURN(const Bytes plain, Plain(sample.profile));
+  WHEREFORE_ASSIGN_OR_RETURN(out.decoded, formats::DecodePprof(plain, context));
   out.cumulative = !differences && CountsSinceStart(out.decoded.data, labels);
   LeaveOutNegative(out.decoded);
   return out;
@@ -336,11 +340,22 @@ Result<DecodedPush> DecodePushRequest(std::string_view body, bool json, std::int
   WHEREFORE_ASSIGN_OR_RETURN(const std::vector<formats::PushSeries> all,
                              json ? formats::DecodePushJson(body) : formats::DecodePush(body));
   DecodedPush out;
+  // What a small request unpacks to is bounded as a whole, not only file by file.
+  constexpr std::size_t kMostDecoded = 256u << 20;
+  std::size_t decoded_bytes = 0;
   for (std::size_t s = 0; s < all.size(); ++s) {
     if (all[s].labels.empty())
       out.refused.push_back(fmt::format("series[{}]: it has no labels", s));
     for (std::size_t i = 0; i < all[s].samples.size() && !all[s].labels.empty(); ++i) {
       Result<UploadedProfile> profile = DecodePushed(all[s].labels, all[s].samples[i], now_ns);
+      if (profile) decoded_bytes += profile->decoded.data.ApproximateBytes();
+      if (decoded_bytes > kMostDecoded) {
+        return Error(
+            Code::kInvalid,
+            fmt::format("series[{}].samples[{}]: the profiles of this request are too large "
+                        "together; send fewer at once",
+                        s, i));
+      }
       if (profile) {
         out.profiles.push_back(*std::move(profile));
       } else {

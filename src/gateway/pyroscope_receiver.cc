@@ -81,11 +81,13 @@ void PyroscopeReceiver::WriteOne(const Intake::Origin& origin, UploadedProfile p
     return intake_.Write(origin, std::move(profile.decoded), std::move(done));
   auto taken = std::make_shared<const Cumulative::Taken>(
       cumulative_.Convert(profile.decoded, origin.tenant, Cumulative::First::kCountsWhole));
-  intake_.Write(origin, std::move(profile.decoded),
-                [this, taken, reply = std::move(done)](Result<profile::WriteAnswer> result) {
-                  if (!result) cumulative_.GiveBack(*taken);
-                  reply(std::move(result));
-                });
+  const std::uint64_t rejected = profile.decoded.rejected;
+  intake_.Write(
+      origin, std::move(profile.decoded),
+      [this, taken, own = rejected, reply = std::move(done)](Result<profile::WriteAnswer> result) {
+        if (!result || result->rejected > own) cumulative_.GiveBack(*taken);
+        reply(std::move(result));
+      });
 }
 
 void PyroscopeReceiver::WriteAll(const Request& request, std::vector<UploadedProfile> profiles,
@@ -111,7 +113,13 @@ void PyroscopeReceiver::Ingest(const net::HttpRequest& request, const net::Respo
   const Result<std::uint32_t> tenant = Tenant(request.headers);
   if (!tenant) return refuse(tenant.error());
   Result<std::vector<UploadedProfile>> profiles = DecodeIngest(request, NowUnixNs());
-  if (!profiles) return refuse(profiles.error());
+  if (!profiles) {
+    const Error& error = profiles.error();
+    // More than we take, now and later: not something to come back with.
+    if (error.code() != Code::kLimit) return refuse(error);
+    intake_.metrics().Refused(formats::Signal::kProfiles, "too_large");
+    return respond(net::ConnectRefusal(request, 413, error));
+  }
   const std::size_t files = profiles->size();
   const Hash128 body = HashString(*request.body, Seed(*tenant, Transport::kIngest));
   const Hash128 query = HashString(request.query);

@@ -50,10 +50,17 @@ std::string Text(const YAML::Node& node, const std::string& otherwise = "") {
   return node ? node.as<std::string>() : otherwise;
 }
 
+// A list, or nothing.
+const YAML::Node& List(const YAML::Node& node) {
+  if (node && !node.IsNull() && !node.IsSequence()) throw ConfigError(node, "expected a list");
+  return node;
+}
+
 TargetGroup ReadGroup(const YAML::Node& node) {
   KnownKeys(node, {"targets", "labels"});
   TargetGroup group;
-  for (const auto& target : node["targets"]) group.targets.push_back(target.as<std::string>());
+  for (const auto& target : List(node["targets"]))
+    group.targets.push_back(target.as<std::string>());
   for (const auto& label : node["labels"]) {
     group.labels[label.first.as<std::string>()] = label.second.as<std::string>();
   }
@@ -61,9 +68,8 @@ TargetGroup ReadGroup(const YAML::Node& node) {
 }
 
 std::vector<TargetGroup> ReadGroups(const YAML::Node& node) {
-  if (node && !node.IsNull() && !node.IsSequence()) throw ConfigError(node, "expected a list");
   std::vector<TargetGroup> groups;
-  for (const auto& group : node) groups.push_back(ReadGroup(group));
+  for (const auto& group : List(node)) groups.push_back(ReadGroup(group));
   return groups;
 }
 
@@ -71,7 +77,7 @@ RelabelRule ReadRule(const YAML::Node& node) {
   KnownKeys(node, {"source_labels", "separator", "target_label", "regex", "modulus", "replacement",
                    "action"});
   RelabelRule::Spec spec;
-  for (const auto& label : node["source_labels"]) {
+  for (const auto& label : List(node["source_labels"])) {
     spec.source_labels.push_back(label.as<std::string>());
   }
   spec.separator = Text(node["separator"], spec.separator);
@@ -120,13 +126,13 @@ ScrapeJob ReadJob(const YAML::Node& node, std::int64_t interval_ns, std::int64_t
   job.timeout_ns = Duration(node["scrape_timeout"], timeout_ns);
   job.bearer_token = Text(node["bearer_token"]);
   job.groups = ReadGroups(node["static_configs"]);
-  for (const auto& files : node["file_sd_configs"]) {
+  for (const auto& files : List(node["file_sd_configs"])) {
     KnownKeys(files, {"files", "refresh_interval"});  // files are looked at all the time
-    for (const auto& file : files["files"]) {
+    for (const auto& file : List(files["files"])) {
       job.files.push_back((folder / file.as<std::string>()).string());
     }
   }
-  for (const auto& rule : node["relabel_configs"]) job.relabel.push_back(ReadRule(rule));
+  for (const auto& rule : List(node["relabel_configs"])) job.relabel.push_back(ReadRule(rule));
   ReadKinds(node["profiling_config"], job);
   return job;
 }
@@ -142,7 +148,7 @@ ScrapeConfig ReadConfig(const YAML::Node& root, const std::filesystem::path& fol
       Duration(global ? global["scrape_interval"] : none, kDefaultInterval);
   const std::int64_t timeout = Duration(global ? global["scrape_timeout"] : none, kDefaultTimeout);
   std::set<std::string> names;
-  for (const auto& job : root["scrape_configs"]) {
+  for (const auto& job : List(root["scrape_configs"])) {
     config.jobs.push_back(ReadJob(job, interval, timeout, folder));
     if (!names.insert(config.jobs.back().name).second) {
       throw ConfigError(job,

@@ -18,6 +18,7 @@ namespace wherefore::gateway {
 namespace {
 
 constexpr std::size_t kMaxBytes = 64u << 20;
+constexpr const char* kUp = "wherefore_scrape_up";
 
 std::string KeyOf(const ScrapeJob& job, const ScrapeTarget& target) {
   std::string key = job.name + "\n" + target.url;
@@ -61,16 +62,15 @@ class Scraper::Target {
         cumulative_(cumulative),
         job_(job),
         target_(std::move(target)),
-        labels_({{"job", job.name}, {"instance", target_.url}}),
-        up_(Metrics::Global().GetGauge("wherefore_scrape_up", "1 when the last scrape went well.",
-                                       labels_)),
+        labels_({{"job", job.name}, {"instance", target_.labels["instance"]}}),
+        up_(Metrics::Global().GetGauge(kUp, "1 when the last scrape went well.", labels_)),
         thread_([this] { Run(); }) {}
   Target(const Target&) = delete;
   Target& operator=(const Target&) = delete;
   ~Target() {
     Ask();
     thread_.join();
-    up_.Set(0);
+    Metrics::Global().RemoveGauge(kUp, labels_);
   }
   // Begins to stop; the destructor waits for it.
   void Ask() {
@@ -163,6 +163,7 @@ class Scraper::Target {
     if (since_start) {
       taken = cumulative_.Convert(decoded, 0, Cumulative::First::kSetsBase);
     }
+    const std::uint64_t rejected = decoded.rejected;
     Intake::Origin origin;
     const std::int64_t now = NowUnixNs();
     origin.identity = HashString(fmt::format("{}\n{}", url, now));
@@ -174,7 +175,10 @@ class Scraper::Target {
       cumulative_.GiveBack(taken);
       return answer.error();
     }
-    if (answer->rejected > 0) return Error(Code::kInvalid, answer->message);
+    if (answer->rejected > 0) {
+      if (answer->rejected > rejected) cumulative_.GiveBack(taken);
+      return Error(Code::kInvalid, answer->message);
+    }
     return {};
   }
 

@@ -123,6 +123,10 @@ TEST(ScrapeConfig, MistakesAreNamedWithTheirLine) {
             "scrape.yml: line 3: there is no key \"interval\" here");
   EXPECT_NE(wrong("scrape_configs:\n  - scheme: http\n").find("job_name"), std::string::npos);
   EXPECT_NE(wrong("scrape_configs: [").find("line"), std::string::npos);
+  EXPECT_EQ(wrong("scrape_configs: {a: b}"), "scrape.yml: line 1: expected a list");
+  EXPECT_EQ(
+      wrong("scrape_configs:\n  - job_name: a\n    static_configs:\n      - targets: 'x:1'\n"),
+      "scrape.yml: line 4: expected a list");
   EXPECT_NE(wrong("scrape_configs:\n  - job_name: a\n    relabel_configs:\n      - action: odd\n")
                 .find("line 4"),
             std::string::npos);

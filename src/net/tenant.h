@@ -22,6 +22,9 @@ inline constexpr std::string_view kTenantHeader = "X-Scope-OrgID";
                  "no org id: this server keeps tenants apart, so requests "
                  "need the header X-Scope-OrgID");
   }
+  if (it->second.find('|') != std::string::npos) {
+    return Error(Code::kInvalid, "X-Scope-OrgID: several tenants at once are not supported");
+  }
   return std::string_view(it->second);
 }
 

@@ -42,14 +42,29 @@ void ReserveNodes(FlameTree& tree, std::size_t nodes) {
   tree.hidden_nodes.reserve(nodes);
 }
 
-// How many nodes have at least this total: decides the threshold that gives max_nodes.
-std::int64_t ThresholdFor(const FlameTree& tree, std::size_t max_nodes, std::int64_t at_least) {
-  if (max_nodes == 0 || tree.size() <= max_nodes) return at_least;
+// Which nodes stay: those above `at_least`, and the first `ties` that are equal to it. Parents come
+// before their children, so of a long chain of equal nodes the upper end stays.
+struct Cut {
+  std::int64_t at_least = 0;
+  std::size_t ties = SIZE_MAX;
+
+  [[nodiscard]] bool KeepsAll() const { return at_least <= 0 && ties == SIZE_MAX; }
+  bool Keep(std::int64_t magnitude) {
+    if (magnitude != at_least) return magnitude > at_least;
+    if (ties == SIZE_MAX) return true;
+    return ties > 0 && ties-- > 0;
+  }
+};
+
+Cut CutFor(const FlameTree& tree, std::size_t max_nodes, std::int64_t at_least) {
+  if (max_nodes == 0 || tree.size() <= max_nodes) return {.at_least = at_least};
   std::vector<std::int64_t> totals(tree.total.begin(), tree.total.end());
   for (std::int64_t& t : totals) t = Magnitude(t);
-  std::nth_element(totals.begin(), totals.begin() + static_cast<std::ptrdiff_t>(max_nodes),
-                   totals.end(), std::greater<>());
-  return std::max(at_least, WrappingAdd(totals[max_nodes], totals[max_nodes] == INT64_MAX ? 0 : 1));
+  const auto last = totals.begin() + static_cast<std::ptrdiff_t>(max_nodes - 1);
+  std::nth_element(totals.begin(), last, totals.end(), std::greater<>());
+  if (*last < at_least) return {.at_least = at_least};
+  const auto above = std::count_if(totals.begin(), last, [&](std::int64_t t) { return t > *last; });
+  return {.at_least = *last, .ties = max_nodes - static_cast<std::size_t>(above)};
 }
 
 }  // namespace
@@ -152,8 +167,8 @@ FlameTree Unscaled(const FlameTree& tree) {
 FlameTree Prune(const FlameTree& tree, const PruneOptions& options) {
   const std::int64_t root = tree.size() > 0 ? Magnitude(tree.total[0]) : 0;
   const auto share = static_cast<std::int64_t>(options.min_share * static_cast<double>(root));
-  const std::int64_t threshold = ThresholdFor(tree, options.max_nodes, share);
-  if (threshold <= 0) return tree;
+  Cut cut = CutFor(tree, options.max_nodes, share);
+  if (cut.KeepsAll()) return tree;
 
   FlameTree out;
   out.type = tree.type;
@@ -181,7 +196,7 @@ FlameTree Prune(const FlameTree& tree, const PruneOptions& options) {
   };
   for (std::size_t i = 0; i < tree.size();) {
     close_to(tree.depth[i]);
-    const bool keep = i == 0 || Magnitude(tree.total[i]) >= threshold;
+    const bool keep = cut.Keep(Magnitude(tree.total[i])) || i == 0;
     std::size_t next = i + 1;
     if (keep) {
       AppendNode(out, tree.function[i], tree.depth[i], tree.self[i], tree.self_count[i]);

@@ -128,7 +128,7 @@ struct PruneOptions {
   // Children smaller than this share of the root's total become part of "other". 0 keeps
   // everything.
   double min_share = 0;
-  // At most about this many nodes; the threshold is raised until it fits. 0 = no limit.
+  // The largest this many nodes stay, and what they leave out becomes "other". 0 = no limit.
   std::size_t max_nodes = 0;
 };
 // Folds what is too small into explicit "other" children with exact values; totals do not change.

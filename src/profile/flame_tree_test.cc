@@ -69,6 +69,20 @@ TEST(Prune, CutsIntoAnExplicitOtherWithTheExactValue) {
   EXPECT_EQ(pruned.hidden_nodes.back(), 3u);
 }
 
+TEST(Prune, OfAChainOfEqualNodesTheUpperEndStays) {
+  TreeBuilder b;
+  std::uint32_t node = 0;
+  for (int i = 0; i < 100; ++i) {
+    node = b.Child(node, b.AddFunction({.name = "f" + std::to_string(i)}));
+  }
+  b.AddValue(node, 7, 1);
+  const FlameTree pruned = Prune(b.Build(), {.max_nodes = 11});
+  ASSERT_EQ(pruned.size(), 12U) << "root, ten functions, other";
+  EXPECT_EQ(pruned.Name(10), "f9");
+  EXPECT_EQ(pruned.functions[pruned.function[11]].kind, FrameKind::kOther);
+  EXPECT_EQ(pruned.total[11], 7);
+}
+
 TEST(Prune, NeverChangesATotalOfAKeptNode) {
   std::mt19937 random(7);
   TreeBuilder b;

@@ -256,8 +256,9 @@ Result<SeriesAnswer> Engine::Series(const Selection& selection, const SeriesOpti
                       .scale = r.snapshot ? kAverageScale : 1,
                       .start_ns = start,
                       .step_ns = width};
-  if (steps > 20'000) {
-    return Error(Code::kInvalid, fmt::format("step {} gives {} points; at most 20,000 are sent",
+  constexpr std::size_t kMostSteps = 200'000;  // a month in steps of 15 s
+  if (steps > kMostSteps) {
+    return Error(Code::kInvalid, fmt::format("step {} gives {} points; at most 200,000 are sent",
                                              FormatDuration(width), steps));
   }
   std::vector<store::SeriesPoint> points;
@@ -284,6 +285,13 @@ Result<SeriesAnswer> Engine::Series(const Selection& selection, const SeriesOpti
           name, GroupLabel(r.services[p.dictionary], r.series[p.dictionary], p.series, name));
     }
     SeriesGroup& group = groups[labels];
+    constexpr std::size_t kMostPoints = 20'000'000;  // 16 bytes each
+    if (groups.size() * steps > kMostPoints) {
+      return Error(Code::kLimit,
+                   fmt::format("{} groups of {} steps are too many; take a longer step "
+                               "or another label to group by",
+                               groups.size(), steps));
+    }
     group.values.resize(steps);
     group.profiles.resize(steps);
     const auto index = static_cast<std::size_t>((p.step_start_ns - start) / width);

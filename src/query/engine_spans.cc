@@ -1,5 +1,6 @@
 // Engine, the trace side: profiles of spans, traces by id, trace search.
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
@@ -34,19 +35,26 @@ const store::SpanRow* FindSpan(const std::vector<store::SpanRow>& trace,
   return it == trace.end() ? nullptr : &*it;
 }
 
-// The spans around `span` in its own service, nearest first: where its samples may be filed. A
-// profiler that says so in the span's attributes is believed.
-std::vector<profile::SpanId> PossibleHolders(const std::vector<store::SpanRow>& trace,
-                                             const store::SpanRow& span) {
-  std::vector<profile::SpanId> holders;
+// The id under which a profiler filed the samples of a span, where the span says so: its own, its
+// local root's, or one that no span has.
+std::optional<profile::SpanId> ProfileIdOf(const store::SpanRow& span) {
   for (const auto& [key, value] : span.attributes) {
     if (key != "pyroscope.profile.id") continue;
     const auto bytes = FromHex(value);
     profile::SpanId id{};
     if (!bytes || bytes->size() != id.size()) continue;
     std::ranges::copy(*bytes, id.begin());
-    if (id != span.id) holders.push_back(id);
+    return id;
   }
+  return std::nullopt;
+}
+
+// The spans around `span` in its own service, nearest first: where its samples may be filed. A
+// profiler that says so in the span's attributes is believed.
+std::vector<profile::SpanId> PossibleHolders(const std::vector<store::SpanRow>& trace,
+                                             const store::SpanRow& span) {
+  std::vector<profile::SpanId> holders;
+  if (const auto id = ProfileIdOf(span); id && *id != span.id) holders.push_back(*id);
   const store::SpanRow* at = &span;
   for (std::size_t steps = 0; steps < trace.size(); ++steps) {  // parents may go in a circle
     at = FindSpan(trace, at->parent);
@@ -141,9 +149,18 @@ Result<> Engine::FillFromLocalRoot(std::uint32_t tenant, const std::vector<store
       return std::ranges::any_of(links, [&](const auto& link) { return link.span == h; });
     });
     if (holder == holders.end()) continue;
+    const store::SpanRow* row = FindSpan(trace, *holder);
+    if (row == nullptr) {
+      // An id that is nobody else's: these samples are this span's own.
+      for (store::LinkRow link : links) {
+        if (link.span != *holder) continue;
+        link.span = span->id;
+        within.push_back(link);
+      }
+      continue;
+    }
     answer.filed_under = ToHex(*holder);
-    holder_row = FindSpan(trace, *holder);
-    if (holder_row == nullptr) continue;  // not stored: no service and time to look in
+    holder_row = row;
     WHEREFORE_ASSIGN_OR_RETURN(const auto timed, reader_.TimedLinks(tenant, *holder_row, cancel));
     for (const store::TimedLinkRow& row : timed) {
       store::LinkRow part =
@@ -151,9 +168,10 @@ Result<> Engine::FillFromLocalRoot(std::uint32_t tenant, const std::vector<store
       if (part.count > 0) within.push_back(part);
     }
   }
-  if (answer.filed_under.empty()) return {};
+  if (answer.filed_under.empty() && within.empty()) return {};
   std::string types;
   WHEREFORE_RETURN_IF_ERROR(FillSpanAnswer(within, type, answer, types, cancel));
+  if (answer.filed_under.empty()) return {};
   const std::string name = holder_row == nullptr ? "" : fmt::format(" ({})", holder_row->name);
   answer.hint = fmt::format(
       "its profiler files all samples of a request under the local root span {}{}; {}",
@@ -176,7 +194,11 @@ Result<SpanProfileAnswer> Engine::SpanProfile(std::uint32_t tenant, const profil
   if (spans.empty() && !rows.empty()) {
     // A whole trace also has the samples of profilers that know only the span.
     std::vector<profile::SpanId> all;
-    for (const store::SpanRow& row : rows) all.push_back(row.id);
+    for (const store::SpanRow& row : rows) {
+      all.push_back(row.id);
+      if (const auto id = ProfileIdOf(row); id && FindSpan(rows, *id) == nullptr)
+        all.push_back(*id);
+    }
     WHEREFORE_ASSIGN_OR_RETURN(const auto more, reader_.LinkedSamples(tenant, trace, all, cancel));
     for (const store::LinkRow& link : more) {
       if (link.trace == profile::TraceId{}) links.push_back(link);
