@@ -1,0 +1,121 @@
+// One service: when (timeline), what kind (type), which part (filters, lens), and where it went (flame graph, table).
+import { useState } from 'preact/hooks';
+import { apiAddress, getFlame, getJson, type SeriesAnswer, type ServiceInfo, type TopAnswer } from '../core/api';
+import { go, replace, url } from '../core/location';
+import { exactly } from '../core/names';
+import { decodeService, encodeDiff, encodeService, encodeTraces, joinLens, lensSteps, selectorOf, timeOf, type ServiceState } from '../core/state';
+import { Filters } from '../parts/filters';
+import { FlameGraph } from '../parts/flame';
+import { LensChips } from '../parts/lens';
+import { useOpenedTree } from '../parts/opened';
+import { QueryState, useQuery } from '../parts/query';
+import { RangePicker } from '../parts/range';
+import { Command, Shell } from '../parts/shell';
+import { TopTable } from '../parts/table';
+import { Timeline } from '../parts/timeline';
+
+export function ServicePage() {
+  const state = decodeService(url.value);
+  const set = (change: Partial<ServiceState>, how = go) => how(encodeService({ ...decodeService(url.value), ...change }));
+  const [sort, setSort] = useState<'self' | 'total'>('self');
+  const time = timeOf(state);
+  const query = selectorOf(state.service, state.q);
+  const part = state.sel ? { from: String(state.sel[0]), to: String(state.sel[1]) } : time;
+  const asked = { query, type: state.type, ...part, lens: state.lens };
+  const services = useQuery(JSON.stringify(['services', time]), (s) => getJson<{ services: ServiceInfo[] }>('services', time, s));
+  const series = useQuery(JSON.stringify(['series', query, state.type, time, state.by]),
+    (s) => getJson<SeriesAnswer>('series', { query, type: state.type, ...time, by: state.by, limit: '7' }, s));
+  const flame = useQuery(JSON.stringify(['flame', asked]), (s) => getFlame('flame', asked, s));
+  const top = useQuery(state.view === 'table' ? JSON.stringify(['top', asked, sort]) : null, (s) => getJson<TopAnswer>('top', { ...asked, sort, limit: '1000' }, s));
+  const { tree, open } = useOpenedTree(flame.data, state.order, asked);
+  const types = services.data?.services.find((s) => s.name === state.service)?.types ?? [];
+  const shownType = state.type || flame.data?.meta.type || '';
+  const hint = flame.data?.meta.hint;
+  const clear = { zoom: '', frame: '' };
+  return (
+    <Shell title={state.service}>
+      <div class="toolbar">
+        <h1><bdi>{state.service}</bdi></h1>
+        <label>Type <select value={shownType} onChange={(e) => set({ type: e.currentTarget.value, ...clear })}>
+          {!types.some((t) => t.name === shownType) && <option value={shownType}>{shownType || '…'}</option>}
+          {types.map((t) => <option key={t.id} value={t.name}>{t.name}</option>)}
+        </select></label>
+        <RangePicker time={state} onChange={(t) => set({ ...t, sel: null })} />
+        <span class="grow" />
+        <a class="button" href={encodeTraces({ ...state, name: '', min: '', max: '', status: '', attribute: '' })}>Traces</a>
+        <a class="button" href={diffOf(state, query)}>Compare</a>
+        <Export asked={asked} lens={state.lens} />
+      </div>
+      <Filters q={state.q} service={state.service} selector={selectorOf(state.service, '')} time={time} by={state.by} onQ={(q) => set({ q, ...clear })} onBy={(by) => set({ by })} />
+      <QueryState query={series} what="the timeline" />
+      {series.data && !series.data.hint && <Timeline series={series.data} selection={state.sel} onSelect={(sel) => set({ sel, ...clear })} />}
+      <div class="toolbar">
+        <div role="group" aria-label="View" class="switch">
+          {(['flame', 'table'] as const).map((v) => <button key={v} type="button" aria-pressed={state.view === v} onClick={() => set({ view: v })}>{v === 'flame' ? 'Flame graph' : 'Table'}</button>)}
+        </div>
+        <label>Order <select value={state.order} onChange={(e) => set({ order: e.currentTarget.value as 'weight' | 'name' })}>
+          <option value="weight">by weight</option><option value="name">by name</option>
+        </select></label>
+        <LensChips lens={state.lens} onChange={(lens) => set({ lens, ...clear })} />
+      </div>
+      <QueryState query={flame} what="the flame graph" />
+      {hint && <Nothing hint={hint} lens={state.lens} onClear={() => set({ q: '', lens: '', sel: null, ...clear })} />}
+      {!hint && state.view === 'flame' && tree && (
+        <div class={flame.loading ? 'stale' : undefined}>
+          <FlameGraph tree={tree} title={`${state.service} ${shownType}`} zoom={state.zoom} frame={state.frame} query={state.search} flip={state.flip}
+            onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
+            onFlip={() => set({ flip: !state.flip })} onOpenFold={open}
+            onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), ...clear })} />
+        </div>
+      )}
+      {!hint && state.view === 'table' && (
+        <>
+          <QueryState query={top} what="the table" />
+          {top.data && (
+            <>
+              <label>Search <input type="search" value={state.search} placeholder="regular expression" onInput={(e) => set({ search: e.currentTarget.value }, replace)} /></label>
+              <TopTable top={top.data} sort={sort} query={state.search} onSort={setSort} onPick={(name) => set({ view: 'flame', search: exactly(name) })} />
+            </>
+          )}
+        </>
+      )}
+    </Shell>
+  );
+}
+
+// The same service against itself: the selection (or now) against as long before it.
+function diffOf(state: ServiceState, query: string): string {
+  const to = state.sel?.[1] ?? state.to;
+  const from = state.sel?.[0] ?? state.from;
+  const fixed = from !== null && to !== null && from !== undefined && to !== undefined;
+  return encodeDiff({
+    since: state.since, from: fixed ? from : null, to: fixed ? to : null, query, baseQuery: query,
+    baseFrom: fixed ? from - (to - from) : null, baseTo: fixed ? from : null, type: state.type, lens: state.lens, mode: 'raw', search: '', zoom: '',
+  });
+}
+
+function Export({ asked, lens }: { asked: Record<string, string>; lens: string }) {
+  const link = (format: string, withLens: boolean) => apiAddress('export', { ...asked, lens: withLens ? lens : '', format });
+  return (
+    <details class="menu">
+      <summary>Export</summary>
+      <ul>
+        <li><a href={link('pprof', false)} download="profile.pb.gz">pprof{lens && ' (without the lens)'}</a></li>
+        <li><a href={link('folded', true)} download="stacks.txt">folded stacks</a></li>
+        <li><a href={link('speedscope', true)} download="profile.speedscope.json">speedscope</a></li>
+        <li><a href={link('svg', true)} download="flame.svg">SVG</a></li>
+        <li><a href={link('otlp', false)} download="profiles.otlp">OTLP{lens && ' (without the lens)'}</a></li>
+      </ul>
+    </details>
+  );
+}
+
+function Nothing({ hint, lens, onClear }: { hint: string; lens: string; onClear: () => void }) {
+  return (
+    <div class="empty">
+      <p><strong>Nothing to show:</strong> {hint}</p>
+      <p><button type="button" onClick={onClear}>Clear filter{lens ? ', lens' : ''} and selection</button></p>
+      <p>What is stored: <Command text="wherefore services --since 30d" /></p>
+    </div>
+  );
+}

@@ -1,0 +1,115 @@
+// The timeline: values per second over time (uPlot, loaded when first needed). Dragging selects a range at once, a
+// double click takes it back; the range picker does the same by keyboard. A hidden table says it in words.
+import { useEffect, useRef } from 'preact/hooks';
+import type uPlot from 'uplot';
+import type { SeriesAnswer } from '../core/api';
+import { formatTime, formatValue } from '../core/format';
+import { dark, zone } from '../core/settings';
+
+const LINES = ['#0b6bcb', '#c2570c', '#2e7d32', '#8e24aa', '#a1790a', '#00838f', '#c2185b', '#5d4037'];
+const LINES_DARK = ['#6cb6ff', '#f2a15f', '#7fd488', '#d59be6', '#e3c063', '#5fd0da', '#ff8ab3', '#c7a899'];
+
+export interface TimelineProps {
+  series: SeriesAnswer; selection: [number, number] | null;
+  onSelect: (range: [number, number] | null) => void;
+}
+
+// CPU time per second of wall time is "cores"; other sums are per second; snapshots are what they are.
+export function rateOf(s: SeriesAnswer): { label: string; factor: number; unit: string } {
+  if (s.averaged) return { label: s.unit, factor: 1 / s.scale, unit: s.unit };
+  const perSecond = 1000 / s.step_ms / s.scale;
+  if (s.unit === 'nanoseconds') return { label: s.type === 'cpu' ? 'cores' : 's per s', factor: perSecond / 1e9, unit: 'cores' };
+  return { label: `${s.unit} per s`, factor: perSecond, unit: s.unit };
+}
+
+const groupName = (labels: Record<string, string>) => Object.values(labels).join(', ') || 'all';
+
+function dataOf(s: SeriesAnswer): uPlot.AlignedData {
+  const { factor } = rateOf(s);
+  const n = Math.max(0, ...s.groups.map((g) => g.values.length));
+  const x = Array.from({ length: n }, (_, i) => (s.start_ms + i * s.step_ms) / 1000);
+  return [x, ...s.groups.map((g) => g.values.map((v) => Number(v) * factor))];
+}
+
+function optionsOf(p: TimelineProps, width: number, select: (r: [number, number] | null) => void): uPlot.Options {
+  const { label, unit } = rateOf(p.series);
+  const axis = dark.value ? '#aab2bd' : '#555c66';
+  const grid = { stroke: dark.value ? '#2b3038' : '#e6e9ee', width: 1 };
+  const lines = dark.value ? LINES_DARK : LINES;
+  const value = (v: number | null) => (v === null || v === undefined ? '–' : unit === 'cores' ? v.toFixed(2) : formatValue(v, unit));
+  return {
+    width, height: 150, legend: { show: p.series.groups.length > 1 },
+    cursor: { drag: { x: true, y: false, setScale: false }, y: false },
+    scales: { x: { time: true }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
+    tzDate: zone.value === 'utc' ? (ts) => utcDate(ts) : undefined,
+    axes: [
+      { stroke: axis, grid, ticks: grid },
+      { stroke: axis, grid, ticks: grid, size: 70, label, labelSize: 18, labelFont: '12px system-ui', values: (_u, ticks) => ticks.map((t) => (unit === 'cores' ? String(Number(t.toFixed(3))) : formatValue(t, unit))) },
+    ],
+    series: [{}, ...p.series.groups.map((g, i) => ({
+      label: groupName(g.labels), stroke: lines[i % lines.length], width: 1.5, fill: p.series.groups.length === 1 ? lines[0] + '22' : undefined,
+      points: { show: false }, value: (_u: uPlot, v: number | null) => value(v),
+    }))],
+    hooks: {
+      setSelect: [(u) => {
+        if (u.select.width < 3) return;
+        const at = (px: number) => Math.round(u.posToVal(px, 'x') * 1000);
+        select([at(u.select.left), at(u.select.left + u.select.width)]);
+      }],
+    },
+  };
+}
+
+// uPlot draws local times; a date that reads as UTC when read locally.
+function utcDate(seconds: number): Date {
+  const d = new Date(seconds * 1000);
+  return new Date(d.getTime() + d.getTimezoneOffset() * 60e3);
+}
+
+export function Timeline(p: TimelineProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const select = useRef(p.onSelect);
+  select.current = p.onSelect;
+  useEffect(() => {
+    let gone = false;
+    let resize: ResizeObserver | null = null;
+    void Promise.all([import('uplot'), import('uplot/dist/uPlot.min.css')]).then(([{ default: Plot }]) => {
+      if (gone || !box.current) return;
+      const u = new Plot(optionsOf(p, box.current.clientWidth, (r) => select.current(r)), dataOf(p.series), box.current);
+      u.over.addEventListener('dblclick', () => select.current(null));
+      plot.current = u;
+      mark(u, p.selection);
+      resize = new ResizeObserver(() => { if (box.current) { u.setSize({ width: box.current.clientWidth, height: 150 }); mark(u, p.selection); } });
+      resize.observe(box.current);
+    });
+    return () => { gone = true; resize?.disconnect(); plot.current?.destroy(); plot.current = null; };
+  }, [p.series, dark.value, zone.value]);
+  useEffect(() => { if (plot.current) mark(plot.current, p.selection); }, [p.selection?.join()]);
+  const utc = zone.value === 'utc';
+  const { label } = rateOf(p.series);
+  const peak = peakOf(p.series);
+  return (
+    <figure class="timeline">
+      <div ref={box} class="plot" aria-hidden="true" />
+      <figcaption>
+        {label} over time{peak ? `, peak ${peak.value} at ${formatTime(peak.at, utc)}` : ''} · drag to select
+        {p.selection && <> · selected {formatTime(p.selection[0], utc)} – {formatTime(p.selection[1], utc)} <button type="button" onClick={() => p.onSelect(null)}>Whole range</button></>}
+      </figcaption>
+    </figure>
+  );
+}
+
+function mark(u: uPlot, selection: [number, number] | null): void {
+  const left = selection ? u.valToPos(selection[0] / 1000, 'x') : 0;
+  const right = selection ? u.valToPos(selection[1] / 1000, 'x') : 0;
+  u.setSelect({ left, width: Math.max(right - left, 0), top: 0, height: u.over.clientHeight }, false);
+}
+
+function peakOf(s: SeriesAnswer): { value: string; at: number } | null {
+  const { factor, unit } = rateOf(s);
+  let best = { v: 0, at: 0 };
+  for (const g of s.groups) g.values.forEach((v, i) => { if (Number(v) > best.v) best = { v: Number(v), at: s.start_ms + i * s.step_ms }; });
+  if (best.v === 0) return null;
+  return { value: unit === 'cores' ? (best.v * factor).toFixed(2) : formatValue(best.v * factor, unit), at: best.at };
+}
