@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { coresOf } from '../src/core/trend';
+import { coresOf, stepsTogether, together } from '../src/core/trend';
 import { factorOf } from '../src/core/difference';
 import { formatAgo, formatShare, formatValue, isSignificant, parseSpan, shareError } from '../src/core/format';
 import { exactly, fitName, groupOf, ladder } from '../src/core/names';
@@ -52,6 +52,14 @@ test('colours go by module, or by the package a name begins with', () => {
 test('cores are averaged over the time the service was there', () => {
   expect(coresOf([0, 0, 2e9, 2e9, 0], 1000, 1)).toBe(2);
   expect(coresOf([0, 0], 1000, 1)).toBe(0);
+});
+
+test('steps are taken together where the sender is slower', () => {
+  expect(stepsTogether([[0, 0, 4, 0, 0, 0, 5, 0, 0, 0, 6, 0]])).toBe(4);
+  expect(stepsTogether([[1, 2, 3]])).toBe(1);
+  expect(stepsTogether([[0, 0]])).toBe(1);
+  expect(together([0, 0, 4, 0, 0, 0, 5, 0, 0], 4, false)).toEqual([4, 5, 0]);
+  expect(together([0, 4, 6, 0], 4, true)).toEqual([5]);
 });
 
 test('a difference can be brought to the same scale', () => {

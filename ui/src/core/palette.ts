@@ -1,4 +1,4 @@
-// Colours of boxes. By module or package, stable across views and sessions; lightness alternates, so
+// Colours of boxes. By module or package (by name where there is neither), stable across views and sessions; lightness alternates, so
 // that neighbours differ for colour-blind people too. Text on every entry has at least 4.5:1
 // (ui/test/palette.test.ts). Pure.
 import { groupOf } from './names';
@@ -26,7 +26,7 @@ export const DARK: Palette = {
 
 export function colourIndex(name: string, module: string): number {
   let hash = 0x811c9dc5;
-  for (const c of groupOf(name, module).slice(0, 200)) hash = Math.imul(hash ^ c.codePointAt(0)!, 0x01000193);
+  for (const c of (groupOf(name, module) || name).slice(0, 200)) hash = Math.imul(hash ^ c.codePointAt(0)!, 0x01000193);
   return ((hash ^ hash >>> 13) >>> 0) % (HUES.length * 2);
 }
 

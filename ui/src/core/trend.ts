@@ -29,3 +29,29 @@ export function trendOf(values: number[], stepMs: number, scale: number, points 
   }
   return out;
 }
+
+// A sender that sends once a minute leaves three of four 15-second steps empty. The number of steps to take together
+// so that none between the first and the last with something in it is empty; 1 when it goes on and off by itself.
+export function stepsTogether(groups: number[][], most = 16): number {
+  const length = Math.max(0, ...groups.map((g) => g.length));
+  const filled = Array.from({ length }, (_, i) => (groups.some((g) => (g[i] ?? 0) !== 0) ? 1 : 0));
+  const [first, last] = edges(filled);
+  if (last <= first) return 1;
+  for (let k = 1; k <= most; k++) {
+    let gaps = 0;
+    for (let i = Math.floor(first / k); i <= Math.floor(last / k); i++) if (!filled.slice(i * k, (i + 1) * k).some(Boolean)) gaps++;
+    if (gaps === 0) return k;
+  }
+  return 1;
+}
+
+export function together(values: number[], k: number, average: boolean): number[] {
+  if (k === 1) return values;
+  const out: number[] = [];
+  for (let i = 0; i < values.length; i += k) {
+    const part = values.slice(i, i + k);
+    const sum = part.reduce((a, b) => a + b, 0);
+    out.push(average ? sum / Math.max(1, part.filter((v) => v !== 0).length) : sum);
+  }
+  return out;
+}

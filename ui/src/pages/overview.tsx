@@ -3,9 +3,9 @@ import { useEffect, useState } from 'preact/hooks';
 import { getJson, type SeriesAnswer, type ServiceInfo, type TopAnswer } from '../core/api';
 import { formatAgo, formatShare, formatTime } from '../core/format';
 import { go, url } from '../core/location';
-import { shortName } from '../core/names';
+import { fitName } from '../core/names';
 import { zone } from '../core/settings';
-import { coresOf, trendOf } from '../core/trend';
+import { coresOf, stepsTogether, together, trendOf } from '../core/trend';
 import { decodeTraces, encodeService, selectorOf, timeOf, type TimeState } from '../core/state';
 import { safe } from '../draw/flame';
 import { QueryState, useQuery } from '../parts/query';
@@ -25,9 +25,13 @@ export function OverviewPage() {
   const series = useQuery(JSON.stringify(['cores', asked]), (s) => getJson<SeriesAnswer>('series', { type: 'cpu', by: 'service_name', limit: '1000', ...asked }, s));
   const set = (t: TimeState) => go('/' + (t.from !== null ? `?from=${t.from}&to=${t.to}` : t.since === '1h' ? '' : `?since=${t.since}`));
   const cores = new Map((series.data?.groups ?? []).map((g) => [g.labels['service_name'] ?? '', g.values.map(Number)]));
+  const step = (k: number) => series.data!.step_ms * k;
   const rows = (services.data?.services ?? []).map((s) => {
-    const values = cores.get(s.name);
-    return { ...s, cores: values && series.data ? coresOf(values, series.data.step_ms, series.data.scale) : null, trend: values && series.data ? trendOf(values, series.data.step_ms, series.data.scale) : null };
+    const fine = cores.get(s.name);
+    if (!fine || !series.data) return { ...s, cores: null, trend: null };
+    const k = stepsTogether([fine]);
+    const values = together(fine, k, false);
+    return { ...s, cores: coresOf(values, step(k), series.data.scale), trend: trendOf(values, step(k), series.data.scale) };
   }).sort((a, b) => (b.cores ?? -1) - (a.cores ?? -1) || a.name.localeCompare(b.name));
   const sum = rows.reduce((n, r) => n + (r.cores ?? 0), 0);
   return (
@@ -83,7 +87,7 @@ function TopOf({ service, time, has }: { service: string; time: Record<string, s
     return () => own.abort();
   }, [service, JSON.stringify(time)]);
   if (!top || top.rows.length === 0) return <>{has ? '…' : '–'}</>;
-  return <>{top.rows.map((r, i) => <span key={i} class="top-name"><bdi>{safe(shortName(r.name)).slice(0, 60)}</bdi> {formatShare(Number(r.self), Number(top.total))}</span>)}</>;
+  return <>{top.rows.filter((r) => Number(r.self) > 0).map((r, i) => <span key={i} class="top-name"><bdi title={safe(r.name).slice(0, 500)}>{safe(fitName(r.name, 36))}</bdi> {formatShare(Number(r.self), Number(top.total))}</span>)}</>;
 }
 
 function Empty() {

@@ -53,9 +53,9 @@ export function ServicePage() {
         <div role="group" aria-label="View" class="switch">
           {(['flame', 'table'] as const).map((v) => <button key={v} type="button" aria-pressed={state.view === v} onClick={() => set({ view: v })}>{v === 'flame' ? 'Flame graph' : 'Table'}</button>)}
         </div>
-        <label>Order <select value={state.order} onChange={(e) => set({ order: e.currentTarget.value as 'weight' | 'name' })}>
+        {state.view === 'flame' && <label>Order <select value={state.order} onChange={(e) => set({ order: e.currentTarget.value as 'weight' | 'name' })}>
           <option value="weight">by weight</option><option value="name">by name</option>
-        </select></label>
+        </select></label>}
         <LensChips lens={state.lens} onChange={(lens) => set({ lens, ...clear })} />
       </div>
       <QueryState query={flame} what="the flame graph" />

@@ -1,13 +1,21 @@
 // The timeline: values per second over time (uPlot, loaded when first needed). Dragging selects a range at once, a
 // double click takes it back; the range picker does the same by keyboard. A hidden table says it in words.
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type uPlot from 'uplot';
 import type { SeriesAnswer } from '../core/api';
 import { formatTime, formatValue } from '../core/format';
+import { stepsTogether, together } from '../core/trend';
 import { dark, zone } from '../core/settings';
 
 const LINES = ['#0b6bcb', '#c2570c', '#2e7d32', '#8e24aa', '#a1790a', '#00838f', '#c2185b', '#5d4037'];
 const LINES_DARK = ['#6cb6ff', '#f2a15f', '#7fd488', '#d59be6', '#e3c063', '#5fd0da', '#ff8ab3', '#c7a899'];
+
+// Once loaded it is there at once, so that new data do not make the page flicker.
+let library: typeof uPlot | null = null;
+async function load(): Promise<typeof uPlot> {
+  const [{ default: Plot }] = await Promise.all([import('uplot'), import('uplot/dist/uPlot.min.css')]);
+  return library = Plot;
+}
 
 export interface TimelineProps {
   series: SeriesAnswer; selection: [number, number] | null;
@@ -23,6 +31,13 @@ export function rateOf(s: SeriesAnswer): { label: string; factor: number; unit: 
 }
 
 const groupName = (labels: Record<string, string>) => Object.values(labels).join(', ') || 'all';
+
+// Steps taken together where the sender is slower than they are.
+function coarser(s: SeriesAnswer): SeriesAnswer {
+  const groups = s.groups.map((g) => g.values.map(Number));
+  const k = stepsTogether(groups);
+  return { ...s, step_ms: s.step_ms * k, groups: s.groups.map((g, i) => ({ ...g, values: together(groups[i], k, s.averaged) })) };
+}
 
 function dataOf(s: SeriesAnswer): uPlot.AlignedData {
   const { factor } = rateOf(s);
@@ -41,9 +56,9 @@ function optionsOf(p: TimelineProps, width: number, select: (r: [number, number]
     width, height: 150, legend: { show: p.series.groups.length > 1 },
     cursor: { drag: { x: true, y: false, setScale: false }, y: false },
     scales: { x: { time: true }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
-    tzDate: zone.value === 'utc' ? (ts) => utcDate(ts) : undefined,
+    tzDate: zone.value === 'utc' ? (ts) => utcDate(ts) : (ts) => new Date(ts * 1000),
     axes: [
-      { stroke: axis, grid, ticks: grid },
+      { stroke: axis, grid, ticks: grid, values: (_u, ticks) => ticks.map((t) => tickText(t, ticks)) },
       { stroke: axis, grid, ticks: grid, size: 70, label, labelSize: 18, labelFont: '12px system-ui', values: (_u, ticks) => ticks.map((t) => (unit === 'cores' ? String(Number(t.toFixed(3))) : formatValue(t, unit))) },
     ],
     series: [{}, ...p.series.groups.map((g, i) => ({
@@ -60,21 +75,30 @@ function optionsOf(p: TimelineProps, width: number, select: (r: [number, number]
   };
 }
 
+// "10:25", with seconds or the date where the ticks are that close or far.
+function tickText(seconds: number, ticks: number[]): string {
+  const text = formatTime(seconds * 1000, zone.value === 'utc').replace('Z', '');
+  const apart = ticks.length > 1 ? ticks[1] - ticks[0] : 60;
+  if (apart >= 86400) return text.slice(5, 10);
+  return apart < 60 ? text.slice(11) : text.slice(11, 16) === '00:00' ? text.slice(5, 16) : text.slice(11, 16);
+}
+
 // uPlot draws local times; a date that reads as UTC when read locally.
 function utcDate(seconds: number): Date {
   const d = new Date(seconds * 1000);
   return new Date(d.getTime() + d.getTimezoneOffset() * 60e3);
 }
 
-export function Timeline(p: TimelineProps) {
+export function Timeline(props: TimelineProps) {
+  const p = { ...props, series: useMemo(() => coarser(props.series), [props.series]) };
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const select = useRef(p.onSelect);
   select.current = p.onSelect;
-  useEffect(() => {
+  useLayoutEffect(() => {
     let gone = false;
     let resize: ResizeObserver | null = null;
-    void Promise.all([import('uplot'), import('uplot/dist/uPlot.min.css')]).then(([{ default: Plot }]) => {
+    const show = (Plot: typeof uPlot) => {
       if (gone || !box.current) return;
       const u = new Plot(optionsOf(p, box.current.clientWidth, (r) => select.current(r)), dataOf(p.series), box.current);
       u.over.addEventListener('dblclick', () => select.current(null));
@@ -82,7 +106,8 @@ export function Timeline(p: TimelineProps) {
       mark(u, p.selection);
       resize = new ResizeObserver(() => { if (box.current) { u.setSize({ width: box.current.clientWidth, height: 150 }); mark(u, p.selection); } });
       resize.observe(box.current);
-    });
+    };
+    if (library) show(library); else void load().then(show);
     return () => { gone = true; resize?.disconnect(); plot.current?.destroy(); plot.current = null; };
   }, [p.series, dark.value, zone.value]);
   useEffect(() => { if (plot.current) mark(plot.current, p.selection); }, [p.selection?.join()]);
@@ -93,7 +118,7 @@ export function Timeline(p: TimelineProps) {
     <figure class="timeline">
       <div ref={box} class="plot" aria-hidden="true" />
       <figcaption>
-        {label} over time{peak ? `, peak ${peak.value} at ${formatTime(peak.at, utc)}` : ''} · drag to select
+        {label} over time, in steps of {formatValue(p.series.step_ms * 1e6, 'nanoseconds').replace('.00', '')}{peak ? `, peak ${peak.value} at ${formatTime(peak.at, utc)}` : ''} · drag to select
         {p.selection && <> · selected {formatTime(p.selection[0], utc)} – {formatTime(p.selection[1], utc)} <button type="button" onClick={() => p.onSelect(null)}>Whole range</button></>}
       </figcaption>
     </figure>
