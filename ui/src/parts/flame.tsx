@@ -155,7 +155,7 @@ export function FlameGraph(p: FlameProps) {
         <span class="matched" role="status">{found ? `${formatCount(found.first.length)} frames, ${formatShare(found.value, tree.total[0])}` : ''}</span>
       </div>
       {help && <dl class="keys">{KEYS.map(([key, text]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{text}</dd></div>)}</dl>}
-      <div ref={scroller} class="flame-box" style={{ height }} role="tree" tabIndex={0}
+      <div ref={scroller} class="flame-box" style={{ height: height + 2 }} role="tree" tabIndex={0}
         aria-label={`Flame graph, ${valueOf(tree, tree.total[0])}, ${formatCount(tree.totalCount[0])} samples. Arrow keys walk, Enter zooms.`}
         aria-activedescendant={`item-${Math.max(frame, 0)}`} onKeyDown={onKey} onFocus={() => setFocused(true)} onBlur={() => setFocused(false)}
         onScroll={(e) => setTop(e.currentTarget.scrollTop)}
