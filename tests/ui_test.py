@@ -58,6 +58,18 @@ class Questions(Case):
             self.assertEqual(server.get("/api/v1/flame", query="svc", root="0" * 15).status, 400)
             self.assertEqual(server.get("/api/v1/flame", query="svc", root="1" * 16).status, 404)
 
+    def test_one_function_from_all_its_call_sites(self):
+        with self.server() as server:
+            p = Profiles("svc")
+            p.profile([(p.stack("main", "a", "f", "g"), 3), (p.stack("main", "b", "f"), 4), (p.stack("main", "b"), 5)])
+            server.send(p.encode())
+            server.flush()
+            names = lambda side: [t["functions"][f][0] for t in [server.ask("flame", query="svc", type="samples", function="f", side=side)] for f in t["function"]]
+            self.assertEqual(names("callees")[1:], ["f", "g"])
+            self.assertEqual(names("callers")[1:], ["f", "a", "main", "b", "main"])
+            self.assertIn("no function is called", server.ask("flame", query="svc", type="samples", function="x", side="callers")["hint"])
+            self.assertEqual(server.get("/api/v1/flame", query="svc", function="f", side="up").status, 400)
+
     def test_top_by_total(self):
         with self.server() as server:
             p = Profiles("svc")

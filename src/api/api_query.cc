@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "formats/formats.h"
 #include "net/compression.h"
+#include "profile/sandwich.h"
 #include "profile/tree_path.h"
 
 namespace wherefore::api {
@@ -49,6 +50,22 @@ Result<HttpResponse> Services(query::Engine& engine, const HttpRequest& request)
   return response;
 }
 
+// function=<name> and side=callers|callees: that function from all its call sites together.
+Result<> TakeSide(const Parameters& p, query::FlameAnswer& answer) {
+  const std::string function = p.Get("function");
+  const std::string side = p.Get("side");
+  if (function.empty() && side.empty()) return {};
+  if (function.empty())
+    return Error(Code::kInvalid, "parameter 'function': expected a function's whole name");
+  if (side != "callers" && side != "callees")
+    return Error(Code::kInvalid, "parameter 'side': expected callers or callees");
+  answer.tree = side == "callers" ? profile::Callers(answer.tree, function)
+                                  : profile::Callees(answer.tree, function);
+  if (answer.hint.empty() && answer.tree.size() == 1)
+    answer.hint = fmt::format("no function is called '{}' in this selection", function);
+  return {};
+}
+
 // root=<address of a frame> (profile/tree_path.h): only what lies below it, pruned on its own,
 // which is how the page opens what was folded.
 Result<> NarrowToRoot(const Parameters& p, profile::FlameTree& tree) {
@@ -67,12 +84,14 @@ Result<> NarrowToRoot(const Parameters& p, profile::FlameTree& tree) {
 
 Result<HttpResponse> Flame(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
-      const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "lens",
-                                               "root", "max_nodes", "min_share", "format"}));
+      const auto p,
+      Parameters::Read(request, {"query", "type", "from", "to", "since", "lens", "root", "function",
+                                 "side", "max_nodes", "min_share", "format"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
   WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
   WHEREFORE_ASSIGN_OR_RETURN(const auto prune, p.Prune());
   WHEREFORE_ASSIGN_OR_RETURN(auto answer, engine.Flame(selection, lens, request.cancel));
+  WHEREFORE_RETURN_IF_ERROR(TakeSide(p, answer));
   WHEREFORE_RETURN_IF_ERROR(NarrowToRoot(p, answer.tree));
   const profile::FlameTree pruned = profile::Prune(answer.tree, prune);
   return RenderTree(request, p.Get("format"),

@@ -20,7 +20,7 @@ async function walk(page) {
 
   step('service: the flame graph has the API\'s total');
   await page.getByRole('link', { name: 'checkout', exact: true }).click();
-  await drawn(page, 'a flame graph', () => window.__wherefore?.flame.count > 0);
+  await drawn(page, 'a flame graph', () => window.__wherefore?.flame?.count > 0);
   const top = await api('top', { ...ALL, query: CHECKOUT });
   const f = await flame(page);
   assert.equal(f.total, Number(top.total));
@@ -31,51 +31,51 @@ async function walk(page) {
   step('zoom; back; forward; reload');
   const before = await box(page, 'handle_pay(Request const&)');
   await clickBox(page, 'handle_pay(Request const&)');
-  await drawn(page, 'zoomed', () => window.__wherefore.flame.zoom.startsWith('handle_pay'));
-  await drawn(page, 'as wide as the view', (w) => window.__wherefore.flame.box('handle_pay(Request const&)').w > w, before.w * 1.2);
+  await drawn(page, 'zoomed', () => window.__wherefore?.flame?.zoom.startsWith('handle_pay'));
+  await drawn(page, 'as wide as the view', (w) => window.__wherefore?.flame?.box('handle_pay(Request const&)').w > w, before.w * 1.2);
   await page.reload();
-  await drawn(page, 'zoomed after a reload', () => window.__wherefore?.flame.zoom.startsWith('handle_pay'));
+  await drawn(page, 'zoomed after a reload', () => window.__wherefore?.flame?.zoom.startsWith('handle_pay'));
   await page.goBack();
-  await drawn(page, 'zoomed out after back', () => window.__wherefore.flame.zoom === 'all');
+  await drawn(page, 'zoomed out after back', () => window.__wherefore?.flame?.zoom === 'all');
   await page.goForward();
-  await drawn(page, 'zoomed after forward', () => window.__wherefore.flame.zoom.startsWith('handle_pay'));
+  await drawn(page, 'zoomed after forward', () => window.__wherefore?.flame?.zoom.startsWith('handle_pay'));
   await page.goBack();
 
   step('search: matched share');
   await page.getByLabel('Search').fill('json::parse_obj');
   const parse = top.rows.find((r) => r.name === 'json::parse_object');
-  await drawn(page, 'matched value', (v) => window.__wherefore.flame.matched === v, Number(parse.total));
+  await drawn(page, 'matched value', (v) => window.__wherefore?.flame?.matched === v, Number(parse.total));
   await page.reload();
-  await drawn(page, 'matched after a reload', (v) => window.__wherefore?.flame.matched === v, Number(parse.total));
+  await drawn(page, 'matched after a reload', (v) => window.__wherefore?.flame?.matched === v, Number(parse.total));
   await page.getByLabel('Search').fill('');
 
   step('keyboard: the hot path, zoom, and back out');
   await page.locator('.flame-box').focus();
   await page.keyboard.press('End');
-  await drawn(page, 'hot path', () => window.__wherefore.flame.frame === 'json::parse_object');
+  await drawn(page, 'hot path', () => window.__wherefore?.flame?.frame === 'json::parse_object');
   assert.match(await page.locator('.flame [aria-live]').textContent(), /json::parse_object, .* percent plus or minus .* level 6/);
   await page.keyboard.press('ArrowUp');
-  await drawn(page, 'caller', () => window.__wherefore.flame.frame.startsWith('json::parse('));
+  await drawn(page, 'caller', () => window.__wherefore?.flame?.frame.startsWith('json::parse('));
   await page.keyboard.press('Enter');
-  await drawn(page, 'zoomed by key', () => window.__wherefore.flame.zoom.startsWith('json::parse('));
+  await drawn(page, 'zoomed by key', () => window.__wherefore?.flame?.zoom.startsWith('json::parse('));
   await page.keyboard.press('Escape');
-  await drawn(page, 'whole again', () => window.__wherefore.flame.zoom === 'all');
+  await drawn(page, 'whole again', () => window.__wherefore?.flame?.zoom === 'all');
 
   step('lens: a chip, evaluated by the server');
   await page.keyboard.press('End');
   await page.getByRole('button', { name: 'Drop' }).click();
   const dropped = await api('top', { ...ALL, query: CHECKOUT, lens: 'drop:^json::parse_object$' });
-  await drawn(page, 'without it', (v) => window.__wherefore.flame.total === v, Number(dropped.total));
+  await drawn(page, 'without it', (v) => window.__wherefore?.flame?.total === v, Number(dropped.total));
   await page.getByRole('button', { name: /^Remove drop/ }).click();
-  await drawn(page, 'with it again', (v) => window.__wherefore.flame.total === v, Number(top.total));
+  await drawn(page, 'with it again', (v) => window.__wherefore?.flame?.total === v, Number(top.total));
 
   step('filter by label');
   await page.getByLabel('Filter').fill('service.version="v1"');
   await page.getByRole('button', { name: 'Apply' }).click();
   const v1 = await api('top', { ...ALL, query: '{service_name="checkout", service.version="v1"}' });
-  await drawn(page, 'v1 only', (v) => window.__wherefore.flame.total === v, Number(v1.total));
+  await drawn(page, 'v1 only', (v) => window.__wherefore?.flame?.total === v, Number(v1.total));
   await page.goBack();
-  await drawn(page, 'all versions', (v) => window.__wherefore.flame.total === v, Number(top.total));
+  await drawn(page, 'all versions', (v) => window.__wherefore?.flame?.total === v, Number(top.total));
 
   step('drag on the timeline selects');
   await page.waitForLoadState('networkidle');
@@ -88,9 +88,9 @@ async function walk(page) {
   const [from, to] = new URL(page.url()).searchParams.get('sel').split('-');
   const part = await api('top', { from, to, query: CHECKOUT });
   assert.ok(Number(part.total) > 0 && Number(part.total) < Number(top.total));
-  await drawn(page, 'the selection only', (v) => window.__wherefore.flame.total === v, Number(part.total));
+  await drawn(page, 'the selection only', (v) => window.__wherefore?.flame?.total === v, Number(part.total));
   await page.reload();
-  await drawn(page, 'the selection after a reload', (v) => window.__wherefore?.flame.total === v, Number(part.total));
+  await drawn(page, 'the selection after a reload', (v) => window.__wherefore?.flame?.total === v, Number(part.total));
 
   step('table: the API\'s rows');
   await page.getByRole('button', { name: 'Table' }).click();
@@ -99,17 +99,26 @@ async function walk(page) {
   assert.equal(await page.locator('table.top tbody tr').count(), rows.rows.length);
   assert.equal(await page.locator('table.top tbody tr').first().locator('th').textContent(), rows.rows[0].name);
   await page.goBack();
-  await drawn(page, 'the graph again', (v) => window.__wherefore.flame.total === v, Number(part.total));
+  await drawn(page, 'the graph again', (v) => window.__wherefore?.flame?.total === v, Number(part.total));
+
+  step('sandwich: callers and callees have the function\'s total');
+  await page.locator('.flame-box').focus();
+  await page.keyboard.press('End');
+  await page.getByRole('link', { name: 'Callers and callees' }).click();
+  const hot = rows.rows.find((r) => r.name === 'json::parse_object');
+  await drawn(page, 'both sides', (v) => window.__wherefore.callers?.total === v && window.__wherefore.callees?.total === v, Number(hot.total));
+  await page.goBack();
+  await drawn(page, 'the graph once more', (v) => window.__wherefore?.flame?.total === v, Number(part.total));
 
   step('diff: both sides');
   await page.getByRole('link', { name: 'Compare' }).click();
-  await drawn(page, 'a difference', () => window.__wherefore.flame.totalBefore !== undefined);
+  await drawn(page, 'a difference', () => window.__wherefore?.flame?.totalBefore !== undefined);
   const asked = new URL(page.url()).searchParams;
   const earlier = await api('top', { from: asked.get('base_from'), to: asked.get('base_to'), query: CHECKOUT });
   const diff = await flame(page);
   assert.deepEqual([diff.totalBefore, diff.total], [Number(earlier.total), Number(part.total)]);
   await page.reload();
-  await drawn(page, 'the difference after a reload', () => window.__wherefore?.flame.totalBefore !== undefined);
+  await drawn(page, 'the difference after a reload', () => window.__wherefore?.flame?.totalBefore !== undefined);
   await page.goBack();
   await page.waitForURL(/\/s\/checkout/);
 
@@ -125,19 +134,19 @@ async function walk(page) {
   await page.waitForURL(/\/traces\/[0-9a-f]{32}/);
   const trace = page.url().match(/traces\/([0-9a-f]{32})/)[1];
   const whole = await api(`traces/${trace}/flame`);
-  await drawn(page, 'the trace\'s samples', (v) => window.__wherefore?.flame.total === v, Number(whole.total));
+  await drawn(page, 'the trace\'s samples', (v) => window.__wherefore?.flame?.total === v, Number(whole.total));
   assert.equal(await page.locator('.wf-row').count(), 4);
 
   step('span: its own flame graph, and why there is none');
   await page.locator('.wf-row', { hasText: 'parse body' }).click();
   const [span, value] = Object.entries(whole.by_span).find(([id]) => page.url().includes(id));
   assert.ok(span);
-  await drawn(page, 'the span\'s samples', (v) => window.__wherefore.flame.total === v, Number(value));
+  await drawn(page, 'the span\'s samples', (v) => window.__wherefore?.flame?.total === v, Number(value));
   await page.reload();
-  await drawn(page, 'the span after a reload', (v) => window.__wherefore?.flame.total === v, Number(value));
+  await drawn(page, 'the span after a reload', (v) => window.__wherefore?.flame?.total === v, Number(value));
   await page.locator('.wf-row', { hasText: 'handle_pay' }).click();
   await page.getByRole('button', { name: /With the 2 below/ }).click();
-  await drawn(page, 'the span and those below', (v) => window.__wherefore.flame.total === v, Number(whole.total));
+  await drawn(page, 'the span and those below', (v) => window.__wherefore?.flame?.total === v, Number(whole.total));
   await page.locator('.wf-row', { hasText: 'POST /pay' }).click();
   await page.getByRole('button', { name: 'This span' }).click();
   await page.getByTestId('hint').waitFor();
@@ -147,13 +156,13 @@ async function walk(page) {
   await page.locator('.wf-row', { hasText: 'handle_pay' }).click();
   await page.getByRole('link', { name: 'checkout at that time' }).click();
   await page.waitForURL(/\/s\/checkout\?from=/);
-  await drawn(page, 'the service then', () => window.__wherefore.flame.total > 0);
+  await drawn(page, 'the service then', () => window.__wherefore?.flame?.total > 0);
 }
 
 async function hostile(page, problems) {
   step('hostile names are only text');
   await page.goto(`${PAGE}/s/${encodeURIComponent('hostile <b>&amp;</b>/service')}`);
-  await drawn(page, 'the graph', () => window.__wherefore?.flame.count === 10);
+  await drawn(page, 'the graph', () => window.__wherefore?.flame?.count === 10);
   await page.locator('.flame-box').focus();
   for (const key of ['End', 'ArrowUp', 'Home', 'ArrowDown', 'ArrowDown', 'ArrowRight', 'ArrowRight']) await page.keyboard.press(key);
   await page.getByRole('button', { name: 'Table' }).click();
@@ -164,7 +173,7 @@ async function hostile(page, problems) {
   step('deep and wide: drawn without a freeze');
   for (const [service, total] of [['deep', 2001], ['wide', 0]]) {
     await page.goto(`${PAGE}/s/${service}`);
-    await drawn(page, service, () => window.__wherefore?.flame.count > 0);
+    await drawn(page, service, () => window.__wherefore?.flame?.count > 0);
     const f = await flame(page);
     if (total) assert.equal(f.nodes, total + 1);
     assert.ok(f.drawn.ms < 200, `${service}: ${f.drawn.ms} ms`);
@@ -175,16 +184,16 @@ async function hostile(page, problems) {
   await page.locator('.flame-box').focus();
   await page.keyboard.press('Home');
   for (let i = 0; i < 2; i++) await page.keyboard.press('ArrowDown');
-  await drawn(page, 'at the fan', () => window.__wherefore.flame.frame === 'fan');
+  await drawn(page, 'at the fan', () => window.__wherefore?.flame?.frame === 'fan');
   await page.keyboard.press('ArrowDown');
   await page.getByRole('button', { name: 'Open the fold' }).click();
-  await drawn(page, 'more is shown', (s) => window.__wherefore.flame.shown > s, folded.shown);
+  await drawn(page, 'more is shown', (s) => window.__wherefore?.flame?.shown > s, folded.shown);
   assert.equal((await flame(page)).total, folded.total);
   assert.deepEqual(problems, []);
 }
 
 const PAGES = {
-  overview: '/', service: '/s/checkout', table: '/s/checkout?view=table', zoomed: '/s/checkout?search=json&flip=1', diff: null, traces: '/traces', trace: null,
+  overview: '/', service: '/s/checkout', table: '/s/checkout?view=table', zoomed: '/s/checkout?search=json&flip=1', sandwich: '/s/checkout?view=sandwich&fn=' + encodeURIComponent('json::parse(Value&, std::string_view)'), diff: null, traces: '/traces', trace: null,
   status: '/status', empty: '/s/nothing', choose: '/diff',
 };
 

@@ -15,7 +15,8 @@ export interface ServiceState extends TimeState {
   by: string;                     // label the timeline is split by
   sel: [number, number] | null;   // part of the timeline everything below is about, ms
   lens: string;
-  view: 'flame' | 'table';
+  view: 'flame' | 'table' | 'sandwich';
+  fn: string;                     // the sandwich's function
   search: string;
   zoom: string;                   // address of a frame
   frame: string;                  // the selected one
@@ -68,7 +69,7 @@ export function decodeService(url: URL): ServiceState {
   return {
     ...time(p), service: segment(url.pathname, '/s/'), type: p.get('type') ?? '', q: p.get('q') ?? '', by: p.get('by') ?? '',
     sel: sel && Number(sel[1]) < Number(sel[2]) ? [Number(sel[1]), Number(sel[2])] : null,
-    lens: p.get('lens') ?? '', view: oneOf(p.get('view'), ['flame', 'table']), search: p.get('search') ?? '',
+    lens: p.get('lens') ?? '', view: oneOf(p.get('view'), ['flame', 'table', 'sandwich']), fn: p.get('fn') ?? '', search: p.get('search') ?? '',
     zoom: address(p.get('zoom')), frame: address(p.get('frame')), order: oneOf(p.get('order'), ['weight', 'name']), flip: p.get('flip') === '1',
   };
 }
@@ -76,7 +77,7 @@ export function decodeService(url: URL): ServiceState {
 export function encodeService(s: ServiceState): string {
   return '/s/' + encodeURIComponent(s.service) + query([
     ...timePairs(s), ['type', s.type], ['q', s.q], ['by', s.by], ['sel', s.sel ? s.sel.join('-') : ''], ['lens', s.lens],
-    ['view', s.view, 'flame'], ['search', s.search], ['zoom', s.zoom], ['frame', s.frame], ['order', s.order, 'weight'], ['flip', s.flip ? '1' : ''],
+    ['view', s.view, 'flame'], ['fn', s.fn], ['search', s.search], ['zoom', s.zoom], ['frame', s.frame], ['order', s.order, 'weight'], ['flip', s.flip ? '1' : ''],
   ]);
 }
 
@@ -119,6 +120,12 @@ export function decodeTrace(url: URL): TraceState {
 export function encodeTrace(s: TraceState): string {
   return '/traces/' + encodeURIComponent(s.trace) + query([['span', s.span], ['subtree', s.subtree ? '1' : ''], ['type', s.type], ['zoom', s.zoom], ['search', s.search]]);
 }
+
+// A service's page as one first opens it.
+export const newService = (service: string, time: TimeState): ServiceState => ({
+  since: time.since, from: time.from, to: time.to, service, type: '', q: '', by: '', sel: null, lens: '', view: 'flame', fn: '', search: '', zoom: '', frame: '',
+  order: 'weight', flip: false,
+});
 
 // --- what the API is asked ---
 

@@ -6,16 +6,14 @@ import { go, url } from '../core/location';
 import { fitName } from '../core/names';
 import { zone } from '../core/settings';
 import { coresOf, stepsTogether, together, trendOf } from '../core/trend';
-import { decodeTraces, encodeService, selectorOf, timeOf, type TimeState } from '../core/state';
+import { decodeTraces, encodeService, newService, selectorOf, timeOf, type TimeState } from '../core/state';
 import { safe } from '../draw/flame';
 import { QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
 import { Command, Shell } from '../parts/shell';
 import { Sparkline } from '../parts/sparkline';
 
-const link = (service: string, time: TimeState) => encodeService({
-  ...time, service, type: '', q: '', by: '', sel: null, lens: '', view: 'flame', search: '', zoom: '', frame: '', order: 'weight', flip: false,
-});
+const link = (service: string, time: TimeState) => encodeService(newService(service, time));
 
 export function OverviewPage() {
   const { since, from, to } = decodeTraces(url.value);

@@ -4,6 +4,7 @@ import { apiAddress, getFlame, getJson, type SeriesAnswer, type ServiceInfo, typ
 import { go, replace, url } from '../core/location';
 import { exactly } from '../core/names';
 import { decodeService, encodeDiff, encodeService, encodeTraces, joinLens, lensSteps, selectorOf, timeOf, type ServiceState } from '../core/state';
+import { functionOf, heaviestLeaf } from '../core/tree';
 import { Filters } from '../parts/filters';
 import { FlameGraph } from '../parts/flame';
 import { LensChips } from '../parts/lens';
@@ -11,8 +12,11 @@ import { useOpenedTree } from '../parts/opened';
 import { QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
 import { Command, Shell } from '../parts/shell';
+import { Sandwich } from '../parts/sandwich';
 import { TopTable } from '../parts/table';
 import { Timeline } from '../parts/timeline';
+
+const VIEWS: [ServiceState['view'], string][] = [['flame', 'Flame graph'], ['table', 'Table'], ['sandwich', 'Sandwich']];
 
 export function ServicePage() {
   const state = decodeService(url.value);
@@ -32,6 +36,8 @@ export function ServicePage() {
   const shownType = state.type || flame.data?.meta.type || '';
   const hint = flame.data?.meta.hint;
   const clear = { zoom: '', frame: '' };
+  const hottest = tree ? functionOf(tree, heaviestLeaf(tree)).name : '';
+  const sandwich = (fn: string) => encodeService({ ...decodeService(url.value), view: 'sandwich', fn, ...clear });
   return (
     <Shell title={state.service}>
       <div class="toolbar">
@@ -51,7 +57,7 @@ export function ServicePage() {
       {series.data && !series.data.hint && <Timeline series={series.data} selection={state.sel} onSelect={(sel) => set({ sel, ...clear })} />}
       <div class="toolbar">
         <div role="group" aria-label="View" class="switch">
-          {(['flame', 'table'] as const).map((v) => <button key={v} type="button" aria-pressed={state.view === v} onClick={() => set({ view: v })}>{v === 'flame' ? 'Flame graph' : 'Table'}</button>)}
+          {VIEWS.map(([v, text]) => <button key={v} type="button" aria-pressed={state.view === v} onClick={() => set({ view: v, ...(v === 'sandwich' && !state.fn ? { fn: hottest } : {}) })}>{text}</button>)}
         </div>
         {state.view === 'flame' && <label>Order <select value={state.order} onChange={(e) => set({ order: e.currentTarget.value as 'weight' | 'name' })}>
           <option value="weight">by weight</option><option value="name">by name</option>
@@ -64,7 +70,7 @@ export function ServicePage() {
         <div class={flame.loading ? 'stale' : undefined}>
           <FlameGraph tree={tree} title={`${state.service} ${shownType}`} zoom={state.zoom} frame={state.frame} query={state.search} flip={state.flip}
             onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
-            onFlip={() => set({ flip: !state.flip })} onOpenFold={open}
+            onFlip={() => set({ flip: !state.flip })} onOpenFold={open} links={[{ text: 'Callers and callees', href: sandwich }]}
             onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), ...clear })} />
         </div>
       )}
@@ -74,11 +80,12 @@ export function ServicePage() {
           {top.data && (
             <>
               <label>Search <input type="search" value={state.search} placeholder="regular expression" onInput={(e) => set({ search: e.currentTarget.value }, replace)} /></label>
-              <TopTable top={top.data} sort={sort} query={state.search} onSort={setSort} onPick={(name) => set({ view: 'flame', search: exactly(name) })} />
+              <TopTable top={top.data} sort={sort} query={state.search} onSort={setSort} onPick={(name) => set({ view: 'flame', search: exactly(name) })} sandwich={sandwich} />
             </>
           )}
         </>
       )}
+      {!hint && state.view === 'sandwich' && <Sandwich asked={asked} fn={state.fn} onPick={(fn) => set({ fn })} />}
     </Shell>
   );
 }

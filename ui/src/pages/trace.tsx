@@ -4,7 +4,7 @@ import { getFlame, getJson, type Span } from '../core/api';
 import { formatCount, formatTime, formatValue } from '../core/format';
 import { go, replace, url } from '../core/location';
 import { zone } from '../core/settings';
-import { decodeTrace, encodeService, encodeTrace, encodeTraces, type TraceState } from '../core/state';
+import { decodeTrace, encodeService, encodeTrace, encodeTraces, newService, type TraceState } from '../core/state';
 import { buildTree } from '../core/tree';
 import { waterfall } from '../core/waterfall';
 import { safe } from '../draw/flame';
@@ -51,7 +51,7 @@ function SpanFacts({ span }: { span: Span }) {
       {attributes.length > 0 && <dl>{attributes.slice(0, 60).map(([k, v]) => <div key={k}><dt>{k}</dt><dd><bdi>{v.slice(0, 500)}</bdi></dd></div>)}</dl>}
       {span.events?.map((e, i) => <p key={i}>{formatValue(Number(BigInt(e.time_ns) - BigInt(span.start_ns)), 'nanoseconds')} in: <b>{e.name}</b> {Object.entries(e.attributes).map(([k, v]) => `${k}=${v}`).join(', ').slice(0, 500)}</p>)}
       <p class="actions">
-        <a class="button" href={encodeService({ ...around, service: span.service, type: '', q: '', by: '', sel: null, lens: '', view: 'flame', search: '', zoom: '', frame: '', order: 'weight', flip: false })}>{span.service} at that time</a>
+        <a class="button" href={encodeService(newService(span.service, around))}>{span.service} at that time</a>
         <a class="button" href={encodeTraces({ since: '1h', from: around.from - 3600e3, to: around.to, service: span.service, name: span.name, min: '', max: '', status: '', attribute: '' })}>Other “{safe(span.name).slice(0, 40)}” traces</a>
         <button type="button" onClick={() => copyText(span.span)}>Copy span id</button>
       </p>

@@ -17,6 +17,7 @@ export type LensOp = 'focus' | 'hide' | 'merge' | 'collapse' | 'drop';
 
 export interface FlameProps {
   tree: Tree; title: string;
+  name?: string;  // where there are several on a page
   zoom: string; frame: string; query: string; flip?: boolean;
   onZoom: (zoom: string, frame: string) => void;
   onFrame: (address: string) => void;
@@ -76,6 +77,8 @@ export function FlameGraph(p: FlameProps) {
     if (g) drawOverlay(g, tree, view, palette, { matches: found?.nodes, hover: hover ? hover.hit.node : -1, frame, focused });
   }, [tree, range, top, size, palette, flip, found, hover, frame, focused]);
   expose(p, view, drawn.current, zoom, frame, found?.value ?? 0);
+
+  useEffect(() => () => { delete (window as unknown as { __wherefore: Record<string, unknown> }).__wherefore[p.name ?? 'flame']; }, []);
 
   const select = (node: number) => {
     p.onFrame(addressOf(tree, node));
@@ -156,14 +159,14 @@ export function FlameGraph(p: FlameProps) {
       </div>
       {help && <dl class="keys">{KEYS.map(([key, text]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{text}</dd></div>)}</dl>}
       <div ref={scroller} class="flame-box" style={{ height: height + 2 }} role="tree" tabIndex={0}
-        aria-label={`Flame graph, ${valueOf(tree, tree.total[0])}, ${formatCount(tree.totalCount[0])} samples. Arrow keys walk, Enter zooms.`}
-        aria-activedescendant={`item-${Math.max(frame, 0)}`} onKeyDown={onKey} onFocus={() => setFocused(true)} onBlur={() => setFocused(false)}
+        aria-label={`Flame graph${p.name ? ` of ${p.name}` : ''}, ${valueOf(tree, tree.total[0])}, ${formatCount(tree.totalCount[0])} samples. Arrow keys walk, Enter zooms.`}
+        aria-activedescendant={`${p.name ?? 'flame'}-${Math.max(frame, 0)}`} onKeyDown={onKey} onFocus={() => setFocused(true)} onBlur={() => setFocused(false)}
         onScroll={(e) => setTop(e.currentTarget.scrollTop)}
         onMouseMove={(e) => { const hit = at(e); setHover(hit && { hit, x: e.clientX, y: e.clientY }); }}
         onMouseLeave={() => setHover(null)}
         onClick={(e) => { const hit = at(e); if (hit) click(hit); }}
         onContextMenu={(e) => { const hit = at(e); if (hit && !hit.run) { e.preventDefault(); select(hit.node); } }}>
-        <TreeItems tree={tree} node={Math.max(frame, 0)} />
+        <TreeItems name={p.name ?? 'flame'} tree={tree} node={Math.max(frame, 0)} />
         <div class="flame-rows" role="presentation" style={{ height: tree.rows * ROW }}>
           <div class="flame-view" style={{ height: size.height }}><canvas ref={base} aria-hidden="true" /><canvas ref={overlay} aria-hidden="true" /></div>
         </div>
@@ -242,8 +245,10 @@ function useAnimatedRange(tree: Tree, zoom: number, range: [number, number], set
 
 // What is drawn, for tests and for scripts that drive the page.
 function expose(p: FlameProps, view: View, drawn: Drawn & { ms: number }, zoom: number, frame: number, matched: number): void {
-  (window as unknown as { __wherefore: unknown }).__wherefore = {
-    flame: {
+  const page = window as unknown as { __wherefore?: object };
+  page.__wherefore = {
+    ...page.__wherefore,
+    [p.name ?? 'flame']: {
       total: p.tree.total[0], count: p.tree.totalCount[0], nodes: p.tree.func.length, unit: p.tree.meta.unit, type: p.tree.meta.type,
       zoom: nameOf(p.tree, zoom), frame: frame >= 0 ? nameOf(p.tree, frame) : '', matched, range: [view.from, view.to],
       shown: shownShare(p.tree), drawn, totalBefore: p.tree.totalBefore?.[0],

@@ -11,6 +11,7 @@ export interface TableProps {
   top: TopAnswer; sort: 'self' | 'total'; query: string;
   onSort: (sort: 'self' | 'total') => void;
   onPick: (name: string) => void;
+  sandwich?: (name: string) => string;
 }
 
 export function TopTable(p: TableProps) {
@@ -33,7 +34,7 @@ export function TopTable(p: TableProps) {
     <div class="table-box">
       <table class="top">
         <caption>{formatCount(top.functions)} functions, {value(total)} in all, {formatCount(count)} samples{top.rows.length < top.functions ? `; the ${formatCount(top.rows.length)} largest are listed` : ''}</caption>
-        <thead><tr>{header('self', 'Self')}<th scope="col" class="number">Share</th>{header('total', 'Total')}<th scope="col" class="number">Share</th><th scope="col" class="number">Samples</th><th scope="col">Function</th><th scope="col">Module</th></tr></thead>
+        <thead><tr>{header('self', 'Self')}<th scope="col" class="number">Share</th>{header('total', 'Total')}<th scope="col" class="number">Share</th><th scope="col" class="number">Samples</th><th scope="col">Function</th><th scope="col">Module</th>{p.sandwich && <th scope="col"><span class="hidden">Callers</span></th>}</tr></thead>
         <tbody>
           {wanted.slice(0, rows).map((r) => (
             <tr key={r.module + '\0' + r.name}>
@@ -43,7 +44,7 @@ export function TopTable(p: TableProps) {
               <td class="number">{formatShare(Number(r.total), total)} <small>{formatError(Number(r.total_count), count)}</small></td>
               <td class="number">{formatCount(Number(r.total_count))}</td>
               <th scope="row"><button type="button" class="link" title={safe(r.name).slice(0, 1000)} onClick={() => p.onPick(r.name)}><bdi>{safe(shortName(r.name)) || '(no name)'}</bdi></button></th>
-              <td>{r.module}</td>
+              <td>{r.module}</td>{p.sandwich && <td><a href={p.sandwich(r.name)} aria-label={`Callers and callees of ${safe(shortName(r.name))}`}>callers</a></td>}
             </tr>
           ))}
         </tbody>

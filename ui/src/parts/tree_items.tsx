@@ -3,7 +3,7 @@
 import { childrenOf, type Tree } from '../core/tree';
 import { announcementOf } from './describe';
 
-export function TreeItems({ tree, node }: { tree: Tree; node: number }) {
+export function TreeItems({ name, tree, node }: { name: string; tree: Tree; node: number }) {
   const parent = tree.parent[node];
   const siblings = parent >= 0 ? childrenOf(tree, parent) : [node];
   const at = siblings.indexOf(node);
@@ -12,7 +12,7 @@ export function TreeItems({ tree, node }: { tree: Tree; node: number }) {
   return (
     <div class="hidden" role="presentation">
       {around.map((n) => (
-        <div key={n} id={`item-${n}`} role="treeitem" aria-level={tree.depth[n] + 1} aria-selected={n === node}
+        <div key={n} id={`${name}-${n}`} role="treeitem" aria-level={tree.depth[n] + 1} aria-selected={n === node}
           aria-expanded={tree.end[n] > n + 1 ? true : undefined}
           {...(tree.parent[n] === parent ? { 'aria-setsize': siblings.length, 'aria-posinset': siblings.indexOf(n) + 1 } : {})}>
           {announcementOf(tree, n)}
