@@ -4,7 +4,7 @@
 import { groupOf } from './names';
 
 export interface Palette {
-  boxes: string[]; text: string; fold: string; foldText: string; root: string;
+  boxes: string[]; text: string; fold: string; root: string;
   less: string[]; more: string[]; same: string; background: string; edge: string; match: string; focus: string;
 }
 
@@ -14,12 +14,12 @@ const boxes = (light: number[], chroma: number) =>
   HUES.flatMap((hue) => light.map((l) => hsl(hue, chroma, l)));
 
 export const LIGHT: Palette = {
-  boxes: boxes([82, 74], 62), text: '#16181d', fold: '#d5d8de', foldText: '#16181d', root: '#e4e7ec',
+  boxes: boxes([82, 74], 62), text: '#16181d', fold: '#d5d8de', root: '#e4e7ec',
   less: ['#d9e8f8', '#a9cdf0', '#78b1e6'], more: ['#fce4cf', '#f8c08d', '#f19c4e'], same: '#e4e7ec',
   background: '#ffffff', edge: '#ffffff', match: '#7a2bd0', focus: '#0b57d0',
 };
 export const DARK: Palette = {
-  boxes: boxes([26, 32], 38), text: '#f2f4f8', fold: '#3a3f47', foldText: '#f2f4f8', root: '#333841',
+  boxes: boxes([26, 32], 38), text: '#f2f4f8', fold: '#3a3f47', root: '#333841',
   less: ['#22384f', '#1f4a74', '#1d5b98'], more: ['#4d3419', '#6d430f', '#8a4f06'], same: '#333841',
   background: '#15181d', edge: '#15181d', match: '#d3a6ff', focus: '#8ab4ff',
 };
@@ -31,12 +31,13 @@ export function colourIndex(name: string, module: string): number {
 }
 
 // Blue: less, orange: more; the stronger the larger the change relative to the larger side.
-export function diffColour(p: Palette, before: number, after: number): string {
+export const diffFills = (p: Palette) => [p.same, ...p.less, ...p.more];
+export function diffIndex(before: number, after: number): number {
   const larger = Math.max(before, after);
   const change = larger > 0 ? (after - before) / larger : 0;
-  if (Math.abs(change) < 0.02) return p.same;
+  if (Math.abs(change) < 0.02) return 0;
   const strength = Math.abs(change) < 0.2 ? 0 : Math.abs(change) < 0.6 ? 1 : 2;
-  return (change < 0 ? p.less : p.more)[strength];
+  return (change < 0 ? 1 : 4) + strength;
 }
 
 export function hsl(h: number, s: number, l: number): string {

@@ -78,22 +78,41 @@ function byWeight(columns: FlameColumns): FlameColumns {
   const { parent, end } = shapeOf(depth);
   const weight = addUp(columns.self, parent);
   if (columns.before) addUp(columns.before, parent).forEach((v, i) => { weight[i] = Math.max(weight[i], v); });
+  const last = columns.functions.map((f) => f.kind === OTHER);
+  for (let i = 0; i < n; i++) if (last[columns.func[i]]) weight[i] = -1;
   const from = new Uint32Array(n);
   const pending = [0];
   for (let at = 0; pending.length > 0; at++) {
     const node = pending.pop()!;
     from[at] = node;
-    const children: number[] = [];
-    for (let c = node + 1; c < end[node]; c = end[c]) children.push(c);
-    const fold = (c: number) => (columns.functions[columns.func[c]].kind === OTHER ? 1 : 0);
-    children.sort((a, b) => fold(b) - fold(a) || weight[a] - weight[b] || b - a);
-    for (const c of children) pending.push(c);
+    const bottom = pending.length;
+    for (let c = node + 1; c < end[node]; c = end[c]) pending.push(c);
+    if (pending.length - bottom > 1) sortTail(pending, bottom, weight);
   }
-  const pick = <T extends Float64Array | Uint32Array>(column: T): T => column.map((_, i) => column[from[i]]) as T;
+  const pick = <T extends Float64Array | Uint32Array>(column: T): T => {
+    const out = column.slice() as T;
+    for (let i = 0; i < n; i++) out[i] = column[from[i]];
+    return out;
+  };
   return {
     ...columns, depth: pick(depth), func: pick(columns.func), self: pick(columns.self), count: pick(columns.count),
     hidden: pick(columns.hidden), before: columns.before && pick(columns.before),
   };
+}
+
+// Lightest first: the stack gives the heaviest one back first. Short tails by insertion, without an array of their own.
+function sortTail(list: number[], from: number, weight: Float64Array): void {
+  if (list.length - from > 24) {
+    const tail = list.splice(from).sort((a, b) => weight[a] - weight[b] || b - a);
+    for (const c of tail) list.push(c);
+    return;
+  }
+  for (let i = from + 1; i < list.length; i++) {
+    const c = list[i];
+    let j = i - 1;
+    while (j >= from && (weight[list[j]] > weight[c] || (weight[list[j]] === weight[c] && list[j] < c))) { list[j + 1] = list[j]; j--; }
+    list[j + 1] = c;
+  }
 }
 
 export const functionOf = (tree: FlameColumns, node: number): FlameFunction => tree.functions[tree.func[node]];

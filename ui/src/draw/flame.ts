@@ -3,7 +3,8 @@
 //
 // Subtrees too narrow or out of view are skipped as a whole, so the work depends on what is visible, not on the
 // tree. Runs of siblings narrower than `minWidth` become one grey block: nothing disappears silently.
-import { diffColour, colourIndex, type Palette } from '../core/palette';
+import { colourIndex, diffFills, diffIndex, type Palette } from '../core/palette';
+import { OTHER } from '../core/flame';
 import { fitName } from '../core/names';
 import { isFold, type Tree } from '../core/tree';
 
@@ -22,11 +23,20 @@ type Context = Pick<CanvasRenderingContext2D, 'fillRect' | 'fillText' | 'strokeR
 export const FONT = '12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace';
 const LABEL_FROM = 24;
 
-const colours = new WeakMap<object, Uint8Array>();
-function colourOf(tree: Tree): Uint8Array {
-  let column = colours.get(tree.functions);
-  if (!column) colours.set(tree.functions, column = Uint8Array.from(tree.functions, (f) => colourIndex(f.name, f.module)));
-  return column;
+// What is the same in every frame, once per function table.
+interface Looks { fill: Uint8Array; label: string[] }
+const ROOT = 24, FOLD = 25, DIFF = 26;  // fills: the boxes' first, then these
+const looks = new WeakMap<object, Looks>();
+function looksOf(tree: Tree): Looks {
+  let found = looks.get(tree.functions);
+  if (!found) {
+    found = {
+      fill: Uint8Array.from(tree.functions, (f) => (f.kind === OTHER ? FOLD : colourIndex(f.name, f.module))),
+      label: tree.functions.map((f) => safe(f.name)),
+    };
+    looks.set(tree.functions, found);
+  }
+  return found;
 }
 
 export const rowTop = (tree: Tree, view: View, depth: number) =>
@@ -45,54 +55,50 @@ export interface Drawn { boxes: number; blocks: number; visited: number }
 export function drawFlame(g: Context, tree: Tree, view: View, palette: Palette, letter: number): Drawn {
   g.fillStyle = palette.background;
   g.fillRect(0, 0, view.width, view.height);
-  const colour = colourOf(tree);
-  const scale = view.width / (view.to - view.from || 1);
-  const batches = new Map<string, number[]>();
+  const fills = [...palette.boxes, palette.root, palette.fold, ...diffFills(palette)];
+  const { fill } = looksOf(tree);
+  const rects: number[][] = fills.map(() => []);
   const labels: number[] = [];
   const out: Drawn = { boxes: 0, blocks: 0, visited: 0 };
+  const scale = view.width / (view.to - view.from || 1);
+  const { start, width, depth, end, func, total, totalBefore } = tree;
+  const [first, step] = [rowTop(tree, view, 0), view.flip ? -view.row : view.row];
   let run = { y: -1, x: 0, end: -1 };
-  const batch = (fill: string) => {
-    let rects = batches.get(fill);
-    if (!rects) batches.set(fill, rects = []);
-    return rects;
-  };
   const endRun = () => {
-    if (run.end - run.x >= 0.5) { batch(palette.fold).push(run.x, run.y, run.end - run.x); out.blocks++; }
-    run = { y: -1, x: 0, end: -1 };
+    if (run.end - run.x >= 0.5) { rects[FOLD].push(run.x, run.y, run.end - run.x); out.blocks++; }
   };
-  const n = tree.func.length;
-  for (let i = 0; i < n;) {
+  for (let i = 0, n = func.length; i < n;) {
     out.visited++;
-    const x = (tree.start[i] - view.from) * scale;
-    const w = tree.width[i] * scale;
-    const y = rowTop(tree, view, tree.depth[i]);
-    const below = view.flip ? y + view.row <= 0 : y >= view.height;
-    if (x + w <= 0 || x >= view.width || below) { i = tree.end[i]; continue; }
+    const x = (start[i] - view.from) * scale;
+    const w = width[i] * scale;
+    const y = first + depth[i] * step;
+    if (x + w <= 0 || x >= view.width || (view.flip ? y + view.row <= 0 : y >= view.height)) { i = end[i]; continue; }
     const inView = view.flip ? y < view.height : y + view.row > 0;
     if (w < view.minWidth) {
       if (inView) {
         if (run.y !== y || x - run.end > 1) { endRun(); run = { y, x: Math.max(x, 0), end: x }; }
         run.end = Math.min(x + w, view.width);
       }
-      i = tree.end[i];
+      i = end[i];
       continue;
     }
     if (inView) {
-      const left = Math.max(x, 0);
+      const left = x > 0 ? x : 0;
       const visible = Math.min(x + w, view.width) - left;
-      const fill = i === 0 ? palette.root : isFold(tree, i) ? palette.fold
-        : tree.totalBefore ? diffColour(palette, tree.totalBefore[i], tree.total[i]) : palette.boxes[colour[tree.func[i]]];
-      batch(fill).push(left, y, Math.max(visible - (visible > 2 ? 1 : 0), 0.5));
+      const own = fill[func[i]];
+      const kind = i === 0 ? ROOT : totalBefore && own !== FOLD ? DIFF + diffIndex(totalBefore[i], total[i]) : own;
+      rects[kind].push(left, y, visible > 2 ? visible - 1 : visible > 0.5 ? visible : 0.5);
       out.boxes++;
       if (visible >= LABEL_FROM) labels.push(i);
     }
     i++;
   }
   endRun();
-  for (const [fill, rects] of batches) {
-    g.fillStyle = fill;
-    for (let r = 0; r < rects.length; r += 3) g.fillRect(rects[r], rects[r + 1], rects[r + 2], view.row - 1);
-  }
+  rects.forEach((list, kind) => {
+    if (list.length === 0) return;
+    g.fillStyle = fills[kind];
+    for (let r = 0; r < list.length; r += 3) g.fillRect(list[r], list[r + 1], list[r + 2], view.row - 1);
+  });
   drawLabels(g, tree, view, palette, letter, labels);
   return out;
 }
@@ -100,15 +106,18 @@ export function drawFlame(g: Context, tree: Tree, view: View, palette: Palette, 
 function drawLabels(g: Context, tree: Tree, view: View, palette: Palette, letter: number, nodes: number[]): void {
   g.font = FONT;
   g.textBaseline = 'middle';
+  g.fillStyle = palette.text;
+  const { label } = looksOf(tree);
   for (const i of nodes) {
     const box = boxOf(tree, view, i);
-    const text = fitName(safe(labelOf(tree, i)), Math.floor((box.w - 8) / letter));
+    const name = i === 0 || isFold(tree, i) ? labelOf(tree, i) : label[tree.func[i]];
+    const text = fitName(name, Math.floor((box.w - 8) / letter));
     if (text === '') continue;
-    g.fillStyle = isFold(tree, i) ? palette.foldText : palette.text;
-    g.globalAlpha = i < view.zoom && tree.end[i] > view.zoom ? 0.75 : 1;
+    const above = i < view.zoom && tree.end[i] > view.zoom;
+    if (above) g.globalAlpha = 0.75;
     g.fillText(text, box.x + 4, box.y + view.row / 2);
+    if (above) g.globalAlpha = 1;
   }
-  g.globalAlpha = 1;
 }
 
 export function labelOf(tree: Tree, node: number): string {
