@@ -111,7 +111,7 @@ async function walk(page) {
   await drawn(page, 'the graph once more', (v) => window.__wherefore?.flame?.total === v, Number(part.total));
 
   step('diff: both sides');
-  await page.getByRole('link', { name: 'Compare' }).click();
+  await page.getByRole('link', { name: 'Compare', exact: true }).click();
   await drawn(page, 'a difference', () => window.__wherefore?.flame?.totalBefore !== undefined);
   const asked = new URL(page.url()).searchParams;
   const earlier = await api('top', { from: asked.get('base_from'), to: asked.get('base_to'), query: CHECKOUT });
@@ -119,6 +119,15 @@ async function walk(page) {
   assert.deepEqual([diff.totalBefore, diff.total], [Number(earlier.total), Number(part.total)]);
   await page.reload();
   await drawn(page, 'the difference after a reload', () => window.__wherefore?.flame?.totalBefore !== undefined);
+  await page.goBack();
+  await page.waitForURL(/\/s\/checkout/);
+
+  step('deploy: the change of version is marked and compared');
+  await page.getByRole('link', { name: /v1 → v2, compare/ }).click();
+  const v2 = await api('top', { ...ALL, query: '{service_name="checkout", service.version="v2"}' });
+  await drawn(page, 'v2 against v1, as shares', (v) => window.__wherefore?.flame?.total === v && Math.abs(window.__wherefore.flame.totalBefore / v - 1) < 1e-9, Number(v2.total));
+  const grown = await page.evaluate(() => { const f = window.__wherefore.flame.box('json::parse_object'); return f.total > 0 && f.w > 0; });
+  assert.ok(grown);
   await page.goBack();
   await page.waitForURL(/\/s\/checkout/);
 
@@ -152,11 +161,35 @@ async function walk(page) {
   await page.getByTestId('hint').waitFor();
   assert.match(await page.getByTestId('hint').textContent(), /no samples are linked/);
 
+  step('palette: Ctrl+K, a service, Enter');
+  await page.keyboard.press('Control+k');
+  await page.getByRole('option', { name: 'search' }).waitFor();
+  await page.keyboard.type('searc');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/s\/search/);
+  await drawn(page, 'that service', () => window.__wherefore?.flame?.box('Postings::next') !== null);
+  await page.goBack();
+
   step('span to its service at that time');
   await page.locator('.wf-row', { hasText: 'handle_pay' }).click();
   await page.getByRole('link', { name: 'checkout at that time' }).click();
   await page.waitForURL(/\/s\/checkout\?from=/);
   await drawn(page, 'the service then', () => window.__wherefore?.flame?.total > 0);
+}
+
+async function offline(context, page, problems) {
+  step('a server that went away is noticed and recovered from');
+  await page.goto(PAGE + '/s/checkout');
+  await drawn(page, 'the graph', () => window.__wherefore?.flame?.total > 0);
+  await context.setOffline(true);
+  await page.getByLabel('Type').selectOption('samples');
+  await page.getByText('The server does not answer').first().waitFor();
+  await context.setOffline(false);
+  await drawn(page, 'the new answer', () => window.__wherefore?.flame?.type === 'samples');
+  await page.getByText('The server does not answer').first().waitFor({ state: 'detached' });
+  // The browser reports every failed request of that time.
+  assert.deepEqual(problems.filter((p) => !p.includes('ERR_INTERNET_DISCONNECTED')), []);
+  problems.length = 0;
 }
 
 async function hostile(page, problems) {
@@ -224,6 +257,7 @@ async function every(page) {
 const { context, page, problems } = await open();
 try {
   await walk(page);
+  await offline(context, page, problems);
   await hostile(page, problems);
   step('axe: no violations on any page, light and dark');
   await every(page);

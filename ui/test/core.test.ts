@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { coresOf, stepsTogether, together } from '../src/core/trend';
+import { coresOf, stepsTogether, together, versionChanges } from '../src/core/trend';
 import { factorOf } from '../src/core/difference';
 import { formatAgo, formatShare, formatValue, isSignificant, parseSpan, shareError } from '../src/core/format';
 import { exactly, fitName, groupOf, ladder } from '../src/core/names';
@@ -60,6 +60,13 @@ test('steps are taken together where the sender is slower', () => {
   expect(stepsTogether([[0, 0]])).toBe(1);
   expect(together([0, 0, 4, 0, 0, 0, 5, 0, 0], 4, false)).toEqual([4, 5, 0]);
   expect(together([0, 4, 6, 0], 4, true)).toEqual([5]);
+});
+
+test('a deploy is where another version takes over for good', () => {
+  const changes = (v1: number[], v2: number[]) => versionChanges([{ version: 'v1', values: v1 }, { version: 'v2', values: v2 }], 1000, 10);
+  expect(changes([5, 0, 5, 0, 0, 0, 0], [0, 0, 0, 0, 6, 0, 6])).toEqual([{ at: 1040, from: 'v1', to: 'v2' }]);
+  expect(changes([5, 5, 1, 5, 5], [1, 1, 5, 1, 1])).toEqual([]);
+  expect(changes([0], [0])).toEqual([]);
 });
 
 test('a difference can be brought to the same scale', () => {

@@ -9,7 +9,7 @@ test('service addresses come back', () => {
   for (const text of TEXTS) {
     const state = {
       service: text || 'svc', since: '6h', from: null, to: null, type: text, q: text, by: text, sel: [5, 9] as [number, number], lens: text, view: 'sandwich' as const, fn: text,
-      search: text, zoom: '0123456789abcdef', frame: '', order: 'name' as const, flip: true,
+      search: text, zoom: '0123456789abcdef', frame: '', order: 'name' as const, flip: true, live: true,
     };
     expect(decodeService(url(encodeService(state)))).toEqual(state);
   }

@@ -22,6 +22,7 @@ export interface ServiceState extends TimeState {
   frame: string;                  // the selected one
   order: 'weight' | 'name';
   flip: boolean;                  // root at the bottom
+  live: boolean;                  // asked again every 5 s
 }
 
 export interface DiffState extends TimeState {
@@ -70,14 +71,14 @@ export function decodeService(url: URL): ServiceState {
     ...time(p), service: segment(url.pathname, '/s/'), type: p.get('type') ?? '', q: p.get('q') ?? '', by: p.get('by') ?? '',
     sel: sel && Number(sel[1]) < Number(sel[2]) ? [Number(sel[1]), Number(sel[2])] : null,
     lens: p.get('lens') ?? '', view: oneOf(p.get('view'), ['flame', 'table', 'sandwich']), fn: p.get('fn') ?? '', search: p.get('search') ?? '',
-    zoom: address(p.get('zoom')), frame: address(p.get('frame')), order: oneOf(p.get('order'), ['weight', 'name']), flip: p.get('flip') === '1',
+    zoom: address(p.get('zoom')), frame: address(p.get('frame')), order: oneOf(p.get('order'), ['weight', 'name']), flip: p.get('flip') === '1', live: p.get('live') === '1',
   };
 }
 
 export function encodeService(s: ServiceState): string {
   return '/s/' + encodeURIComponent(s.service) + query([
     ...timePairs(s), ['type', s.type], ['q', s.q], ['by', s.by], ['sel', s.sel ? s.sel.join('-') : ''], ['lens', s.lens],
-    ['view', s.view, 'flame'], ['fn', s.fn], ['search', s.search], ['zoom', s.zoom], ['frame', s.frame], ['order', s.order, 'weight'], ['flip', s.flip ? '1' : ''],
+    ['view', s.view, 'flame'], ['fn', s.fn], ['search', s.search], ['zoom', s.zoom], ['frame', s.frame], ['order', s.order, 'weight'], ['flip', s.flip ? '1' : ''], ['live', s.live ? '1' : ''],
   ]);
 }
 
@@ -124,7 +125,7 @@ export function encodeTrace(s: TraceState): string {
 // A service's page as one first opens it.
 export const newService = (service: string, time: TimeState): ServiceState => ({
   since: time.since, from: time.from, to: time.to, service, type: '', q: '', by: '', sel: null, lens: '', view: 'flame', fn: '', search: '', zoom: '', frame: '',
-  order: 'weight', flip: false,
+  order: 'weight', flip: false, live: false,
 });
 
 // --- what the API is asked ---

@@ -55,3 +55,26 @@ export function together(values: number[], k: number, average: boolean): number[
   }
   return out;
 }
+
+export interface Marker { at: number; from: string; to: string }
+
+// Where the version that uses most changes: a new one must be ahead for two steps with something in them, so that a
+// canary or one late profile is no deploy. Steps without anything are passed over.
+export function versionChanges(groups: { version: string; values: number[] }[], startMs: number, stepMs: number): Marker[] {
+  const length = Math.max(0, ...groups.map((g) => g.values.length));
+  const ahead: { version: string; step: number }[] = [];
+  for (let i = 0; i < length; i++) {
+    let best = { version: '', value: 0 };
+    for (const g of groups) if ((g.values[i] ?? 0) > best.value) best = { version: g.version, value: g.values[i] };
+    if (best.version !== '') ahead.push({ version: best.version, step: i });
+  }
+  const out: Marker[] = [];
+  let current = ahead[0]?.version;
+  for (let i = 1; i < ahead.length; i++) {
+    const { version, step } = ahead[i];
+    if (version === current || (ahead[i + 1]?.version ?? version) !== version) continue;
+    out.push({ at: startMs + step * stepMs, from: current, to: version });
+    current = version;
+  }
+  return out;
+}

@@ -1,9 +1,12 @@
 // One service: when (timeline), what kind (type), which part (filters, lens), and where it went (flame graph, table).
-import { useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { apiAddress, getFlame, getJson, type SeriesAnswer, type ServiceInfo, type TopAnswer } from '../core/api';
+import { formatTime } from '../core/format';
 import { go, replace, url } from '../core/location';
 import { exactly } from '../core/names';
 import { decodeService, encodeDiff, encodeService, encodeTraces, joinLens, lensSteps, selectorOf, timeOf, type ServiceState } from '../core/state';
+import { zone } from '../core/settings';
+import { versionChanges, type Marker } from '../core/trend';
 import { functionOf, heaviestLeaf } from '../core/tree';
 import { Filters } from '../parts/filters';
 import { FlameGraph } from '../parts/flame';
@@ -23,14 +26,18 @@ export function ServicePage() {
   const set = (change: Partial<ServiceState>, how = go) => how(encodeService({ ...decodeService(url.value), ...change }));
   const [sort, setSort] = useState<'self' | 'total'>('self');
   const time = timeOf(state);
+  const tick = useTick(state.live);
   const query = selectorOf(state.service, state.q);
   const part = state.sel ? { from: String(state.sel[0]), to: String(state.sel[1]) } : time;
   const asked = { query, type: state.type, ...part, lens: state.lens };
-  const services = useQuery(JSON.stringify(['services', time]), (s) => getJson<{ services: ServiceInfo[] }>('services', time, s));
-  const series = useQuery(JSON.stringify(['series', query, state.type, time, state.by]),
+  const services = useQuery(JSON.stringify(['services', time, tick]), (s) => getJson<{ services: ServiceInfo[] }>('services', time, s));
+  const series = useQuery(JSON.stringify(['series', query, state.type, time, state.by, tick]),
     (s) => getJson<SeriesAnswer>('series', { query, type: state.type, ...time, by: state.by, limit: '7' }, s));
-  const flame = useQuery(JSON.stringify(['flame', asked]), (s) => getFlame('flame', asked, s));
-  const top = useQuery(state.view === 'table' ? JSON.stringify(['top', asked, sort]) : null, (s) => getJson<TopAnswer>('top', { ...asked, sort, limit: '1000' }, s));
+  const versions = useQuery(JSON.stringify(['versions', state.service, state.type, time, tick]),
+    (s) => getJson<SeriesAnswer>('series', { query: selectorOf(state.service, ''), type: state.type, ...time, by: 'service.version', limit: '20' }, s));
+  const markers = useMemo(() => markersOf(versions.data), [versions.data]);
+  const flame = useQuery(JSON.stringify(['flame', asked, tick]), (s) => getFlame('flame', asked, s));
+  const top = useQuery(state.view === 'table' ? JSON.stringify(['top', asked, sort, tick]) : null, (s) => getJson<TopAnswer>('top', { ...asked, sort, limit: '1000' }, s));
   const { tree, open } = useOpenedTree(flame.data, state.order, asked);
   const types = services.data?.services.find((s) => s.name === state.service)?.types ?? [];
   const shownType = state.type || flame.data?.meta.type || '';
@@ -47,6 +54,7 @@ export function ServicePage() {
           {types.map((t) => <option key={t.id} value={t.name}>{t.name}</option>)}
         </select></label>
         <RangePicker time={state} onChange={(t) => set({ ...t, sel: null })} />
+        <button type="button" aria-pressed={state.live} disabled={state.from !== null} title="Ask again every 5 seconds" onClick={() => set({ live: !state.live })}>Live</button>
         <span class="grow" />
         <a class="button" href={encodeTraces({ ...state, name: '', min: '', max: '', status: '', attribute: '' })}>Traces</a>
         <a class="button" href={diffOf(state, query)}>Compare</a>
@@ -54,7 +62,8 @@ export function ServicePage() {
       </div>
       <Filters q={state.q} service={state.service} selector={selectorOf(state.service, '')} time={time} by={state.by} onQ={(q) => set({ q, ...clear })} onBy={(by) => set({ by })} />
       <QueryState query={series} what="the timeline" />
-      {series.data && !series.data.hint && <Timeline series={series.data} selection={state.sel} onSelect={(sel) => set({ sel, ...clear })} />}
+      {series.data && !series.data.hint && <Timeline series={series.data} selection={state.sel} markers={markers} onSelect={(sel) => set({ sel, ...clear })} />}
+      {markers.length > 0 && <Deploys markers={markers} state={state} query={query} />}
       <div class="toolbar">
         <div role="group" aria-label="View" class="switch">
           {VIEWS.map(([v, text]) => <button key={v} type="button" aria-pressed={state.view === v} onClick={() => set({ view: v, ...(v === 'sandwich' && !state.fn ? { fn: hottest } : {}) })}>{text}</button>)}
@@ -87,6 +96,33 @@ export function ServicePage() {
       )}
       {!hint && state.view === 'sandwich' && <Sandwich asked={asked} fn={state.fn} onPick={(fn) => set({ fn })} />}
     </Shell>
+  );
+}
+
+// Live: a number that grows every 5 s. An answer that did not change costs a 304.
+function useTick(live: boolean): number {
+  const [tick, setTick] = useState(0);
+  useEffect(() => {
+    if (!live) return;
+    const id = setInterval(() => { if (!document.hidden) setTick((t) => t + 1); }, 5000);
+    return () => clearInterval(id);
+  }, [live]);
+  return tick;
+}
+
+function markersOf(series: SeriesAnswer | undefined): Marker[] {
+  if (!series) return [];
+  return versionChanges(series.groups.map((g) => ({ version: g.labels['service.version'] ?? '', values: g.values.map(Number) })).filter((g) => g.version !== ''), series.start_ms, series.step_ms);
+}
+
+// Each change of version with the comparison a person on call wants next: this version against the one before.
+function Deploys({ markers, state, query }: { markers: Marker[]; state: ServiceState; query: string }) {
+  const side = (version: string) => query.replace(/}$/, () => `, service.version="${version.replace(/[\\"]/g, '\\$&')}"}`);
+  return (
+    <p class="deploys">{markers.slice(-5).map((m) => (
+      <a key={m.at} href={encodeDiff({ since: state.since, from: state.from, to: state.to, query: side(m.to), baseQuery: side(m.from), baseFrom: null, baseTo: null, type: state.type, lens: state.lens, mode: 'share', search: '', zoom: '' })}>
+        {formatTime(m.at, zone.value === 'utc')}: {m.from} → {m.to}, compare</a>
+    ))}</p>
   );
 }
 

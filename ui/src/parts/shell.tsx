@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { url } from '../core/location';
+import { Palette } from './palette';
 import { theme, zone } from '../core/settings';
 
 const PAGES: [string, string][] = [['/', 'Services'], ['/traces', 'Traces'], ['/diff', 'Diff'], ['/status', 'Status']];
@@ -19,6 +20,7 @@ export function Shell({ title, children }: { title: string; children: ComponentC
           {PAGES.map(([page, name]) => <a key={page} href={page} aria-current={current(page) ? 'page' : undefined}>{name}</a>)}
         </nav>
         <span class="grow" />
+        <Palette pages={PAGES} />
         <label>Times <select value={zone.value} onChange={(e) => { zone.value = e.currentTarget.value as typeof zone.value; }}>
           <option value="local">local</option><option value="utc">UTC</option>
         </select></label>

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type uPlot from 'uplot';
 import type { SeriesAnswer } from '../core/api';
 import { formatTime, formatValue } from '../core/format';
-import { stepsTogether, together } from '../core/trend';
+import { stepsTogether, together, type Marker } from '../core/trend';
 import { dark, zone } from '../core/settings';
 
 const LINES = ['#0b6bcb', '#c2570c', '#2e7d32', '#8e24aa', '#a1790a', '#00838f', '#c2185b', '#5d4037'];
@@ -20,6 +20,7 @@ async function load(): Promise<typeof uPlot> {
 export interface TimelineProps {
   series: SeriesAnswer; selection: [number, number] | null;
   onSelect: (range: [number, number] | null) => void;
+  markers: Marker[];
 }
 
 // CPU time per second of wall time is "cores"; other sums are per second; snapshots are what they are.
@@ -66,6 +67,7 @@ function optionsOf(p: TimelineProps, width: number, select: (r: [number, number]
       points: { show: false }, value: (_u: uPlot, v: number | null) => value(v),
     }))],
     hooks: {
+      draw: [(u) => drawMarkers(u, p.markers)],
       setSelect: [(u) => {
         if (u.select.width < 3) return;
         const at = (px: number) => Math.round(u.posToVal(px, 'x') * 1000);
@@ -109,7 +111,7 @@ export function Timeline(props: TimelineProps) {
     };
     if (library) show(library); else void load().then(show);
     return () => { gone = true; resize?.disconnect(); plot.current?.destroy(); plot.current = null; };
-  }, [p.series, dark.value, zone.value]);
+  }, [p.series, p.markers, dark.value, zone.value]);
   useEffect(() => { if (plot.current) mark(plot.current, p.selection); }, [p.selection?.join()]);
   const utc = zone.value === 'utc';
   const { label } = rateOf(p.series);
@@ -123,6 +125,27 @@ export function Timeline(props: TimelineProps) {
       </figcaption>
     </figure>
   );
+}
+
+// The lane of markers: a line and what changed there. Deploys today; room for more.
+function drawMarkers(u: uPlot, markers: Marker[]): void {
+  const { ctx } = u;
+  const ratio = devicePixelRatio || 1;
+  ctx.save();
+  ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+  ctx.fillStyle = ctx.strokeStyle = dark.value ? '#d59be6' : '#8e24aa';
+  ctx.lineWidth = ratio;
+  ctx.setLineDash([4 * ratio, 3 * ratio]);
+  for (const m of markers) {
+    const x = Math.round(u.valToPos(m.at / 1000, 'x', true));
+    if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) continue;
+    ctx.beginPath();
+    ctx.moveTo(x, u.bbox.top);
+    ctx.lineTo(x, u.bbox.top + u.bbox.height);
+    ctx.stroke();
+    ctx.fillText(m.to.slice(0, 24), x + 4 * ratio, u.bbox.top + 9 * ratio);
+  }
+  ctx.restore();
 }
 
 function mark(u: uPlot, selection: [number, number] | null): void {
