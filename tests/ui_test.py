@@ -70,6 +70,22 @@ class Questions(Case):
             self.assertIn("no function is called", server.ask("flame", query="svc", type="samples", function="x", side="callers")["hint"])
             self.assertEqual(server.get("/api/v1/flame", query="svc", function="f", side="up").status, 400)
 
+    def test_files_are_looked_at_and_dropped(self):
+        with self.server() as server:
+            post = lambda body, kind="application/octet-stream", query="": http("POST", server.http + "/api/v1/adhoc" + query, body, {"content-type": kind})
+            one = post(b"main;a 3\nmain;b 4\n").json
+            self.assertEqual((one["total"], [one["functions"][f][0] for f in one["function"]][1:]), (7, ["main", "a", "b"]))
+            self.assertEqual(post(b"main;a 3\nmain;b 4\n", query="?lens=drop:%5Ea%24").json["total"], 4)
+            form = (b'--x\r\nContent-Disposition: form-data; name="file"; filename="b"\r\n\r\nmain;a 5\n\r\n'
+                    b'--x\r\nContent-Disposition: form-data; name="base"; filename="a"\r\n\r\nmain;a 2\n\r\n--x--\r\n')
+            both = post(form, "multipart/form-data; boundary=x").json
+            self.assertEqual((both["total"], both["total_before"]), (5, 2))
+            for bad in (b"", b"\x00\x01nonsense"):
+                self.assertEqual(post(bad).status, 400, bad)
+            golden = post((ROOT / "tests/golden/go_cpu.pb.gz").read_bytes()).json
+            self.assertIn("cpu", golden["types"])
+            self.assertEqual(server.ask("services", since="3000d")["services"], [])
+
     def test_top_by_total(self):
         with self.server() as server:
             p = Profiles("svc")
@@ -119,9 +135,8 @@ class Browser(Case):
             self.skipTest("chromium is missing: tools/setup test installs it")
         with self.server() as server:
             ui_data.send_all(server)
-            shots = os.environ.get("WHEREFORE_SCREENSHOTS", "")
             done = subprocess.run([str(ROOT / "tools/ui"), "node", str(ROOT / "ui/e2e/run.mjs")], timeout=280,
-                                  env={**os.environ, "PAGE": server.http, "CHROMIUM": CHROMIUM, "TEMP_FOLDER": str(self.folder), "SCREENSHOTS": shots})
+                                  env={**os.environ, "PAGE": server.http, "CHROMIUM": CHROMIUM, "TEMP_FOLDER": str(self.folder)})
             self.assertEqual(done.returncode, 0)
 
 

@@ -55,6 +55,7 @@ class Api {
   void AddQueryRoutes(net::Router& router);   // api_query.cc
   void AddTraceRoutes(net::Router& router);   // api_traces.cc
   void AddServerRoutes(net::Router& router);  // api_server.cc
+  void AddFileRoutes(net::Router& router);    // api_files.cc
 
   query::Engine& engine_;
   net::WorkerPool& workers_;

@@ -1,7 +1,8 @@
 // From "which service?" to "what did this slow request do?", each step asserted on what is drawn, with the back button and
-// a reload at each; then hostile names, accessibility of every page in both themes, and screenshots on request.
+// a reload at each; then hostile names, accessibility of every page in both themes.
 import assert from 'node:assert/strict';
 import { accessible, api, box, clickBox, drawn, flame, open, PAGE } from './browser.mjs';
+import { everyPage } from './pages.mjs';
 
 const step = (text) => console.log('  ' + text);
 const ALL = { since: '1h' };
@@ -126,8 +127,7 @@ async function walk(page) {
   await page.getByRole('link', { name: /v1 → v2, compare/ }).click();
   const v2 = await api('top', { ...ALL, query: '{service_name="checkout", service.version="v2"}' });
   await drawn(page, 'v2 against v1, as shares', (v) => window.__wherefore?.flame?.total === v && Math.abs(window.__wherefore.flame.totalBefore / v - 1) < 1e-9, Number(v2.total));
-  const grown = await page.evaluate(() => { const f = window.__wherefore.flame.box('json::parse_object'); return f.total > 0 && f.w > 0; });
-  assert.ok(grown);
+  await drawn(page, 'the function that grew', () => window.__wherefore.flame.box('json::parse_object')?.w > 0);
   await page.goBack();
   await page.waitForURL(/\/s\/checkout/);
 
@@ -175,6 +175,18 @@ async function walk(page) {
   await page.getByRole('link', { name: 'checkout at that time' }).click();
   await page.waitForURL(/\/s\/checkout\?from=/);
   await drawn(page, 'the service then', () => window.__wherefore?.flame?.total > 0);
+}
+
+async function files(page) {
+  step('files: one, then two');
+  await page.goto(PAGE + '/adhoc');
+  const file = (name, text) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) });
+  await page.locator('input[type=file]').setInputFiles(file('one.folded', 'main;a 30\nmain;b 12\n'));
+  await drawn(page, 'the file', () => window.__wherefore?.flame?.total > 0 && window.__wherefore.flame.count === 42);
+  await page.locator('input[type=file]').setInputFiles([file('before.folded', 'main;a 30\n'), file('after.folded', 'main;a 30\nmain;c 10\n')]);
+  await drawn(page, 'the difference', () => { const f = window.__wherefore?.flame; return f?.totalBefore > 0 && Math.abs(f.total / f.totalBefore - 4 / 3) < 1e-9; });
+  await page.locator('input[type=file]').setInputFiles({ name: 'no.bin', mimeType: 'application/octet-stream', buffer: Buffer.from([0, 1, 2, 3]) });
+  await page.getByRole('alert').waitFor();
 }
 
 async function offline(context, page, problems) {
@@ -225,42 +237,16 @@ async function hostile(page, problems) {
   assert.deepEqual(problems, []);
 }
 
-const PAGES = {
-  overview: '/', service: '/s/checkout', table: '/s/checkout?view=table', zoomed: '/s/checkout?search=json&flip=1', sandwich: '/s/checkout?view=sandwich&fn=' + encodeURIComponent('json::parse(Value&, std::string_view)'), diff: null, traces: '/traces', trace: null,
-  status: '/status', empty: '/s/nothing', choose: '/diff',
-};
-
-async function every(page) {
-  const { traces } = await api('traces', { ...ALL, limit: 200 });
-  const slowest = traces.sort((a, b) => Number(b.duration_ns) - Number(a.duration_ns))[0].trace;
-  const spans = Object.keys((await api(`traces/${slowest}/flame`)).by_span);
-  PAGES.trace = `/traces/${slowest}?span=${spans[0]}`;
-  PAGES.diff = '/diff?query=' + encodeURIComponent('checkout{service.version="v2"}') + '&base_query=' + encodeURIComponent('checkout{service.version="v1"}');
-  for (const theme of ['light', 'dark']) {
-    for (const [name, path] of Object.entries(PAGES)) {
-      await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
-      await page.goto(PAGE + path);
-      await page.waitForLoadState('networkidle');
-      await page.locator('h1').waitFor();
-      if (process.env.SCREENSHOTS) {
-        for (const width of [1440, 1024]) {
-          await page.setViewportSize({ width, height: 900 });
-          await page.waitForTimeout(150);
-          await page.screenshot({ path: `${process.env.SCREENSHOTS}/${name}-${theme}-${width}.png` });
-        }
-      }
-      await accessible(page, `${name} (${theme})`);
-    }
-  }
-}
-
 const { context, page, problems } = await open();
 try {
   await walk(page);
+  await files(page);
+  assert.deepEqual(problems.filter((p) => !p.includes('400 (Bad Request)')), []);
+  problems.length = 0;
   await offline(context, page, problems);
   await hostile(page, problems);
   step('axe: no violations on any page, light and dark');
-  await every(page);
+  await everyPage(page, (name, theme) => accessible(page, `${name} (${theme})`));
   assert.deepEqual(problems, []);
 } finally {
   await context.close();

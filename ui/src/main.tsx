@@ -1,6 +1,7 @@
 // The page: which part of it belongs to the address.
 import { render } from 'preact';
 import { url } from './core/location';
+import { AdHocPage } from './pages/adhoc';
 import { DiffPage } from './pages/diff';
 import { OverviewPage } from './pages/overview';
 import { ServicePage } from './pages/service';
@@ -17,6 +18,7 @@ function App() {
   if (path === '/diff') return <DiffPage />;
   if (path === '/traces') return <TracesPage />;
   if (path.startsWith('/traces/')) return <TracePage key={path} />;
+  if (path === '/adhoc') return <AdHocPage />;
   if (path === '/status') return <StatusPage />;
   return <Shell title="Not found"><h1>There is nothing here</h1><p><a href="/">All services</a></p></Shell>;
 }

@@ -17,10 +17,10 @@ function address(path: string, params: Params): string {
 }
 export const apiAddress = address;
 
-async function ask(path: string, params: Params, signal: AbortSignal, accept: string): Promise<Response> {
+async function ask(path: string, params: Params, signal: AbortSignal, accept: string, form?: FormData): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(address(path, params), { signal, headers: { accept } });
+    response = await fetch(address(path, params), { signal, headers: { accept }, method: form ? 'POST' : 'GET', body: form });
   } catch (e) {
     if (signal.aborted) throw e;
     throw new ApiError('The server does not answer.', 0, true);
@@ -38,6 +38,12 @@ export async function getJson<T>(path: string, params: Params, signal: AbortSign
 
 export async function getFlame(path: string, params: Params, signal: AbortSignal): Promise<FlameColumns> {
   const response = await ask(path, params, signal, 'application/x-wherefore-flame');
+  return decodeFlame(new Uint8Array(await response.arrayBuffer()));
+}
+
+// Files to look at, answered with their flame graph.
+export async function postFlame(path: string, params: Params, form: FormData, signal: AbortSignal): Promise<FlameColumns> {
+  const response = await ask(path, params, signal, 'application/x-wherefore-flame', form);
   return decodeFlame(new Uint8Array(await response.arrayBuffer()));
 }
 

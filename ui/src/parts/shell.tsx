@@ -5,7 +5,7 @@ import { url } from '../core/location';
 import { Palette } from './palette';
 import { theme, zone } from '../core/settings';
 
-const PAGES: [string, string][] = [['/', 'Services'], ['/traces', 'Traces'], ['/diff', 'Diff'], ['/status', 'Status']];
+const PAGES: [string, string][] = [['/', 'Services'], ['/traces', 'Traces'], ['/diff', 'Diff'], ['/adhoc', 'Files'], ['/status', 'Status']];
 
 export function Shell({ title, children }: { title: string; children: ComponentChildren }) {
   useEffect(() => { document.title = title === '' ? 'Wherefore' : `${title} · Wherefore`; }, [title]);

@@ -135,6 +135,8 @@ function drawMarkers(u: uPlot, markers: Marker[]): void {
   ctx.font = `${11 * ratio}px system-ui, sans-serif`;
   ctx.fillStyle = ctx.strokeStyle = dark.value ? '#d59be6' : '#8e24aa';
   ctx.lineWidth = ratio;
+  ctx.textAlign = 'left';
+  ctx.textBaseline = 'alphabetic';
   ctx.setLineDash([4 * ratio, 3 * ratio]);
   for (const m of markers) {
     const x = Math.round(u.valToPos(m.at / 1000, 'x', true));
