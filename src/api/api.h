@@ -1,4 +1,4 @@
-// Our HTTP API on port 4040 and the first page. Documented in docs/api.md and docs/openapi.json.
+// Our HTTP API on port 4040 and the page. Documented in docs/api.md and docs/openapi.json.
 //
 // Handlers parse on the I/O thread and work on a WorkerPool; every query ends early when its client
 // goes away. Errors are {"error":{"code","message"}} with the matching status. What only the owner

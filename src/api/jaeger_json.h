@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/json_writer.h"
-#include "store/read.h"
+#include "query/engine.h"
 
 namespace wherefore::api {
 

@@ -42,7 +42,8 @@ export function AdHocPage() {
       <div class={'drop' + (over ? ' over' : '')} onDragOver={(e) => { e.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)}
         onDrop={(e) => { e.preventDefault(); setOver(false); take(e.dataTransfer?.files); }}>
         <p><label>Drop one file here, or two to compare (before, after), or choose <input type="file" multiple onChange={(e) => take(e.currentTarget.files)} /></label></p>
-        <p><small>{FORMATS}. The file goes to this server, is read in memory and dropped. To keep it:</small> <Command text={`wherefore push FILE --service my-service --server ${location.origin}`} /></p>
+        <p><small>{FORMATS}. The file goes to this server, is read in memory and dropped.</small></p>
+        <p><small>To keep it:</small> <Command text={`wherefore push FILE --service my-service --server ${location.origin}`} /></p>
       </div>
       {tree && (
         <div class="toolbar">

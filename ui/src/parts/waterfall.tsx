@@ -14,6 +14,13 @@ export interface WaterfallProps { rows: Row[]; duration: number; selected: strin
 
 const ms = (v: number) => formatValue(v * 1e6, 'nanoseconds');
 
+// Beside the bar where there is room, else inside it at the right.
+function timePlace(r: Row, whole: number): Record<string, string> {
+  const [from, to] = [r.start / (whole || 1), (r.start + r.duration) / (whole || 1)];
+  if (to < 0.78) return { left: `${100 * to}%` };
+  return from > 0.5 ? { right: `${100 * (1 - from)}%` } : { right: `${100 * (1 - to)}%` };
+}
+
 export function Waterfall(p: WaterfallProps) {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
@@ -68,7 +75,7 @@ export function Waterfall(p: WaterfallProps) {
                 </span>
                 <span class="wf-line">
                   <span class={'wf-bar' + (s.status === 'error' ? ' bad' : '')} style={{ left: `${100 * r.start / (p.duration || 1)}%`, width: `max(2px, ${100 * r.duration / (p.duration || 1)}%)`, background: fill }} />
-                  <span class="wf-time" style={{ [r.start > p.duration * 0.6 ? 'right' : 'left']: `${100 * (r.start > p.duration * 0.6 ? 1 - r.start / (p.duration || 1) : Math.min((r.start + r.duration) / (p.duration || 1), 0.86))}%` }}>
+                  <span class="wf-time" style={timePlace(r, p.duration)}>
                     {ms(r.duration)}{p.values[s.span] ? ' · profiled' : ''}
                   </span>
                 </span>
