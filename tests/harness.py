@@ -176,16 +176,15 @@ class Profiles:
 
     def __init__(self, service="svc", **attributes):
         self.strings = ["", "samples", "count", "cpu", "nanoseconds"]
-        self.functions, self.stacks, self.links = [], [b""], [b""]
+        self.functions, self.stacks, self.links = {}, [b""], [b""]  # functions: name -> number, string
         self.resource = resource(service, **attributes)
         self.profiles = []
 
     def function(self, name):
-        if name not in self.strings:
-            self.strings.append(name)
         if name not in self.functions:
-            self.functions.append(name)
-        return self.functions.index(name) + 1
+            self.functions[name] = (len(self.functions) + 1, len(self.strings))
+            self.strings.append(name)
+        return self.functions[name][0]
 
     def stack(self, *names):
         """Names root first, as people say them."""
@@ -215,8 +214,8 @@ class Profiles:
         for i, _ in enumerate(self.functions, 1):
             dictionary += field(2, field(3, field(1, i) + field(2, 10 + i)))
         dictionary += field(3, b"")
-        for name in self.functions:
-            dictionary += field(3, field(1, self.strings.index(name)))
+        for _, string in self.functions.values():
+            dictionary += field(3, field(1, string))
         dictionary += b"".join(field(4, l) for l in self.links)
         dictionary += b"".join(field(5, s) for s in self.strings) + field(6, b"")
         dictionary += b"".join(field(7, s) for s in self.stacks)

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "api/open_file.h"
 #include "api/pyroscope_request.h"
 #include "api/run.h"
 #include "base/clock.h"
@@ -18,48 +19,6 @@ namespace {
 
 using formats::AdHocMethod;
 using formats::AdHocRequest;
-
-// The types of a file and one of its trees.
-struct Opened {
-  std::vector<std::string> types;
-  std::string type;
-  profile::FlameTree tree;
-};
-
-// Sample types as people know them; a second one of the same name gets its whole id.
-std::map<std::string, std::string> TypesOf(const profile::Batch& batch,
-                                           std::vector<std::string>& order) {
-  std::map<std::string, std::string> ids;
-  for (const profile::ProfileType& type : profile::BatchTypes(batch)) {
-    const std::string name = ids.contains(type.sample_type) ? type.Id() : type.sample_type;
-    if (ids.try_emplace(name, type.Id()).second) order.push_back(name);
-  }
-  return ids;
-}
-
-Result<Opened> Open(const std::shared_ptr<const std::string>& bytes, const std::string& wanted) {
-  Opened out;
-  if (bytes->find("\"flamebearer\"") != std::string::npos) {
-    WHEREFORE_ASSIGN_OR_RETURN(out.tree, formats::DecodeFlamebearer(*bytes));
-    out.type = out.tree.type.empty() ? "samples" : out.tree.type;
-    out.types = {out.type};
-    return out;
-  }
-  Result<formats::DecodedProfiles> decoded = formats::DecodeProfileFile(bytes, "adhoc");
-  if (!decoded && bytes->starts_with('{')) decoded = formats::DecodeSpeedscope(bytes, {});
-  if (!decoded) return std::move(decoded).error();
-  const auto ids = TypesOf(decoded->data, out.types);
-  if (out.types.empty()) return Error(Code::kInvalid, "the file has no profile in it");
-  // pprof's convention: the last type is the one to look at.
-  out.type = wanted.empty() ? out.types.back() : wanted;
-  const auto id = ids.find(out.type);
-  if (id == ids.end()) {
-    return Error(Code::kInvalid, fmt::format("the file has no type '{}'; it has: {}", wanted,
-                                             fmt::join(out.types, ", ")));
-  }
-  out.tree = profile::BuildBatchTree(decoded->data, id->second).tree;
-  return out;
-}
 
 formats::Flamebearer Describe(formats::FlameGraph graph, const std::string& type,
                               const std::string& unit) {
@@ -141,7 +100,7 @@ Result<std::string> AdHocApi::Upload(std::uint32_t tenant, AdHocRequest request,
             .bytes = std::make_shared<const std::string>(std::move(request.profile))};
   request.id = file.id;
   // What cannot be read is not kept.
-  WHEREFORE_RETURN_IF_ERROR(Open(file.bytes, request.profile_type));
+  WHEREFORE_RETURN_IF_ERROR(OpenFile(file.bytes, request.profile_type));
   Keep(std::move(file));
   return Get(tenant, request, json);
 }
@@ -149,7 +108,7 @@ Result<std::string> AdHocApi::Upload(std::uint32_t tenant, AdHocRequest request,
 Result<std::string> AdHocApi::Get(std::uint32_t tenant, const AdHocRequest& request, bool json) {
   WHEREFORE_ASSIGN_OR_RETURN(const std::size_t max_nodes, ReadMaxNodes(request.max_nodes));
   WHEREFORE_ASSIGN_OR_RETURN(const File file, Find(tenant, request.id));
-  WHEREFORE_ASSIGN_OR_RETURN(const Opened opened, Open(file.bytes, request.profile_type));
+  WHEREFORE_ASSIGN_OR_RETURN(const OpenedFile opened, OpenFile(file.bytes, request.profile_type));
   const auto tree = profile::Prune(formats::MergedByName(opened.tree), {.max_nodes = max_nodes});
   return formats::EncodeAdHocProfile({.id = file.id,
                                       .name = file.name,
@@ -179,10 +138,11 @@ Result<std::string> AdHocApi::Diff(std::uint32_t tenant, const AdHocRequest& req
   WHEREFORE_ASSIGN_OR_RETURN(const std::size_t max_nodes, ReadMaxNodes(request.max_nodes));
   WHEREFORE_ASSIGN_OR_RETURN(const File left_file, Find(tenant, request.id));
   WHEREFORE_ASSIGN_OR_RETURN(const File right_file, Find(tenant, request.right_id));
-  WHEREFORE_ASSIGN_OR_RETURN(const Opened left, Open(left_file.bytes, request.profile_type));
+  WHEREFORE_ASSIGN_OR_RETURN(const OpenedFile left,
+                             OpenFile(left_file.bytes, request.profile_type));
   WHEREFORE_ASSIGN_OR_RETURN(
-      const Opened right,
-      Open(right_file.bytes, request.profile_type.empty() ? left.type : request.profile_type));
+      const OpenedFile right,
+      OpenFile(right_file.bytes, request.profile_type.empty() ? left.type : request.profile_type));
   const query::DiffTree diff =
       query::Diff(formats::MergedByName(left.tree), formats::MergedByName(right.tree));
   const auto graph = formats::ToFlameGraphDiff(

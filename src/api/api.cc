@@ -8,6 +8,7 @@ void Api::AddRoutes(net::Router& router) {
   AddQueryRoutes(router);
   AddTraceRoutes(router);
   AddServerRoutes(router);
+  AddFileRoutes(router);
 }
 
 void Api::AddQuery(net::Router& router, std::string method, std::string pattern, std::string name,

@@ -1,4 +1,4 @@
-// Our HTTP API on port 4040 and the first page. Documented in docs/api.md and docs/openapi.json.
+// Our HTTP API on port 4040 and the page. Documented in docs/api.md and docs/openapi.json.
 //
 // Handlers parse on the I/O thread and work on a WorkerPool; every query ends early when its client
 // goes away. Errors are {"error":{"code","message"}} with the matching status. What only the owner
@@ -56,6 +56,7 @@ class Api {
   void AddQueryRoutes(net::Router& router);   // api_query.cc
   void AddTraceRoutes(net::Router& router);   // api_traces.cc
   void AddServerRoutes(net::Router& router);  // api_server.cc
+  void AddFileRoutes(net::Router& router);    // api_files.cc
 
   query::Engine& engine_;
   net::WorkerPool& workers_;

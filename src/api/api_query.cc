@@ -1,5 +1,7 @@
 // Api: services, labels, flame graphs, tables, series, differences, lists, stored profiles,
 // exports.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "api/api.h"
@@ -9,6 +11,8 @@
 #include "base/text.h"
 #include "formats/formats.h"
 #include "net/compression.h"
+#include "profile/sandwich.h"
+#include "profile/tree_path.h"
 
 namespace wherefore::api {
 namespace {
@@ -46,14 +50,49 @@ Result<HttpResponse> Services(query::Engine& engine, const HttpRequest& request)
   return response;
 }
 
+// function=<name> and side=callers|callees: that function from all its call sites together.
+Result<> TakeSide(const Parameters& p, query::FlameAnswer& answer) {
+  const std::string function = p.Get("function");
+  const std::string side = p.Get("side");
+  if (function.empty() && side.empty()) return {};
+  if (function.empty())
+    return Error(Code::kInvalid, "parameter 'function': expected a function's whole name");
+  if (side != "callers" && side != "callees")
+    return Error(Code::kInvalid, "parameter 'side': expected callers or callees");
+  answer.tree = side == "callers" ? profile::Callers(answer.tree, function)
+                                  : profile::Callees(answer.tree, function);
+  if (answer.hint.empty() && answer.tree.size() == 1)
+    answer.hint = fmt::format("no function is called '{}' in this selection", function);
+  return {};
+}
+
+// root=<address of a frame> (profile/tree_path.h): only what lies below it, pruned on its own,
+// which is how the page opens what was folded.
+Result<> NarrowToRoot(const Parameters& p, profile::FlameTree& tree) {
+  const std::string text = p.Get("root");
+  if (text.empty()) return {};
+  const auto wanted = profile::ParsePathHash(text);
+  if (!wanted) return Error(Code::kInvalid, "parameter 'root': expected 16 hex digits");
+  const auto hashes = profile::PathHashes(tree);
+  const auto found = std::ranges::find(hashes, *wanted);
+  if (found == hashes.end()) {
+    return Error(Code::kNotFound, "parameter 'root': no such frame in this selection");
+  }
+  tree = profile::Subtree(tree, static_cast<std::size_t>(found - hashes.begin()));
+  return {};
+}
+
 Result<HttpResponse> Flame(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
-      const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "lens",
-                                               "max_nodes", "min_share", "format"}));
+      const auto p,
+      Parameters::Read(request, {"query", "type", "from", "to", "since", "lens", "root", "function",
+                                 "side", "max_nodes", "min_share", "format"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
   WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
   WHEREFORE_ASSIGN_OR_RETURN(const auto prune, p.Prune());
-  WHEREFORE_ASSIGN_OR_RETURN(const auto answer, engine.Flame(selection, lens, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(auto answer, engine.Flame(selection, lens, request.cancel));
+  WHEREFORE_RETURN_IF_ERROR(TakeSide(p, answer));
+  WHEREFORE_RETURN_IF_ERROR(NarrowToRoot(p, answer.tree));
   const profile::FlameTree pruned = profile::Prune(answer.tree, prune);
   return RenderTree(request, p.Get("format"),
                     {.tree = &pruned,
@@ -63,14 +102,20 @@ Result<HttpResponse> Flame(query::Engine& engine, const HttpRequest& request) {
 }
 
 Result<HttpResponse> Top(query::Engine& engine, const HttpRequest& request) {
-  WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"query", "type", "from", "to",
-                                                                      "since", "lens", "limit"}));
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto p,
+      Parameters::Read(request, {"query", "type", "from", "to", "since", "lens", "limit", "sort"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
   WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
   WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t limit, p.Int("limit", 100, 1, 1'000'000));
   WHEREFORE_ASSIGN_OR_RETURN(const auto answer, engine.Flame(selection, lens, request.cancel));
   const profile::FlameTree& tree = answer.tree;
-  const auto rows = profile::Top(tree);
+  auto rows = profile::Top(tree);
+  if (const std::string sort = p.Get("sort", "self"); sort == "total") {
+    std::ranges::stable_sort(rows, std::greater(), &profile::TopRow::total);
+  } else if (sort != "self") {
+    return Error(Code::kInvalid, "parameter 'sort': expected self or total");
+  }
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject().Field("type", tree.type).Field("unit", tree.unit).Field("scale", tree.scale);

@@ -35,16 +35,6 @@ HttpResponse StatusJson(const std::vector<Status>& parts, const std::string& ver
   return response;
 }
 
-// Nothing from elsewhere, ever: the page works offline and cannot leak.
-void AddPageHeaders(HttpResponse& response) {
-  response.headers["Content-Security-Policy"] =
-      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src "
-      "'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-  response.headers["X-Content-Type-Options"] = "nosniff";
-  response.headers["Referrer-Policy"] = "no-referrer";
-  response.headers["Cache-Control"] = "no-cache";
-}
-
 }  // namespace
 
 void Api::AddServerRoutes(net::Router& router) {
@@ -57,15 +47,7 @@ void Api::AddServerRoutes(net::Router& router) {
              .content_type = "text/plain; version=0.0.4; charset=utf-8",
              .body = Metrics::Global().PrometheusText()});
   });
-  for (const Asset& asset : Assets()) {
-    router.Add("GET", std::string(asset.path),
-               [&asset](const HttpRequest&, const net::Respond& respond) {
-                 HttpResponse response{.content_type = std::string(asset.content_type),
-                                       .body = std::string(asset.bytes)};
-                 AddPageHeaders(response);
-                 respond(std::move(response));
-               });
-  }
+  AddPageRoutes(router);
   AddQuery(router, "GET", "/api/v1/status", "status",
            [this](const HttpRequest&) -> Result<HttpResponse> {
              return StatusJson(operations_.status(), operations_.version);

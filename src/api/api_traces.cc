@@ -130,13 +130,19 @@ Result<HttpResponse> Search(query::Engine& engine, const HttpRequest& request) {
 
 Result<HttpResponse> TraceFlame(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
-      const auto p,
-      Parameters::Read(request, {"span", "type", "lens", "max_nodes", "min_share", "format"}));
+      const auto p, Parameters::Read(request, {"span", "subtree", "type", "lens", "max_nodes",
+                                               "min_share", "format"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto trace, ParseTraceId(request.Header(":trace")));
   std::vector<profile::SpanId> spans;
   for (const std::string& text : p.All("span")) {
     WHEREFORE_ASSIGN_OR_RETURN(const auto span, ParseSpanId(text));
     spans.push_back(span);
+  }
+  if (const std::string subtree = p.Get("subtree", "false"); subtree == "true") {
+    WHEREFORE_ASSIGN_OR_RETURN(const auto all, engine.Trace(p.tenant(), trace, request.cancel));
+    query::AddDescendants(all, spans);
+  } else if (subtree != "false") {
+    return Error(Code::kInvalid, "parameter 'subtree': expected true or false");
   }
   WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
   WHEREFORE_ASSIGN_OR_RETURN(const auto prune, p.Prune());

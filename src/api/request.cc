@@ -41,6 +41,11 @@ void AppendMeta(JsonWriter& json, const TreeAnswer& answer) {
   if (!answer.before_total.empty()) json.Field("total_before", answer.before_total[0]);
   if (!answer.hint.empty()) json.Field("hint", answer.hint);
   if (!answer.filed_under.empty()) json.Field("filed_under", answer.filed_under);
+  if (!answer.types.empty()) {
+    json.Key("types").BeginArray();
+    for (const std::string& type : answer.types) json.String(type);
+    json.EndArray();
+  }
   if (answer.by_span != nullptr) {
     json.Key("by_span").BeginObject();
     for (const auto& [span, value] : *answer.by_span) json.Field(span, value);

@@ -50,6 +50,7 @@ struct TreeAnswer {
   std::string filed_under;                                       // see SpanProfileAnswer
   std::span<const std::int64_t> before_total;
   std::span<const std::int64_t> before_self;
+  std::span<const std::string> types;  // of a file: what else is in it
 };
 [[nodiscard]] Result<net::HttpResponse> RenderTree(const net::HttpRequest& request,
                                                    const std::string& format,

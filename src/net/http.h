@@ -54,6 +54,9 @@ struct HttpResponse {
 using Respond = std::function<void(HttpResponse)>;
 using HttpHandler = std::function<void(HttpRequest, Respond)>;
 
+// True when the Accept-Encoding value allows gzip.
+[[nodiscard]] bool AcceptsGzip(std::string_view accept_encoding);
+
 // 400 kInvalid and kCorrupt, 401 kUnauthenticated, 404 kNotFound, 413/429 kLimit (see retry), 499
 // kCancelled, 501 kUnsupported, 503 kUnavailable and kIo, 500 kInternal.
 [[nodiscard]] int HttpStatus(Code code);

@@ -21,8 +21,6 @@ struct PreparedResponse {
   std::string body;
 };
 
-// True when the Accept-Encoding value allows gzip.
-[[nodiscard]] bool AcceptsGzip(std::string_view accept_encoding);
 // Compresses where it is worth it.
 [[nodiscard]] PreparedResponse PrepareResponse(HttpResponse response, ResponseTraits traits);
 [[nodiscard]] std::string ResponseHead(const PreparedResponse& response, bool close, bool http11);

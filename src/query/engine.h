@@ -202,6 +202,10 @@ class Engine {
   StackTries tries_;
 };
 
+// Adds to `spans` every span of `trace` that lies below one of them. Parents may go in a circle or
+// be missing.
+void AddDescendants(const std::vector<store::SpanRow>& trace, std::vector<profile::SpanId>& spans);
+
 // a - b by function path: values of `tree` are b (after) minus a (before); see diff.cc.
 struct DiffTree {
   profile::FlameTree tree;           // union of both; values are those of `after`

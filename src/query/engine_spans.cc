@@ -1,5 +1,6 @@
 // Engine, the trace side: profiles of spans, traces by id, trace search.
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -259,6 +260,18 @@ Result<std::vector<TraceSummary>> Engine::SearchTraces(const store::SpanSearch& 
 Result<std::vector<std::pair<std::string, std::string>>> Engine::SpanNames(
     std::uint32_t tenant, store::TimeRange range, const CancelToken& cancel) {
   return reader_.SpanNames(tenant, range, cancel);
+}
+
+void AddDescendants(const std::vector<store::SpanRow>& trace, std::vector<profile::SpanId>& spans) {
+  std::multimap<profile::SpanId, profile::SpanId> children;
+  for (const store::SpanRow& span : trace) children.emplace(span.parent, span.id);
+  std::set<profile::SpanId> seen(spans.begin(), spans.end());
+  for (std::size_t i = 0; i < spans.size(); ++i) {  // grows while it is walked
+    const auto [begin, end] = children.equal_range(spans[i]);
+    for (auto it = begin; it != end; ++it) {
+      if (seen.insert(it->second).second) spans.push_back(it->second);
+    }
+  }
 }
 
 }  // namespace wherefore::query

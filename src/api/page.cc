@@ -1,0 +1,60 @@
+#include <array>
+#include <string>
+
+#include "api/assets.h"
+#include "net/compression.h"
+
+namespace wherefore::api {
+namespace {
+
+using net::HttpRequest;
+using net::HttpResponse;
+
+constexpr std::size_t kMostUnpackedBytes = 16u << 20;
+
+// Addresses of the page; the script shows what belongs there.
+constexpr std::array<std::string_view, 7> kPages = {
+    "/", "/s/{service}", "/diff", "/traces", "/traces/{trace}", "/adhoc", "/status"};
+
+// Nothing from elsewhere, ever: the page works offline and cannot leak.
+void AddPageHeaders(HttpResponse& response, bool forever) {
+  response.headers["Content-Security-Policy"] =
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+      "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  response.headers["Referrer-Policy"] = "no-referrer";
+  response.headers["Cache-Control"] = forever ? "public, max-age=31536000, immutable" : "no-cache";
+}
+
+HttpResponse Serve(const Asset& asset, const HttpRequest& request) {
+  HttpResponse response{.content_type = std::string(asset.content_type)};
+  AddPageHeaders(response, asset.path.starts_with("/assets/"));
+  if (!asset.gzip) {
+    response.body = asset.bytes;
+  } else if (net::AcceptsGzip(request.Header("accept-encoding"))) {
+    response.headers["Content-Encoding"] = "gzip";
+    response.headers["Vary"] = "Accept-Encoding";
+    response.body = asset.bytes;
+  } else {
+    auto plain = net::Decompress("gzip", asset.bytes, kMostUnpackedBytes);
+    if (!plain) return net::JsonError(plain.error());
+    response.body = std::move(*plain);
+  }
+  return response;
+}
+
+}  // namespace
+
+void AddPageRoutes(net::Router& router) {
+  for (const Asset& asset : Assets()) {
+    const auto serve = [&asset](const HttpRequest& request, const net::Respond& respond) {
+      respond(Serve(asset, request));
+    };
+    if (asset.path != "/index.html") {
+      router.Add("GET", std::string(asset.path), serve);
+      continue;
+    }
+    for (const std::string_view page : kPages) router.Add("GET", std::string(page), serve);
+  }
+}
+
+}  // namespace wherefore::api

@@ -1,0 +1,56 @@
+// A browser on the page, and what every test needs of it. Everything lies in TEMP_FOLDER and is closed at the end.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { chromium } from 'playwright-core';
+
+const require = createRequire(import.meta.url);
+const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+const FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+
+export const PAGE = process.env.PAGE;
+export const api = async (path, params = {}) => {
+  const response = await fetch(`${PAGE}/api/v1/${path}?${new URLSearchParams(params)}`);
+  assert.equal(response.status, 200, path);
+  return response.json();
+};
+
+export async function open(options = {}) {
+  const context = await chromium.launchPersistentContext(join(process.env.TEMP_FOLDER, 'browser-' + Math.random().toString(36).slice(2)), {
+    executablePath: process.env.CHROMIUM, headless: true, args: FLAGS, viewport: { width: 1440, height: 900 }, timezoneId: 'UTC', bypassCSP: false, ...options,
+  });
+  const page = context.pages()[0];
+  const problems = [];
+  page.on('pageerror', (e) => problems.push('error: ' + e.message));
+  page.on('console', (m) => { if (m.type() === 'error') problems.push('console: ' + m.text()); });
+  page.on('request', (r) => { if (!r.url().startsWith(PAGE) && !/^(data|blob):/.test(r.url())) problems.push('left the origin: ' + r.url()); });
+  return { context, page, problems };
+}
+
+export const flame = (page) => page.evaluate(() => { const f = window.__wherefore?.flame; return f && { ...f, box: undefined }; });
+export const box = (page, name) => page.evaluate((n) => window.__wherefore.flame.box(n), name);
+
+// Waits until what is drawn has this property; says what was drawn otherwise.
+export async function drawn(page, what, test, argument) {
+  try {
+    await page.waitForFunction(test, argument, { timeout: 15_000 });
+  } catch {
+    assert.fail(`${what}; drawn: ${JSON.stringify(await flame(page))} at ${page.url()}`);
+  }
+}
+
+export async function clickBox(page, name) {
+  const b = await box(page, name);
+  assert.ok(b, 'no box ' + name);
+  const area = await page.locator('.flame-view').boundingBox();
+  await page.mouse.click(area.x + Math.max(b.x, 0) + Math.min(b.w / 2, 40), area.y + b.y + 10);
+}
+
+// Serious problems of accessibility: none, in either theme. The page's policy allows no inline script: axe runs in
+// the page's isolated evaluation.
+export async function accessible(page, where) {
+  await page.evaluate(AXE);
+  const found = await page.evaluate(async () => (await window.axe.run(document, { resultTypes: ['violations'] })).violations.map((v) => `${v.impact} ${v.id}: ${v.nodes.map((n) => n.target.join(' ') + ' ' + (n.any[0]?.message ?? '')).slice(0, 3).join(' | ')}`));
+  assert.deepEqual(found, [], 'axe at ' + where);
+}

@@ -1,0 +1,30 @@
+// Every page there is, with something on it: for axe and for screenshots.
+import { api, PAGE } from './browser.mjs';
+
+const ALL = { since: '1h' };
+
+async function addresses() {
+  const { traces } = await api('traces', { ...ALL, limit: 200 });
+  const slowest = traces.sort((a, b) => Number(b.duration_ns) - Number(a.duration_ns))[0].trace;
+  const spans = Object.entries((await api(`traces/${slowest}/flame`)).by_span).sort((a, b) => b[1] - a[1]);
+  const version = (v) => encodeURIComponent(`checkout{service.version="${v}"}`);
+  return {
+    overview: '/', service: '/s/checkout', split: '/s/checkout?by=service.version&lens=hide:malloc', table: '/s/checkout?view=table', search: '/s/checkout?search=json&flip=1',
+    sandwich: '/s/checkout?view=sandwich&fn=' + encodeURIComponent('json::parse(Value&, std::string_view)'),
+    diff: `/diff?query=${version('v2')}&base_query=${version('v1')}&mode=share`, traces: '/traces', trace: `/traces/${slowest}?span=${spans[0][0]}`,
+    adhoc: '/adhoc', status: '/status', empty: '/s/nothing', choose: '/diff',
+  };
+}
+
+export async function everyPage(page, visit) {
+  const pages = await addresses();
+  for (const theme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+    for (const [name, path] of Object.entries(pages)) {
+      await page.goto(PAGE + path);
+      await page.waitForLoadState('networkidle');
+      await page.locator('h1').waitFor();
+      await visit(name, theme);
+    }
+  }
+}

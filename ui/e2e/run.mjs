@@ -1,0 +1,254 @@
+// From "which service?" to "what did this slow request do?", each step asserted on what is drawn, with the back button and
+// a reload at each; then hostile names, accessibility of every page in both themes.
+import assert from 'node:assert/strict';
+import { accessible, api, box, clickBox, drawn, flame, open, PAGE } from './browser.mjs';
+import { everyPage } from './pages.mjs';
+
+const step = (text) => console.log('  ' + text);
+const ALL = { since: '1h' };
+const CHECKOUT = '{service_name="checkout"}';
+
+async function walk(page) {
+  step('overview: services by cores, linked');
+  await page.goto(PAGE + '/');
+  await page.getByRole('link', { name: 'checkout' }).waitFor();
+  const { services } = await api('services', ALL);
+  assert.equal(await page.locator('table.services tbody tr').count(), services.length);
+  const cores = Number((await api('top', { ...ALL, query: CHECKOUT, type: 'cpu' })).total) / 1e9 / (30 * 60);
+  const row = page.locator('table.services tbody tr', { has: page.getByRole('link', { name: 'checkout', exact: true }) });
+  assert.ok(Math.abs(Number(await row.locator('td').first().textContent()) - cores) < 0.05, `cores ${await row.locator('td').first().textContent()} against ${cores}`);
+  await row.getByText('json::parse_object').waitFor();
+
+  step('service: the flame graph has the API\'s total');
+  await page.getByRole('link', { name: 'checkout', exact: true }).click();
+  await drawn(page, 'a flame graph', () => window.__wherefore?.flame?.count > 0);
+  const top = await api('top', { ...ALL, query: CHECKOUT });
+  const f = await flame(page);
+  assert.equal(f.total, Number(top.total));
+  assert.equal(f.count, Number(top.count));
+  assert.equal((await box(page, 'json::parse_object')) !== null, true);
+  await page.locator('.uplot canvas').first().waitFor();
+
+  step('zoom; back; forward; reload');
+  const before = await box(page, 'handle_pay(Request const&)');
+  await clickBox(page, 'handle_pay(Request const&)');
+  await drawn(page, 'zoomed', () => window.__wherefore?.flame?.zoom.startsWith('handle_pay'));
+  await drawn(page, 'as wide as the view', (w) => window.__wherefore?.flame?.box('handle_pay(Request const&)').w > w, before.w * 1.2);
+  await page.reload();
+  await drawn(page, 'zoomed after a reload', () => window.__wherefore?.flame?.zoom.startsWith('handle_pay'));
+  await page.goBack();
+  await drawn(page, 'zoomed out after back', () => window.__wherefore?.flame?.zoom === 'all');
+  await page.goForward();
+  await drawn(page, 'zoomed after forward', () => window.__wherefore?.flame?.zoom.startsWith('handle_pay'));
+  await page.goBack();
+
+  step('search: matched share');
+  await page.getByLabel('Search').fill('json::parse_obj');
+  const parse = top.rows.find((r) => r.name === 'json::parse_object');
+  await drawn(page, 'matched value', (v) => window.__wherefore?.flame?.matched === v, Number(parse.total));
+  await page.reload();
+  await drawn(page, 'matched after a reload', (v) => window.__wherefore?.flame?.matched === v, Number(parse.total));
+  await page.getByLabel('Search').fill('');
+
+  step('keyboard: the hot path, zoom, and back out');
+  await page.locator('.flame-box').focus();
+  await page.keyboard.press('End');
+  await drawn(page, 'hot path', () => window.__wherefore?.flame?.frame === 'json::parse_object');
+  assert.match(await page.locator('.flame [aria-live]').textContent(), /json::parse_object, .* percent plus or minus .* level 6/);
+  await page.keyboard.press('ArrowUp');
+  await drawn(page, 'caller', () => window.__wherefore?.flame?.frame.startsWith('json::parse('));
+  await page.keyboard.press('Enter');
+  await drawn(page, 'zoomed by key', () => window.__wherefore?.flame?.zoom.startsWith('json::parse('));
+  await page.keyboard.press('Escape');
+  await drawn(page, 'whole again', () => window.__wherefore?.flame?.zoom === 'all');
+
+  step('lens: a chip, evaluated by the server');
+  await page.keyboard.press('End');
+  await page.getByRole('button', { name: 'Drop' }).click();
+  const dropped = await api('top', { ...ALL, query: CHECKOUT, lens: 'drop:^json::parse_object$' });
+  await drawn(page, 'without it', (v) => window.__wherefore?.flame?.total === v, Number(dropped.total));
+  await page.getByRole('button', { name: /^Remove drop/ }).click();
+  await drawn(page, 'with it again', (v) => window.__wherefore?.flame?.total === v, Number(top.total));
+
+  step('filter by label');
+  await page.getByLabel('Filter').fill('service.version="v1"');
+  await page.getByRole('button', { name: 'Apply' }).click();
+  const v1 = await api('top', { ...ALL, query: '{service_name="checkout", service.version="v1"}' });
+  await drawn(page, 'v1 only', (v) => window.__wherefore?.flame?.total === v, Number(v1.total));
+  await page.goBack();
+  await drawn(page, 'all versions', (v) => window.__wherefore?.flame?.total === v, Number(top.total));
+
+  step('drag on the timeline selects');
+  await page.waitForLoadState('networkidle');
+  const plot = await page.locator('.u-over').boundingBox();
+  await page.mouse.move(plot.x + plot.width * 0.55, plot.y + 50);
+  await page.mouse.down();
+  await page.mouse.move(plot.x + plot.width * 0.75, plot.y + 60, { steps: 5 });
+  await page.mouse.up();
+  await page.waitForURL(/sel=/);
+  const [from, to] = new URL(page.url()).searchParams.get('sel').split('-');
+  const part = await api('top', { from, to, query: CHECKOUT });
+  assert.ok(Number(part.total) > 0 && Number(part.total) < Number(top.total));
+  await drawn(page, 'the selection only', (v) => window.__wherefore?.flame?.total === v, Number(part.total));
+  await page.reload();
+  await drawn(page, 'the selection after a reload', (v) => window.__wherefore?.flame?.total === v, Number(part.total));
+
+  step('table: the API\'s rows');
+  await page.getByRole('button', { name: 'Table' }).click();
+  await page.locator('table.top tbody tr').first().waitFor();
+  const rows = await api('top', { from, to, query: CHECKOUT });
+  assert.equal(await page.locator('table.top tbody tr').count(), rows.rows.length);
+  assert.equal(await page.locator('table.top tbody tr').first().locator('th').textContent(), rows.rows[0].name);
+  await page.goBack();
+  await drawn(page, 'the graph again', (v) => window.__wherefore?.flame?.total === v, Number(part.total));
+
+  step('sandwich: callers and callees have the function\'s total');
+  await page.locator('.flame-box').focus();
+  await page.keyboard.press('End');
+  await page.getByRole('link', { name: 'Callers and callees' }).click();
+  const hot = rows.rows.find((r) => r.name === 'json::parse_object');
+  await drawn(page, 'both sides', (v) => window.__wherefore.callers?.total === v && window.__wherefore.callees?.total === v, Number(hot.total));
+  await page.goBack();
+  await drawn(page, 'the graph once more', (v) => window.__wherefore?.flame?.total === v, Number(part.total));
+
+  step('diff: both sides');
+  await page.getByRole('link', { name: 'Compare', exact: true }).click();
+  await drawn(page, 'a difference', () => window.__wherefore?.flame?.totalBefore !== undefined);
+  const asked = new URL(page.url()).searchParams;
+  const earlier = await api('top', { from: asked.get('base_from'), to: asked.get('base_to'), query: CHECKOUT });
+  const diff = await flame(page);
+  assert.deepEqual([diff.totalBefore, diff.total], [Number(earlier.total), Number(part.total)]);
+  await page.reload();
+  await drawn(page, 'the difference after a reload', () => window.__wherefore?.flame?.totalBefore !== undefined);
+  await page.goBack();
+  await page.waitForURL(/\/s\/checkout/);
+
+  step('deploy: the change of version is marked and compared');
+  await page.getByRole('link', { name: /v1 → v2, compare/ }).click();
+  const v2 = await api('top', { ...ALL, query: '{service_name="checkout", service.version="v2"}' });
+  await drawn(page, 'v2 against v1, as shares', (v) => window.__wherefore?.flame?.total === v && Math.abs(window.__wherefore.flame.totalBefore / v - 1) < 1e-9, Number(v2.total));
+  await drawn(page, 'the function that grew', () => window.__wherefore.flame.box('json::parse_object')?.w > 0);
+  await page.goBack();
+  await page.waitForURL(/\/s\/checkout/);
+
+  step('traces: search, the slowest, its spans');
+  await page.getByRole('link', { name: 'Traces' }).first().click();
+  await page.getByLabel('Longer than').fill('500ms');
+  await page.getByRole('button', { name: 'Search' }).click();
+  await page.waitForURL(/min=500ms/);
+  const slow = await api('traces', { ...ALL, min_duration: '500ms', limit: 200 });
+  await page.locator('table.traces caption', { hasText: `${slow.traces.length} traces` }).waitFor();
+  await page.getByRole('button', { name: 'Duration' }).click();
+  await page.locator('table.traces tbody a').first().click();
+  await page.waitForURL(/\/traces\/[0-9a-f]{32}/);
+  const trace = page.url().match(/traces\/([0-9a-f]{32})/)[1];
+  const whole = await api(`traces/${trace}/flame`);
+  await drawn(page, 'the trace\'s samples', (v) => window.__wherefore?.flame?.total === v, Number(whole.total));
+  assert.equal(await page.locator('.wf-row').count(), 4);
+
+  step('span: its own flame graph, and why there is none');
+  await page.locator('.wf-row', { hasText: 'parse body' }).click();
+  const [span, value] = Object.entries(whole.by_span).find(([id]) => page.url().includes(id));
+  assert.ok(span);
+  await drawn(page, 'the span\'s samples', (v) => window.__wherefore?.flame?.total === v, Number(value));
+  await page.reload();
+  await drawn(page, 'the span after a reload', (v) => window.__wherefore?.flame?.total === v, Number(value));
+  await page.locator('.wf-row', { hasText: 'handle_pay' }).click();
+  await page.getByRole('button', { name: /With the 2 below/ }).click();
+  await drawn(page, 'the span and those below', (v) => window.__wherefore?.flame?.total === v, Number(whole.total));
+  await page.locator('.wf-row', { hasText: 'POST /pay' }).click();
+  await page.getByRole('button', { name: 'This span' }).click();
+  await page.getByTestId('hint').waitFor();
+  assert.match(await page.getByTestId('hint').textContent(), /no samples are linked/);
+
+  step('palette: Ctrl+K, a service, Enter');
+  await page.keyboard.press('Control+k');
+  await page.getByRole('option', { name: 'search' }).waitFor();
+  await page.keyboard.type('searc');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/s\/search/);
+  await drawn(page, 'that service', () => window.__wherefore?.flame?.box('Postings::next') !== null);
+  await page.goBack();
+
+  step('span to its service at that time');
+  await page.locator('.wf-row', { hasText: 'handle_pay' }).click();
+  await page.getByRole('link', { name: 'checkout at that time' }).click();
+  await page.waitForURL(/\/s\/checkout\?from=/);
+  await drawn(page, 'the service then', () => window.__wherefore?.flame?.total > 0);
+}
+
+async function files(page) {
+  step('files: one, then two');
+  await page.goto(PAGE + '/adhoc');
+  const file = (name, text) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) });
+  await page.locator('input[type=file]').setInputFiles(file('one.folded', 'main;a 30\nmain;b 12\n'));
+  await drawn(page, 'the file', () => window.__wherefore?.flame?.total > 0 && window.__wherefore.flame.count === 42);
+  await page.locator('input[type=file]').setInputFiles([file('before.folded', 'main;a 30\n'), file('after.folded', 'main;a 30\nmain;c 10\n')]);
+  await drawn(page, 'the difference', () => { const f = window.__wherefore?.flame; return f?.totalBefore > 0 && Math.abs(f.total / f.totalBefore - 4 / 3) < 1e-9; });
+  await page.locator('input[type=file]').setInputFiles({ name: 'no.bin', mimeType: 'application/octet-stream', buffer: Buffer.from([0, 1, 2, 3]) });
+  await page.getByRole('alert').waitFor();
+}
+
+async function offline(context, page, problems) {
+  step('a server that went away is noticed and recovered from');
+  await page.goto(PAGE + '/s/checkout');
+  await drawn(page, 'the graph', () => window.__wherefore?.flame?.total > 0);
+  await context.setOffline(true);
+  await page.getByLabel('Type').selectOption('samples');
+  await page.getByText('The server does not answer').first().waitFor();
+  await context.setOffline(false);
+  await drawn(page, 'the new answer', () => window.__wherefore?.flame?.type === 'samples');
+  await page.getByText('The server does not answer').first().waitFor({ state: 'detached' });
+  // The browser reports every failed request of that time.
+  assert.deepEqual(problems.filter((p) => !p.includes('ERR_INTERNET_DISCONNECTED')), []);
+  problems.length = 0;
+}
+
+async function hostile(page, problems) {
+  step('hostile names are only text');
+  await page.goto(`${PAGE}/s/${encodeURIComponent('hostile <b>&amp;</b>/service')}`);
+  await drawn(page, 'the graph', () => window.__wherefore?.flame?.count === 10);
+  await page.locator('.flame-box').focus();
+  for (const key of ['End', 'ArrowUp', 'Home', 'ArrowDown', 'ArrowDown', 'ArrowRight', 'ArrowRight']) await page.keyboard.press(key);
+  await page.getByRole('button', { name: 'Table' }).click();
+  await page.locator('table.top tbody tr').first().waitFor();
+  assert.equal(await page.evaluate(() => window.__hacked), undefined);
+  assert.equal(await page.locator('main script, main img, main b').count(), 0);
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'a long name widens the page');
+  step('deep and wide: drawn without a freeze');
+  for (const [service, total] of [['deep', 2001], ['wide', 0]]) {
+    await page.goto(`${PAGE}/s/${service}`);
+    await drawn(page, service, () => window.__wherefore?.flame?.count > 0);
+    const f = await flame(page);
+    if (total) assert.equal(f.nodes, total + 1);
+    assert.ok(f.drawn.ms < 200, `${service}: ${f.drawn.ms} ms`);
+  }
+  step('folds open in place and nothing is lost');
+  const folded = await flame(page);
+  assert.ok(folded.shown < 1);
+  await page.locator('.flame-box').focus();
+  await page.keyboard.press('Home');
+  for (let i = 0; i < 2; i++) await page.keyboard.press('ArrowDown');
+  await drawn(page, 'at the fan', () => window.__wherefore?.flame?.frame === 'fan');
+  await page.keyboard.press('ArrowDown');
+  await page.getByRole('button', { name: 'Open the fold' }).click();
+  await drawn(page, 'more is shown', (s) => window.__wherefore?.flame?.shown > s, folded.shown);
+  assert.equal((await flame(page)).total, folded.total);
+  assert.deepEqual(problems, []);
+}
+
+const { context, page, problems } = await open();
+try {
+  await walk(page);
+  await files(page);
+  assert.deepEqual(problems.filter((p) => !p.includes('400 (Bad Request)')), []);
+  problems.length = 0;
+  await offline(context, page, problems);
+  await hostile(page, problems);
+  step('axe: no violations on any page, light and dark');
+  await everyPage(page, (name, theme) => accessible(page, `${name} (${theme})`));
+  assert.deepEqual(problems, []);
+} finally {
+  await context.close();
+}
+console.log('  all fine');

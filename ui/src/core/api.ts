@@ -1,0 +1,68 @@
+// Questions to the server. Every call can be ended early; a failure says what to do about it.
+import { decodeFlame, type FlameColumns } from './flame';
+
+export type Params = Record<string, string | string[] | undefined>;
+
+// `offline`: the server could not be reached at all; worth trying again by itself.
+export class ApiError extends Error {
+  constructor(message: string, readonly status: number, readonly offline = false) { super(message); }
+}
+
+function address(path: string, params: Params): string {
+  const p = new URLSearchParams();
+  for (const [name, value] of Object.entries(params)) {
+    for (const v of Array.isArray(value) ? value : [value]) if (v !== undefined && v !== '') p.append(name, v);
+  }
+  return '/api/v1/' + path + (p.size > 0 ? '?' + p : '');
+}
+export const apiAddress = address;
+
+async function ask(path: string, params: Params, signal: AbortSignal, accept: string, form?: FormData): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(address(path, params), { signal, headers: { accept }, method: form ? 'POST' : 'GET', body: form });
+  } catch (e) {
+    if (signal.aborted) throw e;
+    throw new ApiError('The server does not answer.', 0, true);
+  }
+  if (response.ok) return response;
+  const text = await response.text();
+  let message = text.slice(0, 300) || response.statusText;
+  try { message = JSON.parse(text).error.message; } catch { /* not ours: a proxy's text */ }
+  throw new ApiError(message, response.status, response.status === 502 || response.status === 503);
+}
+
+export async function getJson<T>(path: string, params: Params, signal: AbortSignal): Promise<T> {
+  return (await ask(path, params, signal, 'application/json')).json() as Promise<T>;
+}
+
+export async function getFlame(path: string, params: Params, signal: AbortSignal): Promise<FlameColumns> {
+  const response = await ask(path, params, signal, 'application/x-wherefore-flame');
+  return decodeFlame(new Uint8Array(await response.arrayBuffer()));
+}
+
+// Files to look at, answered with their flame graph.
+export async function postFlame(path: string, params: Params, form: FormData, signal: AbortSignal): Promise<FlameColumns> {
+  const response = await ask(path, params, signal, 'application/x-wherefore-flame', form);
+  return decodeFlame(new Uint8Array(await response.arrayBuffer()));
+}
+
+// --- answers (docs/openapi.json) ---
+
+export interface ServiceInfo { name: string; profiles: number; types: { name: string; id: string }[]; last: string }
+export interface SeriesAnswer {
+  type: string; unit: string; scale: number; averaged: boolean; start_ms: number; step_ms: number; hint?: string;
+  groups: { labels: Record<string, string>; values: (number | string)[] }[];
+}
+export interface TopRow { name: string; module: string; file: string; self: number; total: number; self_count: number; total_count: number }
+export interface TopAnswer {
+  type: string; unit: string; scale: number; total: number; count: number; averaged: boolean; functions: number; hint?: string; rows: TopRow[]; other: number;
+}
+export interface Span {
+  trace: string; span: string; parent: string; service: string; name: string; kind: string; status: string; status_message?: string;
+  start_ns: number | string; duration_ns: number | string; attributes: Record<string, string>; resource: Record<string, string>;
+  events?: { time_ns: number | string; name: string; attributes: Record<string, string> }[];
+}
+export interface TraceSummary {
+  trace: string; root_service: string; root_name: string; start: string; start_ns: number | string; duration_ns: number | string; spans: number; errors: number;
+}

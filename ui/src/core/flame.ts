@@ -1,0 +1,149 @@
+// FG1 (docs/format.md, "Flame graph"): bytes of a flame graph to columns. Pure; throws on damage.
+//
+// Values beyond 2^53 are rounded: a picture may be, the numbers people copy come from the table.
+
+export interface FlameMeta {
+  type: string; unit: string; scale: number;
+  total: number; count: number; nodes: number; nodes_in_full: number; averaged: boolean;
+  total_before?: number; hint?: string; filed_under?: string; types?: string[]; by_span?: Record<string, number>;
+}
+
+export interface FlameFunction { name: string; module: string; file: string; line: number; kind: number }
+
+export interface FlameColumns {
+  meta: FlameMeta;
+  functions: FlameFunction[];
+  depth: Uint32Array;
+  func: Uint32Array;
+  self: Float64Array;
+  count: Float64Array;
+  hidden: Uint32Array;
+  before?: Float64Array;  // self values before, in a difference
+}
+
+export const OTHER = 5;  // the kind of a fold
+
+const META = 1, STRINGS = 2, FUNCTIONS = 3, POPS = 4, FUNC = 5, SELF = 6, HIDDEN = 7, COUNT = 10;
+
+class Cursor {
+  constructor(private bytes: Uint8Array, public at = 0) {}
+  varint(): number {
+    let value = 0;
+    let factor = 1;
+    for (let i = 0; i < 10; i++) {
+      if (this.at >= this.bytes.length) break;
+      const byte = this.bytes[this.at++];
+      value += (byte & 0x7f) * factor;
+      if (byte < 0x80) return value;
+      factor *= 128;
+    }
+    throw new Error('flame graph: cut short');
+  }
+  zigzag(): number {
+    const u = this.varint();
+    return u % 2 === 0 ? u / 2 : -(u + 1) / 2;
+  }
+  take(n: number): Uint8Array {
+    if (n > this.bytes.length - this.at) throw new Error('flame graph: cut short');
+    this.at += n;
+    return this.bytes.subarray(this.at - n, this.at);
+  }
+}
+
+interface Section { id: number; count: number; bytes: Uint8Array }
+
+function sectionsOf(bytes: Uint8Array): Section[] {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (bytes.length < 8 || view.getUint32(0, true) !== 0x00314746) throw new Error('flame graph: not FG1');
+  if (view.getUint16(4, true) !== 1) throw new Error(`flame graph: version ${view.getUint16(4, true)} is not known`);
+  const n = view.getUint16(6, true);
+  if (bytes.length < 8 + 16 * n) throw new Error('flame graph: section table cut short');
+  const out: Section[] = [];
+  for (let i = 0; i < n; i++) {
+    const p = 8 + 16 * i;
+    const id = view.getUint16(p, true);
+    const count = view.getUint32(p + 4, true);
+    const offset = view.getUint32(p + 8, true);
+    const length = view.getUint32(p + 12, true);
+    if (offset > bytes.length || length > bytes.length - offset) throw new Error('flame graph: section outside the file');
+    if (id !== META && count > length) throw new Error('flame graph: more entries than bytes');
+    out.push({ id, count, bytes: bytes.subarray(offset, offset + length) });
+  }
+  return out;
+}
+
+function stringsOf(section: Section): string[] {
+  const cursor = new Cursor(section.bytes);
+  const text = new TextDecoder();
+  const lengths = Array.from({ length: section.count }, () => cursor.varint());
+  return lengths.map((n) => text.decode(cursor.take(n)));
+}
+
+function functionsOf(section: Section, strings: string[]): FlameFunction[] {
+  const cursor = new Cursor(section.bytes);
+  const column = () => Array.from({ length: section.count }, () => cursor.varint());
+  const text = (id: number) => {
+    if (id >= strings.length) throw new Error('flame graph: string out of range');
+    return strings[id];
+  };
+  const [name, , file, line, module, kind] = [column(), column(), column(), column(), column(), column()];
+  return name.map((id, i) => ({ name: text(id), module: text(module[i]), file: text(file[i]), line: line[i], kind: kind[i] }));
+}
+
+function depthsOf(section: Section): Uint32Array {
+  const cursor = new Cursor(section.bytes);
+  const depth = new Uint32Array(section.count);
+  for (let i = 0; i < depth.length; i++) {
+    const pops = cursor.varint();
+    if (i === 0) continue;
+    if (pops > depth[i - 1]) throw new Error('flame graph: two roots');
+    depth[i] = depth[i - 1] + 1 - pops;
+  }
+  return depth;
+}
+
+function column(section: Section | undefined, nodes: number, read: (c: Cursor) => number): Float64Array {
+  if (!section || section.count !== nodes) throw new Error('flame graph: columns differ in length');
+  const cursor = new Cursor(section.bytes);
+  const out = new Float64Array(nodes);
+  for (let i = 0; i < nodes; i++) out[i] = read(cursor);
+  return out;
+}
+
+export function decodeFlame(bytes: Uint8Array): FlameColumns {
+  const sections = sectionsOf(bytes);
+  const need = (id: number) => {
+    const found = sections.find((s) => s.id === id);
+    if (!found) throw new Error(`flame graph: section ${id} is missing`);
+    return found;
+  };
+  const meta = numbers(JSON.parse(new TextDecoder().decode(need(META).bytes)) as FlameMeta);
+  const functions = functionsOf(need(FUNCTIONS), stringsOf(need(STRINGS)));
+  const depth = depthsOf(need(POPS));
+  const nodes = depth.length;
+  if (nodes === 0) throw new Error('flame graph: empty');
+  const func = Uint32Array.from(column(need(FUNC), nodes, (c) => c.varint()));
+  for (const f of func) if (f >= functions.length) throw new Error('flame graph: function out of range');
+  const selves = sections.filter((s) => s.id === SELF);
+  const hidden = new Uint32Array(nodes);
+  const folds = new Cursor(need(HIDDEN).bytes);
+  for (let i = 0; i < need(HIDDEN).count; i++) {
+    const node = folds.varint();
+    if (node >= nodes) throw new Error('flame graph: hidden nodes');
+    hidden[node] = folds.varint();
+  }
+  return {
+    meta, functions, depth, func, hidden,
+    self: column(selves[0], nodes, (c) => c.zigzag()),
+    count: column(need(COUNT), nodes, (c) => c.zigzag()),
+    before: selves[1] && column(selves[1], nodes, (c) => c.zigzag()),
+  };
+}
+
+// The server writes integers beyond 2^53 as text.
+function numbers(meta: FlameMeta): FlameMeta {
+  for (const key of ['total', 'count', 'total_before', 'scale'] as const) {
+    if (typeof meta[key] === 'string') meta[key] = Number(meta[key]);
+  }
+  return meta;
+}

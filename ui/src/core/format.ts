@@ -1,0 +1,66 @@
+// Numbers as people read them. Pure; one locale, so that a shared link shows the same everywhere.
+
+const short = (x: number) => (Math.abs(x) >= 99.95 ? x.toFixed(0) : Math.abs(x) >= 9.995 ? x.toFixed(1) : x.toFixed(2));
+
+function scaled(v: number, steps: [number, string][], last: string): string {
+  for (const [size, name] of steps) if (Math.abs(v) >= size) return short(v / size) + ' ' + name;
+  return Number(v.toFixed(2)) + ' ' + last;
+}
+
+export function formatValue(value: number, unit: string, scale = 1): string {
+  const v = value / scale;
+  if (unit === 'nanoseconds') return scaled(v, [[3600e9, 'h'], [60e9, 'min'], [1e9, 's'], [1e6, 'ms'], [1e3, 'µs']], 'ns');
+  if (unit === 'bytes') return scaled(v, [[2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB']], 'B');
+  return formatCount(v);
+}
+
+export const formatCount = (v: number) => v.toLocaleString('en', { maximumFractionDigits: 2 });
+
+export function formatShare(part: number, whole: number): string {
+  if (!(whole > 0)) return '0 %';
+  const percent = 100 * part / whole;
+  return (percent !== 0 && Math.abs(percent) < 0.1 ? percent.toPrecision(1) : percent.toFixed(1)) + ' %';
+}
+
+// One standard deviation of a share seen in n of N observations, in percentage points. Never less than
+// what one observation is worth: seeing a thing once does not make it certain.
+export function shareError(n: number, all: number): number {
+  if (!(all > 0)) return 0;
+  const p = Math.min(Math.max(n, 0) / all, 1);
+  return 100 * Math.max(Math.sqrt(p * (1 - p) / all), n > 0 && n < all ? 1 / all : 0);
+}
+
+export function formatError(n: number, all: number): string {
+  const e = shareError(n, all);
+  return '±\u00a0' + (e >= 10 ? e.toFixed(0) : e >= 0.05 || e === 0 ? e.toFixed(1) : e.toPrecision(1));
+}
+
+// 2σ of both sides: below it a change may well be chance.
+export function isSignificant(before: number, after: number, nBefore: number, nAfter: number): boolean {
+  const variance = (v: number, n: number) => (n > 0 ? v * v / n : 0);
+  return Math.abs(after - before) > 2 * Math.sqrt(variance(before, nBefore) + variance(after, nAfter));
+}
+
+export function formatTime(ms: number, utc: boolean, seconds = true): string {
+  const d = new Date(ms);
+  const two = (n: number) => String(n).padStart(2, '0');
+  const [y, mo, da, h, mi, s] = utc
+    ? [d.getUTCFullYear(), d.getUTCMonth(), d.getUTCDate(), d.getUTCHours(), d.getUTCMinutes(), d.getUTCSeconds()]
+    : [d.getFullYear(), d.getMonth(), d.getDate(), d.getHours(), d.getMinutes(), d.getSeconds()];
+  return `${y}-${two(mo + 1)}-${two(da)} ${two(h)}:${two(mi)}${seconds ? ':' + two(s) : ''}${utc ? 'Z' : ''}`;
+}
+
+export function formatAgo(ms: number, now: number): string {
+  const s = Math.max(0, Math.round((now - ms) / 1000));
+  if (s < 90) return `${s} s ago`;
+  if (s < 5400) return `${Math.round(s / 60)} min ago`;
+  if (s < 129600) return `${Math.round(s / 3600)} h ago`;
+  return `${Math.round(s / 86400)} d ago`;
+}
+
+const MS: Record<string, number> = { s: 1e3, m: 60e3, h: 3600e3, d: 86400e3, w: 604800e3 };
+// "15m", "1h", "7d" to milliseconds; NaN when it is none.
+export function parseSpan(text: string): number {
+  const match = /^(\d+)([smhdw])$/.exec(text.trim());
+  return match ? Number(match[1]) * MS[match[2]] : NaN;
+}

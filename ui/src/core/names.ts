@@ -1,0 +1,72 @@
+// Names that fit a box: what can go goes first, the function's own name last. Pure.
+//
+// The ladder: whole name, without parameters, without template arguments, without the path or
+// package, without outer namespaces, cut. Names come from profiles and may be anything.
+
+const LONGEST = 2000;  // what is drawn or listed of a name; the drawer has all of it
+
+// "a<b<c>>(d)::e" without the parts in brackets of that kind; operators keep theirs.
+function without(name: string, open: string, close: string): string {
+  if (!name.includes(open) || /operator\s*[<>(-]/.test(name)) return name;
+  let depth = 0;
+  let out = '';
+  for (const c of name) {
+    if (c === open) depth++;
+    else if (c === close && depth > 0) depth--;
+    else if (depth === 0) out += c;
+  }
+  return depth === 0 && out.trim() !== '' ? out.trim() : name;
+}
+
+function lastSegment(name: string): string {
+  const slash = name.lastIndexOf('/');  // Go: github.com/a/b.(*T).F
+  if (slash >= 0 && slash < name.length - 1) return name.slice(slash + 1);
+  if (name.includes('::')) return name;
+  const dots = name.split('.');         // Java: com.acme.shop.Cart.add
+  if (dots.length > 3 && dots.every((d) => /^[\w$<>]+$/.test(d))) return dots.slice(-2).join('.');
+  return name;
+}
+
+export function ladder(name: string): string[] {
+  const steps = [name.slice(0, LONGEST)];
+  const push = (next: string) => { if (next !== '' && next.length < steps[steps.length - 1].length) steps.push(next); };
+  // Go's receivers are in brackets too and are no parameters.
+  const plain = /\(\*?\w+\)/.test(name) ? steps[0] : without(steps[0], '(', ')').replace(/\s+const$/, '');
+  push(plain);
+  const bare = without(plain, '<', '>');
+  push(bare);
+  push(lastSegment(bare));
+  const scopes = bare.split('::');
+  if (scopes.length > 2) push(scopes.slice(-2).join('::'));
+  if (scopes.length > 1) push(scopes[scopes.length - 1]);
+  return steps;
+}
+
+const cache = new Map<string, string[]>();
+export function fitName(name: string, characters: number): string {
+  if (name.length <= characters) return name;
+  let steps = cache.get(name);
+  if (!steps) {
+    if (cache.size > 50_000) cache.clear();
+    cache.set(name, steps = ladder(name));
+  }
+  for (const step of steps) if (step.length <= characters) return step;
+  const last = steps[steps.length - 1];
+  return characters >= 3 ? last.slice(0, characters - 1) + '…' : '';
+}
+
+export const shortName = (name: string) => fitName(name, 120);
+
+// A name as a regular expression that matches exactly it: for lenses and search.
+export const exactly = (name: string) => '^' + name.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&') + '$';
+
+// What a colour stands for: the module, or the package a name begins with.
+export function groupOf(name: string, module: string): string {
+  if (module !== '') return module;
+  const go = /^((?:[\w.-]+\/)*[\w-]+)\./.exec(name);
+  if (go && name.includes('/')) return go[1];
+  const scope = name.indexOf('::');
+  if (scope > 0) return name.slice(0, scope);
+  const dots = name.split('.');
+  return dots.length > 1 ? dots.slice(0, Math.min(dots.length - 1, 3)).join('.') : '';
+}

@@ -1,0 +1,56 @@
+// A frame's address (docs/format.md): the same 16 hex digits as src/profile/tree_path.cc gives.
+import type { FlameFunction } from './flame';
+import type { Tree } from './tree';
+
+const PRIME_A = 0x01000193;
+const PRIME_B = 0x5bd1e995;
+const encoder = new TextEncoder();
+
+function hashFunction(f: FlameFunction): [number, number] {
+  let a = 0x811c9dc5 | 0;
+  let b = 0x9747b28c | 0;
+  const add = (byte: number) => {
+    a = Math.imul(a ^ byte, PRIME_A);
+    b = Math.imul(b ^ byte, PRIME_B);
+    b ^= b >>> 15;
+  };
+  encoder.encode(f.name).forEach(add);
+  add(0xff);
+  encoder.encode(f.module).forEach(add);
+  return [a, b];
+}
+
+function chain(parent: number, own: number, prime: number): number {
+  const x = Math.imul((parent << 5 | parent >>> 27) ^ own, prime);
+  return x ^ x >>> 16;
+}
+
+const hex = (n: number) => (n >>> 0).toString(16).padStart(8, '0');
+
+export function addressOf(tree: Tree, node: number): string {
+  const path: number[] = [];
+  for (let i = node; i > 0; i = tree.parent[i]) path.push(i);
+  let [a, b] = [0, 0];
+  for (const i of path.reverse()) {
+    const own = hashFunction(tree.functions[tree.func[i]]);
+    a = chain(a, own[0], PRIME_A);
+    b = chain(b, own[1], PRIME_B);
+  }
+  return hex(a) + hex(b);
+}
+
+// The node at an address, or -1.
+export function nodeAt(tree: Tree, address: string): number {
+  if (/^0{16}$/.test(address)) return 0;
+  const own = tree.functions.map(hashFunction);
+  const a = new Int32Array(tree.func.length);
+  const b = new Int32Array(tree.func.length);
+  for (let i = 1; i < a.length; i++) {
+    const p = tree.parent[i];
+    const [fa, fb] = own[tree.func[i]];
+    a[i] = chain(a[p], fa, PRIME_A);
+    b[i] = chain(b[p], fb, PRIME_B);
+    if (hex(a[i]) + hex(b[i]) === address) return i;
+  }
+  return -1;
+}

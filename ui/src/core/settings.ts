@@ -1,0 +1,20 @@
+// What a person chose for this browser: theme and time zone. Kept in localStorage where there is one.
+import { effect, signal } from '@preact/signals';
+
+function stored<T extends string>(key: string, choices: readonly T[]) {
+  let value: string | null = null;
+  try { value = localStorage.getItem('wherefore.' + key); } catch { /* no storage: for this visit only */ }
+  const s = signal<T>(choices.includes(value as T) ? value as T : choices[0]);
+  effect(() => { try { localStorage.setItem('wherefore.' + key, s.value); } catch { /* as above */ } });
+  return s;
+}
+
+export const theme = stored('theme', ['system', 'light', 'dark'] as const);
+export const zone = stored('zone', ['local', 'utc'] as const);
+
+const systemDark = matchMedia('(prefers-color-scheme: dark)');
+export const dark = signal(false);
+const follow = () => { dark.value = theme.value === 'dark' || (theme.value === 'system' && systemDark.matches); };
+systemDark.addEventListener('change', follow);
+effect(follow);
+effect(() => { document.documentElement.dataset.theme = dark.value ? 'dark' : 'light'; });

@@ -1,0 +1,143 @@
+// The page's state is its URL: path = page, query = everything else. Pure: text in, values out, and back.
+// decode(encode(x)) = x for every x (ui/test/state.test.ts). Defaults are left out of the URL.
+import { parseSpan } from './format';
+
+export interface TimeState {
+  since: string;                  // "1h": the last hour, moving with the clock
+  from: number | null;            // ms; both set: a fixed range instead
+  to: number | null;
+}
+
+export interface ServiceState extends TimeState {
+  service: string;
+  type: string;                   // "" = the most useful one
+  q: string;                      // label matchers, the inside of { }
+  by: string;                     // label the timeline is split by
+  sel: [number, number] | null;   // part of the timeline everything below is about, ms
+  lens: string;
+  view: 'flame' | 'table' | 'sandwich';
+  fn: string;                     // the sandwich's function
+  search: string;
+  zoom: string;                   // address of a frame
+  frame: string;                  // the selected one
+  order: 'weight' | 'name';
+  flip: boolean;                  // root at the bottom
+  live: boolean;                  // asked again every 5 s
+}
+
+export interface DiffState extends TimeState {
+  query: string; baseQuery: string;
+  baseFrom: number | null; baseTo: number | null;
+  type: string; lens: string; mode: 'raw' | 'rate' | 'share'; search: string; zoom: string;
+}
+
+export interface TracesState extends TimeState {
+  service: string; name: string; min: string; max: string; status: string; attribute: string;
+}
+
+export interface TraceState { trace: string; span: string; subtree: boolean; type: string; zoom: string; search: string }
+
+const DEFAULT_SINCE = '1h';
+
+function time(p: URLSearchParams): TimeState {
+  const number = (name: string) => (/^\d{1,15}$/.test(p.get(name) ?? '') ? Number(p.get(name)) : null);
+  const since = p.get('since') ?? '';
+  const [from, to] = [number('from'), number('to')];
+  const fixed = from !== null && to !== null && from < to;
+  return { since: Number.isNaN(parseSpan(since)) ? DEFAULT_SINCE : since, from: fixed ? from : null, to: fixed ? to : null };
+}
+
+function query(pairs: [string, string, string?][]): string {
+  const p = new URLSearchParams();
+  for (const [name, value, otherwise = ''] of pairs) if (value !== otherwise) p.append(name, value);
+  const text = p.toString();
+  return text === '' ? '' : '?' + text;
+}
+
+const timePairs = (s: TimeState): [string, string, string?][] =>
+  [['since', s.since, DEFAULT_SINCE], ['from', s.from === null ? '' : String(s.from)], ['to', s.to === null ? '' : String(s.to)]];
+
+const oneOf = <T extends string>(value: string | null, choices: readonly T[]): T =>
+  choices.includes(value as T) ? value as T : choices[0];
+const address = (value: string | null) => (/^[0-9a-f]{16}$/.test(value ?? '') ? value! : '');
+const segment = (path: string, prefix: string) => {
+  try { return decodeURIComponent(path.slice(prefix.length)); } catch { return path.slice(prefix.length); }
+};
+
+export function decodeService(url: URL): ServiceState {
+  const p = url.searchParams;
+  const sel = /^(\d{1,15})-(\d{1,15})$/.exec(p.get('sel') ?? '');
+  return {
+    ...time(p), service: segment(url.pathname, '/s/'), type: p.get('type') ?? '', q: p.get('q') ?? '', by: p.get('by') ?? '',
+    sel: sel && Number(sel[1]) < Number(sel[2]) ? [Number(sel[1]), Number(sel[2])] : null,
+    lens: p.get('lens') ?? '', view: oneOf(p.get('view'), ['flame', 'table', 'sandwich']), fn: p.get('fn') ?? '', search: p.get('search') ?? '',
+    zoom: address(p.get('zoom')), frame: address(p.get('frame')), order: oneOf(p.get('order'), ['weight', 'name']), flip: p.get('flip') === '1', live: p.get('live') === '1',
+  };
+}
+
+export function encodeService(s: ServiceState): string {
+  return '/s/' + encodeURIComponent(s.service) + query([
+    ...timePairs(s), ['type', s.type], ['q', s.q], ['by', s.by], ['sel', s.sel ? s.sel.join('-') : ''], ['lens', s.lens],
+    ['view', s.view, 'flame'], ['fn', s.fn], ['search', s.search], ['zoom', s.zoom], ['frame', s.frame], ['order', s.order, 'weight'], ['flip', s.flip ? '1' : ''], ['live', s.live ? '1' : ''],
+  ]);
+}
+
+export function decodeDiff(url: URL): DiffState {
+  const p = url.searchParams;
+  const base = time(new URLSearchParams({ from: p.get('base_from') ?? '', to: p.get('base_to') ?? '' }));
+  return {
+    ...time(p), query: p.get('query') ?? '', baseQuery: p.get('base_query') ?? '', baseFrom: base.from, baseTo: base.to,
+    type: p.get('type') ?? '', lens: p.get('lens') ?? '', mode: oneOf(p.get('mode'), ['raw', 'rate', 'share']),
+    search: p.get('search') ?? '', zoom: address(p.get('zoom')),
+  };
+}
+
+export function encodeDiff(s: DiffState): string {
+  return '/diff' + query([
+    ...timePairs(s), ['query', s.query], ['base_query', s.baseQuery],
+    ['base_from', s.baseFrom === null ? '' : String(s.baseFrom)], ['base_to', s.baseTo === null ? '' : String(s.baseTo)],
+    ['type', s.type], ['lens', s.lens], ['mode', s.mode, 'raw'], ['search', s.search], ['zoom', s.zoom],
+  ]);
+}
+
+export function decodeTraces(url: URL): TracesState {
+  const p = url.searchParams;
+  const text = (name: string) => p.get(name) ?? '';
+  return { ...time(p), service: text('service'), name: text('name'), min: text('min'), max: text('max'), status: text('status'), attribute: text('attribute') };
+}
+
+export function encodeTraces(s: TracesState): string {
+  return '/traces' + query([...timePairs(s), ['service', s.service], ['name', s.name], ['min', s.min], ['max', s.max], ['status', s.status], ['attribute', s.attribute]]);
+}
+
+export function decodeTrace(url: URL): TraceState {
+  const p = url.searchParams;
+  return {
+    trace: segment(url.pathname, '/traces/'), span: address(p.get('span')), subtree: p.get('subtree') === '1', type: p.get('type') ?? '',
+    zoom: address(p.get('zoom')), search: p.get('search') ?? '',
+  };
+}
+
+export function encodeTrace(s: TraceState): string {
+  return '/traces/' + encodeURIComponent(s.trace) + query([['span', s.span], ['subtree', s.subtree ? '1' : ''], ['type', s.type], ['zoom', s.zoom], ['search', s.search]]);
+}
+
+// A service's page as one first opens it.
+export const newService = (service: string, time: TimeState): ServiceState => ({
+  since: time.since, from: time.from, to: time.to, service, type: '', q: '', by: '', sel: null, lens: '', view: 'flame', fn: '', search: '', zoom: '', frame: '',
+  order: 'weight', flip: false, live: false,
+});
+
+// --- what the API is asked ---
+
+export function selectorOf(service: string, q: string): string {
+  const name = `service_name="${service.replace(/[\\"]/g, '\\$&').replace(/\n/g, '\\n')}"`;
+  return `{${[name, q.trim().replace(/,\s*$/, '')].filter(Boolean).join(', ')}}`;
+}
+
+export function timeOf(s: TimeState): Record<string, string> {
+  return s.from !== null && s.to !== null ? { from: s.from + '', to: s.to + '' } : { since: s.since };
+}
+
+export const lensSteps = (lens: string) => lens.split(' > ').map((s) => s.trim()).filter(Boolean);
+export const joinLens = (steps: string[]) => steps.join(' > ');

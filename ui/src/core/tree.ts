@@ -1,0 +1,202 @@
+// Tree: a flame graph as columns with everything the picture needs: totals, where each box starts,
+// where each subtree ends. Pure; no recursion, so depth does not matter.
+import { OTHER, type FlameColumns, type FlameFunction } from './flame';
+
+export interface Tree extends FlameColumns {
+  parent: Int32Array;     // -1 for the root
+  end: Uint32Array;       // first node after the subtree
+  total: Float64Array;
+  totalCount: Float64Array;
+  totalBefore?: Float64Array;
+  width: Float64Array;    // total; in a difference the larger of before and after
+  start: Float64Array;    // in units of width, the root's at 0
+  rows: number;           // depth of the deepest node + 1
+}
+
+export type Order = 'weight' | 'name';
+
+// `normalise`: what a value before is worth in a difference (e.g. duration ratio); 1 = as it is.
+export function buildTree(columns: FlameColumns, order: Order = 'weight', normalise = 1): Tree {
+  const sorted = order === 'weight' ? byWeight(columns) : columns;
+  const shape = shapeOf(sorted.depth);
+  const total = addUp(sorted.self, shape.parent);
+  const totalCount = addUp(sorted.count, shape.parent);
+  let totalBefore: Float64Array | undefined;
+  let before = sorted.before;
+  if (before) {
+    before = before.map((v) => v * normalise);
+    totalBefore = addUp(before, shape.parent);
+  }
+  const width = widthsOf(total, totalBefore, shape.parent);
+  const tree: Tree = { ...sorted, ...shape, before, total, totalCount, totalBefore, width, start: new Float64Array(total.length) };
+  const next = new Float64Array(total.length);
+  for (let i = 1; i < total.length; i++) {
+    const p = tree.parent[i];
+    tree.start[i] = tree.start[p] + next[p];
+    next[p] += width[i];
+  }
+  return tree;
+}
+
+function shapeOf(depth: Uint32Array) {
+  const n = depth.length;
+  const parent = new Int32Array(n).fill(-1);
+  const end = new Uint32Array(n).fill(n);
+  const path: number[] = [];
+  let rows = 0;
+  for (let i = 0; i < n; i++) {
+    while (path.length > depth[i]) end[path.pop()!] = i;
+    if (path.length > 0) parent[i] = path[path.length - 1];
+    path.push(i);
+    if (depth[i] >= rows) rows = depth[i] + 1;
+  }
+  return { parent, end, rows };
+}
+
+function addUp(self: Float64Array, parent: Int32Array): Float64Array {
+  const total = Float64Array.from(self);
+  for (let i = total.length - 1; i > 0; i--) total[parent[i]] += total[i];
+  return total;
+}
+
+// A vanished path keeps its width; a parent is never narrower than its children together.
+function widthsOf(total: Float64Array, before: Float64Array | undefined, parent: Int32Array): Float64Array {
+  if (!before) return total.map((v) => Math.max(v, 0));
+  const width = new Float64Array(total.length);
+  const children = new Float64Array(total.length);
+  for (let i = total.length - 1; i >= 0; i--) {
+    width[i] = Math.max(total[i], before[i], children[i], 0);
+    if (i > 0) children[parent[i]] += width[i];
+  }
+  return width;
+}
+
+// Siblings by weight, heaviest first, folds last. The columns come ordered by name.
+function byWeight(columns: FlameColumns): FlameColumns {
+  const { depth } = columns;
+  const n = depth.length;
+  const { parent, end } = shapeOf(depth);
+  const weight = addUp(columns.self, parent);
+  if (columns.before) addUp(columns.before, parent).forEach((v, i) => { weight[i] = Math.max(weight[i], v); });
+  const last = columns.functions.map((f) => f.kind === OTHER);
+  for (let i = 0; i < n; i++) if (last[columns.func[i]]) weight[i] = -1;
+  const from = new Uint32Array(n);
+  const pending = [0];
+  for (let at = 0; pending.length > 0; at++) {
+    const node = pending.pop()!;
+    from[at] = node;
+    const bottom = pending.length;
+    for (let c = node + 1; c < end[node]; c = end[c]) pending.push(c);
+    if (pending.length - bottom > 1) sortTail(pending, bottom, weight);
+  }
+  const pick = <T extends Float64Array | Uint32Array>(column: T): T => {
+    const out = column.slice() as T;
+    for (let i = 0; i < n; i++) out[i] = column[from[i]];
+    return out;
+  };
+  return {
+    ...columns, depth: pick(depth), func: pick(columns.func), self: pick(columns.self), count: pick(columns.count),
+    hidden: pick(columns.hidden), before: columns.before && pick(columns.before),
+  };
+}
+
+// Lightest first: the stack gives the heaviest one back first. Short tails by insertion, without an array of their own.
+function sortTail(list: number[], from: number, weight: Float64Array): void {
+  if (list.length - from > 24) {
+    const tail = list.splice(from).sort((a, b) => weight[a] - weight[b] || b - a);
+    for (const c of tail) list.push(c);
+    return;
+  }
+  for (let i = from + 1; i < list.length; i++) {
+    const c = list[i];
+    let j = i - 1;
+    while (j >= from && (weight[list[j]] > weight[c] || (weight[list[j]] === weight[c] && list[j] < c))) { list[j + 1] = list[j]; j--; }
+    list[j + 1] = c;
+  }
+}
+
+export const functionOf = (tree: FlameColumns, node: number): FlameFunction => tree.functions[tree.func[node]];
+export const isFold = (tree: FlameColumns, node: number) => functionOf(tree, node).kind === OTHER;
+
+export function stackOf(tree: Tree, node: number): number[] {
+  const out: number[] = [];
+  for (let i = node; i >= 0; i = tree.parent[i]) out.push(i);
+  return out.reverse();
+}
+
+export function childrenOf(tree: Tree, node: number): number[] {
+  const out: number[] = [];
+  for (let c = node + 1; c < tree.end[node]; c = tree.end[c]) out.push(c);
+  return out;
+}
+
+// The columns with what lies below `node` replaced by `part`, whose root is that node.
+export function graft(base: FlameColumns, node: number, end: number, part: FlameColumns): FlameColumns {
+  const functions = [...base.functions];
+  const ids = new Map(functions.map((f, i) => [f.kind + '\0' + f.module + '\0' + f.name, i]));
+  const mapped = part.functions.map((f) => {
+    const key = f.kind + '\0' + f.module + '\0' + f.name;
+    const known = ids.get(key);
+    if (known !== undefined) return known;
+    ids.set(key, functions.length);
+    return functions.push(f) - 1;
+  });
+  const below = part.depth.length - 1;
+  const size = base.depth.length - (end - node - 1) + below;
+  const join = <T extends Float64Array | Uint32Array>(make: (n: number) => T, a: T, b: T): T => {
+    const out = make(size);
+    out.set(a.subarray(0, node + 1) as never);
+    out.set(b.subarray(1) as never, node + 1);
+    out.set(a.subarray(end) as never, node + 1 + below);
+    return out;
+  };
+  const u32 = (n: number) => new Uint32Array(n);
+  const f64 = (n: number) => new Float64Array(n);
+  return {
+    meta: { ...base.meta, nodes: size }, functions,
+    depth: join(u32, base.depth, part.depth.map((d) => d + base.depth[node])),
+    func: join(u32, base.func, part.func.map((f) => mapped[f])),
+    self: join(f64, base.self, part.self),
+    count: join(f64, base.count, part.count),
+    hidden: join(u32, base.hidden, part.hidden),
+  };
+}
+
+// Nodes whose function matches, and the share of the whole they cover, nested ones counted once.
+export function search(tree: Tree, pattern: RegExp): { nodes: Uint8Array; first: number[]; value: number; functions: number } {
+  const hit = tree.functions.map((f) => f.kind !== OTHER && (pattern.test(f.name) || pattern.test(f.module)));
+  hit[tree.func[0]] = false;
+  const nodes = new Uint8Array(tree.func.length);
+  const first: number[] = [];
+  let value = 0;
+  let covered = 0;
+  for (let i = 1; i < nodes.length; i++) {
+    if (!hit[tree.func[i]]) continue;
+    nodes[i] = 1;
+    first.push(i);
+    if (i < covered) continue;
+    covered = tree.end[i];
+    value += tree.total[i];
+  }
+  return { nodes, first, value, functions: hit.filter(Boolean).length };
+}
+
+// How much of the whole has a name, i.e. is not folded away.
+export function shownShare(tree: Tree): number {
+  let folded = 0;
+  for (let i = 1; i < tree.func.length; i++) if (isFold(tree, i)) folded += tree.total[i];
+  return tree.total[0] > 0 ? 1 - folded / tree.total[0] : 1;
+}
+
+// From the root always to the heaviest child: the hot path's last node.
+export function heaviestLeaf(tree: Tree, from = 0): number {
+  let node = from;
+  for (;;) {
+    let best = -1;
+    for (let c = node + 1; c < tree.end[node]; c = tree.end[c]) {
+      if (!isFold(tree, c) && (best < 0 || tree.total[c] > tree.total[best])) best = c;
+    }
+    if (best < 0) return node;
+    node = best;
+  }
+}

@@ -1,0 +1,202 @@
+// Draws a flame graph on a canvas of the viewport's size, and finds what is under a point. No framework, no DOM
+// but the context: the same code serves the page, exports and tests.
+//
+// Subtrees too narrow or out of view are skipped as a whole, so the work depends on what is visible, not on the
+// tree. Runs of siblings narrower than `minWidth` become one grey block: nothing disappears silently.
+import { colourIndex, diffFills, diffIndex, type Palette } from '../core/palette';
+import { OTHER } from '../core/flame';
+import { fitName } from '../core/names';
+import { isFold, type Tree } from '../core/tree';
+
+export interface View {
+  from: number; to: number;        // visible part of the root's width, in the tree's units
+  top: number;                     // first visible pixel row
+  width: number; height: number;   // CSS pixels
+  row: number;                     // height of a row
+  minWidth: number;
+  flip: boolean;                   // root at the bottom
+  zoom: number;                    // node zoomed to; what is above it is dimmed
+}
+
+type Context = Pick<CanvasRenderingContext2D, 'fillRect' | 'fillText' | 'strokeRect' | 'globalAlpha' | 'fillStyle' | 'strokeStyle' | 'font' | 'textBaseline' | 'lineWidth'>;
+
+export const FONT = '12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace';
+const LABEL_FROM = 24;
+
+// What is the same in every frame, once per function table.
+interface Looks { fill: Uint8Array; label: string[] }
+const ROOT = 24, FOLD = 25, DIFF = 26;  // fills: the boxes' first, then these
+const looks = new WeakMap<object, Looks>();
+function looksOf(tree: Tree): Looks {
+  let found = looks.get(tree.functions);
+  if (!found) {
+    found = {
+      fill: Uint8Array.from(tree.functions, (f) => (f.kind === OTHER ? FOLD : colourIndex(f.name, f.module))),
+      label: tree.functions.map((f) => safe(f.name)),
+    };
+    looks.set(tree.functions, found);
+  }
+  return found;
+}
+
+export const rowTop = (tree: Tree, view: View, depth: number) =>
+  (view.flip ? Math.max(tree.rows * view.row, view.height) - (depth + 1) * view.row : depth * view.row) - view.top;
+
+export function boxOf(tree: Tree, view: View, node: number): { x: number; y: number; w: number } {
+  const scale = view.width / (view.to - view.from || 1);
+  const x = (tree.start[node] - view.from) * scale;
+  const left = Math.max(x, 0);
+  return { x: left, y: rowTop(tree, view, tree.depth[node]), w: Math.min(x + tree.width[node] * scale, view.width) - left };
+}
+
+export interface Drawn { boxes: number; blocks: number; visited: number }
+
+// `letter`: width of one character of FONT.
+export function drawFlame(g: Context, tree: Tree, view: View, palette: Palette, letter: number): Drawn {
+  g.fillStyle = palette.background;
+  g.fillRect(0, 0, view.width, view.height);
+  const fills = [...palette.boxes, palette.root, palette.fold, ...diffFills(palette)];
+  const { fill } = looksOf(tree);
+  const rects: number[][] = fills.map(() => []);
+  const labels: number[] = [];
+  const out: Drawn = { boxes: 0, blocks: 0, visited: 0 };
+  const scale = view.width / (view.to - view.from || 1);
+  const { start, width, depth, end, func, total, totalBefore } = tree;
+  const [first, step] = [rowTop(tree, view, 0), view.flip ? -view.row : view.row];
+  let run = { y: -1, x: 0, end: -1 };
+  const endRun = () => {
+    if (run.end - run.x >= 0.5) { rects[FOLD].push(run.x, run.y, run.end - run.x); out.blocks++; }
+  };
+  for (let i = 0, n = func.length; i < n;) {
+    out.visited++;
+    const x = (start[i] - view.from) * scale;
+    const w = width[i] * scale;
+    const y = first + depth[i] * step;
+    if (x + w <= 0 || x >= view.width || (view.flip ? y + view.row <= 0 : y >= view.height)) { i = end[i]; continue; }
+    const inView = view.flip ? y < view.height : y + view.row > 0;
+    if (w < view.minWidth) {
+      if (inView) {
+        if (run.y !== y || x - run.end > 1) { endRun(); run = { y, x: Math.max(x, 0), end: x }; }
+        run.end = Math.min(x + w, view.width);
+      }
+      i = end[i];
+      continue;
+    }
+    if (inView) {
+      const left = x > 0 ? x : 0;
+      const visible = Math.min(x + w, view.width) - left;
+      const own = fill[func[i]];
+      const kind = i === 0 ? ROOT : totalBefore && own !== FOLD ? DIFF + diffIndex(totalBefore[i], total[i]) : own;
+      rects[kind].push(left, y, visible > 2 ? visible - 1 : visible > 0.5 ? visible : 0.5);
+      out.boxes++;
+      if (visible >= LABEL_FROM) labels.push(i);
+    }
+    i++;
+  }
+  endRun();
+  rects.forEach((list, kind) => {
+    if (list.length === 0) return;
+    g.fillStyle = fills[kind];
+    for (let r = 0; r < list.length; r += 3) g.fillRect(list[r], list[r + 1], list[r + 2], view.row - 1);
+  });
+  drawLabels(g, tree, view, palette, letter, labels);
+  return out;
+}
+
+function drawLabels(g: Context, tree: Tree, view: View, palette: Palette, letter: number, nodes: number[]): void {
+  g.font = FONT;
+  g.textBaseline = 'middle';
+  g.fillStyle = palette.text;
+  const { label } = looksOf(tree);
+  for (const i of nodes) {
+    const box = boxOf(tree, view, i);
+    const name = i === 0 || isFold(tree, i) ? labelOf(tree, i) : label[tree.func[i]];
+    const text = fitName(name, Math.floor((box.w - 8) / letter));
+    if (text === '') continue;
+    const above = i < view.zoom && tree.end[i] > view.zoom;
+    if (above) g.globalAlpha = 0.75;
+    g.fillText(text, box.x + 4, box.y + view.row / 2);
+    if (above) g.globalAlpha = 1;
+  }
+}
+
+export function labelOf(tree: Tree, node: number): string {
+  if (node === 0) return 'all';
+  const name = tree.functions[tree.func[node]].name;
+  return isFold(tree, node) ? `${tree.hidden[node].toLocaleString('en')} small frames` : name;
+}
+
+// Marks that turn the direction of what follows, and control characters, must not leave their name.
+export const safe = (text: string) => text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '·');
+
+// Frames on top: matches, the selected and the hovered one, on a canvas of their own.
+export function drawOverlay(g: Context & Pick<CanvasRenderingContext2D, 'clearRect'>, tree: Tree, view: View, palette: Palette,
+  marks: { matches?: Uint8Array; hover: number; frame: number; focused: boolean }): void {
+  g.clearRect(0, 0, view.width, view.height);
+  const scale = view.width / (view.to - view.from || 1);
+  if (marks.matches) {
+    g.fillStyle = palette.background;
+    for (let i = 0; i < tree.func.length;) {
+      const x = (tree.start[i] - view.from) * scale;
+      const w = tree.width[i] * scale;
+      if (w < view.minWidth || x + w <= 0 || x >= view.width) { i = tree.end[i]; continue; }
+      const box = boxOf(tree, view, i);
+      if (marks.matches[i]) {
+        g.fillStyle = palette.match;
+        g.fillRect(box.x, box.y + view.row - 4, Math.max(box.w - 1, 1), 3);
+      } else {
+        g.globalAlpha = 0.55;
+        g.fillStyle = palette.background;
+        g.fillRect(box.x, box.y, box.w, view.row);
+        g.globalAlpha = 1;
+      }
+      i++;
+    }
+  }
+  const ring = (node: number, colour: string, width: number) => {
+    const box = boxOf(tree, view, node);
+    g.strokeStyle = colour;
+    g.lineWidth = width;
+    g.strokeRect(box.x + width / 2, box.y + width / 2, Math.max(box.w - width - 1, 1), view.row - width - 1);
+  };
+  if (marks.hover >= 0) ring(marks.hover, palette.text, 1);
+  if (marks.frame >= 0) ring(marks.frame, palette.focus, marks.focused ? 3 : 2);
+}
+
+// What is at a point: a node, or a run of nodes too narrow to be drawn on their own.
+export interface Hit { node: number; run?: { from: number; to: number; count: number; value: number; largest: number } }
+
+export function hitFlame(tree: Tree, view: View, x: number, y: number): Hit | null {
+  const rows = view.flip ? Math.max(tree.rows * view.row, view.height) - (y + view.top) : y + view.top;
+  const depth = Math.floor(rows / view.row);
+  if (depth < 0 || x < 0 || x >= view.width) return null;
+  const scale = (view.to - view.from) / view.width;
+  const value = view.from + x * scale;
+  const narrow = view.minWidth * scale;
+  let node = 0;
+  while (tree.depth[node] < depth) {
+    let child = node + 1;
+    while (child < tree.end[node] && tree.start[child] + tree.width[child] <= value) child = tree.end[child];
+    if (child >= tree.end[node] || tree.start[child] > value) return null;
+    if (tree.width[child] < narrow) return tree.depth[child] === depth ? { node: child, run: runAround(tree, node, child, narrow) } : null;
+    node = child;
+  }
+  return { node };
+}
+
+function runAround(tree: Tree, parent: number, node: number, narrow: number) {
+  let run = { from: 0, to: 0, count: 0, value: 0, largest: -1 };
+  for (let c = parent + 1; c < tree.end[parent]; c = tree.end[c]) {
+    if (tree.width[c] >= narrow) {
+      if (c > node) break;
+      run = { from: 0, to: 0, count: 0, value: 0, largest: -1 };
+      continue;
+    }
+    if (run.count === 0) run.from = tree.start[c];
+    run.to = tree.start[c] + tree.width[c];
+    run.count++;
+    run.value += tree.total[c];
+    if (run.largest < 0 || tree.total[c] > tree.total[run.largest]) run.largest = c;
+  }
+  return run;
+}

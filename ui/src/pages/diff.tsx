@@ -1,0 +1,103 @@
+// Two selections laid over each other: A (before) and B (after). Blue is less, orange is more, always with its sign.
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { getFlame, getJson, type ServiceInfo } from '../core/api';
+import { changes, factorOf } from '../core/difference';
+import { formatValue, parseSpan } from '../core/format';
+import { go, replace, url } from '../core/location';
+import { exactly, shortName } from '../core/names';
+import { decodeDiff, encodeDiff, joinLens, lensSteps, selectorOf, timeOf, type DiffState } from '../core/state';
+import { buildTree } from '../core/tree';
+import { safe } from '../draw/flame';
+import { FlameGraph } from '../parts/flame';
+import { LensChips } from '../parts/lens';
+import { QueryState, useQuery } from '../parts/query';
+import { RangePicker } from '../parts/range';
+import { Shell } from '../parts/shell';
+
+const MODES: [DiffState['mode'], string][] = [['raw', 'as they are'], ['rate', 'per second'], ['share', 'share of the whole']];
+
+export function DiffPage() {
+  const state = decodeDiff(url.value);
+  const set = (change: Partial<DiffState>, how = go) => how(encodeDiff({ ...decodeDiff(url.value), ...change }));
+  const span = parseSpan(state.since);
+  const fixedBase = state.baseFrom !== null && state.baseTo !== null;
+  // Without a range of its own A is what came just before B, or the same time with another selector.
+  const base: Record<string, string> = fixedBase ? { base_from: String(state.baseFrom), base_to: String(state.baseTo) }
+    : state.baseQuery !== '' && state.baseQuery !== state.query ? {}
+      : state.from !== null && state.to !== null ? { base_from: String(2 * state.from - state.to), base_to: String(state.from) }
+        : { base_from: '-' + span / 1000 * 2 + 's', base_to: '-' + span / 1000 + 's' };
+  const asked = { query: state.query, base_query: state.baseQuery, type: state.type, lens: state.lens, ...timeOf(state), ...base };
+  const diff = useQuery(state.query === '' ? null : JSON.stringify(asked), (s) => getFlame('diff', asked, s));
+  const seconds = { after: state.to !== null && state.from !== null ? state.to - state.from : span, before: fixedBase ? state.baseTo! - state.baseFrom! : state.to !== null && state.from !== null ? state.to - state.from : span };
+  const data = diff.data;
+  const factor = data ? factorOf(state.mode, seconds, { before: data.meta.total_before ?? 0, after: data.meta.total }) : 1;
+  const tree = useMemo(() => data && buildTree(data, 'weight', factor), [data, factor]);
+  const rows = useMemo(() => (tree ? changes(tree).slice(0, 25) : []), [tree]);
+  const value = (v: number) => formatValue(v, tree!.meta.unit, tree!.meta.scale);
+  const empty = tree && tree.width[0] === 0;
+  return (
+    <Shell title="Diff">
+      <div class="toolbar"><h1>Diff</h1>
+        <button type="button" onClick={() => set({ query: state.baseQuery || state.query, baseQuery: state.query, from: state.baseFrom, to: state.baseTo, baseFrom: state.from, baseTo: state.to, zoom: '' })} disabled={!fixedBase || state.from === null}>Swap A and B</button>
+        <div role="group" aria-label="Compare" class="switch">{MODES.map(([m, text]) => <button key={m} type="button" aria-pressed={state.mode === m} onClick={() => set({ mode: m })}>{text}</button>)}</div>
+      </div>
+      <div class="sides">
+        <Side name="A before" query={state.baseQuery || state.query} onQuery={(q) => set({ baseQuery: q, zoom: '' })}>
+          {fixedBase ? <RangePicker time={{ since: state.since, from: state.baseFrom, to: state.baseTo }} onChange={(t) => set({ baseFrom: t.from, baseTo: t.to, zoom: '' })} /> : <p>{base.base_from ? 'as long before B' : 'at the same time as B'} <button type="button" onClick={() => { const now = Date.now(); const b = state.from ?? now - span; const w = (state.to ?? now) - b; set({ baseFrom: b - w, baseTo: b }); }}>Choose a time</button></p>}
+        </Side>
+        <Side name="B after" query={state.query} onQuery={(q) => set({ query: q, zoom: '' })}>
+          <RangePicker time={state} onChange={(t) => set({ ...t, zoom: '' })} />
+        </Side>
+      </div>
+      <LensChips lens={state.lens} onChange={(lens) => set({ lens, zoom: '' })} />
+      <QueryState query={diff} what="the difference" />
+      {state.query === '' && <Choose onChoose={(q) => set({ query: q })} />}
+      {(empty || (data?.meta.hint && empty)) && <p class="note">Nothing on either side: {data?.meta.hint ?? 'no samples'}</p>}
+      {tree && !empty && (
+        <>
+          {data?.meta.hint && <p class="note">One side is empty: {data.meta.hint}</p>}
+          <FlameGraph tree={tree} title="diff" zoom={state.zoom} frame={state.zoom} query={state.search} onZoom={(_, frame) => set({ zoom: frame })}
+            onFrame={(frame) => set({ zoom: frame }, replace)} onQuery={(search) => set({ search }, replace)}
+            onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), zoom: '' })} />
+          <p class="legend"><i class="less" /> less <i class="more" /> more <i class="same" /> about the same. Widths are the larger side's.</p>
+          <div class="table-box"><table class="top">
+            <caption>Functions whose own value changed most{state.mode !== 'raw' ? ' (A brought to the scale of B)' : ''}</caption>
+            <thead><tr><th scope="col" class="number">A</th><th scope="col" class="number">B</th><th scope="col" class="number">Change</th><th scope="col">Function</th><th scope="col">Module</th></tr></thead>
+            <tbody>{rows.map((r) => (
+              <tr key={r.module + '\0' + r.name}>
+                <td class="number">{value(r.before)}</td><td class="number">{value(r.after)}</td>
+                <td class="number">{r.after > r.before ? '+' : '−'}{value(Math.abs(r.after - r.before))}{r.before === 0 ? ' new' : r.after === 0 ? ' vanished' : ''}</td>
+                <th scope="row"><button type="button" class="link" onClick={() => set({ search: exactly(r.name) })}><bdi>{safe(shortName(r.name))}</bdi></button></th><td>{r.module}</td>
+              </tr>
+            ))}</tbody>
+          </table></div>
+        </>
+      )}
+    </Shell>
+  );
+}
+
+function Side({ name, query, onQuery, children }: { name: string; query: string; onQuery: (q: string) => void; children: preact.ComponentChildren }) {
+  const [text, setText] = useState(query);
+  useEffect(() => setText(query), [query]);
+  return (
+    <section class="card" aria-label={name}>
+      <h2>{name}</h2>
+      <form onSubmit={(e) => { e.preventDefault(); onQuery(text.trim()); }}>
+        <label>Selector <input size={36} value={text} placeholder={'checkout{version="v2"}'} spellcheck={false} onInput={(e) => setText(e.currentTarget.value)} /></label>{' '}
+        {text.trim() !== query && <button type="submit">Apply</button>}
+      </form>
+      {children}
+    </section>
+  );
+}
+
+function Choose({ onChoose }: { onChoose: (query: string) => void }) {
+  const services = useQuery('diff services', (s) => getJson<{ services: ServiceInfo[] }>('services', { since: '7d' }, s));
+  return (
+    <div class="empty">
+      <p><strong>What is to be compared?</strong> Type a selector above, or begin with a service:</p>
+      <p class="actions">{services.data?.services.slice(0, 30).map((s) => <button key={s.name} type="button" onClick={() => onChoose(selectorOf(s.name, ''))}>{s.name}</button>)}</p>
+    </div>
+  );
+}

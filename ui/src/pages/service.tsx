@@ -1,0 +1,164 @@
+// One service: when (timeline), what kind (type), which part (filters, lens), and where it went (flame graph, table).
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { apiAddress, getFlame, getJson, type SeriesAnswer, type ServiceInfo, type TopAnswer } from '../core/api';
+import { formatTime } from '../core/format';
+import { go, replace, url } from '../core/location';
+import { exactly } from '../core/names';
+import { decodeService, encodeDiff, encodeService, encodeTraces, joinLens, lensSteps, selectorOf, timeOf, type ServiceState } from '../core/state';
+import { zone } from '../core/settings';
+import { versionChanges, type Marker } from '../core/trend';
+import { functionOf, heaviestLeaf } from '../core/tree';
+import { Filters } from '../parts/filters';
+import { FlameGraph } from '../parts/flame';
+import { LensChips } from '../parts/lens';
+import { useOpenedTree } from '../parts/opened';
+import { QueryState, useQuery } from '../parts/query';
+import { RangePicker } from '../parts/range';
+import { Command, Shell } from '../parts/shell';
+import { Sandwich } from '../parts/sandwich';
+import { TopTable } from '../parts/table';
+import { Timeline } from '../parts/timeline';
+
+const VIEWS: [ServiceState['view'], string][] = [['flame', 'Flame graph'], ['table', 'Table'], ['sandwich', 'Sandwich']];
+
+export function ServicePage() {
+  const state = decodeService(url.value);
+  const set = (change: Partial<ServiceState>, how = go) => how(encodeService({ ...decodeService(url.value), ...change }));
+  const [sort, setSort] = useState<'self' | 'total'>('self');
+  const time = timeOf(state);
+  const tick = useTick(state.live);
+  const query = selectorOf(state.service, state.q);
+  const part = state.sel ? { from: String(state.sel[0]), to: String(state.sel[1]) } : time;
+  const asked = { query, type: state.type, ...part, lens: state.lens };
+  const services = useQuery(JSON.stringify(['services', time, tick]), (s) => getJson<{ services: ServiceInfo[] }>('services', time, s));
+  const series = useQuery(JSON.stringify(['series', query, state.type, time, state.by, tick]),
+    (s) => getJson<SeriesAnswer>('series', { query, type: state.type, ...time, by: state.by, limit: '7' }, s));
+  const versions = useQuery(JSON.stringify(['versions', state.service, state.type, time, tick]),
+    (s) => getJson<SeriesAnswer>('series', { query: selectorOf(state.service, ''), type: state.type, ...time, by: 'service.version', limit: '20' }, s));
+  const markers = useMemo(() => markersOf(versions.data), [versions.data]);
+  const flame = useQuery(JSON.stringify(['flame', asked, tick]), (s) => getFlame('flame', asked, s));
+  const top = useQuery(state.view === 'table' ? JSON.stringify(['top', asked, sort, tick]) : null, (s) => getJson<TopAnswer>('top', { ...asked, sort, limit: '1000' }, s));
+  const { tree, open } = useOpenedTree(flame.data, state.order, asked);
+  const types = services.data?.services.find((s) => s.name === state.service)?.types ?? [];
+  const shownType = state.type || flame.data?.meta.type || '';
+  const hint = flame.data?.meta.hint;
+  const clear = { zoom: '', frame: '' };
+  const hottest = tree ? functionOf(tree, heaviestLeaf(tree)).name : '';
+  const sandwich = (fn: string) => encodeService({ ...decodeService(url.value), view: 'sandwich', fn, ...clear });
+  return (
+    <Shell title={state.service}>
+      <div class="toolbar">
+        <h1><bdi>{state.service}</bdi></h1>
+        <label>Type <select value={shownType} onChange={(e) => set({ type: e.currentTarget.value, ...clear })}>
+          {!types.some((t) => t.name === shownType) && <option value={shownType}>{shownType || '…'}</option>}
+          {types.map((t) => <option key={t.id} value={t.name}>{t.name}</option>)}
+        </select></label>
+        <RangePicker time={state} onChange={(t) => set({ ...t, sel: null })} />
+        <button type="button" aria-pressed={state.live} disabled={state.from !== null} title="Ask again every 5 seconds" onClick={() => set({ live: !state.live })}>Live</button>
+        <span class="grow" />
+        <a class="button" href={encodeTraces({ ...state, name: '', min: '', max: '', status: '', attribute: '' })}>Traces</a>
+        <a class="button" href={diffOf(state, query)}>Compare</a>
+        <Export asked={asked} lens={state.lens} />
+      </div>
+      <Filters q={state.q} service={state.service} selector={selectorOf(state.service, '')} time={time} by={state.by} onQ={(q) => set({ q, ...clear })} onBy={(by) => set({ by })} />
+      <QueryState query={series} what="the timeline" />
+      {series.data && !series.data.hint && <Timeline series={series.data} selection={state.sel} markers={markers} onSelect={(sel) => set({ sel, ...clear })} />}
+      {markers.length > 0 && <Deploys markers={markers} state={state} query={query} />}
+      <div class="toolbar">
+        <div role="group" aria-label="View" class="switch">
+          {VIEWS.map(([v, text]) => <button key={v} type="button" aria-pressed={state.view === v} onClick={() => set({ view: v, ...(v === 'sandwich' && !state.fn ? { fn: hottest } : {}) })}>{text}</button>)}
+        </div>
+        {state.view === 'flame' && <label>Order <select value={state.order} onChange={(e) => set({ order: e.currentTarget.value as 'weight' | 'name' })}>
+          <option value="weight">by weight</option><option value="name">by name</option>
+        </select></label>}
+        <LensChips lens={state.lens} onChange={(lens) => set({ lens, ...clear })} />
+      </div>
+      <QueryState query={flame} what="the flame graph" />
+      {hint && <Nothing hint={hint} lens={state.lens} onClear={() => set({ q: '', lens: '', sel: null, ...clear })} />}
+      {!hint && state.view === 'flame' && tree && (
+        <div class={flame.loading ? 'stale' : undefined}>
+          <FlameGraph tree={tree} title={`${state.service} ${shownType}`} zoom={state.zoom} frame={state.frame} query={state.search} flip={state.flip}
+            onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
+            onFlip={() => set({ flip: !state.flip })} onOpenFold={open} links={[{ text: 'Callers and callees', href: sandwich }]}
+            onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), ...clear })} />
+        </div>
+      )}
+      {!hint && state.view === 'table' && (
+        <>
+          <QueryState query={top} what="the table" />
+          {top.data && (
+            <>
+              <label>Search <input type="search" value={state.search} placeholder="regular expression" onInput={(e) => set({ search: e.currentTarget.value }, replace)} /></label>
+              <TopTable top={top.data} sort={sort} query={state.search} onSort={setSort} onPick={(name) => set({ view: 'flame', search: exactly(name) })} sandwich={sandwich} />
+            </>
+          )}
+        </>
+      )}
+      {!hint && state.view === 'sandwich' && <Sandwich asked={asked} fn={state.fn} onPick={(fn) => set({ fn })} />}
+    </Shell>
+  );
+}
+
+// Live: a number that grows every 5 s. An answer that did not change costs a 304.
+function useTick(live: boolean): number {
+  const [tick, setTick] = useState(0);
+  useEffect(() => {
+    if (!live) return;
+    const id = setInterval(() => { if (!document.hidden) setTick((t) => t + 1); }, 5000);
+    return () => clearInterval(id);
+  }, [live]);
+  return tick;
+}
+
+function markersOf(series: SeriesAnswer | undefined): Marker[] {
+  if (!series) return [];
+  return versionChanges(series.groups.map((g) => ({ version: g.labels['service.version'] ?? '', values: g.values.map(Number) })).filter((g) => g.version !== ''), series.start_ms, series.step_ms);
+}
+
+// Each change of version with the comparison a person on call wants next: this version against the one before.
+function Deploys({ markers, state, query }: { markers: Marker[]; state: ServiceState; query: string }) {
+  const side = (version: string) => query.replace(/}$/, () => `, service.version="${version.replace(/[\\"]/g, '\\$&')}"}`);
+  return (
+    <p class="deploys">{markers.slice(-5).map((m) => (
+      <a key={m.at} href={encodeDiff({ since: state.since, from: state.from, to: state.to, query: side(m.to), baseQuery: side(m.from), baseFrom: null, baseTo: null, type: state.type, lens: state.lens, mode: 'share', search: '', zoom: '' })}>
+        {formatTime(m.at, zone.value === 'utc')}: {m.from} → {m.to}, compare</a>
+    ))}</p>
+  );
+}
+
+// The same service against itself: the selection (or now) against as long before it.
+function diffOf(state: ServiceState, query: string): string {
+  const to = state.sel?.[1] ?? state.to;
+  const from = state.sel?.[0] ?? state.from;
+  const fixed = from !== null && to !== null && from !== undefined && to !== undefined;
+  return encodeDiff({
+    since: state.since, from: fixed ? from : null, to: fixed ? to : null, query, baseQuery: query,
+    baseFrom: fixed ? from - (to - from) : null, baseTo: fixed ? from : null, type: state.type, lens: state.lens, mode: 'raw', search: '', zoom: '',
+  });
+}
+
+function Export({ asked, lens }: { asked: Record<string, string>; lens: string }) {
+  const link = (format: string, withLens: boolean) => apiAddress('export', { ...asked, lens: withLens ? lens : '', format });
+  return (
+    <details class="menu">
+      <summary>Export</summary>
+      <ul>
+        <li><a href={link('pprof', false)} download="profile.pb.gz">pprof{lens && ' (without the lens)'}</a></li>
+        <li><a href={link('folded', true)} download="stacks.txt">folded stacks</a></li>
+        <li><a href={link('speedscope', true)} download="profile.speedscope.json">speedscope</a></li>
+        <li><a href={link('svg', true)} download="flame.svg">SVG</a></li>
+        <li><a href={link('otlp', false)} download="profiles.otlp">OTLP{lens && ' (without the lens)'}</a></li>
+      </ul>
+    </details>
+  );
+}
+
+function Nothing({ hint, lens, onClear }: { hint: string; lens: string; onClear: () => void }) {
+  return (
+    <div class="empty">
+      <p><strong>Nothing to show:</strong> {hint}</p>
+      <p><button type="button" onClick={onClear}>Clear filter{lens ? ', lens' : ''} and selection</button></p>
+      <p>What is stored: <Command text="wherefore services --since 30d" /></p>
+    </div>
+  );
+}

@@ -1,0 +1,93 @@
+// One trace: its waterfall, the chosen span's facts, and what that span (or everything below it) was profiled doing.
+import { useMemo } from 'preact/hooks';
+import { getFlame, getJson, type Span } from '../core/api';
+import { formatCount, formatTime, formatValue } from '../core/format';
+import { go, replace, url } from '../core/location';
+import { zone } from '../core/settings';
+import { decodeTrace, encodeService, encodeTrace, encodeTraces, newService, type TraceState } from '../core/state';
+import { buildTree } from '../core/tree';
+import { waterfall } from '../core/waterfall';
+import { safe } from '../draw/flame';
+import { FlameGraph } from '../parts/flame';
+import { QueryState, useQuery } from '../parts/query';
+import { copyText, Shell } from '../parts/shell';
+import { Waterfall } from '../parts/waterfall';
+
+export function TracePage() {
+  const state = decodeTrace(url.value);
+  const set = (change: Partial<TraceState>, how = go) => how(encodeTrace({ ...decodeTrace(url.value), ...change }));
+  const trace = useQuery(JSON.stringify(['trace', state.trace]), (s) => getJson<{ spans: Span[] }>('traces/' + encodeURIComponent(state.trace), {}, s));
+  const whole = useQuery(JSON.stringify(['trace flame', state.trace, state.type]), (s) => getFlame(`traces/${encodeURIComponent(state.trace)}/flame`, { type: state.type }, s));
+  const { rows, duration, startNs } = useMemo(() => waterfall(trace.data?.spans ?? []), [trace.data]);
+  const root = rows[0];
+  const span = rows.find((r) => r.span.span === state.span);
+  const services = new Set(rows.map((r) => r.span.service));
+  const errors = rows.filter((r) => r.span.status === 'error').length;
+  return (
+    <Shell title={root ? root.span.name.slice(0, 80) : 'Trace'}>
+      <div class="toolbar">
+        <h1>{root ? <><bdi>{safe(root.span.name).slice(0, 120) || '(no name)'}</bdi></> : 'Trace'}</h1>
+        {root && <p>{root.span.service} · {formatTime(Number(startNs / 1_000_000n), zone.value === 'utc')} · {formatValue(duration * 1e6, 'nanoseconds')} · {formatCount(rows.length)} spans · {services.size} {services.size === 1 ? 'service' : 'services'}{errors > 0 && <em class="bad"> · {errors} errors</em>}</p>}
+        <span class="grow" />
+        <button type="button" onClick={() => copyText(state.trace)}>Copy trace id</button>
+      </div>
+      <QueryState query={trace} what="the trace" />
+      {rows.length > 0 && <Waterfall rows={rows} duration={duration} selected={state.span} values={whole.data?.meta.by_span ?? {}} onSelect={(id) => set({ span: id, zoom: '' }, state.span === '' ? go : replace)} />}
+      {span && <SpanFacts span={span.span} />}
+      {rows.length > 0 && <SpanFlame state={state} span={span?.span} below={span?.descendants ?? 0} set={set} />}
+    </Shell>
+  );
+}
+
+function SpanFacts({ span }: { span: Span }) {
+  const start = Number(BigInt(span.start_ns) / 1_000_000n);
+  const end = start + Number(span.duration_ns) / 1e6;
+  const around = { since: '1h', from: Math.floor(start - 60e3), to: Math.ceil(end + 60e3) };
+  const attributes = Object.entries(span.attributes);
+  return (
+    <section class="drawer" aria-label="Selected span">
+      <div class="drawer-head"><h2><bdi>{safe(span.name).slice(0, 300) || '(no name)'}</bdi></h2></div>
+      <p class="where">{span.service} · {span.kind} · {formatValue(Number(span.duration_ns), 'nanoseconds')}{span.status === 'error' && <em class="bad"> · error{span.status_message ? `: ${span.status_message.slice(0, 300)}` : ''}</em>}</p>
+      {attributes.length > 0 && <dl>{attributes.slice(0, 60).map(([k, v]) => <div key={k}><dt>{k}</dt><dd><bdi>{v.slice(0, 500)}</bdi></dd></div>)}</dl>}
+      {span.events?.map((e, i) => <p key={i}>{formatValue(Number(BigInt(e.time_ns) - BigInt(span.start_ns)), 'nanoseconds')} in: <b>{e.name}</b> {Object.entries(e.attributes).map(([k, v]) => `${k}=${v}`).join(', ').slice(0, 500)}</p>)}
+      <p class="actions">
+        <a class="button" href={encodeService(newService(span.service, around))}>{span.service} at that time</a>
+        <a class="button" href={encodeTraces({ since: '1h', from: around.from - 3600e3, to: around.to, service: span.service, name: span.name, min: '', max: '', status: '', attribute: '' })}>Other “{safe(span.name).slice(0, 40)}” traces</a>
+        <button type="button" onClick={() => copyText(span.span)}>Copy span id</button>
+      </p>
+    </section>
+  );
+}
+
+interface SpanFlameProps { state: TraceState; span?: Span; below: number; set: (change: Partial<TraceState>, how?: typeof go) => void }
+
+function SpanFlame({ state, span, below, set }: SpanFlameProps) {
+  const asked = { span: span?.span, subtree: span && state.subtree ? 'true' : undefined, type: state.type };
+  const flame = useQuery(JSON.stringify(['span flame', state.trace, asked]), (s) => getFlame(`traces/${encodeURIComponent(state.trace)}/flame`, asked, s));
+  const tree = useMemo(() => flame.data && buildTree(flame.data), [flame.data]);
+  const what = !span ? 'the whole trace' : state.subtree ? 'this span and those below it' : 'this span';
+  return (
+    <section aria-label="Profile of the span">
+      <div class="toolbar">
+        <h2>What {what} did</h2>
+        {span && below > 0 && (
+          <div role="group" aria-label="Scope" class="switch">
+            <button type="button" aria-pressed={!state.subtree} onClick={() => set({ subtree: false, zoom: '' })}>This span</button>
+            <button type="button" aria-pressed={state.subtree} onClick={() => set({ subtree: true, zoom: '' })}>With the {formatCount(below)} below</button>
+          </div>
+        )}
+        {span && <button type="button" onClick={() => set({ span: '', zoom: '' })}>Whole trace</button>}
+      </div>
+      <QueryState query={flame} what="the profile" />
+      {flame.data?.meta.filed_under && (
+        <p class="note">Its profiler files samples under the request's first span in this service; these are the ones taken while this span ran.{' '}
+          <button type="button" onClick={() => set({ span: flame.data!.meta.filed_under!, zoom: '' })}>Show that span</button></p>
+      )}
+      {flame.data?.meta.hint && <p class="note" data-testid="hint">No profile: {flame.data.meta.hint}</p>}
+      {tree && !flame.data?.meta.hint && (
+        <FlameGraph tree={tree} title={span ? `${span.service} ${span.name}` : `trace ${state.trace}`} zoom={state.zoom} frame={state.zoom} query={state.search}
+          onZoom={(zoom, frame) => set({ zoom: frame || zoom })} onFrame={(frame) => set({ zoom: frame }, replace)} onQuery={(search) => set({ search }, replace)} />
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,54 @@
+// A frame in words and numbers: for the tooltip, the drawer, screen readers and incident notes. Pure.
+import { formatCount, formatError, formatShare, formatValue, isSignificant, shareError } from '../core/format';
+import { childrenOf, functionOf, isFold, stackOf, type Tree } from '../core/tree';
+import { labelOf, safe } from '../draw/flame';
+
+export const nameOf = (tree: Tree, node: number) => safe(labelOf(tree, node));
+export const valueOf = (tree: Tree, v: number) => formatValue(v, tree.meta.unit, tree.meta.scale);
+
+// "11.9 % ± 0.2 · 153 s · 49,131 samples"
+export function numbersOf(tree: Tree, node: number): string {
+  const parts = [`${formatShare(tree.total[node], tree.total[0])} ${formatError(tree.totalCount[node], tree.totalCount[0])}`, valueOf(tree, tree.total[node])];
+  if (tree.totalBefore) return changeOf(tree, node);
+  parts.push(`${formatCount(tree.totalCount[node])} samples`);
+  return parts.join(' · ');
+}
+
+export function changeOf(tree: Tree, node: number): string {
+  const [before, after] = [tree.totalBefore![node], tree.total[node]];
+  const delta = after - before;
+  const sign = delta > 0 ? '+' : delta < 0 ? '−' : '±';
+  const relative = before === 0 ? 'new' : after === 0 ? 'vanished' : `${sign}${(100 * Math.abs(delta) / before).toFixed(1)} %`;
+  return `${valueOf(tree, before)} → ${valueOf(tree, after)} · ${sign}${valueOf(tree, Math.abs(delta))} (${relative})${doubtOf(tree, node)}`;
+}
+
+// Counts travel for the later side only; the earlier one is taken to be sampled alike.
+function doubtOf(tree: Tree, node: number): string {
+  const [before, after, n] = [tree.totalBefore![node], tree.total[node], tree.totalCount[node]];
+  const perSample = n > 0 ? after / n : tree.totalCount[0] > 0 ? tree.total[0] / tree.totalCount[0] : 0;
+  if (perSample <= 0) return '';
+  return isSignificant(before, after, before / perSample, n) ? '' : ' · may be chance';
+}
+
+export function announcementOf(tree: Tree, node: number): string {
+  const callees = childrenOf(tree, node).length;
+  const share = formatShare(tree.total[node], tree.total[0]).replace(' %', ' percent');
+  const numbers = tree.totalBefore ? changeOf(tree, node)
+    : `${share} plus or minus ${shareError(tree.totalCount[node], tree.totalCount[0]).toFixed(1)}, ${valueOf(tree, tree.total[node])}`;
+  return `${nameOf(tree, node).slice(0, 300)}, ${numbers}, level ${tree.depth[node] + 1}, ${callees} ${callees === 1 ? 'callee' : 'callees'}`;
+}
+
+export function stackText(tree: Tree, node: number): string {
+  return stackOf(tree, node).slice(1).map((i) => functionOf(tree, i).name).join('\n');
+}
+
+// What goes into an incident's notes: address, numbers with their error, the path and its heaviest frames.
+export function incidentText(tree: Tree, node: number, title: string, address: string): string {
+  const heaviest = childrenOf(tree, node).filter((c) => !isFold(tree, c)).sort((a, b) => tree.total[b] - tree.total[a]).slice(0, 5);
+  const quote = (text: string) => '`' + text.replace(/[`\n]/g, ' ').slice(0, 300) + '`';
+  return [
+    `**${title}**: ${quote(nameOf(tree, node))} ${numbersOf(tree, node)}`, '', address, '',
+    ...stackOf(tree, node).slice(1).map((i, depth) => `${'  '.repeat(Math.min(depth, 20))}- ${quote(nameOf(tree, i))} ${formatShare(tree.total[i], tree.total[0])}`),
+    ...(heaviest.length > 0 ? ['', 'Below it:', ...heaviest.map((c) => `- ${quote(nameOf(tree, c))} ${numbersOf(tree, c)}`)] : []), '',
+  ].join('\n');
+}

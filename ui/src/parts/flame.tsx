@@ -1,0 +1,265 @@
+// The flame graph: canvases of the viewport's size inside a scrolling box, tooltip, keyboard, screen reader, search.
+// What is zoomed, selected and searched for belongs to the caller (the URL); the view in between is kept here.
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { formatCount, formatShare } from '../core/format';
+import { addressOf, nodeAt } from '../core/path';
+import { DARK, LIGHT } from '../core/palette';
+import { dark } from '../core/settings';
+import { isFold, search, shownShare, type Tree } from '../core/tree';
+import { drawFlame, drawOverlay, FONT, hitFlame, rowTop, type Drawn, type Hit, type View } from '../draw/flame';
+import { announcementOf, nameOf, numbersOf, stackText, valueOf } from './describe';
+import { Drawer } from './drawer';
+import { KEYS, moveOf } from './flame_keys';
+import { copyText } from './shell';
+import { TreeItems } from './tree_items';
+
+export type LensOp = 'focus' | 'hide' | 'merge' | 'collapse' | 'drop';
+
+export interface FlameProps {
+  tree: Tree; title: string;
+  name?: string;  // where there are several on a page
+  zoom: string; frame: string; query: string; flip?: boolean;
+  onZoom: (zoom: string, frame: string) => void;
+  onFrame: (address: string) => void;
+  onQuery: (text: string) => void;
+  onFlip?: () => void;
+  onLens?: (op: LensOp, name: string) => void;
+  onOpenFold?: (parent: number) => void;
+  links?: { text: string; href: (name: string) => string }[];
+}
+
+const ROW = 20;
+const MOST_HEIGHT = 640;
+
+function pattern(text: string): RegExp | null {
+  if (text === '') return null;
+  try { return new RegExp(text, 'i'); } catch { return new RegExp(text.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&'), 'i'); }
+}
+
+export function FlameGraph(p: FlameProps) {
+  const { tree } = p;
+  const scroller = useRef<HTMLDivElement>(null);
+  const base = useRef<HTMLCanvasElement>(null);
+  const overlay = useRef<HTMLCanvasElement>(null);
+  const input = useRef<HTMLInputElement>(null);
+  const [size, setSize] = useState({ width: 0, height: 0 });
+  const [top, setTop] = useState(0);
+  const [hover, setHover] = useState<{ hit: Hit; x: number; y: number } | null>(null);
+  const [focused, setFocused] = useState(false);
+  const [help, setHelp] = useState(false);
+  const zoom = useMemo(() => Math.max(0, p.zoom ? nodeAt(tree, p.zoom) : 0), [tree, p.zoom]);
+  const frame = useMemo(() => (p.frame ? nodeAt(tree, p.frame) : -1), [tree, p.frame]);
+  const found = useMemo(() => { const re = pattern(p.query); return re && search(tree, re); }, [tree, p.query]);
+  const [range, setRange] = useState<[number, number]>([tree.start[zoom], tree.start[zoom] + tree.width[zoom]]);
+  const flip = p.flip ?? false;
+  const letter = useMemo(letterWidth, []);
+  const palette = dark.value ? DARK : LIGHT;
+  const height = Math.min(Math.max(tree.rows * ROW, ROW * 4), MOST_HEIGHT);
+  const view: View = { from: range[0], to: range[1], top, width: size.width, height: size.height, row: ROW, minWidth: 0.5, flip, zoom };
+  const drawn = useRef<Drawn & { ms: number }>({ boxes: 0, blocks: 0, visited: 0, ms: 0 });
+
+  useAnimatedRange(tree, zoom, range, setRange);
+  useEffect(() => {
+    const box = scroller.current!;
+    const observer = new ResizeObserver(() => setSize({ width: box.clientWidth, height: box.clientHeight }));
+    observer.observe(box);
+    return () => observer.disconnect();
+  }, []);
+  useEffect(() => { if (flip && scroller.current) scroller.current.scrollTop = scroller.current.scrollHeight; }, [flip, tree, size.height]);
+  useLayoutEffect(() => {
+    const g = prepare(base.current, size);
+    if (!g) return;
+    const began = performance.now();
+    drawn.current = { ...drawFlame(g, tree, view, palette, letter), ms: performance.now() - began };
+  }, [tree, range, top, size, palette, flip]);
+  useLayoutEffect(() => {
+    const g = prepare(overlay.current, size);
+    if (g) drawOverlay(g, tree, view, palette, { matches: found?.nodes, hover: hover ? hover.hit.node : -1, frame, focused });
+  }, [tree, range, top, size, palette, flip, found, hover, frame, focused]);
+  expose(p, view, drawn.current, zoom, frame, found?.value ?? 0);
+
+  useEffect(() => () => { delete (window as unknown as { __wherefore: Record<string, unknown> }).__wherefore[p.name ?? 'flame']; }, []);
+
+  const select = (node: number) => {
+    p.onFrame(addressOf(tree, node));
+    const y = rowTop(tree, { ...view, top: 0 }, tree.depth[node]);
+    const box = scroller.current!;
+    if (y < box.scrollTop) box.scrollTop = y;
+    if (y + ROW > box.scrollTop + box.clientHeight) box.scrollTop = y + ROW - box.clientHeight;
+  };
+  const activate = (node: number) => {
+    if (isFold(tree, node)) { if (p.onOpenFold) p.onOpenFold(tree.parent[node]); else select(node); return; }
+    const address = addressOf(tree, node);
+    p.onZoom(node === 0 ? '' : address, address);
+  };
+  const click = (hit: Hit) => {
+    if (hit.run) setRange([hit.run.from, hit.run.to]); else activate(hit.node);
+  };
+  const step = (by: 1 | -1) => {
+    if (!found || found.first.length === 0) return;
+    const at = found.first.findIndex((n) => n >= Math.max(frame, 0));
+    const now = found.first[at] === frame ? at + by : by === 1 ? at : at - 1;
+    select(found.first[(now + found.first.length) % found.first.length]);
+  };
+  const onKey = (e: KeyboardEvent) => {
+    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    const move = moveOf(tree, Math.max(frame, 0), e.key, flip);
+    if (!move) return;
+    e.preventDefault();
+    if ('select' in move) select(move.select);
+    else if ('zoom' in move) activate(move.zoom);
+    else if ('scale' in move) setRange(scaled(tree, range, move.scale, frame >= 0 ? tree.start[frame] + tree.width[frame] / 2 : (range[0] + range[1]) / 2));
+    else if ('step' in move) step(move.step);
+    else if ('lens' in move) { if (frame > 0 && !isFold(tree, frame)) p.onLens?.(move.lens as LensOp, tree.functions[tree.func[frame]].name); }
+    else if (move.act === 'search') input.current?.focus();
+    else if (move.act === 'copy') void copyText(stackText(tree, Math.max(frame, 0)));
+    else if (move.act === 'flip') p.onFlip?.();
+    else if (move.act === 'help') setHelp(!help);
+    else history.back();
+  };
+  const at = (e: MouseEvent) => {
+    const box = base.current!.getBoundingClientRect();
+    return hitFlame(tree, view, e.clientX - box.left, e.clientY - box.top);
+  };
+  const wheel = (e: WheelEvent) => {
+    const span = range[1] - range[0];
+    const box = base.current!.getBoundingClientRect();
+    if (e.ctrlKey || e.metaKey) {
+      e.preventDefault();
+      setRange(scaled(tree, range, Math.exp(e.deltaY / 400), range[0] + (e.clientX - box.left) / size.width * span));
+    } else if (e.shiftKey) {
+      e.preventDefault();
+      const by = Math.max(-range[0], Math.min((e.deltaX || e.deltaY) / size.width * span, tree.width[0] - range[1]));
+      setRange([range[0] + by, range[1] + by]);
+    }
+  };
+  useEffect(() => {
+    const box = scroller.current!;
+    box.addEventListener('wheel', wheel, { passive: false });
+    return () => box.removeEventListener('wheel', wheel);
+  });
+
+  const shown = shownShare(tree);
+  const zoomed = zoom !== 0 || range[0] > 0 || range[1] < tree.width[0];
+  return (
+    <div class="flame">
+      <div class="flame-bar">
+        <p class="summary" data-testid="summary">
+          <strong>{tree.totalBefore ? `${valueOf(tree, tree.totalBefore[0])} → ${valueOf(tree, tree.total[0])}` : valueOf(tree, tree.total[0])}</strong>{tree.meta.averaged ? ' on average' : ''}
+          {' · '}{formatCount(tree.totalCount[0])} samples · {(shown * 100).toFixed(shown > 0.9995 ? 0 : 1)} % shown
+          {tree.totalCount[0] > 0 && tree.totalCount[0] < 100 && <span class="warn"> · few samples: shares are rough</span>}
+        </p>
+        <span class="grow" />
+        {zoomed && <button type="button" onClick={() => { setRange([0, tree.width[0]]); p.onZoom('', ''); }}>Reset zoom</button>}
+        {p.onFlip && <button type="button" aria-pressed={flip} onClick={p.onFlip}>Root at bottom</button>}
+        <button type="button" aria-expanded={help} onClick={() => setHelp(!help)}>Keys</button>
+        <label>Search <input ref={input} type="search" value={p.query} placeholder="regular expression" onInput={(e) => p.onQuery(e.currentTarget.value)}
+          onKeyDown={(e) => { if (e.key === 'Enter') { e.preventDefault(); step(e.shiftKey ? -1 : 1); } if (e.key === 'Escape') p.onQuery(''); }} /></label>
+        <span class="matched" role="status">{found ? `${formatCount(found.first.length)} frames, ${formatShare(found.value, tree.total[0])}` : ''}</span>
+      </div>
+      {help && <dl class="keys">{KEYS.map(([key, text]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{text}</dd></div>)}</dl>}
+      <div ref={scroller} class="flame-box" style={{ height: height + 2 }} role="tree" tabIndex={0}
+        aria-label={`Flame graph${p.name ? ` of ${p.name}` : ''}, ${valueOf(tree, tree.total[0])}, ${formatCount(tree.totalCount[0])} samples. Arrow keys walk, Enter zooms.`}
+        aria-activedescendant={`${p.name ?? 'flame'}-${Math.max(frame, 0)}`} onKeyDown={onKey} onFocus={() => setFocused(true)} onBlur={() => setFocused(false)}
+        onScroll={(e) => setTop(e.currentTarget.scrollTop)}
+        onMouseMove={(e) => { const hit = at(e); setHover(hit && { hit, x: e.clientX, y: e.clientY }); }}
+        onMouseLeave={() => setHover(null)}
+        onClick={(e) => { const hit = at(e); if (hit) click(hit); }}
+        onContextMenu={(e) => { const hit = at(e); if (hit && !hit.run) { e.preventDefault(); select(hit.node); } }}>
+        <TreeItems name={p.name ?? 'flame'} tree={tree} node={Math.max(frame, 0)} />
+        <div class="flame-rows" role="presentation" style={{ height: tree.rows * ROW }}>
+          <div class="flame-view" style={{ height: size.height }}><canvas ref={base} aria-hidden="true" /><canvas ref={overlay} aria-hidden="true" /></div>
+        </div>
+      </div>
+      <p class="hidden" role="status" aria-live="polite">{focused && frame >= 0 ? announcementOf(tree, frame) : ''}</p>
+      {hover && <Tooltip tree={tree} hover={hover} />}
+      {frame >= 0 && <Drawer tree={tree} node={frame} title={p.title} onZoom={activate} onClose={() => p.onFrame('')} onLens={p.onLens}
+        onOpenFold={p.onOpenFold && ((node) => p.onOpenFold!(tree.parent[node]))} links={p.links} />}
+    </div>
+  );
+}
+
+function Tooltip({ tree, hover }: { tree: Tree; hover: { hit: Hit; x: number; y: number } }) {
+  const { run, node } = hover.hit;
+  const left = Math.min(hover.x + 14, innerWidth - 430);
+  const style = hover.y > innerHeight - 140 ? { left, bottom: innerHeight - hover.y + 12 } : { left, top: hover.y + 18 };
+  const f = tree.functions[tree.func[node]];
+  return (
+    <div class="tip" role="tooltip" style={style}>
+      {run ? <><strong>{formatCount(run.count)} frames too narrow to draw</strong><br />{formatShare(run.value, tree.total[0])} together · largest: <bdi>{nameOf(tree, run.largest).slice(0, 200)}</bdi><br />click to widen</> : (
+        <><strong><bdi>{nameOf(tree, node).slice(0, 400)}</bdi></strong><br />{numbersOf(tree, node)}<br />
+          {!isFold(tree, node) && <>self {formatShare(tree.self[node], tree.total[0])} · {valueOf(tree, tree.self[node])}</>}
+          {(f.module || f.file) && <><br />{[f.module, f.file].filter(Boolean).join(' · ').slice(0, 200)}</>}</>
+      )}
+    </div>
+  );
+}
+
+function letterWidth(): number {
+  const g = document.createElement('canvas').getContext('2d')!;
+  g.font = FONT;
+  return g.measureText('mmmmmmmmmm').width / 10;
+}
+
+function prepare(canvas: HTMLCanvasElement | null, size: { width: number; height: number }): CanvasRenderingContext2D | null {
+  if (!canvas || size.width === 0) return null;
+  const ratio = devicePixelRatio || 1;
+  const [w, h] = [Math.round(size.width * ratio), Math.round(size.height * ratio)];
+  if (canvas.width !== w || canvas.height !== h) {
+    canvas.width = w;
+    canvas.height = h;
+    canvas.style.width = size.width + 'px';
+    canvas.style.height = size.height + 'px';
+  }
+  const g = canvas.getContext('2d')!;
+  g.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return g;
+}
+
+function scaled(tree: Tree, [from, to]: [number, number], factor: number, centre: number): [number, number] {
+  const whole = tree.width[0];
+  const span = Math.min((to - from) * factor, whole);
+  const left = Math.max(0, Math.min(centre - (centre - from) / (to - from) * span, whole - span));
+  return [left, left + span];
+}
+
+// Zooming glides for 120 ms, unless the reader asked for less motion.
+function useAnimatedRange(tree: Tree, zoom: number, range: [number, number], set: (r: [number, number]) => void): void {
+  const last = useRef({ tree, zoom });
+  useLayoutEffect(() => {
+    const to: [number, number] = [tree.start[zoom], tree.start[zoom] + tree.width[zoom]];
+    const jump = last.current.tree !== tree || matchMedia('(prefers-reduced-motion: reduce)').matches;
+    const from = range;
+    last.current = { tree, zoom };
+    if (jump) { set(to); return; }
+    const began = performance.now();
+    let id = requestAnimationFrame(function frame(now) {
+      const t = Math.min(1, (now - began) / 120);
+      const ease = 1 - (1 - t) ** 3;
+      set([from[0] + (to[0] - from[0]) * ease, from[1] + (to[1] - from[1]) * ease]);
+      if (t < 1) id = requestAnimationFrame(frame);
+    });
+    return () => cancelAnimationFrame(id);
+  }, [tree, zoom]);
+}
+
+// What is drawn, for tests and for scripts that drive the page.
+function expose(p: FlameProps, view: View, drawn: Drawn & { ms: number }, zoom: number, frame: number, matched: number): void {
+  const page = window as unknown as { __wherefore?: object };
+  page.__wherefore = {
+    ...page.__wherefore,
+    [p.name ?? 'flame']: {
+      total: p.tree.total[0], count: p.tree.totalCount[0], nodes: p.tree.func.length, unit: p.tree.meta.unit, type: p.tree.meta.type,
+      zoom: nameOf(p.tree, zoom), frame: frame >= 0 ? nameOf(p.tree, frame) : '', matched, range: [view.from, view.to],
+      shown: shownShare(p.tree), drawn, totalBefore: p.tree.totalBefore?.[0],
+      box: (name: string) => {
+        for (let i = 0; i < p.tree.func.length; i++) {
+          if (nameOf(p.tree, i) !== name) continue;
+          const scale = view.width / (view.to - view.from || 1);
+          return { node: i, x: (p.tree.start[i] - view.from) * scale, y: rowTop(p.tree, view, p.tree.depth[i]), w: p.tree.width[i] * scale, total: p.tree.total[i], self: p.tree.self[i] };
+        }
+        return null;
+      },
+    },
+  };
+}

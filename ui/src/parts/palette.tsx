@@ -1,0 +1,60 @@
+// Ctrl+K: jump to a page or a service by typing a part of its name. A dialog of the browser's own keeps the focus.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { getJson, type ServiceInfo } from '../core/api';
+import { go } from '../core/location';
+import { encodeService, newService } from '../core/state';
+import { useQuery } from './query';
+
+export function Palette({ pages }: { pages: [string, string][] }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [open, setOpen] = useState(false);
+  const show = () => { setOpen(true); dialog.current?.showModal(); };
+  useEffect(() => {
+    const onKey = (e: KeyboardEvent) => {
+      if ((e.ctrlKey || e.metaKey) && e.key.toLowerCase() === 'k') { e.preventDefault(); show(); }
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+  return (
+    <>
+      <button type="button" onClick={show}>Jump to…&nbsp;<kbd>Ctrl K</kbd></button>
+      <dialog ref={dialog} class="palette" aria-label="Jump to" onClose={() => setOpen(false)} onClick={(e) => { if (e.target === dialog.current) dialog.current?.close(); }}>
+        {open && <Choices pages={pages} close={() => dialog.current?.close()} />}
+      </dialog>
+    </>
+  );
+}
+
+function Choices({ pages, close }: { pages: [string, string][]; close: () => void }) {
+  const [text, setText] = useState('');
+  const [at, setAt] = useState(0);
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => input.current?.focus(), []);
+  const services = useQuery('palette', (s) => getJson<{ services: ServiceInfo[] }>('services', { since: '7d' }, s));
+  const wanted = text.trim().toLowerCase();
+  const all = [
+    ...(services.data?.services ?? []).map((s) => ({ name: s.name, kind: 'service', href: encodeService(newService(s.name, { since: '1h', from: null, to: null })) })),
+    ...pages.map(([href, name]) => ({ name, kind: 'page', href })),
+  ].filter((c) => c.name.toLowerCase().includes(wanted));
+  // A name that begins with the text comes before one that has it somewhere.
+  const found = all.sort((a, b) => Number(b.name.toLowerCase().startsWith(wanted)) - Number(a.name.toLowerCase().startsWith(wanted))).slice(0, 50);
+  const choose = (href: string) => { close(); go(href); };
+  const onKey = (e: KeyboardEvent) => {
+    if (e.key === 'ArrowDown') setAt(Math.min(at + 1, found.length - 1));
+    else if (e.key === 'ArrowUp') setAt(Math.max(at - 1, 0));
+    else if (e.key === 'Enter' && found[at]) choose(found[at].href);
+    else return;
+    e.preventDefault();
+  };
+  return (
+    <>
+      <input ref={input} role="combobox" aria-label="Page or service" aria-expanded="true" aria-controls="palette-list" aria-activedescendant={found[at] ? `palette-${at}` : undefined}
+        placeholder="page or service" value={text} onInput={(e) => { setText(e.currentTarget.value); setAt(0); }} onKeyDown={onKey} />
+      <ul id="palette-list" role="listbox" aria-label="Found">
+        {found.map((c, i) => <li key={c.href} id={`palette-${i}`} role="option" aria-selected={i === at} onClick={() => choose(c.href)}><bdi>{c.name}</bdi> <small>{c.kind}</small></li>)}
+      </ul>
+      {found.length === 0 && <p class="note" role="status">Nothing has that name.</p>}
+    </>
+  );
+}

@@ -1,0 +1,54 @@
+// useQuery: an answer that belongs to a key. A new key ends the old request; the old answer stays until the new one is
+// there. Loading shows itself only after 300 ms, with a way to stop it; a server that went away is asked again.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ApiError } from '../core/api';
+
+export interface Query<T> { data?: T; error?: ApiError; loading: boolean; slow: boolean; cancel: () => void; retry: () => void }
+
+const SLOW_MS = 300;
+const AGAIN_MS = 2000;
+
+export function useQuery<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>): Query<T> {
+  const [state, set] = useState<{ data?: T; error?: ApiError; loading: boolean; slow: boolean }>({ loading: key !== null, slow: false });
+  const [round, setRound] = useState(0);
+  const controller = useRef<AbortController | null>(null);
+  useEffect(() => {
+    if (key === null) { set({ loading: false, slow: false }); return; }
+    const own = new AbortController();
+    controller.current = own;
+    let again = 0;
+    set((s) => ({ ...s, loading: true, slow: false }));
+    const slow = window.setTimeout(() => set((s) => ({ ...s, slow: true })), SLOW_MS);
+    load(own.signal).then(
+      (data) => { if (!own.signal.aborted) set({ data, loading: false, slow: false }); },
+      (e) => {
+        if (own.signal.aborted) return;
+        const error = e instanceof ApiError ? e : new ApiError(String(e instanceof Error ? e.message : e), 0);
+        set((s) => ({ ...s, error, loading: false, slow: false }));
+        if (error.offline) again = window.setTimeout(() => setRound((r) => r + 1), AGAIN_MS);
+      },
+    ).finally(() => clearTimeout(slow));
+    return () => { own.abort(); clearTimeout(slow); clearTimeout(again); };
+  }, [key, round]);
+  return {
+    ...state,
+    cancel: () => { controller.current?.abort(); set((s) => ({ ...s, loading: false, slow: false, error: new ApiError('Stopped.', 0) })); },
+    retry: () => setRound((r) => r + 1),
+  };
+}
+
+// What there is to say about a question beside its answer.
+export function QueryState({ query, what }: { query: Query<unknown>; what: string }) {
+  if (query.slow && query.loading) {
+    return <p class="note" role="status"><span class="spinner" aria-hidden="true" /> Loading {what}… <button type="button" onClick={query.cancel}>Stop</button></p>;
+  }
+  if (query.error) {
+    return (
+      <p class="note error" role="alert">
+        {query.error.offline ? 'The server does not answer; trying again every 2 s. Is wherefore serve running?' : `${what}: ${query.error.message}`}{' '}
+        <button type="button" onClick={query.retry}>Try again</button> <a href="/">All services</a>
+      </p>
+    );
+  }
+  return null;
+}

@@ -1,0 +1,66 @@
+// What every page has: the header with its links, the theme and time zone switches, the main landmark.
+import type { ComponentChildren } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { url } from '../core/location';
+import { Palette } from './palette';
+import { theme, zone } from '../core/settings';
+
+const PAGES: [string, string][] = [['/', 'Services'], ['/traces', 'Traces'], ['/diff', 'Diff'], ['/adhoc', 'Files'], ['/status', 'Status']];
+
+export function Shell({ title, children }: { title: string; children: ComponentChildren }) {
+  useEffect(() => { document.title = title === '' ? 'Wherefore' : `${title} · Wherefore`; }, [title]);
+  const path = url.value.pathname;
+  const current = (page: string) => (page === '/' ? path === '/' || path.startsWith('/s/') : path.startsWith(page));
+  return (
+    <>
+      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById('main')?.focus(); }}>Skip to content</a>
+      <header class="bar">
+        <a class="brand" href="/">Wherefore</a>
+        <nav aria-label="Pages">
+          {PAGES.map(([page, name]) => <a key={page} href={page} aria-current={current(page) ? 'page' : undefined}>{name}</a>)}
+        </nav>
+        <span class="grow" />
+        <Palette pages={PAGES} />
+        <label>Times <select value={zone.value} onChange={(e) => { zone.value = e.currentTarget.value as typeof zone.value; }}>
+          <option value="local">local</option><option value="utc">UTC</option>
+        </select></label>
+        <label>Theme <select value={theme.value} onChange={(e) => { theme.value = e.currentTarget.value as typeof theme.value; }}>
+          <option value="system">system</option><option value="light">light</option><option value="dark">dark</option>
+        </select></label>
+      </header>
+      <main id="main" tabIndex={-1}>{children}</main>
+    </>
+  );
+}
+
+// A command to copy.
+export function Command({ text }: { text: string }) {
+  return <span class="command"><code>{text}</code> <button type="button" onClick={() => copyText(text)}>Copy</button></span>;
+}
+
+export async function copyText(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {  // plain http from another machine: no clipboard API
+    const area = document.body.appendChild(document.createElement('textarea'));
+    area.value = text;
+    area.select();
+    document.execCommand('copy');
+    area.remove();
+  }
+  announce('Copied.');
+}
+
+// Says something to screen readers, and to everybody in the corner for a moment.
+export function announce(text: string): void {
+  let region = document.getElementById('announce');
+  if (!region) {
+    region = document.body.appendChild(document.createElement('div'));
+    region.id = 'announce';
+    region.setAttribute('role', 'status');
+  }
+  region.textContent = text;
+  region.className = 'shown';
+  const shown = region;
+  setTimeout(() => { if (shown.textContent === text) shown.className = ''; }, 1500);
+}

@@ -1,0 +1,56 @@
+// Functions as a real table, exact: it is asked from the server, never added up from what is drawn.
+import { useState } from 'preact/hooks';
+import type { TopAnswer } from '../core/api';
+import { formatCount, formatError, formatShare, formatValue } from '../core/format';
+import { shortName } from '../core/names';
+import { safe } from '../draw/flame';
+
+const PAGE = 100;
+
+export interface TableProps {
+  top: TopAnswer; sort: 'self' | 'total'; query: string;
+  onSort: (sort: 'self' | 'total') => void;
+  onPick: (name: string) => void;
+  sandwich?: (name: string) => string;
+}
+
+export function TopTable(p: TableProps) {
+  const [rows, setRows] = useState(PAGE);
+  const { top } = p;
+  let wanted = top.rows;
+  if (p.query) {
+    let re: RegExp;
+    try { re = new RegExp(p.query, 'i'); } catch { re = /$^/; }
+    wanted = wanted.filter((r) => re.test(r.name) || re.test(r.module));
+  }
+  const [total, count] = [Number(top.total), Number(top.count)];
+  const value = (v: number) => formatValue(Number(v), top.unit, top.scale);
+  const header = (key: 'self' | 'total', text: string) => (
+    <th scope="col" class="number" aria-sort={p.sort === key ? 'descending' : undefined}>
+      <button type="button" onClick={() => p.onSort(key)}>{text}{p.sort === key ? ' ▾' : ''}</button>
+    </th>
+  );
+  return (
+    <div class="table-box">
+      <table class="top">
+        <caption>{formatCount(top.functions)} functions, {value(total)} in all, {formatCount(count)} samples{top.rows.length < top.functions ? `; the ${formatCount(top.rows.length)} largest are listed` : ''}</caption>
+        <thead><tr>{header('self', 'Self')}<th scope="col" class="number">Share</th>{header('total', 'Total')}<th scope="col" class="number">Share</th><th scope="col" class="number">Samples</th><th scope="col">Function</th><th scope="col">Module</th>{p.sandwich && <th scope="col"><span class="hidden">Callers</span></th>}</tr></thead>
+        <tbody>
+          {wanted.slice(0, rows).map((r) => (
+            <tr key={r.module + '\0' + r.name}>
+              <td class="number">{value(r.self)}</td>
+              <td class="number">{formatShare(Number(r.self), total)} <small>{formatError(Number(r.self_count), count)}</small></td>
+              <td class="number">{value(r.total)}</td>
+              <td class="number">{formatShare(Number(r.total), total)} <small>{formatError(Number(r.total_count), count)}</small></td>
+              <td class="number">{formatCount(Number(r.total_count))}</td>
+              <th scope="row"><button type="button" class="link" title={safe(r.name).slice(0, 1000)} onClick={() => p.onPick(r.name)}><bdi>{safe(shortName(r.name)) || '(no name)'}</bdi></button></th>
+              <td>{r.module}</td>{p.sandwich && <td><a href={p.sandwich(r.name)} aria-label={`Callers and callees of ${safe(shortName(r.name))}`}>callers</a></td>}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {wanted.length === 0 && <p>No function matches “{p.query}”.</p>}
+      {wanted.length > rows && <p><button type="button" onClick={() => setRows(rows + 5 * PAGE)}>Show more ({formatCount(wanted.length - rows)})</button></p>}
+    </div>
+  );
+}

@@ -1,0 +1,165 @@
+// The timeline: values per second over time (uPlot, loaded when first needed). Dragging selects a range at once, a
+// double click takes it back; the range picker does the same by keyboard. A hidden table says it in words.
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import type uPlot from 'uplot';
+import type { SeriesAnswer } from '../core/api';
+import { formatTime, formatValue } from '../core/format';
+import { stepsTogether, together, type Marker } from '../core/trend';
+import { dark, zone } from '../core/settings';
+
+const LINES = ['#0b6bcb', '#c2570c', '#2e7d32', '#8e24aa', '#a1790a', '#00838f', '#c2185b', '#5d4037'];
+const LINES_DARK = ['#6cb6ff', '#f2a15f', '#7fd488', '#d59be6', '#e3c063', '#5fd0da', '#ff8ab3', '#c7a899'];
+
+// Once loaded it is there at once, so that new data do not make the page flicker.
+let library: typeof uPlot | null = null;
+async function load(): Promise<typeof uPlot> {
+  const [{ default: Plot }] = await Promise.all([import('uplot'), import('uplot/dist/uPlot.min.css')]);
+  return library = Plot;
+}
+
+export interface TimelineProps {
+  series: SeriesAnswer; selection: [number, number] | null;
+  onSelect: (range: [number, number] | null) => void;
+  markers: Marker[];
+}
+
+// CPU time per second of wall time is "cores"; other sums are per second; snapshots are what they are.
+export function rateOf(s: SeriesAnswer): { label: string; factor: number; unit: string } {
+  if (s.averaged) return { label: s.unit, factor: 1 / s.scale, unit: s.unit };
+  const perSecond = 1000 / s.step_ms / s.scale;
+  if (s.unit === 'nanoseconds') return { label: s.type === 'cpu' ? 'cores' : 's per s', factor: perSecond / 1e9, unit: 'cores' };
+  return { label: `${s.unit} per s`, factor: perSecond, unit: s.unit };
+}
+
+const groupName = (labels: Record<string, string>) => Object.values(labels).join(', ') || 'all';
+
+// Steps taken together where the sender is slower than they are.
+function coarser(s: SeriesAnswer): SeriesAnswer {
+  const groups = s.groups.map((g) => g.values.map(Number));
+  const k = stepsTogether(groups);
+  return { ...s, step_ms: s.step_ms * k, groups: s.groups.map((g, i) => ({ ...g, values: together(groups[i], k, s.averaged) })) };
+}
+
+function dataOf(s: SeriesAnswer): uPlot.AlignedData {
+  const { factor } = rateOf(s);
+  const n = Math.max(0, ...s.groups.map((g) => g.values.length));
+  const x = Array.from({ length: n }, (_, i) => (s.start_ms + i * s.step_ms) / 1000);
+  return [x, ...s.groups.map((g) => g.values.map((v) => Number(v) * factor))];
+}
+
+function optionsOf(p: TimelineProps, width: number, select: (r: [number, number] | null) => void): uPlot.Options {
+  const { label, unit } = rateOf(p.series);
+  const axis = dark.value ? '#aab2bd' : '#555c66';
+  const grid = { stroke: dark.value ? '#2b3038' : '#e6e9ee', width: 1 };
+  const lines = dark.value ? LINES_DARK : LINES;
+  const value = (v: number | null) => (v === null || v === undefined ? '–' : unit === 'cores' ? v.toFixed(2) : formatValue(v, unit));
+  return {
+    width, height: 150, legend: { show: p.series.groups.length > 1 },
+    cursor: { drag: { x: true, y: false, setScale: false }, y: false },
+    scales: { x: { time: true }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
+    tzDate: zone.value === 'utc' ? (ts) => utcDate(ts) : (ts) => new Date(ts * 1000),
+    axes: [
+      { stroke: axis, grid, ticks: grid, values: (_u, ticks) => ticks.map((t) => tickText(t, ticks)) },
+      { stroke: axis, grid, ticks: grid, size: 70, label, labelSize: 18, labelFont: '12px system-ui', values: (_u, ticks) => ticks.map((t) => (unit === 'cores' ? String(Number(t.toFixed(3))) : formatValue(t, unit))) },
+    ],
+    series: [{}, ...p.series.groups.map((g, i) => ({
+      label: groupName(g.labels), stroke: lines[i % lines.length], width: 1.5, fill: p.series.groups.length === 1 ? lines[0] + '22' : undefined,
+      points: { show: false }, value: (_u: uPlot, v: number | null) => value(v),
+    }))],
+    hooks: {
+      draw: [(u) => drawMarkers(u, p.markers)],
+      setSelect: [(u) => {
+        if (u.select.width < 3) return;
+        const at = (px: number) => Math.round(u.posToVal(px, 'x') * 1000);
+        select([at(u.select.left), at(u.select.left + u.select.width)]);
+      }],
+    },
+  };
+}
+
+// "10:25", with seconds or the date where the ticks are that close or far.
+function tickText(seconds: number, ticks: number[]): string {
+  const text = formatTime(seconds * 1000, zone.value === 'utc').replace('Z', '');
+  const apart = ticks.length > 1 ? ticks[1] - ticks[0] : 60;
+  if (apart >= 86400) return text.slice(5, 10);
+  return apart < 60 ? text.slice(11) : text.slice(11, 16) === '00:00' ? text.slice(5, 16) : text.slice(11, 16);
+}
+
+// uPlot draws local times; a date that reads as UTC when read locally.
+function utcDate(seconds: number): Date {
+  const d = new Date(seconds * 1000);
+  return new Date(d.getTime() + d.getTimezoneOffset() * 60e3);
+}
+
+export function Timeline(props: TimelineProps) {
+  const p = { ...props, series: useMemo(() => coarser(props.series), [props.series]) };
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const select = useRef(p.onSelect);
+  select.current = p.onSelect;
+  useLayoutEffect(() => {
+    let gone = false;
+    let resize: ResizeObserver | null = null;
+    const show = (Plot: typeof uPlot) => {
+      if (gone || !box.current) return;
+      const u = new Plot(optionsOf(p, box.current.clientWidth, (r) => select.current(r)), dataOf(p.series), box.current);
+      u.over.addEventListener('dblclick', () => select.current(null));
+      plot.current = u;
+      mark(u, p.selection);
+      resize = new ResizeObserver(() => { if (box.current) { u.setSize({ width: box.current.clientWidth, height: 150 }); mark(u, p.selection); } });
+      resize.observe(box.current);
+    };
+    if (library) show(library); else void load().then(show);
+    return () => { gone = true; resize?.disconnect(); plot.current?.destroy(); plot.current = null; };
+  }, [p.series, p.markers, dark.value, zone.value]);
+  useEffect(() => { if (plot.current) mark(plot.current, p.selection); }, [p.selection?.join()]);
+  const utc = zone.value === 'utc';
+  const { label } = rateOf(p.series);
+  const peak = peakOf(p.series);
+  return (
+    <figure class="timeline">
+      <div ref={box} class="plot" aria-hidden="true" />
+      <figcaption>
+        {label} over time, in steps of {formatValue(p.series.step_ms * 1e6, 'nanoseconds').replace('.00', '')}{peak ? `, peak ${peak.value} at ${formatTime(peak.at, utc)}` : ''} · drag to select
+        {p.selection && <> · selected {formatTime(p.selection[0], utc)} – {formatTime(p.selection[1], utc)} <button type="button" onClick={() => p.onSelect(null)}>Whole range</button></>}
+      </figcaption>
+    </figure>
+  );
+}
+
+// The lane of markers: a line and what changed there. Deploys today; room for more.
+function drawMarkers(u: uPlot, markers: Marker[]): void {
+  const { ctx } = u;
+  const ratio = devicePixelRatio || 1;
+  ctx.save();
+  ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+  ctx.fillStyle = ctx.strokeStyle = dark.value ? '#d59be6' : '#8e24aa';
+  ctx.lineWidth = ratio;
+  ctx.textAlign = 'left';
+  ctx.textBaseline = 'alphabetic';
+  ctx.setLineDash([4 * ratio, 3 * ratio]);
+  for (const m of markers) {
+    const x = Math.round(u.valToPos(m.at / 1000, 'x', true));
+    if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) continue;
+    ctx.beginPath();
+    ctx.moveTo(x, u.bbox.top);
+    ctx.lineTo(x, u.bbox.top + u.bbox.height);
+    ctx.stroke();
+    ctx.fillText(m.to.slice(0, 24), x + 4 * ratio, u.bbox.top + 9 * ratio);
+  }
+  ctx.restore();
+}
+
+function mark(u: uPlot, selection: [number, number] | null): void {
+  const left = selection ? u.valToPos(selection[0] / 1000, 'x') : 0;
+  const right = selection ? u.valToPos(selection[1] / 1000, 'x') : 0;
+  u.setSelect({ left, width: Math.max(right - left, 0), top: 0, height: u.over.clientHeight }, false);
+}
+
+function peakOf(s: SeriesAnswer): { value: string; at: number } | null {
+  const { factor, unit } = rateOf(s);
+  let best = { v: 0, at: 0 };
+  for (const g of s.groups) g.values.forEach((v, i) => { if (Number(v) > best.v) best = { v: Number(v), at: s.start_ms + i * s.step_ms }; });
+  if (best.v === 0) return null;
+  return { value: unit === 'cores' ? (best.v * factor).toFixed(2) : formatValue(best.v * factor, unit), at: best.at };
+}

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { DARK, LIGHT } from '../src/core/palette';
+import { buildTree } from '../src/core/tree';
+import { drawFlame, hitFlame, safe, type View } from '../src/draw/flame';
+import { columns, randomTree, SHOP, type Node } from './sample';
+
+function recorder() {
+  const rects: number[][] = [];
+  const texts: string[] = [];
+  const g = { fillRect: (...r: number[]) => rects.push(r), fillText: (t: string) => texts.push(t), strokeRect() {}, globalAlpha: 1, fillStyle: '', strokeStyle: '', font: '', textBaseline: '' as CanvasTextBaseline, lineWidth: 1 };
+  return { g, rects, texts };
+}
+const view = (tree: ReturnType<typeof buildTree>, more: Partial<View> = {}): View =>
+  ({ from: 0, to: tree.width[0], top: 0, width: 1120, height: 400, row: 20, minWidth: 0.5, flip: false, zoom: 0, ...more });
+
+test('boxes are as wide as their share', () => {
+  const tree = buildTree(columns(SHOP), 'weight');
+  const { g, rects, texts } = recorder();
+  const drawn = drawFlame(g, tree, view(tree), LIGHT, 7);
+  expect(drawn.boxes).toBe(8);
+  expect(rects).toContainEqual([0, 40, 819, 19]);  // pay: 82 of 112, on 1120 px, less the gap
+  expect(texts.some((t) => t.startsWith('12 smal'))).toBe(true);
+});
+
+test('what is too narrow becomes one grey block that says what it is', () => {
+  const wide: Node[] = [[0, 'total', '', 0, 0], [1, 'big', '', 1e6, 1], ...Array.from({ length: 5000 }, (_, i): Node => [1, 'f' + i, '', i === 7 ? 300 : 200, 1])];
+  const tree = buildTree(columns(wide), 'weight');
+  const { g } = recorder();
+  const drawn = drawFlame(g, tree, view(tree), LIGHT, 7);
+  expect(drawn).toMatchObject({ boxes: 2, blocks: 1 });
+  const hit = hitFlame(tree, view(tree), 1000, 25)!;
+  expect(hit.run!.count).toBe(5000);
+  expect(tree.functions[tree.func[hit.run!.largest]].name).toBe('f7');
+});
+
+test('the hit is what is drawn there, either way up', () => {
+  const tree = buildTree(columns(SHOP), 'weight');
+  expect(hitFlame(tree, view(tree), 500, 45)!.node).toBe(2);
+  expect(hitFlame(tree, view(tree, { flip: true }), 500, 400 - 45)!.node).toBe(2);
+  expect(hitFlame(tree, view(tree), 500, 399)).toBe(null);
+});
+
+test('work depends on what is visible, not on the tree', () => {
+  const tree = buildTree(randomTree(200_000), 'weight');
+  const { g } = recorder();
+  const drawn = drawFlame(g, tree, view(tree, { height: 1000 }), DARK, 7);
+  expect(drawn.visited).toBeLessThan(60_000);
+});
+
+test('marks that turn the text around stay inside their name', () => {
+  expect(safe('a\u202eb\u0000c')).toBe('a·b·c');
+});

@@ -1,0 +1,49 @@
+// Bytes written here by hand; the server's own are read in tests/ui_test.mjs.
+import { expect, test } from 'vitest';
+import { decodeFlame } from '../src/core/flame';
+
+const varint = (n: number): number[] => (n < 128 ? [n] : [n % 128 | 128, ...varint(Math.floor(n / 128))]);
+const zigzag = (n: number) => varint(n >= 0 ? n * 2 : -n * 2 - 1);
+
+export function encode(sections: [number, number, number[]][]): Uint8Array {
+  const head = [0x46, 0x47, 0x31, 0, 1, 0, sections.length, 0];
+  const u32 = (n: number) => [n & 255, n >>> 8 & 255, n >>> 16 & 255, n >>> 24];
+  let offset = 8 + 16 * sections.length;
+  const body: number[] = [];
+  for (const [id, count, bytes] of sections) {
+    head.push(id, 0, 0, 0, ...u32(count), ...u32(offset), ...u32(bytes.length));
+    offset += bytes.length;
+    body.push(...bytes);
+  }
+  return Uint8Array.from([...head, ...body]);
+}
+
+const text = (s: string) => [...new TextEncoder().encode(s)];
+const good = (): [number, number, number[]][] => [
+  [1, 1, text('{"type":"cpu","unit":"nanoseconds","scale":1,"total":"9007199254740993","count":3,"nodes":3,"nodes_in_full":5,"averaged":false}')],
+  [2, 3, [0, 4, 5, ...text('main'), ...text('other')]],
+  [3, 3, [0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 5]],
+  [4, 3, [0, 0, 0]], [5, 3, [0, 1, 2]],
+  [6, 3, [...zigzag(0), ...zigzag(9007199254740000), ...zigzag(-3)]],
+  [10, 3, [0, 4, 2]], [7, 1, [2, 3]], [99, 0, []],
+];
+
+test('columns come out as they were put in', () => {
+  const f = decodeFlame(encode(good()));
+  expect(f.meta.total).toBe(9007199254740992);
+  expect([...f.depth]).toEqual([0, 1, 2]);
+  expect(f.functions[1]).toEqual({ name: 'main', module: '', file: '', line: 7, kind: 0 });
+  expect([...f.self]).toEqual([0, 9007199254740000, -3]);
+  expect([...f.hidden]).toEqual([0, 0, 3]);
+});
+
+test('damage is an error, never a wrong picture or a hang', () => {
+  const bytes = encode(good());
+  for (let cut = 0; cut < bytes.length - 1; cut++) expect(() => decodeFlame(bytes.slice(0, cut))).toThrow();
+  let seed = 7;
+  for (let round = 0; round < 3000; round++) {
+    const broken = bytes.slice();
+    for (let i = 0; i < 3; i++) { seed = Math.imul(seed, 1103515245) + 12345 | 0; broken[(seed >>> 8) % broken.length] = seed >>> 3; }
+    try { const f = decodeFlame(broken); expect(f.func.length).toBe(f.depth.length); } catch (e) { expect(e).toBeInstanceOf(Error); }
+  }
+});

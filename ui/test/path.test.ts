@@ -1,0 +1,18 @@
+// The same vectors as src/profile/tree_path_test.cc.
+import { expect, test } from 'vitest';
+import { addressOf, nodeAt } from '../src/core/path';
+import { buildTree } from '../src/core/tree';
+import { columns } from './sample';
+
+const tree = buildTree(columns([
+  [0, 'total', '', 0, 0], [1, 'main', 'app', 1, 1], [2, 'würk<int>', 'libcore.so', 5, 2], [3, 'würk<int>', 'libcore.so', 7, 3],
+]));
+
+test('addresses are those the server computes', () => {
+  expect([0, 1, 2, 3].map((i) => addressOf(tree, i))).toEqual(['0000000000000000', 'f3520e06e945e123', 'cb2c92eaac3a14e7', '205a7ba5174ab9ff']);
+});
+
+test('an address leads back to its node, an unknown one nowhere', () => {
+  for (const i of [0, 1, 2, 3]) expect(nodeAt(tree, addressOf(tree, i))).toBe(i);
+  expect(nodeAt(tree, 'ffffffffffffffff')).toBe(-1);
+});

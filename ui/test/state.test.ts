@@ -1,0 +1,37 @@
+// decode(encode(x)) = x, for values a person or a hostile link could put there.
+import { expect, test } from 'vitest';
+import { decodeDiff, decodeService, decodeTrace, decodeTraces, encodeDiff, encodeService, encodeTrace, encodeTraces, lensSteps, selectorOf } from '../src/core/state';
+
+const TEXTS = ['', 'a', 'a b&c=d', '../x', 'héé', '<script>alert(1)</script>', '\u202eabc', '"quoted\\', '100%', 'a/b?c#d', '+', ' > '];
+const url = (text: string) => new URL(text, 'http://h');
+
+test('service addresses come back', () => {
+  for (const text of TEXTS) {
+    const state = {
+      service: text || 'svc', since: '6h', from: null, to: null, type: text, q: text, by: text, sel: [5, 9] as [number, number], lens: text, view: 'sandwich' as const, fn: text,
+      search: text, zoom: '0123456789abcdef', frame: '', order: 'name' as const, flip: true, live: true,
+    };
+    expect(decodeService(url(encodeService(state)))).toEqual(state);
+  }
+});
+
+test('the others come back', () => {
+  for (const text of TEXTS) {
+    const diff = { since: '1h', from: 1, to: 2, query: text, baseQuery: text, baseFrom: 3, baseTo: 4, type: text, lens: text, mode: 'share' as const, search: text, zoom: '' };
+    expect(decodeDiff(url(encodeDiff(diff)))).toEqual(diff);
+    const traces = { since: '1h', from: null, to: null, service: text, name: text, min: text, max: text, status: text, attribute: text };
+    expect(decodeTraces(url(encodeTraces(traces)))).toEqual(traces);
+    const trace = { trace: text || 'x', span: '00000000000000ff', subtree: true, type: text, zoom: '', search: text };
+    expect(decodeTrace(url(encodeTrace(trace)))).toEqual(trace);
+  }
+});
+
+test('nonsense becomes the default', () => {
+  expect(decodeService(url('/s/x?since=abc&from=9&to=3&sel=9-3&view=x&zoom=12'))).toMatchObject({ since: '1h', from: null, to: null, sel: null, view: 'flame', zoom: '' });
+  expect(decodeService(url('/s/%E0%A4%A')).service).toBe('%E0%A4%A');
+});
+
+test('selectors quote what they are given', () => {
+  expect(selectorOf('a"b\\c', 'version="v2", ')).toBe('{service_name="a\\"b\\\\c", version="v2"}');
+  expect(lensSteps('hide:a > my-code')).toEqual(['hide:a', 'my-code']);
+});

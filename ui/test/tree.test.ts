@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import { buildTree, childrenOf, functionOf, graft, heaviestLeaf, search, shownShare, stackOf } from '../src/core/tree';
+import { columns, randomTree, SHOP, type Node } from './sample';
+
+const names = (tree: ReturnType<typeof buildTree>, nodes: number[]) => nodes.map((i) => functionOf(tree, i).name);
+
+test('totals add up and boxes lie inside their callers', () => {
+  const tree = buildTree(randomTree(5000), 'weight');
+  for (let i = 1; i < tree.func.length; i++) {
+    const p = tree.parent[i];
+    expect(tree.start[i]).toBeGreaterThanOrEqual(tree.start[p]);
+    expect(tree.start[i] + tree.width[i]).toBeLessThanOrEqual(tree.start[p] + tree.width[p] + 1e-6);
+  }
+  expect(tree.total[0]).toBe(tree.self.reduce((a, b) => a + b));
+});
+
+test('siblings come by weight with folds last, or by name as sent', () => {
+  const heavy = buildTree(columns(SHOP), 'weight');
+  expect(names(heavy, childrenOf(heavy, 1))).toEqual(['pay', 'cart']);
+  const pay = childrenOf(heavy, 1)[0];
+  expect(names(heavy, childrenOf(heavy, pay))).toEqual(['parse', 'other']);
+  const named = buildTree(columns(SHOP), 'name');
+  expect(names(named, childrenOf(named, 1))).toEqual(['cart', 'pay']);
+});
+
+test('search counts a nested match once', () => {
+  const found = search(buildTree(columns(SHOP)), /^parse$/);
+  expect(found.value).toBe(20 + 40 + 5);
+  expect(found.first.length).toBe(3);
+});
+
+test('what is folded is not shown', () => {
+  expect(shownShare(buildTree(columns(SHOP)))).toBeCloseTo(1 - 7 / 112);
+});
+
+test('the hot path ends at the heaviest leaf', () => {
+  const tree = buildTree(columns(SHOP));
+  expect(names(tree, stackOf(tree, heaviestLeaf(tree)))).toEqual(['total', 'main', 'pay', 'parse', 'parse']);
+});
+
+test('an opened fold keeps every total', () => {
+  const tree = buildTree(columns(SHOP), 'weight');
+  const pay = childrenOf(tree, 1)[0];
+  const part = columns([[0, 'pay', 'app', 30, 3], [1, 'log', 'app', 3, 1], [1, 'parse', 'json', 40, 4], [2, 'parse', 'json', 5, 1], [1, 'sign', 'ssl', 4, 0]]);
+  const opened = buildTree(graft(tree, pay, tree.end[pay], part), 'weight');
+  expect(opened.total[0]).toBe(tree.total[0]);
+  expect(shownShare(opened)).toBe(1);
+  expect(names(opened, childrenOf(opened, childrenOf(opened, 1)[0]))).toEqual(['parse', 'sign', 'log']);
+});
+
+test('in a difference vanished paths keep their width', () => {
+  const c = columns([[0, 'total', '', 0, 0], [1, 'gone', '', 0, 0], [1, 'new', '', 10, 1]]);
+  c.before = Float64Array.from([0, 30, 0]);
+  const tree = buildTree(c, 'weight');
+  expect(names(tree, childrenOf(tree, 0))).toEqual(['gone', 'new']);
+  expect([tree.width[0], tree.totalBefore![0], tree.total[0]]).toEqual([40, 30, 10]);
+});
+
+test('a chain of 10,000 calls and 100,000 siblings are no problem', () => {
+  const chain: Node[] = Array.from({ length: 10_000 }, (_, i) => [i, 'f' + i % 7, '', i === 9999 ? 5 : 0, 1]);
+  expect(buildTree(columns(chain)).rows).toBe(10_000);
+  const wide: Node[] = [[0, 'total', '', 0, 0], ...Array.from({ length: 100_000 }, (_, i): Node => [1, 'f' + i, '', 1, 1])];
+  expect(buildTree(columns(wide)).total[0]).toBe(100_000);
+});
