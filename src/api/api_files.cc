@@ -48,12 +48,14 @@ Result<HttpResponse> AdHoc(const HttpRequest& request) {
                       {.tree = &pruned, .full_nodes = opened.tree.size(), .types = opened.types});
   }
   WHEREFORE_ASSIGN_OR_RETURN(const OpenedFile base, OpenFile(files.base, opened.type));
-  const query::DiffTree diff = query::Diff(lens.Apply(base.tree), opened.tree);
+  const query::DiffTree whole = query::Diff(lens.Apply(base.tree), opened.tree);
+  const query::DiffTree diff = query::PruneDiff(whole, prune);
   return RenderTree(request, p.Get("format"),
                     {.tree = &diff.tree,
-                     .full_nodes = diff.tree.size(),
+                     .full_nodes = whole.tree.size(),
                      .before_total = diff.before,
                      .before_self = diff.before_self,
+                     .changes = &whole,
                      .types = opened.types});
 }
 

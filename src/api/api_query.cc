@@ -180,9 +180,9 @@ Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
 // "after".
 Result<HttpResponse> Diff(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
-      const auto p,
-      Parameters::Read(request, {"query", "type", "from", "to", "since", "base_query", "base_from",
-                                 "base_to", "base_since", "lens", "format"}));
+      const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "base_query",
+                                               "base_from", "base_to", "base_since", "lens",
+                                               "max_nodes", "min_share", "format"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto after, p.Selection());
   WHEREFORE_ASSIGN_OR_RETURN(auto before, p.Selection("base_"));
   if (p.Get("base_from").empty() && p.Get("base_since").empty())
@@ -196,14 +196,17 @@ Result<HttpResponse> Diff(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto left, engine.Flame(before, lens, request.cancel));
   WHEREFORE_ASSIGN_OR_RETURN(const auto right, engine.Flame(after, lens, request.cancel));
   WHEREFORE_RETURN_IF_ERROR(request.cancel.Charge(left.tree.bytes() + right.tree.bytes()));
-  const query::DiffTree diff = query::Diff(left.tree, right.tree);
+  WHEREFORE_ASSIGN_OR_RETURN(const auto prune, p.Prune(0));
+  const query::DiffTree whole = query::Diff(left.tree, right.tree);
+  const query::DiffTree diff = query::PruneDiff(whole, prune);
   return RenderTree(request, p.Get("format"),
                     {.tree = &diff.tree,
-                     .full_nodes = diff.tree.size(),
+                     .full_nodes = whole.tree.size(),
                      .averaged = right.averaged,
                      .hint = !right.hint.empty() ? right.hint : left.hint,
                      .before_total = diff.before,
-                     .before_self = diff.before_self});
+                     .before_self = diff.before_self,
+                     .changes = &whole});
 }
 
 Result<HttpResponse> List(query::Engine& engine, const HttpRequest& request) {

@@ -31,6 +31,22 @@ Result<Array> ParseHexId(std::string_view hex, std::string_view what) {
   return id;
 }
 
+constexpr std::size_t kMostChanges = 50;
+
+// Exact, whatever was pruned of the tree.
+void AppendChanges(JsonWriter& json, const query::DiffTree& diff) {
+  json.Key("changes").BeginArray();
+  std::size_t listed = 0;
+  for (const query::DiffRow& row : query::DiffTop(diff)) {
+    const profile::FlameFunction& f = diff.tree.functions[row.function];
+    if (row.self_before == row.self_after || ++listed > kMostChanges) break;
+    json.BeginObject().Field("name", f.name).Field("module", f.module);
+    json.Field("self_before", row.self_before).Field("self_after", row.self_after);
+    json.Field("total_before", row.total_before).Field("total_after", row.total_after).EndObject();
+  }
+  json.EndArray();
+}
+
 void AppendMeta(JsonWriter& json, const TreeAnswer& answer) {
   const profile::FlameTree& tree = *answer.tree;
   json.Field("type", tree.type).Field("unit", tree.unit).Field("scale", tree.scale);
@@ -41,6 +57,7 @@ void AppendMeta(JsonWriter& json, const TreeAnswer& answer) {
   if (!answer.before_total.empty()) json.Field("total_before", answer.before_total[0]);
   if (!answer.hint.empty()) json.Field("hint", answer.hint);
   if (!answer.filed_under.empty()) json.Field("filed_under", answer.filed_under);
+  if (answer.changes != nullptr) AppendChanges(json, *answer.changes);
   if (!answer.types.empty()) {
     json.Key("types").BeginArray();
     for (const std::string& type : answer.types) json.String(type);
@@ -171,10 +188,11 @@ Result<query::Lens> Parameters::Lens() const {
   return query::Lens::Parse(Get("lens"));
 }
 
-Result<profile::PruneOptions> Parameters::Prune() const {
+Result<profile::PruneOptions> Parameters::Prune(std::int64_t default_nodes) const {
   profile::PruneOptions options;
   WHEREFORE_ASSIGN_OR_RETURN(options.min_share, Share("min_share", 0));
-  WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t nodes, Int("max_nodes", 20'000, 0, 10'000'000));
+  WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t nodes,
+                             Int("max_nodes", default_nodes, 0, 10'000'000));
   options.max_nodes = static_cast<std::size_t>(nodes);
   return options;
 }

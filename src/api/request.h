@@ -30,7 +30,7 @@ class Parameters {
   // query, type, from, to, since.
   [[nodiscard]] Result<query::Selection> Selection(std::string_view prefix = "") const;
   [[nodiscard]] Result<query::Lens> Lens() const;
-  [[nodiscard]] Result<profile::PruneOptions> Prune() const;
+  [[nodiscard]] Result<profile::PruneOptions> Prune(std::int64_t default_nodes = 20'000) const;
 
  private:
   std::uint32_t tenant_ = 0;
@@ -50,7 +50,8 @@ struct TreeAnswer {
   std::string filed_under;                                       // see SpanProfileAnswer
   std::span<const std::int64_t> before_total;
   std::span<const std::int64_t> before_self;
-  std::span<const std::string> types;  // of a file: what else is in it
+  const query::DiffTree* changes = nullptr;  // unpruned: whose functions changed most
+  std::span<const std::string> types;        // of a file: what else is in it
 };
 [[nodiscard]] Result<net::HttpResponse> RenderTree(const net::HttpRequest& request,
                                                    const std::string& format,

@@ -29,7 +29,99 @@ FlameTree UnionWithValuesOf(const FlameTree& before, const FlameTree& after, boo
   return builder.Build();
 }
 
+// The larger side of every node, in magnitude.
+std::vector<std::int64_t> LargerSide(const DiffTree& diff) {
+  std::vector<std::int64_t> out(diff.tree.size());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const auto magnitude = [](std::int64_t v) { return v < 0 ? -(v + 1) : v; };
+    out[i] = std::max(magnitude(diff.tree.total[i]), magnitude(diff.before[i]));
+  }
+  return out;
+}
+
+// Nodes below this are folded; 0: none.
+std::int64_t FoldBelow(const std::vector<std::int64_t>& sizes,
+                       const profile::PruneOptions& options) {
+  auto threshold = static_cast<std::int64_t>(options.min_share * static_cast<double>(sizes[0]));
+  if (options.max_nodes > 0 && sizes.size() > options.max_nodes) {
+    std::vector<std::int64_t> sorted = sizes;
+    const auto nth = sorted.begin() + static_cast<std::ptrdiff_t>(options.max_nodes);
+    std::nth_element(sorted.begin(), nth, sorted.end(), std::greater());
+    threshold = std::max(threshold, *nth + 1);
+  }
+  return threshold;
+}
+
+// What a kept node's folded children add up to.
+struct Folded {
+  std::int64_t after = 0;
+  std::int64_t before = 0;
+  std::int64_t count = 0;
+  std::uint32_t nodes = 0;
+};
+
+void AppendDiffNode(DiffTree& out, std::uint32_t function, std::uint32_t depth,
+                    const Folded& values) {
+  out.tree.function.push_back(function);
+  out.tree.depth.push_back(depth);
+  out.tree.self.push_back(values.after);
+  out.tree.self_count.push_back(values.count);
+  out.tree.hidden_nodes.push_back(values.nodes);
+  out.before_self.push_back(values.before);
+}
+
 }  // namespace
+
+DiffTree PruneDiff(const DiffTree& diff, const profile::PruneOptions& options) {
+  const FlameTree& tree = diff.tree;
+  if (tree.size() == 0) return diff;
+  const std::vector<std::int64_t> sizes = LargerSide(diff);
+  const std::int64_t threshold = FoldBelow(sizes, options);
+  if (threshold <= 0) return diff;
+
+  DiffTree out;
+  out.tree.type = tree.type;
+  out.tree.unit = tree.unit;
+  out.tree.scale = tree.scale;
+  out.tree.functions = tree.functions;
+  const auto other = static_cast<std::uint32_t>(out.tree.functions.size());
+  out.tree.functions.push_back({.name = "other", .kind = profile::FrameKind::kOther});
+  std::vector<Folded> path;  // by depth of the kept ancestor
+  const auto close_to = [&](std::size_t depth) {
+    for (; path.size() > depth; path.pop_back()) {
+      if (path.back().nodes == 0) continue;
+      AppendDiffNode(out, other, static_cast<std::uint32_t>(path.size()), path.back());
+    }
+  };
+  for (std::size_t i = 0; i < tree.size();) {
+    close_to(tree.depth[i]);
+    if (i == 0 || sizes[i] >= threshold) {
+      AppendDiffNode(out, tree.function[i], tree.depth[i],
+                     {.after = tree.self[i],
+                      .before = diff.before_self[i],
+                      .count = tree.self_count[i],
+                      .nodes = tree.hidden_nodes[i]});
+      path.emplace_back();
+      ++i;
+      continue;
+    }
+    std::size_t end = i + 1;
+    while (end < tree.size() && tree.depth[end] > tree.depth[i]) ++end;
+    Folded& folded = path.back();
+    folded.after = WrappingAdd(folded.after, tree.total[i]);
+    folded.before = WrappingAdd(folded.before, diff.before[i]);
+    folded.count = WrappingAdd(folded.count, tree.total_count[i]);
+    folded.nodes += static_cast<std::uint32_t>(end - i);
+    i = end;
+  }
+  close_to(0);
+  FlameTree left = out.tree;
+  left.self = out.before_self;
+  profile::AddUpTotals(left);
+  out.before = std::move(left.total);
+  profile::AddUpTotals(out.tree);
+  return out;
+}
 
 DiffTree Diff(const FlameTree& before, const FlameTree& after) {
   // The same shape twice, once with each side's values; children are ordered by name, so nodes line

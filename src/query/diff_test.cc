@@ -27,5 +27,29 @@ TEST(Diff, LaysBothTreesOverEachOther) {
   EXPECT_EQ(d.tree.functions[rows[1].function].name, "gone");
 }
 
+TEST(Diff, FoldsWhatIsSmallOnBothSides) {
+  const auto tree = [](std::int64_t gone, std::int64_t fresh) {
+    profile::TreeBuilder b;
+    const std::uint32_t main = b.Child(0, b.AddFunction({.name = "main"}));
+    const auto add = [&](const std::string& name, std::int64_t value) {
+      b.AddValue(b.Child(main, b.AddFunction({.name = name})), value, 1);
+    };
+    if (gone > 0) add("gone", gone);
+    if (fresh > 0) add("fresh", fresh);
+    for (int i = 0; i < 10; ++i) add("small" + std::to_string(i), 1);
+    return b.Build();
+  };
+  const DiffTree whole = Diff(tree(50, 0), tree(0, 60));
+  const DiffTree d = PruneDiff(whole, {.max_nodes = 5});
+  ASSERT_EQ(d.tree.size(), 5u);  // root, main, fresh, gone, other
+  EXPECT_EQ(d.tree.Name(4), "other");
+  EXPECT_EQ(d.tree.hidden_nodes[4], 10u);
+  EXPECT_EQ(d.tree.self[4], 10);
+  EXPECT_EQ(d.before_self[4], 10);
+  EXPECT_EQ(d.tree.total[0], whole.tree.total[0]);
+  EXPECT_EQ(d.before[0], whole.before[0]);
+  EXPECT_EQ(PruneDiff(whole, {}).tree.size(), whole.tree.size());
+}
+
 }  // namespace
 }  // namespace wherefore::query

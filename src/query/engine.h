@@ -214,6 +214,10 @@ struct DiffTree {
 };
 [[nodiscard]] DiffTree Diff(const profile::FlameTree& before, const profile::FlameTree& after);
 
+// What is small on both sides folded into explicit "other" children, as profile::Prune does it;
+// totals of both sides do not change.
+[[nodiscard]] DiffTree PruneDiff(const DiffTree& diff, const profile::PruneOptions& options);
+
 struct DiffRow {
   std::uint32_t function = 0;  // into the union tree's functions
   std::int64_t self_before = 0;

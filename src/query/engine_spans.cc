@@ -163,9 +163,9 @@ Result<> Engine::FillFromLocalRoot(std::uint32_t tenant, const std::vector<store
     answer.filed_under = ToHex(*holder);
     holder_row = found;
     WHEREFORE_ASSIGN_OR_RETURN(const auto timed, reader_.TimedLinks(tenant, *holder_row, cancel));
-    for (const store::TimedLinkRow& row : timed) {
+    for (const store::TimedLinkRow& link : timed) {
       store::LinkRow part =
-          Within(row, span->id, span->start_ns, span->start_ns + span->duration_ns);
+          Within(link, span->id, span->start_ns, span->start_ns + span->duration_ns);
       if (part.count > 0) within.push_back(part);
     }
   }

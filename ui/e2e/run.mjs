@@ -1,6 +1,7 @@
 // From "which service?" to "what did this slow request do?", each step asserted on what is drawn, with the back button and
 // a reload at each; then hostile names, accessibility of every page in both themes.
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { accessible, api, box, clickBox, drawn, flame, open, PAGE } from './browser.mjs';
 import { everyPage } from './pages.mjs';
 
@@ -108,6 +109,7 @@ async function walk(page) {
   await page.getByRole('link', { name: 'Callers and callees' }).click();
   const hot = rows.rows.find((r) => r.name === 'json::parse_object');
   await drawn(page, 'both sides', (v) => window.__wherefore.callers?.total === v && window.__wherefore.callees?.total === v, Number(hot.total));
+  await page.locator('section[aria-label=Lines] table tbody tr').first().waitFor();
   await page.goBack();
   await drawn(page, 'the graph once more', (v) => window.__wherefore?.flame?.total === v, Number(part.total));
 
@@ -122,6 +124,12 @@ async function walk(page) {
   await drawn(page, 'the difference after a reload', () => window.__wherefore?.flame?.totalBefore !== undefined);
   await page.goBack();
   await page.waitForURL(/\/s\/checkout/);
+
+  step('export: exact, as CSV');
+  await page.locator('.menu summary').click();
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'CSV of all functions' }).click()]);
+  const csv = await readFile(await download.path(), 'utf8');
+  assert.ok(csv.includes(`json::parse_object,,,${hot.self},${hot.total},`) || csv.includes(`,${hot.self},${hot.total},`), csv.slice(0, 300));
 
   step('deploy: the change of version is marked and compared');
   await page.getByRole('link', { name: /v1 → v2, compare/ }).click();
@@ -175,6 +183,40 @@ async function walk(page) {
   await page.getByRole('link', { name: 'checkout at that time' }).click();
   await page.waitForURL(/\/s\/checkout\?from=/);
   await drawn(page, 'the service then', () => window.__wherefore?.flame?.total > 0);
+}
+
+// Presses Tab until what has the focus passes the test.
+async function tabTo(page, what, test) {
+  for (let i = 0; i < 120; i++) {
+    await page.keyboard.press('Tab');
+    if (await page.evaluate(test)) return;
+  }
+  assert.fail('Tab does not reach ' + what);
+}
+
+async function keyboardAlone(page) {
+  step('the keyboard alone: from the overview to the hottest function of the slowest trace and its lines');
+  await page.goto(PAGE + '/');
+  await page.getByRole('link', { name: 'checkout', exact: true }).waitFor();
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('traces');
+  await page.keyboard.press('Enter');
+  await page.locator('table.traces tbody tr').first().waitFor();
+  await tabTo(page, 'the duration column', () => document.activeElement.textContent.startsWith('Duration'));
+  await page.keyboard.press('Enter');
+  await tabTo(page, 'the slowest trace', () => document.activeElement.matches('table.traces tbody a'));
+  await page.keyboard.press('Enter');
+  await page.locator('.wf-row').first().waitFor();
+  await tabTo(page, 'the waterfall', () => document.activeElement.matches('.wf-box'));
+  for (let i = 0; i < 3; i++) await page.keyboard.press('ArrowDown');
+  await page.locator('.wf-row.selected', { hasText: 'parse body' }).waitFor();
+  await drawn(page, 'the span', () => window.__wherefore?.flame?.count === 14);
+  await tabTo(page, 'the flame graph', () => document.activeElement.matches('.flame-box'));
+  await page.keyboard.press('End');
+  await drawn(page, 'the hottest function, selected and not zoomed', () => window.__wherefore.flame.frame === 'json::parse_object' && window.__wherefore.flame.zoom === 'all');
+  await tabTo(page, 'its callers and lines', () => document.activeElement.textContent === 'Callers and callees');
+  await page.keyboard.press('Enter');
+  await page.locator('section[aria-label=Lines] table tbody tr').first().waitFor();
 }
 
 async function files(page) {
@@ -240,6 +282,7 @@ async function hostile(page, problems) {
 const { context, page, problems } = await open();
 try {
   await walk(page);
+  await keyboardAlone(page);
   await files(page);
   assert.deepEqual(problems.filter((p) => !p.includes('400 (Bad Request)')), []);
   problems.length = 0;

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
 import { coresOf, stepsTogether, together, versionChanges } from '../src/core/trend';
-import { factorOf } from '../src/core/difference';
+import { changesOf, factorOf } from '../src/core/difference';
 import { formatAgo, formatShare, formatValue, isSignificant, parseSpan, shareError } from '../src/core/format';
 import { exactly, fitName, groupOf, ladder } from '../src/core/names';
 import { waterfall, visibleRows } from '../src/core/waterfall';
+import { csvOf } from '../src/core/csv';
 import type { Span } from '../src/core/api';
 
 test('values have units people know', () => {
@@ -75,6 +76,8 @@ test('a difference can be brought to the same scale', () => {
   expect(factorOf('rate', { before: 10, after: 30 }, total)).toBe(3);
   expect(factorOf('share', { before: 1, after: 1 }, total)).toBe(2);
   expect(factorOf('share', { before: 1, after: 1 }, { before: 0, after: 100 })).toBe(1);
+  const row = (name: string, before: number, after: number) => ({ name, module: '', self_before: before, self_after: after, total_before: before, total_after: after });
+  expect(changesOf([row('a', 10, 30), row('b', 20, 30)], 2).map((r) => [r.name, r.before, r.after])).toEqual([['a', 20, 30], ['b', 40, 30]]);
 });
 
 const span = (id: string, parent: string, start: number, duration = 10): Span =>
@@ -89,4 +92,10 @@ test('a waterfall has every span once, whatever the parents say', () => {
 test('100,000 spans in a chain are laid out', () => {
   const spans = Array.from({ length: 100_000 }, (_, i) => span(String(i), i === 0 ? '' : String(i - 1), i));
   expect(waterfall(spans).rows[99_999].depth).toBe(99_999);
+});
+
+test('a table leaves as CSV that no spreadsheet runs', () => {
+  const row = (name: string) => ({ name, module: 'm', file: '', self: 1, total: 2, self_count: 3, total_count: 4 });
+  const csv = csvOf({ type: 'cpu', unit: 'nanoseconds', scale: 1, total: 2, count: 4, averaged: false, functions: 2, other: 0, rows: [row('a,"b"'), row('=cmd()')] });
+  expect(csv.split('\r\n')).toEqual(['function,module,file,self (nanoseconds),total (nanoseconds),self samples,total samples', '"a,""b""",m,,1,2,3,4', "'=cmd(),m,,1,2,3,4", '']);
 });

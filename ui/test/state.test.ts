@@ -17,11 +17,11 @@ test('service addresses come back', () => {
 
 test('the others come back', () => {
   for (const text of TEXTS) {
-    const diff = { since: '1h', from: 1, to: 2, query: text, baseQuery: text, baseFrom: 3, baseTo: 4, type: text, lens: text, mode: 'share' as const, search: text, zoom: '' };
+    const diff = { since: '1h', from: 1, to: 2, query: text, baseQuery: text, baseFrom: 3, baseTo: 4, type: text, lens: text, mode: 'share' as const, search: text, zoom: '', frame: '00000000000000fe' };
     expect(decodeDiff(url(encodeDiff(diff)))).toEqual(diff);
     const traces = { since: '1h', from: null, to: null, service: text, name: text, min: text, max: text, status: text, attribute: text };
     expect(decodeTraces(url(encodeTraces(traces)))).toEqual(traces);
-    const trace = { trace: text || 'x', span: '00000000000000ff', subtree: true, type: text, zoom: '', search: text };
+    const trace = { trace: text || 'x', span: '00000000000000ff', subtree: true, type: text, zoom: '', frame: '00000000000000fe', search: text };
     expect(decodeTrace(url(encodeTrace(trace)))).toEqual(trace);
   }
 });

@@ -1,6 +1,5 @@
 // A difference as numbers: what a value before is worth, and which functions changed most. Pure.
-import { OTHER } from './flame';
-import type { Tree } from './tree';
+import type { FlameChange } from './flame';
 
 export type DiffMode = 'raw' | 'rate' | 'share';
 
@@ -11,17 +10,11 @@ export function factorOf(mode: DiffMode, seconds: { before: number; after: numbe
   return 1;
 }
 
-export interface Change { name: string; module: string; before: number; after: number; count: number }
+export interface Change { name: string; module: string; before: number; after: number }
 
-// Functions by how much their own value changed, largest change first.
-export function changes(tree: Tree): Change[] {
-  const rows = tree.functions.map((f): Change => ({ name: f.name, module: f.module, before: 0, after: 0, count: 0 }));
-  for (let i = 0; i < tree.func.length; i++) {
-    const row = rows[tree.func[i]];
-    row.after += tree.self[i];
-    row.before += tree.before?.[i] ?? 0;
-    row.count += tree.count[i];
-  }
-  return rows.filter((r, i) => tree.functions[i].kind !== OTHER && r.before !== r.after)
+// The server's list (exact, whatever was folded of the tree) with values before brought to the scale of after: largest
+// change first.
+export function changesOf(rows: FlameChange[], factor: number): Change[] {
+  return rows.map((r) => ({ name: r.name, module: r.module, before: Number(r.self_before) * factor, after: Number(r.self_after) }))
     .sort((a, b) => Math.abs(b.after - b.before) - Math.abs(a.after - a.before));
 }

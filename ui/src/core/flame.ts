@@ -5,8 +5,10 @@
 export interface FlameMeta {
   type: string; unit: string; scale: number;
   total: number; count: number; nodes: number; nodes_in_full: number; averaged: boolean;
-  total_before?: number; hint?: string; filed_under?: string; types?: string[]; by_span?: Record<string, number>;
+  total_before?: number; hint?: string; filed_under?: string; types?: string[]; changes?: FlameChange[]; by_span?: Record<string, number>;
 }
+
+export interface FlameChange { name: string; module: string; self_before: number; self_after: number; total_before: number; total_after: number }
 
 export interface FlameFunction { name: string; module: string; file: string; line: number; kind: number }
 

@@ -28,14 +28,14 @@ export interface ServiceState extends TimeState {
 export interface DiffState extends TimeState {
   query: string; baseQuery: string;
   baseFrom: number | null; baseTo: number | null;
-  type: string; lens: string; mode: 'raw' | 'rate' | 'share'; search: string; zoom: string;
+  type: string; lens: string; mode: 'raw' | 'rate' | 'share'; search: string; zoom: string; frame: string;
 }
 
 export interface TracesState extends TimeState {
   service: string; name: string; min: string; max: string; status: string; attribute: string;
 }
 
-export interface TraceState { trace: string; span: string; subtree: boolean; type: string; zoom: string; search: string }
+export interface TraceState { trace: string; span: string; subtree: boolean; type: string; zoom: string; frame: string; search: string }
 
 const DEFAULT_SINCE = '1h';
 
@@ -88,7 +88,7 @@ export function decodeDiff(url: URL): DiffState {
   return {
     ...time(p), query: p.get('query') ?? '', baseQuery: p.get('base_query') ?? '', baseFrom: base.from, baseTo: base.to,
     type: p.get('type') ?? '', lens: p.get('lens') ?? '', mode: oneOf(p.get('mode'), ['raw', 'rate', 'share']),
-    search: p.get('search') ?? '', zoom: address(p.get('zoom')),
+    search: p.get('search') ?? '', zoom: address(p.get('zoom')), frame: address(p.get('frame')),
   };
 }
 
@@ -96,7 +96,7 @@ export function encodeDiff(s: DiffState): string {
   return '/diff' + query([
     ...timePairs(s), ['query', s.query], ['base_query', s.baseQuery],
     ['base_from', s.baseFrom === null ? '' : String(s.baseFrom)], ['base_to', s.baseTo === null ? '' : String(s.baseTo)],
-    ['type', s.type], ['lens', s.lens], ['mode', s.mode, 'raw'], ['search', s.search], ['zoom', s.zoom],
+    ['type', s.type], ['lens', s.lens], ['mode', s.mode, 'raw'], ['search', s.search], ['zoom', s.zoom], ['frame', s.frame],
   ]);
 }
 
@@ -114,12 +114,12 @@ export function decodeTrace(url: URL): TraceState {
   const p = url.searchParams;
   return {
     trace: segment(url.pathname, '/traces/'), span: address(p.get('span')), subtree: p.get('subtree') === '1', type: p.get('type') ?? '',
-    zoom: address(p.get('zoom')), search: p.get('search') ?? '',
+    zoom: address(p.get('zoom')), frame: address(p.get('frame')), search: p.get('search') ?? '',
   };
 }
 
 export function encodeTrace(s: TraceState): string {
-  return '/traces/' + encodeURIComponent(s.trace) + query([['span', s.span], ['subtree', s.subtree ? '1' : ''], ['type', s.type], ['zoom', s.zoom], ['search', s.search]]);
+  return '/traces/' + encodeURIComponent(s.trace) + query([['span', s.span], ['subtree', s.subtree ? '1' : ''], ['type', s.type], ['zoom', s.zoom], ['frame', s.frame], ['search', s.search]]);
 }
 
 // A service's page as one first opens it.

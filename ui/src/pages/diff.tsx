@@ -1,7 +1,7 @@
 // Two selections laid over each other: A (before) and B (after). Blue is less, orange is more, always with its sign.
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { getFlame, getJson, type ServiceInfo } from '../core/api';
-import { changes, factorOf } from '../core/difference';
+import { changesOf, factorOf } from '../core/difference';
 import { formatValue, parseSpan } from '../core/format';
 import { go, replace, url } from '../core/location';
 import { exactly, shortName } from '../core/names';
@@ -26,39 +26,39 @@ export function DiffPage() {
     : state.baseQuery !== '' && state.baseQuery !== state.query ? {}
       : state.from !== null && state.to !== null ? { base_from: String(2 * state.from - state.to), base_to: String(state.from) }
         : { base_from: '-' + span / 1000 * 2 + 's', base_to: '-' + span / 1000 + 's' };
-  const asked = { query: state.query, base_query: state.baseQuery, type: state.type, lens: state.lens, ...timeOf(state), ...base };
+  const asked = { query: state.query, base_query: state.baseQuery, type: state.type, lens: state.lens, max_nodes: '20000', ...timeOf(state), ...base };
   const diff = useQuery(state.query === '' ? null : JSON.stringify(asked), (s) => getFlame('diff', asked, s));
   const seconds = { after: state.to !== null && state.from !== null ? state.to - state.from : span, before: fixedBase ? state.baseTo! - state.baseFrom! : state.to !== null && state.from !== null ? state.to - state.from : span };
   const data = diff.data;
   const factor = data ? factorOf(state.mode, seconds, { before: data.meta.total_before ?? 0, after: data.meta.total }) : 1;
   const tree = useMemo(() => data && buildTree(data, 'weight', factor), [data, factor]);
-  const rows = useMemo(() => (tree ? changes(tree).slice(0, 25) : []), [tree]);
+  const rows = useMemo(() => changesOf(data?.meta.changes ?? [], factor).slice(0, 25), [data, factor]);
   const value = (v: number) => formatValue(v, tree!.meta.unit, tree!.meta.scale);
   const empty = tree && tree.width[0] === 0;
   return (
     <Shell title="Diff">
       <div class="toolbar"><h1>Diff</h1>
-        <button type="button" onClick={() => set({ query: state.baseQuery || state.query, baseQuery: state.query, from: state.baseFrom, to: state.baseTo, baseFrom: state.from, baseTo: state.to, zoom: '' })} disabled={!fixedBase || state.from === null}>Swap A and B</button>
+        <button type="button" onClick={() => set({ query: state.baseQuery || state.query, baseQuery: state.query, from: state.baseFrom, to: state.baseTo, baseFrom: state.from, baseTo: state.to, zoom: '', frame: '' })} disabled={!fixedBase || state.from === null}>Swap A and B</button>
         <div role="group" aria-label="Compare" class="switch">{MODES.map(([m, text]) => <button key={m} type="button" aria-pressed={state.mode === m} onClick={() => set({ mode: m })}>{text}</button>)}</div>
       </div>
       <div class="sides">
-        <Side name="A before" query={state.baseQuery || state.query} onQuery={(q) => set({ baseQuery: q, zoom: '' })}>
-          {fixedBase ? <RangePicker time={{ since: state.since, from: state.baseFrom, to: state.baseTo }} onChange={(t) => set({ baseFrom: t.from, baseTo: t.to, zoom: '' })} /> : <p>{base.base_from ? 'as long before B' : 'at the same time as B'} <button type="button" onClick={() => { const now = Date.now(); const b = state.from ?? now - span; const w = (state.to ?? now) - b; set({ baseFrom: b - w, baseTo: b }); }}>Choose a time</button></p>}
+        <Side name="A before" query={state.baseQuery || state.query} onQuery={(q) => set({ baseQuery: q, zoom: '', frame: '' })}>
+          {fixedBase ? <RangePicker time={{ since: state.since, from: state.baseFrom, to: state.baseTo }} onChange={(t) => set({ baseFrom: t.from, baseTo: t.to, zoom: '', frame: '' })} /> : <p>{base.base_from ? 'as long before B' : 'at the same time as B'} <button type="button" onClick={() => { const now = Date.now(); const b = state.from ?? now - span; const w = (state.to ?? now) - b; set({ baseFrom: b - w, baseTo: b }); }}>Choose a time</button></p>}
         </Side>
-        <Side name="B after" query={state.query} onQuery={(q) => set({ query: q, zoom: '' })}>
-          <RangePicker time={state} onChange={(t) => set({ ...t, zoom: '' })} />
+        <Side name="B after" query={state.query} onQuery={(q) => set({ query: q, zoom: '', frame: '' })}>
+          <RangePicker time={state} onChange={(t) => set({ ...t, zoom: '', frame: '' })} />
         </Side>
       </div>
-      <LensChips lens={state.lens} onChange={(lens) => set({ lens, zoom: '' })} />
+      <LensChips lens={state.lens} onChange={(lens) => set({ lens, zoom: '', frame: '' })} />
       <QueryState query={diff} what="the difference" />
       {state.query === '' && <Choose onChoose={(q) => set({ query: q })} />}
       {(empty || (data?.meta.hint && empty)) && <p class="note">Nothing on either side: {data?.meta.hint ?? 'no samples'}</p>}
       {tree && !empty && (
         <>
           {data?.meta.hint && <p class="note">One side is empty: {data.meta.hint}</p>}
-          <FlameGraph tree={tree} title="diff" zoom={state.zoom} frame={state.zoom} query={state.search} onZoom={(_, frame) => set({ zoom: frame })}
-            onFrame={(frame) => set({ zoom: frame }, replace)} onQuery={(search) => set({ search }, replace)}
-            onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), zoom: '' })} />
+          <FlameGraph tree={tree} title="diff" zoom={state.zoom} frame={state.frame} query={state.search} onZoom={(zoom, frame) => set({ zoom, frame })}
+            onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
+            onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), zoom: '', frame: '' })} />
           <p class="legend"><i class="less" /> less <i class="more" /> more <i class="same" /> about the same. Widths are the larger side's.</p>
           <div class="table-box"><table class="top">
             <caption>Functions whose own value changed most{state.mode !== 'raw' ? ' (A brought to the scale of B)' : ''}</caption>

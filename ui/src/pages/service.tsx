@@ -1,6 +1,6 @@
 // One service: when (timeline), what kind (type), which part (filters, lens), and where it went (flame graph, table).
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { apiAddress, getFlame, getJson, type SeriesAnswer, type ServiceInfo, type TopAnswer } from '../core/api';
+import { getFlame, getJson, type SeriesAnswer, type ServiceInfo, type TopAnswer } from '../core/api';
 import { formatTime } from '../core/format';
 import { go, replace, url } from '../core/location';
 import { exactly } from '../core/names';
@@ -8,6 +8,7 @@ import { decodeService, encodeDiff, encodeService, encodeTraces, joinLens, lensS
 import { zone } from '../core/settings';
 import { versionChanges, type Marker } from '../core/trend';
 import { functionOf, heaviestLeaf } from '../core/tree';
+import { Export } from '../parts/export';
 import { Filters } from '../parts/filters';
 import { FlameGraph } from '../parts/flame';
 import { LensChips } from '../parts/lens';
@@ -120,7 +121,7 @@ function Deploys({ markers, state, query }: { markers: Marker[]; state: ServiceS
   const side = (version: string) => query.replace(/}$/, () => `, service.version="${version.replace(/[\\"]/g, '\\$&')}"}`);
   return (
     <p class="deploys">{markers.slice(-5).map((m) => (
-      <a key={m.at} href={encodeDiff({ since: state.since, from: state.from, to: state.to, query: side(m.to), baseQuery: side(m.from), baseFrom: null, baseTo: null, type: state.type, lens: state.lens, mode: 'share', search: '', zoom: '' })}>
+      <a key={m.at} href={encodeDiff({ since: state.since, from: state.from, to: state.to, query: side(m.to), baseQuery: side(m.from), baseFrom: null, baseTo: null, type: state.type, lens: state.lens, mode: 'share', search: '', zoom: '', frame: '' })}>
         {formatTime(m.at, zone.value === 'utc')}: {m.from} → {m.to}, compare</a>
     ))}</p>
   );
@@ -133,24 +134,8 @@ function diffOf(state: ServiceState, query: string): string {
   const fixed = from !== null && to !== null && from !== undefined && to !== undefined;
   return encodeDiff({
     since: state.since, from: fixed ? from : null, to: fixed ? to : null, query, baseQuery: query,
-    baseFrom: fixed ? from - (to - from) : null, baseTo: fixed ? from : null, type: state.type, lens: state.lens, mode: 'raw', search: '', zoom: '',
+    baseFrom: fixed ? from - (to - from) : null, baseTo: fixed ? from : null, type: state.type, lens: state.lens, mode: 'raw', search: '', zoom: '', frame: '',
   });
-}
-
-function Export({ asked, lens }: { asked: Record<string, string>; lens: string }) {
-  const link = (format: string, withLens: boolean) => apiAddress('export', { ...asked, lens: withLens ? lens : '', format });
-  return (
-    <details class="menu">
-      <summary>Export</summary>
-      <ul>
-        <li><a href={link('pprof', false)} download="profile.pb.gz">pprof{lens && ' (without the lens)'}</a></li>
-        <li><a href={link('folded', true)} download="stacks.txt">folded stacks</a></li>
-        <li><a href={link('speedscope', true)} download="profile.speedscope.json">speedscope</a></li>
-        <li><a href={link('svg', true)} download="flame.svg">SVG</a></li>
-        <li><a href={link('otlp', false)} download="profiles.otlp">OTLP{lens && ' (without the lens)'}</a></li>
-      </ul>
-    </details>
-  );
 }
 
 function Nothing({ hint, lens, onClear }: { hint: string; lens: string; onClear: () => void }) {

@@ -32,17 +32,21 @@ export function TracePage() {
         <button type="button" onClick={() => copyText(state.trace)}>Copy trace id</button>
       </div>
       <QueryState query={trace} what="the trace" />
-      {rows.length > 0 && <Waterfall rows={rows} duration={duration} selected={state.span} values={whole.data?.meta.by_span ?? {}} onSelect={(id) => set({ span: id, zoom: '' }, state.span === '' ? go : replace)} />}
+      {rows.length > 0 && <Waterfall rows={rows} duration={duration} selected={state.span} values={whole.data?.meta.by_span ?? {}} onSelect={(id) => set({ span: id, zoom: '', frame: '' }, state.span === '' ? go : replace)} />}
       {span && <SpanFacts span={span.span} />}
       {rows.length > 0 && <SpanFlame state={state} span={span?.span} below={span?.descendants ?? 0} set={set} />}
     </Shell>
   );
 }
 
-function SpanFacts({ span }: { span: Span }) {
+// A minute to either side: profiles of that time may begin before the span.
+function around(span: Span): { since: string; from: number; to: number } {
   const start = Number(BigInt(span.start_ns) / 1_000_000n);
-  const end = start + Number(span.duration_ns) / 1e6;
-  const around = { since: '1h', from: Math.floor(start - 60e3), to: Math.ceil(end + 60e3) };
+  return { since: '1h', from: Math.floor(start - 60e3), to: Math.ceil(start + Number(span.duration_ns) / 1e6 + 60e3) };
+}
+
+function SpanFacts({ span }: { span: Span }) {
+  const then = around(span);
   const attributes = Object.entries(span.attributes);
   return (
     <section class="drawer" aria-label="Selected span">
@@ -51,8 +55,8 @@ function SpanFacts({ span }: { span: Span }) {
       {attributes.length > 0 && <dl>{attributes.slice(0, 60).map(([k, v]) => <div key={k}><dt>{k}</dt><dd><bdi>{v.slice(0, 500)}</bdi></dd></div>)}</dl>}
       {span.events?.map((e, i) => <p key={i}>{formatValue(Number(BigInt(e.time_ns) - BigInt(span.start_ns)), 'nanoseconds')} in: <b>{e.name}</b> {Object.entries(e.attributes).map(([k, v]) => `${k}=${v}`).join(', ').slice(0, 500)}</p>)}
       <p class="actions">
-        <a class="button" href={encodeService(newService(span.service, around))}>{span.service} at that time</a>
-        <a class="button" href={encodeTraces({ since: '1h', from: around.from - 3600e3, to: around.to, service: span.service, name: span.name, min: '', max: '', status: '', attribute: '' })}>Other “{safe(span.name).slice(0, 40)}” traces</a>
+        <a class="button" href={encodeService(newService(span.service, then))}>{span.service} at that time</a>
+        <a class="button" href={encodeTraces({ since: '1h', from: then.from - 3600e3, to: then.to, service: span.service, name: span.name, min: '', max: '', status: '', attribute: '' })}>Other “{safe(span.name).slice(0, 40)}” traces</a>
         <button type="button" onClick={() => copyText(span.span)}>Copy span id</button>
       </p>
     </section>
@@ -72,21 +76,22 @@ function SpanFlame({ state, span, below, set }: SpanFlameProps) {
         <h2>What {what} did</h2>
         {span && below > 0 && (
           <div role="group" aria-label="Scope" class="switch">
-            <button type="button" aria-pressed={!state.subtree} onClick={() => set({ subtree: false, zoom: '' })}>This span</button>
-            <button type="button" aria-pressed={state.subtree} onClick={() => set({ subtree: true, zoom: '' })}>With the {formatCount(below)} below</button>
+            <button type="button" aria-pressed={!state.subtree} onClick={() => set({ subtree: false, zoom: '', frame: '' })}>This span</button>
+            <button type="button" aria-pressed={state.subtree} onClick={() => set({ subtree: true, zoom: '', frame: '' })}>With the {formatCount(below)} below</button>
           </div>
         )}
-        {span && <button type="button" onClick={() => set({ span: '', zoom: '' })}>Whole trace</button>}
+        {span && <button type="button" onClick={() => set({ span: '', zoom: '', frame: '' })}>Whole trace</button>}
       </div>
       <QueryState query={flame} what="the profile" />
       {flame.data?.meta.filed_under && (
         <p class="note">Its profiler files samples under the request's first span in this service; these are the ones taken while this span ran.{' '}
-          <button type="button" onClick={() => set({ span: flame.data!.meta.filed_under!, zoom: '' })}>Show that span</button></p>
+          <button type="button" onClick={() => set({ span: flame.data!.meta.filed_under!, zoom: '', frame: '' })}>Show that span</button></p>
       )}
       {flame.data?.meta.hint && <p class="note" data-testid="hint">No profile: {flame.data.meta.hint}</p>}
       {tree && !flame.data?.meta.hint && (
-        <FlameGraph tree={tree} title={span ? `${span.service} ${span.name}` : `trace ${state.trace}`} zoom={state.zoom} frame={state.zoom} query={state.search}
-          onZoom={(zoom, frame) => set({ zoom: frame || zoom })} onFrame={(frame) => set({ zoom: frame }, replace)} onQuery={(search) => set({ search }, replace)} />
+        <FlameGraph tree={tree} title={span ? `${span.service} ${span.name}` : `trace ${state.trace}`} zoom={state.zoom} frame={state.frame} query={state.search}
+          onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
+          links={span && [{ text: 'Callers and callees', href: (fn) => encodeService({ ...newService(span.service, around(span)), view: 'sandwich', fn }) }]} />
       )}
     </section>
   );

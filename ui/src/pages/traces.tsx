@@ -11,7 +11,7 @@ import { RangePicker } from '../parts/range';
 import { Scatter } from '../parts/scatter';
 import { Command, Shell } from '../parts/shell';
 
-export const traceLink = (trace: string) => encodeTrace({ trace, span: '', subtree: false, type: '', zoom: '', search: '' });
+export const traceLink = (trace: string) => encodeTrace({ trace, span: '', subtree: false, type: '', zoom: '', frame: '', search: '' });
 const LIMIT = 200;
 
 export function TracesPage() {

@@ -6,6 +6,7 @@ import { buildTree, functionOf } from '../core/tree';
 import { nodeAt } from '../core/path';
 import { safe } from '../draw/flame';
 import { FlameGraph } from './flame';
+import { Lines } from './lines';
 import { QueryState, useQuery } from './query';
 
 type Asked = Record<string, string>;
@@ -17,6 +18,7 @@ export function Sandwich({ asked, fn, onPick }: { asked: Asked; fn: string; onPi
       <h2 class="sandwich-name">Function <bdi><code>{safe(fn).slice(0, 300)}</code></bdi></h2>
       <Side asked={asked} fn={fn} side="callers" onPick={onPick} />
       <Side asked={asked} fn={fn} side="callees" onPick={onPick} />
+      <Lines asked={asked} fn={fn} />
     </>
   );
 }
