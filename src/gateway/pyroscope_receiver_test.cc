@@ -180,7 +180,7 @@ TEST_F(PyroscopeReceiverTest, EveryStackFormatArrives) {
     std::string sums;
   } cases[] = {
       {"name=s&format=folded", "main;a 2\nmain;b 3\n", "", "process_cpu:cpu:nanoseconds:cpu:"},
-      {"name=s.wall&format=groups&sampleRate=10", "main 5", "", "wall:wall:nanoseconds:wall:"},
+      {"name=s.wall&format=groups&sampleRate=10", "main 5", "", "wall:wall:nanoseconds:cpu:"},
       {"name=s&format=lines&sampleRate=0", "main\nmain", "", "process_cpu:samples:count::=2\n"},
       {"name=s.alloc_space&format=trie", trie, "", "memory:alloc_space:bytes::=5\n"},
       {"name=s.alloc_space", tree, "binary/octet-stream+tree", "memory:alloc_space:bytes::=5\n"},
@@ -216,7 +216,7 @@ TEST_F(PyroscopeReceiverTest, WhatIsWrongIsA400WithAReason) {
   check("", "x", "", "application name");
   check("name=s&from=12x", "x", "", "from:");
   check("name=s&format=pprof", "hello", "", "string_table");
-  check("name=s", "main;a", "", "line 1");
+  check("name=s", "main;a", "", "no stacks");
   check("name=s.odd", "main 1", "", "unknown profile type");
   check("name=s&format=trie", "\x09x", "", "node at byte 0");
   check("name=s", "--X--", "multipart/form-data; boundary=B", "boundary");
