@@ -150,8 +150,8 @@ Result<> Engine::FillFromLocalRoot(std::uint32_t tenant, const std::vector<store
       return std::ranges::any_of(links, [&](const auto& link) { return link.span == h; });
     });
     if (holder == holders.end()) continue;
-    const store::SpanRow* row = FindSpan(trace, *holder);
-    if (row == nullptr) {
+    const store::SpanRow* found = FindSpan(trace, *holder);
+    if (found == nullptr) {
       // An id that is nobody else's: these samples are this span's own.
       for (store::LinkRow link : links) {
         if (link.span != *holder) continue;
@@ -161,7 +161,7 @@ Result<> Engine::FillFromLocalRoot(std::uint32_t tenant, const std::vector<store
       continue;
     }
     answer.filed_under = ToHex(*holder);
-    holder_row = row;
+    holder_row = found;
     WHEREFORE_ASSIGN_OR_RETURN(const auto timed, reader_.TimedLinks(tenant, *holder_row, cancel));
     for (const store::TimedLinkRow& link : timed) {
       store::LinkRow part =
