@@ -42,6 +42,11 @@ class Served(Case):
             self.assertLess(len(packed.body), 45_000, "the first page's script is over its budget")
             self.assertGreater(len(plain.body), len(packed.body))
 
+    def test_push_prints_the_page_s_address(self):
+        with self.server() as server:
+            said = server.cli("push", str(ROOT / "tests/golden/go_cpu.pb.gz"), "--service", "a/b", "--now").stdout
+            self.assertIn(f"{server.http}/s/a%2Fb?type=cpu&since=1h", said)
+
 
 class Questions(Case):
     """What the page asks that others do not."""

@@ -141,7 +141,7 @@ void PrintLanded(const Context& context, const Landed& landed, std::size_t files
     const std::string type = types.contains("cpu") ? "cpu" : *types.begin();
     fmt::print("    wherefore top --service {} --type {} --since {}{}\n", service, type, since,
                server);
-    fmt::print("    {}/?service={}&type={}&since={}\n", context.server, net::PercentEncode(service),
+    fmt::print("    {}/s/{}?type={}&since={}\n", context.server, net::PercentEncode(service),
                net::PercentEncode(type),
                age_hours <= 1     ? "1h"
                : age_hours <= 24  ? "1d"

@@ -45,9 +45,13 @@ test('an exact pattern matches only its name', () => {
   }
 });
 
-test('colours go by module, or by the package a name begins with', () => {
-  expect([groupOf('a::b', 'libx.so'), groupOf('a::b::c', ''), groupOf('github.com/a/b.F', ''), groupOf('com.acme.shop.cart.Cart.add', ''), groupOf('main', '')])
-    .toEqual(['libx.so', 'a', 'github.com/a/b', 'com.acme.shop', '']);
+test('colours go by the package a name begins with, or by module', () => {
+  const cases: [string, string, string][] = [
+    ['a::b::c', 'libx.so', 'a'], ['void json::parse<int>(x::y)', 'app', 'json'], ['(anonymous namespace)::f(a::b)', 'app', 'app'], ['malloc', 'libc.so.6', 'libc.so.6'],
+    ['github.com/a/b.F', 'demo', 'github.com/a/b'], ['fmt.(*pp).doPrint', 'demo', 'fmt'], ['runtime.main', 'demo', 'runtime'], ['com.acme.shop.cart.Cart.add', '', 'com.acme.shop'],
+    ['libc.so.6+0x27304', 'libc.so.6', 'libc.so.6'], ['/usr/include/a.h', 'hot', 'hot'], ['main', '', ''],
+  ];
+  for (const [name, module, group] of cases) expect(groupOf(name, module), name).toBe(group);
 });
 
 test('cores are averaged over the time the service was there', () => {

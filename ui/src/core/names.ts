@@ -60,13 +60,18 @@ export const shortName = (name: string) => fitName(name, 120);
 // A name as a regular expression that matches exactly it: for lenses and search.
 export const exactly = (name: string) => '^' + name.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&') + '$';
 
-// What a colour stands for: the module, or the package a name begins with.
+// What a colour stands for: the package or outermost namespace a name begins with, or else the module.
 export function groupOf(name: string, module: string): string {
-  if (module !== '') return module;
-  const go = /^((?:[\w.-]+\/)*[\w-]+)\./.exec(name);
-  if (go && name.includes('/')) return go[1];
-  const scope = name.indexOf('::');
-  if (scope > 0) return name.slice(0, scope);
-  const dots = name.split('.');
-  return dots.length > 1 ? dots.slice(0, Math.min(dots.length - 1, 3)).join('.') : '';
+  if (/^\/|\+0x[0-9a-f]+$/.test(name)) return module;  // no name, only a place
+  const bare = name.slice(0, LONGEST).replaceAll('(anonymous namespace)::', '').split(/[(<]/)[0];
+  const own = bare.slice(bare.lastIndexOf(' ') + 1);  // without a return type
+  const slash = own.lastIndexOf('/');
+  if (slash > 0) {
+    const dot = own.indexOf('.', slash);
+    return dot > 0 ? own.slice(0, dot) : own;
+  }
+  const scope = own.indexOf('::');
+  if (scope > 0) return own.slice(0, scope);
+  const dots = own.split('.');
+  return dots.length > 1 ? dots.slice(0, Math.min(dots.length - 1, 3)).join('.') : module;
 }

@@ -1,4 +1,4 @@
-// Colours of boxes. By module or package (by name where there is neither), stable across views and sessions; lightness alternates, so
+// Colours of boxes. By package or module (by name where there is neither), stable across views and sessions; lightness alternates, so
 // that neighbours differ for colour-blind people too. Text on every entry has at least 4.5:1
 // (ui/test/palette.test.ts). Pure.
 import { groupOf } from './names';

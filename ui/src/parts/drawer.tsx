@@ -28,6 +28,7 @@ export function Drawer(p: DrawerProps) {
   const parent = tree.parent[node];
   const fold = isFold(tree, node);
   const name = nameOf(tree, node);
+  const calls = childrenOf(tree, node).length;
   return (
     <section class="drawer" aria-label="Selected frame">
       <div class="drawer-head">
@@ -43,7 +44,7 @@ export function Drawer(p: DrawerProps) {
         <div><dt>Total</dt><dd>{tree.totalBefore ? changeOf(tree, node) : numbersOf(tree, node)}</dd></div>
         <div><dt>Self</dt><dd>{formatShare(tree.self[node], tree.total[0])} {formatError(tree.count[node], tree.totalCount[0])} · {valueOf(tree, tree.self[node])}</dd></div>
         {parent > 0 && <div><dt>Of its caller</dt><dd>{formatShare(tree.total[node], tree.total[parent])}</dd></div>}
-        <div><dt>Calls</dt><dd>{formatCount(childrenOf(tree, node).length)} functions</dd></div>
+        <div><dt>Calls</dt><dd>{formatCount(calls)} {calls === 1 ? 'function' : 'functions'}</dd></div>
       </dl>
       <p class="actions">
         {node !== 0 && !fold && <button type="button" onClick={() => p.onZoom(node)}>Zoom</button>}

@@ -120,7 +120,7 @@ export function Timeline(props: TimelineProps) {
     <figure class="timeline">
       <div ref={box} class="plot" aria-hidden="true" />
       <figcaption>
-        {label} over time, in steps of {formatValue(p.series.step_ms * 1e6, 'nanoseconds').replace('.00', '')}{peak ? `, peak ${peak.value} at ${formatTime(peak.at, utc)}` : ''} · drag to select
+        {label} over time, in steps of {formatValue(p.series.step_ms * 1e6, 'nanoseconds').replace(/\.0+ /, ' ')}{peak ? `, peak ${peak.value} at ${formatTime(peak.at, utc)}` : ''} · drag to select
         {p.selection && <> · selected {formatTime(p.selection[0], utc)} – {formatTime(p.selection[1], utc)} <button type="button" onClick={() => p.onSelect(null)}>Whole range</button></>}
       </figcaption>
     </figure>
