@@ -4,6 +4,7 @@
 #include <future>
 #include <optional>
 #include <thread>
+#include <tuple>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -92,7 +93,7 @@ class SocketStream : public Stream {
   void CloseSocket(Socket& socket) {
     BoostError ignored;
     timer_.cancel();
-    socket.close(ignored);
+    std::ignore = socket.close(ignored);
   }
 
  private:
@@ -118,7 +119,7 @@ class PlainStream final : public SocketStream {
   }
   void ShutdownSend(Done done) override {
     BoostError error;
-    socket_.shutdown(tcp::socket::shutdown_send, error);
+    std::ignore = socket_.shutdown(tcp::socket::shutdown_send, error);
     done(error, 0);
   }
   void Close() override { CloseSocket(socket_); }
@@ -164,12 +165,12 @@ Result<std::shared_ptr<asio::ssl::context>> LoadTls(const ListenOptions& options
   auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
   SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
   BoostError error;
-  context->use_certificate_chain_file(options.tls_certificate_file, error);
+  std::ignore = context->use_certificate_chain_file(options.tls_certificate_file, error);
   if (error) {
     return Error(Code::kInvalid, fmt::format("TLS certificate {}: {}", options.tls_certificate_file,
                                              error.message()));
   }
-  context->use_private_key_file(options.tls_key_file, asio::ssl::context::pem, error);
+  std::ignore = context->use_private_key_file(options.tls_key_file, asio::ssl::context::pem, error);
   if (error) {
     return Error(Code::kInvalid,
                  fmt::format("TLS key {}: {}", options.tls_key_file, error.message()));
@@ -187,14 +188,14 @@ Result<Bind> BindAcceptor(Acceptor& acceptor, const std::string& address, std::u
                  fmt::format("cannot listen on \"{}\": it is not an IP address", address));
   }
   const tcp::endpoint endpoint(ip, port);
-  acceptor.open(endpoint.protocol(), error);
-  if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
-  if (!error && ip.is_v6()) acceptor.set_option(asio::ip::v6_only(true), error);
-  if (!error) acceptor.bind(endpoint, error);
-  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+  std::ignore = acceptor.open(endpoint.protocol(), error);
+  if (!error) error = acceptor.set_option(asio::socket_base::reuse_address(true), error);
+  if (!error && ip.is_v6()) error = acceptor.set_option(asio::ip::v6_only(true), error);
+  if (!error) error = acceptor.bind(endpoint, error);
+  if (!error) error = acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (!error) return Bind::kOk;
   BoostError ignored;
-  acceptor.close(ignored);
+  std::ignore = acceptor.close(ignored);
   if (error == asio::error::address_in_use) return Bind::kInUse;
   if (error == asio::error::address_family_not_supported || error.value() == EADDRNOTAVAIL) {
     return Bind::kNoSuchAddress;
@@ -263,7 +264,7 @@ class AsioListener final : public Listener {
       state_->closed = true;
       state_->accept = nullptr;
       BoostError ignored;
-      for (Acceptor& acceptor : state_->acceptors) acceptor.close(ignored);
+      for (Acceptor& acceptor : state_->acceptors) std::ignore = acceptor.close(ignored);
       closed.set_value();
     });
     closed.get_future().wait();
@@ -286,7 +287,7 @@ class AsioListener final : public Listener {
                             if (state->closed) return;
                             if (error) return RetryLater(state, acceptor, error);
                             BoostError ignored;
-                            socket.set_option(tcp::no_delay(true), ignored);
+                            std::ignore = socket.set_option(tcp::no_delay(true), ignored);
                             Hand(state, std::move(socket));
                             AcceptNext(state, acceptor);
                           });
