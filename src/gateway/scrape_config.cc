@@ -51,7 +51,7 @@ std::string Text(const YAML::Node& node, const std::string& otherwise = "") {
 }
 
 // A list, or nothing.
-const YAML::Node& List(const YAML::Node& node) {
+YAML::Node List(const YAML::Node& node) {
   if (node && !node.IsNull() && !node.IsSequence()) throw ConfigError(node, "expected a list");
   return node;
 }
