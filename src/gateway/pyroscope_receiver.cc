@@ -126,7 +126,7 @@ void PyroscopeReceiver::Ingest(const net::HttpRequest& request, const net::Respo
   const Hash128 identity{.low = body.low ^ query.low, .high = body.high ^ query.high};
   std::size_t types = 0;
   for (const UploadedProfile& p : *profiles) types += p.decoded.data.profiles.size();
-  WriteAll({Transport::kIngest, *tenant, identity, request.body->size()}, *std::move(profiles),
+  WriteAll({*tenant, identity, request.body->size()}, *std::move(profiles),
            [respond, types, files](Result<profile::WriteAnswer> result) {
              if (!result) return respond(IngestFailure(result.error()));
              if (files > 0 && result->rejected >= std::max<std::size_t>(types, 1)) {
@@ -157,17 +157,17 @@ void PyroscopeReceiver::Push(const net::UnaryRequest& request, const net::UnaryR
   }
   std::size_t types = 0;
   for (const UploadedProfile& p : push->profiles) types += p.decoded.data.profiles.size();
-  WriteAll({Transport::kPush, *tenant, HashString(*request.body, Seed(*tenant, Transport::kPush)),
-            request.body->size()},
-           std::move(push->profiles),
-           [respond, refused, types, json = request.json](Result<profile::WriteAnswer> result) {
-             if (!result) return respond(Error(result.error().code(), result.error().message()));
-             if (!refused.empty()) return respond(Error(Code::kInvalid, Sendable(refused)));
-             if (types > 0 && result->rejected >= types) {
-               return respond(Error(Code::kInvalid, result->message));
-             }
-             respond(std::string(json ? "{}" : ""));
-           });
+  WriteAll(
+      {*tenant, HashString(*request.body, Seed(*tenant, Transport::kPush)), request.body->size()},
+      std::move(push->profiles),
+      [respond, refused, types, json = request.json](Result<profile::WriteAnswer> result) {
+        if (!result) return respond(Error(result.error().code(), result.error().message()));
+        if (!refused.empty()) return respond(Error(Code::kInvalid, Sendable(refused)));
+        if (types > 0 && result->rejected >= types) {
+          return respond(Error(Code::kInvalid, result->message));
+        }
+        respond(std::string(json ? "{}" : ""));
+      });
 }
 
 void PyroscopeReceiver::AddRoutes(net::Router& http, net::GrpcRouter& grpc) {

@@ -35,7 +35,6 @@ class PyroscopeReceiver {
 
  private:
   struct Request {
-    Transport transport = Transport::kIngest;
     std::uint32_t tenant = 0;
     Hash128 identity;
     std::size_t body_bytes = 0;
