@@ -271,6 +271,7 @@ TEST(GrpcServer, StopsCleanlyUnderLoadAgainAndAgain) {
     auto server = Started();
     std::atomic<bool> done{false};
     std::vector<std::jthread> threads;
+    threads.reserve(3);
     for (int t = 0; t < 3; ++t) {
       threads.emplace_back([&, port = server->port()] {
         Client client(port);

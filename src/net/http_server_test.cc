@@ -471,6 +471,7 @@ TEST_F(HttpServerTest, ManyConnectionsAtOnceAllGetTheirAnswers) {
   std::atomic<int> good{0};
   {
     std::vector<std::jthread> threads;
+    threads.reserve(8);
     for (int t = 0; t < 8; ++t) {
       threads.emplace_back([&, t] {
         for (int i = 0; i < 50; ++i) {

@@ -1,5 +1,6 @@
 #include "query/lens.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace wherefore::query {

@@ -167,7 +167,7 @@ TEST_F(StoreTest, RepeatsInOneGroupAreStoredOnce) {
 TEST_F(StoreTest, AbsurdTimesAreRefusedWithAReasonAndTheRestIsKept) {
   BatchBuilder batch;
   batch.Add({.time_ns = now_}, {{{"main"}, 1}});
-  batch.Add({.time_ns = now_ + 2 * 3600 * kNsPerSecond}, {{{"main"}, 1}});
+  batch.Add({.time_ns = now_ + 2 * (3600 * kNsPerSecond)}, {{{"main"}, 1}});
   batch.Add({.time_ns = -1}, {{{"main"}, 1}});
   batch.Add({.time_ns = 0}, {{{"arrived"}, 1}});
   const auto answer = Write(batch.Request("a"));
@@ -346,7 +346,7 @@ profile::WriteRequest SpanRequest(std::int64_t time_ns) {
     span.kind = 2;
     span.status_code = i == 2 ? 2 : 0;
     span.start_ns = static_cast<std::uint64_t>(time_ns) + i;
-    span.end_ns = span.start_ns + 1000u * i;
+    span.end_ns = span.start_ns + std::uint64_t{1000} * i;
     span.attributes = {1, 2};
     span.events = {0, 1};
     batch.spans.push_back(span);

@@ -81,6 +81,7 @@ class StoreThreads : public testing::Test {
 TEST_F(StoreThreads, ManySendersEachSampleOnce) {
   Open();
   std::vector<std::thread> senders;
+  senders.reserve(4);
   std::atomic<int> repeated{0};
   for (int sender = 0; sender < 4; ++sender) {
     senders.emplace_back([&, sender] {

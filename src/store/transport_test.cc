@@ -38,7 +38,7 @@ TEST(Quote, EscapesWhatWouldEndTheLiteral) {
 }
 
 TEST_F(TransportTest, QuotedTextComesBackUnchanged) {
-  const std::string text("a'b\\c;\n\0\x01 -- /* \xff", 18);
+  const std::string text("a'b\\c;\n\0\x01 -- /* \xff", 17);
   const auto answer = transport_->Query("SELECT " + Quote(text), {}, {});
   ASSERT_TRUE(answer) << answer.error().message();
   const auto rows = NativeResult::Parse(*answer, 1);
