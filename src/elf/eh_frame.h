@@ -1,0 +1,95 @@
+// Reads .eh_frame: the entries (CIE, FDE) and the call frame instructions in them.
+//
+// Bytes are not trusted. An entry that makes no sense is left out or, if only its instructions do
+// not, gives rows of kind kUnsupported; the work is bounded by a small multiple of the section's
+// size. Used by UnwindTable; one thread per reader.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "elf/byte_reader.h"
+#include "elf/unwind_rows.h"
+
+namespace wherefore::elf {
+
+// The function an FDE describes; addresses of the file.
+struct FunctionRange {
+  std::uint64_t start = 0;
+  std::uint64_t end = 0;
+};
+
+// A rule that holds from `address` on.
+struct FrameRow {
+  std::uint64_t address = 0;
+  UnwindRule rule;
+};
+
+// How to find one register of the caller. Expressions are those of the section, borrowed.
+struct RegisterRule {
+  enum class Kind : std::uint8_t { kSame, kUndefined, kAtCfa, kExpression, kOther };
+  Kind kind = Kind::kSame;
+  std::int64_t offset = 0;
+  std::span<const std::uint8_t> expression;
+};
+
+// The rules at one address, as far as the caller's pc, sp and rbp depend on them.
+struct FrameState {
+  std::uint64_t cfa_register = 0;
+  std::int64_t cfa_offset = 0;
+  std::span<const std::uint8_t> cfa_expression;  // instead of register + offset, when not empty
+  RegisterRule rbp;
+  RegisterRule rip;
+  bool broken = false;  // an instruction we do not understand: nothing is known from here on
+};
+
+class EhFrameReader {
+ public:
+  // `address` is where the section is mapped.
+  EhFrameReader(std::span<const std::uint8_t> section, std::uint64_t address)
+      : section_(section), address_(address), budget_(section.size() * 32 + 4096) {}
+
+  // Goes to the next FDE; false at the end. The rows of the function go to `rows`, which is cleared
+  // first: ascending addresses, the first at the function's start.
+  Result<bool> Next(FunctionRange& function, std::vector<FrameRow>& rows);
+
+ private:
+  struct Cie {
+    bool usable = false;
+    bool signal_frame = false;
+    bool augmented = false;
+    std::uint8_t pointer_encoding = 0;
+    std::uint64_t code_align = 1;
+    std::int64_t data_align = 1;
+    FrameState initial;
+  };
+  struct Entry {
+    std::size_t id_at = 0;  // of the CIE id field
+    std::uint64_t id = 0;
+    ByteReader body{{}};
+  };
+  struct Program;
+
+  Cie ParseCie(std::size_t at);
+  static bool ReadAugmentation(ByteReader& reader, std::string_view letters, Cie& cie,
+                               const EhFrameReader& frames);
+  const Cie& CieAt(std::size_t at);
+  [[nodiscard]] bool ReadEntry(std::size_t at, Entry& entry, std::size_t& next) const;
+  [[nodiscard]] std::uint64_t ReadPointer(ByteReader& reader, std::uint8_t encoding) const;
+  bool ParseFde(Entry& entry, const Cie& cie, FunctionRange& function, std::vector<FrameRow>& rows);
+  void Run(std::span<const std::uint8_t> instructions, Program& program);
+  void RunOther(std::uint8_t opcode, ByteReader& reader, Program& program);
+  static void RunRegister(std::uint8_t opcode, ByteReader& reader, Program& program);
+
+  std::span<const std::uint8_t> section_;
+  std::uint64_t address_;
+  std::uint64_t budget_;
+  std::size_t at_ = 0;
+  std::unordered_map<std::size_t, Cie> cies_;
+};
+
+}  // namespace wherefore::elf

@@ -1,0 +1,112 @@
+// ElfFile: an x86-64 ELF file, read only and not trusted.
+//
+// Three kinds of source: a file on disk (read piece by piece with pread, never mapped, because a
+// file cut short while it is mapped kills the reader with SIGBUS), bytes in memory (borrowed), and
+// a module the dynamic loader has mapped into this process (segments only: there are no section
+// headers in memory). Every offset and size is checked; a damaged part gives an error when it is
+// asked for and never a crash. Const after opening: any thread.
+//
+// This module lives in other people's processes too (libwherefore): of base it uses result.h only.
+#pragma once
+
+#include <elf.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace wherefore::elf {
+
+// Bytes of a file: borrowed from the source, or a copy of its own.
+class Data {
+ public:
+  Data() = default;
+  explicit Data(std::span<const std::uint8_t> borrowed) : borrowed_(borrowed) {}
+  explicit Data(std::vector<std::uint8_t> owned) : owned_(std::move(owned)), owns_(true) {}
+
+  [[nodiscard]] std::span<const std::uint8_t> bytes() const {
+    return owns_ ? std::span<const std::uint8_t>(owned_) : borrowed_;
+  }
+
+ private:
+  std::vector<std::uint8_t> owned_;
+  std::span<const std::uint8_t> borrowed_;
+  bool owns_ = false;
+};
+
+// A PT_LOAD segment.
+struct Segment {
+  std::uint64_t offset = 0;  // in the file
+  std::uint64_t address = 0;
+  std::uint64_t file_size = 0;
+  std::uint64_t memory_size = 0;
+  bool executable = false;
+};
+
+struct Section {
+  std::string name;
+  std::uint32_t type = SHT_NULL;
+  std::uint32_t link = 0;
+  std::uint64_t flags = 0;
+  std::uint64_t address = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+};
+
+class ElfFile {
+ public:
+  static Result<ElfFile> Open(const std::string& path);
+  // `bytes` must outlive the ElfFile and everything read from it.
+  static Result<ElfFile> FromBytes(std::span<const std::uint8_t> bytes);
+  // A module as dl_iterate_phdr shows it. It must stay loaded while the ElfFile is used: call this
+  // and use it inside the callback of dl_iterate_phdr, which keeps dlclose out.
+  static Result<ElfFile> FromLoadedModule(std::uint64_t bias, std::span<const Elf64_Phdr> headers);
+
+  [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
+  // Empty for a loaded module, and where the section headers are missing or damaged.
+  [[nodiscard]] const std::vector<Section>& sections() const { return sections_; }
+  [[nodiscard]] const Section* FindSection(std::string_view name) const;
+  [[nodiscard]] const Section* FindSection(std::uint32_t type) const;
+  // Fails for compressed sections (SHF_COMPRESSED) and those without bytes in the file.
+  [[nodiscard]] Result<Data> Read(const Section& section) const;
+
+  // The raw bytes of the GNU build id; empty when there is none.
+  [[nodiscard]] const std::string& build_id() const { return build_id_; }
+  // The lowest address of a segment, down to its page; addresses in tables count from here.
+  [[nodiscard]] std::uint64_t base_address() const { return base_address_; }
+  [[nodiscard]] std::uint64_t end_address() const { return end_address_; }
+  // Where the .eh_frame_hdr section is, by its program header.
+  [[nodiscard]] const std::optional<Segment>& eh_frame_header() const { return eh_frame_header_; }
+
+  // `size` bytes, or what is left of the segment, from a virtual address.
+  [[nodiscard]] Result<Data> ReadAddress(std::uint64_t address, std::uint64_t size) const;
+  [[nodiscard]] std::optional<std::uint64_t> OffsetOfAddress(std::uint64_t address) const;
+  [[nodiscard]] std::optional<std::uint64_t> AddressOfOffset(std::uint64_t offset) const;
+
+ private:
+  class Source;
+
+  ElfFile() = default;
+  static Result<ElfFile> FromSource(std::shared_ptr<const Source> source);
+  Result<> ReadSegments(std::span<const Elf64_Phdr> headers);
+  void ReadSections(const Elf64_Ehdr& header);
+  void ReadBuildId(std::span<const Elf64_Phdr> headers);
+  [[nodiscard]] const Segment* SegmentOfAddress(std::uint64_t address) const;
+
+  std::shared_ptr<const Source> source_;
+  bool loaded_module_ = false;
+  std::vector<Segment> segments_;
+  std::vector<Section> sections_;
+  std::optional<Segment> eh_frame_header_;
+  std::string build_id_;
+  std::uint64_t base_address_ = 0;
+  std::uint64_t end_address_ = 0;
+};
+
+}  // namespace wherefore::elf

@@ -1,0 +1,90 @@
+#include "elf/elf_file.h"
+
+#include <fstream>
+#include <regex>
+
+#include "elf/testing.h"
+
+namespace wherefore::elf {
+namespace {
+
+std::string Hex(std::string_view bytes) {
+  std::string out;
+  for (const char c : bytes) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    out += kDigits[static_cast<unsigned char>(c) >> 4];
+    out += kDigits[static_cast<unsigned char>(c) & 15];
+  }
+  return out;
+}
+
+TEST(ElfFile, BuildIdIsTheOneReadelfPrints) {
+  for (const std::string& path : {LoadedLibrary("libc.so"), LoadedLibrary("libstdc++")}) {
+    auto file = ElfFile::Open(path);
+    ASSERT_TRUE(file) << file.error().message();
+    const std::string notes = Output("readelf -n " + path);
+    std::smatch match;
+    ASSERT_TRUE(std::regex_search(notes, match, std::regex("Build ID: ([0-9a-f]+)")));
+    EXPECT_EQ(Hex(file->build_id()), match[1]);
+  }
+}
+
+TEST(ElfFile, SectionsAndAddressesAgree) {
+  auto file = ElfFile::Open(ThisProgram());
+  ASSERT_TRUE(file) << file.error().message();
+  const Section* const text = file->FindSection(".text");
+  ASSERT_NE(text, nullptr);
+  EXPECT_EQ(file->OffsetOfAddress(text->address), text->offset);
+  EXPECT_EQ(file->AddressOfOffset(text->offset), text->address);
+  EXPECT_EQ(file->OffsetOfAddress(std::uint64_t{1} << 60), std::nullopt);
+  auto by_section = file->Read(*text);
+  auto by_address = file->ReadAddress(text->address, text->size);
+  ASSERT_TRUE(by_section && by_address);
+  EXPECT_TRUE(std::ranges::equal(by_section->bytes(), by_address->bytes()));
+  EXPECT_FALSE(file->Read(*file->FindSection(".bss")));
+}
+
+TEST(ElfFile, ALoadedModuleIsItsFile) {
+  auto on_disk = ElfFile::Open(LoadedLibrary("libc.so"));
+  ASSERT_TRUE(on_disk) << on_disk.error().message();
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        if (std::string_view(info->dlpi_name).find("libc.so") == std::string_view::npos) return 0;
+        const auto& disk = *static_cast<const ElfFile*>(data);
+        auto loaded =
+            ElfFile::FromLoadedModule(info->dlpi_addr, {info->dlpi_phdr, info->dlpi_phnum});
+        EXPECT_TRUE(loaded);
+        if (!loaded) return 1;
+        EXPECT_EQ(loaded->build_id(), disk.build_id());
+        EXPECT_EQ(loaded->base_address(), disk.base_address());
+        const Section& frames = *disk.FindSection(".eh_frame");
+        auto here = loaded->ReadAddress(frames.address, frames.size);
+        EXPECT_TRUE(here && std::ranges::equal(here->bytes(), disk.Read(frames)->bytes()));
+        return 1;
+      },
+      &*on_disk);
+}
+
+TEST(ElfFile, RefusesWhatItCannotRead) {
+  EXPECT_FALSE(ElfFile::Open("/nowhere/at/all"));
+  EXPECT_FALSE(ElfFile::Open("/dev/zero"));
+  const std::string text =
+      "#!/bin/sh\n# not a program for the machine, and long enough to be one\n";
+  EXPECT_FALSE(
+      ElfFile::FromBytes({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}));
+}
+
+TEST(ElfFile, AFileCutShortWhileOpenGivesAnError) {
+  const ScratchFolder folder;
+  const std::string copy = folder / "library";
+  std::filesystem::copy_file(LoadedLibrary("libc.so"), copy);
+  auto file = ElfFile::Open(copy);
+  ASSERT_TRUE(file);
+  const Section* const text = file->FindSection(".text");
+  ASSERT_NE(text, nullptr);
+  std::filesystem::resize_file(copy, text->offset + 10);
+  EXPECT_FALSE(file->Read(*text));
+}
+
+}  // namespace
+}  // namespace wherefore::elf

@@ -1,0 +1,48 @@
+// SymbolTable: which function an address belongs to, by .symtab, .dynsym and .gnu_debugdata.
+//
+// A symbol covers its size and not a byte more: an address outside every symbol has no name here,
+// never that of the nearest one (its caller then says module+0x<start of its FDE>, see
+// UnwindTable::FindFunction). Where symbols overlap the innermost wins; of several names for one
+// address a global one, then the plainest. Const after loading: any thread. Loading allocates and
+// reads the file: never in a signal handler.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "elf/elf_file.h"
+
+namespace wherefore::elf {
+
+class SymbolTable {
+ public:
+  // Never fails: tables that are missing or damaged contribute nothing.
+  static SymbolTable Load(const ElfFile& file);
+
+  // The mangled name (without its @version), or empty. `address` is a virtual address of the file.
+  [[nodiscard]] std::string_view Find(std::uint64_t address) const;
+  [[nodiscard]] std::size_t size() const { return ranges_.size(); }
+  [[nodiscard]] std::size_t memory_bytes() const {
+    return ranges_.capacity() * sizeof(Range) + names_.capacity();
+  }
+
+ private:
+  struct Symbol;
+  // Sorted, not overlapping. A symbol of unknown size covers its first byte only.
+  struct Range {
+    std::uint64_t start = 0;
+    std::uint64_t end = 0;
+    std::uint32_t name = 0;  // offset of a zero-terminated name in names_
+  };
+
+  void Collect(const ElfFile& file, const Section& table, std::vector<Symbol>& out);
+  void CollectFrom(const ElfFile& file, std::vector<Symbol>& out);
+  void Flatten(std::vector<Symbol> symbols);
+
+  std::vector<Range> ranges_;
+  std::string names_;
+};
+
+}  // namespace wherefore::elf

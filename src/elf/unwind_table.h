@@ -1,0 +1,64 @@
+// UnwindTable: .eh_frame compiled into sorted rows of 8 bytes, for unwinding without an unwinder.
+//
+// Built once per module by an ordinary thread (libc: 28,000 rows in about 2 ms); after that it is
+// const and its rows() may be read from any thread and from signal handlers. It copies what it
+// needs: the file or module may go away. A module without .eh_frame gives a table without rows.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "elf/eh_frame.h"
+#include "elf/elf_file.h"
+#include "elf/unwind_rows.h"
+
+namespace wherefore::elf {
+
+class UnwindTable {
+ public:
+  // Fails when .eh_frame cannot be read or costs more work than its size justifies.
+  static Result<UnwindTable> Build(const ElfFile& file);
+
+  [[nodiscard]] UnwindRows rows() const {
+    return {.rows = rows_.data(),
+            .pages = pages_.data(),
+            .wide = wide_.data(),
+            .row_count = static_cast<std::uint32_t>(rows_.size()),
+            .page_count = static_cast<std::uint32_t>(pages_.size())};
+  }
+  // What rows count from.
+  [[nodiscard]] std::uint64_t base_address() const { return base_; }
+  [[nodiscard]] std::size_t function_count() const { return functions_.size(); }
+  [[nodiscard]] std::size_t memory_bytes() const;
+
+  // The rule at a virtual address of the file.
+  [[nodiscard]] UnwindRule Find(std::uint64_t address) const;
+  // The function that contains a virtual address, by its FDE.
+  [[nodiscard]] std::optional<FunctionRange> FindFunction(std::uint64_t address) const;
+
+ private:
+  struct Function {
+    std::uint32_t start = 0;
+    std::uint32_t end = 0;
+    std::uint32_t first_row = 0;  // among the rows as read
+    std::uint32_t row_count = 0;
+  };
+  struct Span32 {
+    std::uint32_t start = 0;
+    std::uint32_t end = 0;
+  };
+
+  void Append(std::uint32_t address, const UnwindRule& rule);
+  void AppendFunction(const Function& function, const std::vector<FrameRow>& rows);
+  void IndexPages();
+
+  std::uint64_t base_ = 0;
+  std::vector<UnwindRow> rows_;
+  std::vector<std::uint32_t> pages_;
+  std::vector<WideRule> wide_;
+  std::vector<Span32> functions_;  // sorted, not overlapping
+};
+
+}  // namespace wherefore::elf
