@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -69,15 +70,30 @@ class ElfFile::Source {
     if (Overflows(offset, size, size_)) {
       return Error(Code::kCorrupt, "ELF: a part lies outside the file");
     }
-    if (bias_) {
-      // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader's own addresses
-      return Data(std::span(reinterpret_cast<const std::uint8_t*>(*bias_ + offset), size));
-    }
+    if (bias_) return ReadMemory(*bias_ + offset, size);
     if (fd_ < 0) return Data(bytes_.subspan(offset, size));
     return ReadFile(offset, size);
   }
 
  private:
+  // Through the kernel, because a page whose file was cut short since it was mapped, or that may
+  // only be executed, would kill the process when read.
+  static Result<Data> ReadMemory(std::uint64_t address, std::uint64_t size) {
+    if (size > kMaxPart) return Error(Code::kLimit, "ELF: a part of over 512 MiB");
+    std::vector<std::uint8_t> out(size);
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader's own addresses
+    auto* const from = reinterpret_cast<std::uint8_t*>(address);
+    const iovec local{out.data(), size};
+    const iovec remote{from, size};
+    const int saved_errno = errno;
+    const ssize_t n = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+    const bool forbidden = n < 0 && errno != EFAULT;
+    errno = saved_errno;
+    if (forbidden) return Data(std::span<const std::uint8_t>(from, size));
+    if (n != static_cast<ssize_t>(size)) return Error(Code::kIo, "ELF: memory cannot be read");
+    return Data(std::move(out));
+  }
+
   [[nodiscard]] Result<Data> ReadFile(std::uint64_t offset, std::uint64_t size) const {
     if (size > kMaxPart) return Error(Code::kLimit, "ELF: a part of over 512 MiB");
     std::vector<std::uint8_t> out(size);

@@ -1,0 +1,155 @@
+#include "sdk/module_map.h"
+
+#include <link.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+namespace wherefore::sdk {
+namespace {
+
+constexpr std::size_t kHistory = 64;
+// Tables of modules that are no longer loaded are dropped beyond this.
+constexpr std::size_t kMaxUnusedTableBytes = 32 << 20;
+
+std::string ProgramPath() {
+  std::array<char, 4096> path{};
+  const ssize_t size = readlink("/proc/self/exe", path.data(), path.size());
+  return size > 0 ? std::string(path.data(), static_cast<std::size_t>(size)) : std::string();
+}
+
+}  // namespace
+
+const Module* ModuleList::Find(std::uint64_t pc) const {
+  const auto it = std::upper_bound(modules.begin(), modules.end(), pc,
+                                   [](std::uint64_t at, const Module& m) { return at < m.end; });
+  return it != modules.end() && it->start <= pc ? &*it : nullptr;
+}
+
+struct ModuleMap::Visit {
+  ModuleMap* map = nullptr;
+  std::unique_lock<std::mutex> lock;
+  ModuleList list;
+  LoaderCounts counts;
+  bool changed = false;
+};
+
+// Our lock is taken under the loader's, never the other way round: a program may fork inside dlopen
+// (in a constructor), and BeforeFork() then comes with the loader's lock held.
+bool ModuleMap::Update() {
+  Visit visit{.map = this};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        auto& v = *static_cast<Visit*>(data);
+        if (!v.lock.owns_lock()) v.lock = std::unique_lock(v.map->mutex_);
+        v.counts = {info->dlpi_adds, info->dlpi_subs};
+        v.changed = v.map->generation_ == 0 || v.counts != v.map->seen_;
+        if (v.changed) v.map->AddModule(info, v.list);
+        return v.changed ? 0 : 1;
+      },
+      &visit);
+  if (!visit.changed || !Publish(std::move(visit.list))) return false;
+  seen_ = visit.counts;
+  DropUnusedTables();
+  return true;
+}
+
+void ModuleMap::AddModule(const void* phdr_info, ModuleList& list) {
+  const auto& info = *static_cast<const dl_phdr_info*>(phdr_info);
+  auto file = elf::ElfFile::FromLoadedModule(info.dlpi_addr, {info.dlpi_phdr, info.dlpi_phnum});
+  if (!file) return;
+  Module module{.path = info.dlpi_name, .build_id = file->build_id(), .bias = info.dlpi_addr};
+  if (module.path.empty()) module.path = ProgramPath();
+  for (const elf::Segment& segment : file->segments()) {
+    if (!segment.executable) continue;
+    const std::uint64_t start = info.dlpi_addr + segment.address;
+    if (module.end == 0) {
+      module.start = start;
+      module.file_offset = segment.offset;
+    }
+    module.end = std::max(module.end, start + segment.memory_size);
+  }
+  if (module.end == 0) return;
+  module.table = TableFor(*file, module.path);
+  list.modules.push_back(std::move(module));
+}
+
+std::shared_ptr<const elf::UnwindTable> ModuleMap::TableFor(const elf::ElfFile& file,
+                                                            const std::string& path) {
+  // Without a build id a path may be another file every time: such tables are not found again.
+  const bool identified = !file.build_id().empty();
+  if (identified) {
+    const auto it = tables_.find(file.build_id());
+    if (it != tables_.end()) return it->second;
+  }
+  auto built = elf::UnwindTable::Build(file);
+  auto table =
+      std::make_shared<const elf::UnwindTable>(built ? *std::move(built) : elf::UnwindTable());
+  tables_[identified ? file.build_id() : path + std::to_string(generation_)] = table;
+  return table;
+}
+
+bool ModuleMap::Publish(ModuleList modules) {
+  const int slot = slots_.FindFree();
+  if (slot < 0) return false;  // all are being read: the next Update() tries again
+  modules.generation = ++generation_;
+  std::ranges::sort(modules.modules, {}, &Module::start);
+  const auto list = std::make_shared<const ModuleList>(std::move(modules));
+  Published& published = published_[slot];
+  published.ranges.clear();
+  for (const Module& module : list->modules) {
+    published.ranges.push_back({.start = module.start,
+                                .end = module.end,
+                                .base = module.bias + module.table->base_address(),
+                                .rows = module.table->rows()});
+  }
+  published.list = list;
+  history_.push_back(list);
+  if (history_.size() > kHistory) history_.pop_front();
+  slots_.Publish(slot, {.ranges = published.ranges.data(),
+                        .count = static_cast<std::uint32_t>(published.ranges.size()),
+                        .generation = generation_});
+  return true;
+}
+
+// Slots and history hold on to what they need; the rest is only kept for being loaded again.
+void ModuleMap::DropUnusedTables() {
+  std::size_t unused = 0;
+  for (auto it = tables_.begin(); it != tables_.end();) {
+    if (it->second.use_count() == 1) unused += it->second->memory_bytes();
+    it = unused > kMaxUnusedTableBytes && it->second.use_count() == 1 ? tables_.erase(it)
+                                                                      : std::next(it);
+  }
+}
+
+std::shared_ptr<const ModuleList> ModuleMap::Modules(std::uint64_t generation) const {
+  const std::lock_guard lock(mutex_);
+  if (history_.empty()) return nullptr;
+  if (generation == 0) return history_.back();
+  const auto it =
+      std::ranges::find(history_, generation, [](const auto& list) { return list->generation; });
+  return it == history_.end() ? nullptr : *it;
+}
+
+std::size_t ModuleMap::table_bytes() const {
+  const std::lock_guard lock(mutex_);
+  std::size_t total = 0;
+  for (const auto& [key, table] : tables_) total += table->memory_bytes();
+  return total;
+}
+
+void ModuleMap::BeforeFork() {
+  mutex_.lock();
+}
+
+void ModuleMap::AfterForkInParent() {
+  mutex_.unlock();
+}
+
+void ModuleMap::AfterForkInChild() {
+  slots_.ForgetReaders();
+  mutex_.unlock();
+}
+
+}  // namespace wherefore::sdk

@@ -1,0 +1,92 @@
+// ModuleMap: the programs and libraries this process has loaded, and their unwind tables.
+//
+// One ordinary thread calls Update() now and then (cheap when nothing was loaded or unloaded) and
+// signal handlers read what it publishes in slots(). Samples carry the generation they were taken
+// under, so that their addresses can be resolved later by the modules of that moment, even if
+// something else has been loaded at the same place since. Tables are copies of ours, kept by build
+// id, so a library that is loaded again costs nothing.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "elf/unwind_table.h"
+#include "sdk/code_map.h"
+
+namespace wherefore::sdk {
+
+struct Module {
+  std::string path;         // as the loader knows it; the program's own from /proc/self/exe
+  std::string build_id;     // raw bytes, may be empty
+  std::uint64_t bias = 0;   // address in the process - address in the file
+  std::uint64_t start = 0;  // of its executable segments, in the process
+  std::uint64_t end = 0;
+  std::uint64_t file_offset = 0;                  // of `start`
+  std::shared_ptr<const elf::UnwindTable> table;  // never null
+};
+
+// The modules of one generation, by address.
+struct ModuleList {
+  std::uint64_t generation = 0;
+  std::vector<Module> modules;
+
+  // The module an address of this process belonged to, or null.
+  [[nodiscard]] const Module* Find(std::uint64_t pc) const;
+};
+
+class ModuleMap {
+ public:
+  // Looks at what is loaded; true when something changed and was published. Not in a signal
+  // handler; calls from several threads wait for each other. Holds the loader's lock while it
+  // compiles tables of new modules (about 40 ns per row), so that none of them can vanish.
+  bool Update();
+
+  // For readers in any context.
+  [[nodiscard]] CodeMapSlots& slots() { return slots_; }
+
+  // The modules of a generation; of the newest one for 0. Null when it is too long ago: the last 64
+  // generations are kept.
+  [[nodiscard]] std::shared_ptr<const ModuleList> Modules(std::uint64_t generation = 0) const;
+
+  // What tables take, those of unloaded modules included.
+  [[nodiscard]] std::size_t table_bytes() const;
+
+  // For pthread_atfork: the child gets a map in order, and readers that are not there any more do
+  // not hold its slots. Takes a lock for the time of the fork; Update() may make it wait.
+  void BeforeFork();
+  void AfterForkInParent();
+  void AfterForkInChild();
+
+ private:
+  struct Published {
+    std::shared_ptr<const ModuleList> list;
+    std::vector<CodeRange> ranges;
+  };
+  struct LoaderCounts {
+    unsigned long long loads = 0;
+    unsigned long long unloads = 0;
+    bool operator==(const LoaderCounts&) const = default;
+  };
+  struct Visit;
+
+  void AddModule(const void* phdr_info, ModuleList& list);
+  std::shared_ptr<const elf::UnwindTable> TableFor(const elf::ElfFile& file,
+                                                   const std::string& path);
+  bool Publish(ModuleList modules);
+  void DropUnusedTables();
+
+  mutable std::mutex mutex_;  // everything below but the slots
+  LoaderCounts seen_;
+  std::uint64_t generation_ = 0;
+  std::unordered_map<std::string, std::shared_ptr<const elf::UnwindTable>> tables_;
+  std::deque<std::shared_ptr<const ModuleList>> history_;
+  Published published_[CodeMapSlots::kSlots];  // what the slots point into
+  CodeMapSlots slots_;
+};
+
+}  // namespace wherefore::sdk

@@ -1,0 +1,119 @@
+#include "sdk/module_map.h"
+
+#include <dlfcn.h>
+#include <sys/wait.h>
+
+#include <thread>
+
+#include "sdk/unwind_sampling.h"
+#include "sdk/unwind_workload.h"
+
+namespace wherefore::sdk {
+namespace {
+
+TEST(ModuleMap, KnowsTheProgramAndItsLibraries) {
+  ModuleMap map;
+  EXPECT_EQ(map.Modules(), nullptr);
+  EXPECT_TRUE(map.Update());
+  EXPECT_FALSE(map.Update());
+  const auto modules = map.Modules();
+  ASSERT_NE(modules, nullptr);
+  EXPECT_EQ(modules->generation, 1u);
+  const Module* const own = modules->Find(reinterpret_cast<std::uint64_t>(&Recurse));
+  ASSERT_NE(own, nullptr);
+  EXPECT_TRUE(own->path.ends_with("/sdk_test")) << own->path;
+  EXPECT_EQ(own->build_id.size(), 20u);
+  const Module* const libc =
+      modules->Find(reinterpret_cast<std::uint64_t>(dlsym(RTLD_NEXT, "qsort")));
+  ASSERT_NE(libc, nullptr);
+  EXPECT_TRUE(libc->path.ends_with("/libc.so.6")) << libc->path;
+  EXPECT_GT(libc->table->rows().row_count, 20'000u);
+  EXPECT_EQ(modules->Find(0), nullptr);
+  EXPECT_EQ(modules->Find(UINT64_MAX), nullptr);
+  const bool has_vdso = std::ranges::any_of(
+      modules->modules, [](const Module& module) { return module.path.starts_with("linux-vdso"); });
+  EXPECT_TRUE(has_vdso);
+}
+
+TEST(ModuleMap, RemembersWhatWasUnloaded) {
+  ModuleMap map;
+  map.Update();
+  void* const library = dlopen(UNWIND_PLUGIN_A, RTLD_NOW);
+  ASSERT_NE(library, nullptr);
+  const auto address = reinterpret_cast<std::uint64_t>(dlsym(library, "PluginRun"));
+  EXPECT_EQ(map.Modules()->Find(address), nullptr);
+  ASSERT_TRUE(map.Update());
+  const std::uint64_t loaded = map.Modules()->generation;
+  const std::size_t bytes = map.table_bytes();
+  dlclose(library);
+  ASSERT_TRUE(map.Update());
+  EXPECT_EQ(map.Modules()->Find(address), nullptr);
+  ASSERT_NE(map.Modules(loaded), nullptr);
+  EXPECT_NE(map.Modules(loaded)->Find(address), nullptr);
+  for (int i = 0; i < 70; ++i) {
+    void* const again = dlopen(UNWIND_PLUGIN_A, RTLD_NOW);
+    map.Update();
+    dlclose(again);
+    map.Update();
+  }
+  EXPECT_EQ(map.table_bytes(), bytes) << "a known build id costs nothing";
+  EXPECT_EQ(map.Modules(loaded), nullptr) << "only so many generations are kept";
+}
+
+// Threads unwind all the time while libraries come and go under them.
+TEST(ModuleMap, ReadersWhileLibrariesComeAndGo) {
+  ModuleMap map;
+  map.Update();
+  std::atomic<bool> stop{false};
+  std::atomic<std::size_t> unwound{0}, complete{0};
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 3; ++i) {
+    readers.emplace_back([&] {
+      const StackMemory stack = OwnStack();
+      const auto cache = std::make_unique<RuleCache>();
+      std::uint64_t pcs[64];
+      while (!stop) {
+        const CodeMapSlots::Reader reader(map.slots());
+        UnwindEnd end = UnwindEnd::kNoTable;
+        Unwind(CaptureRegisters(), stack,
+               {.map = reader.get(), .cache = cache.get(), .max_depth = 64}, pcs, &end);
+        ++unwound;
+        complete += end == UnwindEnd::kComplete ? 1 : 0;
+      }
+    });
+  }
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  int rounds = 0;
+  while (std::chrono::steady_clock::now() < until) {
+    void* const library = dlopen(rounds++ % 2 == 0 ? UNWIND_PLUGIN_A : UNWIND_PLUGIN_B, RTLD_NOW);
+    map.Update();
+    dlclose(library);
+    map.Update();
+  }
+  stop = true;
+  for (std::thread& reader : readers) reader.join();
+  printf("%zu unwound, %d loads\n", unwound.load(), rounds);
+  EXPECT_GT(rounds, 100);
+  EXPECT_GE(complete, unwound - unwound / 100);
+}
+
+TEST(ModuleMap, WorksInTheChildOfAFork) {
+  ModuleMap map;
+  map.Update();
+  const CodeMapSlots::Reader held(map.slots());  // a reader that does not exist in the child
+  map.BeforeFork();
+  const pid_t child = fork();
+  if (child == 0) {
+    map.AfterForkInChild();
+    dlopen(UNWIND_PLUGIN_A, RTLD_NOW);
+    const bool updated = map.Update();
+    _exit(updated && map.Modules()->generation == 2 ? 0 : 1);
+  }
+  map.AfterForkInParent();
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace wherefore::sdk

@@ -1,0 +1,81 @@
+// Unwind: the return addresses of a stack, from registers and tables, safe in a signal handler.
+//
+// No lock, no allocation, no library call, no errno, no fault: stack memory is read inside bounds
+// the caller vouches for, and outside them only by asking the kernel (process_vm_readv on
+// ourselves). Tables are copies of our own (CodeMap), so a library that was unloaded meanwhile is
+// no danger. Any thread; a RuleCache belongs to one thread at a time.
+#pragma once
+
+#include <cstdint>
+
+#include "sdk/code_map.h"
+
+namespace wherefore::sdk {
+
+struct Registers {
+  std::uint64_t pc = 0;
+  std::uint64_t sp = 0;
+  std::uint64_t bp = 0;
+  bool bp_known = true;  // false for another thread that sleeps in the kernel
+};
+
+// The registers of the function this is written in: for unwinding from ordinary code.
+[[gnu::always_inline]] inline Registers CaptureRegisters() {
+  Registers here;
+  asm volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2"
+               : "=r"(here.pc), "=r"(here.sp), "=r"(here.bp));
+  return here;
+}
+
+// Where stack memory may be read. Three uses:
+// - the own stack: {low, high, nullptr}: addresses in [low, high) are read where they are;
+// - a copy of another thread's stack: {low, high, copy}: the bytes of [low, high) are at `copy`;
+// - anything else (alternate stacks, coroutines with stacks of their own): pid != 0 allows reading
+//   outside [low, high) through process_vm_readv, at about half a microsecond per 256 bytes.
+struct StackMemory {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  const std::uint8_t* copy = nullptr;
+  int pid = 0;  // this process
+};
+
+enum class UnwindEnd : std::uint8_t {
+  kComplete,   // reached the outermost frame
+  kTruncated,  // there was more than max_depth
+  kBadMemory,  // a needed value is outside the memory that may be read
+  kNoTable,    // code without unwind information, and frame pointers do not help
+  kLoop        // the stack pointer did not grow: damaged stack or wrong information
+};
+
+// Rules of addresses seen lately, direct mapped. 8 KiB, zero-initialised is empty.
+struct RuleCache {
+  static constexpr unsigned kSlotBits = 9;
+  struct Slot {
+    std::uint64_t pc;
+    std::int32_t cfa;
+    std::int16_t rbp;
+    elf::RowKind kind;
+  };
+  std::uint64_t generation;
+  Slot slots[1 << kSlotBits];
+};
+
+struct UnwindOptions {
+  const CodeMap* map = nullptr;
+  RuleCache* cache = nullptr;  // optional
+  int max_depth = 256;
+};
+
+// Fills `pcs` leaf first and gives their number, at least 1. Every address lies inside the
+// instruction that was running: the interrupted pc itself, and for callers the return address
+// minus 1. A signal frame on the way is listed like any other, and the code it interrupted after
+// it.
+//
+// Where there is no table (code of a just-in-time compiler, hand-written assembly) frame pointers
+// are followed. Where a rule needs rbp and it is not known, the stack is searched upwards for a
+// frame record: a slot that holds a higher address of this stack, followed by an address in known
+// code, where the record it points to is of the same kind. What is found that way is a heuristic.
+int Unwind(const Registers& start, const StackMemory& memory, const UnwindOptions& options,
+           std::uint64_t* pcs, UnwindEnd* end);
+
+}  // namespace wherefore::sdk
