@@ -1,0 +1,242 @@
+#include "sdk/options.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "sdk/endpoint.h"
+
+namespace wherefore::sdk {
+namespace {
+
+using Environment = std::map<std::string, std::string>;
+
+LoadedOptions Load(const Environment& environment, const std::string& file = {},
+                   const std::function<void(Options&)>& code = {}) {
+  return LoadOptions(
+      [&](const char* name) {
+        const auto found = environment.find(name);
+        return found == environment.end() ? nullptr : found->second.c_str();
+      },
+      file, code);
+}
+
+// A file that is gone when the test ends.
+class ConfigFile {
+ public:
+  explicit ConfigFile(std::string_view text)
+      : path_(std::filesystem::temp_directory_path() /
+              fmt::format("wherefore-options-{}.yaml", getpid())) {
+    std::ofstream(path_) << text;
+  }
+  ConfigFile(const ConfigFile&) = delete;
+  ConfigFile& operator=(const ConfigFile&) = delete;
+  ~ConfigFile() { std::filesystem::remove(path_); }
+  [[nodiscard]] std::string path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string Golden(const char* name) {
+  const char* const root = std::getenv("WHEREFORE_SOURCE_DIR");
+  return std::string(root == nullptr ? "." : root) + "/tests/golden/sdk/" + name;
+}
+
+TEST(Options, DefaultsNeedNothing) {
+  const LoadedOptions loaded = Load({});
+  EXPECT_TRUE(loaded.warnings.empty());
+  EXPECT_EQ(loaded.options.service_name, "sdk_test");
+  EXPECT_EQ(loaded.options.profiles_url, "http://127.0.0.1:4318/v1development/profiles");
+  EXPECT_EQ(loaded.options.traces_url, "http://127.0.0.1:4318/v1/traces");
+  for (const TypeOptions& type : loaded.options.types) EXPECT_TRUE(type.enabled);
+  EXPECT_EQ(loaded.options.of(Type::kHeap).rate, 512 * 1024);
+  EXPECT_FALSE(loaded.options.conditional.active());
+}
+
+TEST(Options, ReadsTheProductionFileAsWritten) {
+  const LoadedOptions loaded = Load({{"WHEREFORE_CONFIG", Golden("production.yaml")}});
+  EXPECT_EQ(loaded.warnings, std::vector<std::string>{});
+  const Options& o = loaded.options;
+  EXPECT_EQ(o.of(Type::kCpu), (TypeOptions{true, 100}));
+  EXPECT_EQ(o.of(Type::kHeap), (TypeOptions{true, 512'000}));
+  EXPECT_EQ(o.conditional, (Conditional{1'000'000'000, 0.8, true}));
+}
+
+TEST(Options, ReadsTheLowOverheadFileAsWritten) {
+  const LoadedOptions loaded = Load({{"WHEREFORE_CONFIG", Golden("low_overhead.yaml")}});
+  EXPECT_EQ(loaded.warnings, std::vector<std::string>{});
+  const Options& o = loaded.options;
+  EXPECT_EQ(o.of(Type::kHeap).rate, 1'000'000);
+  EXPECT_EQ(o.max_stack_depth, 64U);
+  EXPECT_TRUE(o.max_stack_depth_set);
+  EXPECT_EQ(o.max_profile_bytes, 10'000'000);
+  EXPECT_EQ(o.upload_interval_ns, 10'000'000'000);
+  EXPECT_EQ(o.load_shedding, (LoadThresholds{true, 0.9, 0}));
+}
+
+TEST(Options, CodeWinsOverEnvironmentWinsOverFile) {
+  const ConfigFile file(
+      "profiling:\n  service_name: file\n  max_stack_depth: 10\n  upload_interval: 1s\n"
+      "  resource: {region: file, zone: file, \"host.name\": h}\n");
+  const Environment environment = {{"OTEL_SERVICE_NAME", "environment"},
+                                   {"OTEL_RESOURCE_ATTRIBUTES", "region=environment"},
+                                   {"WHEREFORE_UPLOAD_INTERVAL", "2s"}};
+  const LoadedOptions loaded =
+      Load(environment, file.path(), [](Options& o) { o.service_name = "code"; });
+  EXPECT_EQ(loaded.options.service_name, "code");
+  EXPECT_EQ(loaded.options.upload_interval_ns, 2'000'000'000);
+  EXPECT_EQ(loaded.options.max_stack_depth, 10U);
+  EXPECT_EQ(loaded.options.resource,
+            (TextPairs{{"region", "environment"}, {"zone", "file"}, {"host.name", "h"}}));
+}
+
+TEST(Options, ServiceNameAmongTheAttributesCountsUnlessNamedByItself) {
+  const std::string attributes = "service.name=a%20b,service.version=2";
+  EXPECT_EQ(Load({{"OTEL_RESOURCE_ATTRIBUTES", attributes}}).options.service_name, "a b");
+  const LoadedOptions both =
+      Load({{"OTEL_RESOURCE_ATTRIBUTES", attributes}, {"OTEL_SERVICE_NAME", "x"}});
+  EXPECT_EQ(both.options.service_name, "x");
+  EXPECT_EQ(both.options.resource, (TextPairs{{"service.version", "2"}}));
+  const ConfigFile file("profiling:\n  service_name: file\n");
+  EXPECT_EQ(Load({{"OTEL_RESOURCE_ATTRIBUTES", attributes}}, file.path()).options.service_name,
+            "a b");
+}
+
+TEST(Options, AValueNobodyCanReadNamesItsVariableAndIsIgnored) {
+  const LoadedOptions loaded = Load({{"WHEREFORE_CPU_RATE", "often"},
+                                     {"WHEREFORE_UPLOAD_INTERVAL", "10"},
+                                     {"WHEREFORE_HEAP_RATE", "0"},
+                                     {"OTEL_EXPORTER_OTLP_COMPRESSION", "zstd"},
+                                     {"WHEREFORE_TYPES", "cpu,goroutine"},
+                                     {"WHEREFORE_WALL", ""}});
+  ASSERT_EQ(loaded.warnings.size(), 5U);
+  for (const char* name :
+       {"WHEREFORE_CPU_RATE='often'", "WHEREFORE_UPLOAD_INTERVAL='10'", "WHEREFORE_HEAP_RATE='0'",
+        "OTEL_EXPORTER_OTLP_COMPRESSION='zstd'", "WHEREFORE_TYPES='cpu,goroutine'"}) {
+    EXPECT_TRUE(std::any_of(loaded.warnings.begin(), loaded.warnings.end(),
+                            [&](const std::string& w) { return w.starts_with(name); }))
+        << name;
+  }
+  EXPECT_EQ(loaded.options.types, Options().types);
+  EXPECT_TRUE(loaded.options.gzip);
+}
+
+TEST(Options, UnknownKeysAndBadValuesInAFileNameTheirLine) {
+  const ConfigFile file(
+      "other: 1\nprofiling:\n  gpu:\n    enabled: true\n  max_stack_depth: deep\n"
+      "  cpu:\n    sample_rate: 50\n  note: |\n    text\n");
+  const LoadedOptions loaded = Load({}, file.path());
+  ASSERT_EQ(loaded.warnings.size(), 4U);
+  EXPECT_EQ(loaded.warnings[2], file.path() + ":4: unknown key 'gpu.enabled'; left out");
+  EXPECT_EQ(
+      loaded.warnings[3],
+      file.path() + ":5: max_stack_depth: 'deep' is not a whole number from 1 to 1024; ignored");
+  EXPECT_EQ(loaded.options.of(Type::kCpu).rate, 50);
+}
+
+TEST(Options, AMissingFileOrOneWithoutTheBlockIsAWarning) {
+  EXPECT_EQ(Load({}, "/nowhere/x.yaml").warnings,
+            std::vector<std::string>{"cannot read /nowhere/x.yaml; going on without it"});
+  const ConfigFile file("receivers: {}\n");
+  EXPECT_EQ(Load({}, file.path()).warnings,
+            std::vector<std::string>{file.path() + " has no profiling: block"});
+}
+
+TEST(Options, TypesCanBeChosenAndRated) {
+  const LoadedOptions loaded = Load({{"WHEREFORE_TYPES", "cpu, Memory"},
+                                     {"WHEREFORE_WALL", "on"},
+                                     {"WHEREFORE_WALL_RATE", "19.5Hz"},
+                                     {"WHEREFORE_MUTEX_RATE", "50us"},
+                                     {"WHEREFORE_THREADS_RATE", "5s"}});
+  EXPECT_EQ(loaded.warnings, std::vector<std::string>{});
+  std::string on;
+  for (std::size_t i = 0; i < kTypeCount; ++i) {
+    if (loaded.options.types[i].enabled) on += std::string(TypeName(static_cast<Type>(i))) + " ";
+  }
+  EXPECT_EQ(on, "cpu wall heap ");
+  EXPECT_EQ(loaded.options.of(Type::kWall).rate, 19.5);
+  EXPECT_EQ(loaded.options.of(Type::kMutex).rate, 50'000);
+  EXPECT_EQ(loaded.options.of(Type::kThreads).rate, 5);
+  const ConfigFile file("profiling:\n  types:\n  - heap\n  - wall\n");
+  const Options listed = Load({}, file.path()).options;
+  EXPECT_TRUE(listed.of(Type::kHeap).enabled && listed.of(Type::kWall).enabled);
+  EXPECT_FALSE(listed.of(Type::kCpu).enabled);
+}
+
+TEST(Options, TheGrpcAddressBecomesHttpWithOneWarning) {
+  const LoadedOptions loaded =
+      Load({{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://otel-collector:4317"}});
+  EXPECT_EQ(loaded.options.profiles_url, "http://otel-collector:4318/v1development/profiles");
+  EXPECT_EQ(loaded.options.traces_url, "http://otel-collector:4318/v1/traces");
+  EXPECT_EQ(loaded.warnings,
+            std::vector<std::string>{"'http://otel-collector:4317' is a gRPC address; sending OTLP "
+                                     "over HTTP to otel-collector:4318 instead"});
+  EXPECT_EQ(Load({{"OTEL_EXPORTER_OTLP_ENDPOINT", "https://h:9000"},
+                  {"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}})
+                .options.profiles_url,
+            "https://h:4318/v1development/profiles");
+}
+
+TEST(Options, ASignalsOwnAddressAndHeadersWin) {
+  const LoadedOptions loaded =
+      Load({{"OTEL_EXPORTER_OTLP_ENDPOINT", "https://all.example/otlp/"},
+            {"OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT", "http://[::1]:4040/in?x=1"},
+            {"OTEL_EXPORTER_OTLP_HEADERS", "x-a=1,x-b=two%20words"},
+            {"OTEL_EXPORTER_OTLP_PROFILES_HEADERS", "x-a=own"},
+            {"WHEREFORE_TOKEN", "secret"}});
+  EXPECT_EQ(loaded.options.profiles_url, "http://[::1]:4040/in?x=1");
+  EXPECT_EQ(loaded.options.traces_url, "https://all.example/otlp/v1/traces");
+  EXPECT_EQ(loaded.options.profiles_headers,
+            (TextPairs{{"x-a", "own"}, {"x-b", "two words"}, {"authorization", "Bearer secret"}}));
+  EXPECT_EQ(loaded.options.traces_headers[0].second, "1");
+}
+
+TEST(Options, AnAddressNobodyCanReadFallsBack) {
+  const LoadedOptions loaded = Load({{"OTEL_EXPORTER_OTLP_ENDPOINT", "ftp://x"}});
+  EXPECT_EQ(loaded.options.profiles_url, "http://127.0.0.1:4318/v1development/profiles");
+  EXPECT_EQ(loaded.warnings.size(), 1U);
+}
+
+TEST(Options, PprofServerAddress) {
+  EXPECT_EQ(Load({}).options.pprof_port, -1);
+  EXPECT_EQ(Load({{"WHEREFORE_PPROF", "6060"}}).options.pprof_port, 6060);
+  EXPECT_EQ(Load({{"WHEREFORE_PPROF", "0"}}).options.pprof_port, 0);
+  const Options v6 = Load({{"WHEREFORE_PPROF", "[::]:6061"}}).options;
+  EXPECT_EQ(v6.pprof_host, "::");
+  EXPECT_EQ(v6.pprof_port, 6061);
+  EXPECT_EQ(Load({{"WHEREFORE_PPROF", "70000"}}).warnings.size(), 1U);
+}
+
+TEST(Endpoint, SplitsUrls) {
+  const auto url = ParseUrl("localhost");
+  ASSERT_TRUE(url);
+  EXPECT_EQ(url->port, 4318);
+  EXPECT_EQ(ParseUrl("https://h/x")->port, 443);
+  EXPECT_EQ(ParseUrl("http://[::1]:1/x")->Text(), "http://[::1]:1/x");
+  for (const char* bad :
+       {"", "http://", "http://h:0", "http://h:x", "http://h:70000", "http://[::1", "http://u@h",
+        "http://h/a b", "http://h/\r\nX: y", "unix:///x"}) {
+    EXPECT_FALSE(ParseUrl(bad)) << bad;
+  }
+}
+
+TEST(Options, SharesAndPairs) {
+  EXPECT_EQ(ParseShare("90%"), 0.9);
+  EXPECT_EQ(ParseShare("90"), 0.9);
+  EXPECT_EQ(ParseShare("0.9"), 0.9);
+  EXPECT_EQ(ParseShare("1"), 1.0);
+  EXPECT_FALSE(ParseShare("-1"));
+  EXPECT_FALSE(ParseShare("101%"));
+  EXPECT_FALSE(ParseShare("nan"));
+  TextPairs pairs;
+  EXPECT_FALSE(ParsePairs("a=1, b = x%3Dy ,c,=d,a=2", pairs));
+  EXPECT_EQ(pairs, (TextPairs{{"a", "2"}, {"b", "x=y"}}));
+}
+
+}  // namespace
+}  // namespace wherefore::sdk

@@ -1,0 +1,36 @@
+// The part of YAML that configuration files use, by hand: the library lives in a stranger's
+// process and brings no YAML library along.
+//
+// Read: block mappings by indentation, block and one-line lists, one-line mappings, plain and
+// quoted scalars, comments. Not read: anchors, tags, block scalars (| and >), several documents,
+// tabs as indentation. Such a line becomes a note with its number and is left out; nothing fails.
+// Pure function; any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace wherefore::sdk {
+
+// One scalar and where it stood: "cpu: {enabled: true}" is path (cpu, enabled), value "true". The
+// items of a list follow each other under the same path.
+struct YamlScalar {
+  std::vector<std::string> path;
+  std::string value;
+  int line = 0;  // from 1
+};
+
+struct YamlNote {
+  int line = 0;
+  std::string text;
+};
+
+struct YamlDocument {
+  std::vector<YamlScalar> scalars;
+  std::vector<YamlNote> notes;  // what could not be read
+};
+
+[[nodiscard]] YamlDocument ReadYaml(std::string_view text);
+
+}  // namespace wherefore::sdk
