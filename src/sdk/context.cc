@@ -1,0 +1,204 @@
+#include "sdk/context.h"
+
+#include <algorithm>
+
+#include "base/mutex.h"
+#include "sdk/thread_symbol.h"
+
+namespace wherefore::sdk {
+
+__thread ThreadBlock t_thread_block __attribute__((tls_model("initial-exec")));
+bool g_foreign_publisher = false;
+
+namespace {
+
+// One per process, never destroyed: threads may label themselves while the program exits.
+struct KeyTable {
+  Mutex mutex;
+  std::vector<std::string> names GUARDED_BY(mutex);
+  std::atomic<void (*)()> listener{nullptr};
+};
+KeyTable& Keys() {
+  static auto* const table = new KeyTable;
+  return *table;
+}
+
+[[gnu::noinline, gnu::cold]] void PublishRecord() {
+  if (!g_foreign_publisher) SetThreadSymbol(&t_thread_block.record);
+  t_thread_block.published = true;
+}
+
+[[gnu::noinline, gnu::cold]] void EnterFirstSpan(const wherefore_span_context* span,
+                                                 wherefore_saved_span* saved) {
+  PublishRecord();
+  wherefore_span_enter(span, saved);
+}
+
+inline ThreadRecord& OwnRecord() {
+  ThreadBlock& block = t_thread_block;
+  if (!block.published) [[unlikely]]
+    PublishRecord();
+  return block.record;
+}
+
+inline void CompilerFence() {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+inline void StoreTail(ThreadRecord& record, RecordTail tail) {
+  static_cast<volatile RecordTail&>(record.tail).word = tail.word;
+}
+
+// Ids and tail are always moved in the same pieces, 8 + 8 + 8 + 4 bytes: a load that straddles two
+// fresh stores waits for both to reach the cache, and vector registers forward later than plain
+// ones.
+inline void CopyIds(void* to, const void* from) {
+  for (int i = 0; i < 24; i += 8)
+    std::memcpy(static_cast<char*>(to) + i, static_cast<const char*>(from) + i, 8);
+}
+inline void CopyHead(void* to, const void* from) {
+  CopyIds(to, from);
+  std::memcpy(static_cast<char*>(to) + 24, static_cast<const char*>(from) + 24, 4);
+}
+
+inline bool HasIds(const wherefore_span_context& span) {
+  static_assert(offsetof(wherefore_span_context, span_id) == 16);
+  const auto word = [&span](int index) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, reinterpret_cast<const char*>(&span) + 8 * index, sizeof(value));
+    return value;
+  };
+  return word(2) != 0 && (word(0) | word(1)) != 0;
+}
+
+// The number of a label's name; -1 when 256 are taken or it is too long.
+int LabelKey(const char* name) {
+  constexpr std::size_t kMaxName = 255;
+  if (name == nullptr || *name == '\0' || std::strlen(name) > kMaxName) return -1;
+  KeyTable& table = Keys();
+  int index = -1;
+  {
+    const MutexLock lock(table.mutex);
+    const auto found = std::find(table.names.begin(), table.names.end(), name);
+    if (found != table.names.end()) return static_cast<int>(found - table.names.begin());
+    if (table.names.size() >= kMaxLabelKeys) return -1;
+    index = static_cast<int>(table.names.size());
+    table.names.emplace_back(name);
+  }
+  if (auto* const listener = table.listener.load()) listener();
+  return index;
+}
+
+}  // namespace
+
+std::vector<std::string> LabelKeys() {
+  KeyTable& table = Keys();
+  const MutexLock lock(table.mutex);
+  return table.names;
+}
+
+void OnNewLabelKey(void (*listener)()) {
+  Keys().listener.store(listener);
+}
+
+void FindForeignPublisher() {
+  g_foreign_publisher = ThreadSymbolIsForeign();
+}
+
+const ThreadRecord* ForeignRecord() {
+  return static_cast<const ThreadRecord*>(ThreadSymbol());
+}
+
+// --- the C ABI; no runtime behind it: a scope works with no profiler running ---
+extern "C" {
+
+void wherefore_span_enter(const wherefore_span_context* span,
+                          wherefore_saved_span* saved) noexcept {
+  ThreadBlock& block = t_thread_block;
+  if (!block.published) [[unlikely]]
+    return EnterFirstSpan(span, saved);  // a jump: the usual way needs no stack frame
+  ThreadRecord& record = block.record;
+  CopyHead(saved->bytes, &record);
+  const std::uint32_t label_bytes = record.tail.label_bytes();
+  static constexpr wherefore_span_context kNone{};
+  // Both ids or none.
+  const bool complete = span != nullptr && HasIds(*span);
+  if (!complete) [[unlikely]]
+    span = &kNone;
+  const auto tail = RecordTail::Of(complete || label_bytes != 0, span->flags, label_bytes);
+  StoreTail(record, tail.Invalid());
+  CompilerFence();
+  CopyIds(&record, span);
+  CompilerFence();
+  StoreTail(record, tail);
+}
+
+void wherefore_span_leave(const wherefore_saved_span* saved) noexcept {
+  ThreadRecord& record = t_thread_block.record;  // published when the span was entered
+  RecordTail tail{};
+  std::memcpy(&tail, saved->bytes + offsetof(ThreadRecord, tail), sizeof(tail));
+  StoreTail(record, tail.Invalid());
+  CompilerFence();
+  CopyIds(&record, saved->bytes);
+  CompilerFence();
+  StoreTail(record, tail);
+}
+
+int wherefore_label_enter(int key, const char* value, size_t length) noexcept {
+  ThreadRecord& record = OwnRecord();
+  const RecordTail before = record.tail;
+  const std::size_t used = before.label_bytes();
+  if (key < 0 || key >= static_cast<int>(kMaxLabelKeys) || length > 255 ||
+      used + 2 + length > kLabelBytes) {
+    return -1;
+  }
+  // Past the end first; the new size makes it count.
+  record.labels[used] = static_cast<std::uint8_t>(key);
+  record.labels[used + 1] = static_cast<std::uint8_t>(length);
+  if (length != 0) std::memcpy(record.labels + used + 2, value, length);
+  CompilerFence();
+  StoreTail(record,
+            RecordTail::Of(true, before.flags(), static_cast<std::uint32_t>(used + 2 + length)));
+  return static_cast<int>(used << 1 | (before.valid() ? 1 : 0));
+}
+
+void wherefore_label_leave(int saved) noexcept {
+  if (saved < 0) return;
+  ThreadRecord& record = OwnRecord();
+  const auto used = static_cast<std::uint32_t>(saved) >> 1;
+  if (used > kLabelBytes) return;
+  StoreTail(record, RecordTail::Of((saved & 1) != 0, record.tail.flags(), used));
+}
+
+void wherefore_context_save(wherefore_context* out) noexcept {
+  std::memcpy(out->bytes, &OwnRecord(), kRecordBytes);
+}
+
+void wherefore_context_restore(const wherefore_context* context) noexcept {
+  ThreadRecord& record = OwnRecord();
+  ThreadRecord other;
+  std::memcpy(&other, context->bytes, kRecordBytes);
+  if (other.tail.label_bytes() > kLabelBytes) return;
+  StoreTail(record, other.tail.Invalid());
+  CompilerFence();
+  std::memcpy(record.trace_id, other.trace_id, offsetof(ThreadRecord, tail));
+  std::memcpy(record.labels, other.labels, other.tail.label_bytes());
+  CompilerFence();
+  StoreTail(record, other.tail);
+}
+
+int wherefore_span_current(wherefore_span_context* out) noexcept {
+  *out = {};
+  return ReadThreadContext(out) ? 1 : 0;
+}
+
+int wherefore_label_key(const char* name) noexcept {
+  try {
+    return LabelKey(name);
+  } catch (...) {  // out of memory
+    return -1;
+  }
+}
+
+}  // extern "C"
+}  // namespace wherefore::sdk

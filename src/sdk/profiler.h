@@ -1,0 +1,61 @@
+// The engines as the rest of the library sees them: what src/sdk/runtime.cc and the C ABI call.
+//
+// Runtime calls these in order: StartProfiler once, then the others from any thread, StopProfiler
+// last; start and stop never overlap (Runtime holds its lock). None throws, none blocks longer than
+// its deadline, none is called from a signal handler.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "sdk/options.h"
+
+namespace wherefore::sdk {
+
+class Exporter;
+
+// How one type is doing, for the start line, `doctor` and wherefore_get_type_state().
+struct TypeState {
+  Type type = Type::kCpu;
+  bool on = false;
+  double rate = 0;  // what is real now, in the type's unit (options.h)
+  std::string why;  // when off: a reason a person can act on; when on: empty or a restriction
+};
+
+// Starts what `options` ask for and can work here; what cannot work is off with its reason, not an
+// error. Finished profiles go to `exporter`, which outlives the engines. With manual_start nothing
+// samples until BeginOperation or SetEnabled.
+[[nodiscard]] Result<> StartProfiler(const Options& options, Exporter& exporter);
+// Hands the last profiles to the exporter and stops every engine. Hooks stay in place, inactive.
+void StopProfiler();
+// Hands everything sampled so far to the exporter, now. False when `deadline_ns` (monotonic) came
+// first.
+[[nodiscard]] bool FlushProfiler(std::int64_t deadline_ns);
+
+[[nodiscard]] Result<> SetEnabled(Type type, bool enabled);
+[[nodiscard]] Result<> SetRate(Type type, double rate);
+[[nodiscard]] std::vector<TypeState> TypeStates();
+
+// A profile of one operation, beside the continuous ones: the samples of the whole process between
+// the two calls, as an uncompressed pprof file. `types` is a bit set, 1 << Type. Several may
+// overlap.
+[[nodiscard]] Result<std::uint64_t> BeginOperation(unsigned types);
+[[nodiscard]] Result<std::string> EndOperation(std::uint64_t operation);
+
+// Profiles for /debug/pprof/*: uncompressed pprof. `seconds` is how long to collect; 0 means what
+// has been counted since the start, where the type has such a thing.
+[[nodiscard]] Result<std::string> CollectPprof(Type type, double seconds);
+// The same for /debug/pprof/allocs: allocated since the start rather than in use.
+[[nodiscard]] Result<std::string> CollectAllocations(double seconds);
+
+// The figures spans may carry. Cheap: called when a span ends.
+struct RuntimeStatistics {
+  std::int64_t heap_bytes = 0;    // in use
+  std::int64_t heap_objects = 0;  // in use; 0 when the heap engine is off
+  std::int64_t threads = 0;
+};
+[[nodiscard]] RuntimeStatistics ReadRuntimeStatistics();
+
+}  // namespace wherefore::sdk

@@ -1,0 +1,82 @@
+#include "sdk/resource.h"
+
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/text.h"
+#include "sdk/version.h"
+
+namespace wherefore::sdk {
+namespace {
+
+// A random UUID (version 4).
+std::string NewInstanceId() {
+  std::array<std::uint8_t, 16> bytes{};
+  if (getrandom(bytes.data(), bytes.size(), GRND_NONBLOCK) != static_cast<ssize_t>(bytes.size())) {
+    // So early in the machine's life that there is no entropy: the process id must do.
+    const pid_t pid = getpid();
+    std::memcpy(bytes.data(), &pid, sizeof(pid));
+  }
+  bytes[6] = static_cast<std::uint8_t>((bytes[6] & 0x0f) | 0x40);
+  bytes[8] = static_cast<std::uint8_t>((bytes[8] & 0x3f) | 0x80);
+  std::string text = ToHex(bytes);
+  for (const std::size_t at : {20, 16, 12, 8}) text.insert(at, "-");
+  return text;
+}
+
+std::string ExecutablePath() {
+  std::array<char, 4096> path{};
+  const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
+  return {path.data(), length > 0 ? static_cast<std::size_t>(length) : 0};
+}
+
+void AddMissing(ResourceAttributes& to, std::string_view key, std::string text) {
+  const bool there =
+      std::any_of(to.begin(), to.end(), [&](const ResourceAttribute& a) { return a.key == key; });
+  if (!there && !text.empty()) to.push_back({std::string(key), std::move(text)});
+}
+
+}  // namespace
+
+ResourceAttributes DescribeProcess(const Options& options) {
+  ResourceAttributes out = {{"service.name", options.service_name}};
+  for (const auto& [key, value] : options.resource) out.push_back({key, value});
+  AddMissing(out, "service.instance.id", NewInstanceId());
+  const std::string exe = ExecutablePath();
+  AddMissing(out, "process.executable.name", exe.substr(exe.rfind('/') + 1));
+  AddMissing(out, "process.executable.path", exe);
+  std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) == 0) AddMissing(out, "host.name", host.data());
+  AddMissing(out, "telemetry.sdk.name", "wherefore");
+  AddMissing(out, "telemetry.sdk.language", "cpp");
+  AddMissing(out, "telemetry.sdk.version", LibraryVersion());
+  out.push_back({"process.pid", "", getpid(), true});
+  return out;
+}
+
+profile::Resource AddResource(profile::TextPool& pool, const ResourceAttributes& attributes) {
+  profile::Resource resource;
+  resource.attributes.begin = static_cast<std::uint32_t>(pool.own_attributes.size());
+  for (const ResourceAttribute& a : attributes) {
+    profile::Attribute attribute;
+    attribute.key = pool.AddText(a.key);
+    if (a.is_number) {
+      attribute.value = {profile::Value::Kind::kInt, 0, a.number};
+    } else {
+      attribute.value = {profile::Value::Kind::kString, pool.AddText(a.text), 0};
+    }
+    pool.own_attributes.push_back(attribute);
+  }
+  resource.attributes.count = static_cast<std::uint32_t>(attributes.size());
+  return resource;
+}
+
+const char* LibraryVersion() {
+  return kLibraryVersion;
+}
+
+}  // namespace wherefore::sdk
