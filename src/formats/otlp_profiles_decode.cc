@@ -52,6 +52,7 @@ class ProfilesDecoder {
   void ReadScopeProfiles(std::string_view bytes, Id resource_id);
   // False: `reason_` says why, and what it appended is still there.
   [[nodiscard]] bool ReadProfile(std::string_view bytes, profile::Profile& p);
+  void TakeName(profile::Profile& p);
   [[nodiscard]] bool ReadProfileTail(Pbf& r, bool v18, profile::Profile& p);
   [[nodiscard]] bool ReadValueType(Pbf r, std::string_view field, profile::ValueType& out);
   [[nodiscard]] bool ReadProfileId(std::string_view bytes, profile::Profile& p);
@@ -220,6 +221,7 @@ bool ProfilesDecoder::ReadProfile(std::string_view bytes, profile::Profile& p) {
   KeepComments();
   p.attributes.count = Size32(b.attribute_refs.size()) - p.attributes.begin;
   if (!ok || !CheckRefs(p.attributes)) return false;
+  TakeName(p);
   p.sample_count = samples;
   b.samples.Resize(p.first_sample + samples);
   std::size_t row = p.first_sample;
@@ -230,6 +232,15 @@ bool ProfilesDecoder::ReadProfile(std::string_view bytes, profile::Profile& p) {
   }
   at_sample_ = -1;
   return true;
+}
+
+// OTLP has no place for a profile's name, and mutex and block profiles have the same types.
+void ProfilesDecoder::TakeName(profile::Profile& p) {
+  const profile::Batch& b = result_.data;
+  for (const Id id : b.AttributeRefs(p.attributes)) {
+    const profile::Attribute& a = b.attributes[id];
+    if (a.value.kind == profile::Value::Kind::kString && b.Text(a.key) == kProfileNameKey) p.name = a.value.text;
+  }
 }
 
 // The fields from 7 up, whose numbers moved.

@@ -1,0 +1,253 @@
+#include "sdk/aggregate.h"
+
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string_view>
+
+#include "sdk/capture.h"
+#include "sdk/heap_table.h"
+
+namespace wherefore::sdk {
+namespace {
+
+// Stacks are looked through for unused ones only when there are this many.
+constexpr std::size_t kManyStacks = 20'000;
+
+std::string_view WaitName(WaitKind kind) {
+  switch (kind) {
+    case WaitKind::kMutex:
+      return "mutex";
+    case WaitKind::kRwLock:
+      return "rwlock";
+    case WaitKind::kCondition:
+      return "condition";
+    case WaitKind::kSemaphore:
+      return "semaphore";
+    case WaitKind::kIo:
+      return "io";
+  }
+  return "";
+}
+
+// Waiting that is neither for a lock (hooked, and counted there exactly) nor meant (a sleep).
+bool IsIo(std::uint64_t system_call) {
+  switch (system_call) {
+    case SYS_futex:
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep:
+    case SYS_pause:
+    case SYS_rt_sigtimedwait:
+    case SYS_rt_sigsuspend:
+    case SYS_wait4:
+    case SYS_waitid:
+      return false;
+    default:
+      return true;
+  }
+}
+
+template <typename Table, typename Ids, typename Value>
+std::uint32_t Intern(Table& table, Ids& ids, std::string bytes, Value value) {
+  const auto [at, fresh] = ids.try_emplace(std::move(bytes), static_cast<std::uint32_t>(table.size()));
+  if (fresh) table.push_back(std::move(value));
+  return at->second;
+}
+
+}  // namespace
+
+Aggregate::Aggregate(Modules& modules) : modules_(modules), links_(1), labels_(1) {}
+
+void Aggregate::Add(const Event& event) {
+  const bool io = event.kind == EventKind::kBlocked && IsIo(event.detail);
+  const std::string_view wait = event.kind == EventKind::kWaiter
+                                    ? WaitName(static_cast<WaitKind>(event.detail))
+                                    : std::string_view();
+  const Key key = {.stack = InternStack(event), .link = InternLink(event), .labels = InternLabels(event, wait)};
+  switch (event.kind) {
+    case EventKind::kCpu:
+      AddTo(Series::kCpu, key, event.value, 1);
+      AddTo(Series::kWall, key, event.value, 1);
+      break;
+    case EventKind::kBlocked:
+      AddTo(Series::kWall, key, event.value, 1);
+      AddTo(Series::kOffCpu, key, event.value, 1);
+      if (io) {
+        Key waits = key;
+        waits.labels = InternLabels(event, WaitName(WaitKind::kIo));
+        AddTo(Series::kBlock, waits, event.value, event.count);
+      }
+      break;
+    case EventKind::kAlloc:
+      AddTo(Series::kAllocated, key, event.value, event.count);
+      if (enabled(Series::kInUse) && event.detail != HeapTable::kNone) {
+        live_.push_back({.key = key,
+                         .slot = static_cast<std::uint32_t>(event.detail),
+                         .id = event.id,
+                         .bytes = event.value,
+                         .objects = event.count});
+      }
+      break;
+    case EventKind::kHolder:
+      AddTo(Series::kMutex, key, event.value, event.count);
+      break;
+    case EventKind::kWaiter:
+      AddTo(Series::kBlock, key, event.value, event.count);
+      break;
+    case EventKind::kThread:
+      AddTo(Series::kThreads, key, event.value, 1);
+      break;
+  }
+}
+
+void Aggregate::AddTo(Series series, const Key& key, std::int64_t value, double count) {
+  if (!enabled(series)) return;
+  Sum& sum = sums_[Index(series)][key];
+  sum.value += value;
+  sum.count += count;
+  ++sum.observations;
+}
+
+Aggregate::StackId Aggregate::InternStack(const Event& event) {
+  std::vector<Frame> frames;
+  frames.reserve(event.depth + 1U);
+  for (std::uint16_t i = 0; i < event.depth; ++i) {
+    // A hook between the host and its own library is none of the host's business.
+    if (i > 0 && IsHook(event.pcs[i])) continue;
+    const Modules::Place place = modules_.Find(event.pcs[i], event.generation);
+    frames.push_back({.module = place.module, .address = place.address});
+  }
+  if (event.kind == EventKind::kThread && event.depth == 0) frames.push_back(kRunningFrame);
+  ++quality_.stacks;
+  if (event.end == StackEnd::kTruncated) {
+    frames.push_back(kTruncatedFrame);
+    ++quality_.truncated;
+  } else if (event.end == StackEnd::kBroken) {
+    frames.push_back(kIncompleteFrame);
+    ++quality_.broken;
+  }
+  return InternFrames(std::move(frames));
+}
+
+Aggregate::StackId Aggregate::InternFrames(std::vector<Frame> frames) {
+  std::string bytes(reinterpret_cast<const char*>(frames.data()), frames.size() * sizeof(Frame));
+  return Intern(stacks_, stack_ids_, std::move(bytes), std::move(frames));
+}
+
+void Aggregate::AddKnown(Series series, std::vector<Frame> stack, std::int64_t value) {
+  if (value > 0) AddTo(series, {.stack = InternFrames(std::move(stack))}, value, 1);
+}
+
+std::uint32_t Aggregate::InternLink(const Event& event) {
+  if (event.has_span == 0) return 0;
+  profile::Link link;
+  std::memcpy(link.trace.data(), event.trace, link.trace.size());
+  std::memcpy(link.span.data(), event.span, link.span.size());
+  std::string bytes(reinterpret_cast<const char*>(event.trace), sizeof event.trace);
+  bytes.append(reinterpret_cast<const char*>(event.span), sizeof event.span);
+  return Intern(links_, link_ids_, std::move(bytes), link);
+}
+
+std::uint32_t Aggregate::InternLabels(const Event& event, std::string_view wait) {
+  if (event.label_bytes == 0 && wait.empty()) return 0;
+  std::string bytes(reinterpret_cast<const char*>(event.labels), event.label_bytes);
+  bytes.append(wait);
+  if (const auto found = label_ids_.find(bytes); found != label_ids_.end()) return found->second;
+  Labels labels;
+  for (std::size_t at = 0; at + 2 <= event.label_bytes;) {
+    const std::size_t key = event.labels[at];
+    const std::size_t length = event.labels[at + 1];
+    if (at + 2 + length > event.label_bytes) break;
+    if (key < label_keys_.size()) {
+      std::erase_if(labels, [&](const auto& label) { return label.first == label_keys_[key]; });
+      labels.emplace_back(label_keys_[key], std::string(reinterpret_cast<const char*>(event.labels + at + 2), length));
+    }
+    at += 2 + length;
+  }
+  if (!wait.empty()) labels.emplace_back("wait.kind", wait);
+  return Intern(labels_, label_ids_, std::move(bytes), std::move(labels));
+}
+
+void Aggregate::DropFreed() {
+  std::erase_if(live_, [](const Live& live) { return !g_heap_table.StillThere(live.slot, live.id); });
+}
+
+Aggregate::Sums Aggregate::InUseSums() {
+  DropFreed();
+  Sums sums;
+  for (const Live& live : live_) {
+    Sum& sum = sums[{.stack = live.key.stack, .link = 0, .labels = live.key.labels}];
+    sum.value += live.bytes;
+    sum.count += live.objects;
+    ++sum.observations;
+  }
+  return sums;
+}
+
+Aggregate::HeapInUse Aggregate::in_use() {
+  DropFreed();
+  HeapInUse result;
+  for (const Live& live : live_) {
+    result.bytes += static_cast<double>(live.bytes);
+    result.objects += live.objects;
+  }
+  return result;
+}
+
+void Aggregate::Write(BatchWriter& writer, const Sums& sums) const {
+  for (const auto& [key, sum] : sums) {
+    writer.Add({.stack = stacks_[key.stack],
+                .link = links_[key.link],
+                .labels = labels_[key.labels],
+                .value = sum.value,
+                .count = std::llround(sum.count)});
+  }
+}
+
+profile::Batch Aggregate::Take(const Window& window) {
+  BatchWriter writer(modules_, window);
+  if (enabled(Series::kInUse)) sums_[Index(Series::kInUse)] = InUseSums();
+  for (std::size_t i = 0; i < kSeriesCount; ++i) {
+    writer.Begin(static_cast<Series>(i));
+    Write(writer, sums_[i]);
+    sums_[i].clear();
+  }
+  quality_ = {};
+  ForgetUnused();
+  return std::move(writer).Finish();
+}
+
+void Aggregate::ForgetSums() {
+  for (Sums& sums : sums_) sums.clear();
+}
+
+profile::Batch Aggregate::Peek(Series series, const Window& window) {
+  BatchWriter writer(modules_, window);
+  if (series == Series::kInUse) sums_[Index(series)] = InUseSums();
+  writer.Begin(series);
+  Write(writer, sums_[Index(series)]);
+  return std::move(writer).Finish();
+}
+
+void Aggregate::ForgetUnused() {
+  links_.resize(1);
+  link_ids_.clear();
+  if (labels_.size() > kManyStacks && live_.empty()) {
+    labels_.resize(1);
+    label_ids_.clear();
+  }
+  if (stacks_.size() < kManyStacks) return;
+  std::vector<std::vector<Frame>> kept;
+  std::unordered_map<std::string, StackId> ids;
+  for (Live& live : live_) {
+    std::vector<Frame>& frames = stacks_[live.key.stack];
+    std::string bytes(reinterpret_cast<const char*>(frames.data()), frames.size() * sizeof(Frame));
+    live.key.stack = Intern(kept, ids, std::move(bytes), frames);
+  }
+  stacks_ = std::move(kept);
+  stack_ids_ = std::move(ids);
+}
+
+}  // namespace wherefore::sdk

@@ -1,0 +1,115 @@
+// Aggregate: events since the last export, summed by stack, span and labels; and their way into a
+// profile::Batch.
+//
+// Guarded by the collector's lock. Frames are kept as (module, address in its file), never as
+// addresses of this process, so a module may go and another take its place. Stacks of live heap
+// samples stay over exports; everything else is forgotten when nobody refers to it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "profile/batch.h"
+#include "sdk/event.h"
+#include "sdk/batch_writer.h"
+#include "sdk/modules.h"
+
+namespace wherefore::sdk {
+
+class Aggregate {
+ public:
+  explicit Aggregate(Modules& modules);
+
+  // Which series are on: events only feed those.
+  void Enable(Series series, bool on) { enabled_[Index(series)] = on; }
+  [[nodiscard]] bool enabled(Series series) const { return enabled_[Index(series)]; }
+  // Names of the label keys by their index in the thread context.
+  void SetLabelKeys(std::vector<std::string> keys) { label_keys_ = std::move(keys); }
+
+  void Add(const Event& event);
+  // Adds what is known without an event: the profiler's own cost, samples that were lost.
+  void AddKnown(Series series, std::vector<Frame> stack, std::int64_t value);
+
+  // Everything since the last call, and the heap as it is now. The Batch's resource and scope are
+  // the caller's to fill in. Profiles without samples are left out.
+  [[nodiscard]] profile::Batch Take(const Window& window);
+  // The same for one series, and nothing is forgotten: for /debug/pprof.
+  [[nodiscard]] profile::Batch Peek(Series series, const Window& window);
+
+  // In a forked child: sums are the parent's; live heap samples are the child's too.
+  void ForgetSums();
+
+  // In use by the host, as far as sampled: bytes and objects.
+  struct HeapInUse {
+    double bytes = 0;
+    double objects = 0;
+  };
+  [[nodiscard]] HeapInUse in_use();
+
+  // Of the stacks since the last Take: how many there were, how many did not reach their end.
+  struct Quality {
+    std::uint64_t stacks = 0;
+    std::uint64_t broken = 0;
+    std::uint64_t truncated = 0;
+  };
+  [[nodiscard]] const Quality& quality() const { return quality_; }
+
+ private:
+  using StackId = std::uint32_t;
+
+  struct Key {
+    StackId stack = 0;
+    std::uint32_t link = 0;
+    std::uint32_t labels = 0;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& k) const {
+      return (k.stack * 0x9e3779b97f4a7c15ULL) ^ (k.link * 0xc2b2ae3d27d4eb4fULL) ^ k.labels;
+    }
+  };
+  struct Sum {
+    std::int64_t value = 0;
+    double count = 0;
+    std::uint32_t observations = 0;
+  };
+  using Sums = std::unordered_map<Key, Sum, KeyHash>;
+  struct Live {
+    Key key;
+    std::uint32_t slot = 0;
+    std::uint64_t id = 0;
+    std::int64_t bytes = 0;
+    double objects = 0;
+  };
+  static std::size_t Index(Series series) { return static_cast<std::size_t>(series); }
+  void AddTo(Series series, const Key& key, std::int64_t value, double count);
+  StackId InternStack(const Event& event);
+  StackId InternFrames(std::vector<Frame> frames);
+  std::uint32_t InternLink(const Event& event);
+  std::uint32_t InternLabels(const Event& event, std::string_view wait);
+  void DropFreed();
+  void Write(BatchWriter& writer, const Sums& sums) const;
+  Sums InUseSums();
+  // Forgets stacks nobody refers to, when there are many.
+  void ForgetUnused();
+
+  Modules& modules_;
+  std::array<bool, kSeriesCount> enabled_ = {};
+  std::array<Sums, kSeriesCount> sums_;
+  std::vector<Live> live_;
+  Quality quality_;
+
+  std::vector<std::vector<Frame>> stacks_;
+  std::unordered_map<std::string, StackId> stack_ids_;  // by the bytes of its frames
+  std::vector<profile::Link> links_;
+  std::unordered_map<std::string, std::uint32_t> link_ids_;
+  std::vector<Labels> labels_;
+  std::unordered_map<std::string, std::uint32_t> label_ids_;
+  std::vector<std::string> label_keys_;
+};
+
+}  // namespace wherefore::sdk

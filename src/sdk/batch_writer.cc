@@ -1,0 +1,207 @@
+#include "sdk/batch_writer.h"
+
+#include <random>
+
+#include "formats/formats.h"
+
+namespace wherefore::sdk {
+namespace {
+
+using profile::Id;
+
+struct SampleType {
+  std::string_view type;
+  std::string_view unit;
+};
+struct SeriesType {
+  std::string_view name;  // first part of the type id, where it does not follow from the rest
+  SampleType sum;
+  SampleType count;  // empty: none
+  SampleType period;
+};
+
+SeriesType TypeOf(Series series) {
+  switch (series) {
+    case Series::kCpu:
+      return {"", {"cpu", "nanoseconds"}, {}, {"cpu", "nanoseconds"}};
+    case Series::kWall:
+      return {"", {"wall", "nanoseconds"}, {}, {"wall", "nanoseconds"}};
+    case Series::kOffCpu:
+      return {"", {"off_cpu", "nanoseconds"}, {}, {"off_cpu", "nanoseconds"}};
+    case Series::kAllocated:
+      return {"", {"alloc_space", "bytes"}, {"alloc_objects", "count"}, {"space", "bytes"}};
+    case Series::kInUse:
+      return {"", {"inuse_space", "bytes"}, {"inuse_objects", "count"}, {"space", "bytes"}};
+    case Series::kMutex:
+      return {"", {"delay", "nanoseconds"}, {"contentions", "count"}, {"contentions", "count"}};
+    case Series::kBlock:
+      return {"block", {"delay", "nanoseconds"}, {"contentions", "count"}, {"contentions", "count"}};
+    case Series::kThreads:
+      return {"", {"threads", "count"}, {}, {"threads", "count"}};
+  }
+  return {};
+}
+
+profile::ProfileId RandomProfileId() {
+  static std::random_device random;
+  profile::ProfileId id;
+  for (std::uint8_t& byte : id) byte = static_cast<std::uint8_t>(random());
+  return id;
+}
+
+std::string_view BytesOf(std::span<const Id> ids) {
+  return {reinterpret_cast<const char*>(ids.data()), ids.size_bytes()};
+}
+
+}  // namespace
+
+void BatchWriter::Begin(Series series) {
+  End();
+  series_ = series;
+  first_ = static_cast<std::uint32_t>(batch_.samples.size());
+  counts_.clear();
+}
+
+void BatchWriter::Add(const Sample& sample) {
+  batch_.samples.Append(StackOf(sample.stack), LabelsOf(sample.labels), LinkOf(sample.link), sample.value, {}, {});
+  counts_.push_back(sample.count);
+}
+
+void BatchWriter::End() {
+  if (batch_.samples.size() == first_) return;
+  const SeriesType type = TypeOf(series_);
+  AppendProfile(type.sum.type, type.sum.unit, first_);
+  if (type.count.type.empty()) return;
+  const auto second = static_cast<std::uint32_t>(batch_.samples.size());
+  profile::Samples& s = batch_.samples;
+  for (std::uint32_t i = 0; i < counts_.size(); ++i) {
+    s.Append(s.stack[first_ + i], s.attributes[first_ + i], s.link[first_ + i], counts_[i], {}, {});
+  }
+  AppendProfile(type.count.type, type.count.unit, second);
+}
+
+void BatchWriter::AppendProfile(std::string_view sample_type, std::string_view unit, std::uint32_t first) {
+  const SeriesType type = TypeOf(series_);
+  profile::Profile p;
+  p.resource = 1;
+  p.scope = 1;
+  p.name = Text(type.name);
+  p.sample_type = {.type = Text(sample_type), .unit = Text(unit)};
+  p.period_type = {.type = Text(type.period.type), .unit = Text(type.period.unit)};
+  p.period = window_.periods[static_cast<std::size_t>(series_)];
+  p.time_ns = window_.start_ns;
+  p.duration_ns = window_.duration_ns;
+  p.id = RandomProfileId();
+  p.first_sample = first;
+  p.sample_count = static_cast<std::uint32_t>(batch_.samples.size()) - first;
+  if (!type.name.empty()) {
+    p.attributes = {.begin = static_cast<std::uint32_t>(batch_.attribute_refs.size()), .count = 1};
+    batch_.attribute_refs.push_back(AttributeOf(formats::kProfileNameKey, type.name));
+  }
+  batch_.profiles.push_back(p);
+}
+
+profile::Batch BatchWriter::Finish() && {
+  End();
+  return std::move(batch_);
+}
+
+Id BatchWriter::Text(std::string_view text) {
+  if (text.empty()) return 0;
+  const auto [at, fresh] = texts_.try_emplace(std::string(text), 0);
+  if (fresh) at->second = batch_.AddText(text);
+  return at->second;
+}
+
+Id BatchWriter::AttributeOf(std::string_view key, std::string_view value) {
+  std::string both(key);
+  both.append(1, '\0').append(value);
+  const auto [at, fresh] = attributes_.try_emplace(std::move(both), static_cast<Id>(batch_.attributes.size()));
+  if (fresh) {
+    batch_.attributes.push_back(
+        {.key = Text(key), .value = {.kind = profile::Value::Kind::kString, .text = Text(value)}});
+  }
+  return at->second;
+}
+
+Id BatchWriter::FrameOf(const Frame& frame) {
+  const auto [at, fresh] = frames_.try_emplace(frame, static_cast<Id>(batch_.frames.size()));
+  if (!fresh) return at->second;
+  profile::Frame f;
+  f.lines.begin = static_cast<std::uint32_t>(batch_.lines.size());
+  Id function = 0;
+  if (frame.module == kNoModule) {
+    function = FunctionOf({.name = std::string(kFrameNames[frame.address]), .system_name = {}});
+  } else {
+    f.mapping = MappingOf(frame.module);
+    f.address = frame.address;
+    function = FunctionOf(modules_.NameOf(static_cast<std::uint32_t>(frame.module), frame.address));
+    f.attributes.begin = static_cast<std::uint32_t>(batch_.attribute_refs.size());
+    batch_.attribute_refs.push_back(AttributeOf("profile.frame.type", "native"));
+    f.attributes.count = 1;
+  }
+  batch_.lines.push_back({.function = function});
+  f.lines.count = 1;
+  batch_.frames.push_back(f);
+  return at->second;
+}
+
+Id BatchWriter::MappingOf(std::uint64_t module) {
+  if (module == Modules::kUnknown) return 0;
+  const auto [at, fresh] = mappings_.try_emplace(module, static_cast<Id>(batch_.mappings.size()));
+  if (!fresh) return at->second;
+  const ModuleInfo& info = modules_.info(static_cast<std::uint32_t>(module));
+  profile::Mapping mapping = {.start = info.start,
+                              .limit = info.limit,
+                              .file_offset = info.file_offset,
+                              .filename = Text(info.path),
+                              .attributes = {.begin = static_cast<std::uint32_t>(batch_.attribute_refs.size())}};
+  if (!info.build_id.empty()) {
+    batch_.attribute_refs.push_back(AttributeOf("process.executable.build_id.gnu", info.build_id));
+    mapping.attributes.count = 1;
+  }
+  batch_.mappings.push_back(mapping);
+  return at->second;
+}
+
+Id BatchWriter::FunctionOf(const FunctionName& name) {
+  std::string key = name.name;
+  key.append(1, '\0').append(name.system_name);
+  const auto [at, fresh] = functions_.try_emplace(std::move(key), static_cast<Id>(batch_.functions.size()));
+  if (fresh) batch_.functions.push_back({.name = Text(name.name), .system_name = Text(name.system_name)});
+  return at->second;
+}
+
+Id BatchWriter::StackOf(std::span<const Frame> frames) {
+  std::vector<Id> ids;
+  ids.reserve(frames.size());
+  for (const Frame& frame : frames) ids.push_back(FrameOf(frame));
+  const auto [at, fresh] = stacks_.try_emplace(std::string(BytesOf(ids)), static_cast<Id>(batch_.stacks.size()));
+  if (fresh) {
+    batch_.stacks.push_back({.begin = static_cast<std::uint32_t>(batch_.stack_frames.size()),
+                             .count = static_cast<std::uint32_t>(ids.size())});
+    batch_.stack_frames.insert(batch_.stack_frames.end(), ids.begin(), ids.end());
+  }
+  return at->second;
+}
+
+Id BatchWriter::LinkOf(const profile::Link& link) {
+  if (link.span == profile::SpanId{}) return 0;
+  std::string key(reinterpret_cast<const char*>(link.trace.data()), link.trace.size());
+  key.append(reinterpret_cast<const char*>(link.span.data()), link.span.size());
+  const auto [at, fresh] = links_.try_emplace(std::move(key), static_cast<Id>(batch_.links.size()));
+  if (fresh) batch_.links.push_back(link);
+  return at->second;
+}
+
+profile::Range BatchWriter::LabelsOf(const Labels& labels) {
+  if (labels.empty()) return {};
+  std::vector<Id> ids;
+  for (const auto& [key, value] : labels) ids.push_back(AttributeOf(key, value));
+  const profile::Range range = {.begin = static_cast<std::uint32_t>(batch_.attribute_refs.size()),
+                                .count = static_cast<std::uint32_t>(ids.size())};
+  batch_.attribute_refs.insert(batch_.attribute_refs.end(), ids.begin(), ids.end());
+  return range;
+}
+
+}  // namespace wherefore::sdk

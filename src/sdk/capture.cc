@@ -1,0 +1,119 @@
+// Runs in signal context: no locks, no allocation, no library calls but those on the allow-list of
+// tests/sdk_signal_safety_test.py.
+#include "sdk/capture.h"
+
+#include <ucontext.h>
+
+#include <array>
+#include <atomic>
+
+#include "sdk/context.h"
+#include "sdk/shared.h"
+#include "sdk/thread_state.h"
+#include "sdk/unwind.h"
+
+// Set by the linker: the section of our hooks.
+extern "C" [[gnu::visibility("hidden")]] const char __start_wherefore_hooks[];
+extern "C" [[gnu::visibility("hidden")]] const char __stop_wherefore_hooks[];
+
+namespace wherefore::sdk {
+
+bool IsHook(std::uint64_t pc) {
+  return pc >= reinterpret_cast<std::uintptr_t>(__start_wherefore_hooks) &&
+         pc < reinterpret_cast<std::uintptr_t>(__stop_wherefore_hooks);
+}
+
+namespace {
+
+// Our own frames above a hook are a handful.
+constexpr int kMostOwnFrames = 8;
+
+// Caches are lent out for one unwind: a thousand threads do not need a thousand of them.
+struct Lendable {
+  std::atomic<bool> lent{false};
+  RuleCache cache = {};
+};
+constinit std::array<Lendable, 16> g_caches;
+
+class CacheLoan {
+ public:
+  explicit CacheLoan(std::uint32_t tid) {
+    for (std::uint32_t i = 0; i < g_caches.size(); ++i) {
+      Lendable& candidate = g_caches[(tid + i) % g_caches.size()];
+      if (!candidate.lent.exchange(true, std::memory_order_acquire)) {
+        loan_ = &candidate;
+        return;
+      }
+    }
+  }
+  ~CacheLoan() {
+    if (loan_ != nullptr) loan_->lent.store(false, std::memory_order_release);
+  }
+  CacheLoan(const CacheLoan&) = delete;
+  CacheLoan& operator=(const CacheLoan&) = delete;
+
+  [[nodiscard]] RuleCache* get() const { return loan_ == nullptr ? nullptr : &loan_->cache; }
+
+ private:
+  Lendable* loan_ = nullptr;
+};
+
+StackEnd EndOf(UnwindEnd end) {
+  if (end == UnwindEnd::kComplete) return StackEnd::kComplete;
+  return end == UnwindEnd::kTruncated ? StackEnd::kTruncated : StackEnd::kBroken;
+}
+
+// Fills in the stack above `start`.
+void UnwindInto(Event& event, const Registers& start) {
+  const ThreadState& state = t_state;
+  StackMemory memory = {.pid = g_shared.pid.load(std::memory_order_relaxed)};
+  if (start.sp >= state.stack_low && start.sp < state.stack_high) {
+    memory.low = start.sp & ~std::uint64_t{7};
+    memory.high = state.stack_high;
+  }
+  const CodeMapSlots::Reader reader(*g_shared.code_maps);
+  event.generation = reader.get() == nullptr ? 0 : reader.get()->generation;
+  const CacheLoan cache(state.tid);
+  UnwindEnd end = UnwindEnd::kNoTable;
+  event.depth = static_cast<std::uint16_t>(Unwind(
+      start, memory,
+      {.map = reader.get(), .cache = cache.get(), .max_depth = static_cast<int>(g_shared.queue.max_depth())},
+      event.pcs, &end));
+  event.end = EndOf(end);
+}
+
+void DropOwnFrames(Event& event) {
+  int own = 0;
+  for (int i = 0; i < event.depth && i < kMostOwnFrames; ++i) {
+    if (IsHook(event.pcs[i])) own = i + 1;
+  }
+  for (int i = own; i < event.depth; ++i) event.pcs[i - own] = event.pcs[i];
+  event.depth = static_cast<std::uint16_t>(event.depth - own);
+}
+
+}  // namespace
+
+void CaptureSignal(Event& event, const void* context) {
+  const greg_t* registers = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs;
+  UnwindInto(event, {.pc = static_cast<std::uint64_t>(registers[REG_RIP]),
+                     .sp = static_cast<std::uint64_t>(registers[REG_RSP]),
+                     .bp = static_cast<std::uint64_t>(registers[REG_RBP])});
+}
+
+void CaptureHere(Event& event) {
+  event.tid = t_state.tid;
+  UnwindInto(event, CaptureRegisters());
+  DropOwnFrames(event);
+}
+
+void CaptureContext(Event& event) {
+  wherefore_span_context span;
+  event.has_span = ReadThreadContext(&span) ? 1 : 0;
+  if (event.has_span != 0) {
+    __builtin_memcpy(event.trace, span.trace_id, sizeof event.trace);
+    __builtin_memcpy(event.span, span.span_id, sizeof event.span);
+  }
+  event.label_bytes = static_cast<std::uint16_t>(ReadThreadLabels(event.labels, sizeof event.labels));
+}
+
+}  // namespace wherefore::sdk

@@ -1,0 +1,16 @@
+// After fork the child has no collector thread. A signal handler may not start one, and neither
+// should every child that is about to exec: the first CPU tick of the child marks it due
+// (signal_sampler.cc), the next hooked call starts it here, in ordinary context.
+#pragma once
+
+#include "sdk/shared.h"
+
+namespace wherefore::sdk {
+
+void RestartCollector();  // fork.cc
+
+inline void RestartCollectorIfDue() {
+  if (g_shared.restart_due.load(std::memory_order_relaxed)) [[unlikely]] RestartCollector();
+}
+
+}  // namespace wherefore::sdk

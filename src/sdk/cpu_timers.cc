@@ -1,0 +1,112 @@
+#include "sdk/cpu_timers.h"
+
+#include <csignal>
+#include <ctime>
+#include <mutex>
+#include <unordered_set>
+#include <vector>
+
+#include "sdk/task_list.h"
+#include "sdk/thread_state.h"
+
+namespace wherefore::sdk {
+namespace {
+
+// The kernel's number for the CPU clock of one thread (include/linux/posix-timers.h: per thread,
+// scheduler's count).
+clockid_t ThreadCpuClock(std::uint32_t tid) {
+  return static_cast<clockid_t>((~tid << 3) | 6);
+}
+
+timespec ToTimespec(std::int64_t ns) {
+  return {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
+}
+
+}  // namespace
+
+void CpuTimers::Start(int signal, void* cookie, std::int64_t period_ns) {
+  {
+    const std::lock_guard hold(lock_);
+    signal_ = signal;
+    cookie_ = cookie;
+    period_ns_ = period_ns;
+    running_ = true;
+    if (random_ == 0) random_ = reinterpret_cast<std::uintptr_t>(this) ^ static_cast<std::uint64_t>(time(nullptr));
+  }
+  Scan();
+}
+
+void CpuTimers::Stop() {
+  const std::lock_guard hold(lock_);
+  running_ = false;
+  for (const auto& [tid, timer] : timers_) syscall(SYS_timer_delete, timer);
+  timers_.clear();
+}
+
+void CpuTimers::SetPeriod(std::int64_t period_ns) {
+  const std::lock_guard hold(lock_);
+  if (period_ns == period_ns_) return;
+  period_ns_ = period_ns;
+  for (const auto& [tid, timer] : timers_) {
+    Arm(timer, 1 + static_cast<std::int64_t>(NextRandom(random_) % static_cast<std::uint64_t>(period_ns_)));
+  }
+}
+
+void CpuTimers::Add(std::uint32_t tid) {
+  const std::lock_guard hold(lock_);
+  AddLocked(tid);
+}
+
+void CpuTimers::Remove(std::uint32_t tid) {
+  const std::lock_guard hold(lock_);
+  const auto found = timers_.find(tid);
+  if (found == timers_.end()) return;
+  syscall(SYS_timer_delete, found->second);
+  timers_.erase(found);
+}
+
+void CpuTimers::ForgetAll() {
+  lock_.Reset();
+  timers_.clear();
+  running_ = false;
+}
+
+std::uint32_t CpuTimers::Scan() {
+  std::vector<std::uint32_t> tids;
+  if (!ListThreads(tids)) return 0;
+  const std::lock_guard hold(lock_);
+  if (!running_) return static_cast<std::uint32_t>(tids.size());
+  for (const std::uint32_t tid : tids) AddLocked(tid);
+  const std::unordered_set<std::uint32_t> alive(tids.begin(), tids.end());
+  std::erase_if(timers_, [&](const auto& entry) {
+    if (alive.contains(entry.first)) return false;
+    syscall(SYS_timer_delete, entry.second);
+    return true;
+  });
+  return static_cast<std::uint32_t>(tids.size());
+}
+
+void CpuTimers::AddLocked(std::uint32_t tid) {
+  if (!running_ || timers_.contains(tid) || registry_.IsOwn(tid)) return;
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = signal_;
+  event.sigev_value.sival_ptr = cookie_;
+  event._sigev_un._tid = static_cast<pid_t>(tid);
+  int timer = 0;
+  if (syscall(SYS_timer_create, ThreadCpuClock(tid), &event, &timer) != 0) {
+    // ESRCH and EINVAL: it ended meanwhile. Anything else is worth telling.
+    if (errno == EAGAIN || errno == ENOMEM) failed_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  timers_.emplace(tid, timer);
+  // A random phase, or threads that live shorter than one period would never be seen.
+  Arm(timer, 1 + static_cast<std::int64_t>(NextRandom(random_) % static_cast<std::uint64_t>(period_ns_)));
+}
+
+void CpuTimers::Arm(int timer, std::int64_t first_ns) const {
+  const itimerspec when{.it_interval = ToTimespec(period_ns_), .it_value = ToTimespec(first_ns)};
+  syscall(SYS_timer_settime, timer, 0, &when, nullptr);
+}
+
+}  // namespace wherefore::sdk

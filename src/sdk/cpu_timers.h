@@ -1,0 +1,56 @@
+// CpuTimers: one timer per thread of the host program, counting that thread's CPU time.
+//
+// Each expiry sends the thread a signal, which signal_sampler.cc turns into a sample. Such a timer
+// fires only while its thread runs, so it never interrupts a system call that waits.
+// Threads started through pthread_create register themselves (Add / Remove from that thread); all
+// others are found by Scan(), which the collector calls every second. Any thread, not in signal
+// handlers. A kernel without room for another timer costs that thread its CPU samples, nothing else.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <unordered_map>
+
+#include "sdk/futex_lock.h"
+#include "sdk/thread_registry.h"
+
+namespace wherefore::sdk {
+
+class CpuTimers {
+ public:
+  explicit CpuTimers(ThreadRegistry& registry) : registry_(registry) {}
+
+  // `signal` is sent with `cookie` as its value every `period_ns`.
+  void Start(int signal, void* cookie, std::int64_t period_ns);
+  void Stop();
+  // Changes the distance between samples of all threads.
+  void SetPeriod(std::int64_t period_ns);
+
+  void Add(std::uint32_t tid);
+  void Remove(std::uint32_t tid);
+  // Finds threads nobody told us about, forgets those that ended. Gives the number of threads.
+  std::uint32_t Scan();
+
+  // In a forked child: the parent's timers and threads are not ours.
+  void ForgetAll();
+  void LockForFork() { lock_.lock(); }
+  void UnlockAfterFork() { lock_.unlock(); }
+
+  [[nodiscard]] std::uint32_t failed() const { return failed_.load(std::memory_order_relaxed); }
+
+ private:
+  void AddLocked(std::uint32_t tid);
+  void Arm(int timer, std::int64_t first_ns) const;
+
+  FutexLock lock_;
+  std::unordered_map<std::uint32_t, int> timers_;  // thread -> kernel's timer id
+  ThreadRegistry& registry_;
+  int signal_ = 0;
+  void* cookie_ = nullptr;
+  std::int64_t period_ns_ = 0;
+  bool running_ = false;
+  std::uint64_t random_ = 0;
+  std::atomic<std::uint32_t> failed_{0};
+};
+
+}  // namespace wherefore::sdk

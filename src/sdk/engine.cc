@@ -1,0 +1,318 @@
+#include "sdk/engine.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "sdk/clock.h"
+#include "sdk/context.h"
+#include "sdk/shared.h"
+#include "sdk/signal_sampler.h"
+#include "sdk/stack_bounds.h"
+#include "sdk/thread_state.h"
+
+namespace wherefore::sdk {
+namespace {
+
+constexpr std::uint32_t kQueueSlots = 1024;
+// The kernel looks at CPU timers once per tick of its clock, 250 times a second nearly everywhere.
+constexpr double kMostCpuRate = 250;
+
+// Where malloc, as the host calls it, comes from: ours, or inside the executable where no hook can
+// get between.
+bool MallocIsHooked() {
+  Dl_info ours{};
+  Dl_info theirs{};
+  void* found = dlsym(RTLD_DEFAULT, "malloc");
+  return found != nullptr && dladdr(found, &theirs) != 0 &&
+         dladdr(reinterpret_cast<void*>(&MallocIsHooked), &ours) != 0 && ours.dli_fbase == theirs.dli_fbase;
+}
+
+}  // namespace
+
+constinit std::atomic<Engine*> Engine::g_engine{nullptr};
+
+Engine::Engine() : timers_(registry_), wall_(registry_), modules_(map_), sums_(modules_), since_start_(modules_) {
+  g_shared.code_maps = &map_.slots();
+}
+
+Engine& Engine::GetOrMake() {
+  const Busy busy;
+  if (Engine* engine = Get(); engine != nullptr) return *engine;
+  auto* made = new Engine;
+  g_engine.store(made, std::memory_order_release);
+  pthread_atfork([] { Get()->BeforeFork(); }, [] { Get()->AfterForkInParent(); }, [] { Get()->AfterForkInChild(); });
+  return *made;
+}
+
+Result<> Engine::Start(const Options& options, Exporter& exporter) {
+  const Busy busy;
+  const std::lock_guard hold(lock_);
+  if (running_.load()) return {};
+  options_ = options;
+  resource_ = DescribeProcess(options_);
+  exporter_ = &exporter;
+  governor_.emplace(options_);
+  g_shared.pid.store(getpid());
+  if (!g_shared.queue.Open(kQueueSlots, options_.max_stack_depth)) {
+    return Error(Code::kLimit, "no memory for the queue of samples");
+  }
+  signal_ = InstallSampler();
+  wall_possible_ = WallSampler::Possible();
+  const StackBounds bounds = ThisThreadStack();
+  registry_.EnterThisThread(bounds.low, bounds.high);
+  StartSamplers();
+  if (!collector_.running()) return Error(Code::kLimit, "the system gave no thread for the collector");
+  return {};
+}
+
+// With the lock held.
+void Engine::StartSamplers() {
+  stop_.store(false);
+  const std::int64_t now = MonotonicNow();
+  window_start_ns_ = WallClockNow();
+  window_started_ = last_second_ = last_threads_ = now;
+  const bool started = collector_.Start(
+      registry_, "wherefore", [](void* self) { static_cast<Engine*>(self)->Collect(); }, this);
+  if (!started) return;
+  running_.store(true);
+  for (std::size_t i = 0; i < kTypeCount; ++i) {
+    const auto type = static_cast<Type>(i);
+    if (options_.manual_start) options_.of(type).enabled = false;
+  }
+  ApplyRates();
+}
+
+void Engine::StopSamplers() {
+  timers_.Stop();
+  wall_.Stop();
+  g_shared.cpu_period_ns.store(0);
+  g_shared.heap_period.store(0);
+  g_shared.wait_period_ns.store(0);
+  g_shared.mutex_on.store(false);
+  g_shared.block_on.store(false);
+}
+
+void Engine::Stop() {
+  const Busy busy;
+  if (!running_.load()) return;
+  {
+    const std::lock_guard hold(lock_);
+    AddOwnCost();
+    StopSamplers();
+    stop_.store(true);
+  }
+  wake_.Signal();
+  collector_.Join();
+  const std::lock_guard hold(lock_);
+  Drain();
+  Export(MonotonicNow());
+  running_.store(false);
+}
+
+void Engine::Flush() {
+  const Busy busy;
+  const std::lock_guard hold(lock_);
+  if (!running_.load()) return;
+  map_.Update();
+  Drain();
+  Export(MonotonicNow());
+}
+
+bool Engine::Wanted(Type type) const {
+  if (governor_->shedding() || !Unavailable(type).empty()) return false;
+  if (options_.of(type).enabled) return true;
+  for (const auto& [id, operation] : operations_) {
+    if (operation->types & (1U << static_cast<unsigned>(type))) return true;
+  }
+  return false;
+}
+
+std::string Engine::Unavailable(Type type) const {
+  switch (type) {
+    case Type::kCpu:
+      return signal_ == 0 ? "no signal is free for its timers" : "";
+    case Type::kWall:
+    case Type::kOffCpu:
+    case Type::kThreads:
+      return wall_possible_ ? "" : "/proc/self/task is not readable here";
+    case Type::kHeap: {
+      static const bool hooked = MallocIsHooked();
+      return hooked ? "" : "malloc is inside the executable";
+    }
+    case Type::kMutex:
+    case Type::kBlock:
+      return "";
+  }
+  return "";
+}
+
+// With the lock held: brings every sampler to what is wanted now.
+void Engine::ApplyRates() {
+  const auto scale = static_cast<double>(governor_->scale());
+  const auto distance = [&](Type type, double unit) {
+    return Wanted(type) ? static_cast<std::int64_t>(unit * scale) : 0;
+  };
+  for (std::size_t i = 0; i < kTypeCount; ++i) {
+    const auto type = static_cast<Type>(i);
+    EnableSeries(sums_, type, options_.of(type).enabled && Wanted(type));
+    EnableSeries(since_start_, type, options_.pprof_port >= 0 && options_.of(type).enabled && Wanted(type));
+  }
+  const double cpu_rate = std::min(options_.of(Type::kCpu).rate, kMostCpuRate);
+  // Wall clock time that was spent running is seen by the CPU timers.
+  const bool timers = Wanted(Type::kCpu) || Wanted(Type::kWall);
+  const std::int64_t period = timers ? static_cast<std::int64_t>(1e9 / cpu_rate * scale) : 0;
+  g_shared.cpu_period_ns.store(period);
+  if (period > 0) {
+    timers_.Start(signal_, TimerCookie(), period);
+    timers_.SetPeriod(period);
+  } else {
+    timers_.Stop();
+  }
+  const bool waiting = Wanted(Type::kWall) || Wanted(Type::kOffCpu) || Wanted(Type::kBlock);
+  const double wall_rate = std::max(options_.of(Type::kWall).rate, options_.of(Type::kOffCpu).rate) / scale;
+  if (waiting || Wanted(Type::kThreads)) {
+    wall_.Start(waiting ? wall_rate : 0);
+    wall_.SetRate(waiting ? wall_rate : 0);
+  } else {
+    wall_.SetRate(0);
+  }
+  const std::int64_t heap_period = distance(Type::kHeap, options_.of(Type::kHeap).rate);
+  g_shared.heap_period.store(heap_period);
+  g_shared.mutex_on.store(Wanted(Type::kMutex) || Wanted(Type::kBlock));
+  g_shared.block_on.store(Wanted(Type::kBlock));
+  g_shared.wait_period_ns.store(std::max(distance(Type::kMutex, options_.of(Type::kMutex).rate),
+                                         distance(Type::kBlock, options_.of(Type::kBlock).rate)));
+  const auto wall_period = static_cast<std::int64_t>(1e9 / std::max(wall_rate, 0.001));
+  periods_ = {period, wall_period, wall_period, heap_period, heap_period, 1, 1, 1};
+}
+
+void Engine::EnableSeries(Aggregate& sums, Type type, bool on) {
+  switch (type) {
+    case Type::kCpu:
+      return sums.Enable(Series::kCpu, on);
+    case Type::kWall:
+      return sums.Enable(Series::kWall, on);
+    case Type::kOffCpu:
+      return sums.Enable(Series::kOffCpu, on);
+    case Type::kHeap:
+      sums.Enable(Series::kAllocated, on);
+      return sums.Enable(Series::kInUse, on);
+    case Type::kMutex:
+      return sums.Enable(Series::kMutex, on);
+    case Type::kBlock:
+      return sums.Enable(Series::kBlock, on);
+    case Type::kThreads:
+      return sums.Enable(Series::kThreads, on);
+  }
+}
+
+Result<> Engine::SetEnabled(Type type, bool enabled) {
+  const Busy busy;
+  const std::lock_guard hold(lock_);
+  if (enabled && !Unavailable(type).empty()) return Error(Code::kUnsupported, Unavailable(type));
+  options_.of(type).enabled = enabled;
+  if (running_.load()) ApplyRates();
+  return {};
+}
+
+Result<> Engine::SetRate(Type type, double rate) {
+  if (!(rate > 0)) return Error(Code::kInvalid, "a rate must be greater than zero");
+  const Busy busy;
+  const std::lock_guard hold(lock_);
+  options_.of(type).rate = rate;
+  if (running_.load()) ApplyRates();
+  return {};
+}
+
+std::vector<TypeState> Engine::States() {
+  const Busy busy;
+  const std::lock_guard hold(lock_);
+  std::vector<TypeState> states;
+  for (std::size_t i = 0; i < kTypeCount; ++i) {
+    const auto type = static_cast<Type>(i);
+    TypeState state = {.type = type, .on = false, .rate = options_.of(type).rate, .why = {}};
+    if (!running_.load()) {
+      state.why = "the profiler is not running";
+    } else if (!options_.of(type).enabled) {
+      state.why = options_.manual_start ? "waits to be started by hand" : "switched off";
+    } else if (governor_->shedding()) {
+      state.why = "paused: the machine is above its load threshold";
+    } else {
+      state.why = Unavailable(type);
+      state.on = state.why.empty();
+    }
+    const auto scale = static_cast<double>(governor_ ? governor_->scale() : 1);
+    const bool per_second = type == Type::kCpu || type == Type::kWall || type == Type::kOffCpu;
+    if (type == Type::kCpu && state.rate > kMostCpuRate) {
+      state.rate = kMostCpuRate;
+      if (state.on) state.why = "the kernel's clock ticks 250 times a second";
+    }
+    if (type != Type::kThreads) state.rate = per_second ? state.rate / scale : state.rate * scale;
+    states.push_back(std::move(state));
+  }
+  return states;
+}
+
+Result<std::uint64_t> Engine::BeginOperation(unsigned types) {
+  const Busy busy;
+  const std::lock_guard hold(lock_);
+  if (!running_.load()) return Error(Code::kUnavailable, "the profiler is not running");
+  Drain();
+  auto operation = std::make_unique<Operation>(Operation{.sums = Aggregate(modules_),
+                                                         .types = types,
+                                                         .start_ns = WallClockNow(),
+                                                         .started = MonotonicNow()});
+  for (std::size_t i = 0; i < kTypeCount; ++i) {
+    if (types & (1U << i)) EnableSeries(operation->sums, static_cast<Type>(i), true);
+  }
+  operations_.emplace(next_operation_, std::move(operation));
+  ApplyRates();
+  if (types & (1U << static_cast<unsigned>(Type::kThreads))) wall_.RequestThreads();
+  return next_operation_++;
+}
+
+Result<profile::Batch> Engine::EndOperation(std::uint64_t id) {
+  const Busy busy;
+  const std::lock_guard hold(lock_);
+  const auto found = operations_.find(id);
+  if (found == operations_.end()) return Error(Code::kNotFound, "no such operation is running");
+  Drain();
+  const std::unique_ptr<Operation> operation = std::move(found->second);
+  operations_.erase(found);
+  if (running_.load()) ApplyRates();
+  return operation->sums.Take(WindowSince(operation->start_ns, operation->started));
+}
+
+Result<profile::Batch> Engine::SinceStart(Series series) {
+  const Busy busy;
+  const std::lock_guard hold(lock_);
+  if (!running_.load()) return Error(Code::kUnavailable, "the profiler is not running");
+  Drain();
+  Aggregate& from = series == Series::kInUse ? sums_ : since_start_;
+  if (!from.enabled(series)) return Error(Code::kUnavailable, "this type is switched off");
+  return from.Peek(series, WindowSince(window_start_ns_, window_started_));
+}
+
+RuntimeStatistics Engine::Statistics() {
+  return {.heap_bytes = heap_bytes_.load(std::memory_order_relaxed),
+          .heap_objects = heap_objects_.load(std::memory_order_relaxed),
+          .threads = threads_.load(std::memory_order_relaxed)};
+}
+
+void Engine::OnThreadStart(std::uintptr_t stack_low, std::uintptr_t stack_high) {
+  const Busy busy;
+  registry_.EnterThisThread(stack_low, stack_high);
+  timers_.Add(CurrentTid());
+}
+
+void Engine::OnThreadEnd() {
+  const Busy busy;
+  timers_.Remove(CurrentTid());
+  registry_.LeaveThisThread();
+}
+
+}  // namespace wherefore::sdk

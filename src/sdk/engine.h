@@ -1,0 +1,137 @@
+// Engine: the profiler as a whole. Starts and stops the samplers, empties the queue, exports.
+//
+// One per process, made at the first start and never destroyed: a late hook or handler finds it
+// alive. Everything below `lock_` is guarded by it; the collector thread holds it while it works, so
+// whoever else wants something (flush, a rate, an operation) takes the lock and does it right there.
+//
+// fork: the lock and those of the parts are held over it. The child starts with no samplers; its
+// first CPU time makes it due (collector_restart.h), the next hooked call starts them again.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "profile/batch.h"
+#include "sdk/aggregate.h"
+#include "sdk/cpu_timers.h"
+#include "sdk/exporter.h"
+#include "sdk/futex_event.h"
+#include "sdk/futex_lock.h"
+#include "sdk/governor.h"
+#include "sdk/module_map.h"
+#include "sdk/modules.h"
+#include "sdk/options.h"
+#include "sdk/own_thread.h"
+#include "sdk/profiler.h"
+#include "sdk/resource.h"
+#include "sdk/thread_registry.h"
+#include "sdk/wall_sampler.h"
+
+namespace wherefore::sdk {
+
+class Engine {
+ public:
+  // Nullptr before the first start.
+  [[nodiscard]] static Engine* Get() { return g_engine.load(std::memory_order_acquire); }
+  static Engine& GetOrMake();
+
+  Result<> Start(const Options& options, Exporter& exporter);
+  void Stop();
+  void Flush();
+
+  Result<> SetEnabled(Type type, bool enabled);
+  Result<> SetRate(Type type, double rate);
+  std::vector<TypeState> States();
+
+  Result<std::uint64_t> BeginOperation(unsigned types);
+  Result<profile::Batch> EndOperation(std::uint64_t operation);
+  // What has been counted since the start, or the heap as it is now.
+  Result<profile::Batch> SinceStart(Series series);
+  RuntimeStatistics Statistics();
+
+  // By the thread itself, when it starts and when it ends.
+  void OnThreadStart(std::uintptr_t stack_low, std::uintptr_t stack_high);
+  void OnThreadEnd();
+
+  void BeforeFork();
+  void AfterForkInParent();
+  void AfterForkInChild();
+  // In the child, ordinary context: samplers start again.
+  void Restart();
+
+ private:
+  struct Operation {
+    Aggregate sums;
+    unsigned types = 0;  // bit set
+    std::uint64_t start_ns = 0;
+    std::int64_t started = 0;  // monotonic
+  };
+
+  struct OwnCpu {
+    std::int64_t collector = 0;
+    std::int64_t wall = 0;
+    std::int64_t exporter = 0;
+  };
+
+  Engine();
+  void Collect();  // body of the collector thread
+  void Drain();
+  void EverySecond(std::int64_t now);
+  void Export(std::int64_t now);
+  void AddOwnCost();
+  void ApplyRates();
+  void StartSamplers();
+  void StopSamplers();
+  void LookUpStack(const Event& event);
+  [[nodiscard]] bool Wanted(Type type) const;
+  [[nodiscard]] std::string Unavailable(Type type) const;
+  [[nodiscard]] OwnCpu OwnCpuNow() const;
+  [[nodiscard]] Usage UsageNow();
+  [[nodiscard]] Window WindowSince(std::uint64_t start_ns, std::int64_t started) const;
+  static void EnableSeries(Aggregate& sums, Type type, bool on);
+
+  static constinit std::atomic<Engine*> g_engine;
+
+  FutexLock lock_;
+  FutexEvent wake_;
+  OwnThread collector_;
+  std::atomic<bool> running_{false};
+  std::atomic<bool> stop_{false};
+
+  ThreadRegistry registry_;
+  CpuTimers timers_;
+  WallSampler wall_;
+  ModuleMap map_;
+  Modules modules_;
+  Aggregate sums_;
+  Aggregate since_start_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Operation>> operations_;
+  std::uint64_t next_operation_ = 1;
+
+  Options options_;
+  ResourceAttributes resource_;
+  Exporter* exporter_ = nullptr;
+  std::optional<Governor> governor_;
+  int signal_ = 0;
+  bool wall_possible_ = true;
+  std::uint64_t window_start_ns_ = 0;  // wall clock
+  std::int64_t window_started_ = 0;    // monotonic
+  std::int64_t last_second_ = 0;
+  std::int64_t last_threads_ = 0;
+  std::int64_t exempt_ns_ = 0;       // CPU time of ours that happens once, not at a rate
+  OwnCpu exported_;  // what was in the exports so far
+  std::array<std::int64_t, kSeriesCount> periods_ = {};  // distances in force, kept over a stop
+  double ticks_per_ns_ = 0;
+  std::atomic<std::int64_t> threads_{0};
+  std::atomic<std::int64_t> heap_bytes_{0};
+  std::atomic<std::int64_t> heap_objects_{0};
+};
+
+}  // namespace wherefore::sdk

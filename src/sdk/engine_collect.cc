@@ -1,0 +1,134 @@
+// The collector's part of Engine: what happens every tenth of a second, every second and at every
+// export.
+#include <x86intrin.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "formats/formats.h"
+#include "sdk/clock.h"
+#include "sdk/context.h"
+#include "sdk/engine.h"
+#include "sdk/shared.h"
+#include "sdk/signal_sampler.h"
+#include "sdk/stack_bounds.h"
+
+namespace wherefore::sdk {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kBetweenDrains = kSecond / 10;
+// What the kernel needs to deliver one signal and to come back, which nobody else counts.
+constexpr std::int64_t kSignalNs = 2'000;
+
+// How fast the time stamp counter runs, over ten milliseconds of another clock.
+double MeasureTicksPerNs() {
+  const std::int64_t start = MonotonicNow();
+  const std::uint64_t start_ticks = __rdtsc();
+  const timespec wait{.tv_sec = 0, .tv_nsec = 10'000'000};
+  nanosleep(&wait, nullptr);
+  return static_cast<double>(__rdtsc() - start_ticks) / static_cast<double>(MonotonicNow() - start);
+}
+
+}  // namespace
+
+void Engine::Collect() {
+  {
+    const std::int64_t before = ClockNow(CLOCK_THREAD_CPUTIME_ID);
+    map_.Update();  // the tables of everything loaded so far: once, not at a rate
+    const std::lock_guard hold(lock_);
+    exempt_ns_ += ClockNow(CLOCK_THREAD_CPUTIME_ID) - before;
+    ticks_per_ns_ = MeasureTicksPerNs();
+  }
+  while (!stop_.load()) {
+    wake_.WaitFor(kBetweenDrains);
+    if (stop_.load()) return;
+    const std::int64_t before = ClockNow(CLOCK_THREAD_CPUTIME_ID);
+    const bool loaded = map_.Update();
+    const std::lock_guard hold(lock_);
+    if (loaded) exempt_ns_ += ClockNow(CLOCK_THREAD_CPUTIME_ID) - before;
+    Drain();
+    const std::int64_t now = MonotonicNow();
+    if (now - last_second_ >= kSecond) EverySecond(now);
+    if (now - window_started_ >= options_.upload_interval_ns) Export(now);
+  }
+}
+
+void Engine::Drain() {
+  sums_.SetLabelKeys(LabelKeys());
+  for (Event* event = g_shared.queue.Front(); event != nullptr; event = g_shared.queue.Front()) {
+    if (event->kind == EventKind::kCpu && event->detail != 0) LookUpStack(*event);
+    sums_.Add(*event);
+    if (options_.pprof_port >= 0) since_start_.Add(*event);
+    for (const auto& [id, operation] : operations_) operation->sums.Add(*event);
+    g_shared.queue.Pop();
+  }
+  const std::uint64_t lost = g_shared.queue.TakeLost();
+  if (lost == 0) return;
+  // Which kind was lost is not known; CPU samples are by far the most frequent.
+  const std::int64_t value = static_cast<std::int64_t>(lost) * g_shared.cpu_period_ns.load();
+  sums_.AddKnown(Series::kCpu, {kLostFrame}, value);
+}
+
+// A thread we did not see start: finds its stack for the next time.
+void Engine::LookUpStack(const Event& event) {
+  const StackBounds bounds = MappingAround(event.detail);
+  if (bounds.high != 0) PublishStackBounds(event.tid, bounds.low, bounds.high);
+}
+
+void Engine::EverySecond(std::int64_t now) {
+  last_second_ = now;
+  threads_.store(timers_.Scan(), std::memory_order_relaxed);
+  const Aggregate::HeapInUse heap = sums_.in_use();
+  heap_bytes_.store(static_cast<std::int64_t>(heap.bytes), std::memory_order_relaxed);
+  heap_objects_.store(static_cast<std::int64_t>(heap.objects), std::memory_order_relaxed);
+  if (governor_->Step(UsageNow())) ApplyRates();
+  const auto between = static_cast<std::int64_t>(options_.of(Type::kThreads).rate * static_cast<double>(kSecond));
+  if (Wanted(Type::kThreads) && now - last_threads_ >= between) {
+    last_threads_ = now;
+    wall_.RequestThreads();
+  }
+}
+
+Engine::OwnCpu Engine::OwnCpuNow() const {
+  return {.collector = collector_.CpuTime(), .wall = wall_.thread().CpuTime(), .exporter = exporter_->CpuTime()};
+}
+
+Usage Engine::UsageNow() {
+  const auto handlers =
+      ticks_per_ns_ > 0 ? static_cast<double>(g_shared.cost.ticks.load(std::memory_order_relaxed)) / ticks_per_ns_ : 0;
+  const auto signals = static_cast<std::int64_t>(g_shared.cost.signals.load(std::memory_order_relaxed));
+  const OwnCpu own = OwnCpuNow();
+  return {.profiler_ns = static_cast<std::int64_t>(handlers) + (signals * kSignalNs) + own.collector + own.wall +
+                         own.exporter - exempt_ns_,
+          .process_ns = ClockNow(CLOCK_PROCESS_CPUTIME_ID)};
+}
+
+// The profiler is part of the picture it draws. Handlers and hooks ran in threads whose CPU time is
+// sampled anyway; our own threads are not, so only those are added.
+void Engine::AddOwnCost() {
+  const OwnCpu now = OwnCpuNow();
+  sums_.AddKnown(Series::kCpu, {kCollectorFrame, kProfilerFrame}, now.collector - exported_.collector);
+  sums_.AddKnown(Series::kCpu, {kWallSamplerFrame, kProfilerFrame}, now.wall - exported_.wall);
+  sums_.AddKnown(Series::kCpu, {kExporterFrame, kProfilerFrame}, now.exporter - exported_.exporter);
+  exported_ = now;
+}
+
+Window Engine::WindowSince(std::uint64_t start_ns, std::int64_t started) const {
+  return {.start_ns = start_ns,
+          .duration_ns = static_cast<std::uint64_t>(MonotonicNow() - started),
+          .periods = periods_};
+}
+
+void Engine::Export(std::int64_t now) {
+  AddOwnCost();
+  profile::Batch batch = sums_.Take(WindowSince(window_start_ns_, window_started_));
+  window_start_ns_ = WallClockNow();
+  window_started_ = now;
+  if (batch.profiles.empty()) return;
+  batch.resources.push_back(AddResource(batch, resource_));
+  batch.scopes.push_back({.name = batch.AddText("wherefore"), .version = batch.AddText(LibraryVersion())});
+  exporter_->Enqueue(Signal::kProfiles, formats::EncodeOtlpProfiles(batch));
+}
+
+}  // namespace wherefore::sdk

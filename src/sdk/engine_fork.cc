@@ -1,0 +1,88 @@
+// fork, as Engine lives through it.
+#include <csignal>
+#include <ctime>
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <mutex>
+
+#include "sdk/clock.h"
+#include "sdk/collector_restart.h"
+#include "sdk/engine.h"
+#include "sdk/lock_sampler.h"
+#include "sdk/shared.h"
+#include "sdk/signal_sampler.h"
+#include "sdk/thread_state.h"
+
+namespace wherefore::sdk {
+namespace {
+
+// A child that uses less than this before it ends or becomes another program is left alone.
+constexpr long kFirstCpuNs = 10'000'000;
+
+// A timer on this thread's CPU time, which a waiting thread never notices.
+void ArmRestartTimer(int signal) {
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = signal;
+  event.sigev_value.sival_ptr = RestartCookie();
+  event._sigev_un._tid = static_cast<pid_t>(syscall(SYS_gettid));
+  int timer = 0;
+  if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &timer) != 0) return;
+  const itimerspec when{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = kFirstCpuNs}};
+  syscall(SYS_timer_settime, timer, 0, &when, nullptr);
+}
+
+}  // namespace
+
+void Engine::BeforeFork() {
+  lock_.lock();
+  timers_.LockForFork();
+  registry_.LockForFork();
+  map_.BeforeFork();
+}
+
+void Engine::AfterForkInParent() {
+  map_.AfterForkInParent();
+  registry_.UnlockAfterFork();
+  timers_.UnlockAfterFork();
+  lock_.unlock();
+}
+
+void Engine::AfterForkInChild() {
+  const Busy busy;
+  lock_.Reset();
+  map_.AfterForkInChild();
+  registry_.ForgetOthers();
+  timers_.ForgetAll();
+  collector_.Forget();
+  wall_.Forget();
+  g_contended.Reset();
+  g_shared.queue.Reset();
+  g_shared.pid.store(getpid());
+  operations_.clear();
+  const bool was_running = running_.exchange(false);
+  if (was_running && signal_ != 0) ArmRestartTimer(signal_);
+}
+
+void RestartCollector() {
+  if (!g_shared.restart_due.exchange(false)) return;
+  if (Engine* engine = Engine::Get(); engine != nullptr) engine->Restart();
+}
+
+void Engine::Restart() {
+  const Busy busy;
+  const std::lock_guard hold(lock_);
+  if (running_.load()) return;
+  sums_.ForgetSums();  // what the parent had gathered is the parent's
+  since_start_.ForgetSums();
+  exported_ = {};
+  exempt_ns_ = 0;
+  governor_.emplace(options_);
+  exporter_->AfterFork();
+  resource_ = DescribeProcess(options_);
+  StartSamplers();
+}
+
+}  // namespace wherefore::sdk

@@ -1,0 +1,185 @@
+// The parts of the engine that can be tried without a process to profile: queue, tables, governor.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "sdk/event_queue.h"
+#include "sdk/governor.h"
+#include "sdk/heap_table.h"
+#include "sdk/lock_sampler.h"
+#include "sdk/thread_state.h"
+
+namespace wherefore::sdk {
+namespace {
+
+TEST(EventQueue, GivesEventsInOrderAndCountsWhatFoundNoRoom) {
+  EventQueue queue;
+  ASSERT_TRUE(queue.Open(8, 4));
+  for (int round = 0; round < 3; ++round) {
+    for (std::int64_t i = 0; i < 8; ++i) {
+      Event* event = queue.Claim();
+      ASSERT_NE(event, nullptr);
+      event->value = i;
+      event->pcs[3] = static_cast<std::uint64_t>(i);
+      queue.Publish(event);
+    }
+    EXPECT_EQ(queue.Claim(), nullptr);
+    EXPECT_EQ(queue.TakeLost(), 1U);
+    for (std::int64_t i = 0; i < 8; ++i) {
+      ASSERT_NE(queue.Front(), nullptr);
+      EXPECT_EQ(queue.Front()->value, i);
+      EXPECT_EQ(queue.Front()->pcs[3], static_cast<std::uint64_t>(i));
+      queue.Pop();
+    }
+    EXPECT_EQ(queue.Front(), nullptr);
+  }
+}
+
+TEST(EventQueue, ManyThreadsLoseNothingButWhatIsCounted) {
+  EventQueue queue;
+  ASSERT_TRUE(queue.Open(64, 1));
+  constexpr std::int64_t kThreads = 4;
+  constexpr std::int64_t kEach = 20'000;
+  std::atomic<int> running{kThreads};
+  std::vector<std::thread> producers;
+  producers.reserve(kThreads);
+  for (std::int64_t t = 0; t < kThreads; ++t) {
+    producers.emplace_back([&, t] {
+      for (std::int64_t i = 0; i < kEach; ++i) {
+        Event* event = queue.Claim();
+        if (event == nullptr) continue;
+        event->value = (t * kEach) + i;
+        queue.Publish(event);
+      }
+      --running;
+    });
+  }
+  std::set<std::int64_t> seen;
+  std::uint64_t lost = 0;
+  while (running > 0 || queue.Front() != nullptr) {
+    if (const Event* event = queue.Front(); event != nullptr) {
+      EXPECT_TRUE(seen.insert(event->value).second) << event->value << " came twice";
+      queue.Pop();
+    }
+    lost += queue.TakeLost();
+  }
+  for (std::thread& producer : producers) producer.join();
+  lost += queue.TakeLost();
+  EXPECT_EQ(seen.size() + lost, static_cast<std::size_t>(kThreads * kEach));
+}
+
+TEST(HeapTable, KnowsWhatIsThereAndForgetsWhatIsFreed) {
+  auto table = std::make_unique<HeapTable>();
+  std::vector<char> memory(4096);
+  void* first = memory.data();
+  void* second = memory.data() + 64;
+  EXPECT_FALSE(table->MayHold(first));
+  const std::uint32_t slot = table->Insert(first, 7);
+  ASSERT_NE(slot, HeapTable::kNone);
+  EXPECT_TRUE(table->MayHold(first));
+  EXPECT_TRUE(table->StillThere(slot, 7));
+  EXPECT_EQ(table->Remove(second).slot, HeapTable::kNone);
+  EXPECT_EQ(table->Remove(first).id, 7U);
+  EXPECT_FALSE(table->StillThere(slot, 7));
+  EXPECT_FALSE(table->MayHold(first));
+  EXPECT_EQ(table->Remove(first).slot, HeapTable::kNone);
+}
+
+TEST(HeapTable, AFullBucketIsCounted) {
+  auto table = std::make_unique<HeapTable>();
+  // Far more than the table has places: some must be refused, none may be lost silently.
+  std::uint64_t kept = 0;
+  constexpr std::uint64_t kTries = 100'000;
+  for (std::uint64_t i = 1; i <= kTries; ++i) {
+    if (table->Insert(reinterpret_cast<void*>(i * 16), i) != HeapTable::kNone) ++kept;
+  }
+  EXPECT_EQ(kept + table->TakeUntracked(), kTries);
+  EXPECT_GT(kept, 60'000U);
+}
+
+TEST(ContendedTable, HoldersAreChargedWhatWaitersWait) {
+  auto table = std::make_unique<ContendedTable>();
+  int mutex = 0;
+  std::uint32_t waiters = 0;
+  EXPECT_FALSE(table->MayBeWaitedFor(&mutex));
+  EXPECT_EQ(table->Charge(&mutex, 50, waiters), 0);
+  ASSERT_TRUE(table->BeginWait(&mutex, 100));
+  ASSERT_TRUE(table->BeginWait(&mutex, 150));
+  EXPECT_TRUE(table->MayBeWaitedFor(&mutex));
+  EXPECT_EQ(table->Charge(&mutex, 200, waiters), 100 + 50);
+  EXPECT_EQ(waiters, 2U);
+  table->EndWait(&mutex, 200);
+  EXPECT_EQ(table->Charge(&mutex, 260, waiters), 60);
+  table->EndWait(&mutex, 260);
+  EXPECT_FALSE(table->MayBeWaitedFor(&mutex));
+}
+
+TEST(ThreadState, StepsHaveTheMeanThatWasAskedFor) {
+  double sum = 0;
+  constexpr int kSteps = 200'000;
+  for (int i = 0; i < kSteps; ++i) sum += static_cast<double>(ExponentialStep(1000));
+  EXPECT_NEAR(sum / kSteps, 1000, 15);
+}
+
+class GovernorTest : public ::testing::Test {
+ protected:
+  // One second in which the host used all of one CPU.
+  bool Second(Governor& governor, double share) {
+    usage_.process_ns += 1'000'000'000;
+    usage_.profiler_ns += static_cast<std::int64_t>(1e9 * share);
+    return governor.Step(usage_);
+  }
+  Usage usage_;
+};
+
+TEST_F(GovernorTest, HalvesRatesAboveTheBudgetAndComesBackSlowly) {
+  Options options;
+  options.max_overhead = 0.01;
+  Governor governor(options);
+  EXPECT_FALSE(Second(governor, 0.009));
+  EXPECT_TRUE(Second(governor, 0.03));
+  EXPECT_TRUE(Second(governor, 0.02));
+  EXPECT_EQ(governor.scale(), 4);
+  EXPECT_FALSE(Second(governor, 0.006));  // below, but one step up would be above again
+  int steps = 0;
+  while (governor.scale() > 1 && steps < 100) {
+    Second(governor, 0.001);
+    ++steps;
+  }
+  EXPECT_EQ(steps, 20);
+}
+
+TEST_F(GovernorTest, NeverGoesBeyondItsLargestScale) {
+  Governor governor(Options{});
+  for (int i = 0; i < 20; ++i) Second(governor, 0.5);
+  EXPECT_EQ(governor.scale(), 64);
+}
+
+TEST_F(GovernorTest, ShedsAndAdaptsByTheMachinesLoad) {
+  static Governor::Machine machine;
+  Options options;
+  options.load_shedding = {.enabled = true, .cpu = 0.9, .memory_bytes = 1000};
+  options.adaptive = {.enabled = true, .cpu = 0.5};
+  Governor governor(options);
+  governor.ReplaceReader([] { return machine; });
+  machine = {.cpu = 0.6, .resident_bytes = 1};
+  EXPECT_TRUE(Second(governor, 0));
+  EXPECT_EQ(governor.scale(), 2);
+  machine.cpu = 0.95;
+  EXPECT_TRUE(Second(governor, 0));
+  EXPECT_TRUE(governor.shedding());
+  machine = {.cpu = 0.1, .resident_bytes = 2000};
+  EXPECT_FALSE(Second(governor, 0));
+  EXPECT_TRUE(governor.shedding());
+  machine = {};
+  EXPECT_TRUE(Second(governor, 0));
+  EXPECT_FALSE(governor.shedding());
+  EXPECT_EQ(governor.scale(), 1);
+}
+
+}  // namespace
+}  // namespace wherefore::sdk

@@ -1,0 +1,35 @@
+// FutexEvent: wakes a thread of ours that waits, without the host's condition variables.
+//
+// Signal() from any thread; one waiter. A signal given while nobody waits is kept.
+#pragma once
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <ctime>
+
+namespace wherefore::sdk {
+
+class FutexEvent {
+ public:
+  void Signal() {
+    pending_.store(1, std::memory_order_release);
+    syscall(SYS_futex, &pending_, FUTEX_WAKE_PRIVATE, 1);
+  }
+  // Returns when signalled or after `nanoseconds`.
+  void WaitFor(std::int64_t nanoseconds) {
+    const timespec timeout{.tv_sec = nanoseconds / 1'000'000'000, .tv_nsec = nanoseconds % 1'000'000'000};
+    if (pending_.load(std::memory_order_acquire) == 0 && nanoseconds > 0) {
+      syscall(SYS_futex, &pending_, FUTEX_WAIT_PRIVATE, 0, &timeout);
+    }
+    pending_.store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::uint32_t> pending_{0};
+};
+
+}  // namespace wherefore::sdk

@@ -1,0 +1,88 @@
+#include "sdk/governor.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace wherefore::sdk {
+namespace {
+
+constexpr std::int64_t kLargestScale = 64;
+// Before the rate goes up again it must have been well below the budget for this many steps.
+constexpr int kCalmSteps = 10;
+// A process that hardly runs gives no meaningful share: it is charged as if it had used this much.
+constexpr std::int64_t kLeastProcessNs = 50'000'000;
+
+Governor::Machine ReadFromProc() {
+  static unsigned long long last_busy = 0;
+  static unsigned long long last_all = 0;
+  Governor::Machine machine;
+  if (FILE* file = std::fopen("/proc/stat", "re"); file != nullptr) {
+    unsigned long long t[8] = {};
+    if (std::fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", t, t + 1, t + 2, t + 3, t + 4, t + 5, t + 6,
+                    t + 7) == 8) {
+      unsigned long long all = 0;
+      for (const unsigned long long part : t) all += part;
+      const unsigned long long busy = all - t[3] - t[4];
+      if (last_all != 0 && all > last_all) {
+        machine.cpu = static_cast<double>(busy - last_busy) / static_cast<double>(all - last_all);
+      }
+      last_busy = busy;
+      last_all = all;
+    }
+    std::fclose(file);
+  }
+  if (FILE* file = std::fopen("/proc/self/statm", "re"); file != nullptr) {
+    long long size = 0;
+    long long resident = 0;
+    if (std::fscanf(file, "%lld %lld", &size, &resident) == 2) {
+      machine.resident_bytes = resident * sysconf(_SC_PAGESIZE);
+    }
+    std::fclose(file);
+  }
+  return machine;
+}
+
+bool Above(const LoadThresholds& thresholds, const Governor::Machine& machine) {
+  if (!thresholds.enabled) return false;
+  return (thresholds.cpu > 0 && machine.cpu > thresholds.cpu) ||
+         (thresholds.memory_bytes > 0 && machine.resident_bytes > thresholds.memory_bytes);
+}
+
+}  // namespace
+
+Governor::Governor(const Options& options)
+    : max_overhead_(options.max_overhead),
+      shed_(options.load_shedding),
+      adaptive_(options.adaptive),
+      read_machine_(ReadFromProc) {}
+
+Load Governor::LoadNow() const {
+  if (!shed_.enabled && !adaptive_.enabled) return Load::kNormal;
+  const Machine machine = read_machine_();
+  if (Above(shed_, machine)) return Load::kShed;
+  return Above(adaptive_, machine) ? Load::kAdaptive : Load::kNormal;
+}
+
+bool Governor::Step(const Usage& usage) {
+  const std::int64_t profiler = usage.profiler_ns - last_.profiler_ns;
+  const std::int64_t process = std::max(usage.process_ns - last_.process_ns, kLeastProcessNs);
+  last_ = usage;
+  overhead_ = static_cast<double>(profiler) / static_cast<double>(process);
+  if (max_overhead_ > 0 && overhead_ > max_overhead_) {
+    calm_steps_ = 0;
+    own_scale_ = std::min(own_scale_ * 2, kLargestScale);
+  } else if (own_scale_ > 1 && overhead_ < max_overhead_ * 0.4 && ++calm_steps_ >= kCalmSteps) {
+    calm_steps_ = 0;
+    own_scale_ /= 2;
+  }
+  const Load load = LoadNow();
+  const std::int64_t scale = own_scale_ * (load == Load::kAdaptive ? 2 : 1);
+  const bool changed = scale != scale_ || load != load_;
+  scale_ = scale;
+  load_ = load;
+  return changed;
+}
+
+}  // namespace wherefore::sdk

@@ -1,0 +1,93 @@
+// malloc and its family, as the host program calls them.
+//
+// Always: what the host gets is what its own allocator gave; errno is the allocator's. The fast path
+// is one subtraction (allocating) or one load (freeing). Any thread, also before main and after exit.
+#include <malloc.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+
+#include "sdk/capture.h"
+#include "sdk/heap_sampler.h"
+#include "sdk/next_function.h"
+
+namespace wherefore::sdk {
+namespace {
+
+// Allocates `size` bytes by `allocate`. The usual case ends in a jump to the real function.
+template <typename Allocate>
+[[gnu::always_inline]] inline void* Counted(std::size_t size, Allocate allocate) {
+  if (!CountDown(size)) [[likely]] return allocate();
+  void* pointer = allocate();
+  OnAllocated(pointer, size);
+  return pointer;
+}
+
+// What the block was, if it was sampled: to be put back when moving it fails.
+[[gnu::always_inline]] inline HeapTable::Removed Forget(void* pointer) {
+  if (g_heap_table.MayHold(pointer)) [[unlikely]] return OnFree(pointer);
+  return {};
+}
+
+}  // namespace
+}  // namespace wherefore::sdk
+
+using wherefore::sdk::CallNext;
+using wherefore::sdk::Counted;
+using wherefore::sdk::Forget;
+using wherefore::sdk::g_heap_table;
+using wherefore::sdk::HeapTable;
+
+extern "C" {
+
+WHEREFORE_HOOK void* malloc(std::size_t size) noexcept { return Counted(size, [=] { return CallNext<"malloc", void*>(size); }); }
+
+WHEREFORE_HOOK void free(void* pointer) noexcept {
+  Forget(pointer);
+  CallNext<"free", void>(pointer);
+}
+
+WHEREFORE_HOOK void* calloc(std::size_t count, std::size_t size) noexcept {
+  return Counted(count * size, [=] { return CallNext<"calloc", void*>(count, size); });
+}
+
+WHEREFORE_HOOK void* realloc(void* old, std::size_t size) noexcept {
+  const HeapTable::Removed sampled = Forget(old);
+  void* pointer = CallNext<"realloc", void*>(old, size);
+  if (pointer == nullptr && size > 0 && sampled.slot != HeapTable::kNone) {
+    // It stays where it was, in whichever slot it now gets; the old slot's id is gone, so its bytes
+    // leave the in-use profile early. Rare enough, and never a leak that is none.
+    g_heap_table.Insert(old, sampled.id);
+  }
+  return Counted(size, [=] { return pointer; });
+}
+
+WHEREFORE_HOOK void* reallocarray(void* old, std::size_t count, std::size_t size) noexcept {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return realloc(old, bytes);
+}
+
+WHEREFORE_HOOK void* memalign(std::size_t alignment, std::size_t size) noexcept {
+  return Counted(size, [=] { return CallNext<"memalign", void*>(alignment, size); });
+}
+
+WHEREFORE_HOOK void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+  return Counted(size, [=] { return CallNext<"aligned_alloc", void*>(alignment, size); });
+}
+
+WHEREFORE_HOOK int posix_memalign(void** result, std::size_t alignment, std::size_t size) noexcept {
+  const int error = CallNext<"posix_memalign", int>(result, alignment, size);
+  if (error == 0) Counted(size, [=] { return *result; });
+  return error;
+}
+
+WHEREFORE_HOOK void* valloc(std::size_t size) noexcept { return Counted(size, [=] { return CallNext<"valloc", void*>(size); }); }
+
+WHEREFORE_HOOK void* pvalloc(std::size_t size) noexcept { return Counted(size, [=] { return CallNext<"pvalloc", void*>(size); }); }
+
+}  // extern "C"

@@ -1,0 +1,56 @@
+#include "sdk/heap_sampler.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cmath>
+
+#include "sdk/capture.h"
+#include "sdk/collector_restart.h"
+#include "sdk/shared.h"
+
+namespace wherefore::sdk {
+namespace {
+
+// While heap profiling is off a thread looks again after this many bytes.
+constexpr std::int64_t kLookAgain = 1 << 20;
+
+std::atomic<std::uint64_t> g_next_id{1};
+
+void Record(void* pointer, std::size_t size, double period) {
+  Event* event = g_shared.queue.Claim();
+  if (event == nullptr) return;
+  const double bytes = static_cast<double>(size);
+  const double chance = -std::expm1(-bytes / period);
+  event->kind = EventKind::kAlloc;
+  event->value = static_cast<std::int64_t>(std::llround(bytes / chance));
+  event->count = 1 / chance;
+  event->id = g_next_id.fetch_add(1, std::memory_order_relaxed);
+  CaptureHere(*event);
+  CaptureContext(*event);
+  event->detail = g_heap_table.Insert(pointer, event->id);
+  g_shared.queue.Publish(event);
+}
+
+}  // namespace
+
+void OnAllocated(void* pointer, std::size_t size) {
+  const int error = errno;
+  const std::int64_t period = g_shared.heap_period.load(std::memory_order_relaxed);
+  const bool sampled = t_state.heap_armed && t_state.busy == 0 && pointer != nullptr && size > 0;
+  if (t_state.busy > 0 || period <= 0) {
+    t_state.heap_armed = false;
+    t_state.heap_countdown = kLookAgain;
+    if (t_state.busy == 0) RestartCollectorIfDue();
+  } else {
+    const std::uint64_t start = __rdtsc();
+    const Busy busy;
+    RestartCollectorIfDue();
+    t_state.heap_armed = true;
+    t_state.heap_countdown = ExponentialStep(static_cast<double>(period));
+    if (sampled) Record(pointer, size, static_cast<double>(period));
+    g_shared.cost.AddSince(start);
+  }
+  errno = error;
+}
+
+}  // namespace wherefore::sdk

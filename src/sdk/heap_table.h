@@ -1,0 +1,86 @@
+// HeapTable: which sampled allocations are still there.
+//
+// Every free() of the host asks MayHold(), one load from a small filter that is nearly always zero;
+// only then is the table itself looked at. Lock-free, any thread, ordinary context. Fixed size: when
+// a bucket is full the allocation is counted as allocated but not as in use, and TakeUntracked says
+// how many. The collector recognises an entry by (slot, id); an id is never used twice.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+namespace wherefore::sdk {
+
+class HeapTable {
+ public:
+  static constexpr std::uint32_t kNone = ~0U;
+  struct Removed {
+    std::uint32_t slot = kNone;
+    std::uint64_t id = 0;
+  };
+
+  [[nodiscard]] bool MayHold(const void* pointer) const {
+    return filter_[FilterIndex(pointer)].load(std::memory_order_relaxed) != 0;
+  }
+
+  // Gives the slot, or kNone when there is no room.
+  std::uint32_t Insert(const void* pointer, std::uint64_t id) {
+    const std::uint64_t bucket = Hash(pointer) % kBuckets;
+    for (std::uint64_t way = 0; way < kWays; ++way) {
+      Entry& entry = entries_[(bucket * kWays) + way];
+      std::uintptr_t free = 0;
+      if (!entry.pointer.compare_exchange_strong(free, kClaimed, std::memory_order_acq_rel)) continue;
+      entry.id.store(id, std::memory_order_relaxed);
+      filter_[FilterIndex(pointer)].fetch_add(1, std::memory_order_relaxed);
+      entry.pointer.store(reinterpret_cast<std::uintptr_t>(pointer), std::memory_order_release);
+      return static_cast<std::uint32_t>((bucket * kWays) + way);
+    }
+    untracked_.fetch_add(1, std::memory_order_relaxed);
+    return kNone;
+  }
+
+  // Before the memory goes back to its allocator, or another thread could get it first.
+  Removed Remove(const void* pointer) {
+    const std::uint64_t bucket = Hash(pointer) % kBuckets;
+    for (std::uint64_t way = 0; way < kWays; ++way) {
+      Entry& entry = entries_[(bucket * kWays) + way];
+      if (entry.pointer.load(std::memory_order_acquire) != reinterpret_cast<std::uintptr_t>(pointer)) continue;
+      const std::uint64_t id = entry.id.exchange(0, std::memory_order_relaxed);
+      filter_[FilterIndex(pointer)].fetch_sub(1, std::memory_order_relaxed);
+      entry.pointer.store(0, std::memory_order_release);
+      return {.slot = static_cast<std::uint32_t>((bucket * kWays) + way), .id = id};
+    }
+    return {};
+  }
+
+  [[nodiscard]] bool StillThere(std::uint32_t slot, std::uint64_t id) const {
+    return entries_[slot].id.load(std::memory_order_acquire) == id;
+  }
+  [[nodiscard]] std::uint64_t TakeUntracked() { return untracked_.exchange(0, std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::uint64_t kBuckets = 8192;
+  static constexpr std::uint64_t kWays = 8;
+  static constexpr std::uintptr_t kClaimed = 1;
+
+  struct Entry {
+    std::atomic<std::uintptr_t> pointer{0};
+    std::atomic<std::uint64_t> id{0};
+  };
+
+  static std::uint64_t Hash(const void* pointer) {
+    return ((reinterpret_cast<std::uintptr_t>(pointer) >> 4) * 0x9e3779b97f4a7c15ULL) >> 40;
+  }
+  static std::uint64_t FilterIndex(const void* pointer) {
+    return ((reinterpret_cast<std::uintptr_t>(pointer) >> 4) * 0x9e3779b97f4a7c15ULL) >> 48;
+  }
+
+  std::array<std::atomic<std::uint8_t>, 65536> filter_{};
+  std::array<Entry, kBuckets * kWays> entries_{};
+  std::atomic<std::uint64_t> untracked_{0};
+};
+
+extern constinit HeapTable g_heap_table;
+
+}  // namespace wherefore::sdk

@@ -1,0 +1,108 @@
+#include "sdk/modules.h"
+
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+#include "elf/demangle.h"
+#include "elf/elf_file.h"
+
+namespace wherefore::sdk {
+namespace {
+
+std::string Hex(std::string_view bytes) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const char c : bytes) {
+    text.push_back(kDigits[static_cast<unsigned char>(c) >> 4]);
+    text.push_back(kDigits[static_cast<unsigned char>(c) & 15]);
+  }
+  return text;
+}
+
+std::string HexNumber(std::uint64_t number) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(number));
+  return text;
+}
+
+std::string_view FileName(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+}  // namespace
+
+// The names of one module: its symbols, and those already asked for.
+struct Modules::Names {
+  elf::SymbolTable symbols;
+  std::unordered_map<std::string, FunctionName> known;  // by symbol, or by name where there is none
+  std::unordered_map<std::uint64_t, const FunctionName*> by_address;
+};
+
+Modules::Modules(ModuleMap& map) : map_(map), infos_(1), tables_(1), names_(1) {}
+Modules::~Modules() = default;
+
+void Modules::UseGeneration(std::uint64_t generation) {
+  if (list_ != nullptr && list_->generation == generation) return;
+  list_ = map_.Modules(generation);
+  if (list_ == nullptr) list_ = map_.Modules();
+  numbers_.clear();
+  if (list_ == nullptr) return;
+  for (const Module& module : list_->modules) numbers_.push_back(NumberOf(module));
+}
+
+std::uint32_t Modules::NumberOf(const Module& module) {
+  const std::uint64_t start = module.start - module.bias;
+  const auto [at, fresh] = known_.try_emplace(module.path + '\0' + module.build_id + '\0' + std::to_string(start),
+                                              static_cast<std::uint32_t>(infos_.size()));
+  if (fresh) {
+    infos_.push_back({.path = module.path,
+                      .build_id = Hex(module.build_id),
+                      .start = start,
+                      .limit = module.end - module.bias,
+                      .file_offset = module.file_offset});
+    tables_.push_back(module.table);
+    names_.emplace_back();
+  }
+  return at->second;
+}
+
+Modules::Place Modules::Find(std::uint64_t pc, std::uint64_t generation) {
+  UseGeneration(generation);
+  const Module* module = list_ == nullptr ? nullptr : list_->Find(pc);
+  if (module == nullptr) return {.module = kUnknown, .address = pc};
+  return {.module = numbers_[static_cast<std::size_t>(module - list_->modules.data())], .address = pc - module->bias};
+}
+
+Modules::Names& Modules::NamesOf(std::uint32_t module) {
+  std::unique_ptr<Names>& names = names_[module];
+  if (names != nullptr) return *names;
+  names = std::make_unique<Names>();
+  const ModuleInfo& info = infos_[module];
+  if (const auto file = elf::ElfFile::Open(info.path); file && Hex(file->build_id()) == info.build_id) {
+    names->symbols = elf::SymbolTable::Load(*file);
+  }
+  return *names;
+}
+
+const FunctionName& Modules::NameOf(std::uint32_t module, std::uint64_t address) {
+  Names& names = NamesOf(module);
+  if (const auto found = names.by_address.find(address); found != names.by_address.end()) return *found->second;
+  FunctionName name;
+  std::string symbol(names.symbols.Find(address));
+  if (!symbol.empty()) {
+    name.name = elf::Demangle(symbol);
+    if (name.name != symbol) name.system_name = symbol;
+  } else if (module == kUnknown) {
+    name.name = symbol = HexNumber(address);
+  } else {
+    const auto function = tables_[module]->FindFunction(address);
+    name.name = std::string(FileName(infos_[module].path)) + '+' + HexNumber(function ? function->start : address);
+    symbol = name.name;
+  }
+  const FunctionName& kept = names.known.try_emplace(std::move(symbol), std::move(name)).first->second;
+  names.by_address.emplace(address, &kept);
+  return kept;
+}
+
+}  // namespace wherefore::sdk

@@ -1,0 +1,68 @@
+// Modules: which file an address of this process belongs to, and what its functions are called.
+//
+// Guarded by the collector's lock. A module keeps its number as long as the process lives, also after
+// dlclose. Names come from the module's file, read when its first name is asked for; a file that is
+// gone or was replaced (another build id) gives no names, only module+0x<offset>.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "elf/symbols.h"
+#include "elf/unwind_table.h"
+#include "sdk/module_map.h"
+
+namespace wherefore::sdk {
+
+// An executable segment of a file, with addresses as in the file.
+struct ModuleInfo {
+  std::string path;
+  std::string build_id;  // hex
+  std::uint64_t start = 0;
+  std::uint64_t limit = 0;
+  std::uint64_t file_offset = 0;
+};
+
+struct FunctionName {
+  std::string name;
+  std::string system_name;  // mangled, where that differs
+};
+
+class Modules {
+ public:
+  static constexpr std::uint32_t kUnknown = 0;
+  struct Place {
+    std::uint32_t module = kUnknown;
+    std::uint64_t address = 0;  // in the file; of the process where the module is not known
+  };
+
+  explicit Modules(ModuleMap& map);
+  ~Modules();
+  Modules(const Modules&) = delete;
+  Modules& operator=(const Modules&) = delete;
+
+  // The place of an address that was seen under a generation of the map.
+  [[nodiscard]] Place Find(std::uint64_t pc, std::uint64_t generation);
+  [[nodiscard]] const ModuleInfo& info(std::uint32_t module) const { return infos_[module]; }
+  [[nodiscard]] const FunctionName& NameOf(std::uint32_t module, std::uint64_t address);
+
+ private:
+  struct Names;
+
+  void UseGeneration(std::uint64_t generation);
+  std::uint32_t NumberOf(const Module& module);
+  Names& NamesOf(std::uint32_t module);
+
+  ModuleMap& map_;
+  std::shared_ptr<const ModuleList> list_;   // the one the last address was found in
+  std::vector<std::uint32_t> numbers_;       // of its modules
+  std::unordered_map<std::string, std::uint32_t> known_;  // by what makes a module the same
+  std::vector<ModuleInfo> infos_;  // [0]: not known
+  std::vector<std::shared_ptr<const elf::UnwindTable>> tables_;
+  std::vector<std::unique_ptr<Names>> names_;
+};
+
+}  // namespace wherefore::sdk

@@ -1,0 +1,99 @@
+// operator new and delete, for allocators that bring their own (tcmalloc, jemalloc). Those of
+// libstdc++ call malloc and free; so do we then, and those are hooked already.
+//
+// Any thread. What the real operator throws goes through us unchanged.
+#include <dlfcn.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "sdk/capture.h"
+#include "sdk/heap_sampler.h"
+#include "sdk/next_function.h"
+
+namespace wherefore::sdk {
+namespace {
+
+enum class Counts : std::uint8_t { kNotKnown, kInMalloc, kHere };
+constinit Counts g_counts = Counts::kNotKnown;
+
+// Whether the next operator new counts by calling malloc. A C++ library's own does.
+[[gnu::noinline, gnu::cold]] Counts WhereItCounts() {
+  Dl_info info{};
+  void* next = FindNext("_Znwm", nullptr);
+  const bool library = next == nullptr || dladdr(next, &info) == 0 || info.dli_fname == nullptr ||
+                       std::strstr(info.dli_fname, "libstdc++") != nullptr ||
+                       std::strstr(info.dli_fname, "libc++") != nullptr;
+  g_counts = library ? Counts::kInMalloc : Counts::kHere;
+  return g_counts;
+}
+
+[[gnu::always_inline]] inline bool CountsHere() {
+  const Counts counts = g_counts;
+  return (counts == Counts::kNotKnown ? WhereItCounts() : counts) == Counts::kHere;
+}
+
+template <Symbol Name, typename... Args>
+[[gnu::always_inline]] inline void* New(std::size_t size, Args... args) {
+  if (!CountsHere() && sizeof...(Args) == 0) {
+    // What a C++ library would do, without the detour; when memory is out, it throws for us.
+    if (void* pointer = std::malloc(size > 0 ? size : 1); pointer != nullptr) [[likely]] return pointer;
+  }
+  void* pointer = CallNextThrowing<Name, void*>(size, args...);
+  if (CountsHere() && CountDown(size)) [[unlikely]] OnAllocated(pointer, size);
+  return pointer;
+}
+
+template <Symbol Name, typename... Args>
+[[gnu::always_inline]] inline void Delete(void* pointer, Args... args) {
+  if (!CountsHere()) return std::free(pointer);
+  if (g_heap_table.MayHold(pointer)) [[unlikely]] OnFree(pointer);
+  CallNext<Name, void>(pointer, args...);
+}
+
+}  // namespace
+}  // namespace wherefore::sdk
+
+using std::align_val_t;
+using std::nothrow_t;
+using std::size_t;
+using wherefore::sdk::Delete;
+using wherefore::sdk::New;
+
+WHEREFORE_HOOK void* operator new(size_t n) { return New<"_Znwm">(n); }
+WHEREFORE_HOOK void* operator new[](size_t n) { return New<"_Znam">(n); }
+WHEREFORE_HOOK void* operator new(size_t n, const nothrow_t& t) noexcept {
+  return New<"_ZnwmRKSt9nothrow_t">(n, &t);
+}
+WHEREFORE_HOOK void* operator new[](size_t n, const nothrow_t& t) noexcept {
+  return New<"_ZnamRKSt9nothrow_t">(n, &t);
+}
+WHEREFORE_HOOK void* operator new(size_t n, align_val_t a) { return New<"_ZnwmSt11align_val_t">(n, a); }
+WHEREFORE_HOOK void* operator new[](size_t n, align_val_t a) { return New<"_ZnamSt11align_val_t">(n, a); }
+WHEREFORE_HOOK void* operator new(size_t n, align_val_t a, const nothrow_t& t) noexcept {
+  return New<"_ZnwmSt11align_val_tRKSt9nothrow_t">(n, a, &t);
+}
+WHEREFORE_HOOK void* operator new[](size_t n, align_val_t a, const nothrow_t& t) noexcept {
+  return New<"_ZnamSt11align_val_tRKSt9nothrow_t">(n, a, &t);
+}
+WHEREFORE_HOOK void operator delete(void* p) noexcept { Delete<"_ZdlPv">(p); }
+WHEREFORE_HOOK void operator delete[](void* p) noexcept { Delete<"_ZdaPv">(p); }
+WHEREFORE_HOOK void operator delete(void* p, size_t n) noexcept { Delete<"_ZdlPvm">(p, n); }
+WHEREFORE_HOOK void operator delete[](void* p, size_t n) noexcept { Delete<"_ZdaPvm">(p, n); }
+WHEREFORE_HOOK void operator delete(void* p, const nothrow_t& t) noexcept {
+  Delete<"_ZdlPvRKSt9nothrow_t">(p, &t);
+}
+WHEREFORE_HOOK void operator delete[](void* p, const nothrow_t& t) noexcept {
+  Delete<"_ZdaPvRKSt9nothrow_t">(p, &t);
+}
+WHEREFORE_HOOK void operator delete(void* p, align_val_t a) noexcept { Delete<"_ZdlPvSt11align_val_t">(p, a); }
+WHEREFORE_HOOK void operator delete[](void* p, align_val_t a) noexcept { Delete<"_ZdaPvSt11align_val_t">(p, a); }
+WHEREFORE_HOOK void operator delete(void* p, size_t n, align_val_t a) noexcept {
+  Delete<"_ZdlPvmSt11align_val_t">(p, n, a);
+}
+WHEREFORE_HOOK void operator delete[](void* p, size_t n, align_val_t a) noexcept {
+  Delete<"_ZdaPvmSt11align_val_t">(p, n, a);
+}

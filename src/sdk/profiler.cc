@@ -1,0 +1,119 @@
+#include "sdk/profiler.h"
+
+#include <ctime>
+
+#include "formats/formats.h"
+#include "sdk/clock.h"
+#include "sdk/engine.h"
+#include "sdk/thread_state.h"
+
+namespace wherefore::sdk {
+namespace {
+
+constexpr unsigned Bit(Type type) { return 1U << static_cast<unsigned>(type); }
+
+void SleepFor(double seconds) {
+  timespec left{.tv_sec = static_cast<time_t>(seconds),
+                .tv_nsec = static_cast<long>((seconds - static_cast<double>(static_cast<time_t>(seconds))) * 1e9)};
+  while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+  }
+}
+
+Result<std::string> ToPprof(Result<profile::Batch> batch) {
+  const Busy busy;
+  if (!batch) return std::move(batch).error();
+  return formats::EncodePprof(*batch);
+}
+
+Result<std::string> CollectFor(Type type, double seconds) {
+  WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t operation, BeginOperation(Bit(type)));
+  SleepFor(seconds);
+  return EndOperation(operation);
+}
+
+Result<Engine*> Running() {
+  Engine* engine = Engine::Get();
+  if (engine == nullptr) return Error(Code::kUnavailable, "the profiler is not running");
+  return engine;
+}
+
+Series SinceStartSeries(Type type) {
+  switch (type) {
+    case Type::kCpu:
+      return Series::kCpu;
+    case Type::kWall:
+      return Series::kWall;
+    case Type::kOffCpu:
+      return Series::kOffCpu;
+    case Type::kHeap:
+      return Series::kInUse;
+    case Type::kMutex:
+      return Series::kMutex;
+    case Type::kBlock:
+      return Series::kBlock;
+    case Type::kThreads:
+      return Series::kThreads;
+  }
+  return Series::kCpu;
+}
+
+}  // namespace
+
+Result<> StartProfiler(const Options& options, Exporter& exporter) {
+  return Engine::GetOrMake().Start(options, exporter);
+}
+
+void StopProfiler() {
+  if (Engine* engine = Engine::Get(); engine != nullptr) engine->Stop();
+}
+
+bool FlushProfiler(std::int64_t deadline_ns) {
+  if (Engine* engine = Engine::Get(); engine != nullptr) engine->Flush();
+  return MonotonicNow() <= deadline_ns;
+}
+
+Result<> SetEnabled(Type type, bool enabled) {
+  WHEREFORE_ASSIGN_OR_RETURN(Engine * engine, Running());
+  return engine->SetEnabled(type, enabled);
+}
+
+Result<> SetRate(Type type, double rate) {
+  WHEREFORE_ASSIGN_OR_RETURN(Engine * engine, Running());
+  return engine->SetRate(type, rate);
+}
+
+std::vector<TypeState> TypeStates() {
+  Engine* engine = Engine::Get();
+  return engine == nullptr ? std::vector<TypeState>() : engine->States();
+}
+
+Result<std::uint64_t> BeginOperation(unsigned types) {
+  WHEREFORE_ASSIGN_OR_RETURN(Engine * engine, Running());
+  return engine->BeginOperation(types);
+}
+
+Result<std::string> EndOperation(std::uint64_t operation) {
+  WHEREFORE_ASSIGN_OR_RETURN(Engine * engine, Running());
+  return ToPprof(engine->EndOperation(operation));
+}
+
+Result<std::string> CollectPprof(Type type, double seconds) {
+  WHEREFORE_ASSIGN_OR_RETURN(Engine * engine, Running());
+  // A thread dump is of one moment, however long one asks for.
+  if (type == Type::kThreads) return CollectFor(type, 0.3);
+  if (seconds > 0 && type != Type::kHeap) return CollectFor(type, seconds);
+  return ToPprof(engine->SinceStart(SinceStartSeries(type)));
+}
+
+Result<std::string> CollectAllocations(double seconds) {
+  WHEREFORE_ASSIGN_OR_RETURN(Engine * engine, Running());
+  if (seconds > 0) return CollectFor(Type::kHeap, seconds);
+  return ToPprof(engine->SinceStart(Series::kAllocated));
+}
+
+RuntimeStatistics ReadRuntimeStatistics() {
+  Engine* engine = Engine::Get();
+  return engine == nullptr ? RuntimeStatistics() : engine->Statistics();
+}
+
+}  // namespace wherefore::sdk

@@ -1,0 +1,34 @@
+// Shared: the state that handlers, hooks and the collector have in common.
+//
+// One per process, constant-initialised: hooks run before any constructor of ours and after every
+// destructor. Written by the collector and the controlling thread, read from anywhere; whatever a
+// signal handler reads is an atomic or never changes after Open.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "sdk/code_map.h"
+#include "sdk/cost.h"
+#include "sdk/event_queue.h"
+
+namespace wherefore::sdk {
+
+struct Shared {
+  EventQueue queue;
+  CodeMapSlots* code_maps = nullptr;  // set before the first sample, never unset
+  Cost cost;
+  // Distances between samples; 0: that kind is off.
+  std::atomic<std::int64_t> cpu_period_ns{0};
+  std::atomic<std::int64_t> heap_period{0};  // bytes
+  std::atomic<std::int64_t> wait_period_ns{0};
+  std::atomic<bool> mutex_on{false};
+  std::atomic<bool> block_on{false};
+  std::atomic<int> pid{0};
+  // Set in a forked child: the collector is to be started by the next hooked call.
+  std::atomic<bool> restart_due{false};
+};
+
+extern constinit Shared g_shared;
+
+}  // namespace wherefore::sdk

@@ -1,0 +1,126 @@
+// Runs in signal context: no locks, no allocation, no library calls but those on the allow-list of
+// tests/sdk_signal_safety_test.py.
+#include "sdk/signal_sampler.h"
+
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "sdk/capture.h"
+#include "sdk/shared.h"
+#include "sdk/thread_state.h"
+
+namespace wherefore::sdk {
+namespace {
+
+// Their addresses are the cookies.
+constinit char g_timer_cookie = 0;
+constinit char g_restart_cookie = 0;
+
+// The host's own action for our signal. A sequence number, odd while it is written, because handlers
+// read it.
+struct HostAction {
+  std::atomic<std::uint32_t> sequence{0};
+  struct sigaction action = {};
+};
+constinit HostAction g_host;
+
+struct StackBoundsHint {
+  std::atomic<std::uint32_t> tid{0};
+  std::atomic<std::uintptr_t> low{0};
+  std::atomic<std::uintptr_t> high{0};
+};
+constinit std::array<StackBoundsHint, 1024> g_hints;
+
+// A system call that leaves errno alone.
+long RawSyscall(long number) {
+  long result = number;
+  asm volatile("syscall" : "+a"(result) : : "rcx", "r11", "memory");
+  return result;
+}
+
+void LearnStackBounds(ThreadState& state) {
+  if (state.tid == 0) state.tid = static_cast<std::uint32_t>(RawSyscall(SYS_gettid));
+  const StackBoundsHint& hint = g_hints[state.tid % g_hints.size()];
+  if (hint.tid.load(std::memory_order_acquire) != state.tid) return;
+  state.stack_low = hint.low.load(std::memory_order_relaxed);
+  state.stack_high = hint.high.load(std::memory_order_relaxed);
+}
+
+void TakeSample(const siginfo_t& info, const void* context) {
+  const std::uint64_t start = __rdtsc();
+  ThreadState& state = t_state;
+  g_shared.cost.signals.fetch_add(1, std::memory_order_relaxed);
+  const std::int64_t period = g_shared.cpu_period_ns.load(std::memory_order_relaxed);
+  if (period <= 0) return;
+  if (state.stack_high == 0) LearnStackBounds(state);
+  Event* event = g_shared.queue.Claim();
+  if (event == nullptr) return;
+  event->kind = EventKind::kCpu;
+  event->value = period * (1 + (info.si_overrun > 0 ? info.si_overrun : 0));
+  event->count = 1;
+  event->tid = state.tid;
+  // Asks the collector to look the bounds up.
+  event->detail = state.stack_high == 0
+                      ? static_cast<std::uint64_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RSP])
+                      : 0;
+  CaptureSignal(*event, context);
+  CaptureContext(*event);
+  g_shared.queue.Publish(event);
+  g_shared.cost.AddSince(start);
+}
+
+void CallHost(int signal, siginfo_t* info, void* context) {
+  struct sigaction action = {};
+  std::uint32_t before = 0;
+  do {
+    before = g_host.sequence.load(std::memory_order_acquire);
+    action = g_host.action;
+  } while ((before & 1) != 0 || g_host.sequence.load(std::memory_order_acquire) != before);
+  if ((action.sa_flags & SA_SIGINFO) != 0) {
+    if (action.sa_sigaction != nullptr) action.sa_sigaction(signal, info, context);
+  } else if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) {
+    action.sa_handler(signal);
+  }
+}
+
+}  // namespace
+
+void OnSamplerSignal(int signal, siginfo_t* info, void* context) {
+  const void* value = info->si_value.sival_ptr;
+  if (info->si_code == SI_TIMER && value == &g_timer_cookie) {
+    TakeSample(*info, context);
+  } else if (info->si_code == SI_TIMER && value == &g_restart_cookie) {
+    // The next allocation takes the slow path and starts the collector there.
+    g_shared.restart_due.store(true, std::memory_order_relaxed);
+    t_state.heap_countdown = 0;
+  } else {
+    CallHost(signal, info, context);
+  }
+}
+
+void* TimerCookie() { return &g_timer_cookie; }
+void* RestartCookie() { return &g_restart_cookie; }
+
+struct sigaction ExchangeHostAction(const struct sigaction* action) {
+  const struct sigaction old = g_host.action;
+  if (action != nullptr) {
+    g_host.sequence.fetch_add(1, std::memory_order_acq_rel);
+    g_host.action = *action;
+    g_host.sequence.fetch_add(1, std::memory_order_release);
+  }
+  return old;
+}
+
+void PublishStackBounds(std::uint32_t tid, std::uintptr_t low, std::uintptr_t high) {
+  StackBoundsHint& hint = g_hints[tid % g_hints.size()];
+  hint.tid.store(0, std::memory_order_release);
+  hint.low.store(low, std::memory_order_relaxed);
+  hint.high.store(high, std::memory_order_relaxed);
+  hint.tid.store(tid, std::memory_order_release);
+}
+
+}  // namespace wherefore::sdk

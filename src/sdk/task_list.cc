@@ -1,0 +1,42 @@
+#include "sdk/task_list.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+
+namespace wherefore::sdk {
+namespace {
+
+struct DirectoryEntry {  // linux_dirent64, which no header declares
+  std::uint64_t inode;
+  std::int64_t offset;
+  std::uint16_t length;
+  std::uint8_t type;
+  char name[1];
+};
+
+}  // namespace
+
+bool ListThreads(std::vector<std::uint32_t>& tids) {
+  tids.clear();
+  const int directory = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return false;
+  alignas(8) std::array<char, 4096> buffer;
+  long got = 0;
+  while ((got = syscall(SYS_getdents64, directory, buffer.data(), buffer.size())) > 0) {
+    for (long at = 0; at < got;) {
+      const auto* entry = reinterpret_cast<const DirectoryEntry*>(buffer.data() + at);
+      if (entry->name[0] != '.') {
+        tids.push_back(static_cast<std::uint32_t>(std::strtoul(entry->name, nullptr, 10)));
+      }
+      at += entry->length;
+    }
+  }
+  close(directory);
+  return true;
+}
+
+}  // namespace wherefore::sdk

@@ -1,0 +1,58 @@
+#include "sdk/thread_registry.h"
+
+#include <mutex>
+
+#include "sdk/context.h"
+#include "sdk/thread_state.h"
+
+namespace wherefore::sdk {
+namespace {
+
+// Another publisher's records are where we cannot know.
+std::uintptr_t RecordAddress() {
+  return g_foreign_publisher ? 0 : reinterpret_cast<std::uintptr_t>(&t_thread_block.record);
+}
+
+}  // namespace
+
+void ThreadRegistry::EnterThisThread(std::uintptr_t stack_low, std::uintptr_t stack_high) {
+  t_state.stack_low = stack_low;
+  t_state.stack_high = stack_high;
+  const std::uint32_t tid = CurrentTid();
+  const std::lock_guard hold(lock_);
+  contexts_[tid] = RecordAddress();
+}
+
+void ThreadRegistry::LeaveThisThread() {
+  const std::uint32_t tid = CurrentTid();
+  const std::lock_guard hold(lock_);
+  contexts_.erase(tid);
+  own_.erase(tid);
+}
+
+void ThreadRegistry::EnterOwnThread() {
+  const std::uint32_t tid = CurrentTid();
+  const std::lock_guard hold(lock_);
+  own_.insert(tid);
+}
+
+std::uintptr_t ThreadRegistry::ContextOf(std::uint32_t tid) {
+  const std::lock_guard hold(lock_);
+  const auto found = contexts_.find(tid);
+  return found == contexts_.end() ? 0 : found->second;
+}
+
+bool ThreadRegistry::IsOwn(std::uint32_t tid) {
+  const std::lock_guard hold(lock_);
+  return own_.contains(tid);
+}
+
+void ThreadRegistry::ForgetOthers() {
+  lock_.Reset();
+  contexts_.clear();
+  own_.clear();
+  t_state.tid = 0;
+  contexts_[CurrentTid()] = RecordAddress();
+}
+
+}  // namespace wherefore::sdk

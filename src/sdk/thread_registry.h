@@ -1,0 +1,40 @@
+// ThreadRegistry: what each thread of the host told about itself when it started.
+//
+// Threads started through pthread_create enter and leave by themselves (thread_hooks.cc); others are
+// unknown here, which costs them their span ids in wall-clock samples. The profiler's own threads are
+// listed too, to be left out. Any thread, ordinary context.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "sdk/futex_lock.h"
+
+namespace wherefore::sdk {
+
+class ThreadRegistry {
+ public:
+  // Enters the calling thread. `stack_low` and `stack_high` are its stack.
+  void EnterThisThread(std::uintptr_t stack_low, std::uintptr_t stack_high);
+  void LeaveThisThread();
+  // The calling thread is one of ours.
+  void EnterOwnThread();
+
+  // Where the thread's context record is (context.h), in its thread-local memory: to be read with
+  // process_vm_readv only, the thread may end at any time. 0: not known.
+  [[nodiscard]] std::uintptr_t ContextOf(std::uint32_t tid);
+  [[nodiscard]] bool IsOwn(std::uint32_t tid);
+
+  // In a forked child: only the calling thread is there.
+  void ForgetOthers();
+  void LockForFork() { lock_.lock(); }
+  void UnlockAfterFork() { lock_.unlock(); }
+
+ private:
+  FutexLock lock_;
+  std::unordered_map<std::uint32_t, std::uintptr_t> contexts_;
+  std::unordered_set<std::uint32_t> own_;
+};
+
+}  // namespace wherefore::sdk

@@ -1,0 +1,53 @@
+// ThreadState: what the engines keep in every thread, reachable from a signal handler.
+//
+// Thread-local without a constructor and in the initial-exec model: an access is one instruction and
+// can never allocate, also in a thread we did not see start. Belongs to its thread and to the signal
+// handlers that run on it; the collector never looks.
+#pragma once
+
+#include <cstdint>
+
+namespace wherefore::sdk {
+
+struct ThreadState {
+  std::int64_t heap_countdown;  // bytes until the next sampled allocation; see heap_sampler.cc
+  std::int64_t wait_countdown;  // nanoseconds of waiting until the next sampled wait
+  std::uint64_t random;         // state of NextRandom; 0: not seeded yet
+  std::uintptr_t stack_low;     // the thread's own stack; 0: not known
+  std::uintptr_t stack_high;
+  std::uint32_t tid;            // 0: not known
+  std::uint32_t busy;           // > 0: inside the profiler; hooks then pass straight through
+  bool heap_armed;              // heap_countdown leads to a sample, not just to another look
+};
+
+extern thread_local constinit ThreadState t_state [[gnu::tls_model("initial-exec")]];
+
+// While one of these lives the thread's own hooks are off: the profiler does not profile itself.
+class Busy {
+ public:
+  Busy() { t_state.busy = t_state.busy + 1; }
+  ~Busy() { t_state.busy = t_state.busy - 1; }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+};
+
+// Uniform 64 random bits (splitmix64): not for secrets.
+inline std::uint64_t NextRandom(std::uint64_t& state) {
+  state += 0x9e3779b97f4a7c15ULL;
+  std::uint64_t z = state;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+// In (0, 1].
+inline double NextUnit(std::uint64_t& state) {
+  return (static_cast<double>(NextRandom(state) >> 11) + 1) * 0x1.0p-53;
+}
+
+// A step of a Poisson process with this mean, at least 1. Not for signal handlers (libm).
+std::int64_t ExponentialStep(double mean);
+
+// This thread's id, by a system call the first time.
+std::uint32_t CurrentTid();
+
+}  // namespace wherefore::sdk

@@ -1,0 +1,90 @@
+// WallSampler: what threads wait for, seen without disturbing them.
+//
+// A thread of ours looks at a few threads of the host at a time, by /proc/self/task/T/syscall: it
+// tells whether a thread waits and where. Its stack is then copied by process_vm_readv and unwound
+// from the copy. No signal is sent, so no system call of the host ever ends with EINTR. Threads that
+// run are left to the CPU timers, which know better.
+//
+// The rate is per process: of n threads, k random ones are looked at in each tick, and each stands
+// for n/k. A thread that has not moved since it was last looked at (same pc, same sp, same top of
+// its stack) keeps its stack: then a look costs one read.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "sdk/event.h"
+#include "sdk/futex_event.h"
+#include "sdk/own_thread.h"
+#include "sdk/unwind.h"
+
+namespace wherefore::sdk {
+
+class ThreadRegistry;
+
+class WallSampler {
+ public:
+  explicit WallSampler(ThreadRegistry& registry) : registry_(registry) {}
+
+  bool Start(double rate);
+  void Stop();
+  // Ticks per second; 0 pauses.
+  void SetRate(double rate);
+  // Lists all threads once, as soon as possible.
+  void RequestThreads();
+  // In a forked child: the thread is not there.
+  void Forget();
+
+  [[nodiscard]] const OwnThread& thread() const { return thread_; }
+  // False: /proc does not tell (hidepid, a sandbox); then nothing is sampled.
+  [[nodiscard]] static bool Possible();
+
+ private:
+  // A thread as it was last seen waiting.
+  struct Seen {
+    std::uint64_t pc = 0;
+    std::uint64_t sp = 0;
+    std::uint64_t top = 0;  // hash of the top of the stack
+    std::uint64_t generation = 0;
+    StackEnd end = StackEnd::kComplete;
+    std::vector<std::uint64_t> pcs;
+  };
+  struct Waiting {
+    std::uint64_t system_call = 0;
+    std::uint64_t sp = 0;
+    std::uint64_t pc = 0;
+  };
+
+  void Run();
+  void Tick(std::int64_t elapsed_ns);
+  void ListAll();
+  // One thread; `value` is what it stands for.
+  void Look(std::uint32_t tid, EventKind kind, std::int64_t value, double weight);
+  [[nodiscard]] bool ReadWaiting(std::uint32_t tid, Waiting& waiting) const;
+  // Brings `seen` up to date; true when the thread has moved since.
+  bool Follow(const Waiting& waiting, Seen& seen);
+  [[nodiscard]] static bool OutOfDate(const Seen& seen);
+  void UnwindCopy(const Waiting& waiting, std::size_t copied, Seen& seen);
+  void Emit(std::uint32_t tid, EventKind kind, const Seen& seen, const Waiting& waiting, std::int64_t value,
+            double weight);
+  void CopyContext(std::uint32_t tid, Event& event) const;
+
+  ThreadRegistry& registry_;
+  OwnThread thread_;
+  FutexEvent wake_;
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> list_all_{false};
+  std::atomic<double> rate_{0};
+
+  std::vector<std::uint32_t> tids_;
+  std::int64_t listed_at_ = 0;
+  std::uint64_t random_ = 0x5851f42d4c957f2dULL;
+  std::unordered_map<std::uint32_t, Seen> seen_;
+  std::array<std::uint8_t, 64 * 1024> copy_;
+  RuleCache cache_ = {};
+};
+
+}  // namespace wherefore::sdk
