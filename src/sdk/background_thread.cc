@@ -1,0 +1,68 @@
+#include "sdk/background_thread.h"
+
+#include <time.h>
+
+#include <atomic>
+#include <csignal>
+#include <memory>
+
+namespace wherefore::sdk {
+namespace {
+
+std::atomic<void (*)()> g_enter{nullptr};
+std::atomic<void (*)()> g_leave{nullptr};
+
+}  // namespace
+
+struct BackgroundThread::Task {
+  void (*body)(void*);
+  void* argument;
+};
+
+void SetThreadHooks(void (*enter)(), void (*leave)()) {
+  g_enter.store(enter);
+  g_leave.store(leave);
+}
+
+void* BackgroundThread::Run(void* task) {
+  const std::unique_ptr<Task> mine(static_cast<Task*>(task));
+  if (auto* const enter = g_enter.load()) enter();
+  try {
+    mine->body(mine->argument);
+  } catch (...) {
+    // Out of memory. The thread ends; the host program must not.
+  }
+  if (auto* const leave = g_leave.load()) leave();
+  return nullptr;
+}
+
+bool BackgroundThread::Start(const char* name, void (*body)(void*), void* argument) {
+  auto task = std::make_unique<Task>(Task{body, argument});
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int error = pthread_create(&thread_, nullptr, &Run, task.get());
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) return false;
+  task.release();
+  pthread_setname_np(thread_, name);
+  running_ = true;
+  return true;
+}
+
+void BackgroundThread::Join() {
+  if (!running_) return;
+  pthread_join(thread_, nullptr);
+  running_ = false;
+}
+
+std::int64_t BackgroundThread::CpuTime() const {
+  clockid_t clock = 0;
+  timespec used{};
+  if (!running_ || pthread_getcpuclockid(thread_, &clock) != 0 || clock_gettime(clock, &used) != 0)
+    return 0;
+  return used.tv_sec * 1'000'000'000LL + used.tv_nsec;
+}
+
+}  // namespace wherefore::sdk

@@ -1,0 +1,37 @@
+// BackgroundThread: a thread of ours at the library's edge (exporter, pprof server, tracer).
+//
+// It blocks every signal before it runs its first instruction, so none meant for the host program
+// is ever delivered to it. The engines learn of it through the two functions of SetThreadHooks,
+// called on the thread itself, and then neither profile it nor count what it does. In a forked
+// child it is simply not there (Forget).
+#pragma once
+
+#include <pthread.h>
+
+#include <cstdint>
+
+namespace wherefore::sdk {
+
+// Either may be null. Set once, before the first thread starts.
+void SetThreadHooks(void (*enter)(), void (*leave)());
+
+class BackgroundThread {
+ public:
+  // Runs `body(argument)`; `name` of at most 15 characters. False: the system gave no thread.
+  [[nodiscard]] bool Start(const char* name, void (*body)(void*), void* argument);
+  // Waits for it to end.
+  void Join();
+  void Forget() { running_ = false; }
+  [[nodiscard]] bool running() const { return running_; }
+  // CPU time it has used so far, in nanoseconds; 0 when it does not run.
+  [[nodiscard]] std::int64_t CpuTime() const;
+
+ private:
+  struct Task;
+  static void* Run(void* task);
+
+  pthread_t thread_ = {};
+  bool running_ = false;
+};
+
+}  // namespace wherefore::sdk

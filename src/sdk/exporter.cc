@@ -1,0 +1,46 @@
+#include "sdk/exporter.h"
+
+#include "sdk/export_worker.h"
+
+namespace wherefore::sdk {
+
+Exporter::Exporter(const Options& options) : options_(options), worker_(new Worker(options_)) {}
+
+Exporter::~Exporter() {
+  worker_->Stop(0);
+  delete worker_;
+}
+
+bool Exporter::Start() {
+  started_ = worker_->Start();
+  return started_;
+}
+
+void Exporter::Stop(std::int64_t deadline_ns) {
+  worker_->Stop(deadline_ns);
+  started_ = false;
+}
+
+void Exporter::Enqueue(Signal signal, std::string request) {
+  worker_->Enqueue(signal, std::move(request));
+}
+
+bool Exporter::Flush(std::int64_t deadline_ns) {
+  return worker_->Flush(deadline_ns);
+}
+
+ExporterStatistics Exporter::Statistics() const {
+  return worker_->Statistics();
+}
+
+std::int64_t Exporter::CpuTime() const {
+  return worker_->CpuTime();
+}
+
+void Exporter::AfterFork() {
+  worker_->CloseAfterFork();
+  worker_ = new Worker(options_);
+  if (started_) started_ = worker_->Start();
+}
+
+}  // namespace wherefore::sdk

@@ -1,0 +1,213 @@
+#include "sdk/http_client.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include "base/clock.h"
+
+namespace wherefore::sdk {
+namespace {
+
+Error Failed(const char* what, int error) {
+  // strerrordesc_np: no buffer to share between threads.
+  const char* const text = strerrordesc_np(error);
+  return {Code::kUnavailable, fmt::format("{}: {}", what, text == nullptr ? "error" : text)};
+}
+
+using Deadline = std::atomic<std::int64_t>;
+
+Result<> WaitFor(int socket, short events, const Deadline& deadline_ns, const char* what) {
+  // The deadline may move while we wait.
+  constexpr std::int64_t kLookAgainNs = 100'000'000;
+  while (true) {
+    const std::int64_t left_ns = deadline_ns.load() - MonotonicNs();
+    if (left_ns <= 0) return Error(Code::kUnavailable, fmt::format("{}: no answer in time", what));
+    pollfd fd{socket, events, 0};
+    const std::int64_t slice_ns = std::min(left_ns, kLookAgainNs);
+    const int ready = poll(&fd, 1, static_cast<int>(slice_ns / 1'000'000 + 1));
+    if (ready > 0) return {};
+    if (ready < 0 && errno != EINTR) return Failed(what, errno);
+  }
+}
+
+// A connected socket, or -1 and why.
+Result<int> ConnectTo(const addrinfo& address, const Deadline& deadline_ns) {
+  const int fd =
+      socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, address.ai_protocol);
+  if (fd < 0) return Failed("socket", errno);
+  Result<> result;
+  if (connect(fd, address.ai_addr, address.ai_addrlen) != 0) {
+    result = errno == EINPROGRESS ? WaitFor(fd, POLLOUT, deadline_ns, "connect")
+                                  : Result<>(Failed("connect", errno));
+    int error = 0;
+    socklen_t size = sizeof(error);
+    if (result && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error != 0)
+      result = Failed("connect", error);
+  }
+  if (!result) {
+    close(fd);
+    return std::move(result).error();
+  }
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  return fd;
+}
+
+bool IsHeaderText(std::string_view text) {
+  return std::none_of(text.begin(), text.end(), [](char c) { return c == '\r' || c == '\n'; });
+}
+
+std::string RequestHead(const Url& url, const TextPairs& headers, std::size_t body_bytes) {
+  std::string head = fmt::format("POST {} HTTP/1.1\r\nhost: {}\r\ncontent-length: {}\r\n", url.path,
+                                 url.Authority(), body_bytes);
+  for (const auto& [key, value] : headers) {
+    // One that would smuggle in another line is left out.
+    if (!key.empty() && IsHeaderText(key) && IsHeaderText(value)) {
+      head += fmt::format("{}: {}\r\n", key, value);
+    }
+  }
+  return head + "\r\n";
+}
+
+}  // namespace
+
+void HttpClient::Close() {
+  tls_.reset();
+  if (const int fd = socket_.exchange(-1); fd >= 0) close(fd);
+}
+
+Result<HttpAnswer> HttpClient::Post(const TextPairs& headers, std::string_view body) {
+  const std::string head = RequestHead(url_, headers, body.size());
+  const bool reused = socket_.load() >= 0;
+  bool answered = false;
+  Result<HttpAnswer> answer = Try(head, body, answered);
+  // A server may close a kept connection at any moment; only then is a second try safe and useful.
+  if (!answer && reused && !answered && MonotonicNs() < deadline_ns_.load())
+    answer = Try(head, body, answered);
+  return answer;
+}
+
+Result<HttpAnswer> HttpClient::Try(std::string_view head, std::string_view body, bool& answered) {
+  const auto attempt = [&]() -> Result<HttpAnswer> {
+    if (socket_.load() < 0) WHEREFORE_RETURN_IF_ERROR(Connect());
+    std::string request(head);
+    request += body;
+    WHEREFORE_RETURN_IF_ERROR(WriteAll(request));
+    AnswerReader reader;
+    bool complete = false;
+    while (!complete) {
+      std::string bytes;
+      WHEREFORE_ASSIGN_OR_RETURN(const bool more, ReadSome(bytes));
+      answered = answered || !bytes.empty();
+      if (!bytes.empty()) {
+        WHEREFORE_ASSIGN_OR_RETURN(complete, reader.Add(bytes));
+      }
+      if (!complete && !more) {
+        if (!reader.started())
+          return Error(Code::kUnavailable, "the server closed the connection without an answer");
+        WHEREFORE_ASSIGN_OR_RETURN(complete, reader.End());
+      }
+    }
+    if (!reader.keep_alive()) Close();
+    return std::move(reader.answer());
+  };
+  Result<HttpAnswer> answer = attempt();
+  if (!answer) Close();
+  return answer;
+}
+
+Result<> HttpClient::Connect() {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const std::string port = fmt::format("{}", url_.port);
+  if (const int error = getaddrinfo(url_.host.c_str(), port.c_str(), &hints, &found); error != 0)
+    return Error(Code::kUnavailable, fmt::format("{}: {}", url_.host, gai_strerror(error)));
+  Result<int> fd = Error(Code::kUnavailable, "no address");
+  for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
+    fd = ConnectTo(*address, deadline_ns_);
+    if (fd) break;
+  }
+  freeaddrinfo(found);
+  if (!fd) return std::move(fd).error();
+  socket_.store(*fd);
+  return url_.tls ? StartTls() : Result<>();
+}
+
+Result<> HttpClient::StartTls() {
+  WHEREFORE_ASSIGN_OR_RETURN(tls_, TlsSession::Open(url_.host, ca_file_));
+  while (true) {
+    const Result<TlsNeed> need = tls_->Handshake();
+    // Also when it failed: the alert tells the server why.
+    WHEREFORE_RETURN_IF_ERROR(SendRaw(tls_->TakeOutput()));
+    if (!need) return need.error();
+    if (*need == TlsNeed::kNothing) return {};
+    std::string input;
+    WHEREFORE_ASSIGN_OR_RETURN(const bool more, ReceiveRaw(input));
+    if (!more) return Error(Code::kUnavailable, "TLS handshake: the server closed the connection");
+    tls_->AddInput(input);
+  }
+}
+
+Result<> HttpClient::WriteAll(std::string_view plain) {
+  if (tls_ == nullptr) return SendRaw(plain);
+  WHEREFORE_RETURN_IF_ERROR(tls_->Write(plain));
+  return SendRaw(tls_->TakeOutput());
+}
+
+Result<> HttpClient::SendRaw(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = send(socket_.load(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      WHEREFORE_RETURN_IF_ERROR(WaitFor(socket_.load(), POLLOUT, deadline_ns_, "send"));
+    } else if (errno != EINTR) {
+      return Failed("send", errno);
+    }
+  }
+  return {};
+}
+
+Result<bool> HttpClient::ReadSome(std::string& to) {
+  if (tls_ == nullptr) return ReceiveRaw(to);
+  while (true) {
+    WHEREFORE_ASSIGN_OR_RETURN(const TlsNeed need, tls_->Read(to));
+    if (need == TlsNeed::kClosed) return false;
+    if (!to.empty()) return true;
+    WHEREFORE_RETURN_IF_ERROR(SendRaw(tls_->TakeOutput()));
+    std::string input;
+    WHEREFORE_ASSIGN_OR_RETURN(const bool more, ReceiveRaw(input));
+    if (!more) return false;
+    tls_->AddInput(input);
+  }
+}
+
+Result<bool> HttpClient::ReceiveRaw(std::string& to) {
+  char buffer[16384];
+  while (true) {
+    const ssize_t received = recv(socket_.load(), buffer, sizeof(buffer), 0);
+    if (received > 0) {
+      to.append(buffer, static_cast<std::size_t>(received));
+      return true;
+    }
+    if (received == 0) return false;
+    if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      WHEREFORE_RETURN_IF_ERROR(WaitFor(socket_.load(), POLLIN, deadline_ns_, "receive"));
+    } else if (errno != EINTR) {
+      return Failed("receive", errno);
+    }
+  }
+}
+
+}  // namespace wherefore::sdk
