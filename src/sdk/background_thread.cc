@@ -6,6 +6,9 @@
 #include <csignal>
 #include <memory>
 
+#include "sdk/next_function.h"
+#include "sdk/thread_state.h"
+
 namespace wherefore::sdk {
 namespace {
 
@@ -37,13 +40,16 @@ void* BackgroundThread::Run(void* task) {
 }
 
 bool BackgroundThread::Start(const char* name, void (*body)(void*), void* argument) {
+  const Busy busy;
   auto task = std::make_unique<Task>(Task{body, argument});
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  // The real one: our hook would keep the sampling signal out of the mask.
+  using Mask = NextFunction<"pthread_sigmask", false, int, int, const sigset_t*, sigset_t*>;
+  Mask::Get()(SIG_SETMASK, &all, &before);
   const int error = pthread_create(&thread_, nullptr, &Run, task.get());
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  Mask::Get()(SIG_SETMASK, &before, nullptr);
   if (error != 0) return false;
   task.release();
   pthread_setname_np(thread_, name);

@@ -1,5 +1,5 @@
 // Runs in signal context: no locks, no allocation, no library calls but those on the allow-list of
-// tests/sdk_signal_safety_test.py.
+// tools/signal_safe.txt.
 #include "sdk/capture.h"
 
 #include <ucontext.h>
@@ -12,9 +12,9 @@
 #include "sdk/thread_state.h"
 #include "sdk/unwind.h"
 
-// Set by the linker: the section of our hooks.
-extern "C" [[gnu::visibility("hidden")]] const char __start_wherefore_hooks[];
-extern "C" [[gnu::visibility("hidden")]] const char __stop_wherefore_hooks[];
+// Set by the linker: the section of our hooks. Null in a program that has none of them.
+extern "C" [[gnu::weak, gnu::visibility("hidden")]] const char __start_wherefore_hooks[];
+extern "C" [[gnu::weak, gnu::visibility("hidden")]] const char __stop_wherefore_hooks[];
 
 namespace wherefore::sdk {
 

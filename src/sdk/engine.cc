@@ -44,6 +44,7 @@ Engine& Engine::GetOrMake() {
   if (Engine* engine = Get(); engine != nullptr) return *engine;
   auto* made = new Engine;
   g_engine.store(made, std::memory_order_release);
+  SetThreadHooks([] { Get()->OnOwnThreadStart(); }, [] { Get()->OnOwnThreadEnd(); });
   pthread_atfork([] { Get()->BeforeFork(); }, [] { Get()->AfterForkInParent(); }, [] { Get()->AfterForkInChild(); });
   return *made;
 }
@@ -76,7 +77,7 @@ void Engine::StartSamplers() {
   window_start_ns_ = WallClockNow();
   window_started_ = last_second_ = last_threads_ = now;
   const bool started = collector_.Start(
-      registry_, "wherefore", [](void* self) { static_cast<Engine*>(self)->Collect(); }, this);
+      "wherefore", [](void* self) { static_cast<Engine*>(self)->Collect(); }, this);
   if (!started) return;
   running_.store(true);
   for (std::size_t i = 0; i < kTypeCount; ++i) {
@@ -314,5 +315,13 @@ void Engine::OnThreadEnd() {
   timers_.Remove(CurrentTid());
   registry_.LeaveThisThread();
 }
+
+// Its hooks are off from here on: what we do is not the host's.
+void Engine::OnOwnThreadStart() {
+  ++t_state.busy;
+  registry_.EnterOwnThread();
+}
+
+void Engine::OnOwnThreadEnd() { registry_.LeaveThisThread(); }
 
 }  // namespace wherefore::sdk

@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "profile/batch.h"
 #include "sdk/aggregate.h"
+#include "sdk/background_thread.h"
 #include "sdk/cpu_timers.h"
 #include "sdk/exporter.h"
 #include "sdk/futex_event.h"
@@ -28,7 +29,6 @@
 #include "sdk/module_map.h"
 #include "sdk/modules.h"
 #include "sdk/options.h"
-#include "sdk/own_thread.h"
 #include "sdk/profiler.h"
 #include "sdk/resource.h"
 #include "sdk/thread_registry.h"
@@ -56,9 +56,11 @@ class Engine {
   Result<profile::Batch> SinceStart(Series series);
   RuntimeStatistics Statistics();
 
-  // By the thread itself, when it starts and when it ends.
+  // By the thread itself, when it starts and when it ends: threads of the host, and our own.
   void OnThreadStart(std::uintptr_t stack_low, std::uintptr_t stack_high);
   void OnThreadEnd();
+  void OnOwnThreadStart();
+  void OnOwnThreadEnd();
 
   void BeforeFork();
   void AfterForkInParent();
@@ -101,7 +103,7 @@ class Engine {
 
   FutexLock lock_;
   FutexEvent wake_;
-  OwnThread collector_;
+  BackgroundThread collector_;
   std::atomic<bool> running_{false};
   std::atomic<bool> stop_{false};
 

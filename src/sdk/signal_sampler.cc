@@ -1,5 +1,5 @@
 // Runs in signal context: no locks, no allocation, no library calls but those on the allow-list of
-// tests/sdk_signal_safety_test.py.
+// tools/signal_safe.txt.
 #include "sdk/signal_sampler.h"
 
 #include <sys/syscall.h>

@@ -71,7 +71,7 @@ bool WallSampler::Start(double rate) {
   rate_.store(rate, std::memory_order_relaxed);
   stop_.store(false, std::memory_order_relaxed);
   if (thread_.running()) return true;
-  return thread_.Start(registry_, "wherefore-wall", [](void* self) { static_cast<WallSampler*>(self)->Run(); }, this);
+  return thread_.Start("wherefore-wall", [](void* self) { static_cast<WallSampler*>(self)->Run(); }, this);
 }
 
 void WallSampler::Stop() {

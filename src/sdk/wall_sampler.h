@@ -16,9 +16,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sdk/background_thread.h"
 #include "sdk/event.h"
 #include "sdk/futex_event.h"
-#include "sdk/own_thread.h"
 #include "sdk/unwind.h"
 
 namespace wherefore::sdk {
@@ -38,7 +38,7 @@ class WallSampler {
   // In a forked child: the thread is not there.
   void Forget();
 
-  [[nodiscard]] const OwnThread& thread() const { return thread_; }
+  [[nodiscard]] const BackgroundThread& thread() const { return thread_; }
   // False: /proc does not tell (hidepid, a sandbox); then nothing is sampled.
   [[nodiscard]] static bool Possible();
 
@@ -73,7 +73,7 @@ class WallSampler {
   void CopyContext(std::uint32_t tid, Event& event) const;
 
   ThreadRegistry& registry_;
-  OwnThread thread_;
+  BackgroundThread thread_;
   FutexEvent wake_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> list_all_{false};
