@@ -38,6 +38,8 @@ class HttpServer {
   // Waits for requests in progress.
   void Stop();
   [[nodiscard]] int port() const { return port_; }
+  // A handler that waits looks at this.
+  [[nodiscard]] bool stopping() const { return stop_.load(); }
   // In a forked child: the port stays the parent's.
   void AfterFork();
 
