@@ -89,6 +89,12 @@ class Span {
     return *this;
   }
 
+  // Heap bytes, objects and threads as they are now.
+  Span& AddRuntimeStatistics() noexcept {
+    wherefore_span_add_runtime_statistics(span_);
+    return *this;
+  }
+
   [[nodiscard]] const SpanContext& context() const noexcept { return context_; }
 
   void End() noexcept {
@@ -102,8 +108,13 @@ class Span {
  private:
   Span(const char* name, SpanKind kind, const SpanContext* parent) noexcept
       : span_(wherefore_span_start(name, static_cast<int>(kind), parent)) {
-    wherefore_span_get_context(span_, &context_);
-    wherefore_span_enter(span_ != nullptr ? &context_ : parent, &saved_);
+    // Without a tracer the caller's trace is still passed on.
+    if (span_ != nullptr) {
+      wherefore_span_get_context(span_, &context_);
+    } else {
+      context_ = parent != nullptr ? *parent : CurrentSpan();
+    }
+    wherefore_span_enter(&context_, &saved_);
   }
 
   wherefore_span* span_;

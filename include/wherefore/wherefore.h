@@ -186,6 +186,9 @@ WHEREFORE_API void wherefore_span_add_event(struct wherefore_span* span, const c
 /* code: 0 unset, 1 ok, 2 error. */
 WHEREFORE_API void wherefore_span_set_status(struct wherefore_span* span, int code,
                                              const char* message) WHEREFORE_NOEXCEPT;
+/* Adds runtime.heap_alloc, runtime.heap_objects and runtime.threads as they are now. */
+WHEREFORE_API void wherefore_span_add_runtime_statistics(struct wherefore_span* span)
+    WHEREFORE_NOEXCEPT;
 /* Ends and frees it. */
 WHEREFORE_API void wherefore_span_end(struct wherefore_span* span) WHEREFORE_NOEXCEPT;
 

@@ -1,7 +1,6 @@
 #include "sdk/export_worker.h"
 
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,6 +12,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "formats/wire.h"
+#include "sdk/gzip.h"
 #include "sdk/log.h"
 
 namespace wherefore::sdk {
@@ -26,24 +26,6 @@ constexpr std::size_t kMaxRequestBytes = 64 << 20;  // as OTLP says
 
 std::chrono::steady_clock::time_point At(std::int64_t monotonic_ns) {
   return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(monotonic_ns));
-}
-
-std::optional<std::string> Gzip(std::string_view bytes) {
-  z_stream stream{};
-  constexpr int kGzipWindow = 15 + 16;
-  // The fastest level: the program's CPU is dearer than the network's bytes.
-  if (deflateInit2(&stream, 1, Z_DEFLATED, kGzipWindow, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-    return std::nullopt;
-  std::string out(deflateBound(&stream, bytes.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  const int result = deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  if (result != Z_STREAM_END) return std::nullopt;
-  return out;
 }
 
 bool Retryable(int status) {

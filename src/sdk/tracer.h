@@ -1,0 +1,121 @@
+// Tracer: spans for programs without opentelemetry-cpp, from the C ABI to OTLP requests.
+//
+// A span belongs to the thread that works on it until it ends; then it waits in a bounded list, and
+// a thread of ours encodes the list once a second (sooner when it fills) and gives it to the
+// exporter. Spans that find the list full are dropped and counted. Never throws out of the C ABI.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/mutex.h"
+#include "sdk/background_thread.h"
+#include "sdk/exporter.h"
+#include "sdk/link_filter.h"
+#include "sdk/profiler.h"
+#include "sdk/resource.h"
+#include "wherefore/wherefore.h"
+
+namespace wherefore::sdk {
+
+using SpanValue = std::variant<std::string, std::int64_t, double, bool>;
+struct SpanAttribute {
+  std::string key;
+  SpanValue value;
+};
+struct SpanEventRecord {
+  std::uint64_t time_ns = 0;
+  std::string name;
+  std::vector<SpanAttribute> attributes;
+};
+
+// More on one span is dropped and counted in the span, as OTLP has fields for.
+inline constexpr std::size_t kMaxSpanAttributes = 128;
+inline constexpr std::size_t kMaxSpanEvents = 128;
+inline constexpr std::size_t kMaxSpanText = 4096;  // bytes of a key, value or name; cut there
+
+}  // namespace wherefore::sdk
+
+// One span between start and end.
+struct wherefore_span {
+  wherefore_span_context ids = {};
+  std::uint8_t parent[8] = {};
+  bool recording = false;   // false: not sampled; it has ids and nothing else
+  bool is_request = false;  // the first span of its trace in this process
+  int kind = WHEREFORE_INTERNAL;
+  std::uint64_t start_ns = 0;  // wall clock
+  std::int64_t started = 0;    // monotonic: durations do not jump with the clock
+  std::int64_t cpu_at_start = -1;
+  std::uint64_t end_ns = 0;
+  std::string name;
+  std::vector<wherefore::sdk::SpanAttribute> attributes;
+  std::vector<wherefore::sdk::SpanEventRecord> events;
+  std::uint32_t dropped_attributes = 0;
+  std::uint32_t dropped_events = 0;
+  int status = 0;
+  std::string status_message;
+};
+
+namespace wherefore::sdk {
+
+class Tracer {
+ public:
+  static constexpr std::size_t kMaxWaiting = 8192;
+
+  // The process's one; never destroyed.
+  static Tracer& Global();
+
+  // `statistics` may be empty; it is asked when a span ends, if the options say so.
+  void Start(const Options& options, Exporter& exporter, RuntimeStatistics (*statistics)());
+  // Hands what waits to the exporter.
+  void Stop();
+  void Flush();
+  // In a forked child: an empty list, new ids, a new thread.
+  void AfterFork(const ResourceAttributes& resource);
+  // Spans name this resource; Start sets one too.
+  void SetResource(const ResourceAttributes& resource);
+
+  [[nodiscard]] bool running() const { return running_.load(std::memory_order_acquire); }
+  // Null when no tracer runs.
+  [[nodiscard]] std::unique_ptr<wherefore_span> Begin(const char* name, int kind,
+                                                      const wherefore_span_context* parent);
+  void End(std::unique_ptr<wherefore_span> span);
+  void AddRuntimeStatistics(wherefore_span& span);
+  [[nodiscard]] LinkFilter& links() { return links_; }
+  [[nodiscard]] std::uint64_t dropped() const { return dropped_.load(); }
+
+ private:
+  struct Waiting;
+
+  Tracer();
+  void Run();
+  void Send(std::vector<std::unique_ptr<wherefore_span>> spans);
+  void Judge(const wherefore_span& span);
+  void MakeIds(wherefore_span& span, bool new_trace);
+  void Seed();
+
+  std::atomic<bool> running_{false};
+  Options options_;  // set before running_
+  Exporter* exporter_ = nullptr;
+  RuntimeStatistics (*statistics_)() = nullptr;
+  Waiting* waiting_;  // a child abandons its parent's
+  BackgroundThread thread_;
+  LinkFilter links_;
+  std::atomic<std::uint64_t> dropped_{0};
+  std::atomic<std::uint64_t> next_id_{1};
+  std::uint64_t seeds_[3] = {};
+};
+
+void AddSpanAttribute(wherefore_span& span, std::string_view key, SpanValue value);
+
+// W3C traceparent; nothing when the text is none.
+[[nodiscard]] std::optional<wherefore_span_context> ParseTraceparent(std::string_view text);
+[[nodiscard]] std::string FormatTraceparent(const wherefore_span_context& span);
+
+}  // namespace wherefore::sdk
