@@ -1,8 +1,5 @@
 #include "elf/elf_file.h"
 
-#include <fstream>
-#include <regex>
-
 #include "elf/testing.h"
 
 namespace wherefore::elf {
@@ -23,9 +20,8 @@ TEST(ElfFile, BuildIdIsTheOneReadelfPrints) {
     auto file = ElfFile::Open(path);
     ASSERT_TRUE(file) << file.error().message();
     const std::string notes = Output("readelf -n " + path);
-    std::smatch match;
-    ASSERT_TRUE(std::regex_search(notes, match, std::regex("Build ID: ([0-9a-f]+)")));
-    EXPECT_EQ(Hex(file->build_id()), match[1]);
+    EXPECT_EQ(file->build_id().size(), 20u);
+    EXPECT_NE(notes.find("Build ID: " + Hex(file->build_id()) + "\n"), std::string::npos) << notes;
   }
 }
 

@@ -1,0 +1,28 @@
+// Finds the files of a module by its build id: the program or library itself, and its debug file.
+//
+// Looks where the sender said the module is, in the folders of --symbol-path (by path, by name, and
+// as a .build-id tree) and in /usr/lib/debug. A file counts only if it carries the same build id,
+// so a wrong guess can never give wrong names. Any thread; reads a few headers per file.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "elf/elf_file.h"
+
+namespace wherefore::symbols {
+
+struct ModuleFiles {
+  std::string program;  // has the segments and perhaps symbols; may be empty
+  std::string debug;    // has DWARF; may be the same file; empty when there is none
+  std::shared_ptr<const elf::ElfFile> layout;  // of `program`, else of `debug`
+};
+
+// `build_id` is hex text, either case.
+[[nodiscard]] std::optional<ModuleFiles> FindModuleFiles(
+    std::string_view build_id, std::string_view path, const std::vector<std::string>& search_path);
+
+}  // namespace wherefore::symbols

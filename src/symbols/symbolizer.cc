@@ -1,0 +1,186 @@
+#include "symbols/symbolizer.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+
+namespace wherefore::symbols {
+namespace {
+
+constexpr std::size_t kAddressesAtOnce = 4096;
+constexpr std::size_t kMaxModules = 10'000;
+constexpr std::int64_t kSearchAgainNs = 60 * kNsPerSecond;
+constexpr std::int64_t kTryFailedAgainNs = 600 * kNsPerSecond;
+
+std::size_t BytesOf(const ResolvedFrame& frame) {
+  std::size_t bytes = 96 + frame.capacity() * sizeof(ResolvedLine);
+  for (const ResolvedLine& line : frame) {
+    bytes += line.name.capacity() + line.system_name.capacity() + line.file.capacity();
+  }
+  return bytes;
+}
+
+// Virtual addresses; 0 (no code is there) for an offset outside every segment.
+std::vector<std::uint64_t> VirtualAddresses(const elf::ElfFile& layout,
+                                            std::span<const ModuleAddress> addresses) {
+  std::vector<std::uint64_t> out;
+  out.reserve(addresses.size());
+  for (const ModuleAddress& address : addresses) {
+    out.push_back(address.is_file_offset ? layout.AddressOfOffset(address.value).value_or(0)
+                                         : address.value);
+  }
+  return out;
+}
+
+}  // namespace
+
+Symbolizer::Symbolizer(SymbolizerOptions options)
+    : options_(std::move(options)), worker_(options_.worker) {}
+
+std::optional<ModuleFiles> Symbolizer::Locate(const ModuleName& name) {
+  const std::string build_id(name.build_id);
+  const std::int64_t now = MonotonicNs();
+  {
+    MutexLock lock(mutex_);
+    const auto it = modules_.find(build_id);
+    if (it != modules_.end()) {
+      it->second.last_use = ++uses_;
+      if (now < it->second.ask_again_ns) return std::nullopt;
+      if (it->second.files) return it->second.files;
+    }
+  }
+  std::optional<ModuleFiles> files =
+      FindModuleFiles(name.build_id, name.path, options_.search_path);
+  MutexLock lock(mutex_);
+  if (modules_.size() > kMaxModules) {
+    bytes_ = 0;
+    modules_.clear();
+  }
+  Module& module = modules_[build_id];
+  module.last_use = ++uses_;
+  module.files = files;
+  if (!files) module.ask_again_ns = now + kSearchAgainNs;
+  return files;
+}
+
+std::vector<std::uint64_t> Symbolizer::TakeKnown(const std::string& build_id,
+                                                 std::span<const std::uint64_t> addresses,
+                                                 Answer& answer) {
+  std::vector<std::uint64_t> unknown;
+  MutexLock lock(mutex_);
+  const Module& module = modules_[build_id];
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const auto it = module.frames.find(addresses[i]);
+    if (it == module.frames.end()) {
+      if (addresses[i] != 0) unknown.push_back(addresses[i]);
+    } else if (!it->second->empty()) {
+      answer.frames[i] = it->second;
+    }
+  }
+  std::ranges::sort(unknown);
+  const auto repeated = std::ranges::unique(unknown);
+  unknown.erase(repeated.begin(), repeated.end());
+  return unknown;
+}
+
+void Symbolizer::Keep(const std::string& build_id, std::span<const std::uint64_t> addresses,
+                      std::vector<ResolvedFrame> frames) {
+  MutexLock lock(mutex_);
+  Module& module = modules_[build_id];
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    const std::size_t bytes = BytesOf(frames[i]);
+    const auto [it, added] = module.frames.try_emplace(
+        addresses[i], std::make_shared<const ResolvedFrame>(std::move(frames[i])));
+    if (!added) continue;
+    module.bytes += bytes;
+    bytes_ += bytes;
+    ++resolved_;
+  }
+}
+
+void Symbolizer::Evict() {
+  while (bytes_ > options_.cache_bytes) {
+    Module* oldest = nullptr;
+    for (auto& [id, module] : modules_) {
+      if (module.bytes > 0 && (oldest == nullptr || module.last_use < oldest->last_use)) {
+        oldest = &module;
+      }
+    }
+    if (oldest == nullptr) return;
+    bytes_ -= std::exchange(oldest->bytes, 0);
+    oldest->frames.clear();
+  }
+}
+
+Symbolizer::Answer Symbolizer::Resolve(const ModuleName& name,
+                                       std::span<const ModuleAddress> addresses,
+                                       std::int64_t deadline_ns) {
+  Answer answer{.frames = std::vector<std::shared_ptr<const ResolvedFrame>>(addresses.size())};
+  const std::optional<ModuleFiles> files = Locate(name);
+  if (!files) return answer;
+  const std::string build_id(name.build_id);
+  const auto wanted = VirtualAddresses(*files->layout, addresses);
+  std::vector<std::uint64_t> unknown = TakeKnown(build_id, wanted, answer);
+  if (unknown.empty()) return answer;
+
+  const auto left =
+      std::chrono::nanoseconds(std::max<std::int64_t>(deadline_ns - MonotonicNs(), 0));
+  const std::unique_lock worker_lock(worker_mutex_, left);
+  if (!worker_lock.owns_lock() || MonotonicNs() >= deadline_ns) {
+    answer.postponed = true;
+    return answer;
+  }
+  unknown = TakeKnown(build_id, wanted, answer);  // perhaps somebody else has asked meanwhile
+  const std::int64_t module_deadline = MonotonicNs() + options_.module_limit_ns;
+  std::span<const std::uint64_t> rest = unknown;
+  while (!rest.empty()) {
+    const auto part = rest.first(std::min(rest.size(), kAddressesAtOnce));
+    auto frames =
+        worker_.Ask({files->program, files->debug, part}, std::min(deadline_ns, module_deadline));
+    if (!frames) {
+      // Our own deadline says nothing about the module; its limit and its crashes do.
+      answer.postponed = deadline_ns < module_deadline && frames.error().code() == Code::kLimit;
+      if (answer.postponed) break;
+      Log(LogLevel::kWarn, "debug information cannot be used",
+          {{"file", files->debug.empty() ? files->program : files->debug},
+           {"error", frames.error().message()}});
+      MutexLock lock(mutex_);
+      modules_[build_id].ask_again_ns = MonotonicNs() + kTryFailedAgainNs;
+      ++failures_;
+      last_failure_ = files->debug.empty() ? files->program : files->debug;
+      break;
+    }
+    Keep(build_id, part, *std::move(frames));
+    rest = rest.subspan(part.size());
+  }
+  (void)TakeKnown(build_id, wanted, answer);
+  MutexLock lock(mutex_);
+  Evict();
+  return answer;
+}
+
+Status Symbolizer::status() const {
+  MutexLock lock(mutex_);
+  std::size_t found = 0;
+  for (const auto& [id, module] : modules_) found += module.files ? 1 : 0;
+  Status status{
+      .part = "symbols",
+      .facts = {{"modules asked for", FormatCount(static_cast<std::int64_t>(modules_.size()))},
+                {"found on this machine", FormatCount(static_cast<std::int64_t>(found))},
+                {"addresses resolved", FormatCount(static_cast<std::int64_t>(resolved_))},
+                {"kept", FormatBytes(static_cast<std::int64_t>(bytes_))}}};
+  if (failures_ > 0) {
+    status.problems.push_back(
+        {.what = fmt::format("the debug information of {} could not be used", last_failure_),
+         .fix =
+             "its functions keep the names they were sent with; the server's log has the reason"});
+  }
+  return status;
+}
+
+}  // namespace wherefore::symbols

@@ -1,0 +1,93 @@
+// Symbolizer: addresses of stored profiles -> functions, files, lines and inlined calls.
+//
+// For modules whose file is on this machine with the same build id (module_files.h). Answers are
+// kept by build id, within bounds; the reading is done by a child process (worker.h) under a time
+// limit, so a broken or hostile file costs a query that time once, and its names stay as they were
+// sent. Any thread; questions to the child wait for each other, never beyond their deadline.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "symbols/module_files.h"
+#include "symbols/resolved_frame.h"
+#include "symbols/worker.h"
+
+namespace wherefore::symbols {
+
+struct SymbolizerOptions {
+  std::vector<std::string> search_path;  // folders of --symbol-path
+  std::vector<std::string> worker;       // command line of the child, see WorkerProcess
+  std::size_t cache_bytes = 64u << 20;
+  std::int64_t module_limit_ns = 3'000'000'000;  // for reading one module in one question
+};
+
+struct ModuleName {
+  std::string_view build_id;  // hex
+  std::string_view path;      // as its sender knew it
+};
+
+struct ModuleAddress {
+  std::uint64_t value = 0;
+  bool is_file_offset = false;  // else a virtual address of the file
+
+  bool operator==(const ModuleAddress&) const = default;
+};
+
+class Symbolizer {
+ public:
+  explicit Symbolizer(SymbolizerOptions options);
+
+  struct Answer {
+    // By address as asked; null where nothing is known.
+    std::vector<std::shared_ptr<const ResolvedFrame>> frames;
+    // There was no time to look: asking again later may give more.
+    bool postponed = false;
+  };
+  // Comes back by `deadline_ns` (MonotonicNs), give or take a module's file headers.
+  Answer Resolve(const ModuleName& module, std::span<const ModuleAddress> addresses,
+                 std::int64_t deadline_ns);
+
+  [[nodiscard]] Status status() const;
+
+ private:
+  struct Module {
+    std::int64_t ask_again_ns = 0;  // not found, or failed: not before this moment
+    std::optional<ModuleFiles> files;
+    std::unordered_map<std::uint64_t, std::shared_ptr<const ResolvedFrame>> frames;
+    std::size_t bytes = 0;
+    std::uint64_t last_use = 0;
+  };
+
+  // Where the addresses are in the file; the module's files, when there are any to ask.
+  std::optional<ModuleFiles> Locate(const ModuleName& name);
+  // Fills what is known; gives the addresses that are not.
+  std::vector<std::uint64_t> TakeKnown(const std::string& build_id,
+                                       std::span<const std::uint64_t> addresses, Answer& answer);
+  void Keep(const std::string& build_id, std::span<const std::uint64_t> addresses,
+            std::vector<ResolvedFrame> frames);
+  void Evict() REQUIRES(mutex_);
+
+  const SymbolizerOptions options_;
+  mutable Mutex mutex_;
+  std::unordered_map<std::string, Module> modules_ GUARDED_BY(mutex_);  // by build id
+  std::size_t bytes_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t uses_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t resolved_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t failures_ GUARDED_BY(mutex_) = 0;
+  std::string last_failure_ GUARDED_BY(mutex_);
+
+  std::timed_mutex worker_mutex_;  // the child answers one question at a time
+  WorkerProcess worker_;
+};
+
+}  // namespace wherefore::symbols

@@ -1,0 +1,342 @@
+#include "symbols/symbolizer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+
+namespace wherefore::symbols {
+namespace {
+
+constexpr const char* kProgram = R"(
+#include <cstdio>
+#include <string>
+#include <vector>
+namespace shop {
+namespace {
+inline int Scale(int price, int factor) {
+  int sum = 0;
+  for (int i = 0; i < factor; ++i) sum += price ^ i;
+  return sum;
+}
+}  // namespace
+struct Cart {
+  std::vector<int> prices;
+  int Total(int factor) const;
+};
+inline int Clamp(int value) { return value > 1000 ? Scale(value, 3) : value; }
+__attribute__((noinline)) int Cart::Total(int factor) const {
+  int total = 0;
+  for (int price : prices) total += Clamp(Scale(price, factor));
+  return total;
+}
+template <typename T>
+__attribute__((noinline)) T Twice(T value) { return value + Clamp(value); }
+}  // namespace shop
+static __attribute__((noinline)) int Hidden(int n) { return n * 7 + (int)std::to_string(n).size(); }
+int main(int argc, char** argv) {
+  shop::Cart cart;
+  for (int i = 0; i < argc + 10; ++i) cart.prices.push_back(i * 100);
+  std::printf("%d %d %d\n", cart.Total(argc), shop::Twice(argc), Hidden(argc));
+}
+)";
+
+std::string Output(const std::string& command) {
+  std::string out;
+  FILE* const pipe = popen(command.c_str(), "r");
+  EXPECT_NE(pipe, nullptr) << command;
+  if (pipe == nullptr) return out;
+  char buffer[65536];
+  for (std::size_t n = 0; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) out.append(buffer, n);
+  EXPECT_EQ(pclose(pipe), 0) << command;
+  return out;
+}
+
+class SymbolizerTest : public testing::Test {
+ protected:
+  SymbolizerTest() {
+    std::string pattern = std::filesystem::temp_directory_path() / "wherefore-symbols-XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+    std::ofstream(folder_ / "shop.cc") << kProgram;
+    Build("-g -O2");
+  }
+  ~SymbolizerTest() override { std::filesystem::remove_all(folder_); }
+
+  void Build(const std::string& flags) {
+    program_ = folder_ / "shop";
+    Output("cd " + folder_.string() + " && c++ -std=c++17 -Wl,--build-id " + flags +
+           " -o shop shop.cc");
+    auto file = elf::ElfFile::Open(program_);
+    ASSERT_TRUE(file) << file.error().message();
+    build_id_ = ToHex(file->build_id());
+    text_ = *file->FindSection(".text");
+  }
+
+  [[nodiscard]] SymbolizerOptions Options() const {
+    return {.search_path = {}, .worker = {SYMBOLS_WORKER}};
+  }
+
+  [[nodiscard]] std::vector<ModuleAddress> TextAddresses() const {
+    std::vector<ModuleAddress> out;
+    for (std::uint64_t at = 0; at < text_.size; ++at) out.push_back({text_.address + at});
+    return out;
+  }
+
+  Symbolizer::Answer Ask(Symbolizer& symbolizer, std::span<const ModuleAddress> addresses) {
+    return symbolizer.Resolve({build_id_, program_}, addresses, MonotonicNs() + 20 * kNsPerSecond);
+  }
+
+  std::filesystem::path folder_;
+  std::string program_;
+  std::string build_id_;
+  elf::Section text_;
+};
+
+// "name file:line" per inline level, innermost first.
+std::vector<std::vector<std::string>> ByAddr2line(const std::string& program,
+                                                  std::span<const ModuleAddress> addresses) {
+  std::ostringstream list;
+  for (const ModuleAddress& address : addresses) list << std::hex << "0x" << address.value << "\n";
+  const std::string file = program + ".addresses";
+  std::ofstream(file) << list.str();
+  std::istringstream lines(Output("addr2line -a -f -i -C -e " + program + " < " + file));
+  std::vector<std::vector<std::string>> out;
+  std::string line, place;
+  while (std::getline(lines, line)) {
+    if (line.starts_with("0x") && line.find(' ') == std::string::npos) {
+      out.emplace_back();
+      continue;
+    }
+    std::getline(lines, place);
+    place = place.substr(0, place.find(" (discriminator"));
+    out.back().push_back(line.substr(0, line.find('(')) + " " + place);
+  }
+  return out;
+}
+
+std::string BareName(std::string name) {
+  if (const auto at = name.find("(anonymous namespace)::"); at != std::string::npos) {
+    name.erase(at, 23);
+  }
+  return name.substr(0, name.find('('));
+}
+
+// Every level at the same place and under the same name. addr2line calls the innermost level of
+// functions that have no name of their own for the linker by their outermost caller's name.
+bool SameFrame(const ResolvedFrame& ours, const std::vector<std::string>& theirs) {
+  if (ours.size() != theirs.size()) return false;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const std::size_t space = theirs[i].rfind(' ');
+    const std::string name = theirs[i].substr(0, space);
+    const bool nameless = i == 0 && theirs.size() > 1 && ours[0].system_name.empty() &&
+                          name == theirs.back().substr(0, theirs.back().rfind(' '));
+    const std::string place = ours[i].file + ":" + std::to_string(ours[i].line);
+    if (theirs[i].substr(space + 1) != place) return false;
+    if (!nameless && !BareName(ours[i].name).ends_with(BareName(name))) return false;
+  }
+  return true;
+}
+
+TEST_F(SymbolizerTest, AgreesWithAddr2line) {
+  for (const char* const flags : {"-g -O2", "-g -O1 -gdwarf-4", "-g -O3 -no-pie"}) {
+    Build(flags);
+    Symbolizer symbolizer(Options());
+    const auto addresses = TextAddresses();
+    const auto answer = Ask(symbolizer, addresses);
+    const auto expected = ByAddr2line(program_, addresses);
+    ASSERT_EQ(expected.size(), addresses.size());
+    std::size_t compared = 0, same = 0, inlined = 0;
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+      if (expected[i][0].find("/shop.cc:") == std::string::npos) continue;
+      ++compared;
+      ASSERT_NE(answer.frames[i], nullptr) << expected[i][0];
+      const ResolvedFrame& ours = *answer.frames[i];
+      const bool equal = SameFrame(ours, expected[i]);
+      same += equal ? 1 : 0;
+      inlined += ours.size() > 1 ? 1 : 0;
+      if (!equal && compared - same < 5) {
+        printf("0x%lx: ours %s %s:%u (%zu), theirs %s (%zu)\n", addresses[i].value,
+               ours[0].name.c_str(), ours[0].file.c_str(), ours[0].line, ours.size(),
+               expected[i][0].c_str(), expected[i].size());
+      }
+    }
+    printf("%s: %zu of %zu addresses as addr2line has them, %zu inside inlined calls\n", flags,
+           same, compared, inlined);
+    EXPECT_GT(compared, 100u);
+    EXPECT_GT(inlined, 20u);
+    EXPECT_GE(same, compared * 99 / 100);
+  }
+}
+
+TEST_F(SymbolizerTest, NamesAreThoseOfTheLinkerAndLinesThoseOfTheSource) {
+  Symbolizer symbolizer(Options());
+  const auto answer = Ask(symbolizer, TextAddresses());
+  std::map<std::string, ResolvedLine> by_name;
+  for (const auto& frame : answer.frames) {
+    if (frame == nullptr) continue;
+    for (const ResolvedLine& line : *frame) by_name[line.name] = line;
+  }
+  ASSERT_TRUE(by_name.contains("shop::Cart::Total(int) const"));
+  const ResolvedLine& total = by_name["shop::Cart::Total(int) const"];
+  EXPECT_EQ(total.system_name, "_ZNK4shop4Cart5TotalEi");
+  EXPECT_EQ(total.file, folder_ / "shop.cc");
+  EXPECT_GE(total.line, 18u);
+  EXPECT_LE(total.line, 22u);
+  EXPECT_TRUE(by_name.contains("int shop::Twice<int>(int)"));
+  EXPECT_TRUE(by_name.contains("Hidden(int)"));
+  EXPECT_TRUE(by_name.contains("shop::Clamp(int)"));
+  EXPECT_TRUE(by_name.contains("shop::(anonymous namespace)::Scale"));  // inlined everywhere
+  EXPECT_EQ(by_name["main"].start_line, 27u);
+}
+
+TEST_F(SymbolizerTest, FileOffsetsAreAddressesInTheFile) {
+  Symbolizer symbolizer(Options());
+  const ModuleAddress by_address{text_.address + text_.size / 2};
+  const ModuleAddress by_offset{text_.offset + text_.size / 2, true};
+  const auto answer = Ask(symbolizer, std::vector{by_address, by_offset});
+  ASSERT_NE(answer.frames[0], nullptr);
+  EXPECT_EQ(answer.frames[0], answer.frames[1]);
+}
+
+TEST_F(SymbolizerTest, OnlyAFileWithTheSameBuildIdCounts) {
+  Symbolizer symbolizer(Options());
+  const std::string first = build_id_;
+  Build("-g -O0");  // the file has changed since the profile was taken
+  ASSERT_NE(build_id_, first);
+  const std::vector<ModuleAddress> addresses{{text_.address}};
+  const auto answer =
+      symbolizer.Resolve({first, program_}, addresses, MonotonicNs() + kNsPerSecond);
+  EXPECT_EQ(answer.frames[0], nullptr);
+  EXPECT_FALSE(answer.postponed);
+  EXPECT_NE(Ask(symbolizer, addresses).frames[0], nullptr);
+}
+
+// The program stripped, its debug information in a .build-id tree elsewhere.
+TEST_F(SymbolizerTest, DebugFileOnTheSymbolPath) {
+  SymbolizerOptions options = Options();
+  options.search_path = {folder_ / "symbols"};
+  const auto tree = folder_ / "symbols" / ".build-id" / build_id_.substr(0, 2);
+  std::filesystem::create_directories(tree);
+  const std::string debug = tree / (build_id_.substr(2) + ".debug");
+  Output("objcopy --only-keep-debug " + program_ + " " + debug);
+  Output("strip " + program_);
+  Symbolizer symbolizer(options);
+  const std::vector<ModuleAddress> addresses{{text_.address + text_.size / 2}};
+  const auto answer = Ask(symbolizer, addresses);
+  ASSERT_NE(answer.frames[0], nullptr);
+  EXPECT_NE(answer.frames[0]->front().line, 0u);
+  // And with the program itself gone.
+  std::filesystem::remove(program_);
+  Symbolizer without(options);
+  const auto by_debug_file = Ask(without, addresses);
+  ASSERT_NE(by_debug_file.frames[0], nullptr);
+  EXPECT_EQ(by_debug_file.frames[0]->front().line, answer.frames[0]->front().line);
+}
+
+TEST_F(SymbolizerTest, WithoutDebugInformationTheSymbolTableNames) {
+  Build("-O2");
+  Symbolizer symbolizer(Options());
+  const auto answer = Ask(symbolizer, TextAddresses());
+  bool found = false;
+  for (const auto& frame : answer.frames) {
+    found |= frame != nullptr && frame->front().name == "shop::Cart::Total(int) const" &&
+             frame->front().line == 0;
+  }
+  EXPECT_TRUE(found);
+}
+
+// A worker that never answers costs the module's limit once; one that crashes costs nothing more.
+TEST_F(SymbolizerTest, AHangingOrDyingWorkerOnlyCostsNames) {
+  const std::vector<ModuleAddress> addresses{{text_.address}};
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"/bin/sleep", "1000"}, {"/bin/false"}, {"/nowhere/worker"}}) {
+    SymbolizerOptions options = Options();
+    options.worker = command;
+    options.module_limit_ns = 200'000'000;
+    Symbolizer symbolizer(options);
+    const std::int64_t started = MonotonicNs();
+    EXPECT_EQ(Ask(symbolizer, addresses).frames[0], nullptr);
+    EXPECT_EQ(Ask(symbolizer, addresses).frames[0], nullptr);
+    EXPECT_LT(MonotonicNs() - started, kNsPerSecond);
+    EXPECT_EQ(symbolizer.status().problems.size(), 1u);
+  }
+}
+
+TEST_F(SymbolizerTest, AQuestionOutOfTimeIsPostponed) {
+  Symbolizer symbolizer(Options());
+  const std::vector<ModuleAddress> addresses{{text_.address}};
+  const auto late = symbolizer.Resolve({build_id_, program_}, addresses, MonotonicNs() - 1);
+  EXPECT_TRUE(late.postponed);
+  EXPECT_EQ(late.frames[0], nullptr);
+  EXPECT_NE(Ask(symbolizer, addresses).frames[0], nullptr);
+}
+
+// Damaged copies of a real file, byte by byte: whatever the worker makes of it, we get an answer.
+TEST_F(SymbolizerTest, DamagedFiles) {
+  std::ifstream in(program_, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  auto file = elf::ElfFile::Open(program_);
+  ASSERT_TRUE(file);
+  const auto addresses = TextAddresses();
+  std::uint32_t random = 12345;
+  for (const char* const name :
+       {".debug_info", ".debug_abbrev", ".debug_line", ".debug_rnglists"}) {
+    const elf::Section* const section = file->FindSection(name);
+    if (section == nullptr) continue;
+    for (int round = 0; round < 6; ++round) {
+      std::string damaged = bytes;
+      for (int k = 0; k < 40; ++k) {
+        random = random * 1664525 + 1013904223;
+        damaged[section->offset + random % section->size] ^= static_cast<char>(random >> 24);
+      }
+      std::ofstream(program_, std::ios::binary)
+          .write(damaged.data(), static_cast<long>(damaged.size()));
+      SymbolizerOptions options = Options();
+      options.module_limit_ns = kNsPerSecond;
+      Symbolizer symbolizer(options);
+      const std::int64_t started = MonotonicNs();
+      EXPECT_EQ(Ask(symbolizer, addresses).frames.size(), addresses.size());
+      EXPECT_LT(MonotonicNs() - started, 3 * kNsPerSecond);
+    }
+  }
+}
+
+TEST_F(SymbolizerTest, ManyThreadsAtOnceWithinItsMemory) {
+  SymbolizerOptions options = Options();
+  options.cache_bytes = 100'000;
+  Symbolizer symbolizer(options);
+  const auto addresses = TextAddresses();
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (std::size_t i = t * 10; i + 10 < addresses.size(); i += 50) {
+        const auto answer = Ask(symbolizer, std::span(addresses).subspan(i, 10));
+        EXPECT_EQ(answer.frames.size(), 10u);
+        EXPECT_FALSE(answer.postponed);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(symbolizer.status().problems.empty());
+}
+
+TEST(ModuleFiles, RefusesPathsThatLeadElsewhere) {
+  const std::string id(40, 'a');
+  EXPECT_FALSE(FindModuleFiles(id, "/dev/zero", {}));
+  EXPECT_FALSE(FindModuleFiles(id, "/proc/self/exe", {}));
+  EXPECT_FALSE(FindModuleFiles(id, "../../etc/passwd", {"/tmp"}));
+  EXPECT_FALSE(FindModuleFiles("not hex", "/bin/true", {}));
+  EXPECT_FALSE(FindModuleFiles("", "/bin/true", {}));
+}
+
+}  // namespace
+}  // namespace wherefore::symbols
