@@ -219,6 +219,12 @@ profile::Batch Aggregate::Take(const Window& window) {
   return std::move(writer).Finish();
 }
 
+void Aggregate::FilterLinks(const std::function<bool(const profile::TraceId&)>& keeps) {
+  for (profile::Link& link : links_) {
+    if (!keeps(link.trace)) link = {};
+  }
+}
+
 void Aggregate::ForgetSums() {
   for (Sums& sums : sums_) sums.clear();
 }

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -39,6 +40,9 @@ class Aggregate {
   [[nodiscard]] profile::Batch Take(const Window& window);
   // The same for one series, and nothing is forgotten: for /debug/pprof.
   [[nodiscard]] profile::Batch Peek(Series series, const Window& window);
+
+  // Samples of traces that `keeps` refuses lose their link; they still count.
+  void FilterLinks(const std::function<bool(const profile::TraceId&)>& keeps);
 
   // In a forked child: sums are the parent's; live heap samples are the child's too.
   void ForgetSums();

@@ -12,6 +12,7 @@
 #include "sdk/shared.h"
 #include "sdk/signal_sampler.h"
 #include "sdk/stack_bounds.h"
+#include "sdk/tracer.h"
 
 namespace wherefore::sdk {
 namespace {
@@ -122,6 +123,9 @@ Window Engine::WindowSince(std::uint64_t start_ns, std::int64_t started) const {
 
 void Engine::Export(std::int64_t now) {
   AddOwnCost();
+  if (options_.conditional.active()) {
+    sums_.FilterLinks([](const profile::TraceId& trace) { return Tracer::Global().links().Keeps(trace); });
+  }
   profile::Batch batch = sums_.Take(WindowSince(window_start_ns_, window_started_));
   window_start_ns_ = WallClockNow();
   window_started_ = now;
