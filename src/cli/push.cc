@@ -5,12 +5,14 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <variant>
 
 #include <fmt/format.h>
 
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/replay.h"
 #include "cli/source.h"
 #include "formats/formats.h"
 #include "formats/pyroscope.h"
@@ -24,6 +26,7 @@ struct PushOptions {
   std::vector<std::string> files;
   std::string service;
   bool now = false;
+  bool replay = false;
 };
 
 // What landed, added up over all files.
@@ -89,31 +92,84 @@ Result<> PushPprof(const Context& context, const profile::Batch& batch, const st
   return {};
 }
 
-Result<> PushFile(const Context& context, const PushOptions& options, const std::string& file,
-                  Landed& landed) {
-  WHEREFORE_ASSIGN_OR_RETURN(std::string content, ReadProfileFile(file));
-  const auto bytes = std::make_shared<const std::string>(std::move(content));
-  const formats::FileFormat format = formats::Recognise(*bytes);
-  if (format == formats::FileFormat::kOtlpTraces ||
-      format == formats::FileFormat::kOtlpTracesJson) {
-    auto decoded = format == formats::FileFormat::kOtlpTraces
-                       ? formats::DecodeOtlpTraces(bytes)
-                       : formats::DecodeOtlpTracesJson(bytes);
+// One file, decoded.
+struct Content {
+  std::string file;
+  std::shared_ptr<const std::string> bytes;
+  formats::FileFormat format = formats::FileFormat::kUnknown;
+  std::variant<profile::Batch, profile::SpanBatch> data;
+};
+
+Result<Content> ReadContent(const PushOptions& options, const std::string& file) {
+  WHEREFORE_ASSIGN_OR_RETURN(std::string read, ReadProfileFile(file));
+  Content content;
+  content.file = file;
+  content.bytes = std::make_shared<const std::string>(std::move(read));
+  content.format = formats::Recognise(*content.bytes);
+  if (content.format == formats::FileFormat::kOtlpTraces ||
+      content.format == formats::FileFormat::kOtlpTracesJson) {
+    auto decoded = content.format == formats::FileFormat::kOtlpTraces
+                       ? formats::DecodeOtlpTraces(content.bytes)
+                       : formats::DecodeOtlpTracesJson(content.bytes);
     if (!decoded) return std::move(decoded).error().Within(file);
-    Note(landed, decoded->data);
-    return Send(context, "/v1/traces", formats::EncodeOtlpTraces(decoded->data), file);
+    content.data = std::move(decoded->data);
+    return content;
   }
-  Result<profile::Batch> batch = DecodeBatch(bytes, file, options.service);
-  if (!batch) return std::move(batch).error();
-  // A file without a time is of now; a replay with --now moves the whole file to end now.
+  WHEREFORE_ASSIGN_OR_RETURN(content.data, DecodeBatch(content.bytes, file, options.service));
+  return content;
+}
+
+Result<> SendContent(const Context& context, const PushOptions& options, Content& content,
+                     Landed& landed) {
+  if (const auto* spans = std::get_if<profile::SpanBatch>(&content.data)) {
+    Note(landed, *spans);
+    return Send(context, "/v1/traces", formats::EncodeOtlpTraces(*spans), content.file);
+  }
+  profile::Batch& batch = std::get<profile::Batch>(content.data);
+  // A file without a time is of now; --now moves every profile for itself to end now.
   const auto now = static_cast<std::uint64_t>(NowUnixNs());
-  for (profile::Profile& p : batch->profiles) {
+  for (profile::Profile& p : batch.profiles) {
     if (p.time_ns == 0 || options.now) p.time_ns = now - std::min(p.duration_ns, now);
   }
-  Note(landed, *batch);
-  if (IsUrl(file) && format == formats::FileFormat::kPprof)
-    return PushPprof(context, *batch, *bytes);
-  return Send(context, "/v1development/profiles", formats::EncodeOtlpProfiles(*batch), file);
+  Note(landed, batch);
+  if (IsUrl(content.file) && content.format == formats::FileFormat::kPprof)
+    return PushPprof(context, batch, *content.bytes);
+  return Send(context, "/v1development/profiles", formats::EncodeOtlpProfiles(batch), content.file);
+}
+
+// Reads and sends file by file; a replay must have read all of them before the first is sent.
+int PushFiles(const Context& context, const PushOptions& options, Landed& landed,
+              std::size_t& sent) {
+  int code = kFine;
+  const bool progress = isatty(STDERR_FILENO) != 0 && options.files.size() > 5;
+  const auto count = [&](const Result<>& result) {
+    if (!result) {
+      code = Fail(result.error());
+    } else {
+      ++sent;
+    }
+    if (progress) fmt::print(stderr, "\r{}/{} files", sent, options.files.size());
+  };
+  Replay replay;
+  std::vector<Content> recording;
+  for (const std::string& file : options.files) {
+    Result<Content> content = ReadContent(options, file);
+    if (!content) {
+      count(std::move(content).error());
+    } else if (options.replay) {
+      std::visit([&](const auto& data) { replay.Include(data); }, content->data);
+      recording.push_back(*std::move(content));
+    } else {
+      count(SendContent(context, options, *content, landed));
+    }
+  }
+  const auto now = static_cast<std::uint64_t>(NowUnixNs());
+  for (Content& content : recording) {
+    std::visit([&](auto& data) { replay.Move(data, now); }, content.data);
+    count(SendContent(context, options, content, landed));
+  }
+  if (progress) fmt::print(stderr, "\r{:30}\r", "");
+  return code;
 }
 
 void PrintLanded(const Context& context, const Landed& landed, std::size_t files) {
@@ -167,22 +223,16 @@ void AddPush(CLI::App& app, Context& context) {
   command->add_option(
       "--service", options->service,
       "Service name for files that do not say (default: the file's name, the address)");
-  command->add_flag("--now", options->now, "Store as if recorded just now");
+  CLI::Option* now = command->add_flag("--now", options->now, "Store as if recorded just now");
+  command
+      ->add_flag("--replay", options->replay,
+                 "Move all files together in time so that the last ends now, with new ids")
+      ->excludes(now);
   command->callback([&context, options] {
     context.run = [&context, options]() -> int {
       Landed landed;
-      int code = kFine;
       std::size_t sent = 0;
-      const bool progress = isatty(STDERR_FILENO) != 0 && options->files.size() > 5;
-      for (const std::string& file : options->files) {
-        if (progress) fmt::print(stderr, "\r{}/{} files", sent, options->files.size());
-        if (const Result<> result = PushFile(context, *options, file, landed); !result) {
-          code = Fail(result.error());
-        } else {
-          ++sent;
-        }
-      }
-      if (progress) fmt::print(stderr, "\r{:30}\r", "");
+      const int code = PushFiles(context, *options, landed, sent);
       if (sent == 0) return code;
       if (const auto flushed = Ask(context, "POST", "/api/v1/flush", {}); !flushed)
         return Fail(flushed.error());
