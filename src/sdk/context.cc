@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/mutex.h"
+#include "sdk/thread_state.h"
 #include "sdk/thread_symbol.h"
 
 namespace wherefore::sdk {
@@ -101,6 +102,13 @@ void OnNewLabelKey(void (*listener)()) {
   Keys().listener.store(listener);
 }
 
+void LockLabelKeys() {
+  Keys().mutex.lock();
+}
+void UnlockLabelKeys() {
+  Keys().mutex.unlock();
+}
+
 void FindForeignPublisher() {
   g_foreign_publisher = ThreadSymbolIsForeign();
 }
@@ -193,6 +201,7 @@ int wherefore_span_current(wherefore_span_context* out) noexcept {
 }
 
 int wherefore_label_key(const char* name) noexcept {
+  const Busy busy;
   try {
     return LabelKey(name);
   } catch (...) {  // out of memory

@@ -96,6 +96,10 @@ extern bool g_foreign_publisher __attribute__((visibility("hidden")));
 // Called with all names, after each new one, on the thread that asked for it. Null: nobody.
 void OnNewLabelKey(void (*listener)());
 
+// Held over a fork, so that the child finds the names in order.
+void LockLabelKeys();
+void UnlockLabelKeys();
+
 // Finds out whether another publisher owns `otel_thread_ctx_v1` (an executable that has its own
 // copy of this library or another SDK in it). Once, before the first handler runs.
 void FindForeignPublisher();

@@ -62,6 +62,10 @@ class Engine {
   void OnOwnThreadStart();
   void OnOwnThreadEnd();
 
+  // By a thread of ours at the edge (exporter, server, tracer).
+  void EnterOwnThread() { registry_.EnterOwnThread(); }
+  void LeaveOwnThread() { registry_.LeaveThisThread(); }
+
   void BeforeFork();
   void AfterForkInParent();
   void AfterForkInChild();

@@ -21,6 +21,8 @@ namespace {
 // A child that uses less than this before it ends or becomes another program is left alone.
 constexpr long kFirstCpuNs = 10'000'000;
 
+constinit std::atomic<void (*)(const ResourceAttributes&)> g_child_listener{nullptr};
+
 // A timer on this thread's CPU time, which a waiting thread never notices.
 void ArmRestartTimer(int signal) {
   sigevent event{};
@@ -66,6 +68,10 @@ void Engine::AfterForkInChild() {
   if (was_running && signal_ != 0) ArmRestartTimer(signal_);
 }
 
+void OnChildRestart(void (*listener)(const ResourceAttributes& resource)) {
+  g_child_listener.store(listener);
+}
+
 void RestartCollector() {
   if (!g_shared.restart_due.exchange(false)) return;
   if (Engine* engine = Engine::Get(); engine != nullptr) engine->Restart();
@@ -82,6 +88,7 @@ void Engine::Restart() {
   governor_.emplace(options_);
   exporter_->AfterFork();
   resource_ = DescribeProcess(options_);
+  if (auto* const listener = g_child_listener.load()) listener(resource_);
   StartSamplers();
 }
 

@@ -112,6 +112,7 @@ bool Exporter::Worker::Start() {
   {
     const MutexLock lock(mutex_);
     stopping_ = false;
+    for (Lane& lane : lanes_) lane.gave_up = false;
   }
   if (thread_.running()) return true;
   return thread_.Start(
@@ -212,7 +213,7 @@ Exporter::Worker::Lane* Exporter::Worker::NextDue(std::int64_t now, std::int64_t
   Lane* due = nullptr;
   wait_until = now + 3600 * kNsPerSecond;
   for (Lane& lane : lanes_) {
-    if (lane.queue.empty()) continue;
+    if (lane.queue.empty() || lane.gave_up) continue;
     if (lane.not_before_ns > now) {
       wait_until = std::min(wait_until, lane.not_before_ns);
     } else if (due == nullptr || lane.queue.front().number < due->queue.front().number) {
@@ -266,6 +267,7 @@ void Exporter::Worker::Finish(Lane& lane, Item item, const Outcome& outcome) {
     const auto pause = static_cast<std::int64_t>(static_cast<double>(lane.pause_ns) * factor);
     lane.told_to_wait = outcome.wait_ns >= 0;
     lane.not_before_ns = MonotonicNs() + std::max(pause, outcome.wait_ns);
+    lane.gave_up = stopping_;
     queued_bytes_ += item.body.size();
     lane.queue.push_front(std::move(item));
     while (queued_bytes_ > kMaxQueuedBytes) DropOldest();

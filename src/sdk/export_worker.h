@@ -47,6 +47,7 @@ class Exporter::Worker {
     std::int64_t not_before_ns = 0;  // pause after a failure
     std::int64_t pause_ns = 0;
     bool told_to_wait = false;  // Retry-After: not even a flush comes earlier
+    bool gave_up = false;       // failed once after Stop
     std::int64_t next_log_ns = 0;
   };
   enum class Fate : std::uint8_t { kArrived, kAgain, kRejected };

@@ -1,10 +1,13 @@
 #include "sdk/exporter.h"
 
+#include <unistd.h>
+
 #include "sdk/export_worker.h"
 
 namespace wherefore::sdk {
 
-Exporter::Exporter(const Options& options) : options_(options), worker_(new Worker(options_)) {}
+Exporter::Exporter(const Options& options)
+    : options_(options), worker_(new Worker(options_)), pid_(getpid()) {}
 
 Exporter::~Exporter() {
   worker_->Stop(0);
@@ -37,9 +40,14 @@ std::int64_t Exporter::CpuTime() const {
   return worker_->CpuTime();
 }
 
-void Exporter::AfterFork() {
+void Exporter::AbandonInChild() {
   worker_->CloseAfterFork();
   worker_ = new Worker(options_);
+  pid_ = getpid();
+}
+
+void Exporter::AfterFork() {
+  if (pid_ != getpid()) AbandonInChild();
   if (started_) started_ = worker_->Start();
 }
 

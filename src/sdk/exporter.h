@@ -6,7 +6,7 @@
 // wait, the oldest are dropped, counted, and the log says so once in a while.
 //
 // All functions from any thread, not from signal handlers. None throws. After fork the child calls
-// AfterFork before anything else; what waited then is the parent's to send.
+// AbandonInChild before anything else; what waited then is the parent's to send.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,10 @@ class Exporter {
   // Of its thread, in nanoseconds.
   [[nodiscard]] std::int64_t CpuTime() const;
 
-  // In a forked child: an empty queue, connections of its own, a new thread if there was one.
+  // In a forked child, at once: an empty queue and no connections. Nothing of the parent's is
+  // touched.
+  void AbandonInChild();
+  // In a forked child that goes on: a new thread, if there was one.
   void AfterFork();
 
  private:
@@ -58,6 +61,7 @@ class Exporter {
   const Options options_;
   Worker* worker_;  // a child abandons its parent's: its locks and threads are in no known state
   bool started_ = false;
+  int pid_;
 };
 
 }  // namespace wherefore::sdk

@@ -245,20 +245,8 @@ std::optional<std::string> SetCompression(Target& t, std::string_view text) {
   return std::nullopt;
 }
 
-// "6060", ":6060", "127.0.0.1:6060", "[::1]:6060", "off".
 std::optional<std::string> SetPprof(Target& t, std::string_view text) {
-  if (const auto on = ParseSwitch(text); on && !*on && text != "0") {
-    t.options.pprof_port = -1;
-    return std::nullopt;
-  }
-  const std::size_t colon = text.rfind(':');
-  const bool bare = colon == std::string_view::npos;
-  const auto port = ParseUint(bare ? text : text.substr(colon + 1));
-  if (!port || *port > 65535) return "a port, host:port or off";
-  std::string_view host = bare ? "" : text.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  t.options.pprof_port = static_cast<int>(*port);
-  if (!host.empty()) t.options.pprof_host = host;
+  if (!ParsePprofAddress(text, t.options)) return "a port, host:port or off";
   return std::nullopt;
 }
 
@@ -448,8 +436,12 @@ class Loader {
     const std::string fallback = Options().endpoint;
     const auto resolve = [&](std::string& url, const std::string& own, const std::string& protocol,
                              std::string_view path) {
-      const EndpointChoice choice{o.endpoint, url.empty() ? std::string_view(own) : url,
-                                  protocol.empty() ? a.protocol : protocol, path};
+      const bool code_decides = o.endpoint_from_code;
+      const EndpointChoice choice{o.endpoint, code_decides ? std::string_view() : own,
+                                  code_decides       ? std::string_view()
+                                  : protocol.empty() ? a.protocol
+                                                     : protocol,
+                                  path};
       url = ResolveEndpoint(choice, fallback, warnings_);
     };
     resolve(o.profiles_url, a.profiles, a.profiles_protocol, kProfilesPath);
@@ -552,6 +544,22 @@ bool ParsePairs(std::string_view text, TextPairs& out) {
     SetPair(out, key, Decode(Trim(pair.substr(equals + 1))));
   }
   return complete;
+}
+
+bool ParsePprofAddress(std::string_view text, Options& options) {
+  if (const auto on = ParseSwitch(text); on && !*on && text != "0") {
+    options.pprof_port = -1;
+    return true;
+  }
+  const std::size_t colon = text.rfind(':');
+  const bool bare = colon == std::string_view::npos;
+  const auto port = ParseUint(bare ? text : text.substr(colon + 1));
+  if (!port || *port > 65535) return false;
+  std::string_view host = bare ? "" : text.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  options.pprof_port = static_cast<int>(*port);
+  if (!host.empty()) options.pprof_host = host;
+  return true;
 }
 
 void SetPair(TextPairs& pairs, std::string_view key, std::string_view value) {

@@ -62,6 +62,7 @@ struct Options {
   TextPairs resource;        // further resource attributes, each key once
 
   std::string endpoint = "http://127.0.0.1:4318";  // base address; see profiles_url
+  bool endpoint_from_code = false;                 // then no address of the environment counts
   std::string profiles_url;                        // complete; LoadOptions always fills these two
   std::string traces_url;
   TextPairs profiles_headers;
@@ -125,6 +126,9 @@ struct LoadedOptions {
 [[nodiscard]] std::optional<bool> ParseSwitch(std::string_view text);
 // "key=value,key2=value%202" as in OTEL_RESOURCE_ATTRIBUTES; false when a pair had no '='.
 [[nodiscard]] bool ParsePairs(std::string_view text, TextPairs& out);
+// "6060", ":6060", "127.0.0.1:6060", "[::1]:6060" or "off" into pprof_host and pprof_port; false
+// when it is none of these.
+[[nodiscard]] bool ParsePprofAddress(std::string_view text, Options& options);
 // Sets `key` in `pairs`, replacing what was there.
 void SetPair(TextPairs& pairs, std::string_view key, std::string_view value);
 

@@ -196,6 +196,17 @@ TEST(Options, ASignalsOwnAddressAndHeadersWin) {
   EXPECT_EQ(loaded.options.traces_headers[0].second, "1");
 }
 
+TEST(Options, AnAddressInCodeOverrulesEveryVariable) {
+  const LoadedOptions loaded = Load({{"OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT", "http://other/x"},
+                                     {"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}},
+                                    "", [](Options& o) {
+                                      o.endpoint = "http://mine:9000";
+                                      o.endpoint_from_code = true;
+                                    });
+  EXPECT_EQ(loaded.options.profiles_url, "http://mine:9000/v1development/profiles");
+  EXPECT_EQ(loaded.options.traces_url, "http://mine:9000/v1/traces");
+}
+
 TEST(Options, AnAddressNobodyCanReadFallsBack) {
   const LoadedOptions loaded = Load({{"OTEL_EXPORTER_OTLP_ENDPOINT", "ftp://x"}});
   EXPECT_EQ(loaded.options.profiles_url, "http://127.0.0.1:4318/v1development/profiles");

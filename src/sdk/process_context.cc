@@ -196,10 +196,14 @@ Result<> UpdateProcessContext(const std::vector<std::string>& label_keys) {
   return Publish(state, label_keys);
 }
 
-void ForgetProcessContext() {
+void LockProcessContext() {
+  Global().mutex.lock();
+}
+
+void UnlockProcessContext(bool in_child) {
   State& state = Global();
-  const MutexLock lock(state.mutex);
-  state.header = nullptr;
+  if (in_child) state.header = nullptr;
+  state.mutex.unlock();
 }
 
 }  // namespace wherefore::sdk

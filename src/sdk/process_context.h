@@ -22,8 +22,9 @@ namespace wherefore::sdk {
                                              const std::vector<std::string>& label_keys);
 // The same resource with other keys; nothing happens when nothing is published.
 [[nodiscard]] Result<> UpdateProcessContext(const std::vector<std::string>& label_keys);
-// In a forked child, before it publishes: the parent's mapping is not there.
-void ForgetProcessContext();
+// Held over a fork. The child's unlock also forgets the parent's mapping, which is not there.
+void LockProcessContext();
+void UnlockProcessContext(bool in_child);
 
 // The message a header points to.
 [[nodiscard]] std::string EncodeProcessContext(const ResourceAttributes& resource,

@@ -65,10 +65,11 @@ TEST(ProcessContext, PublishesUpdatesAndDoesNotPassToAChild) {
   EXPECT_EQ(second->payload, EncodeProcessContext(resource, {"route"}));
   EXPECT_GT(second->time, first->time);
 
+  LockProcessContext();
   const pid_t child = fork();
+  UnlockProcessContext(child == 0);
   if (child == 0) {
     const bool inherited = Read().has_value();
-    ForgetProcessContext();
     const bool published = PublishProcessContext({{"service.name", "child"}}, {}).has_value();
     const auto own = Read();
     _exit(!inherited && published && own &&
@@ -105,7 +106,12 @@ TEST(Resource, NamesTheProcessOnce) {
                         [](const auto& a) { return a.key == "service.instance.id"; })
         ->text;
   };
-  EXPECT_NE(instance(first), instance(second));
+  EXPECT_EQ(instance(first), instance(second));
+  const pid_t child = fork();
+  if (child == 0) _exit(instance(DescribeProcess(options)) == instance(first) ? 1 : 0);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << "a child is another instance";
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "sdk/options.h"
+#include "sdk/resource.h"
 
 namespace wherefore::sdk {
 
@@ -49,6 +50,13 @@ void StopProfiler();
 [[nodiscard]] Result<std::string> CollectPprof(Type type, double seconds);
 // The same for /debug/pprof/allocs: allocated since the start rather than in use.
 [[nodiscard]] Result<std::string> CollectAllocations(double seconds);
+
+// On a thread of ours (background_thread.h), first and last: it is not profiled and its hooks are off.
+void EnterOwnThread();
+void LeaveOwnThread();
+
+// In a forked child, when the engines start again, with its new resource. Null: nobody.
+void OnChildRestart(void (*listener)(const ResourceAttributes& resource));
 
 // The figures spans may carry. Cheap: called when a span ends.
 struct RuntimeStatistics {

@@ -6,21 +6,51 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <sstream>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "sdk/version.h"
 
 namespace wherefore::sdk {
 namespace {
 
-// A random UUID (version 4).
-std::string NewInstanceId() {
-  std::array<std::uint8_t, 16> bytes{};
-  if (getrandom(bytes.data(), bytes.size(), GRND_NONBLOCK) != static_cast<ssize_t>(bytes.size())) {
-    // So early in the machine's life that there is no entropy: the process id must do.
-    const pid_t pid = getpid();
-    std::memcpy(bytes.data(), &pid, sizeof(pid));
+struct Seed {
+  std::uint64_t words[2] = {};
+  Seed() {
+    if (getrandom(words, sizeof(words), GRND_NONBLOCK) == static_cast<ssize_t>(sizeof(words)))
+      return;
+    // So early in the machine's life that there is no entropy: the clock must do.
+    words[0] = static_cast<std::uint64_t>(NowUnixNs());
   }
+};
+
+std::uint64_t Mix(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+// When the process began, in ticks since boot: process ids are used again.
+std::uint64_t StartTime() {
+  std::ifstream in("/proc/self/stat");
+  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  std::istringstream fields(text.substr(std::min(text.rfind(')'), text.size())));
+  std::string field;
+  for (int i = 0; i < 21; ++i) fields >> field;
+  return ParseUint(field).value_or(0);
+}
+
+// In the form of a random UUID (version 4): the same whenever this process asks, another in each
+// child, without a lock that a fork could catch held.
+std::string InstanceId() {
+  static const Seed seed;
+  const std::uint64_t who = static_cast<std::uint64_t>(getpid()) << 40 ^ StartTime();
+  const std::uint64_t words[2] = {Mix(seed.words[0] + who), Mix(seed.words[1] ^ Mix(who))};
+  std::array<std::uint8_t, 16> bytes{};
+  std::memcpy(bytes.data(), words, sizeof(words));
   bytes[6] = static_cast<std::uint8_t>((bytes[6] & 0x0f) | 0x40);
   bytes[8] = static_cast<std::uint8_t>((bytes[8] & 0x3f) | 0x80);
   std::string text = ToHex(bytes);
@@ -45,7 +75,7 @@ void AddMissing(ResourceAttributes& to, std::string_view key, std::string text) 
 ResourceAttributes DescribeProcess(const Options& options) {
   ResourceAttributes out = {{"service.name", options.service_name}};
   for (const auto& [key, value] : options.resource) out.push_back({key, value});
-  AddMissing(out, "service.instance.id", NewInstanceId());
+  AddMissing(out, "service.instance.id", InstanceId());
   const std::string exe = ExecutablePath();
   AddMissing(out, "process.executable.name", exe.substr(exe.rfind('/') + 1));
   AddMissing(out, "process.executable.path", exe);

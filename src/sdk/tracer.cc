@@ -63,6 +63,7 @@ struct Tracer::Waiting {
   std::vector<std::unique_ptr<wherefore_span>> spans GUARDED_BY(mutex);
   ResourceAttributes resource GUARDED_BY(mutex);
   bool stop GUARDED_BY(mutex) = false;
+  LinkFilter links;
 };
 
 Tracer& Tracer::Global() {
@@ -108,12 +109,19 @@ void Tracer::Stop() {
   Flush();
 }
 
-void Tracer::AfterFork(const ResourceAttributes& resource) {
+LinkFilter& Tracer::links() {
+  return waiting_->links;
+}
+
+void Tracer::AbandonInChild() {
   waiting_ = new Waiting;
   thread_.Forget();
   Seed();
+}
+
+void Tracer::AfterFork(const ResourceAttributes& resource) {
   SetResource(resource);
-  if (!running_.load()) return;
+  if (!running_.load() || thread_.running()) return;
   if (!thread_.Start(
           "wherefore-trace", [](void* self) { static_cast<Tracer*>(self)->Run(); }, this))
     running_.store(false);
@@ -174,9 +182,9 @@ void Tracer::Judge(const wherefore_span& span) {
   LinkFilter::TraceId trace{};
   std::memcpy(trace.data(), span.ids.trace_id, trace.size());
   if (slow || failed || busy) {
-    links_.Keep(trace);
+    links().Keep(trace);
   } else {
-    links_.Refuse(trace);
+    links().Refuse(trace);
   }
 }
 

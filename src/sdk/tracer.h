@@ -76,7 +76,9 @@ class Tracer {
   // Hands what waits to the exporter.
   void Stop();
   void Flush();
-  // In a forked child: an empty list, new ids, a new thread.
+  // In a forked child, at once: an empty list and other ids. Nothing of the parent's is touched.
+  void AbandonInChild();
+  // In a forked child that goes on: a new thread.
   void AfterFork(const ResourceAttributes& resource);
   // Spans name this resource; Start sets one too.
   void SetResource(const ResourceAttributes& resource);
@@ -87,7 +89,8 @@ class Tracer {
                                                       const wherefore_span_context* parent);
   void End(std::unique_ptr<wherefore_span> span);
   void AddRuntimeStatistics(wherefore_span& span);
-  [[nodiscard]] LinkFilter& links() { return links_; }
+  // Ask anew each time: a forked child has its own.
+  [[nodiscard]] LinkFilter& links();
   [[nodiscard]] std::uint64_t dropped() const { return dropped_.load(); }
 
  private:
@@ -106,7 +109,6 @@ class Tracer {
   RuntimeStatistics (*statistics_)() = nullptr;
   Waiting* waiting_;  // a child abandons its parent's
   BackgroundThread thread_;
-  LinkFilter links_;
   std::atomic<std::uint64_t> dropped_{0};
   std::atomic<std::uint64_t> next_id_{1};
   std::uint64_t seeds_[3] = {};

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "sdk/thread_state.h"
 #include "sdk/tracer.h"
 
 namespace {
@@ -11,6 +12,7 @@ using wherefore::sdk::Tracer;
 
 template <typename Function>
 void Quietly(Function function) {
+  const wherefore::sdk::Busy busy;  // what we allocate is not the program's
   try {
     function();
   } catch (...) {

@@ -225,6 +225,8 @@ TEST_F(TracerTest, AForkedChildTracesOnItsOwn) {
   }
   const pid_t child = fork();
   if (child == 0) {
+    exporter_->AbandonInChild();
+    Tracer::Global().AbandonInChild();
     exporter_->AfterFork();
     Tracer::Global().AfterFork({{"service.name", "child"}});
     {

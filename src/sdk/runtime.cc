@@ -1,0 +1,202 @@
+#include "sdk/runtime.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <ctime>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "sdk/background_thread.h"
+#include "sdk/context.h"
+#include "sdk/log.h"
+#include "sdk/pprof_server.h"
+#include "sdk/process_context.h"
+#include "sdk/profiler.h"
+#include "sdk/thread_state.h"
+#include "sdk/tracer.h"
+
+namespace wherefore::sdk {
+namespace {
+
+std::string RateText(Type type, double rate) {
+  switch (type) {
+    case Type::kHeap:
+      return "every " + FormatBytes(static_cast<std::int64_t>(rate));
+    case Type::kMutex:
+    case Type::kBlock:
+      return "every " + FormatDuration(static_cast<std::int64_t>(rate)) + " of waiting";
+    case Type::kThreads:
+      return "every " + FormatDuration(static_cast<std::int64_t>(rate * 1e9));
+    default:
+      return fmt::format("{:g} Hz", rate);
+  }
+}
+
+void PublishLabelKeys() {
+  if (const auto updated = UpdateProcessContext(LabelKeys()); !updated)
+    Log(LogLevel::kDebug, updated.error().message());
+}
+
+// Waits in small steps, so that a server that stops does not wait for a profile of half an hour.
+Result<std::string> CollectWhileServing(const HttpServer& server, Type type, double seconds) {
+  if (type == Type::kThreads || seconds <= 0) return CollectPprof(type, 0);
+  WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t operation,
+                             BeginOperation(1U << static_cast<unsigned>(type)));
+  const std::int64_t end = MonotonicNs() + static_cast<std::int64_t>(seconds * 1e9);
+  while (!server.stopping() && MonotonicNs() < end) {
+    const std::int64_t left = std::min<std::int64_t>(end - MonotonicNs(), 50'000'000);
+    const timespec step{0, std::max<std::int64_t>(left, 1)};
+    nanosleep(&step, nullptr);
+  }
+  return EndOperation(operation);
+}
+
+}  // namespace
+
+Runtime& Runtime::Global() {
+  static auto* const runtime = new Runtime;
+  return *runtime;
+}
+
+Result<> Runtime::Start(const LoadedOptions& loaded, LogLevel say) {
+  const Busy busy;
+  const MutexLock lock(mutex_);
+  if (running_) return Error(Code::kUnavailable, "the profiler is already running");
+  SetLogLevel(loaded.options.log_level);
+  for (const std::string& warning : loaded.warnings) Log(LogLevel::kWarn, warning);
+  if (loaded.options.disabled) {
+    Log(say, "off: OTEL_SDK_DISABLED");
+    return Error(Code::kUnsupported, "disabled by OTEL_SDK_DISABLED");
+  }
+  options_ = loaded.options;
+  FindForeignPublisher();
+  SetThreadHooks(&EnterOwnThread, &LeaveOwnThread);
+  const ResourceAttributes resource = DescribeProcess(options_);
+  if (const auto published = PublishProcessContext(resource, LabelKeys()); !published)
+    Log(LogLevel::kDebug, published.error().message());
+  OnNewLabelKey(&PublishLabelKeys);
+  exporter_ = new Exporter(options_);
+  if (!exporter_->Start()) return Error(Code::kLimit, "the system gave no thread to send from");
+  WatchForks();
+  WHEREFORE_RETURN_IF_ERROR(StartProfiler(options_, *exporter_));
+  Tracer::Global().SetResource(resource);
+  Tracer::Global().Start(options_, *exporter_, &ReadRuntimeStatistics);
+  running_ = true;
+  ServePprof();
+  Log(say, StartLine());
+  return {};
+}
+
+void Runtime::ServePprof() {
+  if (options_.pprof_port < 0) return;
+  server_ = std::make_unique<HttpServer>();
+  const HttpServer& server = *server_;
+  AddPprofRoutes(*server_, {[&server](Type type, double seconds) {
+                              return CollectWhileServing(server, type, seconds);
+                            },
+                            [&server](double seconds) {
+                              return seconds > 0 ? CollectWhileServing(server, Type::kHeap, seconds)
+                                                 : CollectAllocations(0);
+                            }});
+  if (const auto started = server_->Start(options_.pprof_host, options_.pprof_port); !started) {
+    Log(LogLevel::kWarn, "pprof: " + started.error().message());
+    server_.reset();
+  }
+}
+
+std::string Runtime::StartLine() {
+  std::string on;
+  std::string off;
+  for (const TypeState& state : TypeStates()) {
+    std::string& list = state.on ? on : off;
+    list += list.empty() ? "" : ", ";
+    list += TypeName(state.type);
+    if (state.on) list += " " + RateText(state.type, state.rate);
+    if (!state.why.empty()) list += " (" + state.why + ")";
+  }
+  std::string line = fmt::format("profiling {} (process {}): on: {}", options_.service_name,
+                                 getpid(), on.empty() ? "nothing" : on);
+  if (!off.empty()) line += "; off: " + off;
+  line += options_.output_file.empty() ? fmt::format("; to {} every {}", options_.profiles_url,
+                                                     FormatDuration(options_.upload_interval_ns))
+                                       : "; to files " + options_.output_file;
+  if (server_ != nullptr)
+    line += fmt::format("; http://{}:{}/debug/pprof/", options_.pprof_host, server_->port());
+  return line;
+}
+
+bool Runtime::Stop(std::int64_t deadline_ns) {
+  const Busy busy;
+  const MutexLock lock(mutex_);
+  if (!running_) return false;
+  running_ = false;
+  if (server_ != nullptr) server_->Stop();
+  server_.reset();
+  Tracer::Global().Stop();
+  StopProfiler();
+  exporter_->Stop(deadline_ns);
+  return true;
+}
+
+bool Runtime::Flush(std::int64_t deadline_ns) {
+  const Busy busy;
+  Exporter* exporter = nullptr;
+  {
+    const MutexLock lock(mutex_);
+    if (!running_) return false;
+    exporter = exporter_;
+  }
+  const bool sampled = FlushProfiler(deadline_ns);
+  Tracer::Global().Flush();
+  return exporter->Flush(deadline_ns) && sampled;
+}
+
+bool Runtime::running() {
+  const MutexLock lock(mutex_);
+  return running_;
+}
+
+std::int64_t Runtime::timeout_ns() {
+  const MutexLock lock(mutex_);
+  return running_ ? options_.timeout_ns : 0;
+}
+
+// Every lock of ours is held over a fork or belongs to something the child replaces.
+void Runtime::WatchForks() {
+  if (watching_forks_) return;
+  watching_forks_ = true;
+  OnChildRestart([](const ResourceAttributes& resource) { Global().OnRestart(resource); });
+  pthread_atfork([] { Global().BeforeFork(); }, [] { Global().AfterFork(false); },
+                 [] { Global().AfterFork(true); });
+}
+
+void Runtime::BeforeFork() {
+  mutex_.lock();
+  LockLabelKeys();
+  LockProcessContext();
+}
+
+void Runtime::AfterFork(bool in_child) {
+  UnlockProcessContext(in_child);
+  UnlockLabelKeys();
+  if (in_child) {
+    const Busy busy;
+    if (exporter_ != nullptr) exporter_->AbandonInChild();
+    Tracer::Global().AbandonInChild();
+    // Its threads are the parent's, and the port.
+    if (server_ != nullptr) server_.release()->AfterFork();
+  }
+  mutex_.unlock();
+}
+
+void Runtime::OnRestart(const ResourceAttributes& resource) {
+  const Busy busy;
+  if (const auto published = PublishProcessContext(resource, LabelKeys()); !published)
+    Log(LogLevel::kDebug, published.error().message());
+  Tracer::Global().AfterFork(resource);
+}
+
+}  // namespace wherefore::sdk

@@ -1,0 +1,53 @@
+// Runtime: the library in one process. Puts options, engines, exporter, tracer, contexts and the
+// pprof server together, and takes them apart.
+//
+// One per process, never destroyed. Any thread; start and stop wait for each other. Nothing throws.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "sdk/exporter.h"
+#include "sdk/http_server.h"
+#include "sdk/options.h"
+#include "sdk/resource.h"
+
+namespace wherefore::sdk {
+
+class Runtime {
+ public:
+  static Runtime& Global();
+
+  // kUnavailable: already running (nothing changes); kUnsupported: disabled by OTEL_SDK_DISABLED;
+  // otherwise what the engines said. `say` is the level of the line that tells what is on and off.
+  [[nodiscard]] Result<> Start(const LoadedOptions& loaded, LogLevel say = LogLevel::kInfo);
+  // Sends what is left, at most until `deadline_ns` (monotonic). False: nothing was running.
+  bool Stop(std::int64_t deadline_ns);
+  // True when everything sampled and traced before has arrived.
+  bool Flush(std::int64_t deadline_ns);
+  [[nodiscard]] bool running();
+  // How long sending may take when the program ends, from its options; 0 when nothing runs.
+  [[nodiscard]] std::int64_t timeout_ns();
+
+ private:
+  Runtime() = default;
+  void ServePprof() REQUIRES(mutex_);
+  void WatchForks();
+  void BeforeFork();
+  void AfterFork(bool in_child);
+  void OnRestart(const ResourceAttributes& resource);
+  [[nodiscard]] std::string StartLine() REQUIRES(mutex_);
+
+  Mutex mutex_;
+  bool running_ GUARDED_BY(mutex_) = false;
+  bool watching_forks_ GUARDED_BY(mutex_) = false;
+  Options options_ GUARDED_BY(mutex_);
+  Exporter* exporter_ GUARDED_BY(mutex_) = nullptr;  // kept for ever: engines may look at it late
+  std::unique_ptr<HttpServer> server_ GUARDED_BY(mutex_);
+};
+
+}  // namespace wherefore::sdk

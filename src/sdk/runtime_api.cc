@@ -1,0 +1,333 @@
+// The C ABI of the profiler, and the start without any code when the library is preloaded.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "sdk/gzip.h"
+#include "sdk/log.h"
+#include "sdk/profiler.h"
+#include "sdk/resource.h"
+#include "sdk/runtime.h"
+#include "sdk/thread_state.h"
+#include "wherefore/wherefore.h"
+
+namespace wherefore::sdk {
+namespace {
+
+// At exit nobody waits longer than this for a slow server, whatever the export timeout.
+constexpr std::int64_t kLongestGoodbyeNs = 5 * kNsPerSecond;
+
+int StatusOf(const Error& error) {
+  switch (error.code()) {
+    case Code::kInvalid:
+    case Code::kNotFound:
+      return WHEREFORE_INVALID;
+    case Code::kUnavailable:
+    case Code::kUnsupported:
+      return WHEREFORE_UNAVAILABLE;
+    default:
+      return WHEREFORE_FAILED;
+  }
+}
+
+template <typename Function>
+int Guarded(Function function) {
+  const Busy busy;
+  const int error = errno;
+  int status = WHEREFORE_FAILED;
+  try {
+    status = function();
+  } catch (...) {  // out of memory
+  }
+  errno = error;
+  return status;
+}
+
+int Report(const Result<>& result) {
+  if (result) return WHEREFORE_OK;
+  Log(LogLevel::kWarn, result.error().message());
+  return StatusOf(result.error());
+}
+
+std::optional<Type> ToType(int type) {
+  if (type < 0 || type >= static_cast<int>(kTypeCount)) return std::nullopt;
+  return static_cast<Type>(type);
+}
+
+void CopyPairs(const wherefore_attribute* from, std::size_t count, TextPairs& to) {
+  for (std::size_t i = 0; from != nullptr && i < count; ++i) {
+    if (from[i].key != nullptr && from[i].value != nullptr) SetPair(to, from[i].key, from[i].value);
+  }
+}
+
+void CopyText(const char* from, std::string& to) {
+  if (from != nullptr && *from != '\0') to = from;
+}
+
+// What the code says, over what the environment and the file said.
+void ApplyCode(const wherefore_options& code, Options& o, std::vector<std::string>& warnings) {
+  CopyText(code.service_name, o.service_name);
+  CopyPairs(code.resource, code.resource_count, o.resource);
+  CopyText(code.endpoint, o.endpoint);
+  o.endpoint_from_code = code.endpoint != nullptr && *code.endpoint != '\0';
+  CopyPairs(code.headers, code.headers_count, o.profiles_headers);
+  CopyPairs(code.headers, code.headers_count, o.traces_headers);
+  if (code.timeout_ms != 0) o.timeout_ns = code.timeout_ms * 1'000'000LL;
+  if (code.upload_interval_ms != 0)
+    o.upload_interval_ns = std::max<std::int64_t>(code.upload_interval_ms, 100) * 1'000'000LL;
+  for (std::size_t i = 0; i < kTypeCount; ++i) {
+    if (code.types[i].enabled != 0) o.types[i].enabled = code.types[i].enabled > 0;
+    if (code.types[i].rate == 0) continue;
+    if (std::isfinite(code.types[i].rate) && code.types[i].rate > 0) {
+      o.types[i].rate = code.types[i].rate;
+    } else {
+      warnings.push_back(fmt::format("a rate of {} for {} makes no sense; ignored",
+                                     code.types[i].rate, TypeName(static_cast<Type>(i))));
+    }
+  }
+  if (code.max_stack_depth != 0) {
+    o.max_stack_depth = std::min(code.max_stack_depth, 1024U);
+    o.max_stack_depth_set = true;
+  }
+  if (code.manual_start != 0) o.manual_start = true;
+  if (code.max_overhead > 0) o.max_overhead = std::min(code.max_overhead, 1.0);
+  CopyText(code.output_file, o.output_file);
+  if (code.pprof != nullptr && *code.pprof != '\0' && !ParsePprofAddress(code.pprof, o))
+    warnings.push_back(
+        fmt::format("pprof '{}' is not a port, host:port or off; ignored", code.pprof));
+}
+
+LoadedOptions LoadWithCode(const wherefore_options* given) {
+  const auto environment = [](const char* name) {
+    return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): as documented in options.h
+  };
+  if (given == nullptr) return LoadOptions(environment);
+  // An older program has a shorter structure: the rest is "not said".
+  wherefore_options code{};
+  std::memcpy(&code, given, std::min(given->size, sizeof(code)));
+  std::vector<std::string> warnings;
+  LoadedOptions loaded =
+      LoadOptions(environment, code.config_file == nullptr ? "" : code.config_file,
+                  [&](Options& options) { ApplyCode(code, options, warnings); });
+  loaded.warnings.insert(loaded.warnings.end(), warnings.begin(), warnings.end());
+  return loaded;
+}
+
+bool WriteWhole(const char* path, std::string_view bytes) {
+  std::FILE* const file = std::fopen(path, "wbe");
+  if (file == nullptr) return false;
+  const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
+  return std::fclose(file) == 0 && written;
+}
+
+}  // namespace
+}  // namespace wherefore::sdk
+
+using namespace wherefore::sdk;  // NOLINT(google-build-using-namespace): this file is the border
+
+extern "C" {
+
+int wherefore_start(const wherefore_options* options) noexcept {
+  return Guarded([&]() -> int {
+    if (options != nullptr && options->size < sizeof(options->size)) return WHEREFORE_INVALID;
+    Runtime& runtime = Runtime::Global();
+    if (runtime.running()) return WHEREFORE_ALREADY_RUNNING;
+    const LoadedOptions loaded = LoadWithCode(options);
+    const auto started = runtime.Start(loaded);
+    if (started) return WHEREFORE_OK;
+    if (loaded.options.disabled) return WHEREFORE_DISABLED;
+    return runtime.running() ? WHEREFORE_ALREADY_RUNNING : Report(started);
+  });
+}
+
+int wherefore_stop(void) noexcept {
+  return Guarded([] {
+    Runtime& runtime = Runtime::Global();
+    const std::int64_t deadline = wherefore::MonotonicNs() + runtime.timeout_ns();
+    return runtime.Stop(deadline) ? WHEREFORE_OK : WHEREFORE_NOT_RUNNING;
+  });
+}
+
+int wherefore_flush(uint32_t timeout_ms) noexcept {
+  return Guarded([&]() -> int {
+    if (!Runtime::Global().running()) return WHEREFORE_NOT_RUNNING;
+    const std::int64_t deadline = wherefore::MonotonicNs() + timeout_ms * 1'000'000LL;
+    if (Runtime::Global().Flush(deadline)) return WHEREFORE_OK;
+    return wherefore::MonotonicNs() >= deadline ? WHEREFORE_TIMED_OUT : WHEREFORE_FAILED;
+  });
+}
+
+int wherefore_running(void) noexcept {
+  return Guarded([] { return Runtime::Global().running() ? 1 : 0; });
+}
+
+int wherefore_set_enabled(int type, int enabled) noexcept {
+  return Guarded([&]() -> int {
+    const auto known = ToType(type);
+    if (!known) return WHEREFORE_INVALID;
+    if (!Runtime::Global().running()) return WHEREFORE_NOT_RUNNING;
+    return Report(SetEnabled(*known, enabled != 0));
+  });
+}
+
+int wherefore_set_rate(int type, double rate) noexcept {
+  return Guarded([&]() -> int {
+    const auto known = ToType(type);
+    if (!known || !std::isfinite(rate) || rate <= 0) return WHEREFORE_INVALID;
+    if (!Runtime::Global().running()) return WHEREFORE_NOT_RUNNING;
+    return Report(SetRate(*known, rate));
+  });
+}
+
+int wherefore_get_type_state(int type, wherefore_type_state* out) noexcept {
+  return Guarded([&]() -> int {
+    const auto known = ToType(type);
+    if (!known || out == nullptr || out->size < sizeof(out->size)) return WHEREFORE_INVALID;
+    wherefore_type_state state{};
+    state.size = std::min(out->size, sizeof(state));
+    for (const TypeState& s : TypeStates()) {
+      if (s.type != *known) continue;
+      state.on = s.on ? 1 : 0;
+      state.rate = s.rate;
+      s.why.copy(state.why, sizeof(state.why) - 1);
+    }
+    std::memcpy(out, &state, state.size);
+    return Runtime::Global().running() ? WHEREFORE_OK : WHEREFORE_NOT_RUNNING;
+  });
+}
+
+const char* wherefore_status_text(int status) noexcept {
+  switch (status) {
+    case WHEREFORE_OK:
+      return "fine";
+    case WHEREFORE_INVALID:
+      return "an argument makes no sense";
+    case WHEREFORE_ALREADY_RUNNING:
+      return "already running";
+    case WHEREFORE_NOT_RUNNING:
+      return "not running";
+    case WHEREFORE_UNAVAILABLE:
+      return "cannot work in this process";
+    case WHEREFORE_TIMED_OUT:
+      return "not done in time";
+    case WHEREFORE_DISABLED:
+      return "disabled by OTEL_SDK_DISABLED";
+    default:
+      return "the system refused";
+  }
+}
+
+const char* wherefore_version(void) noexcept {
+  return LibraryVersion();
+}
+
+int wherefore_operation_begin(unsigned types, uint64_t* operation) noexcept {
+  return Guarded([&]() -> int {
+    if (operation == nullptr || types == 0 || types >= 1U << kTypeCount) return WHEREFORE_INVALID;
+    *operation = 0;
+    if (!Runtime::Global().running()) return WHEREFORE_NOT_RUNNING;
+    const auto begun = BeginOperation(types);
+    if (!begun) return Report(begun.error());
+    *operation = *begun;
+    return WHEREFORE_OK;
+  });
+}
+
+int wherefore_operation_end(uint64_t operation, const char* path) noexcept {
+  return Guarded([&]() -> int {
+    if (!Runtime::Global().running()) return WHEREFORE_NOT_RUNNING;
+    const auto profile = EndOperation(operation);
+    if (!profile) return Report(profile.error());
+    if (path == nullptr) return WHEREFORE_OK;
+    const auto packed = Gzip(*profile);
+    if (packed && WriteWhole(path, *packed)) return WHEREFORE_OK;
+    Log(LogLevel::kWarn, fmt::format("cannot write {}", path));
+    return WHEREFORE_FAILED;
+  });
+}
+
+}  // extern "C"
+
+namespace wherefore::sdk {
+namespace {
+
+// The file this code is in, and whether the dynamic linker was asked to preload it.
+bool Preloaded() {
+  const char* const list = std::getenv("LD_PRELOAD");  // NOLINT(concurrency-mt-unsafe): before main
+  Dl_info own{};
+  if (list == nullptr || dladdr(reinterpret_cast<void*>(&Preloaded), &own) == 0) return false;
+  const std::string_view path = own.dli_fname == nullptr ? "" : own.dli_fname;
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return !name.empty() && std::string_view(list).find(name) != std::string_view::npos;
+}
+
+// The executable brings a copy of this library along, linked in: that one is in charge.
+bool AnotherCopyIsFirst() {
+  Dl_info first{};
+  Dl_info own{};
+  void* const found = dlsym(RTLD_DEFAULT, "wherefore_start");
+  return found != nullptr && dladdr(found, &first) != 0 &&
+         dladdr(reinterpret_cast<void*>(&AnotherCopyIsFirst), &own) != 0 &&
+         first.dli_fbase != own.dli_fbase;
+}
+
+// Programs this one starts are not preloaded.
+void LeaveChildrenAlone() {
+  std::string rest;
+  Dl_info own{};
+  dladdr(reinterpret_cast<void*>(&LeaveChildrenAlone), &own);
+  const std::string_view path = own.dli_fname;
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  std::string_view list = std::getenv("LD_PRELOAD");  // NOLINT(concurrency-mt-unsafe): before main
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find_first_of(": "), list.size());
+    const std::string_view entry = list.substr(0, end);
+    list.remove_prefix(std::min(end + 1, list.size()));
+    if (entry.empty() || entry.substr(entry.rfind('/') + 1) == name) continue;
+    rest += (rest.empty() ? "" : ":") + std::string(entry);
+  }
+  // NOLINTBEGIN(concurrency-mt-unsafe): before main
+  if (rest.empty()) {
+    unsetenv("LD_PRELOAD");
+  } else {
+    setenv("LD_PRELOAD", rest.c_str(), 1);
+  }
+  // NOLINTEND(concurrency-mt-unsafe)
+}
+
+int StartPreloaded() {
+  if (AnotherCopyIsFirst()) return WHEREFORE_ALREADY_RUNNING;
+  const LoadedOptions loaded = LoadWithCode(nullptr);
+  // The first program says what is on; those it starts keep quiet, however many they are.
+  constexpr char kSaid[] = "WHEREFORE_SAID";
+  const bool first = std::getenv(kSaid) == nullptr;  // NOLINT(concurrency-mt-unsafe): before main
+  const auto started = Runtime::Global().Start(loaded, first ? LogLevel::kInfo : LogLevel::kDebug);
+  if (!started) Log(LogLevel::kDebug, started.error().message());
+  setenv(kSaid, "1", 0);  // NOLINT(concurrency-mt-unsafe): before main
+  if (!loaded.options.follow_exec) LeaveChildrenAlone();
+  return WHEREFORE_OK;
+}
+
+[[gnu::constructor]] void OnLoad() {
+  if (Preloaded()) Guarded(&StartPreloaded);
+}
+
+// The program ends: what was sampled last is sent, within bounds.
+[[gnu::destructor]] void OnExit() {
+  Guarded([] {
+    Runtime& runtime = Runtime::Global();
+    runtime.Stop(wherefore::MonotonicNs() + std::min(runtime.timeout_ns(), kLongestGoodbyeNs));
+    return WHEREFORE_OK;
+  });
+}
+
+}  // namespace
+}  // namespace wherefore::sdk
