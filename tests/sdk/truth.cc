@@ -1,0 +1,308 @@
+// Programs whose profile is known: they measure themselves and print the truth as one line of JSON,
+// {"function": number, ...}. tests/native_test.py compares it with what the profiler saw.
+//
+//   truth cpu|alloc|live|locks|waits|eintr|depth SECONDS
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cerrno>
+#include <condition_variable>
+#include <coroutine>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <poll.h>
+#include <semaphore.h>
+#include <string>
+#include <thread>
+#include <time.h>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+double ClockNow(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+double Wall() { return ClockNow(CLOCK_MONOTONIC); }
+double Cpu() { return ClockNow(CLOCK_THREAD_CPUTIME_ID); }
+
+void Print(const std::map<std::string, double>& truth) {
+  std::printf("{");
+  const char* comma = "";
+  for (const auto& [name, value] : truth) {
+    std::printf("%s\"%s\": %.9g", comma, name.c_str(), value);
+    comma = ", ";
+  }
+  std::printf("}\n");
+  std::fflush(stdout);
+}
+
+volatile double g_sink;
+
+[[gnu::always_inline]] inline void Work(int rounds) {
+  double x = g_sink;
+  for (int i = 0; i < rounds; ++i) x = std::sqrt(x + i);
+  g_sink = x;
+}
+
+// --- CPU ------------------------------------------------------------------------------------------
+[[gnu::noinline]] void CpuLarge() { Work(600'000); }
+[[gnu::noinline]] void CpuMiddle() { Work(300'000); }
+[[gnu::noinline]] void CpuSmall() { Work(100'000); }
+
+void CpuTruth(double seconds) {
+  std::map<std::string, double> truth;
+  std::mutex guard;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      double spent[3] = {};
+      const double end = Wall() + seconds;
+      while (Wall() < end) {
+        const double a = Cpu();
+        CpuLarge();
+        const double b = Cpu();
+        CpuMiddle();
+        const double c = Cpu();
+        CpuSmall();
+        const double d = Cpu();
+        spent[0] += b - a;
+        spent[1] += c - b;
+        spent[2] += d - c;
+      }
+      const std::lock_guard hold(guard);
+      truth["CpuLarge"] += spent[0];
+      truth["CpuMiddle"] += spent[1];
+      truth["CpuSmall"] += spent[2];
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  Print(truth);
+}
+
+// --- Allocations ----------------------------------------------------------------------------------
+[[gnu::noinline]] void* AllocSmall() { return std::malloc(48); }
+[[gnu::noinline]] void* AllocMiddle() { return std::calloc(10, 400); }
+[[gnu::noinline]] void* AllocLarge() { return ::operator new(300'000); }
+
+void AllocTruth(double seconds) {
+  std::map<std::string, double> truth;
+  const double end = Wall() + seconds;
+  while (Wall() < end) {
+    for (int i = 0; i < 2000; ++i) std::free(AllocSmall());
+    for (int i = 0; i < 60; ++i) std::free(AllocMiddle());
+    for (int i = 0; i < 1; ++i) ::operator delete(AllocLarge());
+    truth["AllocSmall"] += 2000 * 48.0;
+    truth["AllocMiddle"] += 60 * 4000.0;
+    truth["AllocLarge"] += 300'000.0;
+  }
+  Print(truth);
+}
+
+[[gnu::noinline]] void* KeepSmall() { return std::malloc(1000); }
+[[gnu::noinline]] void* KeepLarge() { return std::aligned_alloc(4096, 409'600); }
+[[gnu::noinline]] void* KeepNone() { return std::malloc(5000); }
+[[gnu::noinline]] void* KeepGrown(void* old) { return std::realloc(old, 20'000); }
+
+void LiveTruth(double seconds) {
+  std::vector<void*> kept;
+  for (int i = 0; i < 200'000; ++i) {
+    kept.push_back(KeepSmall());
+    std::free(KeepNone());
+  }
+  for (int i = 0; i < 600; ++i) kept.push_back(KeepLarge());
+  std::vector<void*> grown;
+  for (int i = 0; i < 5'000; ++i) grown.push_back(KeepGrown(std::malloc(10)));
+  // Half of the small ones go again.
+  for (std::size_t i = 0; i < 200'000; i += 2) std::free(kept[i]);
+  usleep(static_cast<useconds_t>(seconds * 1e6));
+  Print({{"KeepSmall", 100'000 * 1000.0}, {"KeepLarge", 600 * 409'600.0}, {"KeepGrown", 5'000 * 20'000.0}, {"KeepNone", 0}});
+}
+
+// --- Locks ----------------------------------------------------------------------------------------
+std::mutex g_lock;
+double g_waited[2];
+std::mutex g_waited_guard;
+
+void Wait(int who) {
+  const double start = Wall();
+  g_lock.lock();
+  const double waited = Wall() - start;
+  if (waited > 2e-6) {
+    const std::lock_guard hold(g_waited_guard);
+    g_waited[who] += waited;
+  }
+}
+// Holds long, waits little in comparison.
+[[gnu::noinline]] void LockLong() {
+  Wait(0);
+  Work(400'000);
+  g_lock.unlock();
+  g_sink = 1;  // no tail call: this function must be on the stack when it unlocks
+}
+[[gnu::noinline]] void LockShort() {
+  Wait(1);
+  Work(20'000);
+  g_lock.unlock();
+  g_sink = 2;
+}
+
+void LocksTruth(double seconds) {
+  const double end = Wall() + seconds;
+  std::thread a([&] { while (Wall() < end) { LockLong(); usleep(300); } });
+  std::thread b([&] { while (Wall() < end) { LockShort(); usleep(200); } });
+  std::thread c([&] { while (Wall() < end) { LockShort(); usleep(400); } });
+  a.join();
+  b.join();
+  c.join();
+  Print({{"LockLong", g_waited[0]}, {"LockShort", g_waited[1]}});
+}
+
+// --- Waiting --------------------------------------------------------------------------------------
+[[gnu::noinline]] double WaitSleep() {
+  const double start = Wall();
+  usleep(30'000);
+  return Wall() - start;
+}
+[[gnu::noinline]] double WaitPoll() {
+  const double start = Wall();
+  pollfd none{.fd = -1, .events = 0, .revents = 0};
+  poll(&none, 1, 50);
+  return Wall() - start;
+}
+[[gnu::noinline]] double WaitCondition() {
+  static std::mutex lock;
+  static std::condition_variable condition;
+  const double start = Wall();
+  std::unique_lock hold(lock);
+  condition.wait_for(hold, std::chrono::milliseconds(20));
+  return Wall() - start;
+}
+
+void WaitsTruth(double seconds) {
+  std::map<std::string, double> truth;
+  const double end = Wall() + seconds;
+  while (Wall() < end) {
+    truth["WaitSleep"] += WaitSleep();
+    truth["WaitPoll"] += WaitPoll();
+    truth["WaitCondition"] += WaitCondition();
+  }
+  Print(truth);
+}
+
+// System calls that wait, counted when they end with EINTR; and errno, which must stay as it is.
+void EintrTruth(double seconds) {
+  std::atomic<int> interrupted{0};
+  std::atomic<int> lost{0};
+  const double end = Wall() + seconds;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 16; ++t) {
+    threads.emplace_back([&, t] {
+      while (Wall() < end) {
+        const timespec pause{.tv_sec = 0, .tv_nsec = 20'000'000};
+        if (t % 4 == 0 && nanosleep(&pause, nullptr) != 0 && errno == EINTR) ++interrupted;
+        if (t % 4 == 1 && poll(nullptr, 0, 20) != 0 && errno == EINTR) ++interrupted;
+        if (t % 4 == 2) {
+          int pipes[2];
+          if (pipe(pipes) == 0) {
+            pollfd in{.fd = pipes[0], .events = POLLIN, .revents = 0};
+            if (poll(&in, 1, 10) < 0 && errno == EINTR) ++interrupted;
+            close(pipes[0]);
+            close(pipes[1]);
+          }
+        }
+        errno = 12345;
+        Work(100'000);
+        void* volatile p = std::malloc(3000);
+        std::free(p);
+        if (errno != 12345) ++lost;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  Print({{"interrupted", interrupted}, {"lost_errno", lost}});
+}
+
+// --- Stacks ---------------------------------------------------------------------------------------
+struct Task {
+  struct promise_type {
+    Task get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    std::suspend_always initial_suspend() noexcept { return {}; }
+    std::suspend_always final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::abort(); }
+  };
+  std::coroutine_handle<promise_type> handle;
+};
+
+[[gnu::noinline]] Task InCoroutine() {
+  for (int i = 0; i < 10; ++i) {
+    Work(100'000);
+    co_await std::suspend_always();
+  }
+}
+
+[[gnu::noinline]] int Recurse(int depth) {
+  if (depth == 0) {
+    Work(200'000);
+    return 1;
+  }
+  const int below = Recurse(depth - 1);
+  g_sink = below;
+  return below + 1;
+}
+
+[[gnu::noinline]] void Throwing(int depth) {
+  if (depth == 0) {
+    Work(100'000);
+    throw 1;
+  }
+  Throwing(depth - 1);
+  g_sink = depth;
+}
+
+void DepthTruth(double seconds) {
+  const double end = Wall() + seconds;
+  double rounds = 0;
+  while (Wall() < end) {
+    Recurse(50);
+    try {
+      Throwing(10);
+    } catch (int) {
+      ++rounds;
+    }
+    Task task = InCoroutine();
+    while (!task.handle.done()) task.handle.resume();
+    task.handle.destroy();
+    std::vector<int> numbers(20'000);
+    for (int& number : numbers) number = std::rand();
+    std::qsort(numbers.data(), numbers.size(), sizeof(int),
+               [](const void* a, const void* b) { return *static_cast<const int*>(a) - *static_cast<const int*>(b); });
+  }
+  Print({{"rounds", rounds}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: truth cpu|alloc|live|locks|waits|eintr|depth SECONDS\n");
+    return 2;
+  }
+  const std::string what = argv[1];
+  const double seconds = std::atof(argv[2]);
+  if (what == "cpu") CpuTruth(seconds);
+  if (what == "alloc") AllocTruth(seconds);
+  if (what == "live") LiveTruth(seconds);
+  if (what == "locks") LocksTruth(seconds);
+  if (what == "waits") WaitsTruth(seconds);
+  if (what == "eintr") EintrTruth(seconds);
+  if (what == "depth") DepthTruth(seconds);
+  return 0;
+}
