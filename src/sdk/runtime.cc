@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "sdk/background_thread.h"
 #include "sdk/context.h"
 #include "sdk/log.h"
 #include "sdk/pprof_server.h"
@@ -73,15 +72,18 @@ Result<> Runtime::Start(const LoadedOptions& loaded, LogLevel say) {
   }
   options_ = loaded.options;
   FindForeignPublisher();
-  SetThreadHooks(&EnterOwnThread, &LeaveOwnThread);
   const ResourceAttributes resource = DescribeProcess(options_);
   if (const auto published = PublishProcessContext(resource, LabelKeys()); !published)
     Log(LogLevel::kDebug, published.error().message());
   OnNewLabelKey(&PublishLabelKeys);
   exporter_ = new Exporter(options_);
-  if (!exporter_->Start()) return Error(Code::kLimit, "the system gave no thread to send from");
   WatchForks();
+  // The engines first: they must know of every later thread of ours.
   WHEREFORE_RETURN_IF_ERROR(StartProfiler(options_, *exporter_));
+  if (!exporter_->Start()) {
+    StopProfiler();
+    return Error(Code::kLimit, "the system gave no thread to send from");
+  }
   Tracer::Global().SetResource(resource);
   Tracer::Global().Start(options_, *exporter_, &ReadRuntimeStatistics);
   running_ = true;
