@@ -60,14 +60,14 @@ Runtime& Runtime::Global() {
   return *runtime;
 }
 
-Result<> Runtime::Start(const LoadedOptions& loaded, LogLevel say) {
+Result<> Runtime::Start(const LoadedOptions& loaded) {
   const Busy busy;
   const MutexLock lock(mutex_);
   if (running_) return Error(Code::kUnavailable, "the profiler is already running");
   SetLogLevel(loaded.options.log_level);
   for (const std::string& warning : loaded.warnings) Log(LogLevel::kWarn, warning);
   if (loaded.options.disabled) {
-    Log(say, "off: OTEL_SDK_DISABLED");
+    Log(LogLevel::kInfo, "off: OTEL_SDK_DISABLED");
     return Error(Code::kUnsupported, "disabled by OTEL_SDK_DISABLED");
   }
   options_ = loaded.options;
@@ -88,7 +88,7 @@ Result<> Runtime::Start(const LoadedOptions& loaded, LogLevel say) {
   Tracer::Global().Start(options_, *exporter_, &ReadRuntimeStatistics);
   running_ = true;
   ServePprof();
-  Log(say, StartLine());
+  Log(LogLevel::kInfo, StartLine());
   return {};
 }
 
@@ -198,7 +198,7 @@ void Runtime::OnRestart(const ResourceAttributes& resource) {
   const Busy busy;
   if (const auto published = PublishProcessContext(resource, LabelKeys()); !published)
     Log(LogLevel::kDebug, published.error().message());
-  Tracer::Global().AfterFork(resource);
+  Tracer::Global().SetResource(resource);
 }
 
 }  // namespace wherefore::sdk
