@@ -62,10 +62,6 @@ class Engine {
   void OnOwnThreadStart();
   void OnOwnThreadEnd();
 
-  // By a thread of ours at the edge (exporter, server, tracer).
-  void EnterOwnThread() { registry_.EnterOwnThread(); }
-  void LeaveOwnThread() { registry_.LeaveThisThread(); }
-
   void BeforeFork();
   void AfterForkInParent();
   void AfterForkInChild();

@@ -133,13 +133,18 @@ void Exporter::Worker::Stop(std::int64_t deadline_ns) {
   thread_.Join();
   const MutexLock lock(mutex_);
   std::size_t left = 0;
+  bool said_why = false;
   for (Lane& lane : lanes_) {
     left += lane.queue.size();
     lane.queue.clear();
+    said_why = said_why || lane.gave_up;
   }
   queued_bytes_ = 0;
   statistics_.dropped += left;
-  if (left != 0) Log(LogLevel::kWarn, fmt::format("{} requests were not sent in time", left));
+  if (left != 0) {
+    Log(said_why ? LogLevel::kDebug : LogLevel::kWarn,
+        fmt::format("{} requests were not sent in time", left));
+  }
 }
 
 void Exporter::Worker::Enqueue(Signal signal, std::string request) {
@@ -229,9 +234,11 @@ void Exporter::Worker::Run() {
     const std::int64_t now = MonotonicNs();
     std::int64_t wait_until = 0;
     Lane* const lane = NextDue(now, wait_until);
-    const bool empty =
-        std::all_of(lanes_.begin(), lanes_.end(), [](const Lane& l) { return l.queue.empty(); });
-    if (stopping_ && (empty || now >= stop_by_ns_)) return;
+    // A server that is gone must not delay the end of the program: one try after Stop, no more.
+    const bool done = std::all_of(lanes_.begin(), lanes_.end(), [](const Lane& l) {
+      return l.queue.empty() || l.gave_up || l.told_to_wait;
+    });
+    if (stopping_ && (done || now >= stop_by_ns_)) return;
     if (lane == nullptr) {
       changed_.WaitUntil(mutex_, At(stopping_ ? std::min(wait_until, stop_by_ns_) : wait_until));
       continue;

@@ -117,6 +117,7 @@ Result<> HttpServer::Start(const std::string& host, int port) {
 
 void HttpServer::Stop() {
   stop_.store(true);
+  if (listener_ >= 0) shutdown(listener_, SHUT_RDWR);  // wakes those who wait for a connection
   for (BackgroundThread& thread : threads_) thread.Join();
   if (listener_ >= 0) close(listener_);
   listener_ = -1;

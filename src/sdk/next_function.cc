@@ -25,12 +25,15 @@ void* Look(const char* symbol) {
 
 }  // namespace
 
-void* FindNext(const char* symbol, void* missing) {
+void* FindNext(const char* symbol, void* missing, bool* for_now) {
   if (t_looking) {  // the lookup itself allocates
+    if (for_now != nullptr) *for_now = true;
     if (std::strcmp(symbol, "malloc") == 0) return reinterpret_cast<void*>(&__libc_malloc);
     if (std::strcmp(symbol, "calloc") == 0) return reinterpret_cast<void*>(&__libc_calloc);
   }
   const int error = errno;
+  // A lookup that fails leaves a text behind, which the next lookup frees: free comes first.
+  if (std::strcmp(symbol, "free") != 0) NextFunction<"free", false, void, void*>::Get();
   t_looking = true;
   void* found = Look(symbol);
   t_looking = false;

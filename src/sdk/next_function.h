@@ -21,8 +21,9 @@ struct Symbol {
   constexpr Symbol(const char (&literal)[N]) { std::copy_n(literal, N, text); }
 };
 
-// Never nullptr. `missing` is given back when there is no such function.
-void* FindNext(const char* symbol, void* missing);
+// Never nullptr unless `missing` is, which is given back when there is no such function. `for_now`
+// becomes true when the answer only serves the lookup that is under way on this thread.
+void* FindNext(const char* symbol, void* missing, bool* for_now = nullptr);
 
 template <Symbol Name, bool Throws, typename R, typename... Args>
 class NextFunction {
@@ -36,8 +37,10 @@ class NextFunction {
 
  private:
   [[gnu::noinline, gnu::cold]] static Pointer Find() {
-    const auto found = reinterpret_cast<Pointer>(FindNext(Name.text, reinterpret_cast<void*>(&Missing)));
-    __atomic_store_n(&g_found, found, __ATOMIC_RELAXED);
+    bool for_now = false;
+    const auto found =
+        reinterpret_cast<Pointer>(FindNext(Name.text, reinterpret_cast<void*>(&Missing), &for_now));
+    if (!for_now) __atomic_store_n(&g_found, found, __ATOMIC_RELAXED);
     return found;
   }
   static R Missing(Args... /*args*/) noexcept {

@@ -111,15 +111,6 @@ Result<std::string> CollectAllocations(double seconds) {
   return ToPprof(engine->SinceStart(Series::kAllocated));
 }
 
-void EnterOwnThread() {
-  t_state.busy = t_state.busy + 1;
-  Engine::GetOrMake().EnterOwnThread();
-}
-
-void LeaveOwnThread() {
-  Engine::GetOrMake().LeaveOwnThread();
-}
-
 RuntimeStatistics ReadRuntimeStatistics() {
   Engine* engine = Engine::Get();
   return engine == nullptr ? RuntimeStatistics() : engine->Statistics();

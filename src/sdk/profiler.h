@@ -51,10 +51,6 @@ void StopProfiler();
 // The same for /debug/pprof/allocs: allocated since the start rather than in use.
 [[nodiscard]] Result<std::string> CollectAllocations(double seconds);
 
-// On a thread of ours (background_thread.h), first and last: it is not profiled and its hooks are off.
-void EnterOwnThread();
-void LeaveOwnThread();
-
 // In a forked child, when the engines start again, with its new resource. Null: nobody.
 void OnChildRestart(void (*listener)(const ResourceAttributes& resource));
 

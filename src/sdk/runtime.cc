@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "sdk/background_thread.h"
 #include "sdk/context.h"
 #include "sdk/log.h"
 #include "sdk/pprof_server.h"
@@ -61,32 +60,35 @@ Runtime& Runtime::Global() {
   return *runtime;
 }
 
-Result<> Runtime::Start(const LoadedOptions& loaded, LogLevel say) {
+Result<> Runtime::Start(const LoadedOptions& loaded) {
   const Busy busy;
   const MutexLock lock(mutex_);
   if (running_) return Error(Code::kUnavailable, "the profiler is already running");
   SetLogLevel(loaded.options.log_level);
   for (const std::string& warning : loaded.warnings) Log(LogLevel::kWarn, warning);
   if (loaded.options.disabled) {
-    Log(say, "off: OTEL_SDK_DISABLED");
+    Log(LogLevel::kInfo, "off: OTEL_SDK_DISABLED");
     return Error(Code::kUnsupported, "disabled by OTEL_SDK_DISABLED");
   }
   options_ = loaded.options;
   FindForeignPublisher();
-  SetThreadHooks(&EnterOwnThread, &LeaveOwnThread);
   const ResourceAttributes resource = DescribeProcess(options_);
   if (const auto published = PublishProcessContext(resource, LabelKeys()); !published)
     Log(LogLevel::kDebug, published.error().message());
   OnNewLabelKey(&PublishLabelKeys);
   exporter_ = new Exporter(options_);
-  if (!exporter_->Start()) return Error(Code::kLimit, "the system gave no thread to send from");
   WatchForks();
+  // The engines first: they must know of every later thread of ours.
   WHEREFORE_RETURN_IF_ERROR(StartProfiler(options_, *exporter_));
+  if (!exporter_->Start()) {
+    StopProfiler();
+    return Error(Code::kLimit, "the system gave no thread to send from");
+  }
   Tracer::Global().SetResource(resource);
   Tracer::Global().Start(options_, *exporter_, &ReadRuntimeStatistics);
   running_ = true;
   ServePprof();
-  Log(say, StartLine());
+  Log(LogLevel::kInfo, StartLine());
   return {};
 }
 
@@ -196,7 +198,7 @@ void Runtime::OnRestart(const ResourceAttributes& resource) {
   const Busy busy;
   if (const auto published = PublishProcessContext(resource, LabelKeys()); !published)
     Log(LogLevel::kDebug, published.error().message());
-  Tracer::Global().AfterFork(resource);
+  Tracer::Global().SetResource(resource);
 }
 
 }  // namespace wherefore::sdk

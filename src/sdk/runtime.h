@@ -23,8 +23,8 @@ class Runtime {
   static Runtime& Global();
 
   // kUnavailable: already running (nothing changes); kUnsupported: disabled by OTEL_SDK_DISABLED;
-  // otherwise what the engines said. `say` is the level of the line that tells what is on and off.
-  [[nodiscard]] Result<> Start(const LoadedOptions& loaded, LogLevel say = LogLevel::kInfo);
+  // otherwise what the engines said. One line in the log tells what is on, what is off and why.
+  [[nodiscard]] Result<> Start(const LoadedOptions& loaded);
   // Sends what is left, at most until `deadline_ns` (monotonic). False: nothing was running.
   bool Stop(std::int64_t deadline_ns);
   // True when everything sampled and traced before has arrived.

@@ -305,13 +305,17 @@ void LeaveChildrenAlone() {
 
 int StartPreloaded() {
   if (AnotherCopyIsFirst()) return WHEREFORE_ALREADY_RUNNING;
-  const LoadedOptions loaded = LoadWithCode(nullptr);
-  // The first program says what is on; those it starts keep quiet, however many they are.
+  LoadedOptions loaded = LoadWithCode(nullptr);
+  // The first program says what is on; those it starts keep quiet, however many they are, unless
+  // somebody asked for more.
   constexpr char kSaid[] = "WHEREFORE_SAID";
-  const bool first = std::getenv(kSaid) == nullptr;  // NOLINT(concurrency-mt-unsafe): before main
-  const auto started = Runtime::Global().Start(loaded, first ? LogLevel::kInfo : LogLevel::kDebug);
-  if (!started) Log(LogLevel::kDebug, started.error().message());
-  setenv(kSaid, "1", 0);  // NOLINT(concurrency-mt-unsafe): before main
+  // NOLINTBEGIN(concurrency-mt-unsafe): before main
+  if (std::getenv(kSaid) != nullptr && std::getenv("WHEREFORE_LOG") == nullptr)
+    loaded.options.log_level = LogLevel::kError;
+  setenv(kSaid, "1", 0);
+  // NOLINTEND(concurrency-mt-unsafe)
+  if (const auto started = Runtime::Global().Start(loaded); !started)
+    Log(LogLevel::kWarn, started.error().message());
   if (!loaded.options.follow_exec) LeaveChildrenAlone();
   return WHEREFORE_OK;
 }

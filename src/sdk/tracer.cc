@@ -92,9 +92,6 @@ void Tracer::Start(const Options& options, Exporter& exporter, RuntimeStatistics
     const MutexLock lock(waiting_->mutex);
     waiting_->stop = false;
   }
-  if (!thread_.Start(
-          "wherefore-trace", [](void* self) { static_cast<Tracer*>(self)->Run(); }, this))
-    return;
   running_.store(true, std::memory_order_release);
 }
 
@@ -117,14 +114,6 @@ void Tracer::AbandonInChild() {
   waiting_ = new Waiting;
   thread_.Forget();
   Seed();
-}
-
-void Tracer::AfterFork(const ResourceAttributes& resource) {
-  SetResource(resource);
-  if (!running_.load() || thread_.running()) return;
-  if (!thread_.Start(
-          "wherefore-trace", [](void* self) { static_cast<Tracer*>(self)->Run(); }, this))
-    running_.store(false);
 }
 
 void Tracer::SetResource(const ResourceAttributes& resource) {
@@ -198,7 +187,13 @@ void Tracer::End(std::unique_ptr<wherefore_span> span) {
     dropped_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
+  if (waiting_->stop) return;
   waiting_->spans.push_back(std::move(span));
+  // Programs without spans, and children that never end one, have no thread for them.
+  if (!thread_.running() &&
+      !thread_.Start(
+          "wherefore-trace", [](void* self) { static_cast<Tracer*>(self)->Run(); }, this))
+    return;
   // The thread sleeps without limit while there is nothing; the first wakes it, a full batch too.
   const std::size_t count = waiting_->spans.size();
   if (count == 1 || count == kBatchSpans) waiting_->changed.NotifyAll();

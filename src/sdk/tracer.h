@@ -1,8 +1,9 @@
 // Tracer: spans for programs without opentelemetry-cpp, from the C ABI to OTLP requests.
 //
 // A span belongs to the thread that works on it until it ends; then it waits in a bounded list, and
-// a thread of ours encodes the list once a second (sooner when it fills) and gives it to the
-// exporter. Spans that find the list full are dropped and counted. Never throws out of the C ABI.
+// a thread of ours (started with the first) encodes the list once a second (sooner when it fills)
+// and gives it to the exporter. Spans that find the list full are dropped and counted. Never throws
+// out of the C ABI.
 #pragma once
 
 #include <atomic>
@@ -78,9 +79,7 @@ class Tracer {
   void Flush();
   // In a forked child, at once: an empty list and other ids. Nothing of the parent's is touched.
   void AbandonInChild();
-  // In a forked child that goes on: a new thread.
-  void AfterFork(const ResourceAttributes& resource);
-  // Spans name this resource; Start sets one too.
+  // What spans say they come from. Again after fork.
   void SetResource(const ResourceAttributes& resource);
 
   [[nodiscard]] bool running() const { return running_.load(std::memory_order_acquire); }

@@ -228,7 +228,7 @@ TEST_F(TracerTest, AForkedChildTracesOnItsOwn) {
     exporter_->AbandonInChild();
     Tracer::Global().AbandonInChild();
     exporter_->AfterFork();
-    Tracer::Global().AfterFork({{"service.name", "child"}});
+    Tracer::Global().SetResource({{"service.name", "child"}});
     {
       const Span span("child");
     }

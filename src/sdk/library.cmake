@@ -1,0 +1,65 @@
+# libwherefore.so and libwherefore.a: the module's objects and the parts of ours they need, nothing
+# of anybody else's beside libc. Read by CMakeLists.txt of this folder.
+find_library(ZLIB_STATIC NAMES libz.a REQUIRED)
+find_library(XXHASH_STATIC NAMES libxxhash.a REQUIRED)
+find_library(LZMA_STATIC NAMES liblzma.a REQUIRED)  # minidebuginfo
+
+# fmt without its shared library; the flags of the others, but not their link.
+add_library(wherefore_fmt OBJECT fmt_static.cc)
+target_include_directories(wherefore_fmt PRIVATE $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
+target_compile_options(wherefore_fmt PRIVATE -fPIC -O2)
+
+set(own_objects $<TARGET_OBJECTS:wherefore_sdk> $<TARGET_OBJECTS:wherefore_sdk_signal>
+                $<TARGET_OBJECTS:wherefore_sdk_hooks> $<TARGET_OBJECTS:wherefore_fmt>)
+set(own_archives $<TARGET_FILE:wherefore_formats> $<TARGET_FILE:wherefore_profile> $<TARGET_FILE:wherefore_elf>
+                 $<TARGET_FILE:wherefore_base> ${ZLIB_STATIC} ${XXHASH_STATIC} ${LZMA_STATIC})
+set(own_targets wherefore_sdk wherefore_sdk_signal wherefore_sdk_hooks wherefore_fmt
+                wherefore_formats wherefore_profile wherefore_elf wherefore_base)
+
+# The list of names in the forms the two tools want.
+set(symbols ${CMAKE_CURRENT_SOURCE_DIR}/exported_symbols.txt)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${symbols})
+file(STRINGS ${symbols} names REGEX "^[^#]")
+list(JOIN names "; " joined)
+file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/exported.map CONTENT "{ global: ${joined}; local: *; };\n")
+list(JOIN names "\n" joined)
+file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/exported.txt CONTENT "${joined}\n")
+
+add_library(wherefore_shared SHARED ${own_objects})
+add_dependencies(wherefore_shared ${own_targets})
+set_target_properties(wherefore_shared PROPERTIES OUTPUT_NAME wherefore LINKER_LANGUAGE CXX
+  SOVERSION ${PROJECT_VERSION_MAJOR} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
+  LINK_DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/exported.map)
+target_link_libraries(wherefore_shared PRIVATE -Wl,--start-group ${own_archives} -Wl,--end-group
+                                               ${CMAKE_DL_LIBS} Threads::Threads)
+# -z now: no symbol is looked up for the first time inside a signal handler.
+target_link_options(wherefore_shared PRIVATE -static-libstdc++ -static-libgcc -Wl,-z,now -Wl,-z,defs
+  -Wl,--exclude-libs,ALL -Wl,--as-needed -Wl,--version-script=${CMAKE_CURRENT_BINARY_DIR}/exported.map)
+
+# One object with only the same names visible, so that our copies of fmt, zlib and the rest cannot
+# meet the host's.
+set(merged ${CMAKE_CURRENT_BINARY_DIR}/wherefore_merged.o)
+add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/libwherefore.a
+  COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o ${merged} ${own_objects}
+          --start-group ${own_archives} --end-group
+  COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbols=${CMAKE_CURRENT_BINARY_DIR}/exported.txt ${merged}
+  COMMAND ${CMAKE_COMMAND} -E rm -f ${CMAKE_BINARY_DIR}/libwherefore.a
+  COMMAND ${CMAKE_AR} rcs ${CMAKE_BINARY_DIR}/libwherefore.a ${merged}
+  DEPENDS ${own_targets} ${own_objects} ${CMAKE_CURRENT_BINARY_DIR}/exported.txt
+  COMMENT "Building libwherefore.a" VERBATIM COMMAND_EXPAND_LISTS)
+add_custom_target(wherefore_static ALL DEPENDS ${CMAKE_BINARY_DIR}/libwherefore.a)
+
+# What a project outside needs: find_package(Wherefore), pkg-config wherefore.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(packaging ${PROJECT_SOURCE_DIR}/packaging/sdk)
+configure_package_config_file(${packaging}/WhereforeConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/WhereforeConfig.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Wherefore PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/WhereforeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+configure_file(${packaging}/wherefore.pc.in ${CMAKE_CURRENT_BINARY_DIR}/wherefore.pc @ONLY)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/wherefore DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT sdk)
+install(TARGETS wherefore_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT sdk)
+install(FILES ${CMAKE_BINARY_DIR}/libwherefore.a DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT sdk)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/WhereforeConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/WhereforeConfigVersion.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Wherefore COMPONENT sdk)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/wherefore.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT sdk)
