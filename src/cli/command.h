@@ -23,6 +23,9 @@ enum ExitCode : int {
   kFailed = 3,  // server or I/O error
 };
 
+// `wherefore symbols-worker`: what serve runs itself as to read debug information; not for people.
+inline constexpr const char* kSymbolsWorker = "symbols-worker";
+
 struct Context {
   std::string server = "http://127.0.0.1:4040";
   std::string token;

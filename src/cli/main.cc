@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/version.h"
+#include "symbols/worker.h"
 
 namespace wherefore::cli {
 namespace {
@@ -47,5 +48,9 @@ int Main(int argc, char** argv) {
 }  // namespace wherefore::cli
 
 int main(int argc, char** argv) {
+  // The server runs itself as the process that reads debug information.
+  if (argc == 2 && std::string_view(argv[1]) == wherefore::cli::kSymbolsWorker) {
+    return wherefore::symbols::RunWorker(STDIN_FILENO);
+  }
   return wherefore::cli::Main(argc, argv);
 }

@@ -35,6 +35,7 @@
 #include "net/worker_pool.h"
 #include "query/engine.h"
 #include "store/store.h"
+#include "symbols/symbolizer.h"
 
 namespace wherefore::cli {
 namespace {
@@ -59,6 +60,8 @@ struct ServeOptions {
   std::string scrape_config;
   bool tenants = false;
   bool keep_payload = false;
+  std::vector<std::string> symbol_path;
+  bool no_symbols = false;
   std::string token;
   bool no_token = false;
   std::string tls_certificate;
@@ -122,7 +125,12 @@ class Server {
     store_options.query_memory_bytes = limits_.query_memory_bytes;
     store_options.retention_ns = limits_.retention_ns;
     WHEREFORE_ASSIGN_OR_RETURN(store_, store::Store::Open(store_options));
-    engine_ = std::make_unique<query::Engine>(store_->reader());
+    if (!options_.no_symbols) {
+      symbolizer_ = std::make_unique<symbols::Symbolizer>(
+          symbols::SymbolizerOptions{.search_path = options_.symbol_path,
+                                     .worker = {"/proc/self/exe", kSymbolsWorker}});
+    }
+    engine_ = std::make_unique<query::Engine>(store_->reader(), symbolizer_.get());
     receiver_ = std::make_unique<gateway::OtlpReceiver>(
         gateway::Intake(*store_, metrics_),
         gateway::OtlpReceiver::Options{.tenants = options_.tenants});
@@ -231,6 +239,7 @@ class Server {
     operations.backup = [this](const std::string& target) { return store_->Backup(target); };
     operations.status = [this] {
       std::vector<Status> all{metrics_->Report(), store_->status()};
+      if (symbolizer_) all.push_back(symbolizer_->status());
       if (!options_.scrape.empty() || !options_.scrape_config.empty()) {
         all.push_back(scraper_->status());
       }
@@ -289,6 +298,7 @@ class Server {
   Limits limits_;
   net::IoThreads io_{2};
   std::unique_ptr<store::Store> store_;
+  std::unique_ptr<symbols::Symbolizer> symbolizer_;
   std::unique_ptr<query::Engine> engine_;
   net::WorkerPool workers_{4, 256};
   std::shared_ptr<gateway::ReceiverMetrics> metrics_ = std::make_shared<gateway::ReceiverMetrics>();
@@ -436,6 +446,13 @@ void AddServe(CLI::App& app, Context& context) {
   command->add_flag("--tenants", o->tenants, "Keep data of different X-Scope-OrgID headers apart");
   command->add_flag("--keep-payload", o->keep_payload,
                     "Store the original file a sender attached, too");
+  command
+      ->add_option("--symbol-path", o->symbol_path,
+                   "Folder to look in for programs and debug files of profiled modules, by build id "
+                   "(repeatable); their own path and /usr/lib/debug are looked in anyway")
+      ->check(CLI::ExistingDirectory);
+  command->add_flag("--no-symbols", o->no_symbols,
+                    "Do not read local programs: functions keep the names they were sent with");
   command->add_option("--token", o->token, "Bearer token every request must carry")
       ->envname("WHEREFORE_TOKEN");
   command->add_flag("--no-token", o->no_token, "Yes, let everybody in");

@@ -49,8 +49,11 @@ std::int64_t Rounded(std::int64_t sum, std::int64_t scale, std::int64_t divisor)
 
 }  // namespace
 
-Engine::Engine(store::Reader& reader, std::size_t cache_bytes)
-    : reader_(reader), catalog_(reader), tries_(reader, cache_bytes) {}
+Engine::Engine(store::Reader& reader, symbols::Symbolizer* symbolizer, std::size_t cache_bytes)
+    : reader_(reader),
+      symbolizer_(symbolizer),
+      catalog_(reader),
+      tries_(reader, symbolizer, cache_bytes) {}
 
 Result<std::vector<ServiceInfo>> Engine::Services(std::uint32_t tenant, store::TimeRange range,
                                                   const CancelToken& cancel) {

@@ -103,7 +103,9 @@ struct ListAnswer {
 
 class Engine {
  public:
-  explicit Engine(store::Reader& reader, std::size_t cache_bytes = 128u << 20);
+  // `symbolizer` adds lines to frames that came without; null: names stay as they were sent.
+  explicit Engine(store::Reader& reader, symbols::Symbolizer* symbolizer = nullptr,
+                  std::size_t cache_bytes = 128u << 20);
 
   Result<std::vector<ServiceInfo>> Services(std::uint32_t tenant, store::TimeRange range,
                                             const CancelToken& cancel);
@@ -198,6 +200,7 @@ class Engine {
   Result<Resolved> Resolve(const Selection& selection, const CancelToken& cancel);
 
   store::Reader& reader_;
+  symbols::Symbolizer* const symbolizer_;
   Catalog catalog_;
   StackTries tries_;
 };

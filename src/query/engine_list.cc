@@ -1,11 +1,13 @@
 // Engine::List: self and total per source line of the functions that match, as `pprof list` shows
 // them.
 #include <map>
+#include <unordered_map>
 
 #include <re2/re2.h>
 
 #include "profile/line_table.h"
 #include "query/engine.h"
+#include "query/frame_lines.h"
 
 namespace wherefore::query {
 namespace {
@@ -13,8 +15,11 @@ namespace {
 // Feeds stacks of one stored dictionary into a LineTable.
 class StoredLines {
  public:
-  StoredLines(profile::LineTable& table, store::DictionaryRows rows)
-      : table_(table), rows_(std::move(rows)) {}
+  StoredLines(profile::LineTable& table, store::DictionaryRows rows,
+              symbols::Symbolizer* symbolizer)
+      : table_(table),
+        rows_(std::move(rows)),
+        resolved_(ResolveFrames(symbolizer, rows_.frames, rows_.mappings)) {}
 
   void Add(std::uint32_t stack, std::int64_t value) {
     if (stack == 0 || stack > rows_.stacks.size()) return;
@@ -24,6 +29,12 @@ class StoredLines {
       const std::uint32_t frame_id = rows_.stack_frames[range.begin + k];
       if (frame_id == 0 || frame_id > rows_.frames.size()) continue;
       const store::FrameRow& frame = rows_.frames[frame_id - 1];
+      if (const symbols::ResolvedFrame* const resolved = resolved_.Of(frame_id - 1)) {
+        for (const symbols::ResolvedLine& line : *resolved) {
+          table_.Add(FunctionOf(frame, line), line.line);
+        }
+        continue;
+      }
       for (const store::LineRow& line : frame.lines) {
         table_.Add(FunctionOf(frame, line.function), line.line);
       }
@@ -41,15 +52,30 @@ class StoredLines {
                               .system_name = row.system_name,
                               .file = row.file,
                               .start_line = row.start_line};
-    if (frame.mapping > 0 && frame.mapping <= rows_.mappings.size()) {
-      facts.mapping_file = rows_.mappings[frame.mapping - 1].file;
-    }
+    facts.mapping_file = ModuleOf(frame);
     return it->second = table_.Function(facts);
+  }
+
+  std::size_t FunctionOf(const store::FrameRow& frame, const symbols::ResolvedLine& line) {
+    const auto [it, added] = known_resolved_.try_emplace(&line);
+    if (!added) return it->second;
+    return it->second = table_.Function({.name = line.name,
+                                         .system_name = line.system_name,
+                                         .file = line.file,
+                                         .start_line = line.start_line,
+                                         .mapping_file = ModuleOf(frame)});
+  }
+
+  [[nodiscard]] std::string_view ModuleOf(const store::FrameRow& frame) const {
+    const bool known = frame.mapping > 0 && frame.mapping <= rows_.mappings.size();
+    return known ? std::string_view(rows_.mappings[frame.mapping - 1].file) : std::string_view();
   }
 
   profile::LineTable& table_;
   store::DictionaryRows rows_;
+  FrameLines resolved_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> known_;  // (function, mapping)
+  std::unordered_map<const symbols::ResolvedLine*, std::size_t> known_resolved_;
 };
 
 }  // namespace
@@ -69,7 +95,7 @@ Result<ListAnswer> Engine::List(const Selection& selection, const std::string& f
     const MemoryScope scope(cancel);  // one dictionary at a time
     WHEREFORE_ASSIGN_OR_RETURN(auto rows,
                                reader_.Dictionary(r.query.selections[i].dictionary, {}, cancel));
-    StoredLines lines(table, std::move(rows));
+    StoredLines lines(table, std::move(rows), symbolizer_);
     for (const StackValue& v : values[i]) {
       answer.total = WrappingAdd(answer.total, v.value);
       lines.Add(v.stack, v.value);

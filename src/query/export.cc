@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "profile/typed_attributes.h"
 #include "query/engine.h"
+#include "query/frame_lines.h"
 
 namespace wherefore::query {
 namespace {
@@ -21,8 +22,9 @@ using profile::TypedAttribute;
 // Copies one dictionary at a time into the tables of a Batch.
 class Assembler {
  public:
-  Assembler(Batch& batch, const CancelToken& cancel)
-      : batch_(batch), cancel_(cancel), claim_(cancel) {}
+  // With a symbolizer frames get the lines it knows; without, they stay as they came in.
+  Assembler(Batch& batch, symbols::Symbolizer* symbolizer, const CancelToken& cancel)
+      : batch_(batch), symbolizer_(symbolizer), cancel_(cancel), claim_(cancel) {}
 
   Result<> Open(store::Reader& reader, const store::DictionaryKey& key) {
     if (opened_ && key == key_) return {};
@@ -35,6 +37,7 @@ class Assembler {
     WHEREFORE_ASSIGN_OR_RETURN(rows_, reader.Dictionary(key, {}, cancel_));
     WHEREFORE_ASSIGN_OR_RETURN(series_, reader.Series(key, 1, cancel_));
     dictionary_bytes_ = static_cast<std::size_t>(cancel_.memory_used() - before);
+    resolved_ = ResolveFrames(symbolizer_, rows_.frames, rows_.mappings);
     mappings_.assign(rows_.mappings.size() + 1, 0);
     functions_.assign(rows_.functions.size() + 1, 0);
     frames_.assign(rows_.frames.size() + 1, 0);
@@ -224,6 +227,33 @@ class Assembler {
     return functions_[id] = static_cast<Id>(batch_.functions.size() - 1);
   }
 
+  Id Function(const symbols::ResolvedLine& line) {
+    const profile::Function function{.name = Text(line.name),
+                                     .system_name = Text(line.system_name),
+                                     .filename = Text(line.file),
+                                     .start_line = line.start_line};
+    const auto [it, added] = resolved_functions_.try_emplace(
+        {function.name, function.system_name, function.filename, function.start_line},
+        static_cast<Id>(batch_.functions.size()));
+    if (added) batch_.functions.push_back(function);
+    return it->second;
+  }
+
+  Result<std::vector<profile::Line>> Lines(std::uint32_t frame) {
+    std::vector<profile::Line> lines;
+    if (const symbols::ResolvedFrame* const resolved = resolved_.Of(frame - 1)) {
+      for (const symbols::ResolvedLine& line : *resolved) {
+        lines.push_back({.function = Function(line), .line = line.line, .column = line.column});
+      }
+      return lines;
+    }
+    for (const store::LineRow& line : rows_.frames[frame - 1].lines) {
+      WHEREFORE_ASSIGN_OR_RETURN(const Id function, Function(line.function));
+      lines.push_back({.function = function, .line = line.line, .column = line.column});
+    }
+    return lines;
+  }
+
   Result<Id> Frame(std::uint32_t id) {
     if (id == 0) return Id{0};
     if (id >= frames_.size()) return Error(Code::kCorrupt, "a stored stack names an unknown frame");
@@ -232,11 +262,7 @@ class Assembler {
     profile::Frame frame{.address = row.address};
     WHEREFORE_ASSIGN_OR_RETURN(frame.mapping, Mapping(row.mapping));
     WHEREFORE_ASSIGN_OR_RETURN(frame.attributes, Refs(AttributePlace::kFrame, {row.attributes}));
-    std::vector<profile::Line> lines;
-    for (const store::LineRow& line : row.lines) {
-      WHEREFORE_ASSIGN_OR_RETURN(const Id function, Function(line.function));
-      lines.push_back({.function = function, .line = line.line, .column = line.column});
-    }
+    WHEREFORE_ASSIGN_OR_RETURN(const std::vector<profile::Line> lines, Lines(id));
     frame.lines = {static_cast<std::uint32_t>(batch_.lines.size()),
                    static_cast<std::uint32_t>(lines.size())};
     batch_.lines.insert(batch_.lines.end(), lines.begin(), lines.end());
@@ -245,6 +271,7 @@ class Assembler {
   }
 
   Batch& batch_;
+  symbols::Symbolizer* const symbolizer_;
   const CancelToken& cancel_;
   MemoryClaim claim_;
   std::size_t text_bytes_ = 0;
@@ -252,9 +279,11 @@ class Assembler {
   bool opened_ = false;
   store::DictionaryKey key_;
   store::DictionaryRows rows_;
+  FrameLines resolved_;
   std::vector<store::SeriesRow> series_;
   std::vector<Id> mappings_, functions_, frames_, stacks_;  // stored id -> id in the batch
   std::map<std::pair<std::uint32_t, std::string>, std::pair<Id, Id>> resources_;
+  std::map<std::tuple<Id, Id, Id, std::int64_t>, Id> resolved_functions_;
   std::unordered_map<std::string, Id> attributes_;
   std::unordered_map<std::string, Id> texts_;
   std::map<std::pair<profile::TraceId, profile::SpanId>, Id> links_;
@@ -358,7 +387,7 @@ Result<Batch> Engine::StoredProfile(std::uint32_t tenant, const profile::Profile
   WHEREFORE_ASSIGN_OR_RETURN(const auto rows, reader_.ProfileById(tenant, id, cancel));
   if (rows.empty()) return Error(Code::kNotFound, "no stored profile has the id " + ToHex(id));
   Batch batch;
-  Assembler assembler(batch, cancel);
+  Assembler assembler(batch, nullptr, cancel);
   for (const store::ProfileRow& row : rows) {
     WHEREFORE_ASSIGN_OR_RETURN(const auto types, catalog_.Types({row.dictionary}, cancel));
     for (const store::TypeRow& t : types) {
@@ -389,7 +418,7 @@ Result<Batch> Engine::StoredProfiles(const Selection& selection, std::size_t lim
   WHEREFORE_ASSIGN_OR_RETURN(auto rows, reader_.Profiles(r.query, limit, cancel));
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.dictionary < b.dictionary; });
-  Assembler assembler(batch, cancel);
+  Assembler assembler(batch, nullptr, cancel);
   for (const store::ProfileRow& row : rows) {
     WHEREFORE_RETURN_IF_ERROR(
         AddStored(assembler, batch, reader_, row, r.types.at(row.type).details, cancel));
@@ -451,7 +480,7 @@ Result<Batch> Engine::Merged(const Selection& selection, const CancelToken& canc
   }
 
   Batch batch;
-  Assembler assembler(batch, cancel);
+  Assembler assembler(batch, symbolizer_, cancel);
   std::vector<std::pair<Id, profile::Range>> rows(keys.size());
   profile::Profile shared;
   for (const auto& [key, index] : keys) {

@@ -5,10 +5,16 @@
 
 #include <fmt/format.h>
 
-#include "profile/frame_name.h"
+#include "base/clock.h"
 #include "profile/typed_attributes.h"
 
 namespace wherefore::query {
+namespace {
+
+constexpr std::int64_t kResolveAgainAfterNs = 10 * kNsPerSecond;
+
+}  // namespace
+
 std::string_view FrameTypeOf(std::string_view encoded_attributes) {
   if (encoded_attributes.empty()) return {};
   const auto attributes = profile::ReadTyped(encoded_attributes);
@@ -19,52 +25,68 @@ std::string_view FrameTypeOf(std::string_view encoded_attributes) {
   return {};
 }
 
-void StackTrie::NameFrames(const store::DictionaryRows& rows) {
-  for (const store::FrameRow& frame : rows.frames) {
-    const store::MappingRow& mapping =
-        mappings_[std::min<std::size_t>(frame.mapping, mappings_.size() - 1)];
-    profile::FrameFacts facts{.mapping_file = mapping.file,
-                              .mapping_start = mapping.start,
-                              .mapping_offset = mapping.file_offset,
-                              .address = frame.address,
-                              .frame_type = FrameTypeOf(frame.attributes)};
-    const auto begin = static_cast<std::uint32_t>(frame_functions_.size());
-    const auto add = [&] {
-      profile::FlameFunction named = profile::NameFrame(facts);
-      std::string key = named.name + '\0' + named.module;
-      const auto [it, added] =
-          function_ids_.try_emplace(std::move(key), static_cast<std::uint32_t>(functions_.size()));
-      if (added) {
-        text_bytes_ += 2 * (named.name.size() + named.module.size()) + named.file.size();
-        functions_.push_back(std::move(named));
-      }
-      frame_functions_.push_back(it->second);
-    };
-    for (std::size_t i = frame.lines.size(); i-- > 0;) {
+void StackTrie::AddFunction(const profile::FrameFacts& facts) {
+  profile::FlameFunction named = profile::NameFrame(facts);
+  std::string key = named.name + '\0' + named.module;
+  const auto [it, added] =
+      function_ids_.try_emplace(std::move(key), static_cast<std::uint32_t>(functions_.size()));
+  if (added) {
+    text_bytes_ += 2 * (named.name.size() + named.module.size()) + named.file.size();
+    functions_.push_back(std::move(named));
+  }
+  frame_functions_.push_back(it->second);
+}
+
+void StackTrie::NameFrame(const store::FrameRow& frame, const symbols::ResolvedFrame* resolved) {
+  const store::MappingRow& mapping =
+      mappings_[std::min<std::size_t>(frame.mapping, mappings_.size() - 1)];
+  profile::FrameFacts facts{.mapping_file = mapping.file,
+                            .mapping_start = mapping.start,
+                            .mapping_offset = mapping.file_offset,
+                            .address = frame.address,
+                            .frame_type = FrameTypeOf(frame.attributes)};
+  const std::size_t levels = resolved != nullptr ? resolved->size() : frame.lines.size();
+  for (std::size_t i = levels; i-- > 0;) {
+    facts.inlined = i + 1 < levels;
+    if (resolved != nullptr) {
+      const symbols::ResolvedLine& line = (*resolved)[i];
+      facts.name = line.name;
+      facts.system_name = line.system_name;
+      facts.file = line.file;
+      facts.start_line = line.start_line;
+    } else {
       const store::FunctionRow& f =
           raw_functions_[std::min<std::size_t>(frame.lines[i].function, raw_functions_.size() - 1)];
       facts.name = f.name;
       facts.system_name = f.system_name;
       facts.file = f.file;
       facts.start_line = f.start_line;
-      facts.inlined = i + 1 < frame.lines.size();
-      add();
     }
-    if (frame.lines.empty()) add();
+    AddFunction(facts);
+  }
+  if (levels == 0) AddFunction(facts);
+}
+
+void StackTrie::NameFrames(const store::DictionaryRows& rows, const FrameLines& resolved) {
+  for (std::size_t i = 0; i < rows.frames.size(); ++i) {
+    const auto begin = static_cast<std::uint32_t>(frame_functions_.size());
+    NameFrame(rows.frames[i], resolved.Of(i));
     frames_.push_back({begin, static_cast<std::uint32_t>(frame_functions_.size()) - begin});
   }
 }
 
-Result<> StackTrie::Extend(store::Reader& reader, const CancelToken& cancel) {
+Result<> StackTrie::Extend(store::Reader& reader, symbols::Symbolizer* symbolizer,
+                           const CancelToken& cancel) {
   const MemoryScope scope(cancel);  // rows go; the trie belongs to the cache
   WHEREFORE_ASSIGN_OR_RETURN(store::DictionaryRows rows, reader.Dictionary(key_, cursor_, cancel));
-  Result<> extended = ExtendBy(std::move(rows), cancel);
+  Result<> extended = ExtendBy(std::move(rows), symbolizer, cancel);
   if (!extended) Reset();  // another question may be waiting for this trie
   return extended;
 }
 
 void StackTrie::Reset() {
   cursor_ = {};
+  resolve_again_ns_ = 0;
   raw_functions_.assign(1, {});
   mappings_.assign(1, {});
   frames_.assign(1, {});
@@ -78,7 +100,8 @@ void StackTrie::Reset() {
   bytes_.store(0, std::memory_order_relaxed);
 }
 
-Result<> StackTrie::ExtendBy(store::DictionaryRows rows, const CancelToken& cancel) {
+Result<> StackTrie::ExtendBy(store::DictionaryRows rows, symbols::Symbolizer* symbolizer,
+                             const CancelToken& cancel) {
   const std::size_t before = CountBytes();
   MemoryClaim growth(cancel);
   constexpr std::size_t kCheckEvery = 4096;
@@ -87,7 +110,10 @@ Result<> StackTrie::ExtendBy(store::DictionaryRows rows, const CancelToken& canc
     raw_functions_.push_back(std::move(f));
   }
   for (store::MappingRow& m : rows.mappings) mappings_.push_back(std::move(m));
-  NameFrames(rows);
+  const FrameLines resolved =
+      ResolveFrames(symbolizer, rows.frames, std::span(mappings_).subspan(1));
+  if (resolved.postponed) resolve_again_ns_ = MonotonicNs() + kResolveAgainAfterNs;
+  NameFrames(rows, resolved);
   for (const profile::Range range : rows.stacks) {
     std::uint32_t node = 0;
     for (std::uint32_t k = range.count; k-- > 0;) {
@@ -119,11 +145,13 @@ std::uint32_t StackTrie::Child(std::uint32_t parent, std::uint32_t function) {
 }
 
 Result<> StackTrie::AddTo(profile::TreeBuilder& builder, std::span<const StackValue> stacks,
-                          store::Reader& reader, const CancelToken& cancel) {
+                          store::Reader& reader, symbols::Symbolizer* symbolizer,
+                          const CancelToken& cancel) {
   MutexLock lock(mutex_);
+  if (resolve_again_ns_ != 0 && MonotonicNs() >= resolve_again_ns_) Reset();
   std::uint32_t highest = 0;
   for (const StackValue& s : stacks) highest = std::max(highest, s.stack);
-  if (highest >= stack_nodes_.size()) WHEREFORE_RETURN_IF_ERROR(Extend(reader, cancel));
+  if (highest >= stack_nodes_.size()) WHEREFORE_RETURN_IF_ERROR(Extend(reader, symbolizer, cancel));
   if (highest >= stack_nodes_.size()) {
     return Error(Code::kCorrupt, fmt::format("stack {} is not in its dictionary ({} known)",
                                              highest, stack_nodes_.size() - 1));
@@ -191,7 +219,7 @@ Result<> StackTries::AddTo(profile::TreeBuilder& builder, const store::Dictionar
     entry.last_use = ++uses_;
     trie = entry.trie;
   }
-  Result<> result = trie->AddTo(builder, stacks, reader_, cancel);
+  Result<> result = trie->AddTo(builder, stacks, reader_, symbolizer_, cancel);
   MutexLock lock(mutex_);
   if (!result) tries_.erase(key);
   Evict();

@@ -20,6 +20,8 @@
 #include "base/result.h"
 #include "profile/child_index.h"
 #include "profile/flame_tree.h"
+#include "profile/frame_name.h"
+#include "query/frame_lines.h"
 #include "store/read.h"
 
 namespace wherefore::query {
@@ -36,7 +38,8 @@ class StackTrie {
 
   // Adds the values of these stacks to `builder`, reading what is still unknown from the store.
   Result<> AddTo(profile::TreeBuilder& builder, std::span<const StackValue> stacks,
-                 store::Reader& reader, const CancelToken& cancel) EXCLUDES(mutex_);
+                 store::Reader& reader, symbols::Symbolizer* symbolizer, const CancelToken& cancel)
+      EXCLUDES(mutex_);
   [[nodiscard]] std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
  private:
@@ -44,17 +47,24 @@ class StackTrie {
     std::uint32_t parent;
     std::uint32_t function;  // into functions_
   };
-  Result<> Extend(store::Reader& reader, const CancelToken& cancel) REQUIRES(mutex_);
-  Result<> ExtendBy(store::DictionaryRows rows, const CancelToken& cancel) REQUIRES(mutex_);
+  Result<> Extend(store::Reader& reader, symbols::Symbolizer* symbolizer, const CancelToken& cancel)
+      REQUIRES(mutex_);
+  Result<> ExtendBy(store::DictionaryRows rows, symbols::Symbolizer* symbolizer,
+                    const CancelToken& cancel) REQUIRES(mutex_);
   void Reset() REQUIRES(mutex_);
   std::uint32_t Child(std::uint32_t parent, std::uint32_t function) REQUIRES(mutex_);
   [[nodiscard]] std::size_t CountBytes() const REQUIRES(mutex_);
-  void NameFrames(const store::DictionaryRows& rows) REQUIRES(mutex_);
+  void NameFrames(const store::DictionaryRows& rows, const FrameLines& resolved) REQUIRES(mutex_);
+  void NameFrame(const store::FrameRow& frame, const symbols::ResolvedFrame* resolved)
+      REQUIRES(mutex_);
+  void AddFunction(const profile::FrameFacts& facts) REQUIRES(mutex_);
 
   const store::DictionaryKey key_;
   std::atomic<std::size_t> bytes_{0};
   Mutex mutex_;
   store::DictionaryCursor cursor_ GUARDED_BY(mutex_);
+  // When to start over, because there was no time to look up some frames; 0 = all were looked up.
+  std::int64_t resolve_again_ns_ GUARDED_BY(mutex_) = 0;
   std::vector<store::FunctionRow> raw_functions_ GUARDED_BY(mutex_) = {{}};
   std::vector<store::MappingRow> mappings_ GUARDED_BY(mutex_) = {{}};
   // Functions of each frame, outermost first, as a range of frame_functions_.
@@ -70,8 +80,9 @@ class StackTrie {
 
 class StackTries {
  public:
-  StackTries(store::Reader& reader, std::size_t max_bytes)
-      : reader_(reader), max_bytes_(max_bytes) {}
+  // `symbolizer` may be null.
+  StackTries(store::Reader& reader, symbols::Symbolizer* symbolizer, std::size_t max_bytes)
+      : reader_(reader), symbolizer_(symbolizer), max_bytes_(max_bytes) {}
 
   Result<> AddTo(profile::TreeBuilder& builder, const store::DictionaryKey& key,
                  std::span<const StackValue> stacks, const CancelToken& cancel);
@@ -86,6 +97,7 @@ class StackTries {
     std::uint64_t last_use = 0;
   };
   store::Reader& reader_;
+  symbols::Symbolizer* const symbolizer_;
   const std::size_t max_bytes_;
   Mutex mutex_;
   std::uint64_t uses_ GUARDED_BY(mutex_) = 0;

@@ -12,7 +12,7 @@
 namespace wherefore::symbols {
 namespace {
 
-constexpr std::size_t kAddressesAtOnce = 4096;
+constexpr std::size_t kAddressesAtOnce = 1024;  // 20 us each, once the file is open
 constexpr std::size_t kMaxModules = 10'000;
 constexpr std::int64_t kSearchAgainNs = 60 * kNsPerSecond;
 constexpr std::int64_t kTryFailedAgainNs = 600 * kNsPerSecond;
@@ -117,6 +117,16 @@ void Symbolizer::Evict() {
   }
 }
 
+void Symbolizer::Fail(const std::string& build_id, const ModuleFiles& files, const Error& error) {
+  const std::string& file = files.debug.empty() ? files.program : files.debug;
+  Log(LogLevel::kWarn, "debug information cannot be used",
+      {{"file", file}, {"error", error.message()}});
+  MutexLock lock(mutex_);
+  modules_[build_id].ask_again_ns = MonotonicNs() + kTryFailedAgainNs;
+  ++failures_;
+  last_failure_ = file;
+}
+
 Symbolizer::Answer Symbolizer::Resolve(const ModuleName& name,
                                        std::span<const ModuleAddress> addresses,
                                        std::int64_t deadline_ns) {
@@ -136,27 +146,18 @@ Symbolizer::Answer Symbolizer::Resolve(const ModuleName& name,
     return answer;
   }
   unknown = TakeKnown(build_id, wanted, answer);  // perhaps somebody else has asked meanwhile
-  const std::int64_t module_deadline = MonotonicNs() + options_.module_limit_ns;
   std::span<const std::uint64_t> rest = unknown;
-  while (!rest.empty()) {
+  while (!rest.empty() && !answer.postponed) {
     const auto part = rest.first(std::min(rest.size(), kAddressesAtOnce));
     auto frames =
-        worker_.Ask({files->program, files->debug, part}, std::min(deadline_ns, module_deadline));
+        worker_.Ask({files->program, files->debug, part}, MonotonicNs() + options_.answer_limit_ns);
     if (!frames) {
-      // Our own deadline says nothing about the module; its limit and its crashes do.
-      answer.postponed = deadline_ns < module_deadline && frames.error().code() == Code::kLimit;
-      if (answer.postponed) break;
-      Log(LogLevel::kWarn, "debug information cannot be used",
-          {{"file", files->debug.empty() ? files->program : files->debug},
-           {"error", frames.error().message()}});
-      MutexLock lock(mutex_);
-      modules_[build_id].ask_again_ns = MonotonicNs() + kTryFailedAgainNs;
-      ++failures_;
-      last_failure_ = files->debug.empty() ? files->program : files->debug;
+      Fail(build_id, *files, frames.error());
       break;
     }
     Keep(build_id, part, *std::move(frames));
     rest = rest.subspan(part.size());
+    answer.postponed = !rest.empty() && MonotonicNs() >= deadline_ns;
   }
   (void)TakeKnown(build_id, wanted, answer);
   MutexLock lock(mutex_);

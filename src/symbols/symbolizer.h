@@ -1,9 +1,10 @@
 // Symbolizer: addresses of stored profiles -> functions, files, lines and inlined calls.
 //
 // For modules whose file is on this machine with the same build id (module_files.h). Answers are
-// kept by build id, within bounds; the reading is done by a child process (worker.h) under a time
-// limit, so a broken or hostile file costs a query that time once, and its names stay as they were
-// sent. Any thread; questions to the child wait for each other, never beyond their deadline.
+// kept by build id, within bounds; the reading is done by a child process (worker.h). A file that
+// breaks the child or keeps it busy for too long costs a query that time once: it is left alone for
+// ten minutes, and its names stay as they were sent. Any thread; questions to the child wait for
+// each other, never beyond their deadline.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,8 @@ struct SymbolizerOptions {
   std::vector<std::string> search_path;  // folders of --symbol-path
   std::vector<std::string> worker;       // command line of the child, see WorkerProcess
   std::size_t cache_bytes = 64u << 20;
-  std::int64_t module_limit_ns = 3'000'000'000;  // for reading one module in one question
+  // How long the child may be silent; it is asked for a thousand addresses at a time.
+  std::int64_t answer_limit_ns = 3'000'000'000;
 };
 
 struct ModuleName {
@@ -53,7 +55,7 @@ class Symbolizer {
     // There was no time to look: asking again later may give more.
     bool postponed = false;
   };
-  // Comes back by `deadline_ns` (MonotonicNs), give or take a module's file headers.
+  // Begins nothing new after `deadline_ns` (MonotonicNs); what is resolved by then is kept.
   Answer Resolve(const ModuleName& module, std::span<const ModuleAddress> addresses,
                  std::int64_t deadline_ns);
 
@@ -75,6 +77,7 @@ class Symbolizer {
                                        std::span<const std::uint64_t> addresses, Answer& answer);
   void Keep(const std::string& build_id, std::span<const std::uint64_t> addresses,
             std::vector<ResolvedFrame> frames);
+  void Fail(const std::string& build_id, const ModuleFiles& files, const Error& error);
   void Evict() REQUIRES(mutex_);
 
   const SymbolizerOptions options_;

@@ -254,14 +254,14 @@ TEST_F(SymbolizerTest, WithoutDebugInformationTheSymbolTableNames) {
   EXPECT_TRUE(found);
 }
 
-// A worker that never answers costs the module's limit once; one that crashes costs nothing more.
+// A worker that never answers costs its limit once; one that crashes costs nothing more.
 TEST_F(SymbolizerTest, AHangingOrDyingWorkerOnlyCostsNames) {
   const std::vector<ModuleAddress> addresses{{text_.address}};
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"/bin/sleep", "1000"}, {"/bin/false"}, {"/nowhere/worker"}}) {
     SymbolizerOptions options = Options();
     options.worker = command;
-    options.module_limit_ns = 200'000'000;
+    options.answer_limit_ns = 200'000'000;
     Symbolizer symbolizer(options);
     const std::int64_t started = MonotonicNs();
     EXPECT_EQ(Ask(symbolizer, addresses).frames[0], nullptr);
@@ -301,7 +301,7 @@ TEST_F(SymbolizerTest, DamagedFiles) {
       std::ofstream(program_, std::ios::binary)
           .write(damaged.data(), static_cast<long>(damaged.size()));
       SymbolizerOptions options = Options();
-      options.module_limit_ns = kNsPerSecond;
+      options.answer_limit_ns = kNsPerSecond;
       Symbolizer symbolizer(options);
       const std::int64_t started = MonotonicNs();
       EXPECT_EQ(Ask(symbolizer, addresses).frames.size(), addresses.size());

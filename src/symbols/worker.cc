@@ -170,8 +170,10 @@ int RunWorker(int socket) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_NAME, "wf-symbols");
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // those reserve terabytes
   const rlimit memory{kMaxMemory, kMaxMemory};
   setrlimit(RLIMIT_DATA, &memory);
+#endif
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
   constexpr int kBehindQueries = 5;
