@@ -10,6 +10,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -30,6 +31,12 @@ struct StackValue {
   std::int64_t count = 0;
 };
 
+// A function as people name it: demangled, and the file name of its module where that is known.
+struct FunctionName {
+  std::string name;
+  std::optional<std::string> module;  // none: in any
+};
+
 class StackTrie {
  public:
   explicit StackTrie(store::DictionaryKey key) : key_(key) { functions_.emplace_back(); }
@@ -37,6 +44,10 @@ class StackTrie {
   // Adds the values of these stacks to `builder`, reading what is still unknown from the store.
   Result<> AddTo(profile::TreeBuilder& builder, std::span<const StackValue> stacks,
                  store::Reader& reader, const CancelToken& cancel) EXCLUDES(mutex_);
+  // For each of these stacks whether the function is on it.
+  Result<std::vector<bool>> Holding(const FunctionName& function,
+                                    std::span<const std::uint32_t> stacks, store::Reader& reader,
+                                    const CancelToken& cancel) EXCLUDES(mutex_);
   [[nodiscard]] std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
  private:
@@ -44,6 +55,9 @@ class StackTrie {
     std::uint32_t parent;
     std::uint32_t function;  // into functions_
   };
+  // Reads on when there are stacks up to `highest` and they are not known yet.
+  Result<> Know(std::uint32_t highest, store::Reader& reader, const CancelToken& cancel)
+      REQUIRES(mutex_);
   Result<> Extend(store::Reader& reader, const CancelToken& cancel) REQUIRES(mutex_);
   Result<> ExtendBy(store::DictionaryRows rows, const CancelToken& cancel) REQUIRES(mutex_);
   void Reset() REQUIRES(mutex_);
@@ -75,10 +89,16 @@ class StackTries {
 
   Result<> AddTo(profile::TreeBuilder& builder, const store::DictionaryKey& key,
                  std::span<const StackValue> stacks, const CancelToken& cancel);
+  Result<std::vector<bool>> Holding(const FunctionName& function, const store::DictionaryKey& key,
+                                    std::span<const std::uint32_t> stacks,
+                                    const CancelToken& cancel);
   // After data was deleted ids may be gone; start over.
   void Clear();
 
  private:
+  std::shared_ptr<StackTrie> Get(const store::DictionaryKey& key) EXCLUDES(mutex_);
+  // Keeps the trie of a question that went well, within the limit.
+  void Keep(const store::DictionaryKey& key, bool well) EXCLUDES(mutex_);
   void Evict() REQUIRES(mutex_);
 
   struct Entry {
