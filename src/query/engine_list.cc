@@ -13,8 +13,8 @@ namespace {
 // Feeds stacks of one stored dictionary into a LineTable.
 class StoredLines {
  public:
-  StoredLines(profile::LineTable& table, store::DictionaryRows rows)
-      : table_(table), rows_(std::move(rows)) {}
+  StoredLines(profile::LineTable& table, store::DictionaryRows rows, const std::string& file)
+      : table_(table), rows_(std::move(rows)), file_(file) {}
 
   void Add(std::uint32_t stack, std::int64_t value) {
     if (stack == 0 || stack > rows_.stacks.size()) return;
@@ -37,6 +37,7 @@ class StoredLines {
     const auto [it, added] = known_.try_emplace({function, frame.mapping});
     if (!added) return it->second;
     const store::FunctionRow& row = rows_.functions[function - 1];
+    if (!file_.empty() && row.file != file_) return it->second = profile::LineTable::kNotWanted;
     profile::FrameFacts facts{.name = row.name,
                               .system_name = row.system_name,
                               .file = row.file,
@@ -49,13 +50,14 @@ class StoredLines {
 
   profile::LineTable& table_;
   store::DictionaryRows rows_;
+  const std::string& file_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> known_;  // (function, mapping)
 };
 
 }  // namespace
 
 Result<ListAnswer> Engine::List(const Selection& selection, const std::string& function_regex,
-                                const CancelToken& cancel) {
+                                const std::string& file, const CancelToken& cancel) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto regex, CompileRegex(function_regex));
   WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, Resolve(selection, cancel));
   WHEREFORE_ASSIGN_OR_RETURN(const auto values, SumOrAverage(r, cancel));
@@ -69,7 +71,7 @@ Result<ListAnswer> Engine::List(const Selection& selection, const std::string& f
     const MemoryScope scope(cancel);  // one dictionary at a time
     WHEREFORE_ASSIGN_OR_RETURN(auto rows,
                                reader_.Dictionary(r.query.selections[i].dictionary, {}, cancel));
-    StoredLines lines(table, std::move(rows));
+    StoredLines lines(table, std::move(rows), file);
     for (const StackValue& v : values[i]) {
       answer.total = WrappingAdd(answer.total, v.value);
       lines.Add(v.stack, v.value);
