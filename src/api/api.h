@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/metrics.h"
 #include "base/result.h"
 #include "base/status.h"
 #include "net/http.h"
@@ -38,6 +39,8 @@ struct Operations {
   std::int64_t query_timeout_ns = 60'000'000'000;
   std::int64_t query_memory_bytes = std::int64_t{1} << 30;
   std::string version;
+  std::vector<std::string> source_roots;  // folders whose source files may be shown
+  std::string repository_template;        // link to a line of source; empty: none
 };
 
 class Api {
@@ -49,6 +52,9 @@ class Api {
   void AddRoutes(net::Router& router);
 
  private:
+  static Counter& LimitedQuestions();
+  // What the store holds and what questions may use, for the status page.
+  Result<std::vector<Status>> OwnStatus(const CancelToken& cancel);
   using Answer = std::function<Result<net::HttpResponse>(const net::HttpRequest&)>;
   // Runs `answer` on a worker; measures it under `name`.
   void AddQuery(net::Router& router, std::string method, std::string pattern, std::string name,
@@ -57,6 +63,7 @@ class Api {
   void AddTraceRoutes(net::Router& router);   // api_traces.cc
   void AddServerRoutes(net::Router& router);  // api_server.cc
   void AddFileRoutes(net::Router& router);    // api_files.cc
+  void AddSourceRoutes(net::Router& router);  // api_source.cc
 
   query::Engine& engine_;
   net::WorkerPool& workers_;

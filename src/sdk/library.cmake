@@ -36,6 +36,10 @@ target_link_libraries(wherefore_shared PRIVATE -Wl,--start-group ${own_archives}
 target_link_options(wherefore_shared PRIVATE -static-libstdc++ -static-libgcc -Wl,-z,now -Wl,-z,defs
   -Wl,--exclude-libs,ALL -Wl,--as-needed -Wl,--version-script=${CMAKE_CURRENT_BINARY_DIR}/exported.map)
 
+# Inside this project it has the name the package gives it outside.
+target_include_directories(wherefore_shared INTERFACE ${PROJECT_SOURCE_DIR}/include)
+add_library(Wherefore::wherefore ALIAS wherefore_shared)
+
 # One object with only the same names visible, so that our copies of fmt, zlib and the rest cannot
 # meet the host's.
 set(merged ${CMAKE_CURRENT_BINARY_DIR}/wherefore_merged.o)
