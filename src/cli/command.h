@@ -37,6 +37,7 @@ struct Context {
 using AddCommand = void (*)(CLI::App& app, Context& context);
 
 void AddServe(CLI::App& app, Context& context);
+void AddRun(CLI::App& app, Context& context);
 void AddPush(CLI::App& app, Context& context);
 void AddQuery(CLI::App& app, Context& context);
 void AddTop(CLI::App& app, Context& context);

@@ -32,7 +32,7 @@ int Main(int argc, char** argv) {
       "Start with: wherefore serve, then wherefore push FILE. 'wherefore COMMAND --help' has "
       "examples.");
   for (const AddCommand add :
-       {AddServe, AddPush, AddQuery, AddTop, AddTree, AddFlame, AddDiff, AddList, AddTrace,
+       {AddServe, AddRun, AddPush, AddQuery, AddTop, AddTree, AddFlame, AddDiff, AddList, AddTrace,
         AddCheck, AddDoctor, AddDelete, AddBackup, AddRestore, AddCompletion}) {
     add(app, context);
   }

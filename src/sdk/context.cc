@@ -117,7 +117,12 @@ const ThreadRecord* ForeignRecord() {
   return static_cast<const ThreadRecord*>(ThreadSymbol());
 }
 
-// --- the C ABI; no runtime behind it: a scope works with no profiler running ---
+}  // namespace wherefore::sdk
+
+// --- the C ABI; no runtime behind it: a scope works with no profiler running. At global scope,
+// where the header's declarations are, or the compiler forgets that they are exported. ---
+using namespace wherefore::sdk;  // NOLINT(google-build-using-namespace): this part is the border
+
 extern "C" {
 
 void wherefore_span_enter(const wherefore_span_context* span,
@@ -210,4 +215,3 @@ int wherefore_label_key(const char* name) noexcept {
 }
 
 }  // extern "C"
-}  // namespace wherefore::sdk

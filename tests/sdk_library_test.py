@@ -1,0 +1,363 @@
+"""libwherefore as others meet it: what it shows and needs, read from outside while it runs, built into a project outside,
+preloaded by `wherefore run`, sending to a real server over http and https."""
+import ctypes
+import glob
+import http.server
+import json
+import os
+import pathlib
+import re
+import shutil
+import ssl
+import struct
+import subprocess
+import threading
+import time
+import unittest
+
+import harness
+from harness import BINARY, ROOT, field
+
+BUILD = pathlib.Path(BINARY).parent
+SHARED = BUILD / "libwherefore.so"
+STATIC = BUILD / "libwherefore.a"
+OLDEST_GLIBC = (2, 36)
+STATIC_FLAGS = ["-Wl,--export-dynamic-symbol=otel_thread_ctx_v1", "-Wl,--export-dynamic-symbol=wherefore_*"]
+
+
+def compile_program(source, out, *flags):
+    subprocess.run(["g++", "-std=c++17", "-O2", f"-I{ROOT}/include", str(source), "-o", str(out), *flags, "-pthread", "-ldl"],
+                   check=True, timeout=120)
+    return out
+
+
+# --- a reader outside: ELF, ptrace, /proc/PID/mem ---
+
+class Elf:
+    def __init__(self, path):
+        self.data = pathlib.Path(path).read_bytes()
+        phoff, = struct.unpack_from("<Q", self.data, 32)
+        phentsize, phnum = struct.unpack_from("<HH", self.data, 54)
+        self.headers = [struct.unpack_from("<IIQQQQQQ", self.data, phoff + i * phentsize) for i in range(phnum)]
+        shoff, = struct.unpack_from("<Q", self.data, 40)
+        shentsize, shnum, shstrndx = struct.unpack_from("<HHH", self.data, 58)
+        self.sections = [struct.unpack_from("<IIQQQQIIQQ", self.data, shoff + i * shentsize) for i in range(shnum)]
+
+    def dynamic_symbol(self, name):
+        """(number, type, value) in .dynsym, or None"""
+        for kind, link, offset, size in ((s[1], s[6], s[4], s[5]) for s in self.sections):
+            if kind != 11:  # SHT_DYNSYM
+                continue
+            strings = self.sections[link][4]
+            for number in range(size // 24):
+                st_name, info, _, shndx, value, _ = struct.unpack_from("<IBBHQQ", self.data, offset + number * 24)
+                end = self.data.index(b"\0", strings + st_name)
+                if self.data[strings + st_name:end] == name and shndx:
+                    return number, info & 15, value
+        return None
+
+    def tls_descriptor(self, symbol):
+        """Address of the GOT slot of R_X86_64_TLSDESC for that symbol."""
+        for s in self.sections:
+            if s[1] != 4:  # SHT_RELA
+                continue
+            for at in range(s[4], s[4] + s[5], 24):
+                r_offset, info, _ = struct.unpack_from("<QQq", self.data, at)
+                if info & 0xffffffff == 36 and info >> 32 == symbol:
+                    return r_offset
+        return None
+
+    def static_tls(self, value):
+        """Offset from the thread pointer in an executable (variant II)."""
+        for kind, _, _, _, _, _, memsz, align in self.headers:
+            if kind == 7:  # PT_TLS
+                return value - (memsz + align - 1) // align * align
+        raise AssertionError("no TLS segment")
+
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.restype = ctypes.c_long
+libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+
+
+class Stopped:
+    """A thread under a ptrace stop: nothing of it moves while we look."""
+
+    def __init__(self, tid):
+        self.tid = tid
+
+    def __enter__(self):
+        assert libc.ptrace(16, self.tid, None, None) == 0, os.strerror(ctypes.get_errno())  # PTRACE_ATTACH
+        os.waitpid(self.tid, 0x40000000)  # __WALL
+        registers = (ctypes.c_ulonglong * 27)()
+        assert libc.ptrace(12, self.tid, None, ctypes.byref(registers)) == 0  # PTRACE_GETREGS
+        self.fs_base = registers[21]
+        return self
+
+    def __exit__(self, *unused):
+        libc.ptrace(17, self.tid, None, None)  # PTRACE_DETACH
+
+
+def read_memory(pid, address, size):
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        memory.seek(address)
+        return memory.read(size)
+
+
+def mappings(pid):
+    for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
+        parts = line.split(None, 5)
+        start, end = (int(x, 16) for x in parts[0].split("-"))
+        yield start, end, int(parts[2], 16), parts[5].strip() if len(parts) > 5 else ""
+
+
+def thread_pointer_slot(pid, fs_base):
+    """(how it was found, address of this thread's otel_thread_ctx_v1)"""
+    files = {}
+    for start, _, offset, path in mappings(pid):
+        if offset == 0 and path.startswith("/") and os.path.isfile(path):
+            files.setdefault(path, start)
+    executable = os.readlink(f"/proc/{pid}/exe")
+    for path in sorted(files, key=lambda p: p != executable):
+        elf = Elf(path)
+        found = elf.dynamic_symbol(b"otel_thread_ctx_v1")
+        if found is None:
+            continue
+        number, kind, value = found
+        assert kind == 6, "the symbol is not a TLS one"
+        if path == executable:
+            return "static", fs_base + elf.static_tls(value)
+        slot = elf.tls_descriptor(number)
+        assert slot is not None, "no TLSDESC relocation for the symbol"
+        offset, = struct.unpack("<q", read_memory(pid, files[path] + slot + 8, 8))
+        return "tlsdesc", fs_base + offset
+    raise AssertionError("nobody publishes otel_thread_ctx_v1")
+
+
+def process_context(pid):
+    for start, _, _, name in mappings(pid):
+        if name.startswith(("[anon_shmem:OTEL_CTX]", "[anon:OTEL_CTX]", "/memfd:OTEL_CTX")):
+            signature, version, size, time_ns, pointer = struct.unpack("<8sIIQQ", read_memory(pid, start, 32))
+            return signature, version, time_ns, read_memory(pid, pointer, size)
+    raise AssertionError("no process context")
+
+
+class Outside(harness.Case):
+    def check(self, program, way, environment=None):
+        process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, "WHEREFORE_OUTPUT": str(self.folder / "out") + "/", **(environment or {})})
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline().strip(), "fine")
+        for first in (0x10, 0x20):
+            tid = int(process.stdout.readline())
+            with Stopped(tid) as thread:
+                found, slot = thread_pointer_slot(process.pid, thread.fs_base)
+                self.assertEqual(found, way)
+                record, = struct.unpack("<Q", read_memory(process.pid, slot, 8))
+                bytes_there = read_memory(process.pid, record, 28 + 8)
+            self.assertEqual(record % 2, 0)
+            expected = bytes(range(first, first + 16)) + bytes(range(first + 0x40, first + 0x48))
+            expected += b"\x01\x01" + struct.pack("<H", 8) + b"\x00\x06/items"
+            self.assertEqual(bytes_there, expected)
+            signature, version, time_ns, payload = process_context(process.pid)
+            self.assertEqual((signature, version), (b"OTEL_CTX", 2))
+            self.assertGreater(time_ns, 0)
+            self.assertIn(field(1, field(1, "service.name") + field(2, field(1, "svc"))), payload)
+            schema = field(2, field(1, "threadlocal.schema_version") + field(2, field(1, "tlsdesc_v1_dev")))
+            keys = field(2, field(1, "threadlocal.attribute_key_map") + field(2, field(5, field(1, field(1, "http.route")))))
+            self.assertTrue(payload.endswith(schema + keys), payload)
+            process.stdin.write("\n")
+            process.stdin.flush()
+        _, errors = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertRegex(errors, r"^wherefore: profiling svc \(process \d+\): on: cpu")
+        return errors
+
+    def test_linked_shared(self):
+        program = compile_program(ROOT / "tests/sdk/context_program.cc", self.folder / "shared", str(SHARED),
+                                  f"-Wl,-rpath,{BUILD}")
+        self.check(program, "tlsdesc")
+
+    def test_linked_statically_also_under_a_preload_which_stays_passive(self):
+        program = compile_program(ROOT / "tests/sdk/context_program.cc", self.folder / "static", str(STATIC), *STATIC_FLAGS)
+        self.check(program, "static")
+        errors = self.check(program, "static", {"LD_PRELOAD": str(SHARED)})
+        self.assertEqual(errors.count("wherefore: profiling"), 1)
+
+    def test_preloaded(self):
+        program = compile_program(ROOT / "tests/sdk/context_program.cc", self.folder / "preloaded", "-DPRELOADED")
+        self.check(program, "tlsdesc", {"LD_PRELOAD": str(SHARED), "OTEL_SERVICE_NAME": "svc"})
+
+
+class Library(harness.Case):
+    def symbols(self, *flags):
+        return subprocess.run(["nm", "-D", *flags, str(SHARED)], check=True, capture_output=True, text=True).stdout.split("\n")
+
+    def test_shows_what_the_list_says_and_nothing_else(self):
+        listed = [line for line in (ROOT / "src/sdk/exported_symbols.txt").read_text().splitlines()
+                  if line and not line.startswith("#")]
+        shown = {line.split()[-1].split("@")[0] for line in self.symbols("--defined-only") if line}
+        unlisted = {s for s in shown if s not in listed and not s.startswith("wherefore_")}
+        self.assertEqual(unlisted, set())
+        self.assertEqual({s for s in listed if "*" not in s} - shown, set(), "listed, but not there")
+        declared = set(re.findall(r"\b(wherefore_\w+)\(", (ROOT / "include/wherefore/wherefore.h").read_text()))
+        self.assertEqual(declared - shown, set(), "declared in the header, but not exported")
+
+    def test_needs_no_newer_glibc_and_no_other_library(self):
+        versions = {tuple(map(int, v.split("."))) for v in re.findall(r"@GLIBC_([\d.]+)", "\n".join(self.symbols("--undefined-only")))}
+        self.assertLessEqual(max(versions)[:2], OLDEST_GLIBC)
+        needed = subprocess.run(["readelf", "-dW", str(SHARED)], check=True, capture_output=True, text=True).stdout
+        self.assertEqual(set(re.findall(r"NEEDED.*\[(.*?)\]", needed)) - {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"}, set())
+        self.assertIn("oldest glibc it\n  runs on is %d.%d" % OLDEST_GLIBC, (ROOT / "docs/sdk.md").read_text())
+
+    def test_the_static_library_keeps_its_own_parts_to_itself(self):
+        names = subprocess.run(["nm", "-g", "--defined-only", str(STATIC)], check=True, capture_output=True, text=True).stdout
+        # Not "u": tables of constants that the linker unites anyway.
+        self.assertNotRegex(names, r"(?m) [A-Zvw] (_ZN3fmt|_ZN9wherefore|deflate|lzma_|XXH)")
+        self.assertRegex(names, r"(?m) B otel_thread_ctx_v1$| D otel_thread_ctx_v1$")
+
+    def test_a_project_outside_builds_with_cmake_and_with_pkg_config(self):
+        prefix = self.folder / "prefix"
+        subprocess.run(["cmake", "--install", str(BUILD), "--component", "sdk", "--prefix", str(prefix)], check=True, capture_output=True)
+        project = self.folder / "project"
+        project.mkdir()
+        (project / "main.cc").write_text("""#include <wherefore/profiler.h>
+#include <wherefore/tracer.h>
+#include <cstdio>
+int main() {
+  auto profiler = wherefore::Profiler::Start();
+  { wherefore::Span span("outside"); }
+  std::printf("%s %d\\n", wherefore_version(), profiler.status());
+}
+""")
+        (project / "CMakeLists.txt").write_text("""cmake_minimum_required(VERSION 3.16)
+project(outside CXX)
+set(CMAKE_CXX_STANDARD 17)
+find_package(Wherefore REQUIRED)
+add_executable(shared main.cc)
+target_link_libraries(shared PRIVATE Wherefore::wherefore)
+add_executable(static main.cc)
+target_link_libraries(static PRIVATE Wherefore::static)
+""")
+        subprocess.run(["cmake", "-S", str(project), "-B", str(project / "build"), f"-DCMAKE_PREFIX_PATH={prefix}"], check=True,
+                       capture_output=True)
+        subprocess.run(["cmake", "--build", str(project / "build")], check=True, capture_output=True)
+        pkgconfig = glob.glob(str(prefix / "**/pkgconfig"), recursive=True)[0]
+        # The file says where it was meant to be installed; a package built for elsewhere overrides the prefix.
+        flags = subprocess.run(["pkg-config", f"--define-variable=prefix={prefix}", "--cflags", "--libs", "wherefore"], check=True,
+                               capture_output=True, text=True, env={**os.environ, "PKG_CONFIG_PATH": pkgconfig}).stdout.split()
+        subprocess.run(["g++", "-std=c++17", str(project / "main.cc"), "-o", str(project / "build/pkg"), *flags], check=True)
+        library = str(pathlib.Path(pkgconfig).parent)
+        for name in ("shared", "static", "pkg"):
+            out = self.folder / f"out-{name}"
+            done = subprocess.run([str(project / "build" / name)], capture_output=True, text=True, timeout=30,
+                                  env={**os.environ, "LD_LIBRARY_PATH": library, "WHEREFORE_OUTPUT": str(out) + "/"})
+            self.assertEqual((done.returncode, done.stdout.split()[1:]), (0, ["0"]), done.stderr)
+            self.assertTrue(list(out.glob("*-traces.otlp")), name)
+        symbols = subprocess.run(["nm", "-D", str(project / "build/static")], check=True, capture_output=True, text=True).stdout
+        self.assertIn("otel_thread_ctx_v1", symbols)
+
+
+BUSY = """#include <cstdlib>
+__attribute__((noinline)) double Spin(long n) { volatile double x = 0; for (long i = 0; i < n; ++i) x = x + i * 0.5; return x; }
+int main(int argc, char**) { Spin(400'000'000); return 40 + argc; }
+"""
+
+
+class Run(harness.Case):
+    def setUp(self):
+        super().setUp()
+        (self.folder / "busy.cc").write_text(BUSY)
+        self.program = compile_program(self.folder / "busy.cc", self.folder / "busy")
+
+    def run_cli(self, *arguments, **more):
+        return subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=60, **more)
+
+    def test_profiles_arrive_and_the_program_is_itself(self):
+        server = self.server()
+        done = self.run_cli("--server", server.http, "run", "--types", "cpu", "--", str(self.program), "--version")
+        self.assertEqual((done.returncode, done.stdout), (42, ""), done.stderr)
+        self.assertIn(f"wherefore: {server.http}/s/busy?type=cpu", done.stderr)
+        self.assertIn("on: cpu 100 Hz; off: wall", done.stderr)
+        server.flush()
+        top = server.ask("top", query="busy", type="cpu", since="1h")
+        self.assertIn("Spin", json.dumps(top))
+
+    def test_recordings_can_be_pushed(self):
+        done = self.run_cli("run", "--output", str(self.folder / "recording"), str(self.program))
+        self.assertEqual(done.returncode, 41, done.stderr)
+        server = self.server()
+        pushed = server.cli("push", *glob.glob(str(self.folder / "recording-*")))
+        self.assertIn("busy:", pushed.stdout)
+
+    def test_says_what_cannot_be_profiled_and_runs_it(self):
+        static = compile_program(self.folder / "busy.cc", self.folder / "static", "-static")
+        done = self.run_cli("run", "--", str(static))
+        self.assertEqual(done.returncode, 41)
+        self.assertIn("is linked statically", done.stderr)
+        os.chmod(self.program, 0o4755)
+        done = self.run_cli("run", "--", str(self.program))
+        self.assertEqual(done.returncode, 41)
+        self.assertIn("is setuid or setgid", done.stderr)
+
+    def test_exit_codes_and_signals_are_the_programs(self):
+        self.assertEqual(self.run_cli("run", "--", "no-such-program").returncode, 127)
+        self.assertEqual(self.run_cli("run").returncode, 2)
+        environment = {**os.environ, "WHEREFORE_OUTPUT": str(self.folder / "o")}
+        self.assertEqual(self.run_cli("run", "--", "sh", "-c", "kill -TERM $$", env=environment).returncode, -15)
+        self.assertEqual(self.run_cli("run", "sh", "-c", "exit 7", env=environment).returncode, 7)
+
+    def test_a_server_that_is_gone_costs_nothing(self):
+        begin = time.monotonic()
+        done = self.run_cli("--server", f"http://127.0.0.1:{harness.free_port()}", "run", "--", "/bin/true")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("no server at", done.stderr)
+        self.assertLess(time.monotonic() - begin, 5)
+
+
+class Https(harness.Case):
+    """The system's libssl behind the library's own client, against Python's TLS."""
+
+    def start(self, certificate):
+        bodies = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                bodies.append((self.path, self.rfile.read(int(self.headers["content-length"]))))
+                self.send_response(200)
+                self.send_header("content-length", "0")
+                self.end_headers()
+
+            def log_message(self, *unused):
+                pass
+
+        server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return server.server_address[1], bodies
+
+    def send(self, port, **environment):
+        return subprocess.run([BINARY, "run", "--types", "cpu", "--", "/bin/true"], capture_output=True, text=True, timeout=60,
+                              env={**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": f"https://localhost:{port}", **environment})
+
+    @unittest.skipUnless(shutil.which("openssl"), "needs the openssl command to make a certificate")
+    def test_verified_https(self):
+        certificate = self.folder / "cert.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+                        "subjectAltName=DNS:localhost", "-keyout", str(self.folder / "key.pem"), "-out", str(self.folder / "c.pem")],
+                       check=True, capture_output=True)
+        certificate.write_text((self.folder / "key.pem").read_text() + (self.folder / "c.pem").read_text())
+        port, bodies = self.start(certificate)
+        done = self.send(port, OTEL_EXPORTER_OTLP_CERTIFICATE=str(self.folder / "c.pem"))
+        self.assertEqual([path for path, _ in bodies], ["/v1development/profiles"], done.stderr)
+        done = self.send(port)
+        self.assertEqual(len(bodies), 1, "sent to a server nobody vouches for")
+        self.assertIn("certificate", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
