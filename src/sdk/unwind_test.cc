@@ -17,6 +17,15 @@ namespace {
 
 using Work = void (*)(const std::atomic<bool>&);
 
+class SampledUnwind : public testing::Test {
+ protected:
+  void SetUp() override {
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "ThreadSanitizer holds signals back until the next call it intercepts";
+#endif
+  }
+};
+
 // At least 99 of 100 stacks reach the thread's start and pass through the work's own function.
 void ExpectComplete(const char* name, Work work, bool other_stacks = false) {
   ModuleMap map;
@@ -29,26 +38,26 @@ void ExpectComplete(const char* name, Work work, bool other_stacks = false) {
   EXPECT_GE(sampler.ShareWith(reinterpret_cast<const void*>(work)), 0.99);
 }
 
-TEST(Unwind, OptimisedCode) {
+TEST_F(SampledUnwind, OptimisedCode) {
   ExpectComplete("sort, map, printf, malloc", SortAndFormat);
 }
-TEST(Unwind, ExceptionsInFlight) {
+TEST_F(SampledUnwind, ExceptionsInFlight) {
   ExpectComplete("exceptions", ThrowAndCatch);
 }
-TEST(Unwind, Coroutines) {
+TEST_F(SampledUnwind, Coroutines) {
   ExpectComplete("coroutines", ResumeCoroutines);
 }
-TEST(Unwind, RealignedStacks) {
+TEST_F(SampledUnwind, RealignedStacks) {
   ExpectComplete("realigned stacks", RealignStacks);
 }
-TEST(Unwind, SignalFrames) {
+TEST_F(SampledUnwind, SignalFrames) {
   ExpectComplete("inside signal handlers", HandleSignals);
 }
-TEST(Unwind, AlternateStack) {
+TEST_F(SampledUnwind, AlternateStack) {
   ExpectComplete("handlers on alternate stacks", HandleSignalsOnAlternateStack, true);
 }
 
-TEST(Unwind, ThroughPlt) {
+TEST_F(SampledUnwind, ThroughPlt) {
   ModuleMap map;
   map.Update();
   Sampler sampler(map);
@@ -69,7 +78,7 @@ TEST(Unwind, ThroughPlt) {
   EXPECT_GT(in_plt, 0u);
 }
 
-TEST(Unwind, InSeveralThreads) {
+TEST_F(SampledUnwind, InSeveralThreads) {
   ModuleMap map;
   map.Update();
   Sampler sampler(map, 4000);
@@ -97,7 +106,7 @@ int CountFrames(const Sampler& sampler, const Sample& sample, const void* functi
   return frames;
 }
 
-TEST(Unwind, DepthIsExactAndCut) {
+TEST_F(SampledUnwind, DepthIsExactAndCut) {
   ModuleMap map;
   map.Update();
   for (const int depth : {5, 60, 1000}) {
@@ -115,7 +124,7 @@ TEST(Unwind, DepthIsExactAndCut) {
 }
 
 // A library, then another one in its place: the rows of the first would be wrong.
-TEST(Unwind, LibrariesThatComeAndGo) {
+TEST_F(SampledUnwind, LibrariesThatComeAndGo) {
   using PluginRun = int (*)(int (*)(void*), void*, int);
   ModuleMap map;
   map.Update();
@@ -144,7 +153,7 @@ TEST(Unwind, LibrariesThatComeAndGo) {
 
 // Code without any unwind information: push rbp; mov rbp, rsp; xchg rdi, rsi; call rsi; pop rbp;
 // ret
-TEST(Unwind, GeneratedCodeByFramePointers) {
+TEST_F(SampledUnwind, GeneratedCodeByFramePointers) {
   constexpr std::uint8_t kCode[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x87,
                                     0xfe, 0xff, 0xd6, 0x5d, 0xc3};
   void* const memory =

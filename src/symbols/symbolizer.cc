@@ -127,6 +127,41 @@ void Symbolizer::Fail(const std::string& build_id, const ModuleFiles& files, con
   last_failure_ = file;
 }
 
+bool Symbolizer::TakeWorker(std::int64_t deadline_ns) {
+  const auto left = std::chrono::nanoseconds(deadline_ns - MonotonicNs());
+  const auto until = std::chrono::steady_clock::now() + left;
+  MutexLock lock(mutex_);
+  while (worker_busy_) {
+    if (!worker_free_.WaitUntil(mutex_, until)) break;
+  }
+  if (worker_busy_ || MonotonicNs() >= deadline_ns) return false;
+  worker_busy_ = true;
+  return true;
+}
+
+void Symbolizer::GiveWorkerBack() {
+  MutexLock lock(mutex_);
+  worker_busy_ = false;
+  worker_free_.NotifyOne();
+}
+
+bool Symbolizer::AskWorker(const std::string& build_id, const ModuleFiles& files,
+                           std::span<const std::uint64_t> addresses, std::int64_t deadline_ns) {
+  while (!addresses.empty()) {
+    if (MonotonicNs() >= deadline_ns) return false;
+    const auto part = addresses.first(std::min(addresses.size(), kAddressesAtOnce));
+    auto frames =
+        worker_.Ask({files.program, files.debug, part}, MonotonicNs() + options_.answer_limit_ns);
+    if (!frames) {
+      Fail(build_id, files, frames.error());
+      return true;
+    }
+    Keep(build_id, part, *std::move(frames));
+    addresses = addresses.subspan(part.size());
+  }
+  return true;
+}
+
 Symbolizer::Answer Symbolizer::Resolve(const ModuleName& name,
                                        std::span<const ModuleAddress> addresses,
                                        std::int64_t deadline_ns) {
@@ -135,30 +170,15 @@ Symbolizer::Answer Symbolizer::Resolve(const ModuleName& name,
   if (!files) return answer;
   const std::string build_id(name.build_id);
   const auto wanted = VirtualAddresses(*files->layout, addresses);
-  std::vector<std::uint64_t> unknown = TakeKnown(build_id, wanted, answer);
-  if (unknown.empty()) return answer;
-
-  const auto left =
-      std::chrono::nanoseconds(std::max<std::int64_t>(deadline_ns - MonotonicNs(), 0));
-  const std::unique_lock worker_lock(worker_mutex_, left);
-  if (!worker_lock.owns_lock() || MonotonicNs() >= deadline_ns) {
+  if (TakeKnown(build_id, wanted, answer).empty()) return answer;
+  if (!TakeWorker(deadline_ns)) {
     answer.postponed = true;
     return answer;
   }
-  unknown = TakeKnown(build_id, wanted, answer);  // perhaps somebody else has asked meanwhile
-  std::span<const std::uint64_t> rest = unknown;
-  while (!rest.empty() && !answer.postponed) {
-    const auto part = rest.first(std::min(rest.size(), kAddressesAtOnce));
-    auto frames =
-        worker_.Ask({files->program, files->debug, part}, MonotonicNs() + options_.answer_limit_ns);
-    if (!frames) {
-      Fail(build_id, *files, frames.error());
-      break;
-    }
-    Keep(build_id, part, *std::move(frames));
-    rest = rest.subspan(part.size());
-    answer.postponed = !rest.empty() && MonotonicNs() >= deadline_ns;
-  }
+  // Asked for once more: perhaps somebody else has got it meanwhile.
+  const std::vector<std::uint64_t> unknown = TakeKnown(build_id, wanted, answer);
+  answer.postponed = !AskWorker(build_id, *files, unknown, deadline_ns);
+  GiveWorkerBack();
   (void)TakeKnown(build_id, wanted, answer);
   MutexLock lock(mutex_);
   Evict();

@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -77,6 +76,12 @@ class Symbolizer {
                                        std::span<const std::uint64_t> addresses, Answer& answer);
   void Keep(const std::string& build_id, std::span<const std::uint64_t> addresses,
             std::vector<ResolvedFrame> frames);
+  // False when the child was not free by the deadline.
+  bool TakeWorker(std::int64_t deadline_ns);
+  void GiveWorkerBack();
+  // Asks the child; what it knows is kept. False when the deadline came first.
+  bool AskWorker(const std::string& build_id, const ModuleFiles& files,
+                 std::span<const std::uint64_t> addresses, std::int64_t deadline_ns);
   void Fail(const std::string& build_id, const ModuleFiles& files, const Error& error);
   void Evict() REQUIRES(mutex_);
 
@@ -89,8 +94,9 @@ class Symbolizer {
   std::uint64_t failures_ GUARDED_BY(mutex_) = 0;
   std::string last_failure_ GUARDED_BY(mutex_);
 
-  std::timed_mutex worker_mutex_;  // the child answers one question at a time
-  WorkerProcess worker_;
+  CondVar worker_free_;
+  bool worker_busy_ GUARDED_BY(mutex_) = false;
+  WorkerProcess worker_;  // belongs to whoever set worker_busy_: it answers one at a time
 };
 
 }  // namespace wherefore::symbols
