@@ -166,7 +166,7 @@ void Engine::ApplyRates() {
   // Wall clock time that was spent running is seen by the CPU timers.
   const bool timers = Wanted(Type::kCpu) || Wanted(Type::kWall);
   const std::int64_t period = timers ? static_cast<std::int64_t>(1e9 / cpu_rate * scale) : 0;
-  g_shared.cpu_period_ns.store(period);
+  if (g_shared.cpu_period_ns.exchange(period) == 0) g_shared.cpu_session.fetch_add(1);
   if (period > 0) {
     timers_.Start(signal_, TimerCookie(), period);
     timers_.SetPeriod(period);

@@ -84,7 +84,7 @@ class Engine {
 
   Engine();
   void Collect();  // body of the collector thread
-  void Drain();
+  int Drain();  // gives how many events there were
   void EverySecond(std::int64_t now);
   void Export(std::int64_t now);
   void AddOwnCost();

@@ -1,4 +1,4 @@
-// The collector's part of Engine: what happens every tenth of a second, every second and at every
+// The collector's part of Engine: what happens several times a second, every second and at every
 // export.
 #include <x86intrin.h>
 
@@ -18,7 +18,10 @@ namespace wherefore::sdk {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::int64_t kBetweenDrains = kSecond / 10;
+// The queue is emptied this often, less often when there was little in it: waking up costs too.
+constexpr std::int64_t kBetweenDrains = kSecond / 20;
+constexpr std::int64_t kCalmBetweenDrains = kSecond / 4;
+constexpr int kFewEvents = 100;
 // What the kernel needs to deliver one signal and to come back, which nobody else counts.
 constexpr std::int64_t kSignalNs = 2'000;
 
@@ -41,23 +44,25 @@ void Engine::Collect() {
     exempt_ns_ += ClockNow(CLOCK_THREAD_CPUTIME_ID) - before;
     ticks_per_ns_ = MeasureTicksPerNs();
   }
+  std::int64_t pause = kBetweenDrains;
   while (!stop_.load()) {
-    wake_.WaitFor(kBetweenDrains);
+    wake_.WaitFor(pause);
     if (stop_.load()) return;
     const std::int64_t before = ClockNow(CLOCK_THREAD_CPUTIME_ID);
     const bool loaded = map_.Update();
     const std::lock_guard hold(lock_);
     if (loaded) exempt_ns_ += ClockNow(CLOCK_THREAD_CPUTIME_ID) - before;
-    Drain();
+    pause = Drain() < kFewEvents ? kCalmBetweenDrains : kBetweenDrains;
     const std::int64_t now = MonotonicNow();
     if (now - last_second_ >= kSecond) EverySecond(now);
     if (now - window_started_ >= options_.upload_interval_ns) Export(now);
   }
 }
 
-void Engine::Drain() {
+int Engine::Drain() {
+  int events = 0;
   sums_.SetLabelKeys(LabelKeys());
-  for (Event* event = g_shared.queue.Front(); event != nullptr; event = g_shared.queue.Front()) {
+  for (Event* event = g_shared.queue.Front(); event != nullptr; event = g_shared.queue.Front(), ++events) {
     if (event->kind == EventKind::kCpu && event->detail != 0) LookUpStack(*event);
     sums_.Add(*event);
     if (options_.pprof_port >= 0) since_start_.Add(*event);
@@ -65,10 +70,11 @@ void Engine::Drain() {
     g_shared.queue.Pop();
   }
   const std::uint64_t lost = g_shared.queue.TakeLost();
-  if (lost == 0) return;
+  if (lost == 0) return events;
   // Which kind was lost is not known; CPU samples are by far the most frequent.
   const std::int64_t value = static_cast<std::int64_t>(lost) * g_shared.cpu_period_ns.load();
   sums_.AddKnown(Series::kCpu, {kLostFrame}, value);
+  return events;
 }
 
 // A thread we did not see start: finds its stack for the next time.

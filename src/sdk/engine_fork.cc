@@ -63,6 +63,7 @@ void Engine::AfterForkInChild() {
   g_contended.Reset();
   g_shared.queue.Reset();
   g_shared.pid.store(getpid());
+  g_shared.cpu_period_ns.store(0);  // its CPU clock begins anew, and so does its sampling
   operations_.clear();
   const bool was_running = running_.exchange(false);
   if (was_running && signal_ != 0) ArmRestartTimer(signal_);

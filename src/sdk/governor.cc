@@ -12,7 +12,7 @@ constexpr std::int64_t kLargestScale = 64;
 // Before the rate goes up again it must have been well below the budget for this many steps.
 constexpr int kCalmSteps = 10;
 // A process that hardly runs gives no meaningful share: it is charged as if it had used this much.
-constexpr std::int64_t kLeastProcessNs = 50'000'000;
+constexpr std::int64_t kLeastProcessNs = 250'000'000;
 
 Governor::Machine ReadFromProc() {
   static unsigned long long last_busy = 0;

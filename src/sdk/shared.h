@@ -21,6 +21,7 @@ struct Shared {
   // Distances between samples; 0: that kind is off.
   std::atomic<std::int64_t> cpu_period_ns{0};
   std::atomic<std::int64_t> heap_period{0};  // bytes
+  std::atomic<std::uint32_t> cpu_session{1};  // goes up when CPU sampling begins anew
   std::atomic<std::int64_t> wait_period_ns{0};
   std::atomic<bool> mutex_on{false};
   std::atomic<bool> block_on{false};

@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <ctime>
 
 #include "sdk/capture.h"
 #include "sdk/shared.h"
@@ -36,10 +37,41 @@ struct StackBoundsHint {
 constinit std::array<StackBoundsHint, 1024> g_hints;
 
 // A system call that leaves errno alone.
-long RawSyscall(long number) {
+long RawSyscall(long number, long a = 0, long b = 0, const void* c = nullptr, long d = 0) {
   long result = number;
-  asm volatile("syscall" : "+a"(result) : : "rcx", "r11", "memory");
+  register long fourth asm("r10") = d;
+  asm volatile("syscall" : "+a"(result) : "D"(a), "S"(b), "d"(c), "r"(fourth) : "rcx", "r11", "memory");
   return result;
+}
+
+std::int64_t ThreadCpuNow() {
+  timespec now = {};
+  RawSyscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, reinterpret_cast<long>(&now));
+  return (now.tv_sec * 1'000'000'000LL) + now.tv_nsec;
+}
+
+// A thread's CPU time is cut into strata of one period, and each is represented by one sample at a
+// random moment of it. Samples at equal distances would see a program that works in step with them
+// always at the same place. Says how many periods the sample now taken stands for: more than one when
+// the kernel was late. The timer is set to the next stratum.
+std::int64_t StrataSince(ThreadState& state, std::int64_t period, int timer) {
+  const std::int64_t now = ThreadCpuNow();
+  if (state.random == 0) state.random = __rdtsc() ^ reinterpret_cast<std::uintptr_t>(&state);
+  const std::uint32_t session = g_shared.cpu_session.load(std::memory_order_relaxed);
+  std::int64_t strata = 1;
+  if (state.cpu_session != session) {  // the first one since sampling began
+    state.cpu_session = session;
+    state.cpu_counted_ns = now;
+  } else {
+    if (now > state.cpu_counted_ns) strata += (now - state.cpu_counted_ns) / period;
+    state.cpu_counted_ns += strata * period;
+  }
+  const std::int64_t next =
+      state.cpu_counted_ns + static_cast<std::int64_t>(NextRandom(state.random) % static_cast<std::uint64_t>(period));
+  const itimerspec when = {.it_interval = {.tv_sec = period / 1'000'000'000, .tv_nsec = period % 1'000'000'000},
+                           .it_value = {.tv_sec = next / 1'000'000'000, .tv_nsec = next % 1'000'000'000}};
+  RawSyscall(SYS_timer_settime, timer, TIMER_ABSTIME, &when);
+  return strata;
 }
 
 void LearnStackBounds(ThreadState& state) {
@@ -56,11 +88,12 @@ void TakeSample(const siginfo_t& info, const void* context) {
   g_shared.cost.signals.fetch_add(1, std::memory_order_relaxed);
   const std::int64_t period = g_shared.cpu_period_ns.load(std::memory_order_relaxed);
   if (period <= 0) return;
+  const std::int64_t strata = StrataSince(state, period, info.si_timerid);
   if (state.stack_high == 0) LearnStackBounds(state);
   Event* event = g_shared.queue.Claim();
   if (event == nullptr) return;
   event->kind = EventKind::kCpu;
-  event->value = period * (1 + (info.si_overrun > 0 ? info.si_overrun : 0));
+  event->value = period * strata;
   event->count = 1;
   event->tid = state.tid;
   // Asks the collector to look the bounds up.

@@ -17,6 +17,8 @@ struct ThreadState {
   std::uintptr_t stack_high;
   std::uint32_t tid;            // 0: not known
   std::uint32_t busy;           // > 0: inside the profiler; hooks then pass straight through
+  std::uint32_t cpu_session;    // of Shared, when cpu_counted_ns was set
+  std::int64_t cpu_counted_ns;  // CPU time that samples so far stand for
   bool heap_armed;              // heap_countdown leads to a sample, not just to another look
 };
 

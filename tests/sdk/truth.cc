@@ -86,10 +86,16 @@ void CpuTruth(double seconds) {
   Print(truth);
 }
 
+// Keeps the calling function on the stack: without it the compiler would jump to malloc.
+[[gnu::always_inline]] inline void* Stay(void* pointer) {
+  asm volatile("" : "+r"(pointer));
+  return pointer;
+}
+
 // --- Allocations ----------------------------------------------------------------------------------
-[[gnu::noinline]] void* AllocSmall() { return std::malloc(48); }
-[[gnu::noinline]] void* AllocMiddle() { return std::calloc(10, 400); }
-[[gnu::noinline]] void* AllocLarge() { return ::operator new(300'000); }
+[[gnu::noinline]] void* AllocSmall() { return Stay(std::malloc(48)); }
+[[gnu::noinline]] void* AllocMiddle() { return Stay(std::calloc(10, 400)); }
+[[gnu::noinline]] void* AllocLarge() { return Stay(::operator new(300'000)); }
 
 void AllocTruth(double seconds) {
   std::map<std::string, double> truth;
@@ -105,10 +111,10 @@ void AllocTruth(double seconds) {
   Print(truth);
 }
 
-[[gnu::noinline]] void* KeepSmall() { return std::malloc(1000); }
-[[gnu::noinline]] void* KeepLarge() { return std::aligned_alloc(4096, 409'600); }
-[[gnu::noinline]] void* KeepNone() { return std::malloc(5000); }
-[[gnu::noinline]] void* KeepGrown(void* old) { return std::realloc(old, 20'000); }
+[[gnu::noinline]] void* KeepSmall() { return Stay(std::malloc(1000)); }
+[[gnu::noinline]] void* KeepLarge() { return Stay(std::aligned_alloc(4096, 409'600)); }
+[[gnu::noinline]] void* KeepNone() { return Stay(std::malloc(5000)); }
+[[gnu::noinline]] void* KeepGrown(void* old) { return Stay(std::realloc(old, 20'000)); }
 
 void LiveTruth(double seconds) {
   std::vector<void*> kept;
