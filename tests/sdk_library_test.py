@@ -305,7 +305,7 @@ class Run(harness.Case):
         self.assertEqual(self.run_cli("run").returncode, 2)
         environment = {**os.environ, "WHEREFORE_OUTPUT": str(self.folder / "o")}
         self.assertEqual(self.run_cli("run", "--", "sh", "-c", "kill -TERM $$", env=environment).returncode, -15)
-        self.assertEqual(self.run_cli("run", "sh", "-c", "exit 7", env=environment).returncode, 7)
+        self.assertEqual(self.run_cli("run", "--", "sh", "-c", "exit 7", env=environment).returncode, 7)
 
     def test_a_server_that_is_gone_costs_nothing(self):
         begin = time.monotonic()

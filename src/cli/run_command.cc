@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct RunOptions {
+  std::vector<std::string> command;
   std::string service;
   std::string types;
   std::string output;
@@ -133,9 +134,6 @@ void SayWhere(const Context& context, const std::string& service, bool to_files)
 }
 
 int Run(const Context& context, const RunOptions& options, std::vector<std::string> command) {
-  if (!command.empty() && command.front() == "--") command.erase(command.begin());
-  if (command.empty())
-    return Fail(Error(Code::kInvalid, "which program? wherefore run -- ./app arguments"));
   const std::string program = FindProgram(command.front());
   if (access(program.c_str(), X_OK) != 0) {
     fmt::print(stderr, "error: cannot execute {}\n", command.front());
@@ -190,12 +188,12 @@ void AddRun(CLI::App& app, Context& context) {
   command->add_option("--pprof", options->pprof, "Serve /debug/pprof/ on this port or host:port");
   command->add_option("--config", options->config, "A file with a profiling: block");
   command->add_option("--library", options->library, "libwherefore.so (default: beside wherefore)");
-  // The program and everything behind it are not ours to understand.
-  command->prefix_command();
-  command->callback([&context, options, command] {
-    context.run = [&context, options, command] {
-      return Run(context, *options, command->remaining());
-    };
+  command
+      ->add_option("command", options->command,
+                   "The program and its arguments; behind \"--\" when it has options of its own")
+      ->required();
+  command->callback([&context, options] {
+    context.run = [&context, options] { return Run(context, *options, options->command); };
   });
 }
 
