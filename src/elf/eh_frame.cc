@@ -302,8 +302,7 @@ const EhFrameReader::Cie& EhFrameReader::CieAt(std::size_t at) {
   const auto it = cies_.find(at);
   if (it != cies_.end()) return it->second;
   if (cies_.size() >= kMaxCies) return kUnusable;
-  Cie cie = ParseCie(at);
-  return cies_.emplace(at, std::move(cie)).first->second;
+  return cies_.emplace(at, ParseCie(at)).first->second;
 }
 
 bool EhFrameReader::ParseFde(Entry& entry, const Cie& cie, FunctionRange& function,

@@ -63,13 +63,13 @@ std::string Output(const std::string& command) {
 
 class SymbolizerTest : public testing::Test {
  protected:
-  SymbolizerTest() {
+  void SetUp() override {
     std::string pattern = std::filesystem::temp_directory_path() / "wherefore-symbols-XXXXXX";
     folder_ = mkdtemp(pattern.data());
     std::ofstream(folder_ / "shop.cc") << kProgram;
     Build("-g -O2");
   }
-  ~SymbolizerTest() override { std::filesystem::remove_all(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   void Build(const std::string& flags) {
     program_ = folder_ / "shop";
@@ -87,6 +87,7 @@ class SymbolizerTest : public testing::Test {
 
   [[nodiscard]] std::vector<ModuleAddress> TextAddresses() const {
     std::vector<ModuleAddress> out;
+    out.reserve(text_.size);
     for (std::uint64_t at = 0; at < text_.size; ++at) out.push_back({text_.address + at});
     return out;
   }
@@ -316,6 +317,7 @@ TEST_F(SymbolizerTest, ManyThreadsAtOnceWithinItsMemory) {
   Symbolizer symbolizer(options);
   const auto addresses = TextAddresses();
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (std::size_t t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (std::size_t i = t * 10; i + 10 < addresses.size(); i += 50) {
