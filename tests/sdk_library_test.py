@@ -283,6 +283,28 @@ class Run(harness.Case):
         top = server.ask("top", query="busy", type="cpu", since="1h")
         self.assertIn("Spin", json.dumps(top))
 
+    def test_pprof_pages_can_be_pushed_while_it_runs(self):
+        port = harness.free_port()
+        process = subprocess.Popen([BINARY, "run", "--output", str(self.folder / "o"), "--pprof", str(port), "--", str(self.program)],
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        for line in process.stderr:
+            if "/debug/pprof/" in line:
+                break
+        base = f"http://127.0.0.1:{port}/debug/pprof/"
+        for page in ("profile?seconds=0.5", "wall?seconds=0.3", "heap", "allocs", "mutex", "block", "threads"):
+            answer = harness.http("GET", base + page)
+            if answer.status == 200:
+                self.assertEqual(answer.body[:2], b"\x1f\x8b", page)
+            else:  # nothing of that kind was seen yet
+                self.assertEqual((answer.status, answer.body), (404, b"nothing of this type has been sampled yet\n"), page)
+            if page.startswith("profile"):
+                (self.folder / "cpu.pb.gz").write_bytes(answer.body)
+        self.assertEqual(process.wait(timeout=60), 41)
+        process.stderr.close()
+        top = self.run_cli("top", str(self.folder / "cpu.pb.gz"))
+        self.assertIn("Spin", top.stdout, top.stderr)
+
     def test_recordings_can_be_pushed(self):
         done = self.run_cli("run", "--output", str(self.folder / "recording"), str(self.program))
         self.assertEqual(done.returncode, 41, done.stderr)

@@ -22,6 +22,11 @@ void SleepFor(double seconds) {
 Result<std::string> ToPprof(Result<profile::Batch> batch) {
   const Busy busy;
   if (!batch) return std::move(batch).error();
+  if (batch->profiles.empty())
+    return Error(Code::kNotFound, "nothing of this type has been sampled yet");
+  // Profiles name resource and scope 1; a pprof file has no place for either, but the table must.
+  if (batch->resources.size() < 2) batch->resources.resize(2);
+  if (batch->scopes.size() < 2) batch->scopes.resize(2);
   return formats::EncodePprof(*batch);
 }
 
