@@ -465,9 +465,11 @@ class OpenApi(Case):
 
     def test_routes_and_answers_match_the_description(self):
         self.document = json.loads((ROOT / "docs/openapi.json").read_text())
-        with self.server() as server:
+        (self.folder / "main.cc").write_text("int main() {}\n")
+        with self.server("--source-root", str(self.folder)) as server:
             now = time.time_ns()
             p = Profiles("svc")
+            p.file("main", "/build/main.cc")
             id = bytes(range(1, 17))
             p.profile([(p.stack("main", "f"), 3, p.link(TRACE, SPAN))], id=id)
             server.send(p.encode())
@@ -475,7 +477,7 @@ class OpenApi(Case):
             server.flush()
             self.assertEqual(json.loads(server.get("/openapi.json").body), self.document)
             fill = {"{trace}": TRACE.hex(), "{id}": id.hex(), "{name}": "service.name", "{service}": "svc"}
-            values = {"function": "main", "query": "svc", "from": "-1d", "to": "now", "target": str(self.folder / "b")}
+            values = {"function": "main", "query": "svc", "from": "-1d", "to": "now", "file": "/build/main.cc", "target": str(self.folder / "b")}
             for path, methods in self.document["paths"].items():
                 for method, operation in methods.items():
                     real = path

@@ -177,6 +177,7 @@ class Profiles:
     def __init__(self, service="svc", **attributes):
         self.strings = ["", "samples", "count", "cpu", "nanoseconds"]
         self.functions, self.stacks, self.links = {}, [b""], [b""]  # functions: name -> number, string
+        self.files = {}  # function -> number of the string with its source file
         self.resource = resource(service, **attributes)
         self.profiles = []
 
@@ -185,6 +186,12 @@ class Profiles:
             self.functions[name] = (len(self.functions) + 1, len(self.strings))
             self.strings.append(name)
         return self.functions[name][0]
+
+    def file(self, name, path):
+        """Says where a function's source is."""
+        self.function(name)
+        self.strings.append(path)
+        self.files[name] = len(self.strings) - 1
 
     def stack(self, *names):
         """Names root first, as people say them."""
@@ -214,8 +221,8 @@ class Profiles:
         for i, _ in enumerate(self.functions, 1):
             dictionary += field(2, field(3, field(1, i) + field(2, 10 + i)))
         dictionary += field(3, b"")
-        for _, string in self.functions.values():
-            dictionary += field(3, field(1, string))
+        for name, (_, string) in self.functions.items():
+            dictionary += field(3, field(1, string) + (field(3, self.files[name]) if name in self.files else b""))
         dictionary += b"".join(field(4, l) for l in self.links)
         dictionary += b"".join(field(5, s) for s in self.strings) + field(6, b"")
         dictionary += b"".join(field(7, s) for s in self.stacks)

@@ -7,7 +7,7 @@ import time
 import unittest
 
 import ui_data
-from harness import ROOT, Case, Profiles, http, spans_request
+from harness import BINARY, ROOT, Case, Profiles, field, fixed64, http, one_profile, packed, spans_request
 
 CHROMIUM = os.environ.get("WHEREFORE_CHROMIUM", shutil.which("chromium") or "/usr/bin/chromium")
 
@@ -116,6 +116,139 @@ class Questions(Case):
             self.assertEqual([total(), total(span=child.hex()), total(span=child.hex(), subtree="true"), total(span=root.hex(), subtree="true")],
                              [111, 10, 110, 111])
             self.assertEqual(server.get(f"/api/v1/traces/{trace.hex()}/flame", subtree="1").status, 400)
+
+
+    def test_from_a_function_to_its_traces(self):
+        with self.server() as server:
+            now = time.time_ns()
+            traces = [bytes([i]) * 16 for i in (1, 2, 3)]
+            for i, trace in enumerate(traces):
+                server.send(spans_request("svc", [{"trace": trace, "span": bytes([10 + i]) * 8, "name": f"op{i}", "start": now, "end": now + (i + 1) * 10**9}]), "/v1/traces")
+            p = Profiles("svc")
+            f, other = p.stack("main", "f", "g"), p.stack("main", "h")
+            p.profile([(f, 3, p.link(traces[0], bytes([10]) * 8)), (f, 7, p.link(traces[1], bytes([11]) * 8)), (p.stack("main", "f"), 1, p.link(traces[1], bytes([11]) * 8)),
+                       (other, 50, p.link(traces[2], bytes([12]) * 8)), (f, 100),
+                       (f, 5, p.link(bytes(16), bytes([12]) * 8)), (f, 2, p.link(bytes(16), b"nospan!!"))], now)
+            p.profile([(f, 1000, p.link(traces[2], bytes([12]) * 8))], now - 7200 * 10**9)
+            server.send(p.encode())
+            server.flush()
+            ask = lambda **more: server.ask("function-traces", **{"query": "svc", "type": "samples", "function": "f", **more})
+            answer = ask()
+            self.assertEqual([(t["trace"], t["value"], t["count"]) for t in answer["traces"]],
+                             [(traces[1].hex(), 8, 8), (traces[2].hex(), 5, 5), (traces[0].hex(), 3, 3), ("", 2, 2)])
+            self.assertEqual((answer["value"], answer["linked_value"], answer["found"]), (118, 18, 4))
+            first = answer["traces"][0]
+            self.assertEqual((first["root_name"], first["duration_ns"], [(s["name"], s["value"]) for s in first["seen_in"]]), ("op1", 2 * 10**9, [("op1", 8)]))
+            cut = ask(limit=1)
+            self.assertEqual((len(cut["traces"]), cut["found"], cut["linked_value"]), (1, 4, 18))
+            self.assertEqual(ask(since="3h")["value"], 1118)
+            self.assertEqual(ask(function="h")["traces"][0]["trace"], traces[2].hex())
+            self.assertEqual([t["value"] for t in ask(module="")["traces"]], [8, 5, 3, 2])
+            self.assertIn("no function is called", ask(module="libother.so")["hint"])
+            self.assertIn("no function is called", ask(function="x")["hint"])
+            server.send(one_profile("plain", 3, ("main", "f")))
+            server.flush()
+            self.assertIn("linked to a span", ask(query="plain")["hint"])
+            self.assertEqual(server.get("/api/v1/function-traces", query="svc").status, 400)
+
+    def test_source_only_below_a_root_and_named_by_a_profile(self):
+        root, outside = self.folder / "root", self.folder / "outside"
+        (root / "src/deep").mkdir(parents=True)
+        outside.mkdir()
+        (root / "src/a.cc").write_text("int a;\n")
+        (root / "src/deep/b.cc").write_text("caf\u00e9\n")
+        (root / "src/latin.cc").write_bytes(b"caf\xe9\n")
+        (root / "unnamed.cc").write_text("secret\n")
+        (root / "src/binary.o").write_bytes(b"\x7fELF\0\0")
+        (root / "src/huge.cc").write_bytes(b"x" * (4 * 2**20 + 1))
+        (root / "src/empty.cc").write_text("")
+        (outside / "secret.cc").write_text("secret\n")
+        (root / "src/link_in.cc").symlink_to(root / "src/a.cc")
+        (root / "src/link_out.cc").symlink_to(outside / "secret.cc")
+        (root / "src/out").symlink_to(outside)
+        os.mkfifo(root / "src/pipe.cc")
+        names = ["/build/x/src/a.cc", "src/deep/b.cc", "C:\\work\\src\\a.cc", "src/latin.cc", "src/binary.o", "src/huge.cc", "src/empty.cc", "src/link_in.cc", "src/link_out.cc",
+                 "src/out/secret.cc", "../outside/secret.cc", "src/../../outside/secret.cc", str(outside / "secret.cc"), "/etc/passwd", "src", "src/pipe.cc", "src/missing.cc", "src/a.cc\0.cc"]
+        with self.server("--source-root", str(root), "--repository-template", "https://host/{service}/blob/{version}/{path}#L{line}") as server:
+            p = Profiles("svc")
+            for i, name in enumerate(names):
+                p.file(f"f{i}", name)
+            p.profile([(p.stack("main", *(f"f{i}" for i in range(len(names)))), 1)])
+            server.send(p.encode())
+            server.flush()
+            get = lambda file, **more: server.get("/api/v1/source", **{"query": "svc", "file": file, **more})
+            for named, path, text in (("/build/x/src/a.cc", "src/a.cc", "int a;\n"), ("C:\\work\\src\\a.cc", "src/a.cc", "int a;\n"), ("src/deep/b.cc", "src/deep/b.cc", "caf\u00e9\n"),
+                                      ("src/latin.cc", "src/latin.cc", "caf\ufffd\n"), ("src/empty.cc", "src/empty.cc", ""), ("src/link_in.cc", "src/a.cc", "int a;\n")):
+                answer = get(named)
+                self.assertEqual(answer.status, 200, (named, answer.body))
+                self.assertEqual((answer.json["path"], answer.json["text"]), (path, text))
+            for named in names[8:]:
+                answer = get(named)
+                self.assertEqual(answer.status, 404, (named, answer.body))
+                self.assertNotIn(b"secret\\n", answer.body)
+                self.assertNotIn(b"root:", answer.body)
+            self.assertEqual((get("src/binary.o").status, get("src/huge.cc").status), (400, 429))
+            for unnamed in ("unnamed.cc", "src/a.cc", str(root / "src/a.cc")):
+                self.assertIn(b"no profile", get(unnamed).body)
+                self.assertEqual(get(unnamed).status, 404)
+            self.assertEqual(get("src/deep/b.cc", query="other").status, 404)
+            self.assertEqual(get("").status, 400)
+            self.assertEqual(server.ask("settings"), {"source": True, "repository_template": "https://host/{service}/blob/{version}/{path}#L{line}"})
+        with self.server(name="none") as server:
+            self.assertEqual(server.ask("settings"), {"source": False, "repository_template": ""})
+            self.assertIn(b"--source-root", server.get("/api/v1/source", query="svc", file="a.cc").body)
+        bad = subprocess.run([BINARY, "serve", "--repository-template", "javascript:alert(1)"], capture_output=True, text=True, timeout=30)
+        self.assertEqual(bad.returncode, 2)
+        self.assertIn("http(s)", bad.stderr)
+
+    def test_heat_map(self):
+        with self.server() as server:
+            second = (time.time_ns() // 10**9 - 600) * 10**9
+            p = Profiles("timed")
+            stack = p.stack("main", "f")
+            # Two observations at 0 ms, one at 41 ms of the same second; three a minute later at 999 ms.
+            timed = lambda times: field(1, stack) + packed(4, [1] * len(times)) + b"".join(fixed64(5, t) for t in times)
+            p.profile([timed([second, second + 10**6, second + 41 * 10**6]), timed([second + 60 * 10**9 + 999 * 10**6] * 3)], second)
+            server.send(p.encode())
+            q = Profiles("plain")
+            for i, value in enumerate((10, 10, 100)):
+                q.profile([(q.stack("main"), value)], second + i * 60 * 10**9)
+            server.send(q.encode())
+            server.flush()
+            fine = server.ask("heatmap", query="timed", type="samples", since="15m", step="1s")
+            self.assertEqual((fine["rows_are"], fine["rows"], fine["row_width"]), ("offset", 50, 20 * 10**6))
+            at = lambda answer, t: (t // 10**6 - answer["start_ms"]) // answer["step_ms"]
+            self.assertEqual(fine["cells"], [[at(fine, second), 0, 2], [at(fine, second), 2, 1], [at(fine, second + 60 * 10**9), 49, 3]])
+            whole = server.ask("heatmap", query="plain", type="samples", since="15m", step="60s")
+            self.assertEqual((whole["rows_are"], whole["rows"], whole["row_width"]), ("value", 20, 6))
+            self.assertEqual([(row, count) for _, row, count in whole["cells"]], [(1, 1), (1, 1), (16, 1)])
+            self.assertIn("hint", server.ask("heatmap", query="nobody"))
+            self.assertEqual(server.get("/api/v1/heatmap", query="plain", step="1ms").status, 400)
+
+    def test_overview_in_one_go(self):
+        with self.server() as server:
+            now = time.time_ns()
+            for minute in range(4):
+                p = Profiles("shop", **{"service.version": "v1" if minute < 2 else "v2", "host.name": f"h{minute % 2}",
+                                        "telemetry.sdk.name": "sdk", "telemetry.sdk.version": "1.2", "telemetry.sdk.language": "cpp"})
+                p.profile([(p.stack("main", "hot"), 30), (p.stack("main", "warm"), 10)], now - (4 - minute) * 60 * 10**9)
+                server.send(p.encode())
+            server.send(spans_request("edge", [{"trace": bytes([i]) * 16, "span": bytes([i]) * 8, "start": now - 10**9, "end": now - 10**9 + i * 10**6,
+                                                "status": 2 if i == 1 else 0} for i in range(1, 101)]), "/v1/traces")
+            server.cli("push", str(ROOT / "tests/golden/go_heap.pb.gz"), "--service", "heap", "--now")
+            server.flush()
+            answer = server.ask("overview")
+            services = {s["name"]: s for s in answer["services"]}
+            self.assertEqual(sorted(services), ["edge", "heap", "shop"])
+            shop = services["shop"]
+            self.assertEqual(sum(shop["cpu"]), 160 * 10_000_000)
+            self.assertEqual((shop["versions"], shop["earlier_version"], shop["instances"], shop["senders"]), (["v2"], "v1", 2, ["sdk 1.2 (cpp)"]))
+            self.assertEqual([(t["name"], t["self"]) for t in shop["top"]], [("hot", 1_200_000_000), ("warm", 400_000_000)])
+            self.assertEqual(services["edge"]["latency"], {"requests": 100, "errors": 1, "median_ns": 51 * 10**6, "p99_ns": 100 * 10**6})
+            self.assertEqual(services["edge"]["profiles"], 0)
+            self.assertGreater(services["heap"]["heap_bytes"], 0)
+            self.assertNotIn("cpu", services["heap"])
+            self.assertTrue(services["heap"]["top"])
 
 
 def address(*names):

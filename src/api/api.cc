@@ -9,6 +9,7 @@ void Api::AddRoutes(net::Router& router) {
   AddTraceRoutes(router);
   AddServerRoutes(router);
   AddFileRoutes(router);
+  AddSourceRoutes(router);
 }
 
 void Api::AddQuery(net::Router& router, std::string method, std::string pattern, std::string name,

@@ -38,6 +38,8 @@ struct Operations {
   std::int64_t query_timeout_ns = 60'000'000'000;
   std::int64_t query_memory_bytes = std::int64_t{1} << 30;
   std::string version;
+  std::vector<std::string> source_roots;  // folders whose source files may be shown
+  std::string repository_template;        // link to a line of source; empty: none
 };
 
 class Api {
@@ -57,6 +59,7 @@ class Api {
   void AddTraceRoutes(net::Router& router);   // api_traces.cc
   void AddServerRoutes(net::Router& router);  // api_server.cc
   void AddFileRoutes(net::Router& router);    // api_files.cc
+  void AddSourceRoutes(net::Router& router);  // api_source.cc
 
   query::Engine& engine_;
   net::WorkerPool& workers_;

@@ -50,6 +50,92 @@ Result<HttpResponse> Services(query::Engine& engine, const HttpRequest& request)
   return response;
 }
 
+void AppendTop(JsonWriter& json, const query::ServiceOverview& s) {
+  json.Key("top").BeginArray();
+  for (const profile::TopRow& row : s.top) {
+    const profile::FlameFunction& f = s.functions[row.function];
+    json.BeginObject().Field("name", f.name).Field("module", f.module).Field("self", row.self);
+    json.EndObject();
+  }
+  json.EndArray().Field("top_type", s.top_type).Field("top_total", s.top_total);
+}
+
+void AppendOverview(JsonWriter& json, const query::ServiceOverview& s) {
+  json.BeginObject().Field("name", s.info.name).Field("profiles", s.info.profiles);
+  json.Key("types").BeginArray();
+  for (const std::string& type : s.info.types) json.String(type);
+  json.EndArray();
+  if (s.info.last_ns != 0) json.Field("last", FormatTime(s.info.last_ns));
+  if (!s.cpu.empty()) {
+    json.Key("cpu").BeginArray();
+    for (const std::int64_t v : s.cpu) json.Int(v);
+    json.EndArray();
+  }
+  AppendTop(json, s);
+  json.Key("versions").BeginArray();
+  for (const std::string& version : s.versions) json.String(version);
+  json.EndArray();
+  if (!s.earlier_version.empty()) json.Field("earlier_version", s.earlier_version);
+  if (s.heap_bytes) json.Field("heap_bytes", *s.heap_bytes);
+  if (s.latency) {
+    json.Key("latency").BeginObject().Field("requests", s.latency->requests);
+    json.Field("errors", s.latency->errors).Field("median_ns", s.latency->median_ns);
+    json.Field("p99_ns", s.latency->p99_ns).EndObject();
+  }
+  json.Key("senders").BeginArray();
+  for (const std::string& sender : s.senders) json.String(sender);
+  json.EndArray().Field("instances", s.instances.size()).EndObject();
+}
+
+// A range without an end ends now: what is drawn has no empty hour at its right.
+void EndNow(const Parameters& p, store::TimeRange& range) {
+  if (p.Get("to").empty()) range.to_ns = std::max(NowUnixNs(), range.from_ns + 1);
+}
+
+Result<HttpResponse> Overview(query::Engine& engine, const HttpRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"from", "to", "since"}));
+  WHEREFORE_ASSIGN_OR_RETURN(auto range, p.Range());
+  EndNow(p, range);
+  WHEREFORE_ASSIGN_OR_RETURN(const auto answer, engine.Overview(p.tenant(), range, request.cancel));
+  HttpResponse response;
+  JsonWriter json(response.body);
+  json.BeginObject().Field("start_ms", answer.start_ns / 1'000'000);
+  json.Field("step_ms", answer.step_ns / 1'000'000).Key("services").BeginArray();
+  for (const query::ServiceOverview& s : answer.services) AppendOverview(json, s);
+  json.EndArray().EndObject();
+  return response;
+}
+
+Result<HttpResponse> HeatMap(query::Engine& engine, const HttpRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "step"}));
+  WHEREFORE_ASSIGN_OR_RETURN(auto selection, p.Selection());
+  EndNow(p, selection.range);
+  constexpr std::int64_t kDefaultSteps = 600;
+  constexpr std::int64_t kMostSteps = 10'000;
+  const std::int64_t width = selection.range.to_ns - selection.range.from_ns;
+  std::int64_t step = (width / kDefaultSteps / kNsPerSecond + 1) * kNsPerSecond;
+  if (const std::string text = p.Get("step"); !text.empty()) {
+    WHEREFORE_ASSIGN_OR_RETURN(step, ParseDuration(text));
+  }
+  if (step < kNsPerSecond || width / step > kMostSteps)
+    return Error(Code::kInvalid, "parameter 'step': at least 1s, and at most 10,000 steps");
+  WHEREFORE_ASSIGN_OR_RETURN(const auto answer, engine.HeatMap(selection, step, request.cancel));
+  HttpResponse response;
+  JsonWriter json(response.body);
+  json.BeginObject().Field("rows_are", answer.by_offset ? "offset" : "value");
+  json.Field("type", answer.type).Field("unit", answer.unit);
+  json.Field("start_ms", answer.start_ns / 1'000'000).Field("step_ms", answer.step_ns / 1'000'000);
+  json.Field("steps", answer.steps).Field("rows", answer.rows).Field("row_width", answer.row_width);
+  if (!answer.hint.empty()) json.Field("hint", answer.hint);
+  json.Key("cells").BeginArray();
+  for (const query::HeatMapAnswer::Cell& cell : answer.cells) {
+    json.BeginArray().Int(cell.step).Int(cell.row).Int(cell.count).EndArray();
+  }
+  json.EndArray().EndObject();
+  return response;
+}
+
 // function=<name> and side=callers|callees: that function from all its call sites together.
 Result<> TakeSide(const Parameters& p, query::FlameAnswer& answer) {
   const std::string function = p.Get("function");
@@ -144,8 +230,7 @@ Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
       Parameters::Read(request, {"query", "type", "from", "to", "since", "step", "by", "limit"}));
   WHEREFORE_ASSIGN_OR_RETURN(auto selection, p.Selection());
   WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t limit, p.Int("limit", 20, 0, 10'000));
-  if (p.Get("to").empty())
-    selection.range.to_ns = std::max(NowUnixNs(), selection.range.from_ns + 1);
+  EndNow(p, selection.range);
   const std::int64_t width = selection.range.to_ns - selection.range.from_ns;
   std::int64_t step = std::max<std::int64_t>(width / 240 / kNsPerSecond, 1) * kNsPerSecond;
   if (const std::string text = p.Get("step"); !text.empty()) {
@@ -350,6 +435,8 @@ void Api::AddQueryRoutes(net::Router& router) {
              [this, answer](const HttpRequest& request) { return answer(engine_, request); });
   };
   add("services", "services", Services);
+  add("overview", "overview", Overview);
+  add("heatmap", "heatmap", HeatMap);
   add("flame", "flame", Flame);
   add("top", "top", Top);
   add("series", "series", Series);

@@ -158,6 +158,48 @@ Result<HttpResponse> TraceFlame(query::Engine& engine, const HttpRequest& reques
                      .filed_under = answer.filed_under});
 }
 
+void AppendFunctionTrace(JsonWriter& json, const query::FunctionTraces::Trace& t) {
+  const query::TraceSummary& s = t.summary;
+  json.BeginObject().Field("trace", s.trace == profile::TraceId{} ? "" : ToHex(s.trace));
+  json.Field("root_service", s.root_service).Field("root_name", s.root_name);
+  json.Field("start_ns", s.start_ns).Field("duration_ns", s.duration_ns);
+  json.Field("spans", s.spans).Field("errors", s.errors);
+  json.Field("value", t.value).Field("count", t.count).Key("seen_in").BeginArray();
+  for (const query::FunctionTraces::Span& span : t.spans) {
+    json.BeginObject().Field("span", ToHex(span.span)).Field("service", span.service);
+    json.Field("name", span.name).Field("duration_ns", span.duration_ns);
+    json.Field("value", span.value).Field("count", span.count).EndObject();
+  }
+  json.EndArray().EndObject();
+}
+
+// function=<whole name>, and module=<file name> to tell functions of the same name apart.
+Result<HttpResponse> FunctionTraces(query::Engine& engine, const HttpRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "function",
+                                               "module", "limit"}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
+  WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t limit, p.Int("limit", 20, 1, 1000));
+  query::FunctionName function{.name = p.Get("function")};
+  if (function.name.empty())
+    return Error(Code::kInvalid, "parameter 'function': expected a function's whole name");
+  if (p.Has("module")) function.module = p.Get("module");
+  WHEREFORE_ASSIGN_OR_RETURN(const auto answer,
+                             engine.TracesOf(selection, function, static_cast<std::size_t>(limit),
+                                             request.cancel));
+  HttpResponse response;
+  JsonWriter json(response.body);
+  json.BeginObject().Field("type", answer.type).Field("unit", answer.unit);
+  json.Field("value", answer.value).Field("count", answer.count);
+  json.Field("linked_value", answer.linked_value).Field("linked_count", answer.linked_count);
+  json.Field("found", answer.found);
+  if (!answer.hint.empty()) json.Field("hint", answer.hint);
+  json.Key("traces").BeginArray();
+  for (const query::FunctionTraces::Trace& t : answer.traces) AppendFunctionTrace(json, t);
+  json.EndArray().EndObject();
+  return response;
+}
+
 Result<HttpResponse> SpanNames(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"from", "to", "since"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto range, p.Range());
@@ -183,6 +225,7 @@ void Api::AddTraceRoutes(net::Router& router) {
   add("traces", "trace_search", Search);
   add("traces/{trace}", "trace", OneTrace);
   add("traces/{trace}/flame", "trace_flame", TraceFlame);
+  add("function-traces", "function_traces", FunctionTraces);
   add("span-names", "span_names", SpanNames);
 }
 

@@ -19,6 +19,7 @@ class Parameters {
                                  std::initializer_list<std::string_view> known);
 
   [[nodiscard]] std::uint32_t tenant() const { return tenant_; }
+  [[nodiscard]] bool Has(std::string_view name) const { return values_.contains(name); }
   [[nodiscard]] std::string Get(std::string_view name, std::string_view otherwise = "") const;
   [[nodiscard]] std::vector<std::string> All(std::string_view name) const;
   [[nodiscard]] Result<std::int64_t> Int(std::string_view name, std::int64_t otherwise,

@@ -69,6 +69,8 @@ struct ServeOptions {
   std::vector<std::string> allowed_hosts;
   int query_timeout_seconds = 60;
   std::string query_memory = "1GiB";
+  std::vector<std::string> source_roots;
+  std::string repository_template;
   std::string log_level = "info";
 };
 
@@ -88,6 +90,13 @@ Result<> Validate(const ServeOptions& o) {
     return Error(Code::kInvalid, fmt::format("--listen {} lets other machines in: give --token "
                                              "TOKEN (or WHEREFORE_TOKEN), or say --no-token",
                                              o.listen));
+  }
+  if (!o.repository_template.empty() && !o.repository_template.starts_with("https://") &&
+      !o.repository_template.starts_with("http://")) {
+    return Error(Code::kInvalid,
+                 fmt::format("--repository-template {}: expected an http(s) address such as "
+                             "https://host/{{service}}/blob/{{version}}/{{path}}#L{{line}}",
+                             o.repository_template));
   }
   if (o.tls_certificate.empty() != o.tls_key.empty()) {
     return Error(Code::kInvalid, "--tls-certificate and --tls-key go together");
@@ -235,6 +244,8 @@ class Server {
     operations.version = kVersion;
     operations.query_memory_bytes = limits_.query_memory_bytes;
     operations.query_timeout_ns = options_.query_timeout_seconds * kNsPerSecond;
+    operations.source_roots = options_.source_roots;
+    operations.repository_template = options_.repository_template;
     operations.flush = [this] { return store_->Flush(); };
     operations.backup = [this](const std::string& target) { return store_->Backup(target); };
     operations.status = [this] {
@@ -468,6 +479,13 @@ void AddServe(CLI::App& app, Context& context) {
       ->add_option("--query-memory", o->query_memory,
                    "Memory a query may use, in the engine and again for its answer")
       ->capture_default_str();
+  command
+      ->add_option("--source-root", o->source_roots,
+                   "Folder whose files the page may show where profiles name them (repeatable)")
+      ->check(CLI::ExistingDirectory);
+  command->add_option("--repository-template", o->repository_template,
+                      "Link to a line of source: "
+                      "https://host/{service}/blob/{version}/{path}#L{line}");
   command->add_option("--log-level", o->log_level, "debug, info, warn, error")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();

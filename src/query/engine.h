@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -92,6 +94,75 @@ struct TraceSummary {
   std::vector<store::SpanRow> matched;
 };
 
+// The traces in which a function was seen: samples that belong to spans and hold it.
+struct FunctionTraces {
+  struct Span {
+    profile::SpanId span{};
+    std::string service;  // of the samples
+    std::string name;     // empty: the span itself is not stored
+    std::int64_t duration_ns = 0;
+    std::int64_t value = 0;  // of the function, in this span
+    std::int64_t count = 0;
+  };
+  struct Trace {
+    TraceSummary summary;  // all zero where the profiler knows only the span, and no span has its id
+    std::int64_t value = 0;
+    std::int64_t count = 0;
+    std::vector<Span> spans;  // largest first
+  };
+  std::string type;
+  std::string unit;
+  std::int64_t value = 0;  // the function's, linked or not
+  std::int64_t count = 0;
+  std::int64_t linked_value = 0;  // of it: in samples that belong to a span
+  std::int64_t linked_count = 0;
+  std::size_t found = 0;      // traces, listed or not
+  std::vector<Trace> traces;  // where it took most first
+  std::string hint;           // set when there is none
+};
+
+// Observations over time: one cell per step and row, colour = how many.
+struct HeatMapAnswer {
+  // Senders that give the time of every observation: rows are offsets within the second. Others:
+  // rows are the profiles' own values.
+  bool by_offset = false;
+  std::string type;
+  std::string unit;
+  std::int64_t start_ns = 0;
+  std::int64_t step_ns = 0;
+  std::size_t steps = 0;
+  std::int64_t row_width = 0;  // nanoseconds of offset, or of the value's unit
+  std::size_t rows = 0;
+  struct Cell {
+    std::uint32_t step = 0;
+    std::uint32_t row = 0;
+    std::int64_t count = 0;
+  };
+  std::vector<Cell> cells;  // those with something in them
+  std::string hint;
+};
+
+// Everything the list of services says about one, in one go (engine_overview.cc).
+struct ServiceOverview {
+  ServiceInfo info;
+  std::vector<std::int64_t> cpu;      // per step; empty: no CPU profiles
+  std::vector<std::string> versions;  // service.version in the newest step that has any
+  std::string earlier_version;        // what ran before it in the range, if it changed
+  std::vector<profile::TopRow> top;   // into `functions`
+  std::vector<profile::FlameFunction> functions;
+  std::string top_type;
+  std::int64_t top_total = 0;
+  std::optional<std::int64_t> heap_bytes;  // in use, newest
+  std::optional<store::LatencyRow> latency;
+  std::set<std::string> senders;    // what sends, as far as it says so
+  std::set<std::string> instances;  // where it runs
+};
+struct OverviewAnswer {
+  std::int64_t start_ns = 0;
+  std::int64_t step_ns = 0;
+  std::vector<ServiceOverview> services;
+};
+
 struct ListAnswer {
   std::string type;
   std::string unit;
@@ -145,6 +216,18 @@ class Engine {
                                            const CancelToken& cancel);
   Result<SeriesAnswer> Series(const Selection& selection, const SeriesOptions& options,
                               const CancelToken& cancel);
+  // Engine_functions.cc; traces beyond `limit` are counted only.
+  Result<FunctionTraces> TracesOf(const Selection& selection, const FunctionName& function,
+                                  std::size_t limit, const CancelToken& cancel);
+  // Engine_series.cc. Rows: 20 ms, or twenty of equal width up to the largest value.
+  Result<HeatMapAnswer> HeatMap(const Selection& selection, std::int64_t step_ns,
+                                const CancelToken& cancel);
+  // Engine_overview.cc: one scan for all services.
+  Result<OverviewAnswer> Overview(std::uint32_t tenant, store::TimeRange range,
+                                  const CancelToken& cancel);
+  // Whether a profile of the selection's services and days names this source file.
+  Result<bool> NamesFile(const Selection& selection, const std::string& file,
+                         const CancelToken& cancel);
   Result<ListAnswer> List(const Selection& selection, const std::string& function_regex,
                           const CancelToken& cancel);
 
@@ -196,6 +279,17 @@ class Engine {
   Result<> FillFromLocalRoot(std::uint32_t tenant, const std::vector<store::SpanRow>& trace,
                              const std::vector<profile::SpanId>& spans, const std::string& type,
                              SpanProfileAnswer& answer, const CancelToken& cancel);
+  Result<> SumFunction(const Resolved& resolved, const FunctionName& function,
+                       FunctionTraces& answer, const CancelToken& cancel);
+  // Gives spans known by their id alone their trace, where a span of that id is stored.
+  Result<> FindTraces(std::uint32_t tenant, store::TimeRange range,
+                      std::vector<FunctionTraces::Trace>& traces, const CancelToken& cancel);
+  Result<> AddTops(const Selection& everything,
+                   const std::map<std::string, ServiceOverview*>& services,
+                   const CancelToken& cancel);
+  Result<> AddCpu(const Selection& everything, OverviewAnswer& answer,
+                  const std::map<std::string, ServiceOverview*>& services,
+                  const CancelToken& cancel);
   // Like the catalog's, with what averages need.
   Result<Resolved> Resolve(const Selection& selection, const CancelToken& cancel);
 
@@ -204,6 +298,9 @@ class Engine {
   Catalog catalog_;
   StackTries tries_;
 };
+
+// What there is to know of a trace beside its matched spans; `trace` are all of its spans.
+void Summarise(const std::vector<store::SpanRow>& trace, TraceSummary& summary);
 
 // Adds to `spans` every span of `trace` that lies below one of them. Parents may go in a circle or
 // be missing.

@@ -240,21 +240,25 @@ Result<std::vector<TraceSummary>> Engine::SearchTraces(const store::SpanSearch& 
   }
   for (TraceSummary& summary : out) {
     WHEREFORE_ASSIGN_OR_RETURN(const auto spans, Trace(search.tenant, summary.trace, cancel));
-    std::int64_t end = 0;
-    summary.spans = spans.size();
-    for (const store::SpanRow& span : spans) {
-      if (summary.start_ns == 0) summary.start_ns = span.start_ns;
-      end = std::max(end, span.start_ns + span.duration_ns);
-      summary.errors += span.status_code == 2 ? 1 : 0;
-      const bool root = span.parent == profile::SpanId{};
-      if (summary.root_name.empty() || root) {
-        summary.root_name = span.name;
-        summary.root_service = span.service_name;
-      }
-    }
-    summary.duration_ns = end - summary.start_ns;
+    Summarise(spans, summary);
   }
   return out;
+}
+
+void Summarise(const std::vector<store::SpanRow>& trace, TraceSummary& summary) {
+  std::int64_t end = 0;
+  summary.spans = trace.size();
+  for (const store::SpanRow& span : trace) {
+    if (summary.start_ns == 0) summary.start_ns = span.start_ns;
+    end = std::max(end, span.start_ns + span.duration_ns);
+    summary.errors += span.status_code == 2 ? 1 : 0;
+    const bool root = span.parent == profile::SpanId{};
+    if (summary.root_name.empty() || root) {
+      summary.root_name = span.name;
+      summary.root_service = span.service_name;
+    }
+  }
+  summary.duration_ns = end - summary.start_ns;
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> Engine::SpanNames(

@@ -266,6 +266,12 @@ Result<> Selector::AddMatcher(Matcher matcher, bool series) {
   return {};
 }
 
+Selector Selector::OfService(std::string name) {
+  Selector out;
+  out.services_.push_back({.label = "service_name", .value = std::move(name)});
+  return out;
+}
+
 void Selector::Add(const Selector& other) {
   services_.insert(services_.end(), other.services_.begin(), other.services_.end());
   labels_.insert(labels_.end(), other.labels_.begin(), other.labels_.end());

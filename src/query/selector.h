@@ -61,6 +61,8 @@ class Selector {
   // The error names the position: "selector 'a{b': expected = after 'b' at character 4".
   static Result<Selector> Parse(std::string_view text);
   static Result<Selector> ParseSeries(std::string_view text);
+  // Everything of one service, whatever its name holds.
+  static Selector OfService(std::string name);
   // Everything `other` asks for as well.
   void Add(const Selector& other);
 

@@ -144,18 +144,47 @@ std::uint32_t StackTrie::Child(std::uint32_t parent, std::uint32_t function) {
   return children_.Child(nodes_, parent, function);
 }
 
-Result<> StackTrie::AddTo(profile::TreeBuilder& builder, std::span<const StackValue> stacks,
-                          store::Reader& reader, symbols::Symbolizer* symbolizer,
-                          const CancelToken& cancel) {
-  MutexLock lock(mutex_);
+Result<> StackTrie::Know(std::uint32_t highest, store::Reader& reader,
+                         symbols::Symbolizer* symbolizer, const CancelToken& cancel) {
   if (resolve_again_ns_ != 0 && MonotonicNs() >= resolve_again_ns_) Reset();
-  std::uint32_t highest = 0;
-  for (const StackValue& s : stacks) highest = std::max(highest, s.stack);
   if (highest >= stack_nodes_.size()) WHEREFORE_RETURN_IF_ERROR(Extend(reader, symbolizer, cancel));
   if (highest >= stack_nodes_.size()) {
     return Error(Code::kCorrupt, fmt::format("stack {} is not in its dictionary ({} known)",
                                              highest, stack_nodes_.size() - 1));
   }
+  return {};
+}
+
+Result<std::vector<bool>> StackTrie::Holding(const FunctionName& function,
+                                             std::span<const std::uint32_t> stacks,
+                                             store::Reader& reader,
+                                             symbols::Symbolizer* symbolizer,
+                                             const CancelToken& cancel) {
+  MutexLock lock(mutex_);
+  WHEREFORE_RETURN_IF_ERROR(
+      Know(stacks.empty() ? 0 : *std::ranges::max_element(stacks), reader, symbolizer, cancel));
+  std::vector<bool> wanted(functions_.size());
+  for (std::size_t i = 1; i < functions_.size(); ++i) {
+    wanted[i] = functions_[i].name == function.name &&
+                (!function.module || functions_[i].module == *function.module);
+  }
+  // Ids grow downwards: a parent is decided before its children.
+  std::vector<bool> below(nodes_.size());
+  for (std::size_t node = 1; node < nodes_.size(); ++node) {
+    below[node] = below[nodes_[node].parent] || wanted[nodes_[node].function];
+  }
+  std::vector<bool> holds(stacks.size());
+  for (std::size_t i = 0; i < stacks.size(); ++i) holds[i] = below[stack_nodes_[stacks[i]]];
+  return holds;
+}
+
+Result<> StackTrie::AddTo(profile::TreeBuilder& builder, std::span<const StackValue> stacks,
+                          store::Reader& reader, symbols::Symbolizer* symbolizer,
+                          const CancelToken& cancel) {
+  MutexLock lock(mutex_);
+  std::uint32_t highest = 0;
+  for (const StackValue& s : stacks) highest = std::max(highest, s.stack);
+  WHEREFORE_RETURN_IF_ERROR(Know(highest, reader, symbolizer, cancel));
   // Which nodes lie on a path that carries a value; then copy those, parents first (ids grow
   // downwards).
   MemoryClaim scratch(cancel);
@@ -209,20 +238,33 @@ std::size_t StackTrie::CountBytes() const {
          text_bytes_;
 }
 
+std::shared_ptr<StackTrie> StackTries::Get(const store::DictionaryKey& key) {
+  MutexLock lock(mutex_);
+  Entry& entry = tries_[key];
+  if (!entry.trie) entry.trie = std::make_shared<StackTrie>(key);
+  entry.last_use = ++uses_;
+  return entry.trie;
+}
+
+void StackTries::Keep(const store::DictionaryKey& key, bool well) {
+  MutexLock lock(mutex_);
+  if (!well) tries_.erase(key);
+  Evict();
+}
+
 Result<> StackTries::AddTo(profile::TreeBuilder& builder, const store::DictionaryKey& key,
                            std::span<const StackValue> stacks, const CancelToken& cancel) {
-  std::shared_ptr<StackTrie> trie;
-  {
-    MutexLock lock(mutex_);
-    Entry& entry = tries_[key];
-    if (!entry.trie) entry.trie = std::make_shared<StackTrie>(key);
-    entry.last_use = ++uses_;
-    trie = entry.trie;
-  }
-  Result<> result = trie->AddTo(builder, stacks, reader_, symbolizer_, cancel);
-  MutexLock lock(mutex_);
-  if (!result) tries_.erase(key);
-  Evict();
+  Result<> result = Get(key)->AddTo(builder, stacks, reader_, symbolizer_, cancel);
+  Keep(key, static_cast<bool>(result));
+  return result;
+}
+
+Result<std::vector<bool>> StackTries::Holding(const FunctionName& function,
+                                              const store::DictionaryKey& key,
+                                              std::span<const std::uint32_t> stacks,
+                                              const CancelToken& cancel) {
+  auto result = Get(key)->Holding(function, stacks, reader_, symbolizer_, cancel);
+  Keep(key, static_cast<bool>(result));
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -32,6 +33,12 @@ struct StackValue {
   std::int64_t count = 0;
 };
 
+// A function as people name it: demangled, and the file name of its module where that is known.
+struct FunctionName {
+  std::string name;
+  std::optional<std::string> module;  // none: in any
+};
+
 class StackTrie {
  public:
   explicit StackTrie(store::DictionaryKey key) : key_(key) { functions_.emplace_back(); }
@@ -40,6 +47,11 @@ class StackTrie {
   Result<> AddTo(profile::TreeBuilder& builder, std::span<const StackValue> stacks,
                  store::Reader& reader, symbols::Symbolizer* symbolizer, const CancelToken& cancel)
       EXCLUDES(mutex_);
+  // For each of these stacks whether the function is on it.
+  Result<std::vector<bool>> Holding(const FunctionName& function,
+                                    std::span<const std::uint32_t> stacks, store::Reader& reader,
+                                    symbols::Symbolizer* symbolizer, const CancelToken& cancel)
+      EXCLUDES(mutex_);
   [[nodiscard]] std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
  private:
@@ -47,6 +59,9 @@ class StackTrie {
     std::uint32_t parent;
     std::uint32_t function;  // into functions_
   };
+  // Reads on when there are stacks up to `highest` and they are not known yet.
+  Result<> Know(std::uint32_t highest, store::Reader& reader, symbols::Symbolizer* symbolizer,
+                const CancelToken& cancel) REQUIRES(mutex_);
   Result<> Extend(store::Reader& reader, symbols::Symbolizer* symbolizer, const CancelToken& cancel)
       REQUIRES(mutex_);
   Result<> ExtendBy(store::DictionaryRows rows, symbols::Symbolizer* symbolizer,
@@ -86,10 +101,16 @@ class StackTries {
 
   Result<> AddTo(profile::TreeBuilder& builder, const store::DictionaryKey& key,
                  std::span<const StackValue> stacks, const CancelToken& cancel);
+  Result<std::vector<bool>> Holding(const FunctionName& function, const store::DictionaryKey& key,
+                                    std::span<const std::uint32_t> stacks,
+                                    const CancelToken& cancel);
   // After data was deleted ids may be gone; start over.
   void Clear();
 
  private:
+  std::shared_ptr<StackTrie> Get(const store::DictionaryKey& key) EXCLUDES(mutex_);
+  // Keeps the trie of a question that went well, within the limit.
+  void Keep(const store::DictionaryKey& key, bool well) EXCLUDES(mutex_);
   void Evict() REQUIRES(mutex_);
 
   struct Entry {

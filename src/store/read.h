@@ -228,6 +228,22 @@ struct SpanSearch {
   bool roots_only = false;
 };
 
+// How long the requests of a service took: spans that others, or nobody, called from outside.
+struct LatencyRow {
+  std::string service_name;
+  std::int64_t requests = 0;
+  std::int64_t errors = 0;
+  std::int64_t median_ns = 0;
+  std::int64_t p99_ns = 0;
+};
+
+// How many observations fell into one step, at one offset within their second.
+struct OffsetCell {
+  std::int64_t step_start_ns = 0;
+  std::uint32_t offset = 0;  // in units of the width asked for
+  std::int64_t count = 0;
+};
+
 struct EngineStatistics {
   std::vector<std::pair<std::string, std::uint64_t>> bytes_on_disk;  // by table, compressed
   std::vector<std::pair<std::string, std::uint64_t>> rows;
@@ -288,6 +304,10 @@ class Reader {
                                                      const std::vector<profile::SpanId>& spans,
                                                      const CancelToken& cancel) = 0;
 
+  // Linked samples of a selection; the range is that of their profiles.
+  virtual Result<std::vector<LinkRow>> Links(const SampleQuery& query,
+                                             const CancelToken& cancel) = 0;
+
   // Those of one span that have times; `span` says when and in which service.
   virtual Result<std::vector<TimedLinkRow>> TimedLinks(std::uint32_t tenant, const SpanRow& span,
                                                        const CancelToken& cancel) = 0;
@@ -299,6 +319,21 @@ class Reader {
   // Services and span names seen in the range: (service, name).
   virtual Result<std::vector<std::pair<std::string, std::string>>> SpanNames(
       std::uint32_t tenant, TimeRange range, const CancelToken& cancel) = 0;
+
+  // Spans by their id alone, of any trace, that began in the range.
+  virtual Result<std::vector<SpanRow>> SpansById(std::uint32_t tenant, TimeRange range,
+                                                 const std::vector<profile::SpanId>& spans,
+                                                 const CancelToken& cancel) = 0;
+  virtual Result<std::vector<LatencyRow>> Latencies(std::uint32_t tenant, TimeRange range,
+                                                    const CancelToken& cancel) = 0;
+
+  // Observations whose sender gave their times, by step and by offset within their second.
+  virtual Result<std::vector<OffsetCell>> Offsets(const SampleQuery& query, const Steps& steps,
+                                                  std::int64_t offset_width_ns,
+                                                  const CancelToken& cancel) = 0;
+  // Whether a function of one of these dictionaries comes from that source file.
+  virtual Result<bool> NamesFile(const std::vector<DictionaryKey>& dictionaries,
+                                 const std::string& file, const CancelToken& cancel) = 0;
 
   virtual Result<EngineStatistics> Statistics(const CancelToken& cancel) = 0;
 };

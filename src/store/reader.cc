@@ -119,7 +119,7 @@ Result<> ReaderImpl::Run(const std::string& sql, std::size_t columns, const Canc
   return result;
 }
 
-std::string SelectionCondition(const SampleQuery& query) {
+std::string SelectionCondition(const SampleQuery& query, When when) {
   std::set<std::uint64_t> services;
   std::set<std::uint32_t> buckets;
   std::set<std::uint32_t> writers;
@@ -135,10 +135,12 @@ std::string SelectionCondition(const SampleQuery& query) {
     some_series = some_series || !selection.series.empty();
   }
   std::string where = fmt::format(
-      "tenant = {} AND bucket IN ({}) AND service IN ({}) AND writer IN ({}) AND time >= {} AND "
-      "time < {}",
-      query.tenant, fmt::join(buckets, ","), fmt::join(services, ","), fmt::join(writers, ","),
-      query.range.from_ns, query.range.to_ns);
+      "tenant = {} AND bucket IN ({}) AND service IN ({}) AND writer IN ({})", query.tenant,
+      fmt::join(buckets, ","), fmt::join(services, ","), fmt::join(writers, ","));
+  if (when == When::kInRange) {
+    where +=
+        fmt::format(" AND time >= {} AND time < {}", query.range.from_ns, query.range.to_ns);
+  }
   if (!all_types) where += fmt::format(" AND type IN ({})", fmt::join(types, ","));
   if (!some_series) return where;
   where += " AND (";
@@ -319,6 +321,24 @@ Result<> ReaderImpl::ReadMappings(const DictionaryKey& key, std::uint32_t first,
                return ExpectId(Table::kMappings, key, c[0].U32(row),
                                first + rows.mappings.size() - 1);
              });
+}
+
+Result<bool> ReaderImpl::NamesFile(const std::vector<DictionaryKey>& dictionaries,
+                                   const std::string& file, const CancelToken& cancel) {
+  if (dictionaries.empty()) return false;
+  std::set<std::uint32_t> buckets;
+  for (const DictionaryKey& key : dictionaries) buckets.insert(key.bucket);
+  bool found = false;
+  WHEREFORE_RETURN_IF_ERROR(
+      Run(fmt::format("SELECT function FROM {} WHERE bucket IN ({}) AND file = {} AND (tenant, "
+                      "service, bucket, writer) IN ({}) LIMIT 1",
+                      PhysicalName(Table::kFunctions), fmt::join(buckets, ","), Quote(file),
+                      TupleList(dictionaries)),
+          1, cancel, [&](const Columns&, std::size_t) -> Result<> {
+            found = true;
+            return {};
+          }));
+  return found;
 }
 
 Result<std::vector<StackSumBySeries>> ReaderImpl::SumStacksBySeries(const SampleQuery& query,

@@ -20,9 +20,10 @@ namespace wherefore::store {
 [[nodiscard]] std::unique_ptr<Reader> MakeReader(Transport& transport, QueryLimits limits,
                                                  const std::atomic<std::uint64_t>& generation);
 
+enum class When { kInRange, kAny };  // tables without a column `time` cannot say when
 // WHERE condition for the samples or profiles of a query; `time` is the column compared with the
 // range.
-[[nodiscard]] std::string SelectionCondition(const SampleQuery& query);
+[[nodiscard]] std::string SelectionCondition(const SampleQuery& query, When when = When::kInRange);
 
 class ReaderImpl final : public Reader {
  public:
@@ -57,6 +58,7 @@ class ReaderImpl final : public Reader {
   Result<std::vector<LinkRow>> LinkedSamples(std::uint32_t tenant, const profile::TraceId& trace,
                                              const std::vector<profile::SpanId>& spans,
                                              const CancelToken& cancel) override;
+  Result<std::vector<LinkRow>> Links(const SampleQuery& query, const CancelToken& cancel) override;
   Result<std::vector<TimedLinkRow>> TimedLinks(std::uint32_t tenant, const SpanRow& span,
                                                const CancelToken& cancel) override;
   Result<std::vector<SpanRow>> Trace(std::uint32_t tenant, const profile::TraceId& trace,
@@ -65,6 +67,16 @@ class ReaderImpl final : public Reader {
                                            const CancelToken& cancel) override;
   Result<std::vector<std::pair<std::string, std::string>>> SpanNames(
       std::uint32_t tenant, TimeRange range, const CancelToken& cancel) override;
+  Result<std::vector<SpanRow>> SpansById(std::uint32_t tenant, TimeRange range,
+                                         const std::vector<profile::SpanId>& spans,
+                                         const CancelToken& cancel) override;
+  Result<std::vector<LatencyRow>> Latencies(std::uint32_t tenant, TimeRange range,
+                                            const CancelToken& cancel) override;
+  Result<std::vector<OffsetCell>> Offsets(const SampleQuery& query, const Steps& steps,
+                                          std::int64_t offset_width_ns,
+                                          const CancelToken& cancel) override;
+  Result<bool> NamesFile(const std::vector<DictionaryKey>& dictionaries, const std::string& file,
+                         const CancelToken& cancel) override;
   Result<EngineStatistics> Statistics(const CancelToken& cancel) override;
 
  private:
@@ -85,6 +97,8 @@ class ReaderImpl final : public Reader {
                         const CancelToken& cancel);
   Result<std::vector<ProfileRow>> RunProfiles(const std::string& where, std::uint32_t tenant,
                                               std::size_t limit, const CancelToken& cancel);
+  Result<std::vector<LinkRow>> RunLinks(const std::string& where, std::uint32_t tenant,
+                                        const CancelToken& cancel);
   Result<std::vector<SpanRow>> RunSpans(const std::string& where, const std::string& tail,
                                         std::uint32_t tenant, const CancelToken& cancel);
   // Names of services by hash, profiles and spans alike, from the buckets of `where`.

@@ -44,6 +44,12 @@ std::string TraceCondition(const profile::TraceId& trace, bool or_unknown) {
              : "trace = " + literal;
 }
 
+// Profiles belong to the set their samples' sets extend, so those say nothing about a profile.
+std::vector<SeriesSelection> WithoutSeries(std::vector<SeriesSelection> selections) {
+  for (SeriesSelection& selection : selections) selection.series.clear();
+  return selections;
+}
+
 bool TakeOne(std::map<SampleKey, std::size_t>& counts, const SampleKey& key) {
   const auto found = counts.find(key);
   if (found == counts.end() || found->second == 0) return false;
@@ -184,20 +190,9 @@ Result<std::vector<SampleRow>> ReaderImpl::ProfileSamples(const ProfileRow& prof
   return rows;
 }
 
-Result<std::vector<LinkRow>> ReaderImpl::LinkedSamples(std::uint32_t tenant,
-                                                       const profile::TraceId& trace,
-                                                       const std::vector<profile::SpanId>& spans,
-                                                       const CancelToken& cancel) {
+Result<std::vector<LinkRow>> ReaderImpl::RunLinks(const std::string& where, std::uint32_t tenant,
+                                                  const CancelToken& cancel) {
   std::vector<LinkRow> rows;
-  if (IsZero(trace) && spans.empty()) return rows;
-  std::string where = fmt::format("tenant = {}", tenant);
-  if (!IsZero(trace)) where += " AND " + TraceCondition(trace, !spans.empty());
-  if (!spans.empty()) {
-    std::vector<std::string> literals;
-    literals.reserve(spans.size());
-    for (const profile::SpanId& span : spans) literals.push_back(QuoteBytes(AsText(span)));
-    where += fmt::format(" AND span IN ({})", fmt::join(literals, ","));
-  }
   WHEREFORE_RETURN_IF_ERROR(Run(fmt::format("SELECT service, bucket, writer, trace, span, type, "
                                             "profile, series, stack, value, n FROM {} WHERE {}",
                                             PhysicalName(Table::kLinks), where),
@@ -215,6 +210,55 @@ Result<std::vector<LinkRow>> ReaderImpl::LinkedSamples(std::uint32_t tenant,
                                   return {};
                                 }));
   return rows;
+}
+
+Result<std::vector<LinkRow>> ReaderImpl::LinkedSamples(std::uint32_t tenant,
+                                                       const profile::TraceId& trace,
+                                                       const std::vector<profile::SpanId>& spans,
+                                                       const CancelToken& cancel) {
+  if (IsZero(trace) && spans.empty()) return std::vector<LinkRow>();
+  std::string where = fmt::format("tenant = {}", tenant);
+  if (!IsZero(trace)) where += " AND " + TraceCondition(trace, !spans.empty());
+  if (!spans.empty()) {
+    std::vector<std::string> literals;
+    literals.reserve(spans.size());
+    for (const profile::SpanId& span : spans) literals.push_back(QuoteBytes(AsText(span)));
+    where += fmt::format(" AND span IN ({})", fmt::join(literals, ","));
+  }
+  return RunLinks(where, tenant, cancel);
+}
+
+Result<std::vector<LinkRow>> ReaderImpl::Links(const SampleQuery& query,
+                                               const CancelToken& cancel) {
+  if (query.selections.empty()) return std::vector<LinkRow>();
+  // Links have no time of their own; their profiles have.
+  return RunLinks(
+      fmt::format("{} AND (service, bucket, writer, profile) IN (SELECT service, bucket, writer, "
+                  "number FROM {} WHERE {})",
+                  SelectionCondition(query, When::kAny), PhysicalName(Table::kProfiles),
+                  SelectionCondition({query.tenant, query.range, WithoutSeries(query.selections)},
+                                     When::kInRange)),
+      query.tenant, cancel);
+}
+
+Result<std::vector<OffsetCell>> ReaderImpl::Offsets(const SampleQuery& query, const Steps& steps,
+                                                    std::int64_t offset_width_ns,
+                                                    const CancelToken& cancel) {
+  std::vector<OffsetCell> cells;
+  if (query.selections.empty()) return cells;
+  WHEREFORE_RETURN_IF_ERROR(Run(
+      fmt::format("SELECT toInt64(intDiv(t - {0}, {1}) * {1} + {0}) AS step, "
+                  "toUInt32(intDiv(t % 1000000000, {2})) AS offset, count() FROM "
+                  "(SELECT toInt64(arrayJoin(times)) AS t FROM {3} WHERE {4}) "
+                  "WHERE t >= {5} AND t < {6} GROUP BY step, offset ORDER BY step, offset",
+                  steps.phase_ns, steps.width_ns, offset_width_ns, PhysicalName(Table::kDetails),
+                  SelectionCondition(query, When::kInRange), query.range.from_ns,
+                  query.range.to_ns),
+      3, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+        cells.push_back({c[0].Int(row), c[1].U32(row), c[2].Int(row)});
+        return {};
+      }));
+  return cells;
 }
 
 Result<std::vector<TimedLinkRow>> ReaderImpl::TimedLinks(std::uint32_t tenant, const SpanRow& span,

@@ -140,6 +140,47 @@ Result<std::vector<SpanRow>> ReaderImpl::SearchSpans(const SpanSearch& search,
                   search.tenant, cancel);
 }
 
+Result<std::vector<SpanRow>> ReaderImpl::SpansById(std::uint32_t tenant, TimeRange range,
+                                                   const std::vector<profile::SpanId>& spans,
+                                                   const CancelToken& cancel) {
+  if (spans.empty()) return std::vector<SpanRow>();
+  std::vector<std::string> literals;
+  literals.reserve(spans.size());
+  for (const profile::SpanId& span : spans) {
+    literals.push_back(
+        QuoteBytes({reinterpret_cast<const char*>(span.data()), span.size()}));
+  }
+  return RunSpans(
+      fmt::format("tenant = {} AND {} AND start >= {} AND start < {} AND span IN ({})", tenant,
+                  BucketCondition(range.from_ns, range.to_ns), range.from_ns, range.to_ns,
+                  fmt::join(literals, ",")),
+      "ORDER BY start, span", tenant, cancel);
+}
+
+Result<std::vector<LatencyRow>> ReaderImpl::Latencies(std::uint32_t tenant, TimeRange range,
+                                                      const CancelToken& cancel) {
+  const std::string buckets = BucketCondition(range.from_ns, range.to_ns);
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto names, ServiceNames(fmt::format("tenant = {} AND {}", tenant, buckets), cancel));
+  const std::unordered_map<std::uint64_t, std::string> by_hash(names.begin(), names.end());
+  std::vector<LatencyRow> rows;
+  // Served or consumed (kinds 2 and 5), or begun by nobody else.
+  WHEREFORE_RETURN_IF_ERROR(Run(
+      fmt::format("SELECT service, toInt64(count()), toInt64(countIf(status = 2)), "
+                  "toInt64(quantileExact(0.5)(duration)), toInt64(quantileExact(0.99)(duration)) "
+                  "FROM {} WHERE tenant = {} AND {} AND start >= {} AND start < {} AND "
+                  "(kind IN (2, 5) OR parent = {}) GROUP BY service",
+                  PhysicalName(Table::kSpans), tenant, buckets, range.from_ns, range.to_ns,
+                  QuoteBytes(std::string(8, '\0'))),
+      5, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+        const auto found = by_hash.find(c[0].Uint(row));
+        rows.push_back({found == by_hash.end() ? "" : found->second, c[1].Int(row), c[2].Int(row),
+                        c[3].Int(row), c[4].Int(row)});
+        return {};
+      }));
+  return rows;
+}
+
 Result<std::vector<std::pair<std::string, std::string>>> ReaderImpl::SpanNames(
     std::uint32_t tenant, TimeRange range, const CancelToken& cancel) {
   const std::string buckets = BucketCondition(range.from_ns, range.to_ns);

@@ -1,0 +1,177 @@
+// Engine: from a function to the traces in which it was seen.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "query/engine.h"
+
+namespace wherefore::query {
+namespace {
+
+using SpanKey = std::pair<profile::TraceId, profile::SpanId>;
+
+// Spans began before the samples taken in them, and profiles before those: a day at most.
+constexpr std::int64_t kEarlier = kNsPerDay;
+
+// Spans, each in a trace of its own as far as their samples say, put together by trace.
+std::vector<FunctionTraces::Trace> ByTrace(std::map<SpanKey, FunctionTraces::Span>&& spans) {
+  std::vector<FunctionTraces::Trace> out;
+  for (auto& [key, span] : spans) {
+    const auto& trace = key.first;
+    // A profiler that knows only the span leaves the trace empty: such spans stay apart.
+    if (out.empty() || out.back().summary.trace != trace || trace == profile::TraceId{}) {
+      out.push_back({.summary = {.trace = trace}});
+    }
+    out.back().value = WrappingAdd(out.back().value, span.value);
+    out.back().count += span.count;
+    out.back().spans.push_back(std::move(span));
+  }
+  return out;
+}
+
+void LargestFirst(std::vector<FunctionTraces::Trace>& traces) {
+  std::ranges::stable_sort(traces, std::greater(), &FunctionTraces::Trace::value);
+  for (FunctionTraces::Trace& t : traces) {
+    std::ranges::stable_sort(t.spans, std::greater(), &FunctionTraces::Span::value);
+  }
+}
+
+}  // namespace
+
+Result<> Engine::SumFunction(const Resolved& r, const FunctionName& function,
+                             FunctionTraces& answer, const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto values, SumOrAverage(r, cancel));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i].empty()) continue;
+    std::vector<std::uint32_t> stacks;
+    stacks.reserve(values[i].size());
+    for (const StackValue& v : values[i]) stacks.push_back(v.stack);
+    WHEREFORE_ASSIGN_OR_RETURN(
+        const std::vector<bool> holds,
+        tries_.Holding(function, r.query.selections[i].dictionary, stacks, cancel));
+    for (std::size_t k = 0; k < stacks.size(); ++k) {
+      if (!holds[k]) continue;
+      answer.value = WrappingAdd(answer.value, values[i][k].value);
+      answer.count += values[i][k].count;
+    }
+  }
+  return {};
+}
+
+Result<> Engine::FindTraces(std::uint32_t tenant, store::TimeRange range,
+                            std::vector<FunctionTraces::Trace>& traces, const CancelToken& cancel) {
+  // Where it took most is what people look at; a list of a million spans helps nobody.
+  constexpr std::size_t kMostLookedUp = 10'000;
+  std::vector<profile::SpanId> unknown;
+  for (const FunctionTraces::Trace& t : traces) {
+    if (t.summary.trace == profile::TraceId{} && unknown.size() < kMostLookedUp) {
+      unknown.push_back(t.spans[0].span);
+    }
+  }
+  if (unknown.empty()) return {};
+  WHEREFORE_ASSIGN_OR_RETURN(const auto rows, reader_.SpansById(tenant, range, unknown, cancel));
+  std::map<profile::SpanId, profile::TraceId> trace_of;
+  for (const store::SpanRow& row : rows) trace_of.emplace(row.id, row.trace);
+  std::map<profile::TraceId, std::size_t> known;
+  std::vector<FunctionTraces::Trace> out;
+  for (FunctionTraces::Trace& t : traces) {
+    if (t.summary.trace == profile::TraceId{}) {
+      const auto found = trace_of.find(t.spans[0].span);
+      if (found != trace_of.end()) t.summary.trace = found->second;
+    }
+    const auto [at, added] = known.try_emplace(t.summary.trace, out.size());
+    if (added || t.summary.trace == profile::TraceId{}) {
+      out.push_back(std::move(t));
+      continue;
+    }
+    FunctionTraces::Trace& same = out[at->second];
+    same.value = WrappingAdd(same.value, t.value);
+    same.count += t.count;
+    std::ranges::move(t.spans, std::back_inserter(same.spans));
+  }
+  traces = std::move(out);
+  return {};
+}
+
+Result<FunctionTraces> Engine::TracesOf(const Selection& selection, const FunctionName& function,
+                                        std::size_t limit, const CancelToken& cancel) {
+  Selection whole = selection;
+  whole.add_up_snapshots = true;  // a link has a value, not a share of an average
+  WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, catalog_.Resolve(whole, {}, cancel));
+  FunctionTraces answer{.type = r.type, .unit = r.unit};
+  WHEREFORE_RETURN_IF_ERROR(SumFunction(r, function, answer, cancel));
+  if (answer.count == 0) {
+    answer.hint = r.query.selections.empty()
+                      ? catalog_.ExplainEmpty(selection, cancel)
+                      : fmt::format("no function is called '{}' in this selection", function.name);
+    return answer;
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(const auto links, reader_.Links(r.query, cancel));
+  std::map<store::DictionaryKey, std::vector<std::size_t>> by_dictionary;
+  for (std::size_t i = 0; i < links.size(); ++i) by_dictionary[links[i].dictionary].push_back(i);
+  std::map<SpanKey, FunctionTraces::Span> spans;
+  for (std::size_t s = 0; s < r.query.selections.size(); ++s) {
+    const auto own = by_dictionary.find(r.query.selections[s].dictionary);
+    if (own == by_dictionary.end()) continue;
+    std::vector<std::uint32_t> stacks;
+    stacks.reserve(own->second.size());
+    for (const std::size_t i : own->second) stacks.push_back(links[i].stack);
+    WHEREFORE_ASSIGN_OR_RETURN(const std::vector<bool> holds,
+                               tries_.Holding(function, own->first, stacks, cancel));
+    for (std::size_t k = 0; k < stacks.size(); ++k) {
+      const store::LinkRow& link = links[own->second[k]];
+      const auto use = r.types.find(link.type);
+      if (!holds[k] || use == r.types.end()) continue;
+      FunctionTraces::Span& span = spans[{link.trace, link.span}];
+      span.span = link.span;
+      span.service = r.services[s];
+      span.value = WrappingAdd(span.value, use->second.Value(link.value));
+      span.count += use->second.Count(link.value, link.count);
+    }
+  }
+  answer.traces = ByTrace(std::move(spans));
+  LargestFirst(answer.traces);
+  WHEREFORE_RETURN_IF_ERROR(
+      FindTraces(selection.tenant,
+                 {selection.range.from_ns - kEarlier, selection.range.to_ns + kEarlier},
+                 answer.traces, cancel));
+  LargestFirst(answer.traces);
+  answer.found = answer.traces.size();
+  for (const FunctionTraces::Trace& t : answer.traces) {
+    answer.linked_value = WrappingAdd(answer.linked_value, t.value);
+    answer.linked_count += t.count;
+  }
+  if (answer.traces.size() > limit) answer.traces.resize(limit);
+  for (FunctionTraces::Trace& t : answer.traces) {
+    if (t.summary.trace == profile::TraceId{}) continue;
+    WHEREFORE_ASSIGN_OR_RETURN(const auto rows, Trace(selection.tenant, t.summary.trace, cancel));
+    Summarise(rows, t.summary);
+    for (FunctionTraces::Span& span : t.spans) {
+      const auto row = std::ranges::find(rows, span.span, &store::SpanRow::id);
+      if (row == rows.end()) continue;
+      span.name = row->name;
+      span.duration_ns = row->duration_ns;
+    }
+  }
+  if (answer.found == 0) {
+    answer.hint =
+        "none of its samples is linked to a span: its profiler does not know spans, or no span ran";
+  }
+  return answer;
+}
+
+Result<bool> Engine::NamesFile(const Selection& selection, const std::string& file,
+                               const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto services,
+                             catalog_.Services(selection.tenant, selection.range, cancel));
+  std::vector<store::DictionaryKey> keys;
+  for (const store::ServiceRow& s : services) {
+    if (selection.selector.MatchesService(s.name)) keys.push_back(s.dictionary);
+  }
+  return reader_.NamesFile(keys, file, cancel);
+}
+
+}  // namespace wherefore::query

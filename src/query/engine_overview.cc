@@ -1,0 +1,186 @@
+// Engine::Overview: what a list of services says about each of them. CPU of all services is one scan;
+// nothing here is asked once per service but the top functions of those without CPU profiles.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "query/engine.h"
+
+namespace wherefore::query {
+namespace {
+
+using ByName = std::map<std::string, ServiceOverview*>;
+
+constexpr std::int64_t kMostSteps = 240;
+constexpr std::size_t kTopFunctions = 3;
+
+std::int64_t StepOf(store::TimeRange range) {
+  return std::max<std::int64_t>((range.to_ns - range.from_ns) / kMostSteps / kNsPerSecond, 1) *
+         kNsPerSecond;
+}
+
+std::string_view First(const Labels& labels, std::span<const std::string_view> names) {
+  for (const std::string_view name : names) {
+    if (const std::string_view value = FindLabel(labels, name); !value.empty()) return value;
+  }
+  return {};
+}
+
+// What sends, as its labels tell it: "opentelemetry 1.2.0 (cpp)", "gospy".
+std::string SenderOf(const Labels& labels) {
+  static constexpr std::array<std::string_view, 2> kNames = {"telemetry.sdk.name", "pyroscope_spy"};
+  static constexpr std::array<std::string_view, 1> kVersions = {"telemetry.sdk.version"};
+  static constexpr std::array<std::string_view, 1> kLanguages = {"telemetry.sdk.language"};
+  std::string text(First(labels, kNames));
+  if (text.empty()) return text;
+  if (const auto version = First(labels, kVersions); !version.empty())
+    text += fmt::format(" {}", version);
+  if (const auto language = First(labels, kLanguages); !language.empty())
+    text += fmt::format(" ({})", language);
+  return text;
+}
+
+std::string_view InstanceOf(const Labels& labels) {
+  static constexpr std::array<std::string_view, 6> kNames = {
+      "service.instance.id", "k8s.pod.name", "host.name", "hostname", "pod", "instance"};
+  return First(labels, kNames);
+}
+
+void TakeTop(const profile::FlameTree& tree, ServiceOverview& out) {
+  out.top_type = tree.type;
+  out.top_total = tree.total[0];
+  for (const profile::TopRow& row : profile::Top(tree)) {
+    if (out.top.size() == kTopFunctions || row.self <= 0) break;
+    out.top.push_back(row);
+    out.functions.push_back(tree.functions[row.function]);
+    out.top.back().function = static_cast<std::uint32_t>(out.functions.size() - 1);
+  }
+}
+
+// The version that ran in the newest step with anything, and the one before it.
+void TakeVersions(const std::map<std::string, std::vector<std::int64_t>>& by_version,
+                  std::size_t steps, ServiceOverview& out) {
+  for (std::size_t step = steps; step-- > 0;) {
+    std::vector<std::string> here;
+    for (const auto& [version, values] : by_version) {
+      if (!version.empty() && values[step] != 0) here.push_back(version);
+    }
+    if (here.empty()) continue;
+    if (out.versions.empty()) {
+      out.versions = std::move(here);
+      continue;
+    }
+    const auto other = std::ranges::find_if(here, [&](const std::string& v) {
+      return std::ranges::find(out.versions, v) == out.versions.end();
+    });
+    if (other == here.end()) continue;
+    out.earlier_version = *other;
+    return;
+  }
+}
+
+}  // namespace
+
+Result<> Engine::AddCpu(const Selection& everything, OverviewAnswer& answer, const ByName& services,
+                        const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const SeriesAnswer series,
+      Series(everything,
+             {.steps = {answer.step_ns}, .group_by = {"service.version", "service_name"}}, cancel));
+  answer.start_ns = series.start_ns;
+  std::map<std::string, std::map<std::string, std::vector<std::int64_t>>> by_service;
+  for (const SeriesGroup& group : series.groups) {
+    const std::string service(FindLabel(group.labels, "service_name"));
+    const auto at = services.find(service);
+    if (at == services.end()) continue;
+    std::vector<std::int64_t>& cpu = at->second->cpu;
+    cpu.resize(group.values.size());
+    for (std::size_t i = 0; i < cpu.size(); ++i) cpu[i] = WrappingAdd(cpu[i], group.values[i]);
+    by_service[service][std::string(FindLabel(group.labels, "service.version"))] = group.values;
+  }
+  for (const auto& [service, versions] : by_service) {
+    TakeVersions(versions, versions.begin()->second.size(), *services.at(service));
+  }
+  return {};
+}
+
+Result<> Engine::AddTops(const Selection& everything, const ByName& services,
+                         const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, catalog_.Resolve(everything, {}, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto values, SumOrAverage(r, cancel));
+  std::map<std::string, std::vector<std::size_t>> selections;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!values[i].empty()) selections[r.services[i]].push_back(i);
+  }
+  for (const auto& [service, own] : selections) {
+    const auto at = services.find(service);
+    if (at == services.end()) continue;
+    const MemoryScope scope(cancel);  // one service's tree at a time
+    profile::TreeBuilder builder;
+    for (const std::size_t i : own) {
+      WHEREFORE_RETURN_IF_ERROR(
+          tries_.AddTo(builder, r.query.selections[i].dictionary, values[i], cancel));
+    }
+    WHEREFORE_ASSIGN_OR_RETURN(profile::FlameTree tree, BuildTree(builder, cancel));
+    tree.type = r.type;
+    TakeTop(tree, *at->second);
+  }
+  return {};
+}
+
+Result<OverviewAnswer> Engine::Overview(std::uint32_t tenant, store::TimeRange range,
+                                        const CancelToken& cancel) {
+  OverviewAnswer answer{.start_ns = range.from_ns, .step_ns = StepOf(range)};
+  WHEREFORE_ASSIGN_OR_RETURN(auto infos, Services(tenant, range, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto latencies, reader_.Latencies(tenant, range, cancel));
+  std::map<std::string, ServiceOverview> all;
+  for (ServiceInfo& info : infos) all[info.name].info = std::move(info);
+  for (const store::LatencyRow& row : latencies) {
+    all[row.service_name].info.name = row.service_name;  // may have spans only
+    all[row.service_name].latency = row;
+  }
+  ByName services;
+  for (auto& [name, service] : all) services[name] = &service;
+
+  Selection everything{.tenant = tenant, .type = "cpu", .range = range};
+  WHEREFORE_RETURN_IF_ERROR(AddCpu(everything, answer, services, cancel));
+  WHEREFORE_RETURN_IF_ERROR(AddTops(everything, services, cancel));
+  for (auto& [name, service] : all) {
+    if (!service.cpu.empty() || service.info.profiles == 0) continue;
+    const Selection own{
+        .tenant = tenant, .selector = Selector::OfService(name), .range = range};
+    WHEREFORE_ASSIGN_OR_RETURN(const FlameAnswer flame, Flame(own, Lens(), cancel));
+    TakeTop(flame.tree, service);
+  }
+  everything.type = "inuse_space";
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const SeriesAnswer heap,
+      Series(everything, {.steps = {answer.step_ns}, .group_by = {"service_name"}}, cancel));
+  for (const SeriesGroup& group : heap.groups) {
+    const auto at = services.find(std::string(FindLabel(group.labels, "service_name")));
+    const auto newest = std::find_if(group.values.rbegin(), group.values.rend(),
+                                     [](std::int64_t v) { return v != 0; });
+    if (at != services.end() && newest != group.values.rend())
+      at->second->heap_bytes = *newest / heap.scale;
+  }
+  everything.type.clear();
+  WHEREFORE_RETURN_IF_ERROR(EachSeries(
+      everything,
+      [&](const StoredSeries& one) {
+        const auto at = services.find(std::string(one.service));
+        if (at == services.end()) return;
+        if (std::string sender = SenderOf(*one.labels); !sender.empty())
+          at->second->senders.insert(std::move(sender));
+        if (const auto instance = InstanceOf(*one.labels); !instance.empty())
+          at->second->instances.emplace(instance);
+      },
+      cancel));
+  for (auto& [name, service] : all) answer.services.push_back(std::move(service));
+  return answer;
+}
+
+}  // namespace wherefore::query
