@@ -177,7 +177,7 @@ class Profiles:
     def __init__(self, service="svc", **attributes):
         self.strings = ["", "samples", "count", "cpu", "nanoseconds"]
         self.functions, self.stacks, self.links = {}, [b""], [b""]  # functions: name -> number, string
-        self.files = {}  # function -> number of the string with its source file
+        self.files, self.lines = {}, {}  # function -> number of the string with its source file; the line it was at
         self.resource = resource(service, **attributes)
         self.profiles = []
 
@@ -187,11 +187,14 @@ class Profiles:
             self.strings.append(name)
         return self.functions[name][0]
 
-    def file(self, name, path):
+    def file(self, name, path, line=None):
         """Says where a function's source is."""
         self.function(name)
-        self.strings.append(path)
-        self.files[name] = len(self.strings) - 1
+        if path not in self.strings:
+            self.strings.append(path)
+        self.files[name] = self.strings.index(path)
+        if line:
+            self.lines[name] = line
 
     def stack(self, *names):
         """Names root first, as people say them."""
@@ -218,8 +221,8 @@ class Profiles:
     def encode(self):
         scope = field(1, field(1, "test")) + b"".join(field(2, p) for p in self.profiles)
         dictionary = field(1, b"") + field(2, b"")
-        for i, _ in enumerate(self.functions, 1):
-            dictionary += field(2, field(3, field(1, i) + field(2, 10 + i)))
+        for i, name in enumerate(self.functions, 1):
+            dictionary += field(2, field(3, field(1, i) + field(2, self.lines.get(name, 10 + i))))
         dictionary += field(3, b"")
         for name, (_, string) in self.functions.items():
             dictionary += field(3, field(1, string) + (field(3, self.files[name]) if name in self.files else b""))

@@ -271,7 +271,7 @@ class Browser(Case):
             if os.environ.get("CI") == "true":
                 self.fail("chromium is missing: tools/setup test installs it")
             self.skipTest("chromium is missing: tools/setup test installs it")
-        with self.server() as server:
+        with self.server(*ui_data.serve_options(ROOT)) as server:
             ui_data.send_all(server)
             done = subprocess.run([str(ROOT / "tools/ui"), "node", str(ROOT / "ui/e2e/run.mjs")], timeout=280,
                                   env={**os.environ, "PAGE": server.http, "CHROMIUM": CHROMIUM, "TEMP_FOLDER": str(self.folder)})

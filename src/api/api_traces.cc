@@ -1,4 +1,7 @@
 // Api: traces by id, trace search, the profile of a trace or of some of its spans.
+#include <map>
+#include <set>
+
 #include "api/api.h"
 #include "api/request.h"
 #include "base/json_writer.h"
@@ -63,17 +66,74 @@ void AppendSpan(JsonWriter& json, const store::SpanRow& s) {
   json.EndObject();
 }
 
+// What a waterfall needs of every span, as columns: a trace of 100,000 spans stays small enough for a
+// page. Strings are numbers into `strings`; `parent` is a place in the columns, -1 = none, -2 = not stored.
+std::string TraceColumns(const profile::TraceId& trace, const std::vector<store::SpanRow>& spans) {
+  std::map<std::string_view, std::size_t> numbers;
+  std::vector<std::string_view> strings;
+  const auto number = [&](std::string_view text) {
+    const auto [it, added] = numbers.try_emplace(text, strings.size());
+    if (added) strings.push_back(text);
+    return static_cast<std::int64_t>(it->second);
+  };
+  std::map<profile::SpanId, std::int64_t> places;
+  for (std::size_t i = 0; i < spans.size(); ++i)
+    places.try_emplace(spans[i].id, static_cast<std::int64_t>(i));
+  const auto parent = [&](const store::SpanRow& s) -> std::int64_t {
+    if (s.parent == profile::SpanId{}) return -1;
+    const auto found = places.find(s.parent);
+    return found == places.end() ? -2 : found->second;
+  };
+  std::string out;
+  JsonWriter json(out);
+  const std::int64_t start = spans.front().start_ns;  // the earliest
+  json.BeginObject().Field("trace", ToHex(trace)).Field("start_ns", start);
+  json.Key("span").BeginArray();
+  for (const store::SpanRow& s : spans) json.String(ToHex(s.id));
+  json.EndArray();
+  const auto column = [&](std::string_view name, auto value) {
+    json.Key(name).BeginArray();
+    for (const store::SpanRow& s : spans) json.Int(value(s));
+    json.EndArray();
+  };
+  column("parent", parent);
+  column("service", [&](const store::SpanRow& s) { return number(s.service_name); });
+  column("name", [&](const store::SpanRow& s) { return number(s.name); });
+  column("status", [](const store::SpanRow& s) { return std::int64_t{s.status_code}; });
+  column("start", [&](const store::SpanRow& s) { return s.start_ns - start; });
+  column("duration", [](const store::SpanRow& s) { return s.duration_ns; });
+  json.Key("strings").BeginArray();
+  for (const std::string_view text : strings) json.String(text);
+  json.EndArray().EndObject();
+  return out;
+}
+
+// span=<id>: only that one. format=columns: what a waterfall needs of all of them.
 Result<HttpResponse> OneTrace(query::Engine& engine, const HttpRequest& request) {
-  WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"span", "format"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto trace, ParseTraceId(request.Header(":trace")));
+  const std::string format = p.Get("format", "json");
+  if (format != "json" && format != "columns")
+    return Error(Code::kInvalid, "parameter 'format': expected json or columns");
+  std::set<profile::SpanId> wanted;
+  for (const std::string& text : p.All("span")) {
+    WHEREFORE_ASSIGN_OR_RETURN(const auto span, ParseSpanId(text));
+    wanted.insert(span);
+  }
   WHEREFORE_ASSIGN_OR_RETURN(const auto spans, engine.Trace(p.tenant(), trace, request.cancel));
   if (spans.empty()) {
     return Error(Code::kNotFound, "no spans of trace " + ToHex(trace) + " are stored");
   }
   HttpResponse response;
+  if (format == "columns") {
+    response.body = TraceColumns(trace, spans);
+    return response;
+  }
   JsonWriter json(response.body);
   json.BeginObject().Field("trace", ToHex(trace)).Key("spans").BeginArray();
-  for (const store::SpanRow& span : spans) AppendSpan(json, span);
+  for (const store::SpanRow& span : spans) {
+    if (wanted.empty() || wanted.contains(span.id)) AppendSpan(json, span);
+  }
   json.EndArray().EndObject();
   return response;
 }

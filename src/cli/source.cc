@@ -119,7 +119,8 @@ void SelectionOptions::AddTo(CLI::App& command, const std::string& positional_he
   command.add_option("--from", from, "Start: 2026-11-15T06:00:00Z, Unix time, -2h");
   command.add_option("--to", to, "End, like --from (default now)");
   command.add_option("--lens", lens,
-                     "focus:RE, hide:RE, merge:RE, collapse:RE, drop:RE, my-code; joined by ' > '");
+                     "focus:RE, hide:RE, merge:RE, collapse:RE, drop:RE, my-code, merge-templates; "
+                     "joined by ' > '");
 }
 
 bool IsUrl(std::string_view name) {

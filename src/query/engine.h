@@ -228,8 +228,9 @@ class Engine {
   // Whether a profile of the selection's services and days names this source file.
   Result<bool> NamesFile(const Selection& selection, const std::string& file,
                          const CancelToken& cancel);
+  // `file` not empty: only functions of that source file.
   Result<ListAnswer> List(const Selection& selection, const std::string& function_regex,
-                          const CancelToken& cancel);
+                          const std::string& file, const CancelToken& cancel);
 
   // Samples linked to a trace (spans empty) or to some of its spans.
   Result<SpanProfileAnswer> SpanProfile(std::uint32_t tenant, const profile::TraceId& trace,

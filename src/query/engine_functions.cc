@@ -64,7 +64,7 @@ Result<> Engine::SumFunction(const Resolved& r, const FunctionName& function,
 Result<> Engine::FindTraces(std::uint32_t tenant, store::TimeRange range,
                             std::vector<FunctionTraces::Trace>& traces, const CancelToken& cancel) {
   // Where it took most is what people look at; a list of a million spans helps nobody.
-  constexpr std::size_t kMostLookedUp = 10'000;
+  constexpr std::size_t kMostLookedUp = 5'000;
   std::vector<profile::SpanId> unknown;
   for (const FunctionTraces::Trace& t : traces) {
     if (t.summary.trace == profile::TraceId{} && unknown.size() < kMostLookedUp) {

@@ -16,10 +16,11 @@ namespace {
 class StoredLines {
  public:
   StoredLines(profile::LineTable& table, store::DictionaryRows rows,
-              symbols::Symbolizer* symbolizer)
+              symbols::Symbolizer* symbolizer, const std::string& file)
       : table_(table),
         rows_(std::move(rows)),
-        resolved_(ResolveFrames(symbolizer, rows_.frames, rows_.mappings)) {}
+        resolved_(ResolveFrames(symbolizer, rows_.frames, rows_.mappings)),
+        file_(file) {}
 
   void Add(std::uint32_t stack, std::int64_t value) {
     if (stack == 0 || stack > rows_.stacks.size()) return;
@@ -48,6 +49,7 @@ class StoredLines {
     const auto [it, added] = known_.try_emplace({function, frame.mapping});
     if (!added) return it->second;
     const store::FunctionRow& row = rows_.functions[function - 1];
+    if (!file_.empty() && row.file != file_) return it->second = profile::LineTable::kNotWanted;
     profile::FrameFacts facts{.name = row.name,
                               .system_name = row.system_name,
                               .file = row.file,
@@ -59,6 +61,7 @@ class StoredLines {
   std::size_t FunctionOf(const store::FrameRow& frame, const symbols::ResolvedLine& line) {
     const auto [it, added] = known_resolved_.try_emplace(&line);
     if (!added) return it->second;
+    if (!file_.empty() && line.file != file_) return it->second = profile::LineTable::kNotWanted;
     return it->second = table_.Function({.name = line.name,
                                          .system_name = line.system_name,
                                          .file = line.file,
@@ -74,6 +77,7 @@ class StoredLines {
   profile::LineTable& table_;
   store::DictionaryRows rows_;
   FrameLines resolved_;
+  const std::string& file_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> known_;  // (function, mapping)
   std::unordered_map<const symbols::ResolvedLine*, std::size_t> known_resolved_;
 };
@@ -81,7 +85,7 @@ class StoredLines {
 }  // namespace
 
 Result<ListAnswer> Engine::List(const Selection& selection, const std::string& function_regex,
-                                const CancelToken& cancel) {
+                                const std::string& file, const CancelToken& cancel) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto regex, CompileRegex(function_regex));
   WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, Resolve(selection, cancel));
   WHEREFORE_ASSIGN_OR_RETURN(const auto values, SumOrAverage(r, cancel));
@@ -95,7 +99,7 @@ Result<ListAnswer> Engine::List(const Selection& selection, const std::string& f
     const MemoryScope scope(cancel);  // one dictionary at a time
     WHEREFORE_ASSIGN_OR_RETURN(auto rows,
                                reader_.Dictionary(r.query.selections[i].dictionary, {}, cancel));
-    StoredLines lines(table, std::move(rows), symbolizer_);
+    StoredLines lines(table, std::move(rows), symbolizer_, file);
     for (const StackValue& v : values[i]) {
       answer.total = WrappingAdd(answer.total, v.value);
       lines.Add(v.stack, v.value);

@@ -193,14 +193,23 @@ Result<SpanProfileAnswer> Engine::SpanProfile(std::uint32_t tenant, const profil
     WHEREFORE_ASSIGN_OR_RETURN(rows, Trace(tenant, trace, cancel));
   }
   if (spans.empty() && !rows.empty()) {
-    // A whole trace also has the samples of profilers that know only the span.
-    std::vector<profile::SpanId> all;
+    // A whole trace also has the samples of profilers that know only the span, under its id or
+    // under one that no span has.
+    std::set<profile::SpanId> ids;
+    for (const store::SpanRow& row : rows) ids.insert(row.id);
+    std::vector<profile::SpanId> others;
     for (const store::SpanRow& row : rows) {
-      all.push_back(row.id);
-      if (const auto id = ProfileIdOf(row); id && FindSpan(rows, *id) == nullptr)
-        all.push_back(*id);
+      if (const auto id = ProfileIdOf(row); id && !ids.contains(*id)) others.push_back(*id);
     }
-    WHEREFORE_ASSIGN_OR_RETURN(const auto more, reader_.LinkedSamples(tenant, trace, all, cancel));
+    WHEREFORE_ASSIGN_OR_RETURN(
+        auto more,
+        reader_.SpanOnlyLinks(tenant, trace, {rows.front().start_ns, rows.back().start_ns + 1},
+                              cancel));
+    if (!others.empty()) {
+      WHEREFORE_ASSIGN_OR_RETURN(const auto filed,
+                                 reader_.LinkedSamples(tenant, trace, others, cancel));
+      more.insert(more.end(), filed.begin(), filed.end());
+    }
     for (const store::LinkRow& link : more) {
       if (link.trace == profile::TraceId{}) links.push_back(link);
     }
@@ -230,10 +239,16 @@ Result<std::vector<store::SpanRow>> Engine::Trace(std::uint32_t tenant,
 
 Result<std::vector<TraceSummary>> Engine::SearchTraces(const store::SpanSearch& search,
                                                        const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(auto matched, reader_.SearchSpans(search, cancel));
+  // Twenty of a trace are enough to show why it matched.
+  constexpr std::size_t kMostPerTrace = 20;
+  store::SpanSearch wide = search;
+  wide.most_per_trace = kMostPerTrace;
+  wide.limit = search.limit * kMostPerTrace;
+  WHEREFORE_ASSIGN_OR_RETURN(auto matched, reader_.SearchSpans(wide, cancel));
   std::vector<TraceSummary> out;
   std::map<profile::TraceId, std::size_t> index;
   for (store::SpanRow& span : matched) {
+    if (out.size() == search.limit && !index.contains(span.trace)) continue;
     const auto [it, added] = index.try_emplace(span.trace, out.size());
     if (added) out.push_back({.trace = span.trace});
     out[it->second].matched.push_back(std::move(span));

@@ -36,6 +36,24 @@ bool Found(const FlameFunction& f, const re2::RE2& regex) {
          (!f.module.empty() && re2::RE2::PartialMatch(f.module + "`" + f.name, regex));
 }
 
+// "Map<int, std::less<int>>::find(int)" -> "Map<>::find(int)"; names with operators of that shape, and
+// brackets that do not match, stay as they are.
+FlameFunction WithoutTemplateArguments(FlameFunction f) {
+  if (f.name.find('<') == std::string::npos || f.name.find("operator<") != std::string::npos ||
+      f.name.find("operator>") != std::string::npos || f.name.find("operator-") != std::string::npos)
+    return f;
+  std::string out;
+  int depth = 0;
+  for (const char c : f.name) {
+    if (c == '<' && depth++ == 0) out += c;
+    if (c == '>' && --depth == 0) out += c;
+    if (depth < 0) return f;
+    if (depth == 0 && c != '>') out += c;
+  }
+  if (depth == 0) f.name = std::move(out);
+  return f;
+}
+
 }  // namespace
 
 Result<Lens> Lens::Parse(std::string_view text) {
@@ -45,8 +63,8 @@ Result<Lens> Lens::Parse(std::string_view text) {
     const std::string_view part = text.substr(0, end);
     text.remove_prefix(std::min(end + 3, text.size()));
     if (part.empty()) continue;
-    if (part == "my-code") {
-      lens.steps_.push_back({.op = Op::kMyCode});
+    if (part == "my-code" || part == "merge-templates") {
+      lens.steps_.push_back({.op = part == "my-code" ? Op::kMyCode : Op::kTemplates});
       continue;
     }
     struct Word {
@@ -63,7 +81,8 @@ Result<Lens> Lens::Parse(std::string_view text) {
     if (word == kWords.end()) {
       return Error(
           Code::kInvalid,
-          fmt::format("lens '{}': expected focus:, hide:, merge:, collapse:, drop: or my-code",
+          fmt::format("lens '{}': expected focus:, hide:, merge:, collapse:, drop:, my-code "
+                      "or merge-templates",
                       part));
     }
     Step step{.op = word->op, .pattern = std::string(part.substr(colon + 1))};
@@ -86,9 +105,12 @@ FlameTree Lens::ApplyStep(const Step& step, const FlameTree& tree) {
   std::vector<std::uint32_t> ids(tree.functions.size());
   std::vector<char> match(tree.functions.size());
   for (std::size_t f = 1; f < tree.functions.size(); ++f) {
-    ids[f] = builder.AddFunction(tree.functions[f]);
-    match[f] = step.op == Op::kMyCode ? IsForeign(tree.functions[f])
-                                      : Found(tree.functions[f], *step.regex);
+    const FlameFunction& function = tree.functions[f];
+    ids[f] = builder.AddFunction(
+        step.op == Op::kTemplates ? WithoutTemplateArguments(function) : function);
+    match[f] = step.op == Op::kMyCode     ? IsForeign(function)
+               : step.op == Op::kTemplates ? false
+                                           : Found(function, *step.regex);
   }
 
   // Where each open node of the old tree went in the new one, and whether a match is above it.
@@ -109,6 +131,8 @@ FlameTree Lens::ApplyStep(const Step& step, const FlameTree& tree) {
       case Op::kFocus:
         add_node = add_node && (here.matched || hit);
         add_value = add_node;
+        break;
+      case Op::kTemplates:
         break;
       case Op::kHide:
       case Op::kMyCode:
@@ -139,13 +163,13 @@ FlameTree Lens::ApplyStep(const Step& step, const FlameTree& tree) {
 }
 
 std::string Lens::Text() const {
-  static constexpr std::array<std::string_view, 6> kNames = {"focus",    "hide", "merge",
-                                                             "collapse", "drop", "my-code"};
+  static constexpr std::array<std::string_view, 7> kNames = {
+      "focus", "hide", "merge", "collapse", "drop", "my-code", "merge-templates"};
   std::string out;
   for (const Step& step : steps_) {
     if (!out.empty()) out += " > ";
     out += kNames[static_cast<std::size_t>(step.op)];
-    if (step.op != Op::kMyCode) out += ":" + step.pattern;
+    if (step.op < Op::kMyCode) out += ":" + step.pattern;
   }
   return out;
 }

@@ -7,7 +7,8 @@
 //        | "merge:" re   neighbouring matching functions in a stack become one (recursion, a
 //        library) | "collapse:" re  a matching function swallows everything it called | "drop:" re
 //        leave out stacks with a matching function altogether | "my-code"     hide the language
-//        runtime, the C library and the kernel
+//        runtime, the C library and the kernel | "merge-templates"  names without template
+//        arguments: instances of one template become one
 //
 // A regular expression (RE2) matches anywhere in "function" or "module`function". Steps apply left
 // to right.
@@ -35,7 +36,7 @@ class Lens {
   [[nodiscard]] std::string Text() const;
 
  private:
-  enum class Op : std::uint8_t { kFocus, kHide, kMerge, kCollapse, kDrop, kMyCode };
+  enum class Op : std::uint8_t { kFocus, kHide, kMerge, kCollapse, kDrop, kMyCode, kTemplates };
   struct Step {
     Op op;
     std::string pattern;

@@ -54,6 +54,17 @@ TEST(Lens, EachStepDoesWhatItSays) {
             "handle:19/0 .parse:15/15 .rec:4/4 = 19");
 }
 
+TEST(Lens, TemplateInstancesBecomeOne) {
+  TreeBuilder b;
+  for (const char* name : {"Map<int, Less<int>>::find(int)", "Map<long>::find(int)",
+                           "bool operator<(A<int>, B)", "broken<", "a->b"}) {
+    b.AddValue(b.Child(0, b.AddFunction({.name = name})), 1, 1);
+  }
+  EXPECT_EQ(Draw(Lens::Parse("merge-templates")->Apply(b.Build())),
+            "Map<>::find(int):2/2 a->b:1/1 bool operator<(A<int>, B):1/1 broken<:1/1 = 5");
+  EXPECT_EQ(Lens::Parse("merge-templates > hide:a")->Text(), "merge-templates > hide:a");
+}
+
 TEST(Lens, RejectsUnknownWordsAndBadPatterns) {
   EXPECT_FALSE(Lens::Parse("zoom:x"));
   EXPECT_FALSE(Lens::Parse("focus:("));

@@ -225,6 +225,7 @@ struct SpanSearch {
   int kind = -1;                                                // -1: any
   std::vector<std::pair<std::string, std::string>> attributes;  // all must match, span or resource
   std::size_t limit = 100;
+  std::size_t most_per_trace = 0;  // 0: no limit; one large trace must not push out the others
   bool roots_only = false;
 };
 
@@ -304,6 +305,12 @@ class Reader {
                                                      const std::vector<profile::SpanId>& spans,
                                                      const CancelToken& cancel) = 0;
 
+  // Linked samples of profilers that know only spans, for those spans of a trace that began in
+  // `started`.
+  virtual Result<std::vector<LinkRow>> SpanOnlyLinks(std::uint32_t tenant,
+                                                     const profile::TraceId& trace,
+                                                     TimeRange started,
+                                                     const CancelToken& cancel) = 0;
   // Linked samples of a selection; the range is that of their profiles.
   virtual Result<std::vector<LinkRow>> Links(const SampleQuery& query,
                                              const CancelToken& cancel) = 0;

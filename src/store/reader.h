@@ -58,6 +58,8 @@ class ReaderImpl final : public Reader {
   Result<std::vector<LinkRow>> LinkedSamples(std::uint32_t tenant, const profile::TraceId& trace,
                                              const std::vector<profile::SpanId>& spans,
                                              const CancelToken& cancel) override;
+  Result<std::vector<LinkRow>> SpanOnlyLinks(std::uint32_t tenant, const profile::TraceId& trace,
+                                             TimeRange started, const CancelToken& cancel) override;
   Result<std::vector<LinkRow>> Links(const SampleQuery& query, const CancelToken& cancel) override;
   Result<std::vector<TimedLinkRow>> TimedLinks(std::uint32_t tenant, const SpanRow& span,
                                                const CancelToken& cancel) override;

@@ -219,13 +219,33 @@ Result<std::vector<LinkRow>> ReaderImpl::LinkedSamples(std::uint32_t tenant,
   if (IsZero(trace) && spans.empty()) return std::vector<LinkRow>();
   std::string where = fmt::format("tenant = {}", tenant);
   if (!IsZero(trace)) where += " AND " + TraceCondition(trace, !spans.empty());
-  if (!spans.empty()) {
+  if (spans.empty()) return RunLinks(where, tenant, cancel);
+  // The engine refuses a condition of more than 50,000 parts, and an id is six of them.
+  constexpr std::size_t kSpansPerQuery = 5'000;
+  std::vector<LinkRow> rows;
+  for (std::size_t begin = 0; begin < spans.size(); begin += kSpansPerQuery) {
     std::vector<std::string> literals;
-    literals.reserve(spans.size());
-    for (const profile::SpanId& span : spans) literals.push_back(QuoteBytes(AsText(span)));
-    where += fmt::format(" AND span IN ({})", fmt::join(literals, ","));
+    for (std::size_t i = begin; i < std::min(begin + kSpansPerQuery, spans.size()); ++i)
+      literals.push_back(QuoteBytes(AsText(spans[i])));
+    WHEREFORE_ASSIGN_OR_RETURN(
+        const auto some, RunLinks(fmt::format("{} AND span IN ({})", where, fmt::join(literals, ",")),
+                                  tenant, cancel));
+    rows.insert(rows.end(), some.begin(), some.end());
   }
-  return RunLinks(where, tenant, cancel);
+  return rows;
+}
+
+Result<std::vector<LinkRow>> ReaderImpl::SpanOnlyLinks(std::uint32_t tenant,
+                                                       const profile::TraceId& trace,
+                                                       TimeRange started,
+                                                       const CancelToken& cancel) {
+  return RunLinks(
+      fmt::format("tenant = {0} AND {1} AND span IN (SELECT span FROM {2} WHERE tenant = {0} AND {3} "
+                  "AND start >= {4} AND start < {5} AND {6})",
+                  tenant, TraceCondition(profile::TraceId{}, false), PhysicalName(Table::kSpans),
+                  BucketCondition(started.from_ns, started.to_ns), started.from_ns, started.to_ns,
+                  TraceCondition(trace, false)),
+      tenant, cancel);
 }
 
 Result<std::vector<LinkRow>> ReaderImpl::Links(const SampleQuery& query,

@@ -136,8 +136,13 @@ Result<std::vector<SpanRow>> ReaderImpl::SearchSpans(const SpanSearch& search,
         "arrayExists((k, v) -> k = {0} AND v = {1}, resource_names, resource_values))",
         Quote(name), Quote(value));
   }
-  return RunSpans(where, fmt::format("ORDER BY start DESC, span LIMIT {}", search.limit),
-                  search.tenant, cancel);
+  return RunSpans(
+      where,
+      fmt::format("ORDER BY start DESC, span {} LIMIT {}",
+                  search.most_per_trace > 0 ? fmt::format("LIMIT {} BY trace", search.most_per_trace)
+                                            : "",
+                  search.limit),
+      search.tenant, cancel);
 }
 
 Result<std::vector<SpanRow>> ReaderImpl::SpansById(std::uint32_t tenant, TimeRange range,

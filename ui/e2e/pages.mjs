@@ -10,6 +10,7 @@ async function addresses() {
   const version = (v) => encodeURIComponent(`checkout{service.version="${v}"}`);
   return {
     overview: '/', service: '/s/checkout', split: '/s/checkout?by=service.version&lens=hide:malloc', table: '/s/checkout?view=table', search: '/s/checkout?search=json&flip=1',
+    tree: '/s/checkout?view=tree', heat: '/s/ticker?view=heat', functionTraces: '/s/checkout?view=traces&fn=' + encodeURIComponent('json::parse_object'), source: '/s/checkout?view=source&fn=' + encodeURIComponent('json::parse_object'),
     sandwich: '/s/checkout?view=sandwich&fn=' + encodeURIComponent('json::parse(Value&, std::string_view)'),
     diff: `/diff?query=${version('v2')}&base_query=${version('v1')}&mode=share`, traces: '/traces', trace: `/traces/${slowest}?span=${spans[0][0]}`,
     adhoc: '/adhoc', status: '/status', empty: '/s/nothing', choose: '/diff',

@@ -12,14 +12,16 @@ const CHECKOUT = '{service_name="checkout"}';
 async function walk(page) {
   step('overview: services by cores, linked');
   await page.goto(PAGE + '/');
-  await page.getByRole('link', { name: 'checkout' }).waitFor();
-  const { services } = await api('services', ALL);
+  await page.getByRole('link', { name: 'checkout', exact: true }).waitFor();
+  const { services } = await api('overview', ALL);
   assert.equal(await page.locator('table.services tbody tr').count(), services.length);
   const cores = Number((await api('top', { ...ALL, query: CHECKOUT, type: 'cpu' })).total) / 1e9 / (30 * 60);
   const row = page.locator('table.services tbody tr', { has: page.getByRole('link', { name: 'checkout', exact: true }) });
-  await row.locator('td').first().filter({ hasText: /[0-9]/ }).waitFor();  // filled in by a question of its own
   assert.ok(Math.abs(Number(await row.locator('td').first().textContent()) - cores) < 0.05, `cores ${await row.locator('td').first().textContent()} against ${cores}`);
   await row.getByText('json::parse_object').waitFor();
+  await row.getByRole('link', { name: /v2 of checkout is new/ }).waitFor();
+  const gateway = page.locator('table.services tbody tr', { has: page.getByRole('link', { name: 'gateway', exact: true }) });
+  assert.match(await gateway.textContent(), /ms, .* ms/);
 
   step('service: the flame graph has the API\'s total');
   await page.getByRole('link', { name: 'checkout', exact: true }).click();
@@ -111,8 +113,66 @@ async function walk(page) {
   const hot = rows.rows.find((r) => r.name === 'json::parse_object');
   await drawn(page, 'both sides', (v) => window.__wherefore.callers?.total === v && window.__wherefore.callees?.total === v, Number(hot.total));
   await page.locator('section[aria-label=Lines] table tbody tr').first().waitFor();
+  await page.locator('section[aria-label=Callers] .flame-box').focus();
+  for (const key of ['Home', 'ArrowUp', 'ArrowUp', 'Enter']) await page.keyboard.press(key);
+  await page.waitForURL(/upzoom=/);
+  await page.reload();
+  await drawn(page, 'the callers\' zoom after a reload', () => window.__wherefore?.callers?.zoom !== 'all');
+  await page.goBack();
+  await drawn(page, 'the callers\' zoom taken back', () => window.__wherefore?.callers?.zoom === 'all');
   await page.goBack();
   await drawn(page, 'the graph once more', (v) => window.__wherefore?.flame?.total === v, Number(part.total));
+
+  step('call tree: the flame graph\'s numbers, by keyboard');
+  await page.getByRole('button', { name: 'Call tree' }).click();
+  const grid = page.getByRole('treegrid');
+  await grid.focus();
+  await page.keyboard.press('Home');
+  await page.keyboard.press('*');
+  await page.locator('.ct-row.selected').waitFor();
+  const chain = await page.locator('.ct-row.selected .ct-name').textContent();
+  assert.ok(chain.length > 0);
+  for (let i = 0; i < 30 && !(await page.locator('.ct-row.selected', { hasText: 'json::parse_object' }).count()); i++) await page.keyboard.press(i % 2 ? 'ArrowDown' : 'ArrowRight');
+  await page.locator('.ct-row.selected', { hasText: 'json::parse_object' }).waitFor();
+  await page.reload();
+  await page.locator('.ct-row.selected', { hasText: 'json::parse_object' }).waitFor();
+  await page.goBack();
+  await drawn(page, 'the graph after the tree', (v) => window.__wherefore?.flame?.total === v, Number(part.total));
+
+  step('function to its traces and back to the service');
+  await page.locator('.flame-box').focus();
+  await page.keyboard.press('End');
+  await drawn(page, 'the hottest', () => window.__wherefore?.flame?.frame === 'json::parse_object');
+  await page.keyboard.press('t');
+  await page.waitForURL(/view=traces/);
+  const seen = await api('function-traces', { from, to, query: CHECKOUT, function: 'json::parse_object', limit: 100 });
+  assert.ok(seen.found > 1 && seen.found === seen.traces.length);
+  await page.locator('table.seen tbody tr').nth(seen.found - 1).waitFor();
+  assert.equal(await page.locator('table.seen tbody tr').count(), seen.found);
+  await page.reload();
+  await page.locator('table.seen tbody tr').first().locator('th a').click();
+  await page.waitForURL(new RegExp(`traces/${seen.traces[0].trace}`));
+  await drawn(page, 'the span it ran in', (v) => window.__wherefore?.flame?.total === v, Number(seen.traces[0].seen_in[0].value));
+  await page.goBack();
+  await page.locator('table.seen').waitFor();
+
+  step('source: the line, its cost, its place in the repository');
+  await page.getByRole('button', { name: 'Source', exact: true }).click();
+  const line = page.locator('.source-line.selected');
+  await line.waitFor();
+  assert.match(await line.textContent(), /^14.*if \(known == key\)/);
+  const cost = (await api('list', { from, to, query: CHECKOUT, function: '^json::parse_object$' })).functions[0].lines.find(([l]) => l === 14);
+  assert.ok(Number(cost[1]) > 0);
+  assert.match(await page.getByRole('link', { name: 'Open in the repository' }).getAttribute('href'), /^https:\/\/repository\.example\/checkout\/blob\/v2\/shop\/json\.cc#L14$/);
+  await page.locator('.source').focus();
+  await page.keyboard.press('n');
+  await page.locator('.source-line.selected', { hasText: 'out = parse_object(in)' }).waitFor();
+  await page.reload();
+  await page.locator('.source-line.selected', { hasText: 'out = parse_object(in)' }).waitFor();
+  await page.goBack();
+  await page.locator('table.seen').waitFor();
+  await page.goBack();
+  await drawn(page, 'the graph after its function', (v) => window.__wherefore?.flame?.total === v, Number(part.total));
 
   step('diff: both sides');
   await page.getByRole('link', { name: 'Compare', exact: true }).click();
@@ -143,9 +203,10 @@ async function walk(page) {
   step('traces: search, the slowest, its spans');
   await page.getByRole('link', { name: 'Traces' }).first().click();
   await page.getByLabel('Longer than').fill('500ms');
+  await page.getByLabel('Shorter than').fill('10s');
   await page.getByRole('button', { name: 'Search' }).click();
   await page.waitForURL(/min=500ms/);
-  const slow = await api('traces', { ...ALL, min_duration: '500ms', limit: 200 });
+  const slow = await api('traces', { ...ALL, min_duration: '500ms', max_duration: '10s', limit: 200 });
   await page.locator('table.traces caption', { hasText: `${slow.traces.length} traces` }).waitFor();
   await page.getByRole('button', { name: 'Duration' }).click();
   await page.locator('table.traces tbody a').first().click();
@@ -203,6 +264,11 @@ async function keyboardAlone(page) {
   await page.keyboard.type('traces');
   await page.keyboard.press('Enter');
   await page.locator('table.traces tbody tr').first().waitFor();
+  await tabTo(page, 'the upper limit', () => document.activeElement.matches('input[name=max]'));
+  await page.keyboard.type('10s');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/max=10s/);
+  await page.locator('table.traces tbody a', { hasText: 'POST /pay' }).first().waitFor();
   await tabTo(page, 'the duration column', () => document.activeElement.textContent.startsWith('Duration'));
   await page.keyboard.press('Enter');
   await tabTo(page, 'the slowest trace', () => document.activeElement.matches('table.traces tbody a'));
@@ -215,9 +281,32 @@ async function keyboardAlone(page) {
   await tabTo(page, 'the flame graph', () => document.activeElement.matches('.flame-box'));
   await page.keyboard.press('End');
   await drawn(page, 'the hottest function, selected and not zoomed', () => window.__wherefore.flame.frame === 'json::parse_object' && window.__wherefore.flame.zoom === 'all');
-  await tabTo(page, 'its callers and lines', () => document.activeElement.textContent === 'Callers and callees');
+  await tabTo(page, 'its source', () => document.activeElement.textContent === 'Source');
   await page.keyboard.press('Enter');
-  await page.locator('section[aria-label=Lines] table tbody tr').first().waitFor();
+  await page.locator('.source-line.selected', { hasText: 'if (known == key)' }).waitFor();
+}
+
+async function heatMap(page) {
+  step('heat map: every observation at its place in the second; a drag selects');
+  await page.goto(PAGE + '/s/ticker?view=heat&type=samples');
+  const heat = await api('heatmap', { ...ALL, query: 'ticker', type: 'samples' });
+  const sum = heat.cells.reduce((n, c) => n + c[2], 0);
+  assert.equal(sum, 240 * 9);
+  await drawn(page, 'all cells', (v) => window.__wherefore?.heat?.sum === v && window.__wherefore.heat.drawn > 0, sum);
+  const area = await page.locator('.heat-box').boundingBox();
+  await page.mouse.move(area.x + area.width * 0.9, area.y + 50);
+  await page.mouse.down();
+  await page.mouse.move(area.x + area.width * 0.96, area.y + 50, { steps: 4 });
+  await page.mouse.up();
+  await page.waitForURL(/sel=/);
+  const [from, to] = new URL(page.url()).searchParams.get('sel').split('-');
+  const part = await api('top', { from, to, query: 'ticker', type: 'samples' });
+  await drawn(page, 'the selection', (v) => window.__wherefore?.flame?.total === v, Number(part.total));
+  await page.goBack();
+  await drawn(page, 'everything again', (v) => window.__wherefore?.flame?.total === v, sum);
+  await page.locator('.heat-box').focus();
+  for (const key of ['ArrowRight', 'Shift+ArrowRight', 'Enter']) await page.keyboard.press(key);
+  await page.waitForURL(/sel=/);
 }
 
 async function files(page) {
@@ -284,6 +373,7 @@ const { context, page, problems } = await open();
 try {
   await walk(page);
   await keyboardAlone(page);
+  await heatMap(page);
   await files(page);
   assert.deepEqual(problems.filter((p) => !p.includes('400 (Bad Request)')), []);
   problems.length = 0;

@@ -1,15 +1,34 @@
-// The page: which part of it belongs to the address.
-import { render } from 'preact';
+// The page: which part of it belongs to the address. The overview comes at once, the rest when it is first needed: what
+// all of them share is small, and the first page stays fast.
+import { render, type ComponentType } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
 import { url } from './core/location';
-import { AdHocPage } from './pages/adhoc';
-import { DiffPage } from './pages/diff';
 import { OverviewPage } from './pages/overview';
-import { ServicePage } from './pages/service';
-import { StatusPage } from './pages/status';
-import { TracePage } from './pages/trace';
-import { TracesPage } from './pages/traces';
 import { Shell } from './parts/shell';
 import './style.css';
+
+// A page whose code is fetched when it is first shown; then it is there at once.
+function later(load: () => Promise<ComponentType>): ComponentType {
+  let Page: ComponentType | null = null;
+  return function Later() {
+    const [failed, setFailed] = useState(false);
+    const [, setReady] = useState(false);
+    useEffect(() => {
+      if (!Page) load().then((loaded) => { Page = loaded; setReady(true); }, () => setFailed(true));
+    }, []);
+    if (Page) return <Page />;
+    if (!failed) return <Shell title="" />;
+    // After an update the old name may be gone; the new page knows the new one.
+    return <Shell title="Not loaded"><h1>This part of the page could not be loaded</h1><p><button type="button" onClick={() => location.reload()}>Load again</button></p></Shell>;
+  };
+}
+
+const ServicePage = later(() => import('./pages/service').then((m) => m.ServicePage));
+const DiffPage = later(() => import('./pages/diff').then((m) => m.DiffPage));
+const TracesPage = later(() => import('./pages/traces').then((m) => m.TracesPage));
+const TracePage = later(() => import('./pages/trace').then((m) => m.TracePage));
+const AdHocPage = later(() => import('./pages/adhoc').then((m) => m.AdHocPage));
+const StatusPage = later(() => import('./pages/status').then((m) => m.StatusPage));
 
 function App() {
   const path = url.value.pathname;

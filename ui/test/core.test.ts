@@ -5,7 +5,12 @@ import { formatAgo, formatShare, formatValue, isSignificant, parseSpan, shareErr
 import { exactly, fitName, groupOf, ladder } from '../src/core/names';
 import { waterfall, visibleRows } from '../src/core/waterfall';
 import { csvOf } from '../src/core/csv';
-import type { Span } from '../src/core/api';
+import { hotChain, opened, openRows } from '../src/core/rows';
+import { costsOf, hottestLine, repositoryLink } from '../src/core/source';
+import { buildTree } from '../src/core/tree';
+import { drawHeat, shadeOf } from '../src/draw/heat';
+import type { TraceColumns } from '../src/core/api';
+import { columns, SHOP } from './sample';
 
 test('values have units people know', () => {
   expect([formatValue(1284e9, 'nanoseconds'), formatValue(1.5e6, 'nanoseconds'), formatValue(3 * 2 ** 20, 'bytes'), formatValue(1234567, 'count'), formatValue(2500, 'count', 1000)])
@@ -84,18 +89,57 @@ test('a difference can be brought to the same scale', () => {
   expect(changesOf([row('a', 10, 30), row('b', 20, 30)], 2).map((r) => [r.name, r.before, r.after])).toEqual([['a', 20, 30], ['b', 40, 30]]);
 });
 
-const span = (id: string, parent: string, start: number, duration = 10): Span =>
-  ({ trace: 't', span: id, parent, service: 's', name: id, kind: 'internal', status: 'unset', start_ns: String(1_700_000_000_000_000_000n + BigInt(start)), duration_ns: duration, attributes: {}, resource: {} });
+type SpanText = [id: string, parent: string, start: number];
+function trace(spans: SpanText[]): TraceColumns {
+  const places = new Map(spans.map(([id], i) => [id, i]));
+  return {
+    trace: 't', start_ns: '1700000000000000000', strings: ['s', 'op'], span: spans.map(([id]) => id), parent: spans.map(([, p]) => (p === '' ? -1 : places.get(p) ?? -2)),
+    service: spans.map(() => 0), name: spans.map(() => 1), status: spans.map(([id]) => (id === 'b' ? 2 : 0)), start: spans.map(([, , start]) => start), duration: spans.map(() => 10),
+  };
+}
 
 test('a waterfall has every span once, whatever the parents say', () => {
-  const { rows } = waterfall([span('c', 'a', 5), span('a', '', 0), span('b', 'a', 3), span('lost', 'nobody', 9), span('x', 'y', 1), span('y', 'x', 2), span('z', 'z', 4)]);
-  expect(rows.map((r) => [r.span.span, r.depth, r.descendants])).toEqual([['a', 0, 2], ['b', 1, 0], ['c', 1, 0], ['z', 0, 0], ['lost', 0, 0], ['x', 0, 1], ['y', 1, 0]]);
-  expect(visibleRows(rows, new Set(['a'])).map((r) => r.span.span)).toEqual(['a', 'z', 'lost', 'x', 'y']);
+  const { rows, errors, services } = waterfall(trace([['c', 'a', 5], ['a', '', 0], ['b', 'a', 3], ['lost', 'nobody', 9], ['x', 'y', 1], ['y', 'x', 2], ['z', 'z', 4]]));
+  expect(rows.map((r) => [r.id, r.depth, r.descendants])).toEqual([['a', 0, 2], ['b', 1, 0], ['c', 1, 0], ['z', 0, 0], ['lost', 0, 0], ['x', 0, 1], ['y', 1, 0]]);
+  expect(rows.filter((r) => r.orphan).map((r) => r.id)).toEqual(['lost']);
+  expect([errors, services]).toEqual([1, 1]);
+  expect(visibleRows(rows, new Set(['a'])).map((r) => r.id)).toEqual(['a', 'z', 'lost', 'x', 'y']);
 });
 
-test('100,000 spans in a chain are laid out', () => {
-  const spans = Array.from({ length: 100_000 }, (_, i) => span(String(i), i === 0 ? '' : String(i - 1), i));
-  expect(waterfall(spans).rows[99_999].depth).toBe(99_999);
+test('100,000 spans are laid out, in a chain or side by side', () => {
+  const chain = waterfall(trace(Array.from({ length: 100_000 }, (_, i): SpanText => [String(i), i === 0 ? '' : String(i - 1), i])));
+  expect(chain.rows[99_999].depth).toBe(99_999);
+  const fan = waterfall(trace(Array.from({ length: 100_000 }, (_, i): SpanText => [String(i), i === 0 ? '' : '0', -i])));
+  expect([fan.rows[0].descendants, fan.rows[1].id]).toEqual([99_999, '99999']);
+});
+
+test('lines of a file and their place in a repository', () => {
+  const listed = (name: string, lines: [number, number, number][]) => ({ name, module: '', file: 'a.cc', start_line: 1, self: 0, total: 0, lines });
+  const costs = costsOf([listed('f', [[3, 1, 9], [4, 5, 5]]), listed('g', [[4, 2, 2], [0, 50, 50]])]);
+  expect([...costs]).toEqual([[3, { self: 1, total: 9 }], [4, { self: 7, total: 7 }], [0, { self: 50, total: 50 }]]);
+  expect(hottestLine(costs)).toBe(4);
+  expect(hottestLine(new Map())).toBe(0);
+  const template = 'https://host/{service}/blob/{version}/{path}#L{line}';
+  expect(repositoryLink(template, { service: 'shop', version: 'v2', path: 'src/a b.cc', line: 7 })).toBe('https://host/shop/blob/v2/src/a%20b.cc#L7');
+  expect(repositoryLink(template, { service: 'a"b', version: '', path: '/x/../{line}', line: 7 })).toBe('https://host/a%22b/blob/HEAD/x/../%7Bline%7D#L7');
+});
+
+test('a call tree shows what is open', () => {
+  const tree = buildTree(columns(SHOP));
+  const names = (nodes: number[]) => nodes.map((i) => tree.functions[tree.func[i]].name);
+  expect(names(openRows(tree, new Set()))).toEqual(['main']);
+  expect(names(openRows(tree, new Set([1])))).toEqual(['main', 'pay', 'cart']);
+  const deep = [...tree.func.keys()].find((i) => tree.depth[i] === 4)!;
+  expect(names(openRows(tree, opened(tree, deep, new Set())))).toEqual(['main', 'pay', 'parse', 'parse', 'other', 'cart']);
+  expect(names(hotChain(tree, 0))).toEqual(['total', 'main', 'pay']);
+});
+
+test('a heat map has every cell, single ones included', () => {
+  const rects: number[][] = [];
+  const heat = { steps: 10, rows: 5, cells: [[0, 0, 1], [9, 4, 10_000], [20, 1, 3]] as [number, number, number][] };
+  expect(drawHeat({ fillRect: (...r: number[]) => { rects.push(r); }, fillStyle: '' }, heat, { width: 100, height: 50 }, { background: '#fff', shades: Array(8).fill('#000') })).toBe(2);
+  expect(rects.slice(1)).toEqual([[0, 40, 9, 9], [90, 0, 9, 9]]);
+  expect([shadeOf(0, 9), shadeOf(1, 10_000), shadeOf(9, 9)]).toEqual([-1, 0, 7]);
 });
 
 test('a table leaves as CSV that no spreadsheet runs', () => {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { DARK, LIGHT } from '../src/core/palette';
 import { buildTree } from '../src/core/tree';
 import { drawFlame, hitFlame, safe, type View } from '../src/draw/flame';
+import { drawMinimap } from '../src/draw/minimap';
 import { columns, randomTree, SHOP, type Node } from './sample';
 
 function recorder() {
@@ -20,6 +21,15 @@ test('boxes are as wide as their share', () => {
   expect(drawn.boxes).toBe(8);
   expect(rects).toContainEqual([0, 40, 819, 19]);  // pay: 82 of 112, on 1120 px, less the gap
   expect(texts.some((t) => t.startsWith('12 smal'))).toBe(true);
+});
+
+test('the minimap has every box that is half a pixel wide', () => {
+  const tree = buildTree(columns(SHOP), 'weight');
+  const { g, rects } = recorder();
+  expect(drawMinimap(g, tree, { width: 1120, height: 40, flip: false }, LIGHT)).toBe(8);
+  expect(rects).toContainEqual([0, 16, 820, 8]);  // pay
+  expect(drawMinimap(g, tree, { width: 20, height: 40, flip: true }, LIGHT)).toBe(8);
+  expect(drawMinimap(g, tree, { width: 5, height: 40, flip: true }, LIGHT)).toBe(6);
 });
 
 test('what is too narrow becomes one grey block that says what it is', () => {

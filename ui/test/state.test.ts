@@ -1,6 +1,6 @@
 // decode(encode(x)) = x, for values a person or a hostile link could put there.
 import { expect, test } from 'vitest';
-import { decodeDiff, decodeService, decodeTrace, decodeTraces, encodeDiff, encodeService, encodeTrace, encodeTraces, lensSteps, selectorOf } from '../src/core/state';
+import { decodeDiff, decodeFiles, decodeService, decodeTrace, decodeTraces, encodeDiff, encodeFiles, encodeService, encodeTrace, encodeTraces, lensSteps, selectorOf } from '../src/core/state';
 
 const TEXTS = ['', 'a', 'a b&c=d', '../x', 'héé', '<script>alert(1)</script>', '\u202eabc', '"quoted\\', '100%', 'a/b?c#d', '+', ' > '];
 const url = (text: string) => new URL(text, 'http://h');
@@ -8,7 +8,7 @@ const url = (text: string) => new URL(text, 'http://h');
 test('service addresses come back', () => {
   for (const text of TEXTS) {
     const state = {
-      service: text || 'svc', since: '6h', from: null, to: null, type: text, q: text, by: text, sel: [5, 9] as [number, number], lens: text, view: 'sandwich' as const, fn: text,
+      service: text || 'svc', since: '6h', from: null, to: null, type: text, q: text, by: text, sel: [5, 9] as [number, number], lens: text, view: 'sandwich' as const, fn: text, mod: text, line: 7, upzoom: '', upframe: '0123456789abcdef',
       search: text, zoom: '0123456789abcdef', frame: '', order: 'name' as const, flip: true, live: true,
     };
     expect(decodeService(url(encodeService(state)))).toEqual(state);
@@ -23,6 +23,8 @@ test('the others come back', () => {
     expect(decodeTraces(url(encodeTraces(traces)))).toEqual(traces);
     const trace = { trace: text || 'x', span: '00000000000000ff', subtree: true, type: text, zoom: '', frame: '00000000000000fe', search: text };
     expect(decodeTrace(url(encodeTrace(trace)))).toEqual(trace);
+    const files = { type: text, lens: text, zoom: '', frame: '00000000000000fe', search: text };
+    expect(decodeFiles(url(encodeFiles(files)))).toEqual(files);
   }
 });
 

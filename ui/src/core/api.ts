@@ -50,6 +50,12 @@ export async function postFlame(path: string, params: Params, form: FormData, si
 // --- answers (docs/openapi.json) ---
 
 export interface ServiceInfo { name: string; profiles: number; types: { name: string; id: string }[]; last: string }
+type Int = number | string;  // text beyond 2^53
+export interface ServiceOverview {
+  name: string; profiles: number; types: string[]; last?: string; cpu?: Int[]; top: { name: string; module: string; self: Int }[]; top_type: string; top_total: Int;
+  versions: string[]; earlier_version?: string; heap_bytes?: Int; latency?: { requests: number; errors: number; median_ns: Int; p99_ns: Int }; senders: string[]; instances: number;
+}
+export interface OverviewAnswer { start_ms: number; step_ms: number; services: ServiceOverview[] }
 export interface SeriesAnswer {
   type: string; unit: string; scale: number; averaged: boolean; start_ms: number; step_ms: number; hint?: string;
   groups: { labels: Record<string, string>; values: (number | string)[] }[];
@@ -62,6 +68,10 @@ export interface Span {
   trace: string; span: string; parent: string; service: string; name: string; kind: string; status: string; status_message?: string;
   start_ns: number | string; duration_ns: number | string; attributes: Record<string, string>; resource: Record<string, string>;
   events?: { time_ns: number | string; name: string; attributes: Record<string, string> }[];
+}
+// Every span of a trace as columns: service and name are places in `strings`, parent a place in the columns (-1: none, -2: not stored).
+export interface TraceColumns {
+  trace: string; start_ns: Int; span: string[]; parent: number[]; service: number[]; name: number[]; status: number[]; start: Int[]; duration: Int[]; strings: string[];
 }
 export interface TraceSummary {
   trace: string; root_service: string; root_name: string; start: string; start_ns: number | string; duration_ns: number | string; spans: number; errors: number;

@@ -8,6 +8,9 @@ export interface TimeState {
   to: number | null;
 }
 
+export const VIEWS = ['flame', 'table', 'tree', 'sandwich', 'heat', 'source', 'traces'] as const;
+export type View = typeof VIEWS[number];
+
 export interface ServiceState extends TimeState {
   service: string;
   type: string;                   // "" = the most useful one
@@ -15,11 +18,15 @@ export interface ServiceState extends TimeState {
   by: string;                     // label the timeline is split by
   sel: [number, number] | null;   // part of the timeline everything below is about, ms
   lens: string;
-  view: 'flame' | 'table' | 'sandwich';
-  fn: string;                     // the sandwich's function
+  view: View;
+  fn: string;                     // the function that sandwich, source and traces are about
+  mod: string;                    // its module, where two share the name
+  line: number;                   // of its source; 0 = the hottest
   search: string;
   zoom: string;                   // address of a frame
   frame: string;                  // the selected one
+  upzoom: string;                 // the same among the callers of a sandwich
+  upframe: string;
   order: 'weight' | 'name';
   flip: boolean;                  // root at the bottom
   live: boolean;                  // asked again every 5 s
@@ -70,7 +77,8 @@ export function decodeService(url: URL): ServiceState {
   return {
     ...time(p), service: segment(url.pathname, '/s/'), type: p.get('type') ?? '', q: p.get('q') ?? '', by: p.get('by') ?? '',
     sel: sel && Number(sel[1]) < Number(sel[2]) ? [Number(sel[1]), Number(sel[2])] : null,
-    lens: p.get('lens') ?? '', view: oneOf(p.get('view'), ['flame', 'table', 'sandwich']), fn: p.get('fn') ?? '', search: p.get('search') ?? '',
+    lens: p.get('lens') ?? '', view: oneOf(p.get('view'), VIEWS), fn: p.get('fn') ?? '', mod: p.get('mod') ?? '',
+    line: /^\d{1,9}$/.test(p.get('line') ?? '') ? Number(p.get('line')) : 0, upzoom: address(p.get('upzoom')), upframe: address(p.get('upframe')), search: p.get('search') ?? '',
     zoom: address(p.get('zoom')), frame: address(p.get('frame')), order: oneOf(p.get('order'), ['weight', 'name']), flip: p.get('flip') === '1', live: p.get('live') === '1',
   };
 }
@@ -78,7 +86,8 @@ export function decodeService(url: URL): ServiceState {
 export function encodeService(s: ServiceState): string {
   return '/s/' + encodeURIComponent(s.service) + query([
     ...timePairs(s), ['type', s.type], ['q', s.q], ['by', s.by], ['sel', s.sel ? s.sel.join('-') : ''], ['lens', s.lens],
-    ['view', s.view, 'flame'], ['fn', s.fn], ['search', s.search], ['zoom', s.zoom], ['frame', s.frame], ['order', s.order, 'weight'], ['flip', s.flip ? '1' : ''], ['live', s.live ? '1' : ''],
+    ['view', s.view, 'flame'], ['fn', s.fn], ['mod', s.mod], ['line', String(s.line), '0'], ['search', s.search],
+    ['zoom', s.zoom], ['frame', s.frame], ['upzoom', s.upzoom], ['upframe', s.upframe], ['order', s.order, 'weight'], ['flip', s.flip ? '1' : ''], ['live', s.live ? '1' : ''],
   ]);
 }
 
@@ -122,10 +131,20 @@ export function encodeTrace(s: TraceState): string {
   return '/traces/' + encodeURIComponent(s.trace) + query([['span', s.span], ['subtree', s.subtree ? '1' : ''], ['type', s.type], ['zoom', s.zoom], ['frame', s.frame], ['search', s.search]]);
 }
 
+// The page of files: what is looked at cannot be in an address, how can.
+export interface FilesState { type: string; lens: string; zoom: string; frame: string; search: string }
+
+export function decodeFiles(url: URL): FilesState {
+  const p = url.searchParams;
+  return { type: p.get('type') ?? '', lens: p.get('lens') ?? '', zoom: address(p.get('zoom')), frame: address(p.get('frame')), search: p.get('search') ?? '' };
+}
+
+export const encodeFiles = (s: FilesState) => '/adhoc' + query([['type', s.type], ['lens', s.lens], ['zoom', s.zoom], ['frame', s.frame], ['search', s.search]]);
+
 // A service's page as one first opens it.
 export const newService = (service: string, time: TimeState): ServiceState => ({
-  since: time.since, from: time.from, to: time.to, service, type: '', q: '', by: '', sel: null, lens: '', view: 'flame', fn: '', search: '', zoom: '', frame: '',
-  order: 'weight', flip: false, live: false,
+  since: time.since, from: time.from, to: time.to, service, type: '', q: '', by: '', sel: null, lens: '', view: 'flame', fn: '', mod: '', line: 0, search: '', zoom: '', frame: '',
+  upzoom: '', upframe: '', order: 'weight', flip: false, live: false,
 });
 
 // --- what the API is asked ---

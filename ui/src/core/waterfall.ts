@@ -1,52 +1,68 @@
-// Spans of a trace in the order of a waterfall: parents before children, children by start. Pure; no recursion.
+// Spans of a trace in the order of a waterfall: parents before children, children by start. Pure; no recursion, and nothing
+// per span but the row itself: a trace may have 100,000.
 //
 // Parents may be missing (their spans are then roots of their own) or go in a circle (the earliest one of the circle
 // is made a root): every span is in the list exactly once.
-import type { Span } from './api';
+import type { TraceColumns } from './api';
 
 export interface Row {
-  span: Span; depth: number; children: number; descendants: number;
+  id: string; service: string; name: string; error: boolean;
+  depth: number; children: number; descendants: number;
   start: number;      // ms since the trace began
   duration: number;   // ms
   orphan: boolean;    // its parent is named, but not stored
 }
 
-export function waterfall(spans: Span[]): { rows: Row[]; startNs: bigint; duration: number } {
-  if (spans.length === 0) return { rows: [], startNs: 0n, duration: 0 };
-  const begin = new Map(spans.map((s) => [s, BigInt(s.start_ns)]));
-  const startNs = [...begin.values()].reduce((a, b) => (b < a ? b : a));
-  const ids = new Set(spans.map((s) => s.span));
-  const children = new Map<string, Span[]>();
-  const roots: Span[] = [];
-  const ordered = [...spans].sort((a, b) => compare(begin.get(a)!, begin.get(b)!));
-  for (const s of ordered) {
-    if (s.parent === '' || !ids.has(s.parent) || s.parent === s.span) { roots.push(s); continue; }
-    const list = children.get(s.parent);
-    if (list) list.push(s); else children.set(s.parent, [s]);
+export interface Waterfall { rows: Row[]; startNs: bigint; duration: number; services: number; errors: number }
+
+const ERROR = 2;
+
+export function waterfall(t: TraceColumns | undefined): Waterfall {
+  const n = t?.span.length ?? 0;
+  if (!t || n === 0) return { rows: [], startNs: 0n, duration: 0, services: 0, errors: 0 };
+  const start = Float64Array.from(t.start, Number);
+  const order = Uint32Array.from({ length: n }, (_, i) => i).sort((a, b) => start[a] - start[b] || a - b);
+  // Children as linked lists, in order of their start.
+  const [first, last, next, count] = [new Int32Array(n).fill(-1), new Int32Array(n).fill(-1), new Int32Array(n).fill(-1), new Uint32Array(n)];
+  const roots: number[] = [];
+  for (const i of order) {
+    const p = t.parent[i];
+    if (p < 0 || p === i) { roots.push(i); continue; }
+    if (first[p] < 0) first[p] = i; else next[last[p]] = i;
+    last[p] = i;
+    count[p]++;
   }
   const rows: Row[] = [];
-  const seen = new Set<Span>();
-  const walk = (root: Span) => {
-    const pending: [Span, number][] = [[root, 0]];
+  const seen = new Uint8Array(n);
+  const walk = (root: number) => {
+    const pending: number[] = [root];
+    const depths: number[] = [0];
     while (pending.length > 0) {
-      const [span, depth] = pending.pop()!;
-      if (seen.has(span)) continue;
-      seen.add(span);
-      const below = children.get(span.span) ?? [];
+      const i = pending.pop()!;
+      const depth = depths.pop()!;
+      if (seen[i]) continue;
+      seen[i] = 1;
       rows.push({
-        span, depth, children: below.length, descendants: 0, start: Number(begin.get(span)! - startNs) / 1e6, duration: Number(span.duration_ns) / 1e6,
-        orphan: span.parent !== '' && !ids.has(span.parent),
+        id: t.span[i], service: t.strings[t.service[i]], name: t.strings[t.name[i]], error: t.status[i] === ERROR, depth, children: count[i], descendants: 0,
+        start: start[i] / 1e6, duration: Number(t.duration[i]) / 1e6, orphan: t.parent[i] === -2,
       });
-      for (let i = below.length - 1; i >= 0; i--) pending.push([below[i], depth + 1]);
+      const at = pending.length;
+      for (let c = first[i]; c >= 0; c = next[c]) { pending.push(c); depths.push(depth + 1); }
+      reverse(pending, at);
     }
   };
   roots.forEach(walk);
-  for (const s of ordered) if (!seen.has(s)) walk(s);
+  for (const i of order) if (!seen[i]) walk(i);
   countDescendants(rows);
-  return { rows, startNs, duration: rows.reduce((end, r) => Math.max(end, r.start + r.duration), 0) };
+  return {
+    rows, startNs: BigInt(t.start_ns), duration: rows.reduce((end, r) => Math.max(end, r.start + r.duration), 0),
+    services: new Set(t.service).size, errors: t.status.reduce((sum, s) => sum + (s === ERROR ? 1 : 0), 0),
+  };
 }
 
-const compare = (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0);
+function reverse(list: number[], from: number): void {
+  for (let a = from, b = list.length - 1; a < b; a++, b--) [list[a], list[b]] = [list[b], list[a]];
+}
 
 function countDescendants(rows: Row[]): void {
   const path: number[] = [];
@@ -61,10 +77,11 @@ function countDescendants(rows: Row[]): void {
 
 // The rows left when what lies below the `folded` spans is not shown.
 export function visibleRows(rows: Row[], folded: ReadonlySet<string>): Row[] {
+  if (folded.size === 0) return rows;
   const out: Row[] = [];
   for (let i = 0; i < rows.length; i++) {
     out.push(rows[i]);
-    if (folded.has(rows[i].span.span)) i += rows[i].descendants;
+    if (folded.has(rows[i].id)) i += rows[i].descendants;
   }
   return out;
 }

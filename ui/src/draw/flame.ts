@@ -39,6 +39,9 @@ function looksOf(tree: Tree): Looks {
   return found;
 }
 
+// What each function is filled with: a place among the palette's boxes, then ROOT and FOLD.
+export const fillsOf = (tree: Tree): Uint8Array => looksOf(tree).fill;
+
 export const rowTop = (tree: Tree, view: View, depth: number) =>
   (view.flip ? Math.max(tree.rows * view.row, view.height) - (depth + 1) * view.row : depth * view.row) - view.top;
 

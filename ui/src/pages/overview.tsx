@@ -1,12 +1,12 @@
 // All services: what they cost now, how that moves, where it goes, when they were last heard of.
-import { useEffect, useState } from 'preact/hooks';
-import { getJson, type SeriesAnswer, type ServiceInfo, type TopAnswer } from '../core/api';
-import { formatAgo, formatShare, formatTime } from '../core/format';
+import { useMemo } from 'preact/hooks';
+import { getJson, type OverviewAnswer, type ServiceOverview } from '../core/api';
+import { formatAgo, formatCount, formatShare, formatTime, formatValue } from '../core/format';
 import { go, url } from '../core/location';
 import { fitName } from '../core/names';
 import { zone } from '../core/settings';
 import { coresOf, stepsTogether, together, trendOf } from '../core/trend';
-import { decodeTraces, encodeService, newService, selectorOf, timeOf, type TimeState } from '../core/state';
+import { decodeTraces, encodeDiff, encodeService, encodeTraces, newService, selectorOf, timeOf, type TimeState } from '../core/state';
 import { safe } from '../draw/flame';
 import { QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
@@ -19,19 +19,11 @@ export function OverviewPage() {
   const { since, from, to } = decodeTraces(url.value);
   const time = { since, from, to };
   const asked = timeOf(time);
-  const services = useQuery(JSON.stringify(['services', asked]), (s) => getJson<{ services: ServiceInfo[] }>('services', asked, s));
-  const series = useQuery(JSON.stringify(['cores', asked]), (s) => getJson<SeriesAnswer>('series', { type: 'cpu', by: 'service_name', limit: '1000', ...asked }, s));
+  const overview = useQuery(JSON.stringify(['overview', asked]), (s) => getJson<OverviewAnswer>('overview', asked, s));
   const set = (t: TimeState) => go('/' + (t.from !== null ? `?from=${t.from}&to=${t.to}` : t.since === '1h' ? '' : `?since=${t.since}`));
-  const cores = new Map((series.data?.groups ?? []).map((g) => [g.labels['service_name'] ?? '', g.values.map(Number)]));
-  const step = (k: number) => series.data!.step_ms * k;
-  const rows = (services.data?.services ?? []).map((s) => {
-    const fine = cores.get(s.name);
-    if (!fine || !series.data) return { ...s, cores: null, trend: null };
-    const k = stepsTogether([fine]);
-    const values = together(fine, k, false);
-    return { ...s, cores: coresOf(values, step(k), series.data.scale), trend: trendOf(values, step(k), series.data.scale) };
-  }).sort((a, b) => (b.cores ?? -1) - (a.cores ?? -1) || a.name.localeCompare(b.name));
+  const rows = useMemo(() => rowsOf(overview.data), [overview.data]);
   const sum = rows.reduce((n, r) => n + (r.cores ?? 0), 0);
+  const some = { version: rows.some((r) => r.versions.length > 0), heap: rows.some((r) => r.heap_bytes !== undefined), latency: rows.some((r) => r.latency) };
   return (
     <Shell title="">
       <div class="toolbar">
@@ -40,21 +32,25 @@ export function OverviewPage() {
         <span class="grow" />
         {rows.length > 0 && <p data-testid="sum">{rows.length} {rows.length === 1 ? 'service' : 'services'} · {sum.toFixed(2)} cores used</p>}
       </div>
-      <QueryState query={services} what="services" />
-      <QueryState query={series} what="cores" />
-      {services.data && rows.length === 0 && <Empty />}
+      <QueryState query={overview} what="services" />
+      {overview.data && rows.length === 0 && <Empty />}
       {rows.length > 0 && (
         <div class="table-box"><table class="services">
           <caption class="hidden">Services by cores used</caption>
-          <thead><tr><th scope="col">Service</th><th scope="col" class="number">Cores</th><th scope="col">Trend</th><th scope="col">Most CPU in</th><th scope="col">Types</th><th scope="col">Last profile</th></tr></thead>
+          <thead><tr>
+            <th scope="col">Service</th><th scope="col" class="number">Cores</th><th scope="col">Trend</th><th scope="col">Most CPU in</th>{some.version && <th scope="col">Version</th>}
+            {some.heap && <th scope="col" class="number">Heap</th>}{some.latency && <th scope="col" class="number">Requests: p50, p99</th>}<th scope="col">Sender</th>
+          </tr></thead>
           <tbody>{rows.map((r) => (
             <tr key={r.name}>
-              <th scope="row"><a href={link(r.name, time)}><bdi>{r.name || '(no name)'}</bdi></a></th>
+              <th scope="row"><a href={r.profiles > 0 ? link(r.name, time) : tracesLink(r.name, time)}><bdi>{r.name || '(no name)'}</bdi></a>{r.profiles === 0 && <small> traces only</small>}</th>
               <td class="number">{r.cores === null ? '–' : r.cores.toFixed(2)}</td>
               <td>{r.trend && <Sparkline values={r.trend} label={`cores of ${r.name}`} />}</td>
-              <td><TopOf service={r.name} time={asked} has={r.profiles > 0} /></td>
-              <td>{r.types.map((t) => t.name).join(', ') || 'traces only'}</td>
-              <td><Seen last={r.last} /></td>
+              <td><Top row={r} /></td>
+              {some.version && <td><Version row={r} time={time} /></td>}
+              {some.heap && <td class="number">{r.heap_bytes === undefined ? '–' : formatValue(Number(r.heap_bytes), 'bytes')}</td>}
+              {some.latency && <td class="number"><Latency row={r} time={time} /></td>}
+              <td><Sender row={r} until={to ?? Date.now()} /></td>
             </tr>
           ))}</tbody>
         </table></div>
@@ -63,29 +59,62 @@ export function OverviewPage() {
   );
 }
 
-function Seen({ last }: { last: string }) {
-  const ms = Date.parse(last);
-  if (!(ms > 0)) return <>–</>;
-  return <time dateTime={last} title={formatTime(ms, zone.value === 'utc')}>{formatAgo(ms, Date.now())}</time>;
+type Row = ServiceOverview & { cores: number | null; trend: number[] | null };
+
+function rowsOf(answer: OverviewAnswer | undefined): Row[] {
+  return (answer?.services ?? []).map((s): Row => {
+    if (!s.cpu) return { ...s, cores: null, trend: null };
+    const fine = s.cpu.map(Number);
+    const k = stepsTogether([fine]);
+    const values = together(fine, k, false);
+    return { ...s, cores: coresOf(values, answer!.step_ms * k, 1), trend: trendOf(values, answer!.step_ms * k, 1) };
+  }).sort((a, b) => (b.cores ?? -1) - (a.cores ?? -1) || a.name.localeCompare(b.name));
 }
 
-// Asked one after the other: a hundred services must not become a hundred questions at once.
-let queue: Promise<unknown> = Promise.resolve();
-function TopOf({ service, time, has }: { service: string; time: Record<string, string>; has: boolean }) {
-  const [top, setTop] = useState<TopAnswer | null>(null);
-  useEffect(() => {
-    if (!has) return;
-    const own = new AbortController();
-    queue = queue.then(async () => {
-      if (own.signal.aborted) return;
-      try {
-        setTop(await getJson<TopAnswer>('top', { query: selectorOf(service, ''), ...time, limit: '3' }, own.signal));
-      } catch { /* the row stays without; the page says what is wrong with the server */ }
-    });
-    return () => own.abort();
-  }, [service, JSON.stringify(time)]);
-  if (!top || top.rows.length === 0) return <>{has ? '…' : '–'}</>;
-  return <>{top.rows.filter((r) => Number(r.self) > 0).map((r, i) => <span key={i} class="top-name"><bdi title={safe(r.name).slice(0, 500)}>{safe(fitName(r.name, 36))}</bdi> {formatShare(Number(r.self), Number(top.total))}</span>)}</>;
+const tracesLink = (service: string, time: TimeState) => encodeTraces({ ...time, service, name: '', min: '', max: '', status: '', attribute: '' });
+
+function Top({ row }: { row: Row }) {
+  if (row.top.length === 0) return <>–</>;
+  return (
+    <>
+      {row.top_type !== 'cpu' && <small>{row.top_type} </small>}
+      {row.top.map((t, i) => <span key={i} class="top-name"><bdi title={safe(t.name).slice(0, 500)}>{safe(fitName(t.name, 36))}</bdi> {formatShare(Number(t.self), Number(row.top_total))}</span>)}
+    </>
+  );
+}
+
+// A version that came in this range leads to its comparison with the one before.
+function Version({ row, time }: { row: Row; time: TimeState }) {
+  const text = row.versions.map((v) => safe(v).slice(0, 30)).join(', ') || '–';
+  if (!row.earlier_version || row.versions.length !== 1) return <>{text}</>;
+  const side = (version: string) => selectorOf(row.name, `service.version="${version.replace(/[\\"]/g, '\\$&')}"`);
+  const href = encodeDiff({ ...time, query: side(row.versions[0]), baseQuery: side(row.earlier_version), baseFrom: null, baseTo: null, type: '', lens: '', mode: 'share', search: '', zoom: '', frame: '' });
+  return <>{text} <a href={href} aria-label={`${text} of ${row.name} is new: compare with ${row.earlier_version}`}>new</a></>;
+}
+
+function Latency({ row, time }: { row: Row; time: TimeState }) {
+  if (!row.latency) return <>–</>;
+  const { median_ns, p99_ns, errors, requests } = row.latency;
+  return (
+    <a href={tracesLink(row.name, time)} title={`${formatCount(requests)} requests`}>
+      {formatValue(Number(median_ns), 'nanoseconds')}, {formatValue(Number(p99_ns), 'nanoseconds')}{errors > 0 && <em class="bad"> {formatShare(errors, requests)} errors</em>}
+    </a>
+  );
+}
+
+// Profiles come at least every minute from all senders we know; three without one are worth a word.
+const QUIET_MS = 180e3;
+
+function Sender({ row, until }: { row: Row; until: number }) {
+  const last = row.last ? Date.parse(row.last) : NaN;
+  const quiet = until - last > QUIET_MS;
+  const from = [row.senders.join(', '), row.instances > 1 ? `${formatCount(row.instances)} instances` : ''].filter(Boolean).join(', ');
+  return (
+    <>
+      {last > 0 && <time dateTime={row.last} title={formatTime(last, zone.value === 'utc')} class={quiet ? 'warn' : undefined}>{quiet ? `quiet, last ${formatAgo(last, Date.now())}` : formatAgo(last, Date.now())}</time>}
+      {from && <small>{last > 0 ? ' · ' : ''}{safe(from).slice(0, 80)}</small>}{!(last > 0) && !from && '–'}
+    </>
+  );
 }
 
 function Empty() {

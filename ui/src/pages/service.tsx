@@ -10,17 +10,23 @@ import { versionChanges, type Marker } from '../core/trend';
 import { functionOf, heaviestLeaf } from '../core/tree';
 import { Export } from '../parts/export';
 import { Filters } from '../parts/filters';
-import { FlameGraph } from '../parts/flame';
+import { CallTree } from '../parts/call_tree';
+import { FlameGraph, type LensOp } from '../parts/flame';
+import { FunctionTraces } from '../parts/function_traces';
+import { HeatMap } from '../parts/heat';
 import { LensChips } from '../parts/lens';
 import { useOpenedTree } from '../parts/opened';
 import { QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
 import { Command, Shell } from '../parts/shell';
 import { Sandwich } from '../parts/sandwich';
+import { Source } from '../parts/source';
 import { TopTable } from '../parts/table';
 import { Timeline } from '../parts/timeline';
 
-const VIEWS: [ServiceState['view'], string][] = [['flame', 'Flame graph'], ['table', 'Table'], ['sandwich', 'Sandwich']];
+const VIEWS: [ServiceState['view'], string][] = [['flame', 'Flame graph'], ['table', 'Table'], ['tree', 'Call tree'], ['sandwich', 'Sandwich'], ['heat', 'Heat map'], ['source', 'Source'], ['traces', 'Traces with it']];
+// Views about one function: opened without one they take the hottest.
+const ABOUT_ONE: ServiceState['view'][] = ['sandwich', 'source', 'traces'];
 
 export function ServicePage() {
   const state = decodeService(url.value);
@@ -43,9 +49,12 @@ export function ServicePage() {
   const types = services.data?.services.find((s) => s.name === state.service)?.types ?? [];
   const shownType = state.type || flame.data?.meta.type || '';
   const hint = flame.data?.meta.hint;
-  const clear = { zoom: '', frame: '' };
-  const hottest = tree ? functionOf(tree, heaviestLeaf(tree)).name : '';
-  const sandwich = (fn: string) => encodeService({ ...decodeService(url.value), view: 'sandwich', fn, ...clear });
+  const clear = { zoom: '', frame: '', upzoom: '', upframe: '' };
+  const hottest = tree && heaviestLeaf(tree) > 0 ? functionOf(tree, heaviestLeaf(tree)) : null;
+  const to = (view: ServiceState['view']) => (f: { name: string; module: string }) => encodeService({ ...decodeService(url.value), view, fn: f.name, mod: f.module, line: 0, ...clear });
+  const links = [{ text: 'Callers and callees', key: 's', href: to('sandwich') }, { text: 'Source', key: 'o', href: to('source') }, { text: 'Traces with it', key: 't', href: to('traces') }];
+  const addLens = (op: LensOp, name: string) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), ...clear });
+  const version = markers[markers.length - 1]?.to ?? versions.data?.groups.find((g) => g.labels['service.version'])?.labels['service.version'] ?? '';
   return (
     <Shell title={state.service}>
       <div class="toolbar">
@@ -67,7 +76,7 @@ export function ServicePage() {
       {markers.length > 0 && <Deploys markers={markers} state={state} query={query} />}
       <div class="toolbar">
         <div role="group" aria-label="View" class="switch">
-          {VIEWS.map(([v, text]) => <button key={v} type="button" aria-pressed={state.view === v} onClick={() => set({ view: v, ...(v === 'sandwich' && !state.fn ? { fn: hottest } : {}) })}>{text}</button>)}
+          {VIEWS.map(([v, text]) => <button key={v} type="button" aria-pressed={state.view === v} onClick={() => set({ view: v, ...(ABOUT_ONE.includes(v) && !state.fn && hottest ? { fn: hottest.name, mod: hottest.module } : {}) })}>{text}</button>)}
         </div>
         {state.view === 'flame' && <label>Order <select value={state.order} onChange={(e) => set({ order: e.currentTarget.value as 'weight' | 'name' })}>
           <option value="weight">by weight</option><option value="name">by name</option>
@@ -76,13 +85,17 @@ export function ServicePage() {
       </div>
       <QueryState query={flame} what="the flame graph" />
       {hint && <Nothing hint={hint} lens={state.lens} onClear={() => set({ q: '', lens: '', sel: null, ...clear })} />}
-      {!hint && state.view === 'flame' && tree && (
+      {!hint && state.view === 'heat' && <HeatMap asked={{ query, type: state.type, ...time }} selection={state.sel} tick={tick} onSelect={(sel) => set({ sel, ...clear })} />}
+      {!hint && (state.view === 'flame' || state.view === 'heat') && tree && (
         <div class={flame.loading ? 'stale' : undefined}>
           <FlameGraph tree={tree} title={`${state.service} ${shownType}`} zoom={state.zoom} frame={state.frame} query={state.search} flip={state.flip}
             onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
-            onFlip={() => set({ flip: !state.flip })} onOpenFold={open} links={[{ text: 'Callers and callees', href: sandwich }]}
-            onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), ...clear })} />
+            onFlip={() => set({ flip: !state.flip })} onOpenFold={open} links={links} onLens={addLens} />
         </div>
+      )}
+      {!hint && state.view === 'tree' && tree && (
+        <CallTree tree={tree} title={`${state.service} ${shownType}`} frame={state.frame} query={state.search} onFrame={(frame) => set({ frame }, replace)}
+          onZoom={(zoom) => set({ view: 'flame', zoom, frame: zoom })} onOpenFold={open} links={links} onLens={addLens} />
       )}
       {!hint && state.view === 'table' && (
         <>
@@ -90,12 +103,19 @@ export function ServicePage() {
           {top.data && (
             <>
               <label>Search <input type="search" value={state.search} placeholder="regular expression" onInput={(e) => set({ search: e.currentTarget.value }, replace)} /></label>
-              <TopTable top={top.data} sort={sort} query={state.search} onSort={setSort} onPick={(name) => set({ view: 'flame', search: exactly(name) })} sandwich={sandwich} />
+              <TopTable top={top.data} sort={sort} query={state.search} onSort={setSort} onPick={(name) => set({ view: 'flame', search: exactly(name) })}
+                links={[{ text: 'callers', say: 'Callers and callees', href: to('sandwich') }, { text: 'source', say: 'Source', href: to('source') }, { text: 'traces', say: 'Traces', href: to('traces') }]} />
             </>
           )}
         </>
       )}
-      {!hint && state.view === 'sandwich' && <Sandwich asked={asked} fn={state.fn} onPick={(fn) => set({ fn })} />}
+      {!hint && state.view === 'sandwich' && (
+        <Sandwich asked={asked} fn={state.fn} mod={state.mod} search={state.search} up={{ zoom: state.upzoom, frame: state.upframe }} down={{ zoom: state.zoom, frame: state.frame }}
+          onUp={(s, zoomed) => set({ upzoom: s.zoom, upframe: s.frame }, zoomed ? go : replace)} onDown={(s, zoomed) => set(s, zoomed ? go : replace)}
+          onSearch={(search) => set({ search }, replace)} onPick={(fn) => set({ fn, mod: '', ...clear })} />
+      )}
+      {!hint && state.view === 'source' && <Source asked={asked} service={state.service} version={version} fn={state.fn} mod={state.mod} line={state.line} onLine={(line) => set({ line }, replace)} />}
+      {!hint && state.view === 'traces' && <FunctionTraces asked={asked} fn={state.fn} mod={state.mod} />}
     </Shell>
   );
 }

@@ -1,6 +1,6 @@
 // One trace: its waterfall, the chosen span's facts, and what that span (or everything below it) was profiled doing.
 import { useMemo } from 'preact/hooks';
-import { getFlame, getJson, type Span } from '../core/api';
+import { getFlame, getJson, type Span, type TraceColumns } from '../core/api';
 import { formatCount, formatTime, formatValue } from '../core/format';
 import { go, replace, url } from '../core/location';
 import { zone } from '../core/settings';
@@ -8,6 +8,8 @@ import { decodeTrace, encodeService, encodeTrace, encodeTraces, newService, type
 import { buildTree } from '../core/tree';
 import { waterfall } from '../core/waterfall';
 import { safe } from '../draw/flame';
+import type { FlameFunction } from '../core/flame';
+import type { FrameLink } from '../parts/drawer';
 import { FlameGraph } from '../parts/flame';
 import { QueryState, useQuery } from '../parts/query';
 import { copyText, Shell } from '../parts/shell';
@@ -16,25 +18,27 @@ import { Waterfall } from '../parts/waterfall';
 export function TracePage() {
   const state = decodeTrace(url.value);
   const set = (change: Partial<TraceState>, how = go) => how(encodeTrace({ ...decodeTrace(url.value), ...change }));
-  const trace = useQuery(JSON.stringify(['trace', state.trace]), (s) => getJson<{ spans: Span[] }>('traces/' + encodeURIComponent(state.trace), {}, s));
+  const path = 'traces/' + encodeURIComponent(state.trace);
+  const trace = useQuery(JSON.stringify(['trace', state.trace]), (s) => getJson<TraceColumns>(path, { format: 'columns' }, s));
+  const facts = useQuery(state.span === '' ? null : JSON.stringify(['span', state.trace, state.span]), (s) => getJson<{ spans: Span[] }>(path, { span: state.span }, s));
   const whole = useQuery(JSON.stringify(['trace flame', state.trace, state.type]), (s) => getFlame(`traces/${encodeURIComponent(state.trace)}/flame`, { type: state.type }, s));
-  const { rows, duration, startNs } = useMemo(() => waterfall(trace.data?.spans ?? []), [trace.data]);
+  const { rows, duration, startNs, services, errors } = useMemo(() => waterfall(trace.data), [trace.data]);
   const root = rows[0];
-  const span = rows.find((r) => r.span.span === state.span);
-  const services = new Set(rows.map((r) => r.span.service));
-  const errors = rows.filter((r) => r.span.status === 'error').length;
+  const row = rows.find((r) => r.id === state.span);
+  const span = facts.data?.spans.find((s) => s.span === state.span);
   return (
-    <Shell title={root ? root.span.name.slice(0, 80) : 'Trace'}>
+    <Shell title={root ? root.name.slice(0, 80) : 'Trace'}>
       <div class="toolbar">
-        <h1>{root ? <><bdi>{safe(root.span.name).slice(0, 120) || '(no name)'}</bdi></> : 'Trace'}</h1>
-        {root && <p>{root.span.service} · {formatTime(Number(startNs / 1_000_000n), zone.value === 'utc')} · {formatValue(duration * 1e6, 'nanoseconds')} · {formatCount(rows.length)} spans · {services.size} {services.size === 1 ? 'service' : 'services'}{errors > 0 && <em class="bad"> · {errors} errors</em>}</p>}
+        <h1>{root ? <><bdi>{safe(root.name).slice(0, 120) || '(no name)'}</bdi></> : 'Trace'}</h1>
+        {root && <p>{root.service} · {formatTime(Number(startNs / 1_000_000n), zone.value === 'utc')} · {formatValue(duration * 1e6, 'nanoseconds')} · {formatCount(rows.length)} spans · {services} {services === 1 ? 'service' : 'services'}{errors > 0 && <em class="bad"> · {errors} errors</em>}</p>}
         <span class="grow" />
         <button type="button" onClick={() => copyText(state.trace)}>Copy trace id</button>
       </div>
       <QueryState query={trace} what="the trace" />
       {rows.length > 0 && <Waterfall rows={rows} duration={duration} selected={state.span} values={whole.data?.meta.by_span ?? {}} onSelect={(id) => set({ span: id, zoom: '', frame: '' }, state.span === '' ? go : replace)} />}
-      {span && <SpanFacts span={span.span} />}
-      {rows.length > 0 && <SpanFlame state={state} span={span?.span} below={span?.descendants ?? 0} set={set} />}
+      <QueryState query={facts} what="the span" />
+      {span && <SpanFacts span={span} />}
+      {rows.length > 0 && <SpanFlame state={state} span={span} below={row?.descendants ?? 0} set={set} />}
     </Shell>
   );
 }
@@ -63,13 +67,19 @@ function SpanFacts({ span }: { span: Span }) {
   );
 }
 
+// From a frame of the span to that function in its service at that time.
+function functionLinks(span: Span): FrameLink[] {
+  const to = (view: 'sandwich' | 'source' | 'traces') => (f: FlameFunction) => encodeService({ ...newService(span.service, around(span)), view, fn: f.name, mod: f.module });
+  return [{ text: 'Callers and callees', key: 's', href: to('sandwich') }, { text: 'Source', key: 'o', href: to('source') }, { text: 'Traces with it', key: 't', href: to('traces') }];
+}
+
 interface SpanFlameProps { state: TraceState; span?: Span; below: number; set: (change: Partial<TraceState>, how?: typeof go) => void }
 
 function SpanFlame({ state, span, below, set }: SpanFlameProps) {
-  const asked = { span: span?.span, subtree: span && state.subtree ? 'true' : undefined, type: state.type };
+  const asked = { span: state.span, subtree: state.span !== '' && state.subtree ? 'true' : undefined, type: state.type };
   const flame = useQuery(JSON.stringify(['span flame', state.trace, asked]), (s) => getFlame(`traces/${encodeURIComponent(state.trace)}/flame`, asked, s));
   const tree = useMemo(() => flame.data && buildTree(flame.data), [flame.data]);
-  const what = !span ? 'the whole trace' : state.subtree ? 'this span and those below it' : 'this span';
+  const what = state.span === '' ? 'the whole trace' : state.subtree ? 'this span and those below it' : 'this span';
   return (
     <section aria-label="Profile of the span">
       <div class="toolbar">
@@ -91,7 +101,7 @@ function SpanFlame({ state, span, below, set }: SpanFlameProps) {
       {tree && !flame.data?.meta.hint && (
         <FlameGraph tree={tree} title={span ? `${span.service} ${span.name}` : `trace ${state.trace}`} zoom={state.zoom} frame={state.frame} query={state.search}
           onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
-          links={span && [{ text: 'Callers and callees', href: (fn) => encodeService({ ...newService(span.service, around(span)), view: 'sandwich', fn }) }]} />
+          links={span && functionLinks(span)} />
       )}
     </section>
   );

@@ -1,17 +1,21 @@
 // The drawer: everything about the selected frame, and what can be done with it. Each action is a plain button, so
 // that a mouse, a keyboard and a screen reader find the same ones.
+import type { FlameFunction } from '../core/flame';
 import { formatCount, formatError, formatShare } from '../core/format';
 import { childrenOf, functionOf, isFold, type Tree } from '../core/tree';
 import { changeOf, incidentText, nameOf, numbersOf, stackText, valueOf } from './describe';
 import { copyText } from './shell';
 import type { LensOp } from './flame';
 
+// Where one can go from a frame; `key` does the same while the graph has the focus.
+export interface FrameLink { text: string; key: string; href: (f: FlameFunction) => string }
+
 export interface DrawerProps {
   tree: Tree; node: number; title: string;
   onZoom: (node: number) => void; onClose: () => void;
   onLens?: (op: LensOp, name: string) => void;
   onOpenFold?: (node: number) => void;
-  links?: { text: string; href: (name: string) => string }[];
+  links?: FrameLink[];
 }
 
 const LENSES: [LensOp, string, string][] = [
@@ -53,7 +57,7 @@ export function Drawer(p: DrawerProps) {
         <button type="button" onClick={() => copyText(f.name)}>Copy name</button>
         <button type="button" onClick={() => copyText(stackText(tree, node))}>Copy stack</button>
         <button type="button" onClick={() => copyText(incidentText(tree, node, p.title, location.href))}>Copy for incident</button>
-        {node !== 0 && !fold && p.links?.map((l) => <a key={l.text} class="button" href={l.href(f.name)}>{l.text}</a>)}
+        {node !== 0 && !fold && p.links?.map((l) => <a key={l.text} class="button" href={l.href(f)}>{l.text}</a>)}
       </p>
     </section>
   );

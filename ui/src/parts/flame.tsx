@@ -5,10 +5,13 @@ import { formatCount, formatShare } from '../core/format';
 import { addressOf, nodeAt } from '../core/path';
 import { DARK, LIGHT } from '../core/palette';
 import { dark } from '../core/settings';
-import { isFold, search, shownShare, type Tree } from '../core/tree';
+import { go } from '../core/location';
+import { functionOf, isFold, search, shownShare, type Tree } from '../core/tree';
 import { drawFlame, drawOverlay, FONT, hitFlame, rowTop, type Drawn, type Hit, type View } from '../draw/flame';
 import { announcementOf, nameOf, numbersOf, stackText, valueOf } from './describe';
-import { Drawer } from './drawer';
+import { Drawer, type FrameLink } from './drawer';
+import { prepare } from './canvas';
+import { Minimap } from './minimap';
 import { KEYS, moveOf } from './flame_keys';
 import { copyText } from './shell';
 import { TreeItems } from './tree_items';
@@ -25,11 +28,12 @@ export interface FlameProps {
   onFlip?: () => void;
   onLens?: (op: LensOp, name: string) => void;
   onOpenFold?: (parent: number) => void;
-  links?: { text: string; href: (name: string) => string }[];
+  links?: FrameLink[];
 }
 
 const ROW = 20;
 const MOST_HEIGHT = 640;
+const MINIMAP_FROM = 40;  // nodes; a smaller graph is its own map
 
 function pattern(text: string): RegExp | null {
   if (text === '') return null;
@@ -103,6 +107,8 @@ export function FlameGraph(p: FlameProps) {
   };
   const onKey = (e: KeyboardEvent) => {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
+    const link = frame > 0 && !isFold(tree, frame) ? p.links?.find((l) => l.key === e.key) : undefined;
+    if (link) { e.preventDefault(); go(link.href(functionOf(tree, frame))); return; }
     const move = moveOf(tree, Math.max(frame, 0), e.key, flip);
     if (!move) return;
     e.preventDefault();
@@ -158,6 +164,7 @@ export function FlameGraph(p: FlameProps) {
         <span class="matched" role="status">{found ? `${formatCount(found.first.length)} frames, ${formatShare(found.value, tree.total[0])}` : ''}</span>
       </div>
       {help && <dl class="keys">{KEYS.map(([key, text]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{text}</dd></div>)}</dl>}
+      {tree.func.length > MINIMAP_FROM && <Minimap tree={tree} range={range} onRange={setRange} flip={flip} />}
       <div ref={scroller} class="flame-box" style={{ height: height + 2 }} role="tree" tabIndex={0}
         aria-label={`Flame graph${p.name ? ` of ${p.name}` : ''}, ${valueOf(tree, tree.total[0])}, ${formatCount(tree.totalCount[0])} samples. Arrow keys walk, Enter zooms.`}
         aria-activedescendant={`${p.name ?? 'flame'}-${Math.max(frame, 0)}`} onKeyDown={onKey} onFocus={() => setFocused(true)} onBlur={() => setFocused(false)}
@@ -199,21 +206,6 @@ function letterWidth(): number {
   const g = document.createElement('canvas').getContext('2d')!;
   g.font = FONT;
   return g.measureText('mmmmmmmmmm').width / 10;
-}
-
-function prepare(canvas: HTMLCanvasElement | null, size: { width: number; height: number }): CanvasRenderingContext2D | null {
-  if (!canvas || size.width === 0) return null;
-  const ratio = devicePixelRatio || 1;
-  const [w, h] = [Math.round(size.width * ratio), Math.round(size.height * ratio)];
-  if (canvas.width !== w || canvas.height !== h) {
-    canvas.width = w;
-    canvas.height = h;
-    canvas.style.width = size.width + 'px';
-    canvas.style.height = size.height + 'px';
-  }
-  const g = canvas.getContext('2d')!;
-  g.setTransform(ratio, 0, 0, ratio, 0, 0);
-  return g;
 }
 
 function scaled(tree: Tree, [from, to]: [number, number], factor: number, centre: number): [number, number] {

@@ -48,6 +48,6 @@ function sibling(tree: Tree, frame: number, by: 1 | -1): Move | null {
 export const KEYS: [string, string][] = [
   ['Arrows', 'caller, callee, neighbours'], ['Home, End', 'root, end of the hot path'], ['Enter', 'zoom to the frame'],
   ['Backspace', 'zoom back'], ['Esc, 0', 'whole graph'], ['+ −', 'zoom in and out'], ['/', 'search'], ['n, N', 'next, previous match'],
-  ['f h m c d', 'focus, hide, merge, collapse, drop the function'], ['y', 'copy the stack'], ['i', 'turn the graph upside down'],
+  ['f h m c d', 'focus, hide, merge, collapse, drop the function'], ['s, o, t', 'callers and callees, source, traces of the function'], ['y', 'copy the stack'], ['i', 'turn the graph upside down'],
   ['Ctrl + wheel', 'zoom at the pointer'], ['Shift + wheel', 'move sideways'],
 ];

@@ -7,7 +7,7 @@ import { theme, zone } from '../core/settings';
 
 const PAGES: [string, string][] = [['/', 'Services'], ['/traces', 'Traces'], ['/diff', 'Diff'], ['/adhoc', 'Files'], ['/status', 'Status']];
 
-export function Shell({ title, children }: { title: string; children: ComponentChildren }) {
+export function Shell({ title, children }: { title: string; children?: ComponentChildren }) {
   useEffect(() => { document.title = title === '' ? 'Wherefore' : `${title} · Wherefore`; }, [title]);
   const path = url.value.pathname;
   const current = (page: string) => (page === '/' ? path === '/' || path.startsWith('/s/') : path.startsWith(page));

@@ -1,6 +1,6 @@
 // Functions as a real table, exact: it is asked from the server, never added up from what is drawn.
 import { useState } from 'preact/hooks';
-import type { TopAnswer } from '../core/api';
+import type { TopAnswer, TopRow } from '../core/api';
 import { formatCount, formatError, formatShare, formatValue } from '../core/format';
 import { shortName } from '../core/names';
 import { safe } from '../draw/flame';
@@ -11,7 +11,7 @@ export interface TableProps {
   top: TopAnswer; sort: 'self' | 'total'; query: string;
   onSort: (sort: 'self' | 'total') => void;
   onPick: (name: string) => void;
-  sandwich?: (name: string) => string;
+  links: { text: string; say: string; href: (row: TopRow) => string }[];
 }
 
 export function TopTable(p: TableProps) {
@@ -34,7 +34,7 @@ export function TopTable(p: TableProps) {
     <div class="table-box">
       <table class="top">
         <caption>{formatCount(top.functions)} functions, {value(total)} in all, {formatCount(count)} samples{top.rows.length < top.functions ? `; the ${formatCount(top.rows.length)} largest are listed` : ''}</caption>
-        <thead><tr>{header('self', 'Self')}<th scope="col" class="number">Share</th>{header('total', 'Total')}<th scope="col" class="number">Share</th><th scope="col" class="number">Samples</th><th scope="col">Function</th><th scope="col">Module</th>{p.sandwich && <th scope="col"><span class="hidden">Callers</span></th>}</tr></thead>
+        <thead><tr>{header('self', 'Self')}<th scope="col" class="number">Share</th>{header('total', 'Total')}<th scope="col" class="number">Share</th><th scope="col" class="number">Samples</th><th scope="col">Function</th><th scope="col">Module</th><th scope="col"><span class="hidden">More about it</span></th></tr></thead>
         <tbody>
           {wanted.slice(0, rows).map((r) => (
             <tr key={r.module + '\0' + r.name}>
@@ -44,7 +44,7 @@ export function TopTable(p: TableProps) {
               <td class="number">{formatShare(Number(r.total), total)} <small>{formatError(Number(r.total_count), count)}</small></td>
               <td class="number">{formatCount(Number(r.total_count))}</td>
               <th scope="row"><button type="button" class="link" title={safe(r.name).slice(0, 1000)} onClick={() => p.onPick(r.name)}><bdi>{safe(shortName(r.name)) || '(no name)'}</bdi></button></th>
-              <td>{r.module}</td>{p.sandwich && <td><a href={p.sandwich(r.name)} aria-label={`Callers and callees of ${safe(shortName(r.name))}`}>callers</a></td>}
+              <td>{r.module}</td><td class="more">{p.links.map((l) => <a key={l.text} href={l.href(r)} aria-label={`${l.say} of ${safe(shortName(r.name))}`}>{l.text}</a>)}</td>
             </tr>
           ))}
         </tbody>

@@ -26,7 +26,7 @@ export function Waterfall(p: WaterfallProps) {
   const [top, setTop] = useState(0);
   const [folded, setFolded] = useState<ReadonlySet<string>>(new Set());
   const rows = useMemo(() => visibleRows(p.rows, folded), [p.rows, folded]);
-  const at = rows.findIndex((r) => r.span.span === p.selected);
+  const at = rows.findIndex((r) => r.id === p.selected);
   const height = Math.min(rows.length, MOST_ROWS) * ROW;
   const first = Math.max(0, Math.floor(top / ROW) - 4);
   const shown = rows.slice(first, first + MOST_ROWS + 9);
@@ -45,8 +45,8 @@ export function Waterfall(p: WaterfallProps) {
   const onKey = (e: KeyboardEvent) => {
     const to = e.key === 'ArrowDown' ? at + 1 : e.key === 'ArrowUp' ? at - 1 : e.key === 'Home' ? 0 : e.key === 'End' ? rows.length - 1 : -1;
     const row = rows[at];
-    if (rows[to]) p.onSelect(rows[to].span.span);
-    else if (row && row.children > 0 && (e.key === 'ArrowLeft') !== folded.has(row.span.span) && /^Arrow(Left|Right)$/.test(e.key)) toggle(row.span.span);
+    if (rows[to]) p.onSelect(rows[to].id);
+    else if (row && row.children > 0 && (e.key === 'ArrowLeft') !== folded.has(row.id) && /^Arrow(Left|Right)$/.test(e.key)) toggle(row.id);
     else return;
     e.preventDefault();
   };
@@ -57,26 +57,25 @@ export function Waterfall(p: WaterfallProps) {
         aria-activedescendant={at >= 0 ? `span-${p.selected}` : undefined} onKeyDown={onKey} onScroll={(e) => setTop(e.currentTarget.scrollTop)}>
         <div role="presentation" style={{ height: rows.length * ROW, position: 'relative' }}>
           {shown.map((r, i) => {
-            const s = r.span;
-            const name = safe(s.name).slice(0, 200) || '(no name)';
-            const fill = palette.boxes[colourIndex('', s.service)];
+            const name = safe(r.name).slice(0, 200) || '(no name)';
+            const fill = palette.boxes[colourIndex('', r.service)];
             return (
-              <div key={s.span + (first + i)} id={`span-${s.span}`} role="treeitem" class={'wf-row' + (s.span === p.selected ? ' selected' : '')}
-                aria-level={r.depth + 1} aria-selected={s.span === p.selected} aria-expanded={r.children > 0 ? !folded.has(s.span) : undefined}
-                style={{ top: (first + i) * ROW, height: ROW }} onClick={() => p.onSelect(s.span)}>
+              <div key={r.id + (first + i)} id={`span-${r.id}`} role="treeitem" class={'wf-row' + (r.id === p.selected ? ' selected' : '')}
+                aria-level={r.depth + 1} aria-selected={r.id === p.selected} aria-expanded={r.children > 0 ? !folded.has(r.id) : undefined}
+                style={{ top: (first + i) * ROW, height: ROW }} onClick={() => p.onSelect(r.id)}>
                 <span class="wf-name" style={{ paddingLeft: Math.min(r.depth, 30) * 14 }}>
                   {r.children > 0
-                    ? <span class="fold" aria-hidden="true" onClick={(e) => { e.stopPropagation(); toggle(s.span); }}>{folded.has(s.span) ? '▸' : '▾'}</span>
+                    ? <span class="fold" aria-hidden="true" onClick={(e) => { e.stopPropagation(); toggle(r.id); }}>{folded.has(r.id) ? '▸' : '▾'}</span>
                     : <span class="fold" aria-hidden="true" />}
-                  <i style={{ background: fill }} /><b>{s.service}</b> <bdi>{name}</bdi>
-                  {folded.has(s.span) && <small> +{r.descendants}</small>}
-                  {s.status === 'error' && <em class="bad"> error</em>}
+                  <i style={{ background: fill }} /><b>{r.service}</b> <bdi>{name}</bdi>
+                  {folded.has(r.id) && <small> +{r.descendants}</small>}
+                  {r.error && <em class="bad"> error</em>}
                   {r.orphan && <small> (its parent is not stored)</small>}
                 </span>
                 <span class="wf-line">
-                  <span class={'wf-bar' + (s.status === 'error' ? ' bad' : '')} style={{ left: `${100 * r.start / (p.duration || 1)}%`, width: `max(2px, ${100 * r.duration / (p.duration || 1)}%)`, background: fill }} />
+                  <span class={'wf-bar' + (r.error ? ' bad' : '')} style={{ left: `${100 * r.start / (p.duration || 1)}%`, width: `max(2px, ${100 * r.duration / (p.duration || 1)}%)`, background: fill }} />
                   <span class="wf-time" style={timePlace(r, p.duration)}>
-                    {ms(r.duration)}{p.values[s.span] ? ' · profiled' : ''}
+                    {ms(r.duration)}{p.values[r.id] ? ' · profiled' : ''}
                   </span>
                 </span>
               </div>

@@ -1,0 +1,31 @@
+// Source lines with what they cost, and where they are in a repository. Pure.
+
+export interface ListedFunction { name: string; module: string; file: string; start_line: number | string; self: number | string; total: number | string; lines: [number, number | string, number | string][] }
+
+export interface LineCost { self: number; total: number }
+
+// Every line of the file that was seen, all its functions together. A line's total counts a function once a stack, so
+// lines of different functions may be added.
+export function costsOf(functions: ListedFunction[]): Map<number, LineCost> {
+  const costs = new Map<number, LineCost>();
+  for (const f of functions) {
+    for (const [line, self, total] of f.lines) {
+      const cost = costs.get(line) ?? { self: 0, total: 0 };
+      costs.set(line, { self: cost.self + Number(self), total: cost.total + Number(total) });
+    }
+  }
+  return costs;
+}
+
+// The line one wants to see first: most of its own, else most in all.
+export function hottestLine(costs: Map<number, LineCost>): number {
+  let [best, cost] = [0, { self: 0, total: 0 }];
+  for (const [line, c] of costs) if (line > 0 && (c.self > cost.self || (c.self === cost.self && c.total > cost.total))) [best, cost] = [line, c];
+  return best;
+}
+
+// "https://host/{service}/blob/{version}/{path}#L{line}" filled in; slashes of a path stay.
+export function repositoryLink(template: string, values: { service: string; version: string; path: string; line: number }): string {
+  const text = { service: values.service, version: values.version || 'HEAD', path: values.path.replace(/^\/+/, ''), line: String(values.line) };
+  return template.replace(/\{(service|version|path|line)\}/g, (_, name: keyof typeof text) => encodeURIComponent(text[name]).replace(/%2F/g, '/'));
+}

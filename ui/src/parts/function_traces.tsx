@@ -1,0 +1,64 @@
+// The requests in which a function was seen, where it took most first; each opens its trace at the span that ran it.
+import { useState } from 'preact/hooks';
+import { getJson } from '../core/api';
+import { formatCount, formatShare, formatTime, formatValue } from '../core/format';
+import { zone } from '../core/settings';
+import { encodeTrace } from '../core/state';
+import { safe } from '../draw/flame';
+import { QueryState, useQuery } from './query';
+import { functionHeading } from './heading';
+
+interface SeenIn { span: string; service: string; name: string; duration_ns: number | string; value: number | string; count: number }
+interface FunctionTrace {
+  trace: string; root_service: string; root_name: string; start_ns: number | string; duration_ns: number | string; spans: number; errors: number; value: number | string; count: number; seen_in: SeenIn[];
+}
+export interface FunctionTracesAnswer {
+  type: string; unit: string; value: number | string; count: number; linked_value: number | string; linked_count: number; found: number; hint?: string; traces: FunctionTrace[];
+}
+
+const LIMIT = 100;
+type Sort = 'value' | 'duration_ns';
+
+const spanLink = (trace: string, span: string, type: string) => encodeTrace({ trace, span, subtree: false, type, zoom: '', frame: '', search: '' });
+
+export function FunctionTraces({ asked, fn, mod }: { asked: Record<string, string>; fn: string; mod: string }) {
+  const { lens: _, ...selection } = asked;
+  const params = { ...selection, function: fn, module: mod, limit: String(LIMIT) };
+  const found = useQuery(fn === '' ? null : JSON.stringify(['function traces', params]), (s) => getJson<FunctionTracesAnswer>('function-traces', params, s));
+  const [sort, setSort] = useState<Sort>('value');
+  if (fn === '') return <p class="note">Choose a function: a frame's “Traces with it”, or a row of the table.</p>;
+  const answer = found.data;
+  const rows = [...answer?.traces ?? []].sort((a, b) => Number(b[sort]) - Number(a[sort]));
+  const header = (key: Sort, text: string) => (
+    <th scope="col" class="number" aria-sort={sort === key ? 'descending' : undefined}><button type="button" onClick={() => setSort(key)}>{text}{sort === key ? ' ▾' : ''}</button></th>
+  );
+  return (
+    <section aria-label="Traces with the function">
+      {functionHeading(fn, mod)}
+      <QueryState query={found} what="traces" />
+      {answer?.hint && <p class="note" data-testid="no-traces">No traces: {answer.hint}</p>}
+      {answer && rows.length > 0 && (
+        <>
+          <p data-testid="linked">Seen in {formatCount(answer.found)} {answer.found === 1 ? 'trace' : 'traces'}{answer.found > rows.length ? `; the ${formatCount(rows.length)} where it took most are listed` : ''}.
+            {' '}{formatShare(Number(answer.linked_value), Number(answer.value))} of its {formatValue(Number(answer.value), answer.unit)} belongs to spans{asked.lens ? ' (without the lens)' : ''}.</p>
+          <div class="table-box"><table class="traces seen">
+            <caption class="hidden">Traces in which the function was seen</caption>
+            <thead><tr>{header('value', 'In it')}<th scope="col" class="number">Samples</th>{header('duration_ns', 'Trace took')}<th scope="col">Trace</th><th scope="col">Span it ran in</th><th scope="col">Start</th></tr></thead>
+            <tbody>{rows.map((t, i) => (
+              <tr key={t.trace + i}>
+                <td class="number">{formatValue(Number(t.value), answer.unit)}</td>
+                <td class="number">{formatCount(t.count)}</td>
+                <td class="number">{t.spans > 0 ? formatValue(Number(t.duration_ns), 'nanoseconds') : '–'}</td>
+                <th scope="row">{t.trace === '' ? <>span <code>{t.seen_in[0].span}</code>, not stored</> : <a href={spanLink(t.trace, t.seen_in[0].span, answer.type)}><b>{t.root_service || t.seen_in[0].service}</b> <bdi>{safe(t.root_name).slice(0, 120) || t.trace}</bdi></a>}{t.errors > 0 && <em class="bad"> {formatCount(t.errors)} errors</em>}</th>
+                <td>{t.seen_in.slice(0, 3).map((s) => (
+                  <span key={s.span} class="top-name">{t.trace !== '' && s.name !== '' ? <a href={spanLink(t.trace, s.span, answer.type)}><bdi>{safe(s.name).slice(0, 60)}</bdi></a> : s.span} {formatValue(Number(s.value), answer.unit)}</span>
+                ))}{t.seen_in.length > 3 && <small>and {formatCount(t.seen_in.length - 3)} more</small>}</td>
+                <td>{t.spans > 0 ? formatTime(Number(t.start_ns) / 1e6, zone.value === 'utc') : '–'}</td>
+              </tr>
+            ))}</tbody>
+          </table></div>
+        </>
+      )}
+    </section>
+  );
+}

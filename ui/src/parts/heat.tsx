@@ -1,0 +1,91 @@
+// When exactly: columns are time, rows the place within the second (senders that give times) or the profile's value.
+// Dragging selects a range, which is what the graph below is about; with the keyboard arrows move a mark, Shift
+// extends it, Enter takes it.
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { getJson } from '../core/api';
+import { formatCount, formatTime, formatValue } from '../core/format';
+import { dark, zone } from '../core/settings';
+import { drawHeat, mostOf, SHADES } from '../draw/heat';
+import { prepare } from './canvas';
+import { QueryState, useQuery } from './query';
+
+interface HeatAnswer {
+  rows_are: 'offset' | 'value'; type: string; unit: string; start_ms: number; step_ms: number; steps: number; rows: number; row_width: number; hint?: string; cells: [number, number, number][];
+}
+
+const HEIGHT = 200;
+const mix = (from: number[], to: number[]) => Array.from({ length: SHADES }, (_, i) => `rgb(${from.map((f, k) => Math.round(f + (to[k] - f) * (i + 1) / SHADES)).join(' ')})`);
+const LIGHT = { background: '#f5f6f8', shades: mix([214, 228, 250], [8, 48, 107]) };
+const DARK = { background: '#1d2128', shades: mix([30, 52, 84], [190, 220, 255]) };
+
+export interface HeatMapProps { asked: Record<string, string>; selection: [number, number] | null; onSelect: (range: [number, number] | null) => void; tick: number }
+
+export function HeatMap(p: HeatMapProps) {
+  const { lens: _, ...asked } = p.asked;
+  const query = useQuery(JSON.stringify(['heat', asked, p.tick]), (s) => getJson<HeatAnswer>('heatmap', asked, s));
+  const heat = query.data;
+  return (
+    <>
+      <QueryState query={query} what="the heat map" />
+      {heat && (heat.hint || heat.cells.length === 0) && <p class="note">{heat.hint ?? 'No observations.'}</p>}
+      {heat && heat.cells.length > 0 && <Cells heat={heat} selection={p.selection} onSelect={p.onSelect} />}
+    </>
+  );
+}
+
+function Cells({ heat, selection, onSelect }: { heat: HeatAnswer; selection: HeatMapProps['selection']; onSelect: HeatMapProps['onSelect'] }) {
+  const box = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [width, setWidth] = useState(0);
+  const [drag, setDrag] = useState<[number, number] | null>(null);   // steps
+  const [mark, setMark] = useState<[number, number] | null>(null);
+  const [hover, setHover] = useState<{ step: number; row: number } | null>(null);
+  const counts = useMemo(() => new Map(heat.cells.map(([s, r, n]) => [s * heat.rows + r, n])), [heat]);
+  useLayoutEffect(() => {
+    const observer = new ResizeObserver(() => setWidth(box.current?.clientWidth ?? 0));
+    observer.observe(box.current!);
+    return () => observer.disconnect();
+  }, []);
+  useLayoutEffect(() => {
+    const g = prepare(canvas.current, { width, height: HEIGHT });
+    const drawn = g ? drawHeat(g, heat, { width, height: HEIGHT }, dark.value ? DARK : LIGHT) : 0;
+    const page = window as unknown as { __wherefore?: object };
+    page.__wherefore = { ...page.__wherefore, heat: { drawn, rowsAre: heat.rows_are, sum: heat.cells.reduce((n, c) => n + c[2], 0) } };
+  }, [heat, width, dark.value]);
+  const utc = zone.value === 'utc';
+  const timeAt = (step: number) => heat.start_ms + step * heat.step_ms;
+  const stepAt = (e: PointerEvent) => Math.max(0, Math.min(heat.steps - 1, Math.floor((e.clientX - box.current!.getBoundingClientRect().left) / width * heat.steps)));
+  const rowAt = (e: PointerEvent) => Math.max(0, Math.min(heat.rows - 1, Math.floor((box.current!.getBoundingClientRect().bottom - e.clientY) / HEIGHT * heat.rows)));
+  const rowText = (row: number) => (heat.rows_are === 'offset' ? `${row * heat.row_width / 1e6}–${(row + 1) * heat.row_width / 1e6} ms into the second` : `${formatValue(row * heat.row_width, heat.unit)} – ${formatValue((row + 1) * heat.row_width, heat.unit)}`);
+  const take = (range: [number, number]) => onSelect([timeAt(Math.min(...range)), timeAt(Math.max(...range) + 1)]);
+  const onKey = (e: KeyboardEvent) => {
+    const [from, to] = mark ?? [0, 0];
+    const by = e.key === 'ArrowRight' ? 1 : e.key === 'ArrowLeft' ? -1 : 0;
+    if (by !== 0) { const next = Math.max(0, Math.min(heat.steps - 1, to + by)); setMark(e.shiftKey ? [from, next] : [next, next]); }
+    else if (e.key === 'Enter' && mark) take(mark);
+    else if (e.key === 'Escape') { setMark(null); onSelect(null); }
+    else return;
+    e.preventDefault();
+  };
+  const shown = drag ?? mark ?? (selection ? [(selection[0] - heat.start_ms) / heat.step_ms, (selection[1] - heat.start_ms) / heat.step_ms - 1] : null);
+  const what = heat.rows_are === 'offset' ? 'samples' : 'profiles';
+  return (
+    <figure class="heat">
+      <div class="heat-rows" aria-hidden="true"><span>{heat.rows_are === 'offset' ? '1 s' : formatValue(heat.rows * heat.row_width, heat.unit)}</span><span>{heat.rows_are === 'offset' ? '0.5 s' : formatValue(heat.rows * heat.row_width / 2, heat.unit)}</span><span>0</span></div>
+      <div ref={box} class="heat-box" style={{ height: HEIGHT }} role="application" tabIndex={0} aria-label={`Heat map of ${what} over time. Left and right move a mark, Shift extends it, Enter selects it, Escape takes the selection back.`}
+        onKeyDown={onKey} onPointerLeave={() => setHover(null)}
+        onPointerDown={(e) => { e.currentTarget.setPointerCapture(e.pointerId); setDrag([stepAt(e), stepAt(e)]); }}
+        onPointerMove={(e) => { setHover({ step: stepAt(e), row: rowAt(e) }); if (drag) setDrag([drag[0], stepAt(e)]); }}
+        onPointerUp={() => { if (drag) take(drag); setDrag(null); setMark(null); }} onDblClick={() => onSelect(null)}>
+        <canvas ref={canvas} aria-hidden="true" />
+        {shown && <i class="heat-range" style={{ left: `${100 * Math.min(shown[0], shown[1]) / heat.steps}%`, width: `${100 * (Math.abs(shown[1] - shown[0]) + 1) / heat.steps}%` }} />}
+      </div>
+      <figcaption>
+        {hover ? `${formatTime(timeAt(hover.step), utc)}, ${rowText(hover.row)}: ${formatCount(counts.get(hover.step * heat.rows + hover.row) ?? 0)} ${what}`
+          : `${heat.rows_are === 'offset' ? 'samples by their place within the second' : 'profiles by their value'}, columns of ${formatValue(heat.step_ms * 1e6, 'nanoseconds').replace(/\.0+ /, ' ')}, most in a cell: ${formatCount(mostOf(heat))} · drag to select`}
+        {selection && <> · selected {formatTime(selection[0], utc)} – {formatTime(selection[1], utc)} <button type="button" onClick={() => onSelect(null)}>Whole range</button></>}
+      </figcaption>
+      <p class="hidden" role="status">{mark ? `${formatTime(timeAt(Math.min(...mark)), utc)} to ${formatTime(timeAt(Math.max(...mark) + 1), utc)}` : ''}</p>
+    </figure>
+  );
+}
