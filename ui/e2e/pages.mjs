@@ -4,7 +4,7 @@ import { api, PAGE } from './browser.mjs';
 const ALL = { since: '1h' };
 
 async function addresses() {
-  const { traces } = await api('traces', { ...ALL, limit: 200 });
+  const { traces } = await api('traces', { ...ALL, service: 'checkout', limit: 200 });
   const slowest = traces.sort((a, b) => Number(b.duration_ns) - Number(a.duration_ns))[0].trace;
   const spans = Object.entries((await api(`traces/${slowest}/flame`)).by_span).sort((a, b) => b[1] - a[1]);
   const version = (v) => encodeURIComponent(`checkout{service.version="${v}"}`);

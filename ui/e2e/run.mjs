@@ -264,11 +264,11 @@ async function keyboardAlone(page) {
   await page.keyboard.type('traces');
   await page.keyboard.press('Enter');
   await page.locator('table.traces tbody tr').first().waitFor();
-  await tabTo(page, 'the upper limit', () => document.activeElement.matches('input[name=max]'));
-  await page.keyboard.type('10s');
+  await tabTo(page, 'the attribute', () => document.activeElement.matches('input[name=attribute]'));
+  await page.keyboard.type('http.route=/pay');
   await page.keyboard.press('Enter');
-  await page.waitForURL(/max=10s/);
-  await page.locator('table.traces tbody a', { hasText: 'POST /pay' }).first().waitFor();
+  await page.waitForURL(/attribute=/);
+  await page.locator('table.traces caption', { hasText: /^12 traces/ }).waitFor();
   await tabTo(page, 'the duration column', () => document.activeElement.textContent.startsWith('Duration'));
   await page.keyboard.press('Enter');
   await tabTo(page, 'the slowest trace', () => document.activeElement.matches('table.traces tbody a'));
@@ -336,7 +336,7 @@ async function offline(context, page, problems) {
   problems.length = 0;
 }
 
-async function hostile(page, problems) {
+async function hostile(page) {
   step('hostile names are only text');
   await page.goto(`${PAGE}/s/${encodeURIComponent('hostile <b>&amp;</b>/service')}`);
   await drawn(page, 'the graph', () => window.__wherefore?.flame?.count === 10);
@@ -347,14 +347,65 @@ async function hostile(page, problems) {
   assert.equal(await page.evaluate(() => window.__hacked), undefined);
   assert.equal(await page.locator('main script, main img, main b').count(), 0);
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'a long name widens the page');
-  step('deep and wide: drawn without a freeze');
-  for (const [service, total] of [['deep', 2001], ['wide', 0]]) {
-    await page.goto(`${PAGE}/s/${service}`);
-    await drawn(page, service, () => window.__wherefore?.flame?.count > 0);
-    const f = await flame(page);
-    if (total) assert.equal(f.nodes, total + 1);
-    assert.ok(f.drawn.ms < 200, `${service}: ${f.drawn.ms} ms`);
+}
+
+// Opens an address three times; `look` says what must be there. No task of the page may block it for more than 200 ms:
+// the median of the longest of each time, because the machine has other things to do too.
+async function withoutFreeze(page, what, path, look) {
+  const longest = [];
+  for (let i = 0; i < 3; i++) {
+    await page.goto(PAGE + path);
+    await look();
+    longest.push(await page.evaluate(() => Math.max(0, ...window.__longTasks)));
   }
+  const median = longest.sort((a, b) => a - b)[1];
+  console.log(`    ${what}: longest task ${median.toFixed(0)} ms`);
+  assert.ok(median <= 200, `${what} blocks the page for ${longest.map(Math.round)} ms`);
+}
+
+async function extremes(page) {
+  await page.addInitScript(() => {
+    window.__longTasks = [];
+    new PerformanceObserver((list) => window.__longTasks.push(...list.getEntries().map((e) => e.duration))).observe({ type: 'longtask', buffered: true });
+  });
+  step('10,000 deep: every level is there and can be walked to');
+  await withoutFreeze(page, '10,000 deep', '/s/deep', async () => {
+    await drawn(page, 'deep', () => window.__wherefore?.flame?.nodes === 10_002);
+    await page.locator('.flame-box').focus();
+    await page.keyboard.press('End');
+    await drawn(page, 'the deepest', () => window.__wherefore.flame.frame === 'level49' && window.__wherefore.flame.drawn.boxes > 20);
+    assert.ok(await page.evaluate(() => document.querySelector('.flame-box').scrollTop) > 190_000);
+  });
+  step('100,000 siblings: exact total, the rest folded and counted');
+  const wide = await api('top', { ...ALL, query: 'wide', limit: 1 });
+  await withoutFreeze(page, '100,000 siblings', '/s/wide', () => drawn(page, 'wide', (v) => window.__wherefore?.flame?.total === v && window.__wherefore.flame.shown < 1, Number(wide.total)));
+  assert.equal(wide.functions, 100_002);
+  step('one sample says that it is rough, none says so');
+  await withoutFreeze(page, 'one sample', '/s/one', async () => {
+    await drawn(page, 'one', () => window.__wherefore?.flame?.count === 1);
+    await page.getByText('few samples: shares are rough').waitFor();
+  });
+  await withoutFreeze(page, 'zero samples', '/s/zero', async () => {
+    await page.getByText('Nothing to show').or(page.getByTestId('summary')).first().waitFor();
+    assert.doesNotMatch(await page.locator('main').textContent(), /NaN|Infinity|undefined/);
+  });
+  step('a trace of 100,000 spans opens, scrolls and is walked');
+  const opened = Date.now();
+  await withoutFreeze(page, '100,000 spans', '/traces/' + '09'.repeat(16), async () => {
+    await page.getByText('100,000 spans').waitFor();
+    assert.ok(await page.locator('.wf-row').count() < 40, 'only what is in view is an element');
+    await page.locator('.wf-box').focus();
+    await page.keyboard.press('End');
+    await page.locator('.wf-row.selected').waitFor();
+    await page.locator('.wf-row').first().waitFor();
+    assert.ok(await page.evaluate(() => document.querySelector('.wf-box').scrollTop) > 2_000_000);
+  });
+  console.log(`    opened three times in ${Date.now() - opened} ms`);
+}
+
+async function folds(page, problems) {
+  await page.goto(PAGE + '/s/wide');
+  await drawn(page, 'wide', () => window.__wherefore?.flame?.total > 0);
   step('folds open in place and nothing is lost');
   const folded = await flame(page);
   assert.ok(folded.shown < 1);
@@ -378,7 +429,9 @@ try {
   assert.deepEqual(problems.filter((p) => !p.includes('400 (Bad Request)')), []);
   problems.length = 0;
   await offline(context, page, problems);
-  await hostile(page, problems);
+  await hostile(page);
+  await extremes(page);
+  await folds(page, problems);
   step('axe: no violations on any page, light and dark');
   await everyPage(page, (name, theme) => accessible(page, `${name} (${theme})`));
   assert.deepEqual(problems, []);

@@ -37,6 +37,17 @@ test('columns come out as they were put in', () => {
   expect([...f.hidden]).toEqual([0, 0, 3]);
 });
 
+test('names of any script come out whole, many at a time', () => {
+  const names = ['', ...Array.from({ length: 700 }, (_, i) => (i % 300 === 7 ? `שלום${i}€😀` : `f${i}`)), 'last'];
+  const bytes = names.map(text);
+  const sections = good();
+  sections[1] = [2, names.length, [...bytes.flatMap((b) => varint(b.length)), ...bytes.flat()]];
+  for (const i of [1, 8, 308, 608, 701]) {
+    sections[2] = [3, 3, [0, ...varint(i), ...varint(i), 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 5]];
+    expect(decodeFlame(encode(sections)).functions[1].name).toBe(names[i]);
+  }
+});
+
 test('damage is an error, never a wrong picture or a hang', () => {
   const bytes = encode(good());
   for (let cut = 0; cut < bytes.length - 1; cut++) expect(() => decodeFlame(bytes.slice(0, cut))).toThrow();

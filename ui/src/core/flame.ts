@@ -74,22 +74,42 @@ function sectionsOf(bytes: Uint8Array): Section[] {
   return out;
 }
 
+// Many at a time: one call each would take most of the decoding. Bytes and characters are the same in number exactly when
+// all are ASCII; only then can the text be cut by the lengths in bytes.
+const TOGETHER = 256;
+
 function stringsOf(section: Section): string[] {
   const cursor = new Cursor(section.bytes);
-  const text = new TextDecoder();
-  const lengths = Array.from({ length: section.count }, () => cursor.varint());
-  return lengths.map((n) => text.decode(cursor.take(n)));
+  const decoder = new TextDecoder();
+  const lengths = new Uint32Array(section.count);
+  for (let i = 0; i < lengths.length; i++) lengths[i] = cursor.varint();
+  const out: string[] = new Array(section.count);
+  for (let from = 0; from < lengths.length; from += TOGETHER) {
+    const to = Math.min(from + TOGETHER, lengths.length);
+    let size = 0;
+    for (let i = from; i < to; i++) size += lengths[i];
+    const bytes = cursor.take(size);
+    const text = decoder.decode(bytes);
+    for (let i = from, at = 0; i < to; at += lengths[i++]) {
+      out[i] = text.length === size ? text.slice(at, at + lengths[i]) : decoder.decode(bytes.subarray(at, at + lengths[i]));
+    }
+  }
+  return out;
 }
 
 function functionsOf(section: Section, strings: string[]): FlameFunction[] {
   const cursor = new Cursor(section.bytes);
-  const column = () => Array.from({ length: section.count }, () => cursor.varint());
+  const column = () => {
+    const values = new Float64Array(section.count);
+    for (let i = 0; i < values.length; i++) values[i] = cursor.varint();
+    return values;
+  };
   const text = (id: number) => {
     if (id >= strings.length) throw new Error('flame graph: string out of range');
     return strings[id];
   };
   const [name, , file, line, module, kind] = [column(), column(), column(), column(), column(), column()];
-  return name.map((id, i) => ({ name: text(id), module: text(module[i]), file: text(file[i]), line: line[i], kind: kind[i] }));
+  return Array.from(name, (id, i) => ({ name: text(id), module: text(module[i]), file: text(file[i]), line: line[i], kind: kind[i] }));
 }
 
 function depthsOf(section: Section): Uint32Array {

@@ -42,6 +42,7 @@ export function addressOf(tree: Tree, node: number): string {
 // The node at an address, or -1.
 export function nodeAt(tree: Tree, address: string): number {
   if (/^0{16}$/.test(address)) return 0;
+  const [wantedA, wantedB] = [parseInt(address.slice(0, 8), 16) | 0, parseInt(address.slice(8), 16) | 0];
   const own = tree.functions.map(hashFunction);
   const a = new Int32Array(tree.func.length);
   const b = new Int32Array(tree.func.length);
@@ -50,7 +51,7 @@ export function nodeAt(tree: Tree, address: string): number {
     const [fa, fb] = own[tree.func[i]];
     a[i] = chain(a[p], fa, PRIME_A);
     b[i] = chain(b[p], fb, PRIME_B);
-    if (hex(a[i]) + hex(b[i]) === address) return i;
+    if (a[i] === wantedA && b[i] === wantedB) return i;
   }
   return -1;
 }
