@@ -1,6 +1,7 @@
 #include "api/api.h"
 
 #include "api/run.h"
+#include "base/metrics.h"
 
 namespace wherefore::api {
 
@@ -10,6 +11,11 @@ void Api::AddRoutes(net::Router& router) {
   AddServerRoutes(router);
   AddFileRoutes(router);
   AddSourceRoutes(router);
+}
+
+Counter& Api::LimitedQuestions() {
+  return Metrics::Global().GetCounter("wherefore_api_limited_total",
+                                      "Questions that needed more time or memory than they may.");
 }
 
 void Api::AddQuery(net::Router& router, std::string method, std::string pattern, std::string name,
@@ -28,7 +34,11 @@ void Api::AddQuery(net::Router& router, std::string method, std::string pattern,
                              std::to_string(operations_.tenant_of(request));
                          return answer(request);
                        },
-                   .failure = net::JsonError});
+                   .failure =
+                       [](const Error& error) {
+                         if (error.code() == Code::kLimit) LimitedQuestions().Add();
+                         return net::JsonError(error);
+                       }});
 }
 
 }  // namespace wherefore::api

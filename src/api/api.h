@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/metrics.h"
 #include "base/result.h"
 #include "base/status.h"
 #include "net/http.h"
@@ -51,6 +52,9 @@ class Api {
   void AddRoutes(net::Router& router);
 
  private:
+  static Counter& LimitedQuestions();
+  // What the store holds and what questions may use, for the status page.
+  Result<std::vector<Status>> OwnStatus(const CancelToken& cancel);
   using Answer = std::function<Result<net::HttpResponse>(const net::HttpRequest&)>;
   // Runs `answer` on a worker; measures it under `name`.
   void AddQuery(net::Router& router, std::string method, std::string pattern, std::string name,

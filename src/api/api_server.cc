@@ -1,5 +1,7 @@
 // Api: what concerns the server itself: readiness, metrics, status, flush, delete, backup, the
 // page.
+#include <fmt/format.h>
+
 #include "api/api.h"
 #include "api/assets.h"
 #include "api/request.h"
@@ -37,6 +39,29 @@ HttpResponse StatusJson(const std::vector<Status>& parts, const std::string& ver
 
 }  // namespace
 
+Result<std::vector<Status>> Api::OwnStatus(const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto statistics, engine_.reader().Statistics(cancel));
+  Status stored{.part = "stored"};
+  std::int64_t all = 0;
+  for (std::size_t i = 0; i < statistics.rows.size(); ++i) {
+    const auto& [table, rows] = statistics.rows[i];
+    const auto bytes = static_cast<std::int64_t>(statistics.bytes_on_disk[i].second);
+    all += bytes;
+    if (rows == 0) continue;
+    stored.facts.emplace_back(table,
+                              fmt::format("{} rows, {}", FormatCount(static_cast<std::int64_t>(rows)),
+                                          FormatBytes(bytes)));
+  }
+  stored.facts.emplace(stored.facts.begin(), "on disk", FormatBytes(all));
+  Status limits{.part = "limits"};
+  limits.facts = {
+      {"a question may take", FormatDuration(operations_.query_timeout_ns)},
+      {"memory of a question", FormatBytes(operations_.query_memory_bytes)},
+      {"questions that hit a limit",
+       FormatCount(static_cast<std::int64_t>(LimitedQuestions().value()))}};
+  return std::vector<Status>{std::move(stored), std::move(limits)};
+}
+
 void Api::AddServerRoutes(net::Router& router) {
   router.Add("GET", "/ready", [this](const HttpRequest&, const net::Respond& respond) {
     const std::string reason = operations_.not_ready_reason();
@@ -49,8 +74,12 @@ void Api::AddServerRoutes(net::Router& router) {
   });
   AddPageRoutes(router);
   AddQuery(router, "GET", "/api/v1/status", "status",
-           [this](const HttpRequest&) -> Result<HttpResponse> {
-             return StatusJson(operations_.status(), operations_.version);
+           [this](const HttpRequest& request) -> Result<HttpResponse> {
+             std::vector<Status> parts = operations_.status();
+             // A store in trouble is what people come here for: its own words must still be said.
+             if (auto own = OwnStatus(request.cancel))
+               parts.insert(parts.end(), own->begin(), own->end());
+             return StatusJson(parts, operations_.version);
            });
   AddQuery(router, "POST", "/api/v1/flush", "flush",
            [this](const HttpRequest&) -> Result<HttpResponse> {

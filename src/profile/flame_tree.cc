@@ -164,13 +164,32 @@ FlameTree Unscaled(const FlameTree& tree) {
   return out;
 }
 
+void DropUnusedFunctions(FlameTree& tree) {
+  constexpr std::uint32_t kUnused = UINT32_MAX;
+  if (tree.functions.empty()) return;
+  std::vector<std::uint32_t> place(tree.functions.size(), kUnused);
+  for (const std::uint32_t f : tree.function) place[f] = 0;
+  place[0] = 0;  // the root's, whatever the nodes say
+  std::uint32_t next = 0;
+  for (std::size_t f = 0; f < place.size(); ++f) {
+    if (place[f] == kUnused) continue;
+    if (next != f) tree.functions[next] = std::move(tree.functions[f]);
+    place[f] = next++;
+  }
+  tree.functions.resize(next);
+  for (std::uint32_t& f : tree.function) f = place[f];
+}
+
 FlameTree Prune(const FlameTree& tree, const PruneOptions& options) {
   const std::int64_t root = tree.size() > 0 ? Magnitude(tree.total[0]) : 0;
   const auto share = static_cast<std::int64_t>(options.min_share * static_cast<double>(root));
   Cut cut = CutFor(tree, options.max_nodes, share);
-  if (cut.KeepsAll()) return tree;
-
   FlameTree out;
+  if (cut.KeepsAll()) {
+    out = tree;
+    DropUnusedFunctions(out);
+    return out;
+  }
   out.type = tree.type;
   out.unit = tree.unit;
   out.scale = tree.scale;
@@ -212,6 +231,7 @@ FlameTree Prune(const FlameTree& tree, const PruneOptions& options) {
   }
   close_to(0);
   AddUpTotals(out);
+  DropUnusedFunctions(out);
   return out;
 }
 

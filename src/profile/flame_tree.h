@@ -131,6 +131,9 @@ struct PruneOptions {
   // The largest this many nodes stay, and what they leave out becomes "other". 0 = no limit.
   std::size_t max_nodes = 0;
 };
+// Leaves out functions that no node has (any more): after a cut they would be most of an answer.
+void DropUnusedFunctions(FlameTree& tree);
+
 // Folds what is too small into explicit "other" children with exact values; totals do not change.
 [[nodiscard]] FlameTree Prune(const FlameTree& tree, const PruneOptions& options);
 

@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace wherefore::profile {
@@ -67,6 +68,18 @@ TEST(Prune, CutsIntoAnExplicitOtherWithTheExactValue) {
             "    big 90/90\n"
             "    other 5/5\n");
   EXPECT_EQ(pruned.hidden_nodes.back(), 3u);
+}
+
+TEST(Prune, FunctionsNoNodeHasAreNotSent) {
+  TreeBuilder b;
+  for (int i = 0; i < 1000; ++i) {
+    b.AddValue(b.Child(0, b.AddFunction({.name = fmt::format("f{}", i)})), i == 500 ? 1000 : 1, 1);
+  }
+  const FlameTree pruned = Prune(b.Build(), {.max_nodes = 2});
+  ASSERT_EQ(pruned.functions.size(), 3u);  // the root, f500, other
+  EXPECT_EQ(pruned.Name(1), "f500");
+  EXPECT_EQ(pruned.functions[pruned.function[2]].kind, FrameKind::kOther);
+  EXPECT_EQ(pruned.total[0], 1999);
 }
 
 TEST(Prune, OfAChainOfEqualNodesTheUpperEndStays) {

@@ -120,6 +120,7 @@ DiffTree PruneDiff(const DiffTree& diff, const profile::PruneOptions& options) {
   profile::AddUpTotals(left);
   out.before = std::move(left.total);
   profile::AddUpTotals(out.tree);
+  profile::DropUnusedFunctions(out.tree);
   return out;
 }
 

@@ -2,6 +2,8 @@
 // a reload at each; then hostile names, accessibility of every page in both themes.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
+import { get } from 'node:http';
+import { join } from 'node:path';
 import { accessible, api, box, clickBox, drawn, flame, open, PAGE } from './browser.mjs';
 import { everyPage } from './pages.mjs';
 
@@ -286,6 +288,97 @@ async function keyboardAlone(page) {
   await page.locator('.source-line.selected', { hasText: 'if (known == key)' }).waitFor();
 }
 
+async function presets(page) {
+  step('diff presets: a version change, one label value against another, the day before');
+  await page.goto(`${PAGE}/diff?query=${encodeURIComponent(CHECKOUT)}`);
+  const totals = async (before, after) => [Number((await api('top', { ...ALL, query: before })).total), Number((await api('top', { ...ALL, query: after })).total)];
+  const withLabel = (label, value) => `{service_name="checkout", ${label}="${value}"}`;
+  await page.getByRole('button', { name: 'Version v1 → v2' }).click();
+  const [, v2] = await totals(withLabel('service.version', 'v1'), withLabel('service.version', 'v2'));
+  await drawn(page, 'v2 against v1', (v) => window.__wherefore?.flame?.total === v && Math.abs(window.__wherefore.flame.totalBefore / v - 1) < 1e-9, v2);
+  await page.goBack();
+  await page.getByRole('button', { name: 'One label value against another' }).click();
+  const form = page.locator('.presets form');
+  await form.locator('select').nth(0).selectOption('host.name');
+  await form.locator('select').nth(1).selectOption('h0');
+  await form.locator('select').nth(2).selectOption('h1');
+  await form.getByRole('button', { name: 'Compare' }).click();
+  await page.getByRole('button', { name: 'as they are' }).click();
+  await drawn(page, 'h1 against h0', ([a, b]) => window.__wherefore?.flame?.totalBefore === a && window.__wherefore.flame.total === b, await totals(withLabel('host.name', 'h0'), withLabel('host.name', 'h1')));
+  await page.getByRole('button', { name: 'Same time yesterday' }).click();
+  await page.waitForURL(/base_from=/);
+  const asked = new URL(page.url()).searchParams;
+  assert.equal(Number(asked.get('from')) - Number(asked.get('base_from')), 86_400_000);
+}
+
+async function savedFile(context, page) {
+  step('a saved file opens offline, is interactive and asks for nothing');
+  await page.goto(PAGE + '/s/checkout');
+  await drawn(page, 'the graph', () => window.__wherefore?.flame?.count > 0);
+  const { total } = await flame(page);
+  await page.locator('.menu summary').click();
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: /^HTML of what is shown/ }).click()]);
+  const path = join(process.env.TEMP_FOLDER, 'saved.html');
+  await download.saveAs(path);
+  const other = await context.newPage();
+  const asked = [];
+  const problems = [];
+  other.on('request', (r) => asked.push(r.url()));
+  other.on('pageerror', (e) => problems.push(e.message));
+  other.on('console', (m) => { if (m.type() === 'error') problems.push(m.text()); });
+  await context.setOffline(true);
+  await other.goto('file://' + path);
+  await drawn(other, 'the same total', (v) => window.__wherefore?.flame?.total === v, total);
+  await clickBox(other, 'handle_pay(Request const&)');
+  await drawn(other, 'zoomed', () => window.__wherefore?.flame?.zoom.startsWith('handle_pay'));
+  await other.getByLabel('Search').fill('json');
+  await drawn(other, 'searched', () => window.__wherefore?.flame?.matched > 0);
+  await accessible(other, 'a saved file');
+  assert.deepEqual([asked.filter((u) => !/^(file|data):/.test(u)), problems], [[], []]);
+  await other.close();
+  await context.setOffline(false);
+}
+
+async function budgets(page) {
+  step('budgets: what the first page asks for, how large an answer is');
+  const scripts = [];
+  let requests = 0;
+  const onResponse = (r) => { requests++; if (r.url().endsWith('.js')) scripts.push(r.url()); };
+  page.on('response', onResponse);
+  await page.goto(PAGE + '/');
+  await page.locator('table.services tbody tr').first().waitFor();
+  await page.waitForLoadState('networkidle');
+  page.off('response', onResponse);
+  const sizes = await Promise.all(scripts.map(packedBytes));
+  const sum = sizes.reduce((a, b) => a + b, 0);
+  console.log(`    first page: ${requests} requests, ${sum} bytes of script`);
+  assert.ok(sum <= 45_000 && requests <= 6, `${requests} requests, ${sum} bytes of script`);
+  const answer = await packedBytes(`${PAGE}/api/v1/flame?query=wide&format=binary`);
+  console.log(`    a flame graph of 20,000 nodes: ${answer} bytes`);
+  assert.ok(answer <= 250_000, `${answer} bytes`);
+}
+
+// Bytes on the wire, as a browser would get them.
+const packedBytes = (address) => new Promise((resolve, reject) => {
+  get(address, { headers: { 'accept-encoding': 'gzip' } }, (response) => {
+    let bytes = 0;
+    response.on('data', (chunk) => { bytes += chunk.length; });
+    response.on('end', () => resolve(bytes));
+  }).on('error', reject);
+});
+
+async function statusPage(page) {
+  step('status: senders, storage, limits, commands to copy');
+  await page.goto(PAGE + '/status');
+  const { services } = await api('overview', { since: '1d' });
+  await page.locator('table.senders tbody tr').nth(services.length - 1).waitFor();
+  await page.locator('table.senders', { hasText: 'opentelemetry 1.30.0 (cpp)' }).waitFor();
+  await page.getByRole('region', { name: 'stored' }).getByText('on disk').waitFor();
+  await page.getByRole('region', { name: 'limits' }).waitFor();
+  await page.locator('.connect summary', { hasText: 'Python' }).click();
+  await page.getByText(`server_address="${PAGE}"`).waitFor();
+}
+
 async function heatMap(page) {
   step('heat map: every observation at its place in the second; a drag selects');
   await page.goto(PAGE + '/s/ticker?view=heat&type=samples');
@@ -315,6 +408,11 @@ async function files(page) {
   const file = (name, text) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) });
   await page.locator('input[type=file]').setInputFiles(file('one.folded', 'main;a 30\nmain;b 12\n'));
   await drawn(page, 'the file', () => window.__wherefore?.flame?.total > 0 && window.__wherefore.flame.count === 42);
+  await page.locator('.flame-box').focus();
+  for (const key of ['Home', 'ArrowDown', 'Enter']) await page.keyboard.press(key);
+  await page.waitForURL(/zoom=/);
+  await page.goBack();
+  await drawn(page, 'the zoom taken back', () => window.__wherefore?.flame?.zoom === 'all');
   await page.locator('input[type=file]').setInputFiles([file('before.folded', 'main;a 30\n'), file('after.folded', 'main;a 30\nmain;c 10\n')]);
   await drawn(page, 'the difference', () => { const f = window.__wherefore?.flame; return f?.totalBefore > 0 && Math.abs(f.total / f.totalBefore - 4 / 3) < 1e-9; });
   await page.locator('input[type=file]').setInputFiles({ name: 'no.bin', mimeType: 'application/octet-stream', buffer: Buffer.from([0, 1, 2, 3]) });
@@ -425,6 +523,10 @@ try {
   await walk(page);
   await keyboardAlone(page);
   await heatMap(page);
+  await presets(page);
+  await savedFile(context, page);
+  await statusPage(page);
+  await budgets(page);
   await files(page);
   assert.deepEqual(problems.filter((p) => !p.includes('400 (Bad Request)')), []);
   problems.length = 0;

@@ -5,7 +5,9 @@ import { formatAgo, formatShare, formatValue, isSignificant, parseSpan, shareErr
 import { exactly, fitName, groupOf, ladder } from '../src/core/names';
 import { waterfall, visibleRows } from '../src/core/waterfall';
 import { csvOf } from '../src/core/csv';
+import { dayBefore, justBefore, valueAgainst, withLabel } from '../src/core/presets';
 import { hotChain, opened, openRows } from '../src/core/rows';
+import { readSaved, standaloneHtml } from '../src/core/standalone';
 import { costsOf, hottestLine, repositoryLink } from '../src/core/source';
 import { buildTree } from '../src/core/tree';
 import { drawHeat, shadeOf } from '../src/draw/heat';
@@ -122,6 +124,26 @@ test('lines of a file and their place in a repository', () => {
   const template = 'https://host/{service}/blob/{version}/{path}#L{line}';
   expect(repositoryLink(template, { service: 'shop', version: 'v2', path: 'src/a b.cc', line: 7 })).toBe('https://host/shop/blob/v2/src/a%20b.cc#L7');
   expect(repositoryLink(template, { service: 'a"b', version: '', path: '/x/../{line}', line: 7 })).toBe('https://host/a%22b/blob/HEAD/x/../%7Bline%7D#L7');
+});
+
+test('presets set both sides', () => {
+  expect(withLabel('shop', 'version', 'v"1')).toBe('shop{version="v\\"1"}');
+  expect(withLabel('{service_name="a,b", version=~"x", host!="h"}', 'version', 'v2')).toBe('{service_name="a,b", host!="h", version="v2"}');
+  expect(withLabel('shop{}', 'v', '1')).toBe('shop{v="1"}');
+  const state = { since: '1h', from: null, to: null, query: 'shop', baseQuery: '', baseFrom: null, baseTo: null, type: '', lens: '', mode: 'raw' as const, search: '', zoom: '', frame: '' };
+  expect(dayBefore(state, 1e9)).toMatchObject({ from: 1e9 - 3600e3, to: 1e9, baseFrom: 1e9 - 3600e3 - 86400e3, baseTo: 1e9 - 86400e3 });
+  expect(justBefore({ ...state, from: 100, to: 150 }, 0)).toMatchObject({ from: 100, to: 150, baseFrom: 50, baseTo: 100 });
+  expect(valueAgainst(state, 'host', 'a', 'b')).toMatchObject({ query: 'shop{host="b"}', baseQuery: 'shop{host="a"}', baseFrom: null, mode: 'share' });
+});
+
+test('a saved file holds everything and nothing gets out of its place', () => {
+  const hostile = columns([[0, 'total', '', 0, 0], [1, '</script><script>alert(1)</script>', '<!--', 5, 1]]);
+  const html = standaloneHtml({ title: '<b>"x"', note: 'n', columns: hostile }, 'run("</script>")', 'a{}');
+  expect(html.match(/<\/script>/g)!.length).toBe(2);
+  expect(html).toContain('<title>&lt;b>&quot;x&quot;</title>');
+  expect(html).not.toMatch(/(src|href)="(?!data:,)/);
+  const data = /id="data">(.*)<\/script>/.exec(html)![1];
+  expect(readSaved(data).columns).toEqual({ ...hostile, before: undefined });
 });
 
 test('a call tree shows what is open', () => {

@@ -1,15 +1,16 @@
 import { expect, test } from 'vitest';
 import { DARK, LIGHT } from '../src/core/palette';
 import { buildTree } from '../src/core/tree';
-import { drawFlame, hitFlame, safe, type View } from '../src/draw/flame';
+import { boxOf, drawFlame, hitFlame, safe, type View } from '../src/draw/flame';
 import { drawMinimap } from '../src/draw/minimap';
 import { columns, randomTree, SHOP, type Node } from './sample';
 
 function recorder() {
   const rects: number[][] = [];
   const texts: string[] = [];
-  const g = { fillRect: (...r: number[]) => rects.push(r), fillText: (t: string) => texts.push(t), strokeRect() {}, globalAlpha: 1, fillStyle: '', strokeStyle: '', font: '', textBaseline: '' as CanvasTextBaseline, lineWidth: 1 };
-  return { g, rects, texts };
+  const strokes: number[][] = [];
+  const g = { fillRect: (...r: number[]) => rects.push(r), fillText: (t: string) => texts.push(t), strokeRect: (...r: number[]) => strokes.push(r), setLineDash() {}, globalAlpha: 1, fillStyle: '', strokeStyle: '', font: '', textBaseline: '' as CanvasTextBaseline, lineWidth: 1 };
+  return { g, rects, texts, strokes };
 }
 const view = (tree: ReturnType<typeof buildTree>, more: Partial<View> = {}): View =>
   ({ from: 0, to: tree.width[0], top: 0, width: 1120, height: 400, row: 20, minWidth: 0.5, flip: false, zoom: 0, ...more });
@@ -21,6 +22,18 @@ test('boxes are as wide as their share', () => {
   expect(drawn.boxes).toBe(8);
   expect(rects).toContainEqual([0, 40, 819, 19]);  // pay: 82 of 112, on 1120 px, less the gap
   expect(texts.some((t) => t.startsWith('12 smal'))).toBe(true);
+});
+
+test('a difference is hatched where it may be chance, framed where it is new or vanished', () => {
+  const nodes: Node[] = [[0, 'total', '', 0, 0], [1, 'sure', '', 4000, 4000], [1, 'chance', '', 1005, 1005], [1, 'new', '', 900, 900], [1, 'gone', '', 0, 0], [1, 'same', '', 500, 500]];
+  const tree = buildTree({ ...columns(nodes), before: Float64Array.from([0, 1000, 1000, 0, 800, 500]) }, 'name');
+  const { g, rects, strokes } = recorder();
+  drawFlame(g, tree, view(tree), LIGHT, 7);
+  expect(strokes.length).toBe(2);
+  const hatches = rects.filter((r) => r[2] === 1.5);
+  const chance = boxOf(tree, view(tree), 2);
+  expect(hatches.length).toBeGreaterThan(10);
+  expect(hatches.every(([x, y]) => x >= chance.x && x < chance.x + chance.w && y === chance.y)).toBe(true);
 });
 
 test('the minimap has every box that is half a pixel wide', () => {

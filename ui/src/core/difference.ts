@@ -1,5 +1,7 @@
 // A difference as numbers: what a value before is worth, and which functions changed most. Pure.
+import { isSignificant } from './format';
 import type { FlameChange } from './flame';
+import type { Tree } from './tree';
 
 export type DiffMode = 'raw' | 'rate' | 'share';
 
@@ -17,4 +19,11 @@ export interface Change { name: string; module: string; before: number; after: n
 export function changesOf(rows: FlameChange[], factor: number): Change[] {
   return rows.map((r) => ({ name: r.name, module: r.module, before: Number(r.self_before) * factor, after: Number(r.self_after) }))
     .sort((a, b) => Math.abs(b.after - b.before) - Math.abs(a.after - a.before));
+}
+
+// Counts travel for the later side only; the earlier one is taken to be sampled alike.
+export function mayBeChance(tree: Tree, node: number): boolean {
+  const [before, after, n] = [tree.totalBefore![node], tree.total[node], tree.totalCount[node]];
+  const perSample = n > 0 ? after / n : tree.totalCount[0] > 0 ? tree.total[0] / tree.totalCount[0] : 0;
+  return perSample > 0 && !isSignificant(before, after, before / perSample, n);
 }

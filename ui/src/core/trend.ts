@@ -2,6 +2,7 @@
 //
 // A service that was there for five minutes of an hour used its cores for five minutes: the average is taken from the
 // first step with something in it to the last one.
+import type { SeriesAnswer } from './api';
 
 function edges(values: number[]): [number, number] {
   let first = values.findIndex((v) => v !== 0);
@@ -54,6 +55,12 @@ export function together(values: number[], k: number, average: boolean): number[
     out.push(average ? sum / Math.max(1, part.filter((v) => v !== 0).length) : sum);
   }
   return out;
+}
+
+// Of an answer split by service.version.
+export function markersOf(series: SeriesAnswer | undefined): Marker[] {
+  if (!series) return [];
+  return versionChanges(series.groups.map((g) => ({ version: g.labels['service.version'] ?? '', values: g.values.map(Number) })).filter((g) => g.version !== ''), series.start_ms, series.step_ms);
 }
 
 export interface Marker { at: number; from: string; to: string }

@@ -4,6 +4,7 @@
 // Subtrees too narrow or out of view are skipped as a whole, so the work depends on what is visible, not on the
 // tree. Runs of siblings narrower than `minWidth` become one grey block: nothing disappears silently.
 import { colourIndex, diffFills, diffIndex, type Palette } from '../core/palette';
+import { mayBeChance } from '../core/difference';
 import { OTHER } from '../core/flame';
 import { fitName } from '../core/names';
 import { isFold, type Tree } from '../core/tree';
@@ -18,7 +19,7 @@ export interface View {
   zoom: number;                    // node zoomed to; what is above it is dimmed
 }
 
-type Context = Pick<CanvasRenderingContext2D, 'fillRect' | 'fillText' | 'strokeRect' | 'globalAlpha' | 'fillStyle' | 'strokeStyle' | 'font' | 'textBaseline' | 'lineWidth'>;
+type Context = Pick<CanvasRenderingContext2D, 'fillRect' | 'fillText' | 'strokeRect' | 'globalAlpha' | 'fillStyle' | 'strokeStyle' | 'font' | 'textBaseline' | 'lineWidth' | 'setLineDash'>;
 
 export const FONT = '12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace';
 const LABEL_FROM = 24;
@@ -52,6 +53,48 @@ export function boxOf(tree: Tree, view: View, node: number): { x: number; y: num
   return { x: left, y: rowTop(tree, view, tree.depth[node]), w: Math.min(x + tree.width[node] * scale, view.width) - left };
 }
 
+// A difference is never told by colour alone: what may be chance is hatched, what is new has a frame, what vanished a dashed
+// one. Once per tree.
+const SURE = 0, CHANCE = 1, NEW = 2, VANISHED = 3;
+const marks = new WeakMap<object, Uint8Array>();
+function marksOf(tree: Tree): Uint8Array {
+  let found = marks.get(tree);
+  if (!found) {
+    const { total, totalBefore } = tree;
+    found = Uint8Array.from(total, (after, i) => {
+      if (i === 0 || isFold(tree, i) || after === totalBefore![i]) return SURE;
+      if (mayBeChance(tree, i)) return CHANCE;
+      return totalBefore![i] === 0 ? NEW : after === 0 ? VANISHED : SURE;
+    });
+    marks.set(tree, found);
+  }
+  return found;
+}
+
+const HATCH = 6;
+const MARK_FROM = 4;  // pixels
+
+function drawMarks(g: Context, tree: Tree, view: View, palette: Palette, nodes: number[]): void {
+  const kinds = marksOf(tree);
+  g.fillStyle = palette.edge;
+  for (const i of nodes) {
+    if (kinds[i] !== CHANCE) continue;
+    const box = boxOf(tree, view, i);
+    for (let x = box.x + HATCH - box.x % HATCH; x < box.x + box.w - 1; x += HATCH) g.fillRect(x, box.y, 1.5, view.row - 1);
+  }
+  g.strokeStyle = palette.text;
+  g.lineWidth = 1.5;
+  for (const kind of [NEW, VANISHED]) {
+    g.setLineDash(kind === VANISHED ? [4, 3] : []);
+    for (const i of nodes) {
+      if (kinds[i] !== kind) continue;
+      const box = boxOf(tree, view, i);
+      g.strokeRect(box.x + 1, box.y + 1, Math.max(box.w - 3, 1), view.row - 3);
+    }
+  }
+  g.setLineDash([]);
+}
+
 export interface Drawn { boxes: number; blocks: number; visited: number }
 
 // `letter`: width of one character of FONT.
@@ -62,6 +105,7 @@ export function drawFlame(g: Context, tree: Tree, view: View, palette: Palette, 
   const { fill } = looksOf(tree);
   const rects: number[][] = fills.map(() => []);
   const labels: number[] = [];
+  const marked: number[] = [];
   const out: Drawn = { boxes: 0, blocks: 0, visited: 0 };
   const scale = view.width / (view.to - view.from || 1);
   const { start, width, depth, end, func, total, totalBefore } = tree;
@@ -92,6 +136,7 @@ export function drawFlame(g: Context, tree: Tree, view: View, palette: Palette, 
       const kind = i === 0 ? ROOT : totalBefore && own !== FOLD ? DIFF + diffIndex(totalBefore[i], total[i]) : own;
       rects[kind].push(left, y, visible > 2 ? visible - 1 : visible > 0.5 ? visible : 0.5);
       out.boxes++;
+      if (totalBefore && visible >= MARK_FROM) marked.push(i);
       if (visible >= LABEL_FROM) labels.push(i);
     }
     i++;
@@ -102,6 +147,7 @@ export function drawFlame(g: Context, tree: Tree, view: View, palette: Palette, 
     g.fillStyle = fills[kind];
     for (let r = 0; r < list.length; r += 3) g.fillRect(list[r], list[r + 1], list[r + 2], view.row - 1);
   });
+  if (marked.length > 0) drawMarks(g, tree, view, palette, marked);
   drawLabels(g, tree, view, palette, letter, labels);
   return out;
 }

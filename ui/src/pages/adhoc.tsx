@@ -3,11 +3,13 @@ import { useMemo, useState } from 'preact/hooks';
 import { postFlame } from '../core/api';
 import { formatCount } from '../core/format';
 import { exactly } from '../core/names';
-import { joinLens, lensSteps } from '../core/state';
+import { go, replace, url } from '../core/location';
+import { decodeFiles, encodeFiles, joinLens, lensSteps, type FilesState } from '../core/state';
 import { buildTree } from '../core/tree';
 import { FlameGraph } from '../parts/flame';
 import { LensChips } from '../parts/lens';
 import { QueryState, useQuery } from '../parts/query';
+import { saveHtml } from '../parts/save';
 import { Command, Shell } from '../parts/shell';
 
 const FORMATS = 'pprof, OTLP profiles, JFR, folded stacks, speedscope, flamebearer; gzipped or not';
@@ -16,16 +18,14 @@ export function AdHocPage() {
   const [file, setFile] = useState<File | null>(null);
   const [base, setBase] = useState<File | null>(null);
   const [round, setRound] = useState(0);
-  const [type, setType] = useState('');
-  const [lens, setLens] = useState('');
   const [over, setOver] = useState(false);
-  const [view, setView] = useState({ zoom: '', frame: '', search: '' });
+  const { type, lens, ...view } = decodeFiles(url.value);
+  const set = (change: Partial<FilesState>, how = go) => how(encodeFiles({ ...decodeFiles(url.value), ...change }));
   const take = (files: FileList | null | undefined) => {
     if (!files || files.length === 0) return;
     setFile(files[files.length > 1 ? 1 : 0]);
     setBase(files.length > 1 ? files[0] : null);
-    setType('');
-    setView({ zoom: '', frame: '', search: '' });
+    set({ type: '', zoom: '', frame: '', search: '' });
     setRound(round + 1);
   };
   const flame = useQuery(file ? JSON.stringify([round, base?.name, type, lens]) : null, (s) => {
@@ -47,16 +47,17 @@ export function AdHocPage() {
       </div>
       {tree && (
         <div class="toolbar">
-          {types.length > 1 && <label>Type <select value={type || types[types.length - 1]} onChange={(e) => setType(e.currentTarget.value)}>{types.map((t) => <option key={t} value={t}>{t}</option>)}</select></label>}
+          {types.length > 1 && <label>Type <select value={type || types[types.length - 1]} onChange={(e) => set({ type: e.currentTarget.value, zoom: '', frame: '' })}>{types.map((t) => <option key={t} value={t}>{t}</option>)}</select></label>}
           {base && <button type="button" onClick={() => { setBase(file); setFile(base); setRound(round + 1); }}>Swap</button>}
-          <LensChips lens={lens} onChange={setLens} />
+          <LensChips lens={lens} onChange={(l) => set({ lens: l, zoom: '', frame: '' })} />
+          <button type="button" onClick={() => void saveHtml(tree, file?.name ?? '')}>Save as HTML</button>
         </div>
       )}
       <QueryState query={flame} what="the file" />
       {tree && !flame.error && (
-        <FlameGraph tree={tree} title={file?.name ?? ''} zoom={view.zoom} frame={view.frame} query={view.search} onZoom={(zoom, frame) => setView({ ...view, zoom, frame })}
-          onFrame={(frame) => setView({ ...view, frame })} onQuery={(search) => setView({ ...view, search })}
-          onLens={(op, name) => { setLens(joinLens([...lensSteps(lens), `${op}:${exactly(name)}`])); setView({ ...view, zoom: '', frame: '' }); }} />
+        <FlameGraph tree={tree} title={file?.name ?? ''} zoom={view.zoom} frame={view.frame} query={view.search} onZoom={(zoom, frame) => set({ zoom, frame })}
+          onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
+          onLens={(op, name) => set({ lens: joinLens([...lensSteps(lens), `${op}:${exactly(name)}`]), zoom: '', frame: '' })} />
       )}
     </Shell>
   );

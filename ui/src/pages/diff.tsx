@@ -10,8 +10,10 @@ import { buildTree } from '../core/tree';
 import { safe } from '../draw/flame';
 import { FlameGraph } from '../parts/flame';
 import { LensChips } from '../parts/lens';
+import { Presets } from '../parts/presets';
 import { QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
+import { saveHtml } from '../parts/save';
 import { Shell } from '../parts/shell';
 
 const MODES: [DiffState['mode'], string][] = [['raw', 'as they are'], ['rate', 'per second'], ['share', 'share of the whole']];
@@ -39,6 +41,7 @@ export function DiffPage() {
     <Shell title="Diff">
       <div class="toolbar"><h1>Diff</h1>
         <button type="button" onClick={() => set({ query: state.baseQuery || state.query, baseQuery: state.query, from: state.baseFrom, to: state.baseTo, baseFrom: state.from, baseTo: state.to, zoom: '', frame: '' })} disabled={!fixedBase || state.from === null}>Swap A and B</button>
+        {tree && !empty && <button type="button" onClick={() => void saveHtml(tree, `Difference: ${state.baseQuery || state.query} → ${state.query}`)}>Save as HTML</button>}
         <div role="group" aria-label="Compare" class="switch">{MODES.map(([m, text]) => <button key={m} type="button" aria-pressed={state.mode === m} onClick={() => set({ mode: m })}>{text}</button>)}</div>
       </div>
       <div class="sides">
@@ -49,6 +52,7 @@ export function DiffPage() {
           <RangePicker time={state} onChange={(t) => set({ ...t, zoom: '', frame: '' })} />
         </Side>
       </div>
+      {state.query !== '' && <Presets state={state} set={set} />}
       <LensChips lens={state.lens} onChange={(lens) => set({ lens, zoom: '', frame: '' })} />
       <QueryState query={diff} what="the difference" />
       {state.query === '' && <Choose onChoose={(q) => set({ query: q })} />}
@@ -59,7 +63,7 @@ export function DiffPage() {
           <FlameGraph tree={tree} title="diff" zoom={state.zoom} frame={state.frame} query={state.search} onZoom={(zoom, frame) => set({ zoom, frame })}
             onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
             onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), zoom: '', frame: '' })} />
-          <p class="legend"><i class="less" /> less <i class="more" /> more <i class="same" /> about the same. Widths are the larger side's.</p>
+          <p class="legend"><i class="less" /> less <i class="more" /> more <i class="same" /> about the same <i class="doubt" /> may be chance <i class="new" /> new <i class="gone" /> vanished. Widths are the larger side's.</p>
           <div class="table-box"><table class="top">
             <caption>Functions whose own value changed most{state.mode !== 'raw' ? ' (A brought to the scale of B)' : ''}</caption>
             <thead><tr><th scope="col" class="number">A</th><th scope="col" class="number">B</th><th scope="col" class="number">Change</th><th scope="col">Function</th><th scope="col">Module</th></tr></thead>

@@ -6,7 +6,7 @@ import { go, replace, url } from '../core/location';
 import { exactly } from '../core/names';
 import { decodeService, encodeDiff, encodeService, encodeTraces, joinLens, lensSteps, selectorOf, timeOf, type ServiceState } from '../core/state';
 import { zone } from '../core/settings';
-import { versionChanges, type Marker } from '../core/trend';
+import { markersOf, type Marker } from '../core/trend';
 import { functionOf, heaviestLeaf } from '../core/tree';
 import { Export } from '../parts/export';
 import { Filters } from '../parts/filters';
@@ -68,7 +68,7 @@ export function ServicePage() {
         <span class="grow" />
         <a class="button" href={encodeTraces({ ...state, name: '', min: '', max: '', status: '', attribute: '' })}>Traces</a>
         <a class="button" href={diffOf(state, query)}>Compare</a>
-        <Export asked={asked} lens={state.lens} />
+        <Export asked={asked} lens={state.lens} tree={tree} title={`${state.service} ${shownType}`} />
       </div>
       <Filters q={state.q} service={state.service} selector={selectorOf(state.service, '')} time={time} by={state.by} onQ={(q) => set({ q, ...clear })} onBy={(by) => set({ by })} />
       <QueryState query={series} what="the timeline" />
@@ -129,11 +129,6 @@ function useTick(live: boolean): number {
     return () => clearInterval(id);
   }, [live]);
   return tick;
-}
-
-function markersOf(series: SeriesAnswer | undefined): Marker[] {
-  if (!series) return [];
-  return versionChanges(series.groups.map((g) => ({ version: g.labels['service.version'] ?? '', values: g.values.map(Number) })).filter((g) => g.version !== ''), series.start_ms, series.step_ms);
 }
 
 // Each change of version with the comparison a person on call wants next: this version against the one before.

@@ -1,16 +1,25 @@
-// How the server is: facts and problems of each part, as it tells them itself.
-import { getJson } from '../core/api';
+// How the server is: its problems first, who sends what, facts of each part as it tells them itself, and how to connect
+// what does not send yet.
+import { useState } from 'preact/hooks';
+import { getJson, type OverviewAnswer } from '../core/api';
+import { formatAgo, formatCount } from '../core/format';
+import { encodeService, newService } from '../core/state';
+import { safe } from '../draw/flame';
+import { CONNECT } from '../parts/connect';
 import { QueryState, useQuery } from '../parts/query';
 import { Command, Shell } from '../parts/shell';
 
 interface Part { part: string; facts: Record<string, string>; problems: { what: string; fix: string; blocks_writes: boolean }[] }
 
+const DAY = { since: '1d', from: null, to: null };
+
 export function StatusPage() {
-  const status = useQuery('status', (s) => getJson<{ version: string; parts: Part[] }>('status', {}, s));
-  const host = location.hostname;
+  const [round, setRound] = useState(0);
+  const status = useQuery('status' + round, (s) => getJson<{ version: string; parts: Part[] }>('status', {}, s));
+  const senders = useQuery('senders' + round, (s) => getJson<OverviewAnswer>('overview', { since: DAY.since }, s));
   return (
     <Shell title="Status">
-      <div class="toolbar"><h1>Status</h1>{status.data && <p>Wherefore {status.data.version}</p>}<span class="grow" /><button type="button" onClick={status.retry}>Reload</button></div>
+      <div class="toolbar"><h1>Status</h1>{status.data && <p>Wherefore {status.data.version}</p>}<span class="grow" /><button type="button" onClick={() => setRound(round + 1)}>Reload</button></div>
       <QueryState query={status} what="status" />
       {status.data?.parts.flatMap((p) => p.problems.map((q) => <p key={p.part + q.what} class="note error" role="alert"><strong>{p.part}:</strong> {q.what}. {q.fix}</p>))}
       {status.data && status.data.parts.every((p) => p.problems.length === 0) && <p class="note">No problems.</p>}
@@ -22,12 +31,29 @@ export function StatusPage() {
           </section>
         ))}
       </div>
-      <h2>Send something</h2>
-      <ul class="connect">
-        <li>OpenTelemetry (profiles and traces): <Command text={`export OTEL_EXPORTER_OTLP_ENDPOINT=http://${host}:4318`} /></li>
-        <li>Pyroscope's SDKs and agents: <Command text={`export PYROSCOPE_SERVER_ADDRESS=${location.origin}`} /></li>
-        <li>A file (pprof, folded, JFR, …): <Command text={`wherefore push profile.pb.gz --service my-service --server ${location.origin}`} /></li>
-      </ul>
+      <h2>Senders of the last day</h2>
+      <QueryState query={senders} what="senders" />
+      {senders.data && senders.data.services.length === 0 && <p class="note">Nothing was sent yet.</p>}
+      {senders.data && senders.data.services.length > 0 && (
+        <div class="table-box"><table class="senders">
+          <caption class="hidden">Who sent what in the last day</caption>
+          <thead><tr><th scope="col">Service</th><th scope="col">Last profile</th><th scope="col" class="number">Profiles</th><th scope="col" class="number">Instances</th><th scope="col">Version</th><th scope="col">Types</th><th scope="col" class="number">Requests traced</th><th scope="col">Sent by</th></tr></thead>
+          <tbody>{senders.data.services.map((s) => (
+            <tr key={s.name}>
+              <th scope="row"><a href={encodeService(newService(s.name, DAY))}><bdi>{safe(s.name) || '(no name)'}</bdi></a></th>
+              <td>{s.last ? formatAgo(Date.parse(s.last), Date.now()) : '–'}</td>
+              <td class="number">{formatCount(s.profiles)}</td><td class="number">{s.instances > 0 ? formatCount(s.instances) : '–'}</td>
+              <td>{safe(s.versions.join(', ')) || '–'}</td><td>{s.types.join(', ') || '–'}</td>
+              <td class="number">{s.latency ? formatCount(s.latency.requests) : '–'}</td><td>{safe(s.senders.join(', ')) || 'does not say'}</td>
+            </tr>
+          ))}</tbody>
+        </table></div>
+      )}
+      <h2>Connect a program</h2>
+      <p>Profiles and traces both go to <Command text={location.origin} />. OTLP also has its usual ports, 4317 and 4318.</p>
+      <div class="connect">{CONNECT(location.origin, location.hostname).map((c) => (
+        <details key={c.name}><summary>{c.name}</summary><p>{c.how}</p>{c.commands.map((text) => <p key={text}><Command text={text} /></p>)}</details>
+      ))}</div>
     </Shell>
   );
 }

@@ -12,6 +12,7 @@ import type { FlameFunction } from '../core/flame';
 import type { FrameLink } from '../parts/drawer';
 import { FlameGraph } from '../parts/flame';
 import { QueryState, useQuery } from '../parts/query';
+import { saveHtml } from '../parts/save';
 import { copyText, Shell } from '../parts/shell';
 import { Waterfall } from '../parts/waterfall';
 
@@ -91,6 +92,7 @@ function SpanFlame({ state, span, below, set }: SpanFlameProps) {
           </div>
         )}
         {span && <button type="button" onClick={() => set({ span: '', zoom: '', frame: '' })}>Whole trace</button>}
+        {tree && !flame.data?.meta.hint && <button type="button" onClick={() => void saveHtml(tree, span ? `${span.service} ${span.name}` : `trace ${state.trace}`)}>Save as HTML</button>}
       </div>
       <QueryState query={flame} what="the profile" />
       {flame.data?.meta.filed_under && (

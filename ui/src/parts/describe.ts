@@ -1,5 +1,6 @@
 // A frame in words and numbers: for the tooltip, the drawer, screen readers and incident notes. Pure.
-import { formatCount, formatError, formatShare, formatValue, isSignificant, shareError } from '../core/format';
+import { mayBeChance } from '../core/difference';
+import { formatCount, formatError, formatShare, formatValue, shareError } from '../core/format';
 import { childrenOf, functionOf, isFold, stackOf, type Tree } from '../core/tree';
 import { labelOf, safe } from '../draw/flame';
 
@@ -22,13 +23,7 @@ export function changeOf(tree: Tree, node: number): string {
   return `${valueOf(tree, before)} → ${valueOf(tree, after)} · ${sign}${valueOf(tree, Math.abs(delta))} (${relative})${doubtOf(tree, node)}`;
 }
 
-// Counts travel for the later side only; the earlier one is taken to be sampled alike.
-function doubtOf(tree: Tree, node: number): string {
-  const [before, after, n] = [tree.totalBefore![node], tree.total[node], tree.totalCount[node]];
-  const perSample = n > 0 ? after / n : tree.totalCount[0] > 0 ? tree.total[0] / tree.totalCount[0] : 0;
-  if (perSample <= 0) return '';
-  return isSignificant(before, after, before / perSample, n) ? '' : ' · may be chance';
-}
+const doubtOf = (tree: Tree, node: number) => (mayBeChance(tree, node) ? ' · may be chance' : '');
 
 export function announcementOf(tree: Tree, node: number): string {
   const callees = childrenOf(tree, node).length;

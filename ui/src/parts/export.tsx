@@ -1,10 +1,12 @@
-// What a selection can be taken away as. Data formats are whole, with the lens where the format can have it; PNG is what is
-// shown.
+// What a selection can be taken away as. Data formats are whole, with the lens where the format can have it; PNG and HTML
+// are what is shown.
 import { apiAddress, getJson, type TopAnswer } from '../core/api';
 import { csvOf } from '../core/csv';
+import type { Tree } from '../core/tree';
+import { save, saveHtml } from './save';
 import { announce } from './shell';
 
-export function Export({ asked, lens }: { asked: Record<string, string>; lens: string }) {
+export function Export({ asked, lens, tree, title }: { asked: Record<string, string>; lens: string; tree?: Tree; title: string }) {
   const link = (format: string, withLens: boolean) => apiAddress('export', { ...asked, lens: withLens ? lens : '', format });
   const csv = async () => {
     try {
@@ -29,16 +31,9 @@ export function Export({ asked, lens }: { asked: Record<string, string>; lens: s
         <li><a href={link('otlp', false)} download="profiles.otlp">OTLP{lens && ' (without the lens)'}</a></li>
         <li><a href={link('svg', true)} download="flame.svg">SVG</a></li>
         <li><button type="button" class="link" onClick={png}>PNG of what is shown</button></li>
+        {tree && <li><button type="button" class="link" onClick={() => void saveHtml(tree, title)}>HTML of what is shown, opens offline</button></li>}
         <li><button type="button" class="link" onClick={() => void csv()}>CSV of all functions</button></li>
       </ul>
     </details>
   );
-}
-
-function save(blob: Blob, name: string): void {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }

@@ -1,0 +1,51 @@
+// One click for the comparisons people ask for often; each only sets the two sides above it.
+import { useState } from 'preact/hooks';
+import { getJson, type SeriesAnswer } from '../core/api';
+import { formatTime } from '../core/format';
+import { dayBefore, justBefore, valueAgainst } from '../core/presets';
+import { zone } from '../core/settings';
+import { timeOf, type DiffState } from '../core/state';
+import { markersOf } from '../core/trend';
+import { useQuery } from './query';
+
+export function Presets({ state, set }: { state: DiffState; set: (change: Partial<DiffState>) => void }) {
+  const [open, setOpen] = useState(false);
+  const time = timeOf(state);
+  // Versions of the whole selection, whatever version the sides name now.
+  const query = state.query.replace(/,?\s*service\.version\s*=\s*"(?:[^"\\]|\\.)*"/g, '');
+  const versions = useQuery(JSON.stringify(['preset versions', query, state.type, time]), (s) => getJson<SeriesAnswer>('series', { query, type: state.type, ...time, by: 'service.version', limit: '20' }, s));
+  const change = markersOf(versions.data).pop();
+  const choose = (sides: Partial<DiffState>) => set({ ...sides, zoom: '', frame: '' });
+  const whole = { ...state, query };
+  return (
+    <div class="presets" role="group" aria-label="Presets">
+      <span class="label">Presets</span>
+      <button type="button" onClick={() => choose(justBefore(state, Date.now()))}>As long before</button>
+      <button type="button" onClick={() => choose(dayBefore(state, Date.now()))}>Same time yesterday</button>
+      {change && <button type="button" onClick={() => choose(valueAgainst(whole, 'service.version', change.from, change.to))} title={`changed at ${formatTime(change.at, zone.value === 'utc')}`}>Version {change.from} → {change.to}</button>}
+      <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>One label value against another…</button>
+      {open && <Values state={state} choose={choose} />}
+    </div>
+  );
+}
+
+function Values({ state, choose }: { state: DiffState; choose: (sides: Partial<DiffState>) => void }) {
+  const time = timeOf(state);
+  const [label, setLabel] = useState('');
+  const [before, setBefore] = useState('');
+  const [after, setAfter] = useState('');
+  const names = useQuery(JSON.stringify(['preset labels', state.query, time]), (s) => getJson<{ labels: string[] }>('labels', { query: state.query, ...time }, s));
+  const values = useQuery(label === '' ? null : JSON.stringify(['preset values', label, state.query, time]), (s) => getJson<{ values: string[] }>(`labels/${encodeURIComponent(label)}/values`, { query: state.query, ...time }, s));
+  const list = label === '' ? [] : values.data?.values ?? [];
+  const select = (name: string, value: string, set: (v: string) => void, choices: string[]) => (
+    <label>{name} <select value={value} onChange={(e) => set(e.currentTarget.value)}><option value="">choose</option>{choices.map((c) => <option key={c} value={c}>{c.slice(0, 60)}</option>)}</select></label>
+  );
+  return (
+    <form class="filters" onSubmit={(e) => { e.preventDefault(); choose(valueAgainst(state, label, before, after)); }}>
+      {select('Label', label, (v) => { setLabel(v); setBefore(''); setAfter(''); }, names.data?.labels ?? [])}
+      {select('A', before, setBefore, list)}
+      {select('B', after, setAfter, list)}
+      <button type="submit" disabled={label === '' || before === '' || after === '' || before === after}>Compare</button>
+    </form>
+  );
+}

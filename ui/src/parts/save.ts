@@ -1,0 +1,30 @@
+// Files people take away.
+import { formatTime } from '../core/format';
+import { standaloneHtml } from '../core/standalone';
+import type { Tree } from '../core/tree';
+import { announce } from './shell';
+
+export function save(blob: Blob, name: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+async function part(path: string): Promise<string> {
+  const response = await fetch(path);
+  if (!response.ok) throw new Error(`${path}: ${response.status}`);
+  return response.text();
+}
+
+// What is shown (folds opened, lens applied), in one file that opens offline.
+export async function saveHtml(tree: Tree, title: string): Promise<void> {
+  try {
+    const [script, style] = await Promise.all([part('/viewer/viewer.js'), part('/viewer/viewer.css')]);
+    const note = `Saved ${formatTime(Date.now(), true)} from ${location.host}`;
+    save(new Blob([standaloneHtml({ title, note, columns: tree }, script, style)], { type: 'text/html' }), 'flame.html');
+  } catch (e) {
+    announce(e instanceof Error ? e.message : String(e));
+  }
+}

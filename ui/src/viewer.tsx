@@ -1,0 +1,25 @@
+// The script of a saved flame graph: shows the data that lie beside it in the same file. Zoom, search and the selected
+// frame are kept for this look only; a file has no address to put them in.
+import { render } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import { readSaved } from './core/standalone';
+import { buildTree } from './core/tree';
+import { FlameGraph } from './parts/flame';
+import './core/settings';
+import './style.css';
+
+const saved = readSaved(document.getElementById('data')!.textContent!);
+
+function Viewer() {
+  const tree = useMemo(() => buildTree(saved.columns), []);
+  const [view, setView] = useState({ zoom: '', frame: '', search: '', flip: false });
+  return (
+    <>
+      <div class="toolbar"><h1><bdi>{saved.title}</bdi></h1><p>{saved.note}</p></div>
+      <FlameGraph tree={tree} title={saved.title} zoom={view.zoom} frame={view.frame} query={view.search} flip={view.flip} onZoom={(zoom, frame) => setView({ ...view, zoom, frame })}
+        onFrame={(frame) => setView({ ...view, frame })} onQuery={(search) => setView({ ...view, search })} onFlip={() => setView({ ...view, flip: !view.flip })} />
+    </>
+  );
+}
+
+render(<Viewer />, document.getElementById('app')!);
