@@ -16,12 +16,19 @@ export const api = async (path, params = {}) => {
   return response.json();
 };
 
+// Questions that were not answered yet, by page.
+const asked = new WeakMap();
+const waitingOf = (page) => asked.get(page) ?? asked.set(page, new Set()).get(page);
+
 export async function open(options = {}) {
   const context = await chromium.launchPersistentContext(join(process.env.TEMP_FOLDER, 'browser-' + Math.random().toString(36).slice(2)), {
     executablePath: process.env.CHROMIUM, headless: true, args: FLAGS, viewport: { width: 1440, height: 900 }, timezoneId: 'UTC', bypassCSP: false, ...options,
   });
   const page = context.pages()[0];
   const problems = [];
+  const waiting = waitingOf(page);
+  page.on('request', (r) => waiting.add(r.url()));
+  for (const end of ['requestfinished', 'requestfailed']) page.on(end, (r) => waiting.delete(r.url()));
   page.on('pageerror', (e) => problems.push('error: ' + e.message));
   page.on('console', (m) => { if (m.type() === 'error') problems.push('console: ' + m.text()); });
   page.on('request', (r) => { if (!r.url().startsWith(PAGE) && !/^(data|blob):/.test(r.url())) problems.push('left the origin: ' + r.url()); });
@@ -36,7 +43,8 @@ export async function drawn(page, what, test, argument) {
   try {
     await page.waitForFunction(test, argument, { timeout: 15_000 });
   } catch {
-    assert.fail(`${what}; drawn: ${JSON.stringify(await flame(page))} at ${page.url()}`);
+    const text = await page.locator('#app').innerText().catch(() => 'no page');
+    assert.fail(`${what}; drawn: ${JSON.stringify(await flame(page))} at ${page.url()}; unanswered: ${[...waitingOf(page)].join(' ')}; the page says: ${text.slice(0, 600)}`);
   }
 }
 
