@@ -235,6 +235,7 @@ async function walk(page) {
 
   step('palette: Ctrl+K, a service, Enter');
   await page.keyboard.press('Control+k');
+  await page.locator('.palette input:focus').waitFor();
   await page.getByRole('option', { name: 'search' }).waitFor();
   await page.keyboard.type('searc');
   await page.keyboard.press('Enter');
@@ -263,6 +264,7 @@ async function keyboardAlone(page) {
   await page.goto(PAGE + '/');
   await page.getByRole('link', { name: 'checkout', exact: true }).waitFor();
   await page.keyboard.press('Control+k');
+  await page.locator('.palette input:focus').waitFor();
   await page.keyboard.type('traces');
   await page.keyboard.press('Enter');
   await page.locator('table.traces tbody tr').first().waitFor();
@@ -387,9 +389,11 @@ async function heatMap(page) {
   assert.equal(sum, 240 * 9);
   await drawn(page, 'all cells', (v) => window.__wherefore?.heat?.sum === v && window.__wherefore.heat.drawn > 0, sum);
   const area = await page.locator('.heat-box').boundingBox();
-  await page.mouse.move(area.x + area.width * 0.9, area.y + 50);
+  const steps = heat.cells.map(([at]) => at).sort((a, b) => a - b);
+  const column = (share) => area.x + area.width * (steps[Math.floor(share * (steps.length - 1))] + 0.5) / heat.steps;
+  await page.mouse.move(column(0.3), area.y + 50);
   await page.mouse.down();
-  await page.mouse.move(area.x + area.width * 0.96, area.y + 50, { steps: 4 });
+  await page.mouse.move(column(0.7), area.y + 50, { steps: 4 });
   await page.mouse.up();
   await page.waitForURL(/sel=/);
   const [from, to] = new URL(page.url()).searchParams.get('sel').split('-');

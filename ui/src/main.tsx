@@ -14,7 +14,8 @@ function later(load: () => Promise<ComponentType>): ComponentType {
     const [failed, setFailed] = useState(false);
     const [, setReady] = useState(false);
     useEffect(() => {
-      if (!Page) load().then((loaded) => { Page = loaded; setReady(true); }, () => setFailed(true));
+      // It may have come for another address since this one was drawn.
+      if (Page) setReady(true); else load().then((loaded) => { Page = loaded; setReady(true); }, () => setFailed(true));
     }, []);
     if (Page) return <Page />;
     if (!failed) return <Shell title="" />;

@@ -6,6 +6,7 @@ export interface Heat { steps: number; rows: number; cells: [number, number, num
 type Context = Pick<CanvasRenderingContext2D, 'fillRect' | 'fillStyle'>;
 
 export const SHADES = 8;
+const GAP_FROM = 6;  // pixels
 
 export function shadeOf(count: number, most: number): number {
   if (count <= 0) return -1;
@@ -25,7 +26,7 @@ export function drawHeat(g: Context, heat: Heat, size: { width: number; height: 
   const [w, h] = [size.width / heat.steps, size.height / heat.rows];
   const most = mostOf(heat);
   // Gaps only where cells are large enough to have one.
-  const [cw, ch] = [w >= 4 ? w - 1 : Math.max(w, 1), h >= 4 ? h - 1 : h];
+  const [cw, ch] = [w >= GAP_FROM ? w - 1 : Math.max(w, 1), h >= GAP_FROM ? h - 1 : h];
   let drawn = 0;
   colours.shades.forEach((shade, level) => {
     g.fillStyle = shade;

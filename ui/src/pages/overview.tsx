@@ -39,7 +39,7 @@ export function OverviewPage() {
           <caption class="hidden">Services by cores used</caption>
           <thead><tr>
             <th scope="col">Service</th><th scope="col" class="number">Cores</th><th scope="col">Trend</th><th scope="col">Most CPU in</th>{some.version && <th scope="col">Version</th>}
-            {some.heap && <th scope="col" class="number">Heap</th>}{some.latency && <th scope="col" class="number">Requests: p50, p99</th>}<th scope="col">Sender</th>
+            {some.heap && <th scope="col" class="number">Heap</th>}{some.latency && <th scope="col" class="number">Latency p50, p99</th>}<th scope="col">Sender</th>
           </tr></thead>
           <tbody>{rows.map((r) => (
             <tr key={r.name}>
@@ -112,7 +112,7 @@ function Sender({ row, until }: { row: Row; until: number }) {
   return (
     <>
       {last > 0 && <time dateTime={row.last} title={formatTime(last, zone.value === 'utc')} class={quiet ? 'warn' : undefined}>{quiet ? `quiet, last ${formatAgo(last, Date.now())}` : formatAgo(last, Date.now())}</time>}
-      {from && <small>{last > 0 ? ' · ' : ''}{safe(from).slice(0, 80)}</small>}{!(last > 0) && !from && '–'}
+      {from && last > 0 && ' '}{from && <small>{safe(from).slice(0, 80)}</small>}{!(last > 0) && !from && '–'}
     </>
   );
 }

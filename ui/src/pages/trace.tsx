@@ -31,7 +31,7 @@ export function TracePage() {
     <Shell title={root ? root.name.slice(0, 80) : 'Trace'}>
       <div class="toolbar">
         <h1>{root ? <><bdi>{safe(root.name).slice(0, 120) || '(no name)'}</bdi></> : 'Trace'}</h1>
-        {root && <p>{root.service} · {formatTime(Number(startNs / 1_000_000n), zone.value === 'utc')} · {formatValue(duration * 1e6, 'nanoseconds')} · {formatCount(rows.length)} spans · {services} {services === 1 ? 'service' : 'services'}{errors > 0 && <em class="bad"> · {errors} errors</em>}</p>}
+        {root && <p>{root.service} · {formatTime(Number(startNs / 1_000_000n), zone.value === 'utc')} · {formatValue(duration * 1e6, 'nanoseconds')} · {formatCount(rows.length)} spans · {services} {services === 1 ? 'service' : 'services'}{errors > 0 && <em class="bad"> · {errors} {errors === 1 ? 'error' : 'errors'}</em>}</p>}
         <span class="grow" />
         <button type="button" onClick={() => copyText(state.trace)}>Copy trace id</button>
       </div>

@@ -85,7 +85,7 @@ export function CallTree(p: CallTreeProps) {
                   </span>
                   <span role="gridcell" class="number">{valueOf(tree, tree.total[node])}</span>
                   <span role="gridcell" class="number">{formatShare(tree.total[node], tree.total[0])} <small>{formatError(tree.totalCount[node], tree.totalCount[0])}</small></span>
-                  <span role="gridcell" class="number">{isFold(tree, node) ? '' : valueOf(tree, tree.self[node])}</span>
+                  <span role="gridcell" class="number">{isFold(tree, node) || tree.self[node] === 0 ? '' : valueOf(tree, tree.self[node])}</span>
                   <span role="gridcell" class="number">{formatCount(tree.totalCount[node])}</span>
                 </div>
               );

@@ -1,5 +1,5 @@
 // Ctrl+K: jump to a page or a service by typing a part of its name. A dialog of the browser's own keeps the focus.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { getJson, type ServiceInfo } from '../core/api';
 import { go } from '../core/location';
 import { encodeService, newService } from '../core/state';
@@ -30,7 +30,7 @@ function Choices({ pages, close }: { pages: [string, string][]; close: () => voi
   const [text, setText] = useState('');
   const [at, setAt] = useState(0);
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => input.current?.focus(), []);
+  useLayoutEffect(() => input.current?.focus(), []);  // before the next key: nothing typed may be lost
   const services = useQuery('palette', (s) => getJson<{ services: ServiceInfo[] }>('services', { since: '7d' }, s));
   const wanted = text.trim().toLowerCase();
   const all = [
