@@ -134,10 +134,9 @@ Result<FunctionTraces> Engine::TracesOf(const Selection& selection, const Functi
   }
   answer.traces = ByTrace(std::move(spans));
   LargestFirst(answer.traces);
-  WHEREFORE_RETURN_IF_ERROR(
-      FindTraces(selection.tenant,
-                 {selection.range.from_ns - kEarlier, selection.range.to_ns + kEarlier},
-                 answer.traces, cancel));
+  WHEREFORE_RETURN_IF_ERROR(FindTraces(
+      selection.tenant, {selection.range.from_ns - kEarlier, selection.range.to_ns + kEarlier},
+      answer.traces, cancel));
   LargestFirst(answer.traces);
   answer.found = answer.traces.size();
   for (const FunctionTraces::Trace& t : answer.traces) {
