@@ -118,6 +118,63 @@ class Questions(Case):
             self.assertEqual(server.get(f"/api/v1/traces/{trace.hex()}/flame", subtree="1").status, 400)
 
 
+    def test_a_whole_trace_has_samples_of_profilers_that_know_only_spans(self):
+        with self.server() as server:
+            now = time.time_ns()
+            trace, other, spans = b"\5" * 16, b"\6" * 16, [bytes([20 + i]) * 8 for i in range(3)]
+            server.send(spans_request("svc", [{"trace": trace, "span": s, "parent": b"" if i == 0 else spans[0], "start": now + i * 10**6, "end": now + 10**9}
+                                              for i, s in enumerate(spans)]), "/v1/traces")
+            server.send(spans_request("svc", [{"trace": other, "span": b"elsewher", "start": now, "end": now + 10**9}]), "/v1/traces")
+            p = Profiles("svc")
+            p.profile([(p.stack("main", "a"), 1, p.link(trace, spans[0])), (p.stack("main", "b"), 10, p.link(bytes(16), spans[2])),
+                       (p.stack("main", "c"), 100, p.link(bytes(16), b"elsewher"))], now)
+            server.send(p.encode())
+            server.flush()
+            answer = server.ask(f"traces/{trace.hex()}/flame", type="samples")
+            self.assertEqual((answer["total"], answer["by_span"]), (11, {spans[0].hex(): 1, spans[2].hex(): 10}))
+
+    def test_a_search_lists_traces_however_many_spans_match(self):
+        with self.server() as server:
+            now = time.time_ns()
+            many = [{"trace": b"\7" * 16, "span": i.to_bytes(8, "big"), "start": now - i, "end": now + 10**6} for i in range(1, 500)]
+            server.send(spans_request("svc", many), "/v1/traces")
+            server.send(spans_request("svc", [{"trace": bytes([9, i]) * 8, "span": bytes([i]) * 8, "start": now - 10**9, "end": now} for i in range(1, 5)]), "/v1/traces")
+            server.flush()
+            found = server.ask("traces", limit=3)["traces"]
+            self.assertEqual([len(t["matched"]) for t in found], [20, 1, 1])
+            self.assertEqual((found[0]["trace"], found[0]["spans"]), ((b"\7" * 16).hex(), 499))
+            self.assertEqual(len(server.ask("traces", limit=10)["traces"]), 5)
+
+    def test_spans_as_columns_and_one_by_one(self):
+        with self.server() as server:
+            now = time.time_ns()
+            trace, root, child, lost = b"\5" * 16, b"\1" * 8, b"\2" * 8, b"\3" * 8
+            server.send(spans_request("svc", [
+                {"trace": trace, "span": root, "name": "a", "start": now, "end": now + 100},
+                {"trace": trace, "span": child, "parent": root, "name": "b", "start": now + 10, "end": now + 20, "status": 2, "attributes": {"k": "v"}},
+                {"trace": trace, "span": lost, "parent": b"nowhere!", "name": "a", "start": now + 30, "end": now + 31}]), "/v1/traces")
+            server.flush()
+            path = f"traces/{trace.hex()}"
+            t = server.ask(path, format="columns")
+            self.assertEqual((t["span"], t["parent"], t["status"], t["start"], t["duration"]), ([root.hex(), child.hex(), lost.hex()], [-1, 0, -2], [0, 2, 0], [0, 10, 30], [100, 10, 1]))
+            self.assertEqual([t["strings"][n] for n in t["name"]], ["a", "b", "a"])
+            self.assertEqual(int(t["start_ns"]), now)
+            one = server.ask(path, span=child.hex())["spans"]
+            self.assertEqual([(s["name"], s["attributes"]) for s in one], [("b", {"k": "v"})])
+            self.assertEqual(server.get("/api/v1/" + path, format="rows").status, 400)
+
+    def test_lines_of_one_file(self):
+        with self.server() as server:
+            p = Profiles("svc")
+            stack = p.stack("main", "f", "g")
+            for name, path, line in (("main", "m.cc", 1), ("f", "lib.cc", 5), ("g", "lib.cc", 9)):
+                p.file(name, path, line)
+            p.profile([(stack, 3)])
+            server.send(p.encode())
+            server.flush()
+            listed = server.ask("list", query="svc", type="samples", function=".", file="lib.cc")["functions"]
+            self.assertEqual(sorted((f["name"], f["lines"]) for f in listed), [("f", [[5, 0, 3]]), ("g", [[9, 3, 3]])])
+
     def test_from_a_function_to_its_traces(self):
         with self.server() as server:
             now = time.time_ns()

@@ -48,17 +48,16 @@ Result<std::vector<Status>> Api::OwnStatus(const CancelToken& cancel) {
     const auto bytes = static_cast<std::int64_t>(statistics.bytes_on_disk[i].second);
     all += bytes;
     if (rows == 0) continue;
-    stored.facts.emplace_back(table,
-                              fmt::format("{} rows, {}", FormatCount(static_cast<std::int64_t>(rows)),
-                                          FormatBytes(bytes)));
+    stored.facts.emplace_back(
+        table, fmt::format("{} rows, {}", FormatCount(static_cast<std::int64_t>(rows)),
+                           FormatBytes(bytes)));
   }
   stored.facts.emplace(stored.facts.begin(), "on disk", FormatBytes(all));
   Status limits{.part = "limits"};
-  limits.facts = {
-      {"a question may take", FormatDuration(operations_.query_timeout_ns)},
-      {"memory of a question", FormatBytes(operations_.query_memory_bytes)},
-      {"questions that hit a limit",
-       FormatCount(static_cast<std::int64_t>(LimitedQuestions().value()))}};
+  limits.facts = {{"a question may take", FormatDuration(operations_.query_timeout_ns)},
+                  {"memory of a question", FormatBytes(operations_.query_memory_bytes)},
+                  {"questions that hit a limit",
+                   FormatCount(static_cast<std::int64_t>(LimitedQuestions().value()))}};
   return std::vector<Status>{std::move(stored), std::move(limits)};
 }
 

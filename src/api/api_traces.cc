@@ -66,8 +66,9 @@ void AppendSpan(JsonWriter& json, const store::SpanRow& s) {
   json.EndObject();
 }
 
-// What a waterfall needs of every span, as columns: a trace of 100,000 spans stays small enough for a
-// page. Strings are numbers into `strings`; `parent` is a place in the columns, -1 = none, -2 = not stored.
+// What a waterfall needs of every span, as columns: a trace of 100,000 spans stays small enough for
+// a page. Strings are numbers into `strings`; `parent` is a place in the columns, -1 = none, -2 =
+// not stored.
 std::string TraceColumns(const profile::TraceId& trace, const std::vector<store::SpanRow>& spans) {
   std::map<std::string_view, std::size_t> numbers;
   std::vector<std::string_view> strings;
@@ -244,9 +245,9 @@ Result<HttpResponse> FunctionTraces(query::Engine& engine, const HttpRequest& re
   if (function.name.empty())
     return Error(Code::kInvalid, "parameter 'function': expected a function's whole name");
   if (p.Has("module")) function.module = p.Get("module");
-  WHEREFORE_ASSIGN_OR_RETURN(const auto answer,
-                             engine.TracesOf(selection, function, static_cast<std::size_t>(limit),
-                                             request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto answer,
+      engine.TracesOf(selection, function, static_cast<std::size_t>(limit), request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject().Field("type", answer.type).Field("unit", answer.unit);

@@ -1,7 +1,7 @@
 // SourceFiles: the text of source files below configured folders, for the page's source view.
 //
-// What comes in as a path was written by whoever sent a profile, so it is never opened as it is: it is
-// looked for below the roots, by its longest ending that exists there, and what was opened must
+// What comes in as a path was written by whoever sent a profile, so it is never opened as it is: it
+// is looked for below the roots, by its longest ending that exists there, and what was opened must
 // really lie below that root, whatever links or ".." were on the way. Whether a profile names the
 // file at all is the caller's question. Any thread; nothing is kept open or cached.
 #pragma once

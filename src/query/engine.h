@@ -105,7 +105,8 @@ struct FunctionTraces {
     std::int64_t count = 0;
   };
   struct Trace {
-    TraceSummary summary;  // all zero where the profiler knows only the span, and no span has its id
+    TraceSummary
+        summary;  // all zero where the profiler knows only the span, and no span has its id
     std::int64_t value = 0;
     std::int64_t count = 0;
     std::vector<Span> spans;  // largest first

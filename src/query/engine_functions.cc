@@ -134,10 +134,9 @@ Result<FunctionTraces> Engine::TracesOf(const Selection& selection, const Functi
   }
   answer.traces = ByTrace(std::move(spans));
   LargestFirst(answer.traces);
-  WHEREFORE_RETURN_IF_ERROR(
-      FindTraces(selection.tenant,
-                 {selection.range.from_ns - kEarlier, selection.range.to_ns + kEarlier},
-                 answer.traces, cancel));
+  WHEREFORE_RETURN_IF_ERROR(FindTraces(
+      selection.tenant, {selection.range.from_ns - kEarlier, selection.range.to_ns + kEarlier},
+      answer.traces, cancel));
   LargestFirst(answer.traces);
   answer.found = answer.traces.size();
   for (const FunctionTraces::Trace& t : answer.traces) {
@@ -171,7 +170,14 @@ Result<bool> Engine::NamesFile(const Selection& selection, const std::string& fi
   for (const store::ServiceRow& s : services) {
     if (selection.selector.MatchesService(s.name)) keys.push_back(s.dictionary);
   }
-  return reader_.NamesFile(keys, file, cancel);
+  WHEREFORE_ASSIGN_OR_RETURN(const bool sent, reader_.NamesFile(keys, file, cancel));
+  if (sent) return true;
+  // Profiles that came as addresses have their files from debug information.
+  for (const store::DictionaryKey& key : keys) {
+    WHEREFORE_ASSIGN_OR_RETURN(const bool resolved, tries_.NamesFile(key, file, cancel));
+    if (resolved) return true;
+  }
+  return false;
 }
 
 }  // namespace wherefore::query

@@ -15,12 +15,12 @@ namespace {
 // Feeds stacks of one stored dictionary into a LineTable.
 class StoredLines {
  public:
-  StoredLines(profile::LineTable& table, store::DictionaryRows rows, const std::string& file,
-              symbols::Symbolizer* symbolizer)
+  StoredLines(profile::LineTable& table, store::DictionaryRows rows,
+              symbols::Symbolizer* symbolizer, const std::string& file)
       : table_(table),
         rows_(std::move(rows)),
-        file_(file),
-        resolved_(ResolveFrames(symbolizer, rows_.frames, rows_.mappings)) {}
+        resolved_(ResolveFrames(symbolizer, rows_.frames, rows_.mappings)),
+        file_(file) {}
 
   void Add(std::uint32_t stack, std::int64_t value) {
     if (stack == 0 || stack > rows_.stacks.size()) return;
@@ -76,8 +76,8 @@ class StoredLines {
 
   profile::LineTable& table_;
   store::DictionaryRows rows_;
-  const std::string& file_;
   FrameLines resolved_;
+  const std::string& file_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> known_;  // (function, mapping)
   std::unordered_map<const symbols::ResolvedLine*, std::size_t> known_resolved_;
 };
@@ -99,7 +99,7 @@ Result<ListAnswer> Engine::List(const Selection& selection, const std::string& f
     const MemoryScope scope(cancel);  // one dictionary at a time
     WHEREFORE_ASSIGN_OR_RETURN(auto rows,
                                reader_.Dictionary(r.query.selections[i].dictionary, {}, cancel));
-    StoredLines lines(table, std::move(rows), file, symbolizer_);
+    StoredLines lines(table, std::move(rows), symbolizer_, file);
     for (const StackValue& v : values[i]) {
       answer.total = WrappingAdd(answer.total, v.value);
       lines.Add(v.stack, v.value);

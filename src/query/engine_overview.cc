@@ -1,5 +1,5 @@
-// Engine::Overview: what a list of services says about each of them. CPU of all services is one scan;
-// nothing here is asked once per service but the top functions of those without CPU profiles.
+// Engine::Overview: what a list of services says about each of them. CPU of all services is one
+// scan; nothing here is asked once per service but the top functions of those without CPU profiles.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -151,8 +151,7 @@ Result<OverviewAnswer> Engine::Overview(std::uint32_t tenant, store::TimeRange r
   WHEREFORE_RETURN_IF_ERROR(AddTops(everything, services, cancel));
   for (auto& [name, service] : all) {
     if (!service.cpu.empty() || service.info.profiles == 0) continue;
-    const Selection own{
-        .tenant = tenant, .selector = Selector::OfService(name), .range = range};
+    const Selection own{.tenant = tenant, .selector = Selector::OfService(name), .range = range};
     WHEREFORE_ASSIGN_OR_RETURN(const FlameAnswer flame, Flame(own, Lens(), cancel));
     TakeTop(flame.tree, service);
   }

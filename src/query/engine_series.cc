@@ -209,13 +209,14 @@ Result<HeatMapAnswer> Engine::HeatMap(const Selection& selection, std::int64_t s
   answer.by_offset = false;
   answer.rows = kValueRows;
   std::vector<std::pair<std::int64_t, std::int64_t>> points;  // time, value
-  WHEREFORE_ASSIGN_OR_RETURN(const bool one_group,
-                             EachProfile(
-                                 whole, {},
-                                 [&](const ProfilePoint& p) {
-                                   points.emplace_back(p.time_ns, std::max<std::int64_t>(p.value, 0));
-                                 },
-                                 cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const bool one_group, EachProfile(
+                                                       whole, {},
+                                                       [&](const ProfilePoint& p) {
+                                                         points.emplace_back(
+                                                             p.time_ns,
+                                                             std::max<std::int64_t>(p.value, 0));
+                                                       },
+                                                       cancel));
   if (!one_group) {
     answer.hint = "a heat map of whole profiles cannot be narrowed by labels of samples";
     return answer;
@@ -224,7 +225,8 @@ Result<HeatMapAnswer> Engine::HeatMap(const Selection& selection, std::int64_t s
     answer.hint = catalog_.ExplainEmpty(selection, cancel);
     return answer;
   }
-  const std::int64_t most = std::ranges::max(points, {}, [](const auto& p) { return p.second; }).second;
+  const std::int64_t most =
+      std::ranges::max(points, {}, [](const auto& p) { return p.second; }).second;
   answer.row_width = most / static_cast<std::int64_t>(kValueRows) + 1;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> counts;
   for (const auto& [time_ns, value] : points) {

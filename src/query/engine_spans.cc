@@ -202,9 +202,8 @@ Result<SpanProfileAnswer> Engine::SpanProfile(std::uint32_t tenant, const profil
       if (const auto id = ProfileIdOf(row); id && !ids.contains(*id)) others.push_back(*id);
     }
     WHEREFORE_ASSIGN_OR_RETURN(
-        auto more,
-        reader_.SpanOnlyLinks(tenant, trace, {rows.front().start_ns, rows.back().start_ns + 1},
-                              cancel));
+        auto more, reader_.SpanOnlyLinks(
+                       tenant, trace, {rows.front().start_ns, rows.back().start_ns + 1}, cancel));
     if (!others.empty()) {
       WHEREFORE_ASSIGN_OR_RETURN(const auto filed,
                                  reader_.LinkedSamples(tenant, trace, others, cancel));

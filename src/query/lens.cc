@@ -36,11 +36,12 @@ bool Found(const FlameFunction& f, const re2::RE2& regex) {
          (!f.module.empty() && re2::RE2::PartialMatch(f.module + "`" + f.name, regex));
 }
 
-// "Map<int, std::less<int>>::find(int)" -> "Map<>::find(int)"; names with operators of that shape, and
-// brackets that do not match, stay as they are.
+// "Map<int, std::less<int>>::find(int)" -> "Map<>::find(int)"; names with operators of that shape,
+// and brackets that do not match, stay as they are.
 FlameFunction WithoutTemplateArguments(FlameFunction f) {
   if (f.name.find('<') == std::string::npos || f.name.find("operator<") != std::string::npos ||
-      f.name.find("operator>") != std::string::npos || f.name.find("operator-") != std::string::npos)
+      f.name.find("operator>") != std::string::npos ||
+      f.name.find("operator-") != std::string::npos)
     return f;
   std::string out;
   int depth = 0;
@@ -106,9 +107,9 @@ FlameTree Lens::ApplyStep(const Step& step, const FlameTree& tree) {
   std::vector<char> match(tree.functions.size());
   for (std::size_t f = 1; f < tree.functions.size(); ++f) {
     const FlameFunction& function = tree.functions[f];
-    ids[f] = builder.AddFunction(
-        step.op == Op::kTemplates ? WithoutTemplateArguments(function) : function);
-    match[f] = step.op == Op::kMyCode     ? IsForeign(function)
+    ids[f] = builder.AddFunction(step.op == Op::kTemplates ? WithoutTemplateArguments(function)
+                                                           : function);
+    match[f] = step.op == Op::kMyCode      ? IsForeign(function)
                : step.op == Op::kTemplates ? false
                                            : Found(function, *step.regex);
   }

@@ -157,8 +157,7 @@ Result<> StackTrie::Know(std::uint32_t highest, store::Reader& reader,
 
 Result<std::vector<bool>> StackTrie::Holding(const FunctionName& function,
                                              std::span<const std::uint32_t> stacks,
-                                             store::Reader& reader,
-                                             symbols::Symbolizer* symbolizer,
+                                             store::Reader& reader, symbols::Symbolizer* symbolizer,
                                              const CancelToken& cancel) {
   MutexLock lock(mutex_);
   WHEREFORE_RETURN_IF_ERROR(
@@ -176,6 +175,13 @@ Result<std::vector<bool>> StackTrie::Holding(const FunctionName& function,
   std::vector<bool> holds(stacks.size());
   for (std::size_t i = 0; i < stacks.size(); ++i) holds[i] = below[stack_nodes_[stacks[i]]];
   return holds;
+}
+
+Result<bool> StackTrie::NamesFile(const std::string& file, store::Reader& reader,
+                                  symbols::Symbolizer* symbolizer, const CancelToken& cancel) {
+  MutexLock lock(mutex_);
+  WHEREFORE_RETURN_IF_ERROR(Extend(reader, symbolizer, cancel));
+  return std::ranges::find(functions_, file, &profile::FlameFunction::file) != functions_.end();
 }
 
 Result<> StackTrie::AddTo(profile::TreeBuilder& builder, std::span<const StackValue> stacks,
@@ -264,6 +270,13 @@ Result<std::vector<bool>> StackTries::Holding(const FunctionName& function,
                                               std::span<const std::uint32_t> stacks,
                                               const CancelToken& cancel) {
   auto result = Get(key)->Holding(function, stacks, reader_, symbolizer_, cancel);
+  Keep(key, static_cast<bool>(result));
+  return result;
+}
+
+Result<bool> StackTries::NamesFile(const store::DictionaryKey& key, const std::string& file,
+                                   const CancelToken& cancel) {
+  auto result = Get(key)->NamesFile(file, reader_, symbolizer_, cancel);
   Keep(key, static_cast<bool>(result));
   return result;
 }

@@ -52,6 +52,10 @@ class StackTrie {
                                     std::span<const std::uint32_t> stacks, store::Reader& reader,
                                     symbols::Symbolizer* symbolizer, const CancelToken& cancel)
       EXCLUDES(mutex_);
+  // Whether one of its functions, as far as they are known by now, comes from that source file.
+  Result<bool> NamesFile(const std::string& file, store::Reader& reader,
+                         symbols::Symbolizer* symbolizer, const CancelToken& cancel)
+      EXCLUDES(mutex_);
   [[nodiscard]] std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
  private:
@@ -104,6 +108,8 @@ class StackTries {
   Result<std::vector<bool>> Holding(const FunctionName& function, const store::DictionaryKey& key,
                                     std::span<const std::uint32_t> stacks,
                                     const CancelToken& cancel);
+  Result<bool> NamesFile(const store::DictionaryKey& key, const std::string& file,
+                         const CancelToken& cancel);
   // After data was deleted ids may be gone; start over.
   void Clear();
 

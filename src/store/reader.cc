@@ -138,8 +138,7 @@ std::string SelectionCondition(const SampleQuery& query, When when) {
       "tenant = {} AND bucket IN ({}) AND service IN ({}) AND writer IN ({})", query.tenant,
       fmt::join(buckets, ","), fmt::join(services, ","), fmt::join(writers, ","));
   if (when == When::kInRange) {
-    where +=
-        fmt::format(" AND time >= {} AND time < {}", query.range.from_ns, query.range.to_ns);
+    where += fmt::format(" AND time >= {} AND time < {}", query.range.from_ns, query.range.to_ns);
   }
   if (!all_types) where += fmt::format(" AND type IN ({})", fmt::join(types, ","));
   if (!some_series) return where;

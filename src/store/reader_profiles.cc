@@ -227,9 +227,9 @@ Result<std::vector<LinkRow>> ReaderImpl::LinkedSamples(std::uint32_t tenant,
     std::vector<std::string> literals;
     for (std::size_t i = begin; i < std::min(begin + kSpansPerQuery, spans.size()); ++i)
       literals.push_back(QuoteBytes(AsText(spans[i])));
-    WHEREFORE_ASSIGN_OR_RETURN(
-        const auto some, RunLinks(fmt::format("{} AND span IN ({})", where, fmt::join(literals, ",")),
-                                  tenant, cancel));
+    WHEREFORE_ASSIGN_OR_RETURN(const auto some, RunLinks(fmt::format("{} AND span IN ({})", where,
+                                                                     fmt::join(literals, ",")),
+                                                         tenant, cancel));
     rows.insert(rows.end(), some.begin(), some.end());
   }
   return rows;
@@ -240,11 +240,12 @@ Result<std::vector<LinkRow>> ReaderImpl::SpanOnlyLinks(std::uint32_t tenant,
                                                        TimeRange started,
                                                        const CancelToken& cancel) {
   return RunLinks(
-      fmt::format("tenant = {0} AND {1} AND span IN (SELECT span FROM {2} WHERE tenant = {0} AND {3} "
-                  "AND start >= {4} AND start < {5} AND {6})",
-                  tenant, TraceCondition(profile::TraceId{}, false), PhysicalName(Table::kSpans),
-                  BucketCondition(started.from_ns, started.to_ns), started.from_ns, started.to_ns,
-                  TraceCondition(trace, false)),
+      fmt::format(
+          "tenant = {0} AND {1} AND span IN (SELECT span FROM {2} WHERE tenant = {0} AND {3} "
+          "AND start >= {4} AND start < {5} AND {6})",
+          tenant, TraceCondition(profile::TraceId{}, false), PhysicalName(Table::kSpans),
+          BucketCondition(started.from_ns, started.to_ns), started.from_ns, started.to_ns,
+          TraceCondition(trace, false)),
       tenant, cancel);
 }
 
@@ -266,18 +267,18 @@ Result<std::vector<OffsetCell>> ReaderImpl::Offsets(const SampleQuery& query, co
                                                     const CancelToken& cancel) {
   std::vector<OffsetCell> cells;
   if (query.selections.empty()) return cells;
-  WHEREFORE_RETURN_IF_ERROR(Run(
-      fmt::format("SELECT toInt64(intDiv(t - {0}, {1}) * {1} + {0}) AS step, "
-                  "toUInt32(intDiv(t % 1000000000, {2})) AS offset, count() FROM "
-                  "(SELECT toInt64(arrayJoin(times)) AS t FROM {3} WHERE {4}) "
-                  "WHERE t >= {5} AND t < {6} GROUP BY step, offset ORDER BY step, offset",
-                  steps.phase_ns, steps.width_ns, offset_width_ns, PhysicalName(Table::kDetails),
-                  SelectionCondition(query, When::kInRange), query.range.from_ns,
-                  query.range.to_ns),
-      3, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
-        cells.push_back({c[0].Int(row), c[1].U32(row), c[2].Int(row)});
-        return {};
-      }));
+  WHEREFORE_RETURN_IF_ERROR(
+      Run(fmt::format("SELECT toInt64(intDiv(t - {0}, {1}) * {1} + {0}) AS step, "
+                      "toUInt32(intDiv(t % 1000000000, {2})) AS offset, count() FROM "
+                      "(SELECT toInt64(arrayJoin(times)) AS t FROM {3} WHERE {4}) "
+                      "WHERE t >= {5} AND t < {6} GROUP BY step, offset ORDER BY step, offset",
+                      steps.phase_ns, steps.width_ns, offset_width_ns,
+                      PhysicalName(Table::kDetails), SelectionCondition(query, When::kInRange),
+                      query.range.from_ns, query.range.to_ns),
+          3, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+            cells.push_back({c[0].Int(row), c[1].U32(row), c[2].Int(row)});
+            return {};
+          }));
   return cells;
 }
 

@@ -138,10 +138,10 @@ Result<std::vector<SpanRow>> ReaderImpl::SearchSpans(const SpanSearch& search,
   }
   return RunSpans(
       where,
-      fmt::format("ORDER BY start DESC, span {} LIMIT {}",
-                  search.most_per_trace > 0 ? fmt::format("LIMIT {} BY trace", search.most_per_trace)
-                                            : "",
-                  search.limit),
+      fmt::format(
+          "ORDER BY start DESC, span {} LIMIT {}",
+          search.most_per_trace > 0 ? fmt::format("LIMIT {} BY trace", search.most_per_trace) : "",
+          search.limit),
       search.tenant, cancel);
 }
 
@@ -152,14 +152,12 @@ Result<std::vector<SpanRow>> ReaderImpl::SpansById(std::uint32_t tenant, TimeRan
   std::vector<std::string> literals;
   literals.reserve(spans.size());
   for (const profile::SpanId& span : spans) {
-    literals.push_back(
-        QuoteBytes({reinterpret_cast<const char*>(span.data()), span.size()}));
+    literals.push_back(QuoteBytes({reinterpret_cast<const char*>(span.data()), span.size()}));
   }
-  return RunSpans(
-      fmt::format("tenant = {} AND {} AND start >= {} AND start < {} AND span IN ({})", tenant,
-                  BucketCondition(range.from_ns, range.to_ns), range.from_ns, range.to_ns,
-                  fmt::join(literals, ",")),
-      "ORDER BY start, span", tenant, cancel);
+  return RunSpans(fmt::format("tenant = {} AND {} AND start >= {} AND start < {} AND span IN ({})",
+                              tenant, BucketCondition(range.from_ns, range.to_ns), range.from_ns,
+                              range.to_ns, fmt::join(literals, ",")),
+                  "ORDER BY start, span", tenant, cancel);
 }
 
 Result<std::vector<LatencyRow>> ReaderImpl::Latencies(std::uint32_t tenant, TimeRange range,

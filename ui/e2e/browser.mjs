@@ -30,7 +30,7 @@ export async function open(options = {}) {
   page.on('request', (r) => waiting.add(r.url()));
   for (const end of ['requestfinished', 'requestfailed']) page.on(end, (r) => waiting.delete(r.url()));
   page.on('pageerror', (e) => problems.push('error: ' + e.message));
-  page.on('console', (m) => { if (m.type() === 'error') problems.push('console: ' + m.text()); });
+  page.on('console', (m) => { if (m.type() === 'error') problems.push(`console: ${m.text()} ${m.location().url}`); });
   page.on('request', (r) => { if (!r.url().startsWith(PAGE) && !/^(data|blob):/.test(r.url())) problems.push('left the origin: ' + r.url()); });
   return { context, page, problems };
 }

@@ -508,6 +508,17 @@ async function extremes(page) {
 async function folds(page, problems) {
   await page.goto(PAGE + '/s/wide');
   await drawn(page, 'wide', () => window.__wherefore?.flame?.total > 0);
+  step('the minimap moves the view');
+  await page.locator('.flame-box').focus();
+  for (let i = 0; i < 4; i++) await page.keyboard.press('+');
+  await drawn(page, 'zoomed in', () => window.__wherefore.flame.range[0] > 0);
+  const strip = await page.locator('.minimap').boundingBox();
+  await page.mouse.click(strip.x + 3, strip.y + 10);
+  await drawn(page, 'at the left end', () => window.__wherefore.flame.range[0] === 0);
+  await page.locator('.flame-box').focus();
+  await page.keyboard.press('0');
+  await drawn(page, 'the whole', () => window.__wherefore.flame.range[1] === window.__wherefore.flame.total);
+
   step('folds open in place and nothing is lost');
   const folded = await flame(page);
   assert.ok(folded.shown < 1);

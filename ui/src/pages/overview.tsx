@@ -108,7 +108,7 @@ const QUIET_MS = 180e3;
 function Sender({ row, until }: { row: Row; until: number }) {
   const last = row.last ? Date.parse(row.last) : NaN;
   const quiet = until - last > QUIET_MS;
-  const from = [row.senders.join(', '), row.instances > 1 ? `${formatCount(row.instances)} instances` : ''].filter(Boolean).join(', ');
+  const from = [row.senders.join(', '), row.instances > 1 ? `${formatCount(row.instances)}\u00a0instances` : ''].filter(Boolean).join(', ');
   return (
     <>
       {last > 0 && <time dateTime={row.last} title={formatTime(last, zone.value === 'utc')} class={quiet ? 'warn' : undefined}>{quiet ? `quiet, last ${formatAgo(last, Date.now())}` : formatAgo(last, Date.now())}</time>}

@@ -94,6 +94,8 @@ export function FlameGraph(p: FlameProps) {
   const activate = (node: number) => {
     if (isFold(tree, node)) { if (p.onOpenFold) p.onOpenFold(tree.parent[node]); else select(node); return; }
     const address = addressOf(tree, node);
+    // Zoomed to it already, but moved away from it since.
+    if (node === zoom) setRange([tree.start[node], tree.start[node] + tree.width[node]]);
     p.onZoom(node === 0 ? '' : address, address);
   };
   const click = (hit: Hit) => {
