@@ -1,6 +1,6 @@
 #include "sdk/batch_writer.h"
 
-#include <random>
+#include <sys/random.h>
 
 #include "formats/formats.h"
 
@@ -43,9 +43,8 @@ SeriesType TypeOf(Series series) {
 }
 
 profile::ProfileId RandomProfileId() {
-  static std::random_device random;
-  profile::ProfileId id;
-  for (std::uint8_t& byte : id) byte = static_cast<std::uint8_t>(random());
+  profile::ProfileId id{};
+  if (getrandom(id.data(), id.size(), GRND_NONBLOCK) < 0) return {};  // none is better than one known before
   return id;
 }
 

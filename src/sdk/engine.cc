@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <mutex>
 
+#include "base/text.h"
+#include "elf/elf_file.h"
 #include "sdk/clock.h"
 #include "sdk/context.h"
 #include "sdk/shared.h"
@@ -17,7 +19,7 @@
 namespace wherefore::sdk {
 namespace {
 
-constexpr std::uint32_t kQueueSlots = 1024;
+constexpr std::uint32_t kQueueSlots = 2048;
 // The kernel looks at CPU timers once per tick of its clock, 250 times a second nearly everywhere.
 constexpr double kMostCpuRate = 250;
 
@@ -61,6 +63,10 @@ Result<> Engine::Start(const Options& options, Exporter& exporter) {
   if (!g_shared.queue.Open(kQueueSlots, options_.max_stack_depth)) {
     return Error(Code::kLimit, "no memory for the queue of samples");
   }
+  HeedCrashMarker();
+  if (crashed_in_ == Part::kCollector) {
+    return Error(Code::kUnavailable, "it crashed this program before; remove " + CrashMarkerPath() + " to try again");
+  }
   signal_ = InstallSampler();
   wall_possible_ = WallSampler::Possible();
   const StackBounds bounds = ThisThreadStack();
@@ -68,6 +74,27 @@ Result<> Engine::Start(const Options& options, Exporter& exporter) {
   StartSamplers();
   if (!collector_.running()) return Error(Code::kLimit, "the system gave no thread for the collector");
   return {};
+}
+
+// What crashed the last run of this program stays off in this one.
+void Engine::HeedCrashMarker() {
+  if (options_.state_dir.empty()) return;
+  const auto program = elf::ElfFile::Open("/proc/self/exe");
+  InstallCrashMarker(options_.state_dir, program ? ToHex(program->build_id()) : "unknown");
+  crashed_in_ = ReadCrashMarker();
+  started_ = MonotonicNow();
+  const auto mark = [this](Type type) { crashed_[static_cast<std::size_t>(type)] = true; };
+  if (crashed_in_ == Part::kCpu) mark(Type::kCpu);
+  if (crashed_in_ == Part::kHeap) mark(Type::kHeap);
+  if (crashed_in_ == Part::kLocks) {
+    mark(Type::kMutex);
+    mark(Type::kBlock);
+  }
+  if (crashed_in_ == Part::kWall) {
+    mark(Type::kWall);
+    mark(Type::kOffCpu);
+    mark(Type::kThreads);
+  }
 }
 
 // With the lock held.
@@ -106,7 +133,7 @@ void Engine::Stop() {
     StopSamplers();
     stop_.store(true);
   }
-  wake_.Signal();
+  g_shared.collector_wake.Signal();
   collector_.Join();
   const std::lock_guard hold(lock_);
   Drain();
@@ -133,6 +160,9 @@ bool Engine::Wanted(Type type) const {
 }
 
 std::string Engine::Unavailable(Type type) const {
+  if (crashed_[static_cast<std::size_t>(type)]) {
+    return "it crashed this program before; remove " + CrashMarkerPath() + " to try again";
+  }
   switch (type) {
     case Type::kCpu:
       return signal_ == 0 ? "no signal is free for its timers" : "";
@@ -164,7 +194,7 @@ void Engine::ApplyRates() {
   }
   const double cpu_rate = std::min(options_.of(Type::kCpu).rate, kMostCpuRate);
   // Wall clock time that was spent running is seen by the CPU timers.
-  const bool timers = Wanted(Type::kCpu) || Wanted(Type::kWall);
+  const bool timers = Unavailable(Type::kCpu).empty() && (Wanted(Type::kCpu) || Wanted(Type::kWall));
   const std::int64_t period = timers ? static_cast<std::int64_t>(1e9 / cpu_rate * scale) : 0;
   if (g_shared.cpu_period_ns.exchange(period) == 0) g_shared.cpu_session.fetch_add(1);
   if (period > 0) {

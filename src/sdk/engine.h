@@ -21,9 +21,9 @@
 #include "profile/batch.h"
 #include "sdk/aggregate.h"
 #include "sdk/background_thread.h"
+#include "sdk/crash_marker.h"
 #include "sdk/cpu_timers.h"
 #include "sdk/exporter.h"
-#include "sdk/futex_event.h"
 #include "sdk/futex_lock.h"
 #include "sdk/governor.h"
 #include "sdk/module_map.h"
@@ -92,6 +92,7 @@ class Engine {
   void StartSamplers();
   void StopSamplers();
   void LookUpStack(const Event& event);
+  void HeedCrashMarker();
   [[nodiscard]] bool Wanted(Type type) const;
   [[nodiscard]] std::string Unavailable(Type type) const;
   [[nodiscard]] OwnCpu OwnCpuNow() const;
@@ -102,7 +103,6 @@ class Engine {
   static constinit std::atomic<Engine*> g_engine;
 
   FutexLock lock_;
-  FutexEvent wake_;
   BackgroundThread collector_;
   std::atomic<bool> running_{false};
   std::atomic<bool> stop_{false};
@@ -122,6 +122,9 @@ class Engine {
   Exporter* exporter_ = nullptr;
   std::optional<Governor> governor_;
   int signal_ = 0;
+  Part crashed_in_ = Part::kNone;  // in the run before this one
+  std::array<bool, kTypeCount> crashed_ = {};
+  std::int64_t started_ = 0;
   bool wall_possible_ = true;
   std::uint64_t window_start_ns_ = 0;  // wall clock
   std::int64_t window_started_ = 0;    // monotonic
@@ -130,7 +133,9 @@ class Engine {
   std::int64_t exempt_ns_ = 0;       // CPU time of ours that happens once, not at a rate
   OwnCpu exported_;  // what was in the exports so far
   std::array<std::int64_t, kSeriesCount> periods_ = {};  // distances in force, kept over a stop
-  double ticks_per_ns_ = 0;
+  double ticks_per_ns_ = 0;  // of the time stamp counter, since these two
+  std::uint64_t first_ticks_ = 0;
+  std::int64_t first_ticks_at_ = 0;
   std::atomic<std::int64_t> threads_{0};
   std::atomic<std::int64_t> heap_bytes_{0};
   std::atomic<std::int64_t> heap_objects_{0};

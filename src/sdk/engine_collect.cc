@@ -8,6 +8,7 @@
 #include "formats/formats.h"
 #include "sdk/clock.h"
 #include "sdk/context.h"
+#include "sdk/crash_marker.h"
 #include "sdk/engine.h"
 #include "sdk/shared.h"
 #include "sdk/signal_sampler.h"
@@ -22,31 +23,26 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kBetweenDrains = kSecond / 20;
 constexpr std::int64_t kCalmBetweenDrains = kSecond / 4;
 constexpr int kFewEvents = 100;
+// After this long without a crash its marker goes.
+constexpr std::int64_t kCleanEnough = 600 * kSecond;
 // What the kernel needs to deliver one signal and to come back, which nobody else counts.
 constexpr std::int64_t kSignalNs = 2'000;
-
-// How fast the time stamp counter runs, over ten milliseconds of another clock.
-double MeasureTicksPerNs() {
-  const std::int64_t start = MonotonicNow();
-  const std::uint64_t start_ticks = __rdtsc();
-  const timespec wait{.tv_sec = 0, .tv_nsec = 10'000'000};
-  nanosleep(&wait, nullptr);
-  return static_cast<double>(__rdtsc() - start_ticks) / static_cast<double>(MonotonicNow() - start);
-}
 
 }  // namespace
 
 void Engine::Collect() {
+  const Inside inside(Part::kCollector);
   {
     const std::int64_t before = ClockNow(CLOCK_THREAD_CPUTIME_ID);
     map_.Update();  // the tables of everything loaded so far: once, not at a rate
     const std::lock_guard hold(lock_);
     exempt_ns_ += ClockNow(CLOCK_THREAD_CPUTIME_ID) - before;
-    ticks_per_ns_ = MeasureTicksPerNs();
+    first_ticks_ = __rdtsc();
+    first_ticks_at_ = MonotonicNow();
   }
   std::int64_t pause = kBetweenDrains;
   while (!stop_.load()) {
-    wake_.WaitFor(pause);
+    g_shared.collector_wake.WaitFor(pause);
     if (stop_.load()) return;
     const std::int64_t before = ClockNow(CLOCK_THREAD_CPUTIME_ID);
     const bool loaded = map_.Update();
@@ -85,6 +81,11 @@ void Engine::LookUpStack(const Event& event) {
 
 void Engine::EverySecond(std::int64_t now) {
   last_second_ = now;
+  ticks_per_ns_ = static_cast<double>(__rdtsc() - first_ticks_) / static_cast<double>(MonotonicNow() - first_ticks_at_);
+  if (crashed_in_ != Part::kNone && now - started_ > kCleanEnough) {
+    RemoveCrashMarker();
+    crashed_in_ = Part::kNone;  // its parts stay off until the next start
+  }
   threads_.store(timers_.Scan(), std::memory_order_relaxed);
   const Aggregate::HeapInUse heap = sums_.in_use();
   heap_bytes_.store(static_cast<std::int64_t>(heap.bytes), std::memory_order_relaxed);

@@ -1,12 +1,20 @@
 // The parts of the engine that can be tried without a process to profile: queue, tables, governor.
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "sdk/crash_marker.h"
 #include "sdk/event_queue.h"
 #include "sdk/governor.h"
 #include "sdk/heap_table.h"
@@ -123,6 +131,35 @@ TEST(ThreadState, StepsHaveTheMeanThatWasAskedFor) {
   constexpr int kSteps = 200'000;
   for (int i = 0; i < kSteps; ++i) sum += static_cast<double>(ExponentialStep(1000));
   EXPECT_NEAR(sum / kSteps, 1000, 15);
+}
+
+// Crashes in a child, inside `part` of the profiler, and gives how the child ended.
+int CrashInside(const std::string& folder, Part part) {
+  const pid_t child = fork();
+  if (child == 0) {
+    InstallCrashMarker(folder, "program");
+    const Inside inside(part);
+    std::raise(SIGSEGV);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+TEST(CrashMarker, NamesThePartAndLetsTheCrashGoOn) {
+  const std::string folder = ::testing::TempDir() + "crash_marker." + std::to_string(getpid());
+  const std::string marker = folder + "/wherefore-crash-program";
+  std::filesystem::create_directory(folder);
+  // raise() is no instruction that fails again, so the child gets to its _exit: what counts is the file.
+  CrashInside(folder, Part::kNone);
+  EXPECT_FALSE(std::filesystem::exists(marker)) << "a crash of the host's own was blamed on us";
+  CrashInside(folder, Part::kHeap);
+  ASSERT_TRUE(std::filesystem::exists(marker));
+  std::string text;
+  std::ifstream(marker) >> text;
+  EXPECT_EQ(text, "heap");
+  std::filesystem::remove_all(folder);
 }
 
 class GovernorTest : public ::testing::Test {

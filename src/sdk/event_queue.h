@@ -41,7 +41,7 @@ class EventQueue {
       slot.turn.store(i, std::memory_order_relaxed);
       slot.event.pcs = reinterpret_cast<std::uint64_t*>(&slot + 1);
     }
-    tail_ = 0;
+    tail_.store(0, std::memory_order_relaxed);
     head_.store(0, std::memory_order_release);
   }
 
@@ -68,19 +68,21 @@ class EventQueue {
 
   // The oldest event, or nullptr.
   [[nodiscard]] Event* Front() {
-    Slot& slot = At(tail_);
-    return slot.turn.load(std::memory_order_acquire) == tail_ + 1 ? &slot.event : nullptr;
+    const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
+    Slot& slot = At(tail);
+    return slot.turn.load(std::memory_order_acquire) == tail + 1 ? &slot.event : nullptr;
   }
   void Pop() {
-    At(tail_).turn.store(tail_ + mask_ + 1, std::memory_order_release);
-    ++tail_;
+    const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
+    At(tail).turn.store(tail + mask_ + 1, std::memory_order_release);
+    tail_.store(tail + 1, std::memory_order_relaxed);
   }
 
   [[nodiscard]] std::uint32_t max_depth() const { return max_depth_; }
   // Events that found no room since the last call.
   [[nodiscard]] std::uint64_t TakeLost() { return lost_.exchange(0, std::memory_order_relaxed); }
   [[nodiscard]] bool MoreThanHalfFull() const {
-    return head_.load(std::memory_order_relaxed) - tail_ > mask_ / 2;
+    return head_.load(std::memory_order_relaxed) - tail_.load(std::memory_order_relaxed) > mask_ / 2;
   }
 
  private:
@@ -97,7 +99,7 @@ class EventQueue {
   std::size_t stride_ = 0;
   std::uint64_t mask_ = 0;
   std::uint32_t max_depth_ = 0;
-  std::uint64_t tail_ = 0;
+  std::atomic<std::uint64_t> tail_{0};
   alignas(64) std::atomic<std::uint64_t> head_{0};
   alignas(64) std::atomic<std::uint64_t> lost_{0};
 };

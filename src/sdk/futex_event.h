@@ -16,7 +16,7 @@ namespace wherefore::sdk {
 class FutexEvent {
  public:
   void Signal() {
-    pending_.store(1, std::memory_order_release);
+    if (pending_.exchange(1, std::memory_order_acq_rel) != 0) return;  // known already
     syscall(SYS_futex, &pending_, FUTEX_WAKE_PRIVATE, 1);
   }
   // Returns when signalled or after `nanoseconds`.

@@ -6,6 +6,7 @@
 
 #include "sdk/capture.h"
 #include "sdk/collector_restart.h"
+#include "sdk/crash_marker.h"
 #include "sdk/shared.h"
 
 namespace wherefore::sdk {
@@ -18,17 +19,24 @@ std::atomic<std::uint64_t> g_next_id{1};
 
 void Record(void* pointer, std::size_t size, double period) {
   Event* event = g_shared.queue.Claim();
-  if (event == nullptr) return;
+  if (event == nullptr) {
+    ++t_state.heap_lost;
+    return;
+  }
+  const Inside inside(Part::kHeap);
   const double bytes = static_cast<double>(size);
   const double chance = -std::expm1(-bytes / period);
   event->kind = EventKind::kAlloc;
-  event->value = static_cast<std::int64_t>(std::llround(bytes / chance));
-  event->count = 1 / chance;
+  // Samples that found no room are made up for by the next one that does: sums stay right.
+  const double weight = (1 + t_state.heap_lost) / chance;
+  t_state.heap_lost = 0;
+  event->value = static_cast<std::int64_t>(std::llround(bytes * weight));
+  event->count = weight;
   event->id = g_next_id.fetch_add(1, std::memory_order_relaxed);
   CaptureHere(*event);
   CaptureContext(*event);
   event->detail = g_heap_table.Insert(pointer, event->id);
-  g_shared.queue.Publish(event);
+  PublishEvent(event);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "sdk/capture.h"
 #include "sdk/collector_restart.h"
+#include "sdk/crash_marker.h"
 #include "sdk/shared.h"
 #include "sdk/thread_state.h"
 
@@ -38,6 +39,7 @@ void Sample(EventKind kind, std::uint64_t detail, std::int64_t nanoseconds, doub
   if ((t_state.wait_countdown -= nanoseconds) > 0) return;
   const std::uint64_t start = __rdtsc();
   const Busy busy;
+  const Inside inside(Part::kLocks);
   t_state.wait_countdown = ExponentialStep(static_cast<double>(period));
   Event* event = g_shared.queue.Claim();
   if (event == nullptr) return;
@@ -48,7 +50,7 @@ void Sample(EventKind kind, std::uint64_t detail, std::int64_t nanoseconds, doub
   event->count = waits / chance;
   CaptureHere(*event);
   CaptureContext(*event);
-  g_shared.queue.Publish(event);
+  PublishEvent(event);
   g_shared.cost.AddSince(start);
 }
 

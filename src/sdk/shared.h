@@ -11,6 +11,7 @@
 #include "sdk/code_map.h"
 #include "sdk/cost.h"
 #include "sdk/event_queue.h"
+#include "sdk/futex_event.h"
 
 namespace wherefore::sdk {
 
@@ -18,6 +19,7 @@ struct Shared {
   EventQueue queue;
   CodeMapSlots* code_maps = nullptr;  // set before the first sample, never unset
   Cost cost;
+  FutexEvent collector_wake;
   // Distances between samples; 0: that kind is off.
   std::atomic<std::int64_t> cpu_period_ns{0};
   std::atomic<std::int64_t> heap_period{0};  // bytes
@@ -31,5 +33,11 @@ struct Shared {
 };
 
 extern constinit Shared g_shared;
+
+// Ordinary context: hands the event over, and calls the collector when it has much to do.
+inline void PublishEvent(Event* event) {
+  g_shared.queue.Publish(event);
+  if (g_shared.queue.MoreThanHalfFull()) [[unlikely]] g_shared.collector_wake.Signal();
+}
 
 }  // namespace wherefore::sdk

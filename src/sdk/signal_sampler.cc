@@ -11,6 +11,7 @@
 #include <ctime>
 
 #include "sdk/capture.h"
+#include "sdk/crash_marker.h"
 #include "sdk/shared.h"
 #include "sdk/thread_state.h"
 
@@ -84,6 +85,7 @@ void LearnStackBounds(ThreadState& state) {
 
 void TakeSample(const siginfo_t& info, const void* context) {
   const std::uint64_t start = __rdtsc();
+  const Inside inside(Part::kCpu);
   ThreadState& state = t_state;
   g_shared.cost.signals.fetch_add(1, std::memory_order_relaxed);
   const std::int64_t period = g_shared.cpu_period_ns.load(std::memory_order_relaxed);

@@ -17,8 +17,10 @@ struct ThreadState {
   std::uintptr_t stack_high;
   std::uint32_t tid;            // 0: not known
   std::uint32_t busy;           // > 0: inside the profiler; hooks then pass straight through
+  std::uint32_t heap_lost;      // samples that found the queue full since the last that did not
   std::uint32_t cpu_session;    // of Shared, when cpu_counted_ns was set
   std::int64_t cpu_counted_ns;  // CPU time that samples so far stand for
+  std::uint8_t part;            // of the profiler this thread is in; see crash_marker.h
   bool heap_armed;              // heap_countdown leads to a sample, not just to another look
 };
 

@@ -11,6 +11,7 @@
 
 #include "sdk/clock.h"
 #include "sdk/context.h"
+#include "sdk/crash_marker.h"
 #include "sdk/shared.h"
 #include "sdk/task_list.h"
 #include "sdk/thread_state.h"
@@ -98,6 +99,7 @@ void WallSampler::Forget() {
 }
 
 void WallSampler::Run() {
+  const Inside inside(Part::kWall);
   std::int64_t last = MonotonicNow();
   while (!stop_.load(std::memory_order_relaxed)) {
     const double rate = rate_.load(std::memory_order_relaxed);
@@ -219,7 +221,7 @@ void WallSampler::Emit(std::uint32_t tid, EventKind kind, const Seen& seen, cons
   event->depth = static_cast<std::uint16_t>(seen.pcs.size());
   std::ranges::copy(seen.pcs, event->pcs);
   CopyContext(tid, *event);
-  g_shared.queue.Publish(event);
+  PublishEvent(event);
 }
 
 void WallSampler::CopyContext(std::uint32_t tid, Event& event) const {

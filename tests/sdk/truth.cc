@@ -52,9 +52,17 @@ volatile double g_sink;
 }
 
 // --- CPU ------------------------------------------------------------------------------------------
-[[gnu::noinline]] void CpuLarge() { Work(600'000); }
-[[gnu::noinline]] void CpuMiddle() { Work(300'000); }
-[[gnu::noinline]] void CpuSmall() { Work(100'000); }
+// Of random length: work in step with the kernel's clock would be seen always at the same place.
+// Gives how many rounds it worked.
+[[gnu::always_inline]] inline int WorkAround(int rounds) {
+  thread_local unsigned seed = 1;
+  rounds = rounds / 2 + rand_r(&seed) % rounds;
+  Work(rounds);
+  return rounds;
+}
+[[gnu::noinline]] int CpuLarge() { return WorkAround(600'000); }
+[[gnu::noinline]] int CpuMiddle() { return WorkAround(300'000); }
+[[gnu::noinline]] int CpuSmall() { return WorkAround(100'000); }
 
 void CpuTruth(double seconds) {
   std::map<std::string, double> truth;
@@ -62,24 +70,20 @@ void CpuTruth(double seconds) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t) {
     threads.emplace_back([&] {
-      double spent[3] = {};
+      // The clock is not asked in between: a system call is where the scheduler likes to switch, and
+      // what follows it would then be in step with the kernel's ticks.
+      double rounds[3] = {};
       const double end = Wall() + seconds;
       while (Wall() < end) {
-        const double a = Cpu();
-        CpuLarge();
-        const double b = Cpu();
-        CpuMiddle();
-        const double c = Cpu();
-        CpuSmall();
-        const double d = Cpu();
-        spent[0] += b - a;
-        spent[1] += c - b;
-        spent[2] += d - c;
+        rounds[0] += CpuLarge();
+        rounds[1] += CpuMiddle();
+        rounds[2] += CpuSmall();
       }
+      const double seconds_per_round = Cpu() / (rounds[0] + rounds[1] + rounds[2]);
       const std::lock_guard hold(guard);
-      truth["CpuLarge"] += spent[0];
-      truth["CpuMiddle"] += spent[1];
-      truth["CpuSmall"] += spent[2];
+      truth["CpuLarge"] += rounds[0] * seconds_per_round;
+      truth["CpuMiddle"] += rounds[1] * seconds_per_round;
+      truth["CpuSmall"] += rounds[2] * seconds_per_round;
     });
   }
   for (std::thread& thread : threads) thread.join();
