@@ -2,6 +2,7 @@
 """The page in a real browser: Debian's Chromium, the real server, really stored data (ui/e2e). No mocks."""
 import os
 import shutil
+import socket
 import subprocess
 import time
 import unittest
@@ -162,6 +163,21 @@ class Questions(Case):
             one = server.ask(path, span=child.hex())["spans"]
             self.assertEqual([(s["name"], s["attributes"]) for s in one], [("b", {"k": "v"})])
             self.assertEqual(server.get("/api/v1/" + path, format="rows").status, 400)
+
+    def test_clients_that_go_away_leave_nothing_in_the_next_answer(self):
+        with self.server() as server:
+            now = time.time_ns()
+            ui_data.send_large_trace(server, now, 20_000)
+            server.send(one_profile("svc", 3))
+            server.flush()
+            host, port = server.http.removeprefix("http://").split(":")
+            for i in range(80):
+                with socket.create_connection((host, int(port))) as gone:
+                    gone.sendall(f"GET /api/v1/traces/{ui_data.LARGE_TRACE.hex()}?format=columns HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+                    time.sleep(i % 20 / 500)
+                for path, parameters in (("services", {}), ("series", {"query": "svc"}), ("span-names", {})):
+                    answer = server.get("/api/v1/" + path, **parameters)
+                    self.assertEqual(answer.status, 200, (i, path, answer.body))
 
     def test_lines_of_one_file(self):
         with self.server() as server:

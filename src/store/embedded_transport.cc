@@ -141,6 +141,7 @@ class EmbeddedTransport final : public Transport {
         connection == nullptr || cancel.cancelled()
             ? Result<std::string>(Error(Code::kCancelled, "query cancelled"))
             : Run(connection, text);
+    if (!result && connection != nullptr) Drain(connection);
     Return(connection, tag);
     if (result) return result;
     WHEREFORE_RETURN_IF_ERROR(cancel.Check());
@@ -249,6 +250,20 @@ class EmbeddedTransport final : public Transport {
     }
     api_.destroy_query_result(result);
     return answer;
+  }
+
+  // A query that ended in the middle (killed, out of memory) leaves what it had written with its
+  // connection, and the engine puts that before the next answer: seen as answers with another
+  // query's columns. Questions of no interest take it away.
+  void Drain(chdb::Connection* connection) {
+    constexpr int kMostTries = 8;
+    for (int i = 0; i < kMostTries; ++i) {
+      const auto answer = Run(connection, "SELECT toUInt64(1)");
+      if (!answer) continue;
+      const auto rows = NativeResult::Parse(*answer, 1);
+      if (rows && rows->blocks.size() == 1 && rows->blocks[0].rows == 1) return;
+    }
+    Log(LogLevel::kWarn, "a connection to the engine still has parts of an ended query");
   }
 
   // A reading connection, or null when the query is cancelled while it waits for one.
