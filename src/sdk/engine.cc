@@ -71,6 +71,7 @@ Result<> Engine::Start(const Options& options, Exporter& exporter) {
   wall_possible_ = WallSampler::Possible();
   const StackBounds bounds = ThisThreadStack();
   registry_.EnterThisThread(bounds.low, bounds.high);
+  map_.Update();  // some milliseconds; without tables the first stacks would be of one frame
   StartSamplers();
   if (!collector_.running()) return Error(Code::kLimit, "the system gave no thread for the collector");
   return {};

@@ -9,9 +9,12 @@ namespace wherefore::sdk {
 namespace {
 
 constexpr std::int64_t kLargestScale = 64;
-// Before the rate goes up again it must have been well below the budget for this many steps.
-constexpr int kCalmSteps = 10;
-// A process that hardly runs gives no meaningful share: it is charged as if it had used this much.
+// Steps are seconds. Judged is over this many...
+constexpr int kStepsPerJudgement = 3;
+// ...and before the rate goes up again it must have been well below the budget this many times.
+constexpr int kCalmJudgements = 4;
+// A process that hardly runs gives no meaningful share: it is charged as if it had used this much
+// in a second.
 constexpr std::int64_t kLeastProcessNs = 250'000'000;
 
 Governor::Machine ReadFromProc() {
@@ -65,17 +68,30 @@ Load Governor::LoadNow() const {
   return Above(adaptive_, machine) ? Load::kAdaptive : Load::kNormal;
 }
 
-bool Governor::Step(const Usage& usage) {
-  const std::int64_t profiler = usage.profiler_ns - last_.profiler_ns;
-  const std::int64_t process = std::max(usage.process_ns - last_.process_ns, kLeastProcessNs);
-  last_ = usage;
+void Governor::Judge(const Usage& usage) {
+  const std::int64_t profiler = usage.profiler_ns - judged_.profiler_ns;
+  const std::int64_t process = std::max(usage.process_ns - judged_.process_ns, kLeastProcessNs * steps_);
   overhead_ = static_cast<double>(profiler) / static_cast<double>(process);
+  // One expensive second (an export, a library loaded) is no reason, unless it is very expensive.
+  if (steps_ < kStepsPerJudgement && overhead_ < 4 * max_overhead_) return;
+  judged_ = usage;
+  steps_ = 0;
   if (max_overhead_ > 0 && overhead_ > max_overhead_) {
-    calm_steps_ = 0;
+    calm_ = 0;
     own_scale_ = std::min(own_scale_ * 2, kLargestScale);
-  } else if (own_scale_ > 1 && overhead_ < max_overhead_ * 0.4 && ++calm_steps_ >= kCalmSteps) {
-    calm_steps_ = 0;
+  } else if (own_scale_ > 1 && overhead_ < max_overhead_ * 0.4 && ++calm_ >= kCalmJudgements) {
+    calm_ = 0;
     own_scale_ /= 2;
+  }
+}
+
+bool Governor::Step(const Usage& usage) {
+  if (!begun_) {  // what starting cost is behind us
+    begun_ = true;
+    judged_ = usage;
+  } else {
+    ++steps_;
+    Judge(usage);
   }
   const Load load = LoadNow();
   const std::int64_t scale = own_scale_ * (load == Load::kAdaptive ? 2 : 1);

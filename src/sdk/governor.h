@@ -1,7 +1,7 @@
 // Governor: keeps the profiler to its budget.
 //
-// Once a second it compares what the profiler used with what the host used. Above the budget every
-// distance between samples is doubled, well below it they come back step by step. Samples carry the
+// Every few seconds it compares what the profiler used with what the host used. Above the budget
+// every distance between samples is doubled, well below it they come back step by step. Samples carry the
 // distance they were taken at, so sums stay right at any rate. Guarded by the collector's lock.
 #pragma once
 
@@ -29,8 +29,6 @@ class Governor {
   [[nodiscard]] std::int64_t scale() const { return scale_; }
   // Nothing is to be sampled at all.
   [[nodiscard]] bool shedding() const { return load_ == Load::kShed; }
-  // Share of the process's CPU time that the profiler used in the last step.
-  [[nodiscard]] double overhead() const { return overhead_; }
 
   // Share of the machine's CPUs in use since the last call, and our resident memory. For tests:
   // given instead of read when the reader is replaced.
@@ -43,15 +41,18 @@ class Governor {
 
  private:
   [[nodiscard]] Load LoadNow() const;
+  void Judge(const Usage& usage);
 
   double max_overhead_;
   LoadThresholds shed_;
   LoadThresholds adaptive_;
   ReadMachine read_machine_;
-  Usage last_;
+  bool begun_ = false;
+  Usage judged_;  // up to here
+  int steps_ = 0;  // since then
   std::int64_t scale_ = 1;
   std::int64_t own_scale_ = 1;
-  int calm_steps_ = 0;
+  int calm_ = 0;
   double overhead_ = 0;
   Load load_ = Load::kNormal;
 };

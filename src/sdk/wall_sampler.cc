@@ -103,7 +103,10 @@ void WallSampler::Run() {
   std::int64_t last = MonotonicNow();
   while (!stop_.load(std::memory_order_relaxed)) {
     const double rate = rate_.load(std::memory_order_relaxed);
-    wake_.WaitFor(rate > 0 ? static_cast<std::int64_t>(static_cast<double>(kSecond) / rate) : kSecond);
+    // Half to one and a half times the distance: a program that works in step would look the same
+    // at every tick.
+    const double pause = rate > 0 ? (0.5 + NextUnit(random_)) / rate : 1;
+    wake_.WaitFor(static_cast<std::int64_t>(pause * static_cast<double>(kSecond)));
     if (stop_.load(std::memory_order_relaxed)) return;
     const std::int64_t now = MonotonicNow();
     if (now - listed_at_ >= kSecond) {
