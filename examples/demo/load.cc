@@ -15,7 +15,7 @@ constexpr int kCustomers = 4;
 
 std::string Order(unsigned number) {
   std::string body = R"({"customer":")" + std::string(40, 'c') + R"(","lines":[)";
-  const unsigned lines = 100 + (number * 37 % 60);
+  const unsigned lines = 700 + (number * 37 % 600);
   for (unsigned i = 0; i < lines; ++i) {
     if (i > 0) body += ',';
     body += R"({"product":"product-)" + std::to_string(number % 100) + '-' + std::to_string(i) +

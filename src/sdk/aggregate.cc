@@ -113,9 +113,10 @@ void Aggregate::AddTo(Series series, const Key& key, std::int64_t value, double 
 Aggregate::StackId Aggregate::InternStack(const Event& event) {
   std::vector<Frame> frames;
   frames.reserve(event.depth + 1U);
+  if (event.depth > 0 && IsHook(event.pcs[0])) frames.push_back(kHooksFrame);
   for (std::uint16_t i = 0; i < event.depth; ++i) {
     // A hook between the host and its own library is none of the host's business.
-    if (i > 0 && IsHook(event.pcs[i])) continue;
+    if (IsHook(event.pcs[i])) continue;
     const Modules::Place place = modules_.Find(event.pcs[i], event.generation);
     frames.push_back({.module = place.module, .address = place.address});
   }

@@ -35,14 +35,14 @@ inline constexpr std::string_view kFrameNames[] = {
     "[running]",            // a thread that was on a CPU when threads were listed
     "[wherefore]",          // what the profiler itself used
     "[lost samples]",       // their number is known, their stacks are not
-    "handlers and hooks",   // below [wherefore]
-    "collector", "wall clock sampler", "exporter"};
+    "[wherefore hooks]",    // in place of a hooked function of ours that was running
+    "collector", "wall clock sampler", "exporter"};  // below [wherefore]
 inline constexpr Frame kTruncatedFrame = {.module = kNoModule, .address = 0};
 inline constexpr Frame kIncompleteFrame = {.module = kNoModule, .address = 1};
 inline constexpr Frame kRunningFrame = {.module = kNoModule, .address = 2};
 inline constexpr Frame kProfilerFrame = {.module = kNoModule, .address = 3};
 inline constexpr Frame kLostFrame = {.module = kNoModule, .address = 4};
-inline constexpr Frame kHandlersFrame = {.module = kNoModule, .address = 5};
+inline constexpr Frame kHooksFrame = {.module = kNoModule, .address = 5};
 inline constexpr Frame kCollectorFrame = {.module = kNoModule, .address = 6};
 inline constexpr Frame kWallSamplerFrame = {.module = kNoModule, .address = 7};
 inline constexpr Frame kExporterFrame = {.module = kNoModule, .address = 8};

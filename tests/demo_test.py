@@ -1,0 +1,81 @@
+"""The demo as ./run starts it: recorded, shown as if it had just happened, going on live, and its story in the browser.
+
+A short recording (DEMO_SECONDS each release, 20 in ./test), the same programs and the same supervisor.
+"""
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+from harness import BINARY, ROOT, Case
+
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+SECONDS = os.environ.get("DEMO_SECONDS", "20")
+BUILD = os.path.dirname(BINARY)
+
+
+class Demo(Case):
+    def supervisor(self, *arguments, **more):
+        return [str(ROOT / "examples/demo/demo.py"), arguments[0], "--build", BUILD, "--history",
+                str(self.folder / "history"), *arguments[1:]]
+
+    def test_the_story(self):
+        subprocess.run(self.supervisor("record", "--seconds", SECONDS), check=True, timeout=200)
+        again = time.monotonic()
+        subprocess.run(self.supervisor("record", "--seconds", SECONDS), check=True, timeout=30)
+        self.assertLess(time.monotonic() - again, 5, "a recording of the same programs is used again")
+        with self.server("--source-root", str(ROOT / "examples")) as server:
+            live = subprocess.Popen(self.supervisor("live", "--server", server.http))
+            self.addCleanup(lambda: live.poll() is None and live.kill())
+            self.wait_for_live_data(server)
+            self.both_releases_are_there(server)
+            self.lines_are_known(server)
+            self.look(server)
+            live.send_signal(signal.SIGTERM)
+            self.assertEqual(live.wait(timeout=40), 0)
+        left = subprocess.run(["pgrep", "-f", f"{BUILD}/demo/demo_v"], capture_output=True, text=True).stdout.split()
+        mine = [pid for pid in left if self.is_mine(pid)]
+        self.assertEqual(mine, [], "the demo left processes behind")
+
+    def is_mine(self, pid):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as environ:
+                return str(self.folder).encode() in environ.read()
+        except OSError:
+            return False
+
+    def wait_for_live_data(self, server):
+        """History is there at once; live profiles follow within their upload interval."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            names = [service["name"] for service in server.ask("overview", since="15m")["services"]]
+            if {"storefront", "orders", "inventory"} <= set(names):
+                return
+            time.sleep(0.2)
+        self.fail(f"services after a minute: {names}")
+
+    def both_releases_are_there(self, server):
+        before = int(server.ask("top", query='orders{service.version="v1"}', type="cpu", since="15m")["total"])
+        after = int(server.ask("top", query='orders{service.version="v2"}', type="cpu", since="15m")["total"])
+        self.assertGreater(before, 0)
+        self.assertGreater(after, 1.5 * before, "v2 is the one with the regression")
+        for type in ("wall", "off_cpu", "alloc_space", "block"):
+            self.assertGreater(server.total("orders", type), 0, type)
+
+    def lines_are_known(self, server):
+        listed = server.ask("list", query="orders", type="cpu", function="ParseString", since="15m")
+        lines = [line for function in listed["functions"] for line in function["lines"]]
+        self.assertTrue(any(line["line"] > 0 for line in lines), listed)
+
+    def look(self, server):
+        if not os.path.exists(CHROMIUM):
+            self.assertNotEqual(os.environ.get("CI"), "true", "chromium is missing: tools/setup test installs it")
+            return
+        done = subprocess.run([str(ROOT / "tools/ui"), "node", str(ROOT / "ui/e2e/demo.mjs")], timeout=200,
+                              env={**os.environ, "PAGE": server.http, "CHROMIUM": CHROMIUM, "TEMP_FOLDER": str(self.folder)})
+        self.assertEqual(done.returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
