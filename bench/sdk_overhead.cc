@@ -107,7 +107,7 @@ class Server {
     }
   }
   void Slice() {
-    for (int batch = 0; batch < 20; ++batch) {
+    for (int batch = 0; batch < 200; ++batch) {
       for (int i = 0; i < 50; ++i) sem_post(&seats_[next_ = (next_ + 37) % kThreads].work);
       for (int i = 0; i < 50; ++i) sem_wait(&done_);
     }

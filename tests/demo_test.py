@@ -34,7 +34,7 @@ class Demo(Case):
             self.look(server)
             live.send_signal(signal.SIGTERM)
             self.assertEqual(live.wait(timeout=40), 0)
-        left = subprocess.run(["pgrep", "-f", f"{BUILD}/demo/demo_v"], capture_output=True, text=True).stdout.split()
+        left = subprocess.run(["pgrep", "-f", f"{BUILD}/demo/v"], capture_output=True, text=True).stdout.split()
         mine = [pid for pid in left if self.is_mine(pid)]
         self.assertEqual(mine, [], "the demo left processes behind")
 

@@ -76,7 +76,7 @@ class Release:
 
 def fingerprint(build, seconds):
     digest = hashlib.sha256(str(seconds).encode())
-    for name in ("demo/demo_v1", "demo/demo_v2", "libwherefore.so"):
+    for name in ("demo/v1/demo", "demo/v2/demo", "libwherefore.so"):
         digest.update((build / name).read_bytes())
     return digest.hexdigest()
 
@@ -91,7 +91,7 @@ def record(arguments):
     history.mkdir(parents=True)
     print(f"demo: recording two minutes of history, once per build ({2 * arguments.seconds} s)", file=sys.stderr)
     for version in (1, 2):
-        release = Release(str(arguments.build / f"demo/demo_v{version}"),
+        release = Release(str(arguments.build / f"demo/v{version}/demo"),
                           {"WHEREFORE_OUTPUT": str(history / f"v{version}"), "WHEREFORE_LOG": "warn"})
         release.load(arguments.rate, arguments.seconds).wait()
         release.stop()
@@ -124,7 +124,7 @@ def live(arguments):
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.append(True))
     show_history(arguments)
-    release = Release(str(arguments.build / "demo/demo_v2"),
+    release = Release(str(arguments.build / "demo/v2/demo"),
                       {"OTEL_EXPORTER_OTLP_ENDPOINT": otlp_endpoint(arguments.server), "WHEREFORE_LOG": "warn"})
     try:
         load = release.load(arguments.rate)

@@ -33,6 +33,23 @@ bool MallocIsHooked() {
          dladdr(reinterpret_cast<void*>(&MallocIsHooked), &ours) != 0 && ours.dli_fbase == theirs.dli_fbase;
 }
 
+Sampler SamplerOf(Type type) {
+  switch (type) {
+    case Type::kCpu:
+      return Sampler::kCpu;
+    case Type::kHeap:
+      return Sampler::kHeap;
+    case Type::kMutex:
+    case Type::kBlock:
+      return Sampler::kLocks;
+    case Type::kWall:
+    case Type::kOffCpu:
+    case Type::kThreads:
+      return Sampler::kWall;
+  }
+  return Sampler::kCpu;
+}
+
 }  // namespace
 
 constinit std::atomic<Engine*> Engine::g_engine{nullptr};
@@ -103,7 +120,7 @@ void Engine::StartSamplers() {
   stop_.store(false);
   const std::int64_t now = MonotonicNow();
   window_start_ns_ = WallClockNow();
-  window_started_ = last_second_ = last_threads_ = now;
+  window_started_ = last_second_ = last_threads_ = last_controlled_ = now;
   const bool started = collector_.Start(
       "wherefore", [](void* self) { static_cast<Engine*>(self)->Collect(); }, this);
   if (!started) return;
@@ -184,9 +201,11 @@ std::string Engine::Unavailable(Type type) const {
 
 // With the lock held: brings every sampler to what is wanted now.
 void Engine::ApplyRates() {
-  const auto scale = static_cast<double>(governor_->scale());
-  const auto distance = [&](Type type, double unit) {
-    return Wanted(type) ? static_cast<std::int64_t>(unit * scale) : 0;
+  const auto scale = [this](Sampler sampler) { return static_cast<double>(governor_->scale(sampler)); };
+  const auto distance = [&](Type type) {
+    const std::int64_t factor = type == Type::kHeap ? heap_control_.factor() : wait_control_.factor();
+    const double scaled = options_.of(type).rate * scale(SamplerOf(type)) * static_cast<double>(factor);
+    return Wanted(type) ? static_cast<std::int64_t>(scaled) : 0;
   };
   for (std::size_t i = 0; i < kTypeCount; ++i) {
     const auto type = static_cast<Type>(i);
@@ -196,7 +215,7 @@ void Engine::ApplyRates() {
   const double cpu_rate = std::min(options_.of(Type::kCpu).rate, kMostCpuRate);
   // Wall clock time that was spent running is seen by the CPU timers.
   const bool timers = Unavailable(Type::kCpu).empty() && (Wanted(Type::kCpu) || Wanted(Type::kWall));
-  const std::int64_t period = timers ? static_cast<std::int64_t>(1e9 / cpu_rate * scale) : 0;
+  const std::int64_t period = timers ? static_cast<std::int64_t>(1e9 / cpu_rate * scale(Sampler::kCpu)) : 0;
   if (g_shared.cpu_period_ns.exchange(period) == 0) g_shared.cpu_session.fetch_add(1);
   if (period > 0) {
     timers_.Start(signal_, TimerCookie(), period);
@@ -205,19 +224,18 @@ void Engine::ApplyRates() {
     timers_.Stop();
   }
   const bool waiting = Wanted(Type::kWall) || Wanted(Type::kOffCpu) || Wanted(Type::kBlock);
-  const double wall_rate = std::max(options_.of(Type::kWall).rate, options_.of(Type::kOffCpu).rate) / scale;
+  const double wall_rate = std::max(options_.of(Type::kWall).rate, options_.of(Type::kOffCpu).rate) / scale(Sampler::kWall);
   if (waiting || Wanted(Type::kThreads)) {
     wall_.Start(waiting ? wall_rate : 0);
     wall_.SetRate(waiting ? wall_rate : 0);
   } else {
     wall_.SetRate(0);
   }
-  const std::int64_t heap_period = distance(Type::kHeap, options_.of(Type::kHeap).rate);
+  const std::int64_t heap_period = distance(Type::kHeap);
   g_shared.heap_period.store(heap_period);
   g_shared.mutex_on.store(Wanted(Type::kMutex) || Wanted(Type::kBlock));
   g_shared.block_on.store(Wanted(Type::kBlock));
-  g_shared.wait_period_ns.store(std::max(distance(Type::kMutex, options_.of(Type::kMutex).rate),
-                                         distance(Type::kBlock, options_.of(Type::kBlock).rate)));
+  g_shared.wait_period_ns.store(std::max(distance(Type::kMutex), distance(Type::kBlock)));
   const auto wall_period = static_cast<std::int64_t>(1e9 / std::max(wall_rate, 0.001));
   periods_ = {period, wall_period, wall_period, heap_period, heap_period, 1, 1, 1};
 }
@@ -277,7 +295,7 @@ std::vector<TypeState> Engine::States() {
       state.why = Unavailable(type);
       state.on = state.why.empty();
     }
-    const auto scale = static_cast<double>(governor_ ? governor_->scale() : 1);
+    const auto scale = static_cast<double>(governor_ ? governor_->scale(SamplerOf(type)) : 1);
     const bool per_second = type == Type::kCpu || type == Type::kWall || type == Type::kOffCpu;
     if (type == Type::kCpu && state.rate > kMostCpuRate) {
       state.rate = kMostCpuRate;

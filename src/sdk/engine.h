@@ -30,6 +30,7 @@
 #include "sdk/modules.h"
 #include "sdk/options.h"
 #include "sdk/profiler.h"
+#include "sdk/rate_control.h"
 #include "sdk/resource.h"
 #include "sdk/thread_registry.h"
 #include "sdk/wall_sampler.h"
@@ -85,6 +86,7 @@ class Engine {
   Engine();
   void Collect();  // body of the collector thread
   int Drain();  // gives how many events there were
+  void ControlRates(std::int64_t now);
   void EverySecond(std::int64_t now);
   void Export(std::int64_t now);
   void AddOwnCost();
@@ -121,6 +123,11 @@ class Engine {
   ResourceAttributes resource_;
   Exporter* exporter_ = nullptr;
   std::optional<Governor> governor_;
+  RateControl heap_control_;
+  RateControl wait_control_;
+  std::int64_t heap_events_ = 0;  // since rates were last looked at
+  std::int64_t wait_events_ = 0;
+  std::int64_t last_controlled_ = 0;
   int signal_ = 0;
   Part crashed_in_ = Part::kNone;  // in the run before this one
   std::array<bool, kTypeCount> crashed_ = {};

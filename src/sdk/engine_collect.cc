@@ -50,6 +50,7 @@ void Engine::Collect() {
     if (loaded) exempt_ns_ += ClockNow(CLOCK_THREAD_CPUTIME_ID) - before;
     pause = Drain() < kFewEvents ? kCalmBetweenDrains : kBetweenDrains;
     const std::int64_t now = MonotonicNow();
+    ControlRates(now);
     if (now - last_second_ >= kSecond) EverySecond(now);
     if (now - window_started_ >= options_.upload_interval_ns) Export(now);
   }
@@ -60,6 +61,8 @@ int Engine::Drain() {
   sums_.SetLabelKeys(LabelKeys());
   for (Event* event = g_shared.queue.Front(); event != nullptr; event = g_shared.queue.Front(), ++events) {
     if (event->kind == EventKind::kCpu && event->detail != 0) LookUpStack(*event);
+    heap_events_ += event->kind == EventKind::kAlloc ? 1 : 0;
+    wait_events_ += event->kind == EventKind::kWaiter || event->kind == EventKind::kHolder ? 1 : 0;
     sums_.Add(*event);
     if (options_.pprof_port >= 0) since_start_.Add(*event);
     for (const auto& [id, operation] : operations_) operation->sums.Add(*event);
@@ -77,6 +80,16 @@ int Engine::Drain() {
 void Engine::LookUpStack(const Event& event) {
   const StackBounds bounds = MappingAround(event.detail);
   if (bounds.high != 0) PublishStackBounds(event.tid, bounds.low, bounds.high);
+}
+
+void Engine::ControlRates(std::int64_t now) {
+  const std::int64_t elapsed = now - last_controlled_;
+  if (elapsed < kBetweenDrains) return;
+  const bool heap = heap_control_.Observe(heap_events_, elapsed);
+  const bool waits = wait_control_.Observe(wait_events_, elapsed);
+  heap_events_ = wait_events_ = 0;
+  last_controlled_ = now;
+  if (heap || waits) ApplyRates();
 }
 
 void Engine::EverySecond(std::int64_t now) {
@@ -103,13 +116,16 @@ Engine::OwnCpu Engine::OwnCpuNow() const {
 }
 
 Usage Engine::UsageNow() {
-  const auto handlers =
-      ticks_per_ns_ > 0 ? static_cast<double>(g_shared.cost.ticks.load(std::memory_order_relaxed)) / ticks_per_ns_ : 0;
-  const auto signals = static_cast<std::int64_t>(g_shared.cost.signals.load(std::memory_order_relaxed));
   const OwnCpu own = OwnCpuNow();
-  return {.profiler_ns = static_cast<std::int64_t>(handlers) + (signals * kSignalNs) + own.collector + own.wall +
-                         own.exporter - exempt_ns_,
-          .process_ns = ClockNow(CLOCK_PROCESS_CPUTIME_ID)};
+  Usage usage = {.process_ns = ClockNow(CLOCK_PROCESS_CPUTIME_ID), .rest = own.collector + own.exporter - exempt_ns_};
+  for (std::size_t i = 0; i < kSamplerCount; ++i) {
+    const auto ticks = static_cast<double>(g_shared.cost.ticks[i].load(std::memory_order_relaxed));
+    usage.samplers[i] = ticks_per_ns_ > 0 ? static_cast<std::int64_t>(ticks / ticks_per_ns_) : 0;
+  }
+  const auto signals = static_cast<std::int64_t>(g_shared.cost.signals.load(std::memory_order_relaxed));
+  usage.samplers[static_cast<std::size_t>(Sampler::kCpu)] += signals * kSignalNs;
+  usage.samplers[static_cast<std::size_t>(Sampler::kWall)] += own.wall;
+  return usage;
 }
 
 // The profiler is part of the picture it draws. Handlers and hooks ran in threads whose CPU time is

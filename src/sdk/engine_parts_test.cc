@@ -19,6 +19,7 @@
 #include "sdk/governor.h"
 #include "sdk/heap_table.h"
 #include "sdk/lock_sampler.h"
+#include "sdk/rate_control.h"
 #include "sdk/thread_state.h"
 
 namespace wherefore::sdk {
@@ -162,12 +163,28 @@ TEST(CrashMarker, NamesThePartAndLetsTheCrashGoOn) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(RateControl, GrowsAtOnceAndComesBackSlowly) {
+  RateControl control;
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  EXPECT_FALSE(control.Observe(150, kSecond));
+  EXPECT_TRUE(control.Observe(1000, kSecond / 10));  // 10,000 a second
+  EXPECT_EQ(control.factor(), 100);
+  EXPECT_FALSE(control.Observe(100, kSecond));
+  EXPECT_FALSE(control.Observe(10, kSecond));
+  EXPECT_TRUE(control.Observe(10, kSecond));
+  EXPECT_EQ(control.factor(), 50);
+}
+
 class GovernorTest : public ::testing::Test {
  protected:
   // One second in which the host used all of one CPU.
   bool Second(Governor& governor, double share) {
     usage_.process_ns += 1'000'000'000;
-    usage_.profiler_ns += static_cast<std::int64_t>(1e9 * share);
+    // Half of it for samples of allocations, the rest for the others.
+    const double cost = 1e9 * share;
+    usage_.samplers[static_cast<std::size_t>(Sampler::kHeap)] += static_cast<std::int64_t>(cost / 2);
+    usage_.samplers[static_cast<std::size_t>(Sampler::kCpu)] += static_cast<std::int64_t>(cost / 4);
+    usage_.rest += static_cast<std::int64_t>(cost / 4);
     return governor.Step(usage_);
   }
   // As long as it takes to be judged once.
@@ -190,10 +207,11 @@ TEST_F(GovernorTest, HalvesRatesAboveTheBudgetAndComesBackSlowly) {
   EXPECT_FALSE(Second(governor, 0.001));
   EXPECT_TRUE(Seconds(governor, 0.03));
   EXPECT_TRUE(Second(governor, 0.2));  // too much to wait for three
-  EXPECT_EQ(governor.scale(), 4);
+  EXPECT_EQ(governor.scale(Sampler::kHeap), 4);
+  EXPECT_EQ(governor.scale(Sampler::kCpu), 1);  // it was not the expensive one
   EXPECT_FALSE(Seconds(governor, 0.006));  // below, but one step up would be above again
   int judged = 0;
-  while (governor.scale() > 1 && judged < 100) {
+  while (governor.scale(Sampler::kHeap) > 1 && judged < 100) {
     Seconds(governor, 0.001);
     ++judged;
   }
@@ -203,7 +221,7 @@ TEST_F(GovernorTest, HalvesRatesAboveTheBudgetAndComesBackSlowly) {
 TEST_F(GovernorTest, NeverGoesBeyondItsLargestScale) {
   Governor governor(Options{});
   for (int i = 0; i < 20; ++i) Second(governor, 0.5);
-  EXPECT_EQ(governor.scale(), 64);
+  EXPECT_EQ(governor.scale(Sampler::kHeap), 64);
 }
 
 TEST_F(GovernorTest, ShedsAndAdaptsByTheMachinesLoad) {
@@ -215,7 +233,7 @@ TEST_F(GovernorTest, ShedsAndAdaptsByTheMachinesLoad) {
   governor.ReplaceReader([] { return machine; });
   machine = {.cpu = 0.6, .resident_bytes = 1};
   EXPECT_TRUE(Second(governor, 0));
-  EXPECT_EQ(governor.scale(), 2);
+  EXPECT_EQ(governor.scale(Sampler::kCpu), 2);
   machine.cpu = 0.95;
   EXPECT_TRUE(Second(governor, 0));
   EXPECT_TRUE(governor.shedding());
@@ -225,7 +243,7 @@ TEST_F(GovernorTest, ShedsAndAdaptsByTheMachinesLoad) {
   machine = {};
   EXPECT_TRUE(Second(governor, 0));
   EXPECT_FALSE(governor.shedding());
-  EXPECT_EQ(governor.scale(), 1);
+  EXPECT_EQ(governor.scale(Sampler::kCpu), 1);
 }
 
 }  // namespace

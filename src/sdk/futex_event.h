@@ -19,13 +19,13 @@ class FutexEvent {
     if (pending_.exchange(1, std::memory_order_acq_rel) != 0) return;  // known already
     syscall(SYS_futex, &pending_, FUTEX_WAKE_PRIVATE, 1);
   }
-  // Returns when signalled or after `nanoseconds`.
-  void WaitFor(std::int64_t nanoseconds) {
+  // Returns when signalled (true) or after `nanoseconds`.
+  bool WaitFor(std::int64_t nanoseconds) {
     const timespec timeout{.tv_sec = nanoseconds / 1'000'000'000, .tv_nsec = nanoseconds % 1'000'000'000};
     if (pending_.load(std::memory_order_acquire) == 0 && nanoseconds > 0) {
       syscall(SYS_futex, &pending_, FUTEX_WAIT_PRIVATE, 0, &timeout);
     }
-    pending_.store(0, std::memory_order_relaxed);
+    return pending_.exchange(0, std::memory_order_acq_rel) != 0;
   }
 
  private:

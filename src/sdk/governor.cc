@@ -68,35 +68,55 @@ Load Governor::LoadNow() const {
   return Above(adaptive_, machine) ? Load::kAdaptive : Load::kNormal;
 }
 
-void Governor::Judge(const Usage& usage) {
-  const std::int64_t profiler = usage.profiler_ns - judged_.profiler_ns;
+// Whatever cost most since the last judgement samples half as often.
+bool Governor::Slower(const Usage& usage) {
+  calm_ = 0;
+  std::size_t most = 0;
+  for (std::size_t i = 1; i < kSamplerCount; ++i) {
+    if (usage.samplers[i] - judged_.samplers[i] > usage.samplers[most] - judged_.samplers[most]) most = i;
+  }
+  if (own_scale_[most] >= kLargestScale) return false;
+  own_scale_[most] *= 2;
+  return true;
+}
+
+bool Governor::Faster() {
+  std::int64_t& slowest = *std::ranges::max_element(own_scale_);
+  if (slowest == 1 || ++calm_ < kCalmJudgements) return false;
+  calm_ = 0;
+  slowest /= 2;
+  return true;
+}
+
+bool Governor::Judge(const Usage& usage) {
+  std::int64_t profiler = usage.rest - judged_.rest;
+  for (std::size_t i = 0; i < kSamplerCount; ++i) profiler += usage.samplers[i] - judged_.samplers[i];
   const std::int64_t process = std::max(usage.process_ns - judged_.process_ns, kLeastProcessNs * steps_);
-  overhead_ = static_cast<double>(profiler) / static_cast<double>(process);
+  const double overhead = static_cast<double>(profiler) / static_cast<double>(process);
   // One expensive second (an export, a library loaded) is no reason, unless it is very expensive.
-  if (steps_ < kStepsPerJudgement && overhead_ < 4 * max_overhead_) return;
+  if (steps_ < kStepsPerJudgement && overhead < 4 * max_overhead_) return false;
+  bool changed = false;
+  if (max_overhead_ > 0 && overhead > max_overhead_) {
+    changed = Slower(usage);
+  } else if (overhead < max_overhead_ * 0.4) {
+    changed = Faster();
+  }
   judged_ = usage;
   steps_ = 0;
-  if (max_overhead_ > 0 && overhead_ > max_overhead_) {
-    calm_ = 0;
-    own_scale_ = std::min(own_scale_ * 2, kLargestScale);
-  } else if (own_scale_ > 1 && overhead_ < max_overhead_ * 0.4 && ++calm_ >= kCalmJudgements) {
-    calm_ = 0;
-    own_scale_ /= 2;
-  }
+  return changed;
 }
 
 bool Governor::Step(const Usage& usage) {
+  bool changed = false;
   if (!begun_) {  // what starting cost is behind us
     begun_ = true;
     judged_ = usage;
   } else {
     ++steps_;
-    Judge(usage);
+    changed = Judge(usage);
   }
   const Load load = LoadNow();
-  const std::int64_t scale = own_scale_ * (load == Load::kAdaptive ? 2 : 1);
-  const bool changed = scale != scale_ || load != load_;
-  scale_ = scale;
+  changed = changed || load != load_;
   load_ = load;
   return changed;
 }

@@ -1,19 +1,24 @@
 // Governor: keeps the profiler to its budget.
 //
 // Every few seconds it compares what the profiler used with what the host used. Above the budget
-// every distance between samples is doubled, well below it they come back step by step. Samples carry the
-// distance they were taken at, so sums stay right at any rate. Guarded by the collector's lock.
+// the distance between samples of whatever costs most is doubled, well below it distances come back
+// step by step. Samples carry the distance they were taken at, so sums stay right at any rate.
+// Guarded by the collector's lock.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
+#include "sdk/cost.h"
 #include "sdk/options.h"
 
 namespace wherefore::sdk {
 
+// CPU time since the start.
 struct Usage {
-  std::int64_t profiler_ns = 0;  // CPU time of handlers, hooks and our own threads, since the start
-  std::int64_t process_ns = 0;   // CPU time of the whole process, since the start
+  std::int64_t process_ns = 0;                            // of the whole process
+  std::array<std::int64_t, kSamplerCount> samplers = {};  // of handlers, hooks and the wall clock's thread
+  std::int64_t rest = 0;  // of our other threads
 };
 
 enum class Load : std::uint8_t { kNormal, kAdaptive, kShed };
@@ -22,11 +27,13 @@ class Governor {
  public:
   explicit Governor(const Options& options);
 
-  // Gives true when scale() or shedding() changed.
+  // Gives true when a scale or shedding() changed.
   bool Step(const Usage& usage);
 
   // Distances are multiplied by this: 1, 2, 4 ... 64.
-  [[nodiscard]] std::int64_t scale() const { return scale_; }
+  [[nodiscard]] std::int64_t scale(Sampler sampler) const {
+    return own_scale_[static_cast<std::size_t>(sampler)] * (load_ == Load::kAdaptive ? 2 : 1);
+  }
   // Nothing is to be sampled at all.
   [[nodiscard]] bool shedding() const { return load_ == Load::kShed; }
 
@@ -41,7 +48,9 @@ class Governor {
 
  private:
   [[nodiscard]] Load LoadNow() const;
-  void Judge(const Usage& usage);
+  bool Judge(const Usage& usage);
+  bool Slower(const Usage& usage);
+  bool Faster();
 
   double max_overhead_;
   LoadThresholds shed_;
@@ -50,10 +59,8 @@ class Governor {
   bool begun_ = false;
   Usage judged_;  // up to here
   int steps_ = 0;  // since then
-  std::int64_t scale_ = 1;
-  std::int64_t own_scale_ = 1;
+  std::array<std::int64_t, kSamplerCount> own_scale_ = {1, 1, 1, 1};
   int calm_ = 0;
-  double overhead_ = 0;
   Load load_ = Load::kNormal;
 };
 

@@ -53,10 +53,11 @@ void OnAllocated(void* pointer, std::size_t size) {
     const std::uint64_t start = __rdtsc();
     const Busy busy;
     RestartCollectorIfDue();
+    if (sampled) Record(pointer, size, static_cast<double>(t_state.heap_mean));
     t_state.heap_armed = true;
+    t_state.heap_mean = period;
     t_state.heap_countdown = ExponentialStep(static_cast<double>(period));
-    if (sampled) Record(pointer, size, static_cast<double>(period));
-    g_shared.cost.AddSince(start);
+    g_shared.cost.AddSince(Sampler::kHeap, start);
   }
   errno = error;
 }

@@ -30,20 +30,26 @@ class ContendedTable::Hold {
 
 namespace {
 
+void DrawNext(std::int64_t period) {
+  t_state.wait_mean = period;
+  t_state.wait_countdown = ExponentialStep(static_cast<double>(period));
+}
+
 // Counts waiting time down to the next sample, as heap_sampler.cc counts bytes.
 void Sample(EventKind kind, std::uint64_t detail, std::int64_t nanoseconds, double waits) {
   const std::int64_t period = g_shared.wait_period_ns.load(std::memory_order_relaxed);
   if (t_state.busy > 0 || period <= 0 || nanoseconds <= 0) return;
   RestartCollectorIfDue();
-  if (t_state.wait_countdown == 0) t_state.wait_countdown = ExponentialStep(static_cast<double>(period));
+  if (t_state.wait_countdown == 0) DrawNext(period);
   if ((t_state.wait_countdown -= nanoseconds) > 0) return;
   const std::uint64_t start = __rdtsc();
   const Busy busy;
   const Inside inside(Part::kLocks);
-  t_state.wait_countdown = ExponentialStep(static_cast<double>(period));
+  const auto mean = static_cast<double>(t_state.wait_mean);
+  DrawNext(period);
   Event* event = g_shared.queue.Claim();
   if (event == nullptr) return;
-  const double chance = -std::expm1(-static_cast<double>(nanoseconds) / static_cast<double>(period));
+  const double chance = -std::expm1(-static_cast<double>(nanoseconds) / mean);
   event->kind = kind;
   event->detail = detail;
   event->value = static_cast<std::int64_t>(std::llround(static_cast<double>(nanoseconds) / chance));
@@ -51,7 +57,7 @@ void Sample(EventKind kind, std::uint64_t detail, std::int64_t nanoseconds, doub
   CaptureHere(*event);
   CaptureContext(*event);
   PublishEvent(event);
-  g_shared.cost.AddSince(start);
+  g_shared.cost.AddSince(Sampler::kLocks, start);
 }
 
 }  // namespace

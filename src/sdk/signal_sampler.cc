@@ -105,7 +105,7 @@ void TakeSample(const siginfo_t& info, const void* context) {
   CaptureSignal(*event, context);
   CaptureContext(*event);
   g_shared.queue.Publish(event);
-  g_shared.cost.AddSince(start);
+  g_shared.cost.AddSince(Sampler::kCpu, start);
 }
 
 void CallHost(int signal, siginfo_t* info, void* context) {

@@ -12,6 +12,8 @@ namespace wherefore::sdk {
 struct ThreadState {
   std::int64_t heap_countdown;  // bytes until the next sampled allocation; see heap_sampler.cc
   std::int64_t wait_countdown;  // nanoseconds of waiting until the next sampled wait
+  std::int64_t heap_mean;       // the mean the countdowns were drawn with
+  std::int64_t wait_mean;
   std::uint64_t random;         // state of NextRandom; 0: not seeded yet
   std::uintptr_t stack_low;     // the thread's own stack; 0: not known
   std::uintptr_t stack_high;

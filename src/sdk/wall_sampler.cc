@@ -82,8 +82,7 @@ void WallSampler::Stop() {
 }
 
 void WallSampler::SetRate(double rate) {
-  rate_.store(rate, std::memory_order_relaxed);
-  wake_.Signal();
+  if (rate_.exchange(rate, std::memory_order_relaxed) != rate) wake_.Signal();
 }
 
 void WallSampler::RequestThreads() {
@@ -106,7 +105,7 @@ void WallSampler::Run() {
     // Half to one and a half times the distance: a program that works in step would look the same
     // at every tick.
     const double pause = rate > 0 ? (0.5 + NextUnit(random_)) / rate : 1;
-    wake_.WaitFor(static_cast<std::int64_t>(pause * static_cast<double>(kSecond)));
+    const bool called = wake_.WaitFor(static_cast<std::int64_t>(pause * static_cast<double>(kSecond)));
     if (stop_.load(std::memory_order_relaxed)) return;
     const std::int64_t now = MonotonicNow();
     if (now - listed_at_ >= kSecond) {
@@ -116,6 +115,8 @@ void WallSampler::Run() {
       listed_at_ = now;
     }
     if (list_all_.exchange(false, std::memory_order_relaxed)) ListAll();
+    if (rate <= 0) last = now;  // a pause is not looked back upon
+    if (called) continue;  // somebody wanted something; the tick is not due yet
     if (rate > 0) Tick(now - last);
     last = now;
   }

@@ -30,8 +30,10 @@ function lastSegment(name: string): string {
 export function ladder(name: string): string[] {
   const steps = [name.slice(0, LONGEST)];
   const push = (next: string) => { if (next !== '' && next.length < steps[steps.length - 1].length) steps.push(next); };
+  const named = steps[0].replaceAll('(anonymous namespace)::', '');
+  push(named);
   // Go's receivers are in brackets too and are no parameters.
-  const plain = /\(\*?\w+\)/.test(name) ? steps[0] : without(steps[0], '(', ')').replace(/\s+const$/, '');
+  const plain = /\(\*?\w+\)/.test(named) ? named : without(named, '(', ')').replace(/\s+const$/, '');
   push(plain);
   const bare = without(plain, '<', '>');
   push(bare);
