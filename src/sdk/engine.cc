@@ -120,7 +120,7 @@ void Engine::StartSamplers() {
   stop_.store(false);
   const std::int64_t now = MonotonicNow();
   window_start_ns_ = WallClockNow();
-  window_started_ = last_second_ = last_threads_ = last_controlled_ = now;
+  window_started_ = last_second_ = last_threads_ = now;
   const bool started = collector_.Start(
       "wherefore", [](void* self) { static_cast<Engine*>(self)->Collect(); }, this);
   if (!started) return;

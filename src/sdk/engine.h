@@ -86,7 +86,7 @@ class Engine {
   Engine();
   void Collect();  // body of the collector thread
   int Drain();  // gives how many events there were
-  void ControlRates(std::int64_t now);
+  bool ControlRates(std::int64_t elapsed_ns);
   void EverySecond(std::int64_t now);
   void Export(std::int64_t now);
   void AddOwnCost();
@@ -123,11 +123,10 @@ class Engine {
   ResourceAttributes resource_;
   Exporter* exporter_ = nullptr;
   std::optional<Governor> governor_;
-  RateControl heap_control_;
-  RateControl wait_control_;
+  RateControl heap_control_{500};
+  RateControl wait_control_{200};
   std::int64_t heap_events_ = 0;  // since rates were last looked at
   std::int64_t wait_events_ = 0;
-  std::int64_t last_controlled_ = 0;
   int signal_ = 0;
   Part crashed_in_ = Part::kNone;  // in the run before this one
   std::array<bool, kTypeCount> crashed_ = {};

@@ -50,7 +50,6 @@ void Engine::Collect() {
     if (loaded) exempt_ns_ += ClockNow(CLOCK_THREAD_CPUTIME_ID) - before;
     pause = Drain() < kFewEvents ? kCalmBetweenDrains : kBetweenDrains;
     const std::int64_t now = MonotonicNow();
-    ControlRates(now);
     if (now - last_second_ >= kSecond) EverySecond(now);
     if (now - window_started_ >= options_.upload_interval_ns) Export(now);
   }
@@ -82,17 +81,15 @@ void Engine::LookUpStack(const Event& event) {
   if (bounds.high != 0) PublishStackBounds(event.tid, bounds.low, bounds.high);
 }
 
-void Engine::ControlRates(std::int64_t now) {
-  const std::int64_t elapsed = now - last_controlled_;
-  if (elapsed < kBetweenDrains) return;
-  const bool heap = heap_control_.Observe(heap_events_, elapsed);
-  const bool waits = wait_control_.Observe(wait_events_, elapsed);
+bool Engine::ControlRates(std::int64_t elapsed_ns) {
+  const bool heap = heap_control_.Observe(heap_events_, elapsed_ns);
+  const bool waits = wait_control_.Observe(wait_events_, elapsed_ns);
   heap_events_ = wait_events_ = 0;
-  last_controlled_ = now;
-  if (heap || waits) ApplyRates();
+  return heap || waits;
 }
 
 void Engine::EverySecond(std::int64_t now) {
+  const bool controlled = ControlRates(now - last_second_);
   last_second_ = now;
   ticks_per_ns_ = static_cast<double>(__rdtsc() - first_ticks_) / static_cast<double>(MonotonicNow() - first_ticks_at_);
   if (crashed_in_ != Part::kNone && now - started_ > kCleanEnough) {
@@ -103,7 +100,8 @@ void Engine::EverySecond(std::int64_t now) {
   const Aggregate::HeapInUse heap = sums_.in_use();
   heap_bytes_.store(static_cast<std::int64_t>(heap.bytes), std::memory_order_relaxed);
   heap_objects_.store(static_cast<std::int64_t>(heap.objects), std::memory_order_relaxed);
-  if (governor_->Step(UsageNow())) ApplyRates();
+  const bool governed = governor_->Step(UsageNow());
+  if (controlled || governed) ApplyRates();
   const auto between = static_cast<std::int64_t>(options_.of(Type::kThreads).rate * static_cast<double>(kSecond));
   if (Wanted(Type::kThreads) && now - last_threads_ >= between) {
     last_threads_ = now;

@@ -164,7 +164,7 @@ TEST(CrashMarker, NamesThePartAndLetsTheCrashGoOn) {
 }
 
 TEST(RateControl, GrowsAtOnceAndComesBackSlowly) {
-  RateControl control;
+  RateControl control(100);
   constexpr std::int64_t kSecond = 1'000'000'000;
   EXPECT_FALSE(control.Observe(150, kSecond));
   EXPECT_TRUE(control.Observe(1000, kSecond / 10));  // 10,000 a second

@@ -1,7 +1,8 @@
 // RateControl: keeps the number of samples of one kind near a target, whatever the program does.
 //
 // Allocations and waits are sampled by distance, in bytes or nanoseconds, so a program that does very
-// much of either would be sampled very often: then the distance grows, at once; it comes back slowly.
+// much of either would be sampled very often: then the distance grows, after a second; it comes back
+// slowly. A burst, such as what a program sets up when it starts, is seen in full.
 // A sample is weighted with the distance it was drawn at, so sums stay right. Guarded by the
 // collector's lock.
 #pragma once
@@ -13,16 +14,16 @@ namespace wherefore::sdk {
 
 class RateControl {
  public:
-  static constexpr std::int64_t kTargetPerSecond = 100;
+  explicit RateControl(std::int64_t target_per_second) : target_(target_per_second) {}
 
   // `events` came in the last `elapsed_ns`. True when factor() changed.
   bool Observe(std::int64_t events, std::int64_t elapsed_ns) {
     if (elapsed_ns <= 0) return false;
     const std::int64_t rate = events * kSecond / elapsed_ns;
     since_change_ns_ += elapsed_ns;
-    if (rate > 2 * kTargetPerSecond && factor_ < kLargestFactor) {
-      factor_ = std::min(factor_ * std::max<std::int64_t>(2, rate / kTargetPerSecond), kLargestFactor);
-    } else if (rate < kTargetPerSecond / 4 && factor_ > 1 && since_change_ns_ > 2 * kSecond) {
+    if (rate > 2 * target_ && factor_ < kLargestFactor) {
+      factor_ = std::min(factor_ * std::max<std::int64_t>(2, rate / target_), kLargestFactor);
+    } else if (rate < target_ / 4 && factor_ > 1 && since_change_ns_ > 2 * kSecond) {
       factor_ /= 2;
     } else {
       return false;
@@ -37,6 +38,7 @@ class RateControl {
  private:
   static constexpr std::int64_t kSecond = 1'000'000'000;
   static constexpr std::int64_t kLargestFactor = 1 << 20;
+  std::int64_t target_;
   std::int64_t factor_ = 1;
   std::int64_t since_change_ns_ = 0;
 };
