@@ -57,11 +57,10 @@ class DiskFull(Case):
         try:
             self.wait(lambda: len(acknowledged) > 50, "no request was taken at first")
             hog = self.disk / "hog"
-            with open(hog, "wb") as file:
+            with open(hog, "wb", buffering=0) as file:  # nothing left over that closing would write
                 try:
                     while True:
                         file.write(b"\0" * 65536)
-                        file.flush()
                 except OSError:
                     pass
             self.wait(lambda: len(refused) > 5, "senders were not told that the disk is full")
