@@ -10,8 +10,8 @@
 """
 import argparse
 import contextlib
+import ctypes
 import hashlib
-import json
 import os
 import pathlib
 import shutil
@@ -20,9 +20,13 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.request
 
 SERVICES = ("storefront", "orders", "inventory")
+
+
+def end_with_parent():
+    """In the child: whatever ends the supervisor ends its services too."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
 def free_ports(count):
@@ -45,7 +49,7 @@ class Release:
     def _start(self, part, environment, *arguments):
         ports = ",".join(map(str, self.ports))
         return subprocess.Popen([self.program, part, "--ports", ports, *arguments], env=environment,
-                                stdin=subprocess.DEVNULL)
+                                stdin=subprocess.DEVNULL, preexec_fn=end_with_parent)
 
     def _wait_until_listening(self):
         deadline = time.monotonic() + 30
