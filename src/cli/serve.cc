@@ -19,6 +19,7 @@
 #include "api/api.h"
 #include "api/jaeger.h"
 #include "api/pyroscope.h"
+#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -325,14 +326,6 @@ class Server {
   std::unique_ptr<net::HttpServer> otlp_http_;
   std::unique_ptr<net::GrpcServer> otlp_grpc_;
 };
-
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0)
-    text.remove_prefix(1);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
-    text.remove_suffix(1);
-  return text;
-}
 
 // 'name = value' (or 'name: value') lines; # starts a comment; quotes around a value are dropped. A
 // name this command does not have, or a value it cannot take, is an error with its line.

@@ -6,22 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
+
 namespace wherefore::formats {
 namespace {
 
 constexpr std::size_t kMostParts = 100;
-
-std::string Lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
-
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
 
 // The value of `name` in a header such as `form-data; name="jfr"; filename="x"`.
 std::optional<std::string> Parameter(std::string_view header, std::string_view name) {

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "formats/otlp_json.h"
 #include "formats/utf8.h"
@@ -16,14 +17,6 @@
 
 namespace wherefore::formats {
 namespace {
-
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0)
-    text.remove_prefix(1);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
-    text.remove_suffix(1);
-  return text;
-}
 
 bool Consists(std::string_view text, std::string_view also) {
   return std::ranges::all_of(text, [&](char c) {

@@ -1,6 +1,7 @@
 #include "sdk/context.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/mutex.h"
 #include "sdk/thread_state.h"
@@ -207,11 +208,14 @@ int wherefore_span_current(wherefore_span_context* out) noexcept {
 
 int wherefore_label_key(const char* name) noexcept {
   const Busy busy;
+  const int error = errno;
+  int key = -1;
   try {
-    return LabelKey(name);
+    key = LabelKey(name);
   } catch (...) {  // out of memory
-    return -1;
   }
+  errno = error;
+  return key;
 }
 
 }  // extern "C"

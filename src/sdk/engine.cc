@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "base/text.h"
 #include "elf/elf_file.h"
 #include "sdk/clock.h"
+#include "sdk/collector_restart.h"
 #include "sdk/context.h"
 #include "sdk/shared.h"
 #include "sdk/signal_sampler.h"
@@ -23,14 +25,22 @@ constexpr std::uint32_t kQueueSlots = 2048;
 // The kernel looks at CPU timers once per tick of its clock, 250 times a second nearly everywhere.
 constexpr double kMostCpuRate = 250;
 
-// Where malloc, as the host calls it, comes from: ours, or inside the executable where no hook can
+// Why malloc, as the host calls it, is not ours; empty when it is. Inside the executable no hook can
 // get between.
-bool MallocIsHooked() {
+std::string WhyMallocIsNotOurs() {
   Dl_info ours{};
   Dl_info theirs{};
+  Dl_info program{};
   void* found = dlsym(RTLD_DEFAULT, "malloc");
-  return found != nullptr && dladdr(found, &theirs) != 0 &&
-         dladdr(reinterpret_cast<void*>(&MallocIsHooked), &ours) != 0 && ours.dli_fbase == theirs.dli_fbase;
+  if (found == nullptr || dladdr(found, &theirs) == 0 ||
+      dladdr(reinterpret_cast<void*>(&WhyMallocIsNotOurs), &ours) == 0) {
+    return "malloc is not to be found";
+  }
+  if (ours.dli_fbase == theirs.dli_fbase) return {};
+  void* entry = reinterpret_cast<void*>(getauxval(AT_ENTRY));
+  const bool inside = dladdr(entry, &program) != 0 && program.dli_fbase == theirs.dli_fbase;
+  if (inside || theirs.dli_fname == nullptr) return "malloc is inside the executable";
+  return std::string("malloc comes from ") + theirs.dli_fname + ", which is loaded before libwherefore";
 }
 
 Sampler SamplerOf(Type type) {
@@ -144,6 +154,7 @@ void Engine::StopSamplers() {
 
 void Engine::Stop() {
   const Busy busy;
+  RestartCollectorIfDue();  // a forked child ends that never got to it: what it has is sent
   if (!running_.load()) return;
   {
     const std::lock_guard hold(lock_);
@@ -189,8 +200,8 @@ std::string Engine::Unavailable(Type type) const {
     case Type::kThreads:
       return wall_possible_ ? "" : "/proc/self/task is not readable here";
     case Type::kHeap: {
-      static const bool hooked = MallocIsHooked();
-      return hooked ? "" : "malloc is inside the executable";
+      static const std::string why = WhyMallocIsNotOurs();
+      return why;
     }
     case Type::kMutex:
     case Type::kBlock:

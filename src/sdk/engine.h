@@ -128,6 +128,7 @@ class Engine {
   std::int64_t heap_events_ = 0;  // since rates were last looked at
   std::int64_t wait_events_ = 0;
   int signal_ = 0;
+  int restart_timer_ = -1;  // of a forked child, until it has samplers of its own
   Part crashed_in_ = Part::kNone;  // in the run before this one
   std::array<bool, kTypeCount> crashed_ = {};
   std::int64_t started_ = 0;

@@ -23,17 +23,18 @@ constexpr long kFirstCpuNs = 10'000'000;
 
 constinit std::atomic<void (*)(const ResourceAttributes&)> g_child_listener{nullptr};
 
-// A timer on this thread's CPU time, which a waiting thread never notices.
-void ArmRestartTimer(int signal) {
+// A timer on this thread's CPU time, which a waiting thread never notices. Gives its number, -1: none.
+int ArmRestartTimer(int signal) {
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = signal;
   event.sigev_value.sival_ptr = RestartCookie();
   event._sigev_un._tid = static_cast<pid_t>(syscall(SYS_gettid));
   int timer = 0;
-  if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &timer) != 0) return;
+  if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &timer) != 0) return -1;
   const itimerspec when{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = kFirstCpuNs}};
   syscall(SYS_timer_settime, timer, 0, &when, nullptr);
+  return timer;
 }
 
 }  // namespace
@@ -63,10 +64,10 @@ void Engine::AfterForkInChild() {
   g_contended.Reset();
   g_shared.queue.Reset();
   g_shared.pid.store(getpid());
-  g_shared.cpu_period_ns.store(0);  // its CPU clock begins anew, and so does its sampling
+  g_shared.cpu_session.fetch_add(1);  // its CPU clock begins anew
   operations_.clear();
   const bool was_running = running_.exchange(false);
-  if (was_running && signal_ != 0) ArmRestartTimer(signal_);
+  if (was_running && signal_ != 0) restart_timer_ = ArmRestartTimer(signal_);
 }
 
 void OnChildRestart(void (*listener)(const ResourceAttributes& resource)) {
@@ -82,6 +83,8 @@ void Engine::Restart() {
   const Busy busy;
   const std::lock_guard hold(lock_);
   if (running_.load()) return;
+  if (restart_timer_ >= 0) syscall(SYS_timer_delete, restart_timer_);
+  restart_timer_ = -1;
   sums_.ForgetSums();  // what the parent had gathered is the parent's
   since_start_.ForgetSums();
   exported_ = {};

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <string>
 
+#include "sdk/quiet_signals.h"
+
 namespace wherefore::sdk {
 namespace {
 
@@ -28,7 +30,8 @@ void Log(LogLevel level, std::string_view text) {
   if (level == LogLevel::kError) line += "error: ";
   if (level == LogLevel::kWarn) line += "warning: ";
   line.append(text).push_back('\n');
-  // Nobody to tell when stderr is closed.
+  // Nobody to tell when stderr is closed, a broken pipe or over its limit.
+  const QuietSignals quiet;
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
   errno = saved;
 }

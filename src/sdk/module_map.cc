@@ -33,6 +33,7 @@ struct ModuleMap::Visit {
   ModuleList list;
   LoaderCounts counts;
   bool changed = false;
+  bool failed = false;
 };
 
 // Our lock is taken under the loader's, never the other way round: a program may fork inside dlopen
@@ -45,11 +46,16 @@ bool ModuleMap::Update() {
         if (!v.lock.owns_lock()) v.lock = std::unique_lock(v.map->mutex_);
         v.counts = {info->dlpi_adds, info->dlpi_subs};
         v.changed = v.map->generation_ == 0 || v.counts != v.map->seen_;
-        if (v.changed) v.map->AddModule(info, v.list);
-        return v.changed ? 0 : 1;
+        try {  // nothing may be thrown through the loader's own frame
+          if (v.changed) v.map->AddModule(info, v.list);
+        } catch (...) {
+          v.failed = true;
+        }
+        return v.changed && !v.failed ? 0 : 1;
       },
       &visit);
-  if (!visit.changed || !Publish(std::move(visit.list))) return false;
+  // Out of memory: the next call tries again.
+  if (!visit.changed || visit.failed || !Publish(std::move(visit.list))) return false;
   seen_ = visit.counts;
   DropUnusedTables();
   return true;

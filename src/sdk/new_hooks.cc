@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <type_traits>
 
 #include "sdk/capture.h"
 #include "sdk/heap_sampler.h"
@@ -43,6 +44,9 @@ template <Symbol Name, typename... Args>
     if (void* pointer = std::malloc(size > 0 ? size : 1); pointer != nullptr) [[likely]] return pointer;
   }
   void* pointer = CallNextThrowing<Name, void*>(size, args...);
+  // A host in C has no operator new behind ours; the library's own calls must not get a null.
+  constexpr bool kMayBeNull = (std::is_same_v<Args, const std::nothrow_t*> || ...);
+  if (pointer == nullptr && !kMayBeNull) [[unlikely]] throw std::bad_alloc();
   if (CountsHere() && CountDown(size)) [[unlikely]] OnAllocated(pointer, size);
   return pointer;
 }

@@ -7,11 +7,13 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "sdk/endpoint.h"
 #include "sdk/yaml.h"
@@ -48,12 +50,6 @@ struct Setting {
   Apply apply;
 };
 
-std::string Lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out;
-}
-
 std::optional<double> ParseNumber(std::string_view text) {
   double number = 0;
   const char* const end = text.data() + text.size();
@@ -75,12 +71,6 @@ std::string Decode(std::string_view text) {
     }
   }
   return out;
-}
-
-std::string_view Trim(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
 }
 
 // service.name may stand among the attributes; it is told once, by service_name.
@@ -399,6 +389,14 @@ class Loader {
   explicit Loader(const GetEnv& getenv) : getenv_(getenv), settings_(BuildSettings()) {}
 
   void ReadFile(const std::string& file) {
+    // A pipe or a device could keep the host from ever starting.
+    std::error_code error;
+    constexpr std::uintmax_t kMostBytes = 1 << 20;
+    const bool there = std::filesystem::exists(file, error);
+    if (there && (!std::filesystem::is_regular_file(file, error) || std::filesystem::file_size(file, error) > kMostBytes)) {
+      Warn(fmt::format("cannot read {}: it is no file, or larger than 1 MiB; going on without it", file));
+      return;
+    }
     std::ifstream in(file, std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
     if (!in) {
@@ -452,7 +450,11 @@ class Loader {
   }
 
  private:
-  void Warn(std::string text) { warnings_.push_back(std::move(text)); }
+  void Warn(std::string text) {
+    constexpr std::size_t kMostWarnings = 20;
+    if (warnings_.size() < kMostWarnings) warnings_.push_back(std::move(text));
+    if (warnings_.size() == kMostWarnings) warnings_.emplace_back("more warnings are left out");
+  }
 
   bool RatioSampler() const {
     const char* const sampler = getenv_("OTEL_TRACES_SAMPLER");

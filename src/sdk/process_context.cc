@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "formats/otlp_common.h"
 #include "formats/wire.h"
+#include "sdk/quiet_signals.h"
 
 namespace wherefore::sdk {
 namespace {
@@ -81,6 +82,7 @@ bool NameMapping(void* mapping) {
 }
 
 Result<Header*> NewMapping(bool& from_file) {
+  const QuietSignals quiet;  // a limit on file sizes holds for this one too
   const int fd = OpenMemory();
   void* mapping = MAP_FAILED;
   constexpr int kAccess = PROT_READ | PROT_WRITE;

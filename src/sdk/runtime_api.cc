@@ -22,8 +22,9 @@
 namespace wherefore::sdk {
 namespace {
 
-// At exit nobody waits longer than this for a slow server, whatever the export timeout.
-constexpr std::int64_t kLongestGoodbyeNs = 5 * kNsPerSecond;
+// At exit nobody waits longer than this for a slow server, whatever the export timeout: a script may
+// start a hundred programs.
+constexpr std::int64_t kLongestGoodbyeNs = kNsPerSecond / 2;
 
 int StatusOf(const Error& error) {
   switch (error.code()) {

@@ -108,6 +108,18 @@ void TakeSample(const siginfo_t& info, const void* context) {
   g_shared.cost.AddSince(Sampler::kCpu, start);
 }
 
+// The host has no handler and the signal is not ours: it ends the program, as it would without us.
+void EndAsWithoutUs(int signal) {
+  struct {  // as the kernel has it
+    void* handler;
+    unsigned long flags;
+    void* restorer;
+    unsigned long mask;
+  } const none = {};
+  RawSyscall(SYS_rt_sigaction, signal, reinterpret_cast<long>(&none), nullptr, sizeof none.mask);
+  RawSyscall(SYS_tgkill, RawSyscall(SYS_getpid), RawSyscall(SYS_gettid), reinterpret_cast<const void*>(static_cast<long>(signal)));
+}
+
 void CallHost(int signal, siginfo_t* info, void* context) {
   struct sigaction action = {};
   std::uint32_t before = 0;
@@ -117,7 +129,9 @@ void CallHost(int signal, siginfo_t* info, void* context) {
   } while ((before & 1) != 0 || g_host.sequence.load(std::memory_order_acquire) != before);
   if ((action.sa_flags & SA_SIGINFO) != 0) {
     if (action.sa_sigaction != nullptr) action.sa_sigaction(signal, info, context);
-  } else if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) {
+  } else if (action.sa_handler == SIG_DFL) {
+    EndAsWithoutUs(signal);
+  } else if (action.sa_handler != SIG_IGN) {
     action.sa_handler(signal);
   }
 }
@@ -129,9 +143,11 @@ void OnSamplerSignal(int signal, siginfo_t* info, void* context) {
   if (info->si_code == SI_TIMER && value == &g_timer_cookie) {
     TakeSample(*info, context);
   } else if (info->si_code == SI_TIMER && value == &g_restart_cookie) {
-    // The next allocation takes the slow path and starts the collector there.
+    // The next allocation takes the slow path and starts the collector there. A child that only
+    // computes makes none: its samples wait in the queue until it does, or ends.
     g_shared.restart_due.store(true, std::memory_order_relaxed);
     t_state.heap_countdown = 0;
+    TakeSample(*info, context);
   } else {
     CallHost(signal, info, context);
   }

@@ -86,6 +86,11 @@ class Unwinder {
   // Goes to the caller; false when there is none or it cannot be found, end() says which.
   bool Step() {
     const UnwindRule rule = RuleOf(at_.pc);
+    // A function that was not called but set up as the outermost one (makecontext's): its first
+    // instruction is the return address, and nothing is before it.
+    if (rule.kind == RowKind::kNone && !interrupted_ && IsEntryOfStack(at_.pc + 1)) {
+      return Stop(UnwindEnd::kComplete);
+    }
     switch (rule.kind) {
       case RowKind::kCfaRsp:
         return StepToCfa(at_.sp + static_cast<std::int64_t>(rule.cfa), rule.rbp);
@@ -133,6 +138,9 @@ class Unwinder {
     }
     return rule;
   }
+
+  // Whether code without a caller can begin here: known, and not in the middle of a function.
+  bool IsEntryOfStack(std::uint64_t pc) { return IsKnownCode(pc) && RuleOf(pc).kind != RowKind::kNone; }
 
   [[nodiscard]] bool IsKnownCode(std::uint64_t pc) const {
     return map_ != nullptr && map_->Find(pc) != nullptr;

@@ -1,7 +1,7 @@
 // Programs whose profile is known: they measure themselves and print the truth as one line of JSON,
 // {"function": number, ...}. tests/native_test.py compares it with what the profiler saw.
 //
-//   truth cpu|alloc|live|locks|waits|eintr|depth SECONDS
+//   truth cpu|alloc|live|locks|waits|eintr|depth|fork|context SECONDS
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -16,6 +16,8 @@
 #include <mutex>
 #include <poll.h>
 #include <semaphore.h>
+#include <sys/wait.h>
+#include <ucontext.h>
 #include <string>
 #include <thread>
 #include <time.h>
@@ -277,6 +279,45 @@ struct Task {
   g_sink = depth;
 }
 
+// A child that only computes: it calls nothing that is hooked.
+[[gnu::noinline]] void InChild(double seconds) {
+  const double end = Cpu() + seconds;
+  while (Cpu() < end) Work(100'000);
+}
+
+void ForkTruth(double seconds) {
+  const pid_t child = fork();
+  if (child == 0) {
+    InChild(seconds);
+    std::exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  Print({{"InChild", seconds}, {"status", status}});
+}
+
+// A coroutine on a stack of its own.
+ucontext_t g_caller;
+ucontext_t g_coroutine;
+double g_seconds;
+[[gnu::noinline]] void OnOwnStack() {
+  const double end = Wall() + g_seconds;
+  while (Wall() < end) Work(100'000);
+  g_sink = 3;
+}
+
+void ContextTruth(double seconds) {
+  g_seconds = seconds;
+  std::vector<char> stack(256 * 1024);
+  getcontext(&g_coroutine);
+  g_coroutine.uc_stack.ss_sp = stack.data();
+  g_coroutine.uc_stack.ss_size = stack.size();
+  g_coroutine.uc_link = &g_caller;
+  makecontext(&g_coroutine, OnOwnStack, 0);
+  swapcontext(&g_caller, &g_coroutine);
+  Print({{"OnOwnStack", seconds}});
+}
+
 void DepthTruth(double seconds) {
   const double end = Wall() + seconds;
   double rounds = 0;
@@ -302,7 +343,7 @@ void DepthTruth(double seconds) {
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::fprintf(stderr, "usage: truth cpu|alloc|live|locks|waits|eintr|depth SECONDS\n");
+    std::fprintf(stderr, "usage: truth cpu|alloc|live|locks|waits|eintr|depth|fork|context SECONDS\n");
     return 2;
   }
   const std::string what = argv[1];
@@ -314,5 +355,7 @@ int main(int argc, char** argv) {
   if (what == "waits") WaitsTruth(seconds);
   if (what == "eintr") EintrTruth(seconds);
   if (what == "depth") DepthTruth(seconds);
+  if (what == "fork") ForkTruth(seconds);
+  if (what == "context") ContextTruth(seconds);
   return 0;
 }
