@@ -438,6 +438,22 @@ async function offline(context, page, problems) {
   problems.length = 0;
 }
 
+async function searches(page) {
+  step('search: a pattern without end does not stop the page, what is no pattern is plain text in every view');
+  await page.goto(`${PAGE}/s/${encodeURIComponent('hostile <b>&amp;</b>/service')}?search=${encodeURIComponent('(x+)+y$')}`);
+  await drawn(page, 'the graph', () => window.__wherefore?.flame?.count === 10);
+  await page.locator('.matched', { hasText: '0 frames' }).waitFor();
+  await page.getByLabel('Search').fill('(');
+  await page.locator('.matched', { hasText: 'not a regular expression' }).waitFor();
+  await page.goto(`${PAGE}/s/checkout?view=table&search=${encodeURIComponent('pay(')}`);
+  await page.getByText('not a regular expression').waitFor();
+  const rows = await page.locator('table.top tbody th').allTextContents();
+  assert.ok(rows.length > 0 && rows.every((name) => name.includes('pay(')), rows.join());
+  await page.getByRole('button', { name: 'Call tree' }).click();
+  await page.getByText('not a regular expression').waitFor();
+  await page.locator('.matched-row', { hasText: 'pay(' }).first().waitFor();
+}
+
 async function hostile(page) {
   step('hostile names are only text');
   await page.goto(`${PAGE}/s/${encodeURIComponent('hostile <b>&amp;</b>/service')}`);
@@ -546,6 +562,7 @@ try {
   assert.deepEqual(problems.filter((p) => !p.includes('400 (Bad Request)')), []);
   problems.length = 0;
   await offline(context, page, problems);
+  await searches(page);
   await hostile(page);
   await extremes(page);
   await folds(page, problems);

@@ -163,7 +163,7 @@ export function graft(base: FlameColumns, node: number, end: number, part: Flame
 }
 
 // Nodes whose function matches, and the share of the whole they cover, nested ones counted once.
-export function search(tree: Tree, pattern: RegExp): { nodes: Uint8Array; first: number[]; value: number; functions: number } {
+export function search(tree: Tree, pattern: { test: (text: string) => boolean }): { nodes: Uint8Array; first: number[]; value: number; functions: number } {
   const hit = tree.functions.map((f) => f.kind !== OTHER && (pattern.test(f.name) || pattern.test(f.module)));
   hit[tree.func[0]] = false;
   const nodes = new Uint8Array(tree.func.length);

@@ -3,6 +3,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { formatCount, formatShare } from '../core/format';
 import { addressOf, nodeAt } from '../core/path';
+import { patternOf } from '../core/pattern';
 import { DARK, LIGHT } from '../core/palette';
 import { dark } from '../core/settings';
 import { go } from '../core/location';
@@ -35,11 +36,6 @@ const ROW = 20;
 const MOST_HEIGHT = 640;
 const MINIMAP_FROM = 40;  // nodes; a smaller graph is its own map
 
-function pattern(text: string): RegExp | null {
-  if (text === '') return null;
-  try { return new RegExp(text, 'i'); } catch { return new RegExp(text.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&'), 'i'); }
-}
-
 export function FlameGraph(p: FlameProps) {
   const { tree } = p;
   const scroller = useRef<HTMLDivElement>(null);
@@ -53,7 +49,7 @@ export function FlameGraph(p: FlameProps) {
   const [help, setHelp] = useState(false);
   const zoom = useMemo(() => Math.max(0, p.zoom ? nodeAt(tree, p.zoom) : 0), [tree, p.zoom]);
   const frame = useMemo(() => (p.frame ? nodeAt(tree, p.frame) : -1), [tree, p.frame]);
-  const found = useMemo(() => { const re = pattern(p.query); return re && search(tree, re); }, [tree, p.query]);
+  const found = useMemo(() => { const wanted = patternOf(p.query); return wanted && { ...search(tree, wanted), problem: wanted.problem() }; }, [tree, p.query]);
   const [range, setRange] = useState<[number, number]>([tree.start[zoom], tree.start[zoom] + tree.width[zoom]]);
   const flip = p.flip ?? false;
   const letter = useMemo(letterWidth, []);
@@ -163,7 +159,7 @@ export function FlameGraph(p: FlameProps) {
         <button type="button" aria-expanded={help} onClick={() => setHelp(!help)}>Keys</button>
         <label>Search <input ref={input} type="search" value={p.query} placeholder="regular expression" onInput={(e) => p.onQuery(e.currentTarget.value)}
           onKeyDown={(e) => { if (e.key === 'Enter') { e.preventDefault(); step(e.shiftKey ? -1 : 1); } if (e.key === 'Escape') p.onQuery(''); }} /></label>
-        <span class="matched" role="status">{found ? `${formatCount(found.first.length)} frames, ${formatShare(found.value, tree.total[0])}` : ''}</span>
+        <span class="matched" role="status">{found && <>{found.problem !== '' && <em class="bad">{found.problem} · </em>}{formatCount(found.first.length)} {found.first.length === 1 ? 'frame' : 'frames'}, {formatShare(found.value, tree.total[0])}</>}</span>
       </div>
       {help && <dl class="keys">{KEYS.map(([key, text]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{text}</dd></div>)}</dl>}
       {tree.func.length > MINIMAP_FROM && <Minimap tree={tree} range={range} onRange={setRange} flip={flip} />}

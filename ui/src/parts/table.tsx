@@ -1,8 +1,9 @@
 // Functions as a real table, exact: it is asked from the server, never added up from what is drawn.
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import type { TopAnswer, TopRow } from '../core/api';
 import { formatCount, formatError, formatShare, formatValue } from '../core/format';
 import { shortName } from '../core/names';
+import { patternOf } from '../core/pattern';
 import { safe } from '../draw/flame';
 
 const PAGE = 100;
@@ -17,12 +18,10 @@ export interface TableProps {
 export function TopTable(p: TableProps) {
   const [rows, setRows] = useState(PAGE);
   const { top } = p;
-  let wanted = top.rows;
-  if (p.query) {
-    let re: RegExp;
-    try { re = new RegExp(p.query, 'i'); } catch { re = /$^/; }
-    wanted = wanted.filter((r) => re.test(r.name) || re.test(r.module));
-  }
+  const { wanted, problem } = useMemo(() => {
+    const pattern = patternOf(p.query);
+    return { wanted: pattern ? top.rows.filter((r) => pattern.test(r.name) || pattern.test(r.module)) : top.rows, problem: pattern?.problem() ?? '' };
+  }, [top, p.query]);
   const [total, count] = [Number(top.total), Number(top.count)];
   const value = (v: number) => formatValue(Number(v), top.unit, top.scale);
   const header = (key: 'self' | 'total', text: string) => (
@@ -32,6 +31,7 @@ export function TopTable(p: TableProps) {
   );
   return (
     <div class="table-box">
+      {problem !== '' && <p class="note error" role="status">The search: {problem}.</p>}
       <table class="top">
         <caption>{formatCount(top.functions)} functions, {value(total)} in all, {formatCount(count)} samples{top.rows.length < top.functions ? `; the ${formatCount(top.rows.length)} largest are listed` : ''}</caption>
         <thead><tr>{header('self', 'Self')}<th scope="col" class="number">Share</th>{header('total', 'Total')}<th scope="col" class="number">Share</th><th scope="col" class="number">Samples</th><th scope="col">Function</th><th scope="col">Module</th><th scope="col"><span class="hidden">More about it</span></th></tr></thead>
