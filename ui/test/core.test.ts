@@ -9,6 +9,7 @@ import { dayBefore, justBefore, valueAgainst, withLabel } from '../src/core/pres
 import { hotChain, opened, openRows } from '../src/core/rows';
 import { readSaved, standaloneHtml } from '../src/core/standalone';
 import { costsOf, hottestLine, repositoryLink } from '../src/core/source';
+import { joinLens, lensSteps } from '../src/core/state';
 import { buildTree } from '../src/core/tree';
 import { drawHeat, shadeOf } from '../src/draw/heat';
 import type { TraceColumns } from '../src/core/api';
@@ -47,9 +48,10 @@ test('names shrink from the outside in', () => {
 });
 
 test('an exact pattern matches only its name', () => {
-  for (const name of ['a.b', 'f(int)', 'operator[]', 'x|y', '<script>alert(1)</script>']) {
+  for (const name of ['a.b', 'f(int)', 'operator[]', 'x|y', '<script>alert(1)</script>', 'a > b > > c']) {
     expect(new RegExp(exactly(name)).test(name)).toBe(true);
     expect(new RegExp(exactly(name)).test(name + 'x')).toBe(false);
+    expect(lensSteps(joinLens(['hide:' + exactly(name), 'my-code']))).toEqual(['hide:' + exactly(name), 'my-code']);
   }
 });
 
