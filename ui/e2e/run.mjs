@@ -454,6 +454,14 @@ async function searches(page) {
   await page.locator('.matched-row', { hasText: 'pay(' }).first().waitFor();
 }
 
+async function wayBack(page) {
+  step('nothing to show: one button takes back whatever narrowed it');
+  await page.goto(`${PAGE}/s/checkout?type=nope&q=${encodeURIComponent('host.name="nobody"')}&lens=my-code&from=1000&to=2000`);
+  await page.getByRole('button', { name: 'Clear filter, lens, type and time' }).click();
+  await drawn(page, 'the graph', () => window.__wherefore?.flame?.total > 0);
+  assert.equal(new URL(page.url()).search, '');
+}
+
 async function hostile(page) {
   step('hostile names are only text');
   await page.goto(`${PAGE}/s/${encodeURIComponent('hostile <b>&amp;</b>/service')}`);
@@ -563,6 +571,7 @@ try {
   problems.length = 0;
   await offline(context, page, problems);
   await searches(page);
+  await wayBack(page);
   await hostile(page);
   await extremes(page);
   await folds(page, problems);

@@ -84,7 +84,7 @@ export function ServicePage() {
         <LensChips lens={state.lens} onChange={(lens) => set({ lens, ...clear })} />
       </div>
       <QueryState query={flame} what="the flame graph" />
-      {hint && <Nothing hint={hint} lens={state.lens} onClear={() => set({ q: '', lens: '', sel: null, ...clear })} />}
+      {hint && <Nothing hint={hint} narrowed={narrowedBy(state)} onClear={() => set({ type: '', q: '', lens: '', sel: null, from: null, to: null, ...clear })} />}
       {!hint && state.view === 'heat' && <HeatMap asked={{ query, type: state.type, ...time }} selection={state.sel} tick={tick} onSelect={(sel) => set({ sel, ...clear })} />}
       {!hint && (state.view === 'flame' || state.view === 'heat') && tree && (
         <div class={flame.loading ? 'stale' : undefined}>
@@ -153,11 +153,17 @@ function diffOf(state: ServiceState, query: string): string {
   });
 }
 
-function Nothing({ hint, lens, onClear }: { hint: string; lens: string; onClear: () => void }) {
+// What keeps something from being shown, in words.
+function narrowedBy(state: ServiceState): string {
+  const all = [state.q && 'filter', state.lens && 'lens', state.type && 'type', state.sel && 'selection', state.from !== null && 'time'].filter(Boolean);
+  return all.length < 2 ? all.join('') : `${all.slice(0, -1).join(', ')} and ${all[all.length - 1]}`;
+}
+
+function Nothing({ hint, narrowed, onClear }: { hint: string; narrowed: string; onClear: () => void }) {
   return (
     <div class="empty">
       <p><strong>Nothing to show:</strong> {hint}</p>
-      <p><button type="button" onClick={onClear}>Clear filter{lens ? ', lens' : ''} and selection</button></p>
+      {narrowed !== '' && <p><button type="button" onClick={onClear}>Clear {narrowed}</button></p>}
       <p>What is stored: <Command text="wherefore services --since 30d" /></p>
     </div>
   );
