@@ -430,6 +430,8 @@ async function offline(context, page, problems) {
   await context.setOffline(true);
   await page.getByLabel('Type').selectOption('samples');
   await page.getByText('The server does not answer').first().waitFor();
+  await page.locator('.stale .flame').waitFor();
+  await page.getByText('What is shown is the answer before').first().waitFor();
   await context.setOffline(false);
   await drawn(page, 'the new answer', () => window.__wherefore?.flame?.type === 'samples');
   await page.getByText('The server does not answer').first().waitFor({ state: 'detached' });

@@ -11,7 +11,7 @@ import { safe } from '../draw/flame';
 import { FlameGraph } from '../parts/flame';
 import { LensChips } from '../parts/lens';
 import { Presets } from '../parts/presets';
-import { QueryState, useQuery } from '../parts/query';
+import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
 import { saveHtml } from '../parts/save';
 import { Shell } from '../parts/shell';
@@ -58,7 +58,7 @@ export function DiffPage() {
       {state.query === '' && <Choose onChoose={(q) => set({ query: q })} />}
       {(empty || (data?.meta.hint && empty)) && <p class="note">Nothing on either side: {data?.meta.hint ?? 'no samples'}</p>}
       {tree && !empty && (
-        <>
+        <Answer query={diff}>
           {data?.meta.hint && <p class="note">One side is empty: {data.meta.hint}</p>}
           <FlameGraph tree={tree} title="diff" zoom={state.zoom} frame={state.frame} query={state.search} onZoom={(zoom, frame) => set({ zoom, frame })}
             onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
@@ -75,7 +75,7 @@ export function DiffPage() {
               </tr>
             ))}</tbody>
           </table></div>
-        </>
+        </Answer>
       )}
     </Shell>
   );

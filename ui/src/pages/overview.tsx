@@ -8,7 +8,7 @@ import { zone } from '../core/settings';
 import { coresOf, stepsTogether, together, trendOf } from '../core/trend';
 import { decodeTraces, encodeDiff, encodeService, encodeTraces, newService, selectorOf, timeOf, type TimeState } from '../core/state';
 import { safe } from '../draw/flame';
-import { QueryState, useQuery } from '../parts/query';
+import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
 import { Command, Shell } from '../parts/shell';
 import { Sparkline } from '../parts/sparkline';
@@ -35,7 +35,7 @@ export function OverviewPage() {
       <QueryState query={overview} what="services" />
       {overview.data && rows.length === 0 && <Empty />}
       {rows.length > 0 && (
-        <div class="table-box"><table class="services">
+        <Answer query={overview}><div class="table-box"><table class="services">
           <caption class="hidden">Services by cores used</caption>
           <thead><tr>
             <th scope="col">Service</th><th scope="col" class="number">Cores</th><th scope="col">Trend</th><th scope="col">Most CPU in</th>{some.version && <th scope="col">Version</th>}
@@ -53,7 +53,7 @@ export function OverviewPage() {
               <td><Sender row={r} until={to ?? Date.now()} /></td>
             </tr>
           ))}</tbody>
-        </table></div>
+        </table></div></Answer>
       )}
     </Shell>
   );

@@ -16,7 +16,7 @@ import { FunctionTraces } from '../parts/function_traces';
 import { HeatMap } from '../parts/heat';
 import { LensChips } from '../parts/lens';
 import { useOpenedTree } from '../parts/opened';
-import { QueryState, useQuery } from '../parts/query';
+import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
 import { Command, Shell } from '../parts/shell';
 import { Sandwich } from '../parts/sandwich';
@@ -72,7 +72,7 @@ export function ServicePage() {
       </div>
       <Filters q={state.q} service={state.service} selector={selectorOf(state.service, '')} time={time} by={state.by} onQ={(q) => set({ q, ...clear })} onBy={(by) => set({ by })} />
       <QueryState query={series} what="the timeline" />
-      {series.data && !series.data.hint && <Timeline series={series.data} selection={state.sel} markers={markers} onSelect={(sel) => set({ sel, ...clear })} />}
+      {series.data && !series.data.hint && <Answer query={series}><Timeline series={series.data} selection={state.sel} markers={markers} onSelect={(sel) => set({ sel, ...clear })} /></Answer>}
       {markers.length > 0 && <Deploys markers={markers} state={state} query={query} />}
       <div class="toolbar">
         <div role="group" aria-label="View" class="switch">
@@ -87,25 +87,27 @@ export function ServicePage() {
       {hint && <Nothing hint={hint} narrowed={narrowedBy(state)} onClear={() => set({ type: '', q: '', lens: '', sel: null, from: null, to: null, ...clear })} />}
       {!hint && state.view === 'heat' && <HeatMap asked={{ query, type: state.type, ...time }} selection={state.sel} tick={tick} onSelect={(sel) => set({ sel, ...clear })} />}
       {!hint && (state.view === 'flame' || state.view === 'heat') && tree && (
-        <div class={flame.loading ? 'stale' : undefined}>
+        <Answer query={flame}>
           <FlameGraph tree={tree} title={`${state.service} ${shownType}`} zoom={state.zoom} frame={state.frame} query={state.search} flip={state.flip}
             onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
             onFlip={() => set({ flip: !state.flip })} onOpenFold={open} links={links} onLens={addLens} />
-        </div>
+        </Answer>
       )}
       {!hint && state.view === 'tree' && tree && (
-        <CallTree tree={tree} title={`${state.service} ${shownType}`} frame={state.frame} query={state.search} onFrame={(frame) => set({ frame }, replace)}
-          onZoom={(zoom) => set({ view: 'flame', zoom, frame: zoom })} onOpenFold={open} links={links} onLens={addLens} />
+        <Answer query={flame}>
+          <CallTree tree={tree} title={`${state.service} ${shownType}`} frame={state.frame} query={state.search} onFrame={(frame) => set({ frame }, replace)}
+            onZoom={(zoom) => set({ view: 'flame', zoom, frame: zoom })} onOpenFold={open} links={links} onLens={addLens} />
+        </Answer>
       )}
       {!hint && state.view === 'table' && (
         <>
           <QueryState query={top} what="the table" />
           {top.data && (
-            <>
+            <Answer query={top}>
               <label>Search <input type="search" value={state.search} placeholder="regular expression" onInput={(e) => set({ search: e.currentTarget.value }, replace)} /></label>
               <TopTable top={top.data} sort={sort} query={state.search} onSort={setSort} onPick={(name) => set({ view: 'flame', search: exactly(name) })}
                 links={[{ text: 'callers', say: 'Callers and callees', href: to('sandwich') }, { text: 'source', say: 'Source', href: to('source') }, { text: 'traces', say: 'Traces', href: to('traces') }]} />
-            </>
+            </Answer>
           )}
         </>
       )}

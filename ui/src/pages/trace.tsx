@@ -11,7 +11,7 @@ import { safe } from '../draw/flame';
 import type { FlameFunction } from '../core/flame';
 import type { FrameLink } from '../parts/drawer';
 import { FlameGraph } from '../parts/flame';
-import { QueryState, useQuery } from '../parts/query';
+import { Answer, QueryState, useQuery } from '../parts/query';
 import { saveHtml } from '../parts/save';
 import { copyText, Shell } from '../parts/shell';
 import { Waterfall } from '../parts/waterfall';
@@ -101,9 +101,9 @@ function SpanFlame({ state, span, below, set }: SpanFlameProps) {
       )}
       {flame.data?.meta.hint && <p class="note" data-testid="hint">No profile: {flame.data.meta.hint}</p>}
       {tree && !flame.data?.meta.hint && (
-        <FlameGraph tree={tree} title={span ? `${span.service} ${span.name}` : `trace ${state.trace}`} zoom={state.zoom} frame={state.frame} query={state.search}
+        <Answer query={flame}><FlameGraph tree={tree} title={span ? `${span.service} ${span.name}` : `trace ${state.trace}`} zoom={state.zoom} frame={state.frame} query={state.search}
           onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
-          links={span && functionLinks(span)} />
+          links={span && functionLinks(span)} /></Answer>
       )}
     </section>
   );

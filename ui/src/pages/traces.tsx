@@ -6,7 +6,7 @@ import { go, url } from '../core/location';
 import { zone } from '../core/settings';
 import { decodeTraces, encodeTrace, encodeTraces, timeOf, type TracesState } from '../core/state';
 import { safe } from '../draw/flame';
-import { QueryState, useQuery } from '../parts/query';
+import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
 import { Scatter } from '../parts/scatter';
 import { Command, Shell } from '../parts/shell';
@@ -56,7 +56,7 @@ export function TracesPage() {
         </div>
       )}
       {traces.length > 0 && (
-        <>
+        <Answer query={found}>
           <Scatter points={traces.map((t) => ({ x: Number(t.start_ns) / 1e6, y: Number(t.duration_ns), bad: t.errors > 0, label: `${t.root_service} ${t.root_name}`, href: traceLink(t.trace) }))} />
           <div class="table-box"><table class="traces">
             <caption>{formatCount(traces.length)} traces{traces.length === LIMIT ? ' (the newest that match; narrow the search to see others)' : ''}</caption>
@@ -76,7 +76,7 @@ export function TracesPage() {
               </tr>
             ))}</tbody>
           </table></div>
-        </>
+        </Answer>
       )}
     </Shell>
   );
