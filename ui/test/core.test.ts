@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { coresOf, stepsTogether, together, versionChanges } from '../src/core/trend';
+import { coresOf, stepsTogether, together, versionIn, versionChanges } from '../src/core/trend';
 import { changesOf, factorOf } from '../src/core/difference';
 import { formatAgo, formatShare, formatValue, isSignificant, parseSpan, shareError } from '../src/core/format';
 import { exactly, fitName, groupOf, ladder } from '../src/core/names';
 import { waterfall, visibleRows } from '../src/core/waterfall';
 import { csvOf } from '../src/core/csv';
-import { dayBefore, justBefore, valueAgainst, withLabel } from '../src/core/presets';
+import { dayBefore, justBefore, valueAgainst, valueIn, withLabel, withoutLabel } from '../src/core/presets';
 import { hotChain, opened, openRows } from '../src/core/rows';
 import { readSaved, standaloneHtml } from '../src/core/standalone';
 import { costsOf, hottestLine, repositoryLink } from '../src/core/source';
@@ -82,6 +82,10 @@ test('a deploy is where another version takes over for good', () => {
   expect(changes([5, 0, 5, 0, 0, 0, 0], [0, 0, 0, 0, 6, 0, 6])).toEqual([{ at: 1040, from: 'v1', to: 'v2' }]);
   expect(changes([5, 5, 1, 5, 5], [1, 1, 5, 1, 1])).toEqual([]);
   expect(changes([0], [0])).toEqual([]);
+  const group = (version: string, values: number[]) => ({ labels: { 'service.version': version }, values });
+  const series = { type: 'cpu', unit: 'nanoseconds', scale: 1, averaged: false, start_ms: 1000, step_ms: 10, groups: [group('v1', [5, 5, 1, 0]), group('v2', [0, 1, 5, 1])] };
+  const markers = [{ at: 1020, from: 'v1', to: 'v2' }];
+  expect([versionIn(series, markers, null), versionIn(series, markers, [1000, 1020]), versionIn(series, markers, [1015, 1040]), versionIn(series, [], null), versionIn(undefined, [], null)]).toEqual(['v2', 'v1', 'v2', 'v1', '']);
 });
 
 test('a difference can be brought to the same scale', () => {
@@ -126,13 +130,17 @@ test('lines of a file and their place in a repository', () => {
   expect(hottestLine(new Map())).toBe(0);
   const template = 'https://host/{service}/blob/{version}/{path}#L{line}';
   expect(repositoryLink(template, { service: 'shop', version: 'v2', path: 'src/a b.cc', line: 7 })).toBe('https://host/shop/blob/v2/src/a%20b.cc#L7');
-  expect(repositoryLink(template, { service: 'a"b', version: '', path: '/x/../{line}', line: 7 })).toBe('https://host/a%22b/blob/HEAD/x/../%7Bline%7D#L7');
+  expect(repositoryLink(template, { service: 'a"b', version: '', path: '/x/../{line}', line: 7 })).toBe('https://host/a%22b/blob/HEAD/%7Bline%7D#L7');
+  expect(repositoryLink(template, { service: 'shop', version: '../..', path: 'src/../../../.././secret.cc', line: 7 })).toBe('https://host/shop/blob/HEAD/secret.cc#L7');
 });
 
 test('presets set both sides', () => {
   expect(withLabel('shop', 'version', 'v"1')).toBe('shop{version="v\\"1"}');
   expect(withLabel('{service_name="a,b", version=~"x", host!="h"}', 'version', 'v2')).toBe('{service_name="a,b", host!="h", version="v2"}');
   expect(withLabel('shop{}', 'v', '1')).toBe('shop{v="1"}');
+  expect(withoutLabel('{service.version="v1", service_name="a,}"}', 'service.version')).toBe('{service_name="a,}"}');
+  expect(withoutLabel('shop', 'service.version')).toBe('shop');
+  expect([valueIn('host="a,b", service.version = "v\\"2"', 'service.version'), valueIn('service.version=~"v.*"', 'service.version'), valueIn('service.version!="v2"', 'service.version')]).toEqual(['v"2', '', '']);
   const state = { since: '1h', from: null, to: null, query: 'shop', baseQuery: '', baseFrom: null, baseTo: null, type: '', lens: '', mode: 'raw' as const, search: '', zoom: '', frame: '' };
   expect(dayBefore(state, 1e9)).toMatchObject({ from: 1e9 - 3600e3, to: 1e9, baseFrom: 1e9 - 3600e3 - 86400e3, baseTo: 1e9 - 86400e3 });
   expect(justBefore({ ...state, from: 100, to: 150 }, 0)).toMatchObject({ from: 100, to: 150, baseFrom: 50, baseTo: 100 });

@@ -4,9 +4,10 @@ import { getFlame, getJson, type SeriesAnswer, type ServiceInfo, type TopAnswer 
 import { formatTime } from '../core/format';
 import { go, replace, url } from '../core/location';
 import { exactly } from '../core/names';
+import { valueIn } from '../core/presets';
 import { decodeService, encodeDiff, encodeService, encodeTraces, joinLens, lensSteps, selectorOf, timeOf, type ServiceState } from '../core/state';
 import { zone } from '../core/settings';
-import { markersOf, type Marker } from '../core/trend';
+import { markersOf, versionIn, type Marker } from '../core/trend';
 import { functionOf, heaviestLeaf } from '../core/tree';
 import { Export } from '../parts/export';
 import { Filters } from '../parts/filters';
@@ -54,7 +55,7 @@ export function ServicePage() {
   const to = (view: ServiceState['view']) => (f: { name: string; module: string }) => encodeService({ ...decodeService(url.value), view, fn: f.name, mod: f.module, line: 0, ...clear });
   const links = [{ text: 'Callers and callees', key: 's', href: to('sandwich') }, { text: 'Source', key: 'o', href: to('source') }, { text: 'Traces with it', key: 't', href: to('traces') }];
   const addLens = (op: LensOp, name: string) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), ...clear });
-  const version = markers[markers.length - 1]?.to ?? versions.data?.groups.find((g) => g.labels['service.version'])?.labels['service.version'] ?? '';
+  const version = valueIn(state.q, 'service.version') || versionIn(versions.data, markers, state.sel);
   return (
     <Shell title={state.service}>
       <div class="toolbar">
