@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { coresOf, stepsTogether, together, versionIn, versionChanges } from '../src/core/trend';
-import { changesOf, factorOf } from '../src/core/difference';
+import { changesOf, factorOf, formatMeasured, formatMoved } from '../src/core/difference';
 import { formatAgo, formatShare, formatValue, isSignificant, parseSpan, shareError } from '../src/core/format';
 import { exactly, fitName, groupOf, ladder } from '../src/core/names';
 import { waterfall, visibleRows } from '../src/core/waterfall';
 import { csvOf } from '../src/core/csv';
-import { dayBefore, justBefore, valueAgainst, valueIn, withLabel, withoutLabel } from '../src/core/presets';
+import { dayBefore, justBefore, swapped, valueAgainst, valueIn, withLabel, withoutLabel } from '../src/core/presets';
 import { hotChain, opened, openRows } from '../src/core/rows';
 import { readSaved, standaloneHtml } from '../src/core/standalone';
 import { costsOf, hottestLine, repositoryLink } from '../src/core/source';
@@ -98,6 +98,13 @@ test('a difference can be brought to the same scale', () => {
   expect(changesOf([row('a', 10, 30), row('b', 20, 30)], 2).map((r) => [r.name, r.before, r.after])).toEqual([['a', 20, 30], ['b', 40, 30]]);
 });
 
+test('a difference is told in what it was brought to', () => {
+  const measure = (mode: 'raw' | 'rate' | 'share') => ({ mode, seconds: 30, whole: 100e9 });
+  expect([formatMeasured(25e9, 'nanoseconds', 1, measure('share')), formatMeasured(60e9, 'nanoseconds', 1, measure('rate')), formatMeasured(60e9, 'nanoseconds', 1, measure('raw')), formatMeasured(5, 'count', 1)])
+    .toEqual(['25.0 %', '2.00 s per s', '1.00 min', '5']);
+  expect([formatMoved(5e9, 'nanoseconds', 1, measure('share')), formatMoved(30e9, 'nanoseconds', 1, measure('rate'))]).toEqual(['5.0 points', '1.00 s per s']);
+});
+
 type SpanText = [id: string, parent: string, start: number];
 function trace(spans: SpanText[]): TraceColumns {
   const places = new Map(spans.map(([id], i) => [id, i]));
@@ -144,6 +151,10 @@ test('presets set both sides', () => {
   const state = { since: '1h', from: null, to: null, query: 'shop', baseQuery: '', baseFrom: null, baseTo: null, type: '', lens: '', mode: 'raw' as const, search: '', zoom: '', frame: '' };
   expect(dayBefore(state, 1e9)).toMatchObject({ from: 1e9 - 3600e3, to: 1e9, baseFrom: 1e9 - 3600e3 - 86400e3, baseTo: 1e9 - 86400e3 });
   expect(justBefore({ ...state, from: 100, to: 150 }, 0)).toMatchObject({ from: 100, to: 150, baseFrom: 50, baseTo: 100 });
+  expect(swapped(state, 1e9)).toMatchObject({ from: 1e9 - 7200e3, to: 1e9 - 3600e3, baseFrom: 1e9 - 3600e3, baseTo: 1e9 });
+  expect(swapped({ ...state, baseQuery: 'old' }, 1e9)).toMatchObject({ query: 'old', baseQuery: 'shop', from: null, to: null, baseFrom: null });
+  const fixed = { ...state, baseQuery: 'shop', from: 5, to: 9, baseFrom: 1, baseTo: 3 };
+  expect(swapped(fixed, 0)).toMatchObject({ from: 1, to: 3, baseFrom: 5, baseTo: 9 });
   expect(valueAgainst(state, 'host', 'a', 'b')).toMatchObject({ query: 'shop{host="b"}', baseQuery: 'shop{host="a"}', baseFrom: null, mode: 'share' });
 });
 

@@ -69,6 +69,15 @@ export function justBefore(state: DiffState, now: number): Sides {
   return { query: state.query, baseQuery: state.query, from, to, baseFrom: 2 * from - to, baseTo: from, mode: 'raw' };
 }
 
+// The sides the other way round; times that move with the clock are pinned, or they would not be the same ones.
+export function swapped(state: DiffState, now: number): Sides {
+  const sides = { query: state.baseQuery || state.query, baseQuery: state.query, mode: state.mode };
+  const own = state.baseFrom !== null && state.baseTo !== null;
+  if (!own && sides.query !== sides.baseQuery) return { ...sides, from: state.from, to: state.to, baseFrom: null, baseTo: null };
+  const [from, to] = rangeOf(state, now);
+  return { ...sides, from: own ? state.baseFrom : 2 * from - to, to: own ? state.baseTo : from, baseFrom: from, baseTo: to };
+}
+
 // Two values of one label at the same time: shares, because they seldom carry the same load.
 export function valueAgainst(state: DiffState, label: string, before: string, after: string): Sides {
   return { query: withLabel(state.query, label, after), baseQuery: withLabel(state.query, label, before), from: state.from, to: state.to, baseFrom: null, baseTo: null, mode: 'share' };

@@ -1,11 +1,24 @@
 // A frame in words and numbers: for the tooltip, the drawer, screen readers and incident notes. Pure.
-import { mayBeChance } from '../core/difference';
+import { formatMeasured, formatMoved, mayBeChance } from '../core/difference';
 import { formatCount, formatError, formatShare, formatValue, shareError } from '../core/format';
 import { childrenOf, functionOf, isFold, stackOf, type Tree } from '../core/tree';
 import { labelOf, safe } from '../draw/flame';
 
 export const nameOf = (tree: Tree, node: number) => safe(labelOf(tree, node));
-export const valueOf = (tree: Tree, v: number) => formatValue(v, tree.meta.unit, tree.meta.scale);
+export const valueOf = (tree: Tree, v: number) => formatMeasured(v, tree.meta.unit, tree.meta.scale, tree.measure);
+export const movedOf = (tree: Tree, v: number) => formatMoved(v, tree.meta.unit, tree.meta.scale, tree.measure);
+
+// The whole as the server gave it, whatever the numbers below are measured in.
+export function wholeOf(tree: Tree): string {
+  const value = (v: number) => formatValue(v, tree.meta.unit, tree.meta.scale);
+  return tree.totalBefore ? `${value(Number(tree.meta.total_before ?? tree.totalBefore[0]))} → ${value(tree.total[0])}` : value(tree.total[0]);
+}
+
+// "3.1 % ± 0.2 · 40 s"; in a difference both sides.
+export function selfOf(tree: Tree, node: number): string {
+  if (tree.before) return `${valueOf(tree, tree.before[node])} → ${valueOf(tree, tree.self[node])}`;
+  return `${formatShare(tree.self[node], tree.total[0])} ${formatError(tree.count[node], tree.totalCount[0])} · ${valueOf(tree, tree.self[node])}`;
+}
 
 // "11.9 % ± 0.2 · 153 s · 49,131 samples"
 export function numbersOf(tree: Tree, node: number): string {
@@ -20,7 +33,7 @@ export function changeOf(tree: Tree, node: number): string {
   const delta = after - before;
   const sign = delta > 0 ? '+' : delta < 0 ? '−' : '±';
   const relative = before === 0 ? 'new' : after === 0 ? 'vanished' : `${sign}${(100 * Math.abs(delta) / before).toFixed(1)} %`;
-  return `${valueOf(tree, before)} → ${valueOf(tree, after)} · ${sign}${valueOf(tree, Math.abs(delta))} (${relative})${doubtOf(tree, node)}`;
+  return `${valueOf(tree, before)} → ${valueOf(tree, after)} · ${sign}${movedOf(tree, Math.abs(delta))} (${relative})${doubtOf(tree, node)}`;
 }
 
 const doubtOf = (tree: Tree, node: number) => (mayBeChance(tree, node) ? ' · may be chance' : '');

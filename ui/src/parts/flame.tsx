@@ -9,7 +9,7 @@ import { dark } from '../core/settings';
 import { go } from '../core/location';
 import { functionOf, isFold, search, shownShare, type Tree } from '../core/tree';
 import { drawFlame, drawOverlay, FONT, hitFlame, rowTop, type Drawn, type Hit, type View } from '../draw/flame';
-import { announcementOf, nameOf, numbersOf, stackText, valueOf } from './describe';
+import { announcementOf, nameOf, numbersOf, selfOf, stackText, wholeOf } from './describe';
 import { Drawer, type FrameLink } from './drawer';
 import { prepare } from './canvas';
 import { Minimap } from './minimap';
@@ -149,7 +149,7 @@ export function FlameGraph(p: FlameProps) {
     <div class="flame">
       <div class="flame-bar">
         <p class="summary" data-testid="summary">
-          <strong>{tree.totalBefore ? `${valueOf(tree, tree.totalBefore[0])} → ${valueOf(tree, tree.total[0])}` : valueOf(tree, tree.total[0])}</strong>{tree.meta.averaged ? ' on average' : ''}
+          <strong>{wholeOf(tree)}</strong>{tree.meta.averaged ? ' on average' : ''}
           {' · '}{formatCount(tree.totalCount[0])} samples · {(shown * 100).toFixed(shown > 0.9995 ? 0 : 1)} % shown
           {tree.totalCount[0] > 0 && tree.totalCount[0] < 100 && <span class="warn"> · few samples: shares are rough</span>}
         </p>
@@ -164,7 +164,7 @@ export function FlameGraph(p: FlameProps) {
       {help && <dl class="keys">{KEYS.map(([key, text]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{text}</dd></div>)}</dl>}
       {tree.func.length > MINIMAP_FROM && <Minimap tree={tree} range={range} onRange={setRange} flip={flip} />}
       <div ref={scroller} class="flame-box" style={{ height: height + 2 }} role="tree" tabIndex={0}
-        aria-label={`Flame graph${p.name ? ` of ${p.name}` : ''}, ${valueOf(tree, tree.total[0])}, ${formatCount(tree.totalCount[0])} samples. Arrow keys walk, Enter zooms.`}
+        aria-label={`Flame graph${p.name ? ` of ${p.name}` : ''}, ${wholeOf(tree)}, ${formatCount(tree.totalCount[0])} samples. Arrow keys walk, Enter zooms.`}
         aria-activedescendant={`${p.name ?? 'flame'}-${Math.max(frame, 0)}`} onKeyDown={onKey} onFocus={() => setFocused(true)} onBlur={() => setFocused(false)}
         onScroll={(e) => setTop(e.currentTarget.scrollTop)}
         onMouseMove={(e) => { const hit = at(e); setHover(hit && { hit, x: e.clientX, y: e.clientY }); }}
@@ -193,7 +193,7 @@ function Tooltip({ tree, hover }: { tree: Tree; hover: { hit: Hit; x: number; y:
     <div class="tip" role="tooltip" style={style}>
       {run ? <><strong>{formatCount(run.count)} frames too narrow to draw</strong><br />{formatShare(run.value, tree.total[0])} together · largest: <bdi>{nameOf(tree, run.largest).slice(0, 200)}</bdi><br />click to widen</> : (
         <><strong><bdi>{nameOf(tree, node).slice(0, 400)}</bdi></strong><br />{numbersOf(tree, node)}<br />
-          {!isFold(tree, node) && <>self {formatShare(tree.self[node], tree.total[0])} · {valueOf(tree, tree.self[node])}</>}
+          {!isFold(tree, node) && <>self {selfOf(tree, node)}</>}
           {(f.module || f.file) && <><br />{[f.module, f.file].filter(Boolean).join(' · ').slice(0, 200)}</>}</>
       )}
     </div>
