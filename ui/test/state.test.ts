@@ -6,9 +6,9 @@ const TEXTS = ['', 'a', 'a b&c=d', '../x', 'héé', '<script>alert(1)</script>',
 const url = (text: string) => new URL(text, 'http://h');
 
 test('service addresses come back', () => {
-  for (const text of TEXTS) {
+  for (const text of [...TEXTS, '.', '..', '-', '...']) {
     const state = {
-      service: text || 'svc', since: '6h', from: null, to: null, type: text, q: text, by: text, sel: [5, 9] as [number, number], lens: text, view: 'sandwich' as const, fn: text, mod: text, line: 7, upzoom: '', upframe: '0123456789abcdef',
+      service: text, since: '6h', from: null, to: null, type: text, q: text, by: text, sel: [5, 9] as [number, number], lens: text, view: 'sandwich' as const, fn: text, mod: text, line: 7, upzoom: '', upframe: '0123456789abcdef',
       search: text, zoom: '0123456789abcdef', frame: '', order: 'name' as const, flip: true, live: true,
     };
     expect(decodeService(url(encodeService(state)))).toEqual(state);

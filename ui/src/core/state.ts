@@ -70,12 +70,16 @@ const address = (value: string | null) => (/^[0-9a-f]{16}$/.test(value ?? '') ? 
 const segment = (path: string, prefix: string) => {
   try { return decodeURIComponent(path.slice(prefix.length)); } catch { return path.slice(prefix.length); }
 };
+// "." and ".." are places in any path, however they are written, and nothing is no segment: such a service's name goes into
+// the query, behind a path that stands for it.
+const NO_SEGMENT = ['', '.', '..'];
+const STANDS_FOR_IT = '/s/-';
 
 export function decodeService(url: URL): ServiceState {
   const p = url.searchParams;
   const sel = /^(\d{1,15})-(\d{1,15})$/.exec(p.get('sel') ?? '');
   return {
-    ...time(p), service: segment(url.pathname, '/s/'), type: p.get('type') ?? '', q: p.get('q') ?? '', by: p.get('by') ?? '',
+    ...time(p), service: (url.pathname === STANDS_FOR_IT ? p.get('service') : null) ?? segment(url.pathname, '/s/'), type: p.get('type') ?? '', q: p.get('q') ?? '', by: p.get('by') ?? '',
     sel: sel && Number(sel[1]) < Number(sel[2]) ? [Number(sel[1]), Number(sel[2])] : null,
     lens: p.get('lens') ?? '', view: oneOf(p.get('view'), VIEWS), fn: p.get('fn') ?? '', mod: p.get('mod') ?? '',
     line: /^\d{1,9}$/.test(p.get('line') ?? '') ? Number(p.get('line')) : 0, upzoom: address(p.get('upzoom')), upframe: address(p.get('upframe')), search: p.get('search') ?? '',
@@ -84,8 +88,9 @@ export function decodeService(url: URL): ServiceState {
 }
 
 export function encodeService(s: ServiceState): string {
-  return '/s/' + encodeURIComponent(s.service) + query([
-    ...timePairs(s), ['type', s.type], ['q', s.q], ['by', s.by], ['sel', s.sel ? s.sel.join('-') : ''], ['lens', s.lens],
+  const odd: [string, string, string?][] = NO_SEGMENT.includes(s.service) ? [['service', s.service, '-']] : [];
+  return (odd.length > 0 ? STANDS_FOR_IT : '/s/' + encodeURIComponent(s.service)) + query([
+    ...odd, ...timePairs(s), ['type', s.type], ['q', s.q], ['by', s.by], ['sel', s.sel ? s.sel.join('-') : ''], ['lens', s.lens],
     ['view', s.view, 'flame'], ['fn', s.fn], ['mod', s.mod], ['line', String(s.line), '0'], ['search', s.search],
     ['zoom', s.zoom], ['frame', s.frame], ['upzoom', s.upzoom], ['upframe', s.upframe], ['order', s.order, 'weight'], ['flip', s.flip ? '1' : ''], ['live', s.live ? '1' : ''],
   ]);

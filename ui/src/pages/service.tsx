@@ -67,7 +67,7 @@ export function ServicePage() {
         <RangePicker time={state} onChange={(t) => set({ ...t, sel: null })} />
         <button type="button" aria-pressed={state.live} disabled={state.from !== null} title="Ask again every 5 seconds" onClick={() => set({ live: !state.live })}>Live</button>
         <span class="grow" />
-        <a class="button" href={encodeTraces({ ...state, name: '', min: '', max: '', status: '', attribute: '' })}>Traces</a>
+        <a class="button" href={encodeTraces({ ...state, ...(state.sel && { from: state.sel[0], to: state.sel[1] }), name: '', min: '', max: '', status: '', attribute: '' })}>Traces</a>
         <a class="button" href={diffOf(state, query)}>Compare</a>
         <Export asked={asked} lens={state.lens} tree={tree} title={`${state.service} ${shownType}`} />
       </div>
