@@ -7,7 +7,7 @@ import { fitName } from '../core/names';
 import { zone } from '../core/settings';
 import { coresOf, stepsTogether, together, trendOf } from '../core/trend';
 import { decodeTraces, encodeDiff, encodeService, encodeTraces, newService, selectorOf, timeOf, type TimeState } from '../core/state';
-import { safe } from '../draw/flame';
+import { safe, shownName } from '../draw/flame';
 import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
 import { Command, Shell } from '../parts/shell';
@@ -43,7 +43,7 @@ export function OverviewPage() {
           </tr></thead>
           <tbody>{rows.map((r) => (
             <tr key={r.name}>
-              <th scope="row"><a href={r.profiles > 0 ? link(r.name, time) : tracesLink(r.name, time)}><bdi>{r.name || '(no name)'}</bdi></a>{r.profiles === 0 && <small> traces only</small>}</th>
+              <th scope="row"><a href={r.profiles > 0 ? link(r.name, time) : tracesLink(r.name, time)}><bdi>{shownName(r.name)}</bdi></a>{r.profiles === 0 && <small> traces only</small>}</th>
               <td class="number">{r.cores === null ? '–' : r.cores.toFixed(2)}</td>
               <td>{r.trend && <Sparkline values={r.trend} label={`cores of ${r.name}`} />}</td>
               <td><Top row={r} /></td>

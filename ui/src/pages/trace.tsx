@@ -7,7 +7,7 @@ import { zone } from '../core/settings';
 import { decodeTrace, encodeService, encodeTrace, encodeTraces, newService, type TraceState } from '../core/state';
 import { buildTree } from '../core/tree';
 import { waterfall } from '../core/waterfall';
-import { safe } from '../draw/flame';
+import { safe, shownName } from '../draw/flame';
 import type { FlameFunction } from '../core/flame';
 import type { FrameLink } from '../parts/drawer';
 import { FlameGraph } from '../parts/flame';
@@ -30,8 +30,8 @@ export function TracePage() {
   return (
     <Shell title={root ? root.name.slice(0, 80) : 'Trace'}>
       <div class="toolbar">
-        <h1>{root ? <><bdi>{safe(root.name).slice(0, 120) || '(no name)'}</bdi></> : 'Trace'}</h1>
-        {root && <p>{root.service} · {formatTime(Number(startNs / 1_000_000n), zone.value === 'utc')} · {formatValue(duration * 1e6, 'nanoseconds')} · {formatCount(rows.length)} spans · {services} {services === 1 ? 'service' : 'services'}{errors > 0 && <em class="bad"> · {errors} {errors === 1 ? 'error' : 'errors'}</em>}</p>}
+        <h1>{root ? <><bdi>{shownName(root.name, 120)}</bdi></> : 'Trace'}</h1>
+        {root && <p>{root.service} · {formatTime(Number(startNs / 1_000_000n), zone.value === 'utc')} · {formatValue(duration * 1e6, 'nanoseconds')} · {formatCount(rows.length)} {rows.length === 1 ? 'span' : 'spans'} · {services} {services === 1 ? 'service' : 'services'}{errors > 0 && <em class="bad"> · {errors} {errors === 1 ? 'error' : 'errors'}</em>}</p>}
         <span class="grow" />
         <button type="button" onClick={() => copyText(state.trace)}>Copy trace id</button>
       </div>
@@ -55,7 +55,7 @@ function SpanFacts({ span }: { span: Span }) {
   const attributes = Object.entries(span.attributes);
   return (
     <section class="drawer" aria-label="Selected span">
-      <div class="drawer-head"><h2><bdi>{safe(span.name).slice(0, 300) || '(no name)'}</bdi></h2></div>
+      <div class="drawer-head"><h2><bdi>{shownName(span.name, 300)}</bdi></h2></div>
       <p class="where">{span.service} · {span.kind} · {formatValue(Number(span.duration_ns), 'nanoseconds')}{span.status === 'error' && <em class="bad"> · error{span.status_message ? `: ${span.status_message.slice(0, 300)}` : ''}</em>}</p>
       {attributes.length > 0 && <dl>{attributes.slice(0, 60).map(([k, v]) => <div key={k}><dt>{k}</dt><dd><bdi>{v.slice(0, 500)}</bdi></dd></div>)}</dl>}
       {span.events?.map((e, i) => <p key={i}>{formatValue(Number(BigInt(e.time_ns) - BigInt(span.start_ns)), 'nanoseconds')} in: <b>{e.name}</b> {Object.entries(e.attributes).map(([k, v]) => `${k}=${v}`).join(', ').slice(0, 500)}</p>)}

@@ -5,7 +5,7 @@ import { formatCount, formatTime, formatValue } from '../core/format';
 import { go, url } from '../core/location';
 import { zone } from '../core/settings';
 import { decodeTraces, encodeTrace, encodeTraces, timeOf, type TracesState } from '../core/state';
-import { safe } from '../draw/flame';
+import { safe, shownName } from '../draw/flame';
 import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
 import { Scatter } from '../parts/scatter';
@@ -69,7 +69,7 @@ export function TracesPage() {
             <tbody>{traces.map((t) => (
               <tr key={t.trace}>
                 <td>{formatTime(Number(t.start_ns) / 1e6, zone.value === 'utc')}</td>
-                <th scope="row"><a href={traceLink(t.trace)}><b>{t.root_service}</b> <bdi>{safe(t.root_name).slice(0, 160) || '(no name)'}</bdi></a></th>
+                <th scope="row"><a href={traceLink(t.trace)}><b>{t.root_service}</b> <bdi>{shownName(t.root_name, 160)}</bdi></a></th>
                 <td class="number">{formatValue(Number(t.duration_ns), 'nanoseconds')}</td>
                 <td class="number">{formatCount(t.spans)}</td>
                 <td class="number">{t.errors > 0 ? <em class="bad">{formatCount(t.errors)}</em> : 0}</td>

@@ -9,7 +9,7 @@ import { patternOf } from '../core/pattern';
 import { hotChain, opened, openRows } from '../core/rows';
 import { functionOf, isFold, type Tree } from '../core/tree';
 import { shortName } from '../core/names';
-import { safe } from '../draw/flame';
+import { shownName } from '../draw/flame';
 import { nameOf, valueOf } from './describe';
 import { Drawer, type FrameLink } from './drawer';
 import type { LensOp } from './flame';
@@ -74,28 +74,26 @@ export function CallTree(p: CallTreeProps) {
   return (
     <>
       {problem !== '' && <p class="note error" role="status">The search: {problem}.</p>}
-      <div class="calltree" role="treegrid" tabIndex={0} aria-label={`Call tree, ${valueOf(tree, tree.total[0])}. Arrow keys walk, right opens, left closes, star opens the hot path.`}
+      <div ref={box} class="calltree" role="treegrid" tabIndex={0} style={{ height: Math.min(HEIGHT, rows.length * ROW) + ROW + 2 }} onScroll={(e) => setTop(e.currentTarget.scrollTop)} aria-label={`Call tree, ${valueOf(tree, tree.total[0])}. Arrow keys walk, right opens, left closes, star opens the hot path.`}
         aria-rowcount={rows.length + 1} aria-activedescendant={at >= 0 ? `call-${frame}` : undefined} onKeyDown={onKey}>
-        <div role="row" class="ct-row ct-head"><span role="columnheader">Function</span><span role="columnheader" class="number">Total</span><span role="columnheader" class="number">Share</span><span role="columnheader" class="number">Self</span><span role="columnheader" class="number">Samples</span></div>
-        <div ref={box} role="rowgroup" class="ct-box" style={{ height: Math.min(HEIGHT, rows.length * ROW) }} onScroll={(e) => setTop(e.currentTarget.scrollTop)}>
-          <div role="presentation" style={{ height: rows.length * ROW, position: 'relative' }}>
-            {shown.map((node, i) => {
-              const { n, place } = siblings(node);
-              const name = isFold(tree, node) ? nameOf(tree, node) : safe(shortName(functionOf(tree, node).name)) || '(no name)';
-              return (
-                <div key={node} id={`call-${node}`} role="row" class={'ct-row' + (node === frame ? ' selected' : '') + (matched?.[tree.func[node]] ? ' matched-row' : '')} style={{ top: (first + i) * ROW, height: ROW }}
-                  aria-level={tree.depth[node]} aria-setsize={n} aria-posinset={place} aria-selected={node === frame} aria-expanded={has(node) ? open.has(node) : undefined} aria-rowindex={first + i + 2} onClick={() => select(node)} onDblClick={() => { if (has(node)) toggle(node); }}>
-                  <span role="rowheader" class="ct-name" style={{ paddingLeft: Math.min(tree.depth[node] - 1, 40) * 14 }}>
-                    <span class="fold" aria-hidden="true" onClick={(e) => { if (has(node)) { e.stopPropagation(); toggle(node); } }}>{has(node) ? (open.has(node) ? '▾' : '▸') : ''}</span><bdi>{name}</bdi>
-                  </span>
-                  <span role="gridcell" class="number">{valueOf(tree, tree.total[node])}</span>
-                  <span role="gridcell" class="number">{formatShare(tree.total[node], tree.total[0])} <small>{formatError(tree.totalCount[node], tree.totalCount[0])}</small></span>
-                  <span role="gridcell" class="number">{isFold(tree, node) || tree.self[node] === 0 ? '' : valueOf(tree, tree.self[node])}</span>
-                  <span role="gridcell" class="number">{formatCount(tree.totalCount[node])}</span>
-                </div>
-              );
-            })}
-          </div>
+        <div role="row" class="ct-row ct-head" style={{ height: ROW }}><span role="columnheader">Function</span><span role="columnheader" class="number">Total</span><span role="columnheader" class="number">Share</span><span role="columnheader" class="number">Self</span><span role="columnheader" class="number">Samples</span></div>
+        <div role="rowgroup" class="ct-box" style={{ height: rows.length * ROW }}>
+          {shown.map((node, i) => {
+            const { n, place } = siblings(node);
+            const name = isFold(tree, node) ? nameOf(tree, node) : shownName(shortName(functionOf(tree, node).name));
+            return (
+              <div key={node} id={`call-${node}`} role="row" class={'ct-row' + (node === frame ? ' selected' : '') + (matched?.[tree.func[node]] ? ' matched-row' : '')} style={{ top: (first + i) * ROW, height: ROW }}
+                aria-level={tree.depth[node]} aria-setsize={n} aria-posinset={place} aria-selected={node === frame} aria-expanded={has(node) ? open.has(node) : undefined} aria-rowindex={first + i + 2} onClick={() => select(node)} onDblClick={() => { if (has(node)) toggle(node); }}>
+                <span role="rowheader" class="ct-name" style={{ paddingLeft: Math.min(tree.depth[node] - 1, 40) * 14 }}>
+                  <span class="fold" aria-hidden="true" onClick={(e) => { if (has(node)) { e.stopPropagation(); toggle(node); } }}>{has(node) ? (open.has(node) ? '▾' : '▸') : ''}</span><bdi>{name}</bdi>
+                </span>
+                <span role="gridcell" class="number">{valueOf(tree, tree.total[node])}</span>
+                <span role="gridcell" class="number">{formatShare(tree.total[node], tree.total[0])} <small>{formatError(tree.totalCount[node], tree.totalCount[0])}</small></span>
+                <span role="gridcell" class="number">{isFold(tree, node) || tree.self[node] === 0 ? '' : valueOf(tree, tree.self[node])}</span>
+                <span role="gridcell" class="number">{formatCount(tree.totalCount[node])}</span>
+              </div>
+            );
+          })}
         </div>
       </div>
       {frame > 0 && <Drawer tree={tree} node={frame} title={p.title} onZoom={(node) => p.onZoom(addressOf(tree, node))} onClose={() => p.onFrame('')} onLens={p.onLens}

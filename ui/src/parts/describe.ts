@@ -2,9 +2,9 @@
 import { formatMeasured, formatMoved, mayBeChance } from '../core/difference';
 import { formatCount, formatError, formatShare, formatValue, shareError } from '../core/format';
 import { childrenOf, functionOf, isFold, stackOf, type Tree } from '../core/tree';
-import { labelOf, safe } from '../draw/flame';
+import { labelOf, shownName } from '../draw/flame';
 
-export const nameOf = (tree: Tree, node: number) => safe(labelOf(tree, node));
+export const nameOf = (tree: Tree, node: number) => shownName(labelOf(tree, node), Infinity);
 export const valueOf = (tree: Tree, v: number) => formatMeasured(v, tree.meta.unit, tree.meta.scale, tree.measure);
 export const movedOf = (tree: Tree, v: number) => formatMoved(v, tree.meta.unit, tree.meta.scale, tree.measure);
 

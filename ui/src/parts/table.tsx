@@ -4,7 +4,7 @@ import type { TopAnswer, TopRow } from '../core/api';
 import { formatCount, formatError, formatShare, formatValue } from '../core/format';
 import { shortName } from '../core/names';
 import { patternOf } from '../core/pattern';
-import { safe } from '../draw/flame';
+import { safe, shownName } from '../draw/flame';
 
 const PAGE = 100;
 
@@ -43,7 +43,7 @@ export function TopTable(p: TableProps) {
               <td class="number">{value(r.total)}</td>
               <td class="number">{formatShare(Number(r.total), total)} <small>{formatError(Number(r.total_count), count)}</small></td>
               <td class="number">{formatCount(Number(r.total_count))}</td>
-              <th scope="row"><button type="button" class="link" title={safe(r.name).slice(0, 1000)} onClick={() => p.onPick(r.name)}><bdi>{safe(shortName(r.name)) || '(no name)'}</bdi></button></th>
+              <th scope="row"><button type="button" class="link" title={safe(r.name).slice(0, 1000)} onClick={() => p.onPick(r.name)}><bdi>{shownName(shortName(r.name))}</bdi></button></th>
               <td>{r.module}</td><td class="more">{p.links.map((l) => <a key={l.text} href={l.href(r)} aria-label={`${l.say} of ${safe(shortName(r.name))}`}>{l.text}</a>)}</td>
             </tr>
           ))}

@@ -5,7 +5,7 @@ import { formatValue } from '../core/format';
 import { colourIndex, DARK, LIGHT } from '../core/palette';
 import { dark } from '../core/settings';
 import { visibleRows, type Row } from '../core/waterfall';
-import { safe } from '../draw/flame';
+import { shownName } from '../draw/flame';
 
 const ROW = 26;
 const MOST_ROWS = 16;
@@ -57,7 +57,7 @@ export function Waterfall(p: WaterfallProps) {
         aria-activedescendant={at >= 0 ? `span-${p.selected}` : undefined} onKeyDown={onKey} onScroll={(e) => setTop(e.currentTarget.scrollTop)}>
         <div role="presentation" style={{ height: rows.length * ROW, position: 'relative' }}>
           {shown.map((r, i) => {
-            const name = safe(r.name).slice(0, 200) || '(no name)';
+            const name = shownName(r.name, 200);
             const fill = palette.boxes[colourIndex('', r.service)];
             return (
               <div key={r.id + (first + i)} id={`span-${r.id}`} role="treeitem" class={'wf-row' + (r.id === p.selected ? ' selected' : '')}
