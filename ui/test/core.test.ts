@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { coresOf, stepsTogether, together, versionIn, versionChanges } from '../src/core/trend';
 import { changesOf, factorOf, formatMeasured, formatMoved } from '../src/core/difference';
-import { formatAgo, formatShare, formatValue, isSignificant, parseSpan, shareError } from '../src/core/format';
+import { formatAgo, formatMany, formatShare, formatValue, isSignificant, parseSpan, shareError } from '../src/core/format';
 import { exactly, fitName, groupOf, ladder } from '../src/core/names';
 import { waterfall, visibleRows } from '../src/core/waterfall';
 import { csvOf } from '../src/core/csv';
@@ -19,6 +19,7 @@ test('values have units people know', () => {
   expect([formatValue(1284e9, 'nanoseconds'), formatValue(1.5e6, 'nanoseconds'), formatValue(3 * 2 ** 20, 'bytes'), formatValue(1234567, 'count'), formatValue(2500, 'count', 1000)])
     .toEqual(['21.4 min', '1.50 ms', '3.00 MiB', '1,234,567', '2.5']);
   expect(formatShare(1, 3)).toBe('33.3 %');
+  expect([formatMany(1, 'frame'), formatMany(2000, 'frame'), formatMany(0, 'frame')]).toEqual(['1 frame', '2,000 frames', '0 frames']);
   expect(formatShare(1, 100_000)).toBe('0.001 %');
   expect(formatAgo(0, 7200e3)).toBe('2 h ago');
   expect([parseSpan('15m'), parseSpan('x')]).toEqual([900e3, NaN]);

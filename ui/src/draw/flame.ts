@@ -6,6 +6,7 @@
 import { colourIndex, diffFills, diffIndex, type Palette } from '../core/palette';
 import { mayBeChance } from '../core/difference';
 import { OTHER } from '../core/flame';
+import { formatMany } from '../core/format';
 import { fitName } from '../core/names';
 import { isFold, type Tree } from '../core/tree';
 
@@ -172,7 +173,7 @@ function drawLabels(g: Context, tree: Tree, view: View, palette: Palette, letter
 export function labelOf(tree: Tree, node: number): string {
   if (node === 0) return 'all';
   const name = tree.functions[tree.func[node]].name;
-  return isFold(tree, node) ? `${tree.hidden[node].toLocaleString('en')} small frames` : name;
+  return isFold(tree, node) ? formatMany(tree.hidden[node], 'small frame') : name;
 }
 
 // Marks that turn the direction of what follows, and control characters, must not leave their name.

@@ -8,7 +8,7 @@ import { exactly, shortName } from '../core/names';
 import { rangeOf, swapped } from '../core/presets';
 import { decodeDiff, encodeDiff, joinLens, lensSteps, selectorOf, timeOf, type DiffState } from '../core/state';
 import { buildTree } from '../core/tree';
-import { safe } from '../draw/flame';
+import { safe, shownName } from '../draw/flame';
 import { movedOf, valueOf } from '../parts/describe';
 import { FlameGraph } from '../parts/flame';
 import { LensChips } from '../parts/lens';
@@ -105,7 +105,7 @@ function Choose({ onChoose }: { onChoose: (query: string) => void }) {
   return (
     <div class="empty">
       <p><strong>What is to be compared?</strong> Type a selector above, or begin with a service:</p>
-      <p class="actions">{services.data?.services.slice(0, 30).map((s) => <button key={s.name} type="button" onClick={() => onChoose(selectorOf(s.name, ''))}>{s.name}</button>)}</p>
+      <p class="actions">{services.data?.services.slice(0, 30).map((s) => <button key={s.name} type="button" title={safe(s.name)} onClick={() => onChoose(selectorOf(s.name, ''))}><bdi class="cut">{shownName(s.name)}</bdi></button>)}</p>
     </div>
   );
 }

@@ -1,7 +1,7 @@
 // All services: what they cost now, how that moves, where it goes, when they were last heard of.
 import { useMemo } from 'preact/hooks';
 import { getJson, type OverviewAnswer, type ServiceOverview } from '../core/api';
-import { formatAgo, formatCount, formatShare, formatTime, formatValue } from '../core/format';
+import { formatAgo, formatCount, formatMany, formatShare, formatTime, formatValue } from '../core/format';
 import { go, url } from '../core/location';
 import { fitName } from '../core/names';
 import { zone } from '../core/settings';
@@ -30,7 +30,7 @@ export function OverviewPage() {
         <h1>Services</h1>
         <RangePicker time={time} onChange={set} />
         <span class="grow" />
-        {rows.length > 0 && <p data-testid="sum">{rows.length} {rows.length === 1 ? 'service' : 'services'} · {sum.toFixed(2)} cores used</p>}
+        {rows.length > 0 && <p data-testid="sum">{formatMany(rows.length, 'service')} · {sum.toFixed(2)} cores used</p>}
       </div>
       <QueryState query={overview} what="services" />
       {overview.data && rows.length === 0 && <Empty />}
@@ -96,7 +96,7 @@ function Latency({ row, time }: { row: Row; time: TimeState }) {
   if (!row.latency) return <>–</>;
   const { median_ns, p99_ns, errors, requests } = row.latency;
   return (
-    <a href={tracesLink(row.name, time)} title={`${formatCount(requests)} requests`}>
+    <a href={tracesLink(row.name, time)} title={formatMany(requests, 'request')}>
       {formatValue(Number(median_ns), 'nanoseconds')}, {formatValue(Number(p99_ns), 'nanoseconds')}{errors > 0 && <em class="bad"> {formatShare(errors, requests)} errors</em>}
     </a>
   );

@@ -9,6 +9,7 @@ import { decodeService, encodeDiff, encodeService, encodeTraces, joinLens, lensS
 import { zone } from '../core/settings';
 import { markersOf, versionIn, type Marker } from '../core/trend';
 import { functionOf, heaviestLeaf } from '../core/tree';
+import { safe, shownName } from '../draw/flame';
 import { Export } from '../parts/export';
 import { Filters } from '../parts/filters';
 import { CallTree } from '../parts/call_tree';
@@ -49,7 +50,7 @@ export function ServicePage() {
   const { tree, open } = useOpenedTree(flame.data, state.order, asked);
   const types = services.data?.services.find((s) => s.name === state.service)?.types ?? [];
   const shownType = state.type || flame.data?.meta.type || '';
-  const hint = flame.data?.meta.hint;
+  const hint = flame.data?.meta.hint ?? (tree && tree.width[0] === 0 ? 'there are profiles, but they add up to nothing; choose another type or a longer time' : undefined);
   const clear = { zoom: '', frame: '', upzoom: '', upframe: '' };
   const hottest = tree && heaviestLeaf(tree) > 0 ? functionOf(tree, heaviestLeaf(tree)) : null;
   const to = (view: ServiceState['view']) => (f: { name: string; module: string }) => encodeService({ ...decodeService(url.value), view, fn: f.name, mod: f.module, line: 0, ...clear });
@@ -59,7 +60,7 @@ export function ServicePage() {
   return (
     <Shell title={state.service}>
       <div class="toolbar">
-        <h1><bdi>{state.service}</bdi></h1>
+        <h1 class="cut" title={safe(state.service)}><bdi>{shownName(state.service)}</bdi></h1>
         <label>Type <select value={shownType} onChange={(e) => set({ type: e.currentTarget.value, ...clear })}>
           {!types.some((t) => t.name === shownType) && <option value={shownType}>{shownType || '…'}</option>}
           {types.map((t) => <option key={t.id} value={t.name}>{t.name}</option>)}

@@ -1,7 +1,7 @@
 // One trace: its waterfall, the chosen span's facts, and what that span (or everything below it) was profiled doing.
 import { useMemo } from 'preact/hooks';
 import { getFlame, getJson, type Span, type TraceColumns } from '../core/api';
-import { formatCount, formatTime, formatValue } from '../core/format';
+import { formatCount, formatMany, formatTime, formatValue } from '../core/format';
 import { go, replace, url } from '../core/location';
 import { zone } from '../core/settings';
 import { decodeTrace, encodeService, encodeTrace, encodeTraces, newService, type TraceState } from '../core/state';
@@ -31,7 +31,7 @@ export function TracePage() {
     <Shell title={root ? root.name.slice(0, 80) : 'Trace'}>
       <div class="toolbar">
         <h1>{root ? <><bdi>{shownName(root.name, 120)}</bdi></> : 'Trace'}</h1>
-        {root && <p>{root.service} · {formatTime(Number(startNs / 1_000_000n), zone.value === 'utc')} · {formatValue(duration * 1e6, 'nanoseconds')} · {formatCount(rows.length)} {rows.length === 1 ? 'span' : 'spans'} · {services} {services === 1 ? 'service' : 'services'}{errors > 0 && <em class="bad"> · {errors} {errors === 1 ? 'error' : 'errors'}</em>}</p>}
+        {root && <p>{root.service} · {formatTime(Number(startNs / 1_000_000n), zone.value === 'utc')} · {formatValue(duration * 1e6, 'nanoseconds')} · {formatMany(rows.length, 'span')} · {formatMany(services, 'service')}{errors > 0 && <em class="bad"> · {formatMany(errors, 'error')}</em>}</p>}
         <span class="grow" />
         <button type="button" onClick={() => copyText(state.trace)}>Copy trace id</button>
       </div>

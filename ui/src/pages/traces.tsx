@@ -1,7 +1,7 @@
 // Traces: search, the latency of what was found over time, and the list.
 import { useState } from 'preact/hooks';
 import { getJson, type TraceSummary } from '../core/api';
-import { formatCount, formatTime, formatValue } from '../core/format';
+import { formatCount, formatMany, formatTime, formatValue } from '../core/format';
 import { go, url } from '../core/location';
 import { zone } from '../core/settings';
 import { decodeTraces, encodeTrace, encodeTraces, timeOf, type TracesState } from '../core/state';
@@ -59,7 +59,7 @@ export function TracesPage() {
         <Answer query={found}>
           <Scatter points={traces.map((t) => ({ x: Number(t.start_ns) / 1e6, y: Number(t.duration_ns), bad: t.errors > 0, label: `${t.root_service} ${t.root_name}`, href: traceLink(t.trace) }))} />
           <div class="table-box"><table class="traces">
-            <caption>{formatCount(traces.length)} traces{traces.length === LIMIT ? ' (the newest that match; narrow the search to see others)' : ''}</caption>
+            <caption>{formatMany(traces.length, 'trace')}{traces.length === LIMIT ? ' (the newest that match; narrow the search to see others)' : ''}</caption>
             <thead><tr>
               <th scope="col" aria-sort={sort === 'time' ? 'descending' : undefined}><button type="button" onClick={() => setSort('time')}>Start{sort === 'time' ? ' ▾' : ''}</button></th>
               <th scope="col">Root span</th>

@@ -96,7 +96,7 @@ export function CallTree(p: CallTreeProps) {
           })}
         </div>
       </div>
-      {frame > 0 && <Drawer tree={tree} node={frame} title={p.title} onZoom={(node) => p.onZoom(addressOf(tree, node))} onClose={() => p.onFrame('')} onLens={p.onLens}
+      {frame > 0 && <Drawer tree={tree} node={frame} title={p.title} onZoom={(node) => p.onZoom(addressOf(tree, node))} onClose={() => { p.onFrame(''); box.current?.focus(); }} onLens={p.onLens}
         onOpenFold={p.onOpenFold && ((node) => p.onOpenFold!(tree.parent[node]))} links={p.links} />}
     </>
   );

@@ -1,6 +1,6 @@
 // A frame in words and numbers: for the tooltip, the drawer, screen readers and incident notes. Pure.
 import { formatMeasured, formatMoved, mayBeChance } from '../core/difference';
-import { formatCount, formatError, formatShare, formatValue, shareError } from '../core/format';
+import { formatError, formatMany, formatShare, formatValue, shareError } from '../core/format';
 import { childrenOf, functionOf, isFold, stackOf, type Tree } from '../core/tree';
 import { labelOf, shownName } from '../draw/flame';
 
@@ -24,7 +24,7 @@ export function selfOf(tree: Tree, node: number): string {
 export function numbersOf(tree: Tree, node: number): string {
   const parts = [`${formatShare(tree.total[node], tree.total[0])} ${formatError(tree.totalCount[node], tree.totalCount[0])}`, valueOf(tree, tree.total[node])];
   if (tree.totalBefore) return changeOf(tree, node);
-  parts.push(`${formatCount(tree.totalCount[node])} samples`);
+  parts.push(formatMany(tree.totalCount[node], 'sample'));
   return parts.join(' · ');
 }
 
@@ -43,7 +43,7 @@ export function announcementOf(tree: Tree, node: number): string {
   const share = formatShare(tree.total[node], tree.total[0]).replace(' %', ' percent');
   const numbers = tree.totalBefore ? changeOf(tree, node)
     : `${share} plus or minus ${shareError(tree.totalCount[node], tree.totalCount[0]).toFixed(1)}, ${valueOf(tree, tree.total[node])}`;
-  return `${nameOf(tree, node).slice(0, 300)}, ${numbers}, level ${tree.depth[node] + 1}, ${callees} ${callees === 1 ? 'callee' : 'callees'}`;
+  return `${nameOf(tree, node).slice(0, 300)}, ${numbers}, level ${tree.depth[node] + 1}, ${formatMany(callees, 'callee')}`;
 }
 
 export function stackText(tree: Tree, node: number): string {

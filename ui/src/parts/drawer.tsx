@@ -1,7 +1,7 @@
 // The drawer: everything about the selected frame, and what can be done with it. Each action is a plain button, so
 // that a mouse, a keyboard and a screen reader find the same ones.
 import type { FlameFunction } from '../core/flame';
-import { formatCount, formatShare } from '../core/format';
+import { formatMany, formatShare } from '../core/format';
 import { childrenOf, functionOf, isFold, type Tree } from '../core/tree';
 import { changeOf, incidentText, nameOf, numbersOf, selfOf, stackText } from './describe';
 import { copyText } from './shell';
@@ -48,7 +48,7 @@ export function Drawer(p: DrawerProps) {
         <div><dt>Total</dt><dd>{tree.totalBefore ? changeOf(tree, node) : numbersOf(tree, node)}</dd></div>
         <div><dt>Self</dt><dd>{selfOf(tree, node)}</dd></div>
         {parent > 0 && <div><dt>Of its caller</dt><dd>{formatShare(tree.total[node], tree.total[parent])}</dd></div>}
-        <div><dt>Calls</dt><dd>{formatCount(calls)} {calls === 1 ? 'function' : 'functions'}</dd></div>
+        <div><dt>Calls</dt><dd>{formatMany(calls, 'function')}</dd></div>
       </dl>
       <p class="actions">
         {node !== 0 && !fold && <button type="button" onClick={() => p.onZoom(node)}>Zoom</button>}

@@ -1,7 +1,7 @@
 // Functions as a real table, exact: it is asked from the server, never added up from what is drawn.
 import { useMemo, useState } from 'preact/hooks';
 import type { TopAnswer, TopRow } from '../core/api';
-import { formatCount, formatError, formatShare, formatValue } from '../core/format';
+import { formatCount, formatError, formatMany, formatShare, formatValue } from '../core/format';
 import { shortName } from '../core/names';
 import { patternOf } from '../core/pattern';
 import { safe, shownName } from '../draw/flame';
@@ -33,7 +33,7 @@ export function TopTable(p: TableProps) {
     <div class="table-box">
       {problem !== '' && <p class="note error" role="status">The search: {problem}.</p>}
       <table class="top">
-        <caption>{formatCount(top.functions)} functions, {value(total)} in all, {formatCount(count)} samples{top.rows.length < top.functions ? `; the ${formatCount(top.rows.length)} largest are listed` : ''}</caption>
+        <caption>{formatMany(top.functions, 'function')}, {value(total)} in all, {formatMany(count, 'sample')}{top.rows.length < top.functions ? `; the ${formatCount(top.rows.length)} largest are listed` : ''}</caption>
         <thead><tr>{header('self', 'Self')}<th scope="col" class="number">Share</th>{header('total', 'Total')}<th scope="col" class="number">Share</th><th scope="col" class="number">Samples</th><th scope="col">Function</th><th scope="col">Module</th><th scope="col"><span class="hidden">More about it</span></th></tr></thead>
         <tbody>
           {wanted.slice(0, rows).map((r) => (
