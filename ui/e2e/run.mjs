@@ -218,6 +218,7 @@ async function walk(page) {
   const slow = await api('traces', { ...ALL, min_duration: '500ms', max_duration: '10s', limit: 200 });
   await page.locator('table.traces caption', { hasText: `${slow.traces.length} traces` }).waitFor();
   await page.getByRole('button', { name: 'Duration' }).click();
+  await page.waitForURL(/sort=duration/);
   await page.locator('table.traces tbody a').first().click();
   await page.waitForURL(/\/traces\/[0-9a-f]{32}/);
   const trace = page.url().match(/traces\/([0-9a-f]{32})/)[1];

@@ -6,7 +6,7 @@ import { go, url } from '../core/location';
 import { fitName } from '../core/names';
 import { zone } from '../core/settings';
 import { coresOf, stepsTogether, together, trendOf } from '../core/trend';
-import { decodeTraces, encodeDiff, encodeService, encodeTraces, newService, selectorOf, timeOf, type TimeState } from '../core/state';
+import { decodeTraces, encodeDiff, encodeService, encodeTraces, newService, newTraces, selectorOf, timeOf, type TimeState } from '../core/state';
 import { safe, shownName } from '../draw/flame';
 import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
@@ -71,7 +71,7 @@ function rowsOf(answer: OverviewAnswer | undefined): Row[] {
   }).sort((a, b) => (b.cores ?? -1) - (a.cores ?? -1) || a.name.localeCompare(b.name));
 }
 
-const tracesLink = (service: string, time: TimeState) => encodeTraces({ ...time, service, name: '', min: '', max: '', status: '', attribute: '' });
+const tracesLink = (service: string, time: TimeState) => encodeTraces(newTraces(service, time));
 
 function Top({ row }: { row: Row }) {
   if (row.top.length === 0) return <>–</>;

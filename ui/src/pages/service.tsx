@@ -5,7 +5,7 @@ import { formatTime } from '../core/format';
 import { go, replace, url } from '../core/location';
 import { exactly } from '../core/names';
 import { valueIn } from '../core/presets';
-import { decodeService, encodeDiff, encodeService, encodeTraces, joinLens, lensSteps, selectorOf, timeOf, type ServiceState } from '../core/state';
+import { decodeService, encodeDiff, encodeService, encodeTraces, joinLens, lensSteps, newTraces, selectorOf, timeOf, type ServiceState } from '../core/state';
 import { zone } from '../core/settings';
 import { markersOf, versionIn, type Marker } from '../core/trend';
 import { functionOf, heaviestLeaf } from '../core/tree';
@@ -33,7 +33,6 @@ const ABOUT_ONE: ServiceState['view'][] = ['sandwich', 'source', 'traces'];
 export function ServicePage() {
   const state = decodeService(url.value);
   const set = (change: Partial<ServiceState>, how = go) => how(encodeService({ ...decodeService(url.value), ...change }));
-  const [sort, setSort] = useState<'self' | 'total'>('self');
   const time = timeOf(state);
   const tick = useTick(state.live);
   const query = selectorOf(state.service, state.q);
@@ -46,7 +45,7 @@ export function ServicePage() {
     (s) => getJson<SeriesAnswer>('series', { query: selectorOf(state.service, ''), type: state.type, ...time, by: 'service.version', limit: '20' }, s));
   const markers = useMemo(() => markersOf(versions.data), [versions.data]);
   const flame = useQuery(JSON.stringify(['flame', asked, tick]), (s) => getFlame('flame', asked, s));
-  const top = useQuery(state.view === 'table' ? JSON.stringify(['top', asked, sort, tick]) : null, (s) => getJson<TopAnswer>('top', { ...asked, sort, limit: '1000' }, s));
+  const top = useQuery(state.view === 'table' ? JSON.stringify(['top', asked, state.sort, tick]) : null, (s) => getJson<TopAnswer>('top', { ...asked, sort: state.sort, limit: '1000' }, s));
   const { tree, open } = useOpenedTree(flame.data, state.order, asked);
   const types = services.data?.services.find((s) => s.name === state.service)?.types ?? [];
   const shownType = state.type || flame.data?.meta.type || '';
@@ -68,7 +67,7 @@ export function ServicePage() {
         <RangePicker time={state} onChange={(t) => set({ ...t, sel: null })} />
         <button type="button" aria-pressed={state.live} disabled={state.from !== null} title="Ask again every 5 seconds" onClick={() => set({ live: !state.live })}>Live</button>
         <span class="grow" />
-        <a class="button" href={encodeTraces({ ...state, ...(state.sel && { from: state.sel[0], to: state.sel[1] }), name: '', min: '', max: '', status: '', attribute: '' })}>Traces</a>
+        <a class="button" href={encodeTraces(newTraces(state.service, { ...state, ...(state.sel && { from: state.sel[0], to: state.sel[1] }) }))}>Traces</a>
         <a class="button" href={diffOf(state, query)}>Compare</a>
         <Export asked={asked} lens={state.lens} tree={tree} title={`${state.service} ${shownType}`} />
       </div>
@@ -107,7 +106,7 @@ export function ServicePage() {
           {top.data && (
             <Answer query={top}>
               <label>Search <input type="search" value={state.search} placeholder="regular expression" onInput={(e) => set({ search: e.currentTarget.value }, replace)} /></label>
-              <TopTable top={top.data} sort={sort} query={state.search} onSort={setSort} onPick={(name) => set({ view: 'flame', search: exactly(name) })}
+              <TopTable top={top.data} sort={state.sort} query={state.search} onSort={(sort) => set({ sort }, replace)} onPick={(name) => set({ view: 'flame', search: exactly(name) })}
                 links={[{ text: 'callers', say: 'Callers and callees', href: to('sandwich') }, { text: 'source', say: 'Source', href: to('source') }, { text: 'traces', say: 'Traces', href: to('traces') }]} />
             </Answer>
           )}
@@ -119,7 +118,7 @@ export function ServicePage() {
           onSearch={(search) => set({ search }, replace)} onPick={(fn) => set({ fn, mod: '', ...clear })} />
       )}
       {!hint && state.view === 'source' && <Source asked={asked} service={state.service} version={version} fn={state.fn} mod={state.mod} line={state.line} onLine={(line) => set({ line }, replace)} />}
-      {!hint && state.view === 'traces' && <FunctionTraces asked={asked} fn={state.fn} mod={state.mod} />}
+      {!hint && state.view === 'traces' && <FunctionTraces asked={asked} fn={state.fn} mod={state.mod} sort={state.seensort} onSort={(seensort) => set({ seensort }, replace)} />}
     </Shell>
   );
 }

@@ -4,7 +4,7 @@ import { getFlame, getJson, type Span, type TraceColumns } from '../core/api';
 import { formatCount, formatMany, formatTime, formatValue } from '../core/format';
 import { go, replace, url } from '../core/location';
 import { zone } from '../core/settings';
-import { decodeTrace, encodeService, encodeTrace, encodeTraces, newService, type TraceState } from '../core/state';
+import { decodeTrace, encodeService, encodeTrace, encodeTraces, newService, newTraces, type TraceState } from '../core/state';
 import { buildTree } from '../core/tree';
 import { waterfall } from '../core/waterfall';
 import { safe, shownName } from '../draw/flame';
@@ -61,7 +61,7 @@ function SpanFacts({ span }: { span: Span }) {
       {span.events?.map((e, i) => <p key={i}>{formatValue(Number(BigInt(e.time_ns) - BigInt(span.start_ns)), 'nanoseconds')} in: <b>{e.name}</b> {Object.entries(e.attributes).map(([k, v]) => `${k}=${v}`).join(', ').slice(0, 500)}</p>)}
       <p class="actions">
         <a class="button" href={encodeService(newService(span.service, then))}>{span.service} at that time</a>
-        <a class="button" href={encodeTraces({ since: '1h', from: then.from - 3600e3, to: then.to, service: span.service, name: span.name, min: '', max: '', status: '', attribute: '' })}>Other “{safe(span.name).slice(0, 40)}” traces</a>
+        <a class="button" href={encodeTraces({ ...newTraces(span.service, { ...then, from: then.from - 3600e3 }), name: span.name })}>Other “{safe(span.name).slice(0, 40)}” traces</a>
         <button type="button" onClick={() => copyText(span.span)}>Copy span id</button>
       </p>
     </section>

@@ -1,10 +1,9 @@
 // Traces: search, the latency of what was found over time, and the list.
-import { useState } from 'preact/hooks';
 import { getJson, type TraceSummary } from '../core/api';
 import { formatCount, formatMany, formatTime, formatValue } from '../core/format';
-import { go, url } from '../core/location';
+import { go, replace, url } from '../core/location';
 import { zone } from '../core/settings';
-import { decodeTraces, encodeTrace, encodeTraces, timeOf, type TracesState } from '../core/state';
+import { decodeTraces, encodeTrace, encodeTraces, newTraces, timeOf, type TracesState } from '../core/state';
 import { safe, shownName } from '../draw/flame';
 import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
@@ -21,14 +20,15 @@ export function TracesPage() {
   const asked = { ...time, service: state.service, name: state.name, min_duration: state.min, max_duration: state.max, status: state.status, attribute: state.attribute, limit: String(LIMIT) };
   const names = useQuery(JSON.stringify(['names', time]), (s) => getJson<{ spans: { service: string; name: string }[] }>('span-names', time, s));
   const found = useQuery(JSON.stringify(['traces', asked]), (s) => getJson<{ traces: TraceSummary[] }>('traces', asked, s));
-  const [sort, setSort] = useState<'time' | 'duration'>('time');
+  const { sort } = state;
+  const setSort = (by: TracesState['sort']) => replace(encodeTraces({ ...state, sort: by }));
   const services = [...new Set(names.data?.spans.map((s) => s.service))].sort();
   const spans = [...new Set(names.data?.spans.filter((s) => !state.service || s.service === state.service).map((s) => s.name))].sort();
   const traces = [...found.data?.traces ?? []].sort((a, b) => (sort === 'duration' ? Number(b.duration_ns) - Number(a.duration_ns) : Number(b.start_ns) - Number(a.start_ns)));
   return (
     <Shell title="Traces">
       <div class="toolbar"><h1>Traces</h1><RangePicker time={state} onChange={set} /></div>
-      <form class="filters" key={encodeTraces(state)} onSubmit={(e) => {
+      <form class="filters" key={encodeTraces({ ...state, sort: 'time' })} onSubmit={(e) => {
         e.preventDefault();
         const form = new FormData(e.currentTarget);
         const text = (name: string) => String(form.get(name) ?? '').trim();
@@ -51,7 +51,7 @@ export function TracesPage() {
       <QueryState query={found} what="traces" />
       {found.data && traces.length === 0 && (
         <div class="empty">
-          <p><strong>No trace matches.</strong> {state.service || state.name || state.min || state.max || state.status || state.attribute ? <a href={encodeTraces({ ...state, service: '', name: '', min: '', max: '', status: '', attribute: '' })}>Search without conditions</a> : 'Choose a longer range, or send traces:'}</p>
+          <p><strong>No trace matches.</strong> {state.service || state.name || state.min || state.max || state.status || state.attribute ? <a href={encodeTraces(newTraces('', state))}>Search without conditions</a> : 'Choose a longer range, or send traces:'}</p>
           <p><Command text={`export OTEL_EXPORTER_OTLP_ENDPOINT=http://${location.hostname}:4318`} /></p>
         </div>
       )}
