@@ -402,6 +402,14 @@ async function statusPage(page) {
   await page.getByRole('region', { name: 'limits' }).waitFor();
   await page.locator('.connect summary', { hasText: 'Python' }).click();
   await page.getByText(`server_address="${PAGE}"`).waitFor();
+  await page.locator('.connect summary', { hasText: 'OpenTelemetry' }).click();
+  await page.getByText(`OTEL_EXPORTER_OTLP_ENDPOINT=${PAGE}`).first().waitFor();
+  await page.locator('main').focus();
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keys' }).getByText('In a flame graph').waitFor();
+  await accessible(page, 'the keys');
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog', { name: 'Keys' }).waitFor({ state: 'hidden' });
 }
 
 async function heatMap(page) {

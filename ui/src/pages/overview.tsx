@@ -10,7 +10,7 @@ import { decodeTraces, encodeDiff, encodeService, encodeTraces, newService, newT
 import { safe, shownName } from '../draw/flame';
 import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
-import { Command, Shell } from '../parts/shell';
+import { Command, otlpCommand, Shell } from '../parts/shell';
 import { Sparkline } from '../parts/sparkline';
 
 const link = (service: string, time: TimeState) => encodeService(newService(service, time));
@@ -118,13 +118,13 @@ function Sender({ row, until }: { row: Row; until: number }) {
 }
 
 function Empty() {
-  const host = location.hostname;
   return (
     <div class="empty">
       <p><strong>No profiles in this range yet.</strong> Choose a longer range, or send some:</p>
       <ul>
+        <li>a program, without a change: <Command text={`wherefore run --server ${location.origin} -- ./app`} /></li>
         <li>a file you have: <Command text={`wherefore push profile.pb.gz --service my-service --server ${location.origin}`} /></li>
-        <li>an OpenTelemetry SDK or collector: <Command text={`export OTEL_EXPORTER_OTLP_ENDPOINT=http://${host}:4318`} /></li>
+        <li>an OpenTelemetry SDK or collector: <Command text={otlpCommand(location.origin)} /></li>
         <li>a Pyroscope SDK: <Command text={`export PYROSCOPE_SERVER_ADDRESS=${location.origin}`} /></li>
       </ul>
     </div>

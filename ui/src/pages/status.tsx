@@ -50,8 +50,8 @@ export function StatusPage() {
         </table></div>
       )}
       <h2>Connect a program</h2>
-      <p>Profiles and traces both go to <Command text={location.origin} />. OTLP also has its usual ports, 4317 and 4318.</p>
-      <div class="connect">{CONNECT(location.origin, location.hostname).map((c) => (
+      <p>Profiles and traces both go to <Command text={location.origin} />, OTLP over HTTP included. OTLP also has ports of its own: 4317 (gRPC) and 4318 (HTTP), unless <code>wherefore serve</code> was given others.</p>
+      <div class="connect">{CONNECT(location.origin).map((c) => (
         <details key={c.name}><summary>{c.name}</summary><p>{c.how}</p>{c.commands.map((text) => <p key={text}><Command text={text} /></p>)}</details>
       ))}</div>
     </Shell>

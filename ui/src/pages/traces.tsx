@@ -8,7 +8,7 @@ import { safe, shownName } from '../draw/flame';
 import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
 import { Scatter } from '../parts/scatter';
-import { Command, Shell } from '../parts/shell';
+import { Command, otlpCommand, Shell } from '../parts/shell';
 
 export const traceLink = (trace: string) => encodeTrace({ trace, span: '', subtree: false, type: '', zoom: '', frame: '', search: '' });
 const LIMIT = 200;
@@ -52,7 +52,7 @@ export function TracesPage() {
       {found.data && traces.length === 0 && (
         <div class="empty">
           <p><strong>No trace matches.</strong> {state.service || state.name || state.min || state.max || state.status || state.attribute ? <a href={encodeTraces(newTraces('', state))}>Search without conditions</a> : 'Choose a longer range, or send traces:'}</p>
-          <p><Command text={`export OTEL_EXPORTER_OTLP_ENDPOINT=http://${location.hostname}:4318`} /></p>
+          <p><Command text={otlpCommand(location.origin)} /></p>
         </div>
       )}
       {traces.length > 0 && (
