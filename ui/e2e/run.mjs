@@ -68,6 +68,11 @@ async function walk(page) {
   await page.keyboard.press('Escape');
   await drawn(page, 'whole again', () => window.__wherefore?.flame?.zoom === 'all');
 
+  step('closing the details gives the focus back to the graph');
+  await page.keyboard.press('End');
+  await page.getByRole('button', { name: 'Close details' }).click();
+  await page.locator('.flame-box:focus').waitFor();
+
   step('lens: a chip, evaluated by the server');
   await page.keyboard.press('End');
   await page.getByRole('button', { name: 'Drop' }).click();
@@ -165,7 +170,9 @@ async function walk(page) {
   assert.match(await line.textContent(), /^14.*if \(known == key\)/);
   const cost = (await api('list', { from, to, query: CHECKOUT, function: '^json::parse_object$' })).functions[0].lines.find(([l]) => l === 14);
   assert.ok(Number(cost[1]) > 0);
-  assert.match(await page.getByRole('link', { name: 'Open in the repository' }).getAttribute('href'), /^https:\/\/repository\.example\/checkout\/blob\/v2\/shop\/json\.cc#L14$/);
+  const inPart = async (version) => Number((await api('top', { from, to, query: `{service_name="checkout", service.version="${version}"}` })).total);
+  const version = await inPart('v1') > await inPart('v2') ? 'v1' : 'v2';
+  assert.equal(await page.getByRole('link', { name: 'Open in the repository' }).getAttribute('href'), `https://repository.example/checkout/blob/${version}/shop/json.cc#L14`);
   await page.locator('.source').focus();
   await page.keyboard.press('n');
   await page.locator('.source-line.selected', { hasText: 'out = parse_object(in)' }).waitFor();
@@ -211,6 +218,7 @@ async function walk(page) {
   const slow = await api('traces', { ...ALL, min_duration: '500ms', max_duration: '10s', limit: 200 });
   await page.locator('table.traces caption', { hasText: `${slow.traces.length} traces` }).waitFor();
   await page.getByRole('button', { name: 'Duration' }).click();
+  await page.waitForURL(/sort=duration/);
   await page.locator('table.traces tbody a').first().click();
   await page.waitForURL(/\/traces\/[0-9a-f]{32}/);
   const trace = page.url().match(/traces\/([0-9a-f]{32})/)[1];
@@ -292,12 +300,27 @@ async function keyboardAlone(page) {
 
 async function presets(page) {
   step('diff presets: a version change, one label value against another, the day before');
+  await page.goto(`${PAGE}/diff?query=${encodeURIComponent('{service.version="v2", service_name="checkout"}')}`);
+  await page.getByRole('button', { name: 'Version v1 → v2' }).waitFor();
   await page.goto(`${PAGE}/diff?query=${encodeURIComponent(CHECKOUT)}`);
   const totals = async (before, after) => [Number((await api('top', { ...ALL, query: before })).total), Number((await api('top', { ...ALL, query: after })).total)];
   const withLabel = (label, value) => `{service_name="checkout", ${label}="${value}"}`;
   await page.getByRole('button', { name: 'Version v1 → v2' }).click();
-  const [, v2] = await totals(withLabel('service.version', 'v1'), withLabel('service.version', 'v2'));
+  const [v1, v2] = await totals(withLabel('service.version', 'v1'), withLabel('service.version', 'v2'));
   await drawn(page, 'v2 against v1', (v) => window.__wherefore?.flame?.total === v && Math.abs(window.__wherefore.flame.totalBefore / v - 1) < 1e-9, v2);
+  const cells = page.locator('table.top tbody tr').first().locator('td');
+  assert.match((await cells.allTextContents()).slice(0, 3).join(' | '), /^[\d.]+ % \| [\d.]+ % \| [+−][\d.]+ points/);
+  const summary = await page.getByTestId('summary').textContent();
+  const [before, after] = summary.split(' · ')[0].split(' → ');
+  assert.notEqual(before, after, 'totals are as they are, not brought to the same scale');
+  await page.getByRole('button', { name: 'per second' }).click();
+  await page.locator('table.top caption', { hasText: 'per second' }).waitFor();
+  assert.match(await cells.first().textContent(), / per s$/);
+  await page.goBack();
+  await page.getByRole('button', { name: 'Swap A and B' }).click();
+  await drawn(page, 'v1 against v2', (v) => window.__wherefore?.flame?.total === v, v1);
+  await page.goBack();
+  await drawn(page, 'v2 against v1 again', (v) => window.__wherefore?.flame?.total === v, v2);
   await page.goBack();
   await page.getByRole('button', { name: 'One label value against another' }).click();
   const form = page.locator('.presets form');
@@ -379,6 +402,14 @@ async function statusPage(page) {
   await page.getByRole('region', { name: 'limits' }).waitFor();
   await page.locator('.connect summary', { hasText: 'Python' }).click();
   await page.getByText(`server_address="${PAGE}"`).waitFor();
+  await page.locator('.connect summary', { hasText: 'OpenTelemetry' }).click();
+  await page.getByText(`OTEL_EXPORTER_OTLP_ENDPOINT=${PAGE}`).first().waitFor();
+  await page.locator('main').focus();
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keys' }).getByText('In a flame graph').waitFor();
+  await accessible(page, 'the keys');
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog', { name: 'Keys' }).waitFor({ state: 'hidden' });
 }
 
 async function heatMap(page) {
@@ -430,12 +461,38 @@ async function offline(context, page, problems) {
   await context.setOffline(true);
   await page.getByLabel('Type').selectOption('samples');
   await page.getByText('The server does not answer').first().waitFor();
+  await page.locator('.stale .flame').waitFor();
+  await page.getByText('What is shown is the answer before').first().waitFor();
   await context.setOffline(false);
   await drawn(page, 'the new answer', () => window.__wherefore?.flame?.type === 'samples');
   await page.getByText('The server does not answer').first().waitFor({ state: 'detached' });
   // The browser reports every failed request of that time.
   assert.deepEqual(problems.filter((p) => !p.includes('ERR_INTERNET_DISCONNECTED')), []);
   problems.length = 0;
+}
+
+async function searches(page) {
+  step('search: a pattern without end does not stop the page, what is no pattern is plain text in every view');
+  await page.goto(`${PAGE}/s/${encodeURIComponent('hostile <b>&amp;</b>/service')}?search=${encodeURIComponent('(x+)+y$')}`);
+  await drawn(page, 'the graph', () => window.__wherefore?.flame?.count === 10);
+  await page.locator('.matched', { hasText: '0 frames' }).waitFor();
+  await page.getByLabel('Search').fill('(');
+  await page.locator('.matched', { hasText: 'not a regular expression' }).waitFor();
+  await page.goto(`${PAGE}/s/checkout?view=table&search=${encodeURIComponent('pay(')}`);
+  await page.getByText('not a regular expression').waitFor();
+  const rows = await page.locator('table.top tbody th').allTextContents();
+  assert.ok(rows.length > 0 && rows.every((name) => name.includes('pay(')), rows.join());
+  await page.getByRole('button', { name: 'Call tree' }).click();
+  await page.getByText('not a regular expression').waitFor();
+  await page.locator('.matched-row', { hasText: 'pay(' }).first().waitFor();
+}
+
+async function wayBack(page) {
+  step('nothing to show: one button takes back whatever narrowed it');
+  await page.goto(`${PAGE}/s/checkout?type=nope&q=${encodeURIComponent('host.name="nobody"')}&lens=my-code&from=1000&to=2000`);
+  await page.getByRole('button', { name: 'Clear filter, lens, type and time' }).click();
+  await drawn(page, 'the graph', () => window.__wherefore?.flame?.total > 0);
+  assert.equal(new URL(page.url()).search, '');
 }
 
 async function hostile(page) {
@@ -488,7 +545,8 @@ async function extremes(page) {
     await page.getByText('few samples: shares are rough').waitFor();
   });
   await withoutFreeze(page, 'zero samples', '/s/zero', async () => {
-    await page.getByText('Nothing to show').or(page.getByTestId('summary')).first().waitFor();
+    await page.getByText('Nothing to show').waitFor();
+    await page.getByText('wherefore services --since').waitFor();
     assert.doesNotMatch(await page.locator('main').textContent(), /NaN|Infinity|undefined/);
   });
   step('a trace of 100,000 spans opens, scrolls and is walked');
@@ -546,6 +604,8 @@ try {
   assert.deepEqual(problems.filter((p) => !p.includes('400 (Bad Request)')), []);
   problems.length = 0;
   await offline(context, page, problems);
+  await searches(page);
+  await wayBack(page);
   await hostile(page);
   await extremes(page);
   await folds(page, problems);

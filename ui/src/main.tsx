@@ -34,7 +34,7 @@ const StatusPage = later(() => import('./pages/status').then((m) => m.StatusPage
 function App() {
   const path = url.value.pathname;
   if (path === '/') return <OverviewPage />;
-  if (path.startsWith('/s/')) return <ServicePage key={path} />;
+  if (path.startsWith('/s/')) return <ServicePage key={path + (url.value.searchParams.get('service') ?? '')} />;
   if (path === '/diff') return <DiffPage />;
   if (path === '/traces') return <TracesPage />;
   if (path.startsWith('/traces/')) return <TracePage key={path} />;

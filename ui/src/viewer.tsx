@@ -11,7 +11,7 @@ import './style.css';
 const saved = readSaved(document.getElementById('data')!.textContent!);
 
 function Viewer() {
-  const tree = useMemo(() => buildTree(saved.columns), []);
+  const tree = useMemo(() => ({ ...buildTree(saved.columns), measure: saved.measure }), []);
   const [view, setView] = useState({ zoom: '', frame: '', search: '', flip: false });
   return (
     <>

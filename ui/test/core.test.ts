@@ -1,14 +1,15 @@
 import { expect, test } from 'vitest';
-import { coresOf, stepsTogether, together, versionChanges } from '../src/core/trend';
-import { changesOf, factorOf } from '../src/core/difference';
-import { formatAgo, formatShare, formatValue, isSignificant, parseSpan, shareError } from '../src/core/format';
+import { coresOf, stepsTogether, together, versionIn, versionChanges } from '../src/core/trend';
+import { changesOf, factorOf, formatMeasured, formatMoved } from '../src/core/difference';
+import { formatAgo, formatMany, formatShare, formatValue, isSignificant, parseSpan, shareError } from '../src/core/format';
 import { exactly, fitName, groupOf, ladder } from '../src/core/names';
 import { waterfall, visibleRows } from '../src/core/waterfall';
 import { csvOf } from '../src/core/csv';
-import { dayBefore, justBefore, valueAgainst, withLabel } from '../src/core/presets';
+import { dayBefore, justBefore, swapped, valueAgainst, valueIn, withLabel, withoutLabel } from '../src/core/presets';
 import { hotChain, opened, openRows } from '../src/core/rows';
 import { readSaved, standaloneHtml } from '../src/core/standalone';
 import { costsOf, hottestLine, repositoryLink } from '../src/core/source';
+import { joinLens, lensSteps } from '../src/core/state';
 import { buildTree } from '../src/core/tree';
 import { drawHeat, shadeOf } from '../src/draw/heat';
 import type { TraceColumns } from '../src/core/api';
@@ -18,6 +19,7 @@ test('values have units people know', () => {
   expect([formatValue(1284e9, 'nanoseconds'), formatValue(1.5e6, 'nanoseconds'), formatValue(3 * 2 ** 20, 'bytes'), formatValue(1234567, 'count'), formatValue(2500, 'count', 1000)])
     .toEqual(['21.4 min', '1.50 ms', '3.00 MiB', '1,234,567', '2.5']);
   expect(formatShare(1, 3)).toBe('33.3 %');
+  expect([formatMany(1, 'frame'), formatMany(2000, 'frame'), formatMany(0, 'frame')]).toEqual(['1 frame', '2,000 frames', '0 frames']);
   expect(formatShare(1, 100_000)).toBe('0.001 %');
   expect(formatAgo(0, 7200e3)).toBe('2 h ago');
   expect([parseSpan('15m'), parseSpan('x')]).toEqual([900e3, NaN]);
@@ -47,9 +49,10 @@ test('names shrink from the outside in', () => {
 });
 
 test('an exact pattern matches only its name', () => {
-  for (const name of ['a.b', 'f(int)', 'operator[]', 'x|y', '<script>alert(1)</script>']) {
+  for (const name of ['a.b', 'f(int)', 'operator[]', 'x|y', '<script>alert(1)</script>', 'a > b > > c']) {
     expect(new RegExp(exactly(name)).test(name)).toBe(true);
     expect(new RegExp(exactly(name)).test(name + 'x')).toBe(false);
+    expect(lensSteps(joinLens(['hide:' + exactly(name), 'my-code']))).toEqual(['hide:' + exactly(name), 'my-code']);
   }
 });
 
@@ -80,6 +83,10 @@ test('a deploy is where another version takes over for good', () => {
   expect(changes([5, 0, 5, 0, 0, 0, 0], [0, 0, 0, 0, 6, 0, 6])).toEqual([{ at: 1040, from: 'v1', to: 'v2' }]);
   expect(changes([5, 5, 1, 5, 5], [1, 1, 5, 1, 1])).toEqual([]);
   expect(changes([0], [0])).toEqual([]);
+  const group = (version: string, values: number[]) => ({ labels: { 'service.version': version }, values });
+  const series = { type: 'cpu', unit: 'nanoseconds', scale: 1, averaged: false, start_ms: 1000, step_ms: 10, groups: [group('v1', [5, 5, 1, 0]), group('v2', [0, 1, 5, 1])] };
+  const markers = [{ at: 1020, from: 'v1', to: 'v2' }];
+  expect([versionIn(series, markers, null), versionIn(series, markers, [1000, 1020]), versionIn(series, markers, [1015, 1040]), versionIn(series, [], null), versionIn(undefined, [], null)]).toEqual(['v2', 'v1', 'v2', 'v1', '']);
 });
 
 test('a difference can be brought to the same scale', () => {
@@ -90,6 +97,13 @@ test('a difference can be brought to the same scale', () => {
   expect(factorOf('share', { before: 1, after: 1 }, { before: 0, after: 100 })).toBe(1);
   const row = (name: string, before: number, after: number) => ({ name, module: '', self_before: before, self_after: after, total_before: before, total_after: after });
   expect(changesOf([row('a', 10, 30), row('b', 20, 30)], 2).map((r) => [r.name, r.before, r.after])).toEqual([['a', 20, 30], ['b', 40, 30]]);
+});
+
+test('a difference is told in what it was brought to', () => {
+  const measure = (mode: 'raw' | 'rate' | 'share') => ({ mode, seconds: 30, whole: 100e9 });
+  expect([formatMeasured(25e9, 'nanoseconds', 1, measure('share')), formatMeasured(60e9, 'nanoseconds', 1, measure('rate')), formatMeasured(60e9, 'nanoseconds', 1, measure('raw')), formatMeasured(5, 'count', 1)])
+    .toEqual(['25.0 %', '2.00 s per s', '1.00 min', '5']);
+  expect([formatMoved(5e9, 'nanoseconds', 1, measure('share')), formatMoved(30e9, 'nanoseconds', 1, measure('rate'))]).toEqual(['5.0 points', '1.00 s per s']);
 });
 
 type SpanText = [id: string, parent: string, start: number];
@@ -124,16 +138,24 @@ test('lines of a file and their place in a repository', () => {
   expect(hottestLine(new Map())).toBe(0);
   const template = 'https://host/{service}/blob/{version}/{path}#L{line}';
   expect(repositoryLink(template, { service: 'shop', version: 'v2', path: 'src/a b.cc', line: 7 })).toBe('https://host/shop/blob/v2/src/a%20b.cc#L7');
-  expect(repositoryLink(template, { service: 'a"b', version: '', path: '/x/../{line}', line: 7 })).toBe('https://host/a%22b/blob/HEAD/x/../%7Bline%7D#L7');
+  expect(repositoryLink(template, { service: 'a"b', version: '', path: '/x/../{line}', line: 7 })).toBe('https://host/a%22b/blob/HEAD/%7Bline%7D#L7');
+  expect(repositoryLink(template, { service: 'shop', version: '../..', path: 'src/../../../.././secret.cc', line: 7 })).toBe('https://host/shop/blob/HEAD/secret.cc#L7');
 });
 
 test('presets set both sides', () => {
   expect(withLabel('shop', 'version', 'v"1')).toBe('shop{version="v\\"1"}');
   expect(withLabel('{service_name="a,b", version=~"x", host!="h"}', 'version', 'v2')).toBe('{service_name="a,b", host!="h", version="v2"}');
   expect(withLabel('shop{}', 'v', '1')).toBe('shop{v="1"}');
+  expect(withoutLabel('{service.version="v1", service_name="a,}"}', 'service.version')).toBe('{service_name="a,}"}');
+  expect(withoutLabel('shop', 'service.version')).toBe('shop');
+  expect([valueIn('host="a,b", service.version = "v\\"2"', 'service.version'), valueIn('service.version=~"v.*"', 'service.version'), valueIn('service.version!="v2"', 'service.version')]).toEqual(['v"2', '', '']);
   const state = { since: '1h', from: null, to: null, query: 'shop', baseQuery: '', baseFrom: null, baseTo: null, type: '', lens: '', mode: 'raw' as const, search: '', zoom: '', frame: '' };
   expect(dayBefore(state, 1e9)).toMatchObject({ from: 1e9 - 3600e3, to: 1e9, baseFrom: 1e9 - 3600e3 - 86400e3, baseTo: 1e9 - 86400e3 });
   expect(justBefore({ ...state, from: 100, to: 150 }, 0)).toMatchObject({ from: 100, to: 150, baseFrom: 50, baseTo: 100 });
+  expect(swapped(state, 1e9)).toMatchObject({ from: 1e9 - 7200e3, to: 1e9 - 3600e3, baseFrom: 1e9 - 3600e3, baseTo: 1e9 });
+  expect(swapped({ ...state, baseQuery: 'old' }, 1e9)).toMatchObject({ query: 'old', baseQuery: 'shop', from: null, to: null, baseFrom: null });
+  const fixed = { ...state, baseQuery: 'shop', from: 5, to: 9, baseFrom: 1, baseTo: 3 };
+  expect(swapped(fixed, 0)).toMatchObject({ from: 1, to: 3, baseFrom: 5, baseTo: 9 });
   expect(valueAgainst(state, 'host', 'a', 'b')).toMatchObject({ query: 'shop{host="b"}', baseQuery: 'shop{host="a"}', baseFrom: null, mode: 'share' });
 });
 

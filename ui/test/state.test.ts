@@ -6,10 +6,10 @@ const TEXTS = ['', 'a', 'a b&c=d', '../x', 'héé', '<script>alert(1)</script>',
 const url = (text: string) => new URL(text, 'http://h');
 
 test('service addresses come back', () => {
-  for (const text of TEXTS) {
+  for (const text of [...TEXTS, '.', '..', '-', '...']) {
     const state = {
-      service: text || 'svc', since: '6h', from: null, to: null, type: text, q: text, by: text, sel: [5, 9] as [number, number], lens: text, view: 'sandwich' as const, fn: text, mod: text, line: 7, upzoom: '', upframe: '0123456789abcdef',
-      search: text, zoom: '0123456789abcdef', frame: '', order: 'name' as const, flip: true, live: true,
+      service: text, since: '6h', from: null, to: null, type: text, q: text, by: text, sel: [5, 9] as [number, number], lens: text, view: 'sandwich' as const, fn: text, mod: text, line: 7, upzoom: '', upframe: '0123456789abcdef',
+      search: text, zoom: '0123456789abcdef', frame: '', order: 'name' as const, flip: true, live: true, sort: 'total' as const, seensort: 'duration' as const,
     };
     expect(decodeService(url(encodeService(state)))).toEqual(state);
   }
@@ -19,7 +19,7 @@ test('the others come back', () => {
   for (const text of TEXTS) {
     const diff = { since: '1h', from: 1, to: 2, query: text, baseQuery: text, baseFrom: 3, baseTo: 4, type: text, lens: text, mode: 'share' as const, search: text, zoom: '', frame: '00000000000000fe' };
     expect(decodeDiff(url(encodeDiff(diff)))).toEqual(diff);
-    const traces = { since: '1h', from: null, to: null, service: text, name: text, min: text, max: text, status: text, attribute: text };
+    const traces = { since: '1h', from: null, to: null, service: text, name: text, min: text, max: text, status: text, attribute: text, sort: 'duration' as const };
     expect(decodeTraces(url(encodeTraces(traces)))).toEqual(traces);
     const trace = { trace: text || 'x', span: '00000000000000ff', subtree: true, type: text, zoom: '', frame: '00000000000000fe', search: text };
     expect(decodeTrace(url(encodeTrace(trace)))).toEqual(trace);

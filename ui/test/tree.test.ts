@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import { buildTree, childrenOf, functionOf, graft, heaviestLeaf, search, shownShare, stackOf } from '../src/core/tree';
+import { factorOf } from '../src/core/difference';
+import { changeOf, selfOf, wholeOf } from '../src/parts/describe';
 import { columns, randomTree, SHOP, type Node } from './sample';
 
 const names = (tree: ReturnType<typeof buildTree>, nodes: number[]) => nodes.map((i) => functionOf(tree, i).name);
@@ -54,6 +56,17 @@ test('in a difference vanished paths keep their width', () => {
   const tree = buildTree(c, 'weight');
   expect(names(tree, childrenOf(tree, 0))).toEqual(['gone', 'new']);
   expect([tree.width[0], tree.totalBefore![0], tree.total[0]]).toEqual([40, 30, 10]);
+});
+
+test('a difference in shares has both sides\' own shares and the totals as they were', () => {
+  const c = columns([[0, 'total', '', 0, 0], [1, 'a', '', 300e9, 300], [1, 'b', '', 100e9, 100]]);
+  c.before = Float64Array.from([0, 50e9, 50e9]);
+  c.meta.total_before = 100e9;
+  const factor = factorOf('share', { before: 1, after: 1 }, { before: 100e9, after: 400e9 });
+  const tree = { ...buildTree(c, 'weight', factor), measure: { mode: 'share' as const, seconds: 60, whole: 400e9 } };
+  expect(changeOf(tree, 1)).toBe('50.0 % → 75.0 % · +25.0 points (+50.0 %)');
+  expect(wholeOf(tree)).toBe('1.67 min → 6.67 min');
+  expect(selfOf(tree, 2)).toBe('50.0 % → 25.0 %');
 });
 
 test('a chain of 10,000 calls and 100,000 siblings are no problem', () => {

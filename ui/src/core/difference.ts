@@ -1,5 +1,5 @@
 // A difference as numbers: what a value before is worth, and which functions changed most. Pure.
-import { isSignificant } from './format';
+import { formatShare, formatValue, isSignificant } from './format';
 import type { FlameChange } from './flame';
 import type { Tree } from './tree';
 
@@ -11,6 +11,19 @@ export function factorOf(mode: DiffMode, seconds: { before: number; after: numbe
   if (mode === 'share') return total.before > 0 && total.after > 0 ? total.after / total.before : 1;
   return 1;
 }
+
+// What numbers of a difference are in: both sides lie on the scale of after, so that one measure fits both.
+export interface Measure { mode: DiffMode; seconds: number; whole: number }
+
+export function formatMeasured(v: number, unit: string, scale: number, measure?: Measure): string {
+  if (measure?.mode === 'share') return formatShare(v, measure.whole);
+  if (measure?.mode === 'rate') return formatValue(v / measure.seconds, unit, scale) + ' per s';
+  return formatValue(v, unit, scale);
+}
+
+// How far a value moved: two shares differ by points.
+export const formatMoved = (v: number, unit: string, scale: number, measure?: Measure) =>
+  formatMeasured(v, unit, scale, measure).replace(/%$/, measure?.mode === 'share' ? 'points' : '%');
 
 export interface Change { name: string; module: string; before: number; after: number }
 

@@ -16,6 +16,9 @@ export function formatValue(value: number, unit: string, scale = 1): string {
 
 export const formatCount = (v: number) => v.toLocaleString('en', { maximumFractionDigits: 2 });
 
+// "1 frame", "2,000 frames"
+export const formatMany = (n: number, one: string, many = one + 's') => `${formatCount(n)} ${n === 1 ? one : many}`;
+
 export function formatShare(part: number, whole: number): string {
   if (!(whole > 0)) return '0 %';
   const percent = 100 * part / whole;

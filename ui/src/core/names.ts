@@ -59,8 +59,9 @@ export function fitName(name: string, characters: number): string {
 
 export const shortName = (name: string) => fitName(name, 120);
 
-// A name as a regular expression that matches exactly it: for lenses and search.
-export const exactly = (name: string) => '^' + name.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&') + '$';
+// A name as a regular expression that matches exactly it: for lenses and search. " > " is what stands between the steps of
+// a lens, so that one inside a name is written without its first space.
+export const exactly = (name: string) => '^' + name.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&').replace(/ (?=> )/g, '\\x20') + '$';
 
 // What a colour stands for: the package or outermost namespace a name begins with, or else the module.
 export function groupOf(name: string, module: string): string {

@@ -24,8 +24,15 @@ export function hottestLine(costs: Map<number, LineCost>): number {
   return best;
 }
 
+// Names come from profiles: ".." in one must not lead out of the folder the template puts it in.
+function inside(path: string): string {
+  const out: string[] = [];
+  for (const part of path.split('/')) if (part === '..') out.pop(); else if (part !== '' && part !== '.') out.push(part);
+  return out.join('/');
+}
+
 // "https://host/{service}/blob/{version}/{path}#L{line}" filled in; slashes of a path stay.
 export function repositoryLink(template: string, values: { service: string; version: string; path: string; line: number }): string {
-  const text = { service: values.service, version: values.version || 'HEAD', path: values.path.replace(/^\/+/, ''), line: String(values.line) };
+  const text = { service: inside(values.service), version: inside(values.version) || 'HEAD', path: inside(values.path), line: String(values.line) };
   return template.replace(/\{(service|version|path|line)\}/g, (_, name: keyof typeof text) => encodeURIComponent(text[name]).replace(/%2F/g, '/'));
 }

@@ -1,7 +1,8 @@
 // A flame graph as one HTML file: viewer, style and data in it, nothing fetched. Pure.
+import type { Measure } from './difference';
 import type { FlameColumns } from './flame';
 
-export interface Saved { title: string; note: string; columns: FlameColumns }
+export interface Saved { title: string; note: string; columns: FlameColumns; measure?: Measure }
 
 const LISTS = ['depth', 'func', 'self', 'count', 'hidden', 'before'] as const;
 
@@ -9,13 +10,13 @@ export function savedText(saved: Saved): string {
   const { meta, functions } = saved.columns;
   const lists = Object.fromEntries(LISTS.map((key) => [key, saved.columns[key] && Array.from(saved.columns[key]!)]));
   // In a script element only "<" could end it.
-  return JSON.stringify({ title: saved.title, note: saved.note, meta, functions, ...lists }).replace(/</g, '\\u003c').replace(/\u2028/g, '\\u2028').replace(/\u2029/g, '\\u2029');
+  return JSON.stringify({ title: saved.title, note: saved.note, measure: saved.measure, meta, functions, ...lists }).replace(/</g, '\\u003c').replace(/\u2028/g, '\\u2028').replace(/\u2029/g, '\\u2029');
 }
 
 export function readSaved(text: string): Saved {
-  const { title, note, meta, functions, depth, func, self, count, hidden, before } = JSON.parse(text);
+  const { title, note, measure, meta, functions, depth, func, self, count, hidden, before } = JSON.parse(text);
   return {
-    title, note, columns: {
+    title, note, measure, columns: {
       meta, functions, depth: Uint32Array.from(depth), func: Uint32Array.from(func), self: Float64Array.from(self), count: Float64Array.from(count), hidden: Uint32Array.from(hidden),
       before: before && Float64Array.from(before),
     },

@@ -30,6 +30,8 @@ export interface ServiceState extends TimeState {
   order: 'weight' | 'name';
   flip: boolean;                  // root at the bottom
   live: boolean;                  // asked again every 5 s
+  sort: 'self' | 'total';         // of the table
+  seensort: 'value' | 'duration'; // of the traces with a function
 }
 
 export interface DiffState extends TimeState {
@@ -39,7 +41,7 @@ export interface DiffState extends TimeState {
 }
 
 export interface TracesState extends TimeState {
-  service: string; name: string; min: string; max: string; status: string; attribute: string;
+  service: string; name: string; min: string; max: string; status: string; attribute: string; sort: 'time' | 'duration';
 }
 
 export interface TraceState { trace: string; span: string; subtree: boolean; type: string; zoom: string; frame: string; search: string }
@@ -70,24 +72,31 @@ const address = (value: string | null) => (/^[0-9a-f]{16}$/.test(value ?? '') ? 
 const segment = (path: string, prefix: string) => {
   try { return decodeURIComponent(path.slice(prefix.length)); } catch { return path.slice(prefix.length); }
 };
+// "." and ".." are places in any path, however they are written, and nothing is no segment: such a service's name goes into
+// the query, behind a path that stands for it.
+const NO_SEGMENT = ['', '.', '..'];
+const STANDS_FOR_IT = '/s/-';
 
 export function decodeService(url: URL): ServiceState {
   const p = url.searchParams;
   const sel = /^(\d{1,15})-(\d{1,15})$/.exec(p.get('sel') ?? '');
   return {
-    ...time(p), service: segment(url.pathname, '/s/'), type: p.get('type') ?? '', q: p.get('q') ?? '', by: p.get('by') ?? '',
+    ...time(p), service: (url.pathname === STANDS_FOR_IT ? p.get('service') : null) ?? segment(url.pathname, '/s/'), type: p.get('type') ?? '', q: p.get('q') ?? '', by: p.get('by') ?? '',
     sel: sel && Number(sel[1]) < Number(sel[2]) ? [Number(sel[1]), Number(sel[2])] : null,
     lens: p.get('lens') ?? '', view: oneOf(p.get('view'), VIEWS), fn: p.get('fn') ?? '', mod: p.get('mod') ?? '',
     line: /^\d{1,9}$/.test(p.get('line') ?? '') ? Number(p.get('line')) : 0, upzoom: address(p.get('upzoom')), upframe: address(p.get('upframe')), search: p.get('search') ?? '',
     zoom: address(p.get('zoom')), frame: address(p.get('frame')), order: oneOf(p.get('order'), ['weight', 'name']), flip: p.get('flip') === '1', live: p.get('live') === '1',
+    sort: oneOf(p.get('sort'), ['self', 'total']), seensort: oneOf(p.get('seensort'), ['value', 'duration']),
   };
 }
 
 export function encodeService(s: ServiceState): string {
-  return '/s/' + encodeURIComponent(s.service) + query([
-    ...timePairs(s), ['type', s.type], ['q', s.q], ['by', s.by], ['sel', s.sel ? s.sel.join('-') : ''], ['lens', s.lens],
+  const odd: [string, string, string?][] = NO_SEGMENT.includes(s.service) ? [['service', s.service, '-']] : [];
+  return (odd.length > 0 ? STANDS_FOR_IT : '/s/' + encodeURIComponent(s.service)) + query([
+    ...odd, ...timePairs(s), ['type', s.type], ['q', s.q], ['by', s.by], ['sel', s.sel ? s.sel.join('-') : ''], ['lens', s.lens],
     ['view', s.view, 'flame'], ['fn', s.fn], ['mod', s.mod], ['line', String(s.line), '0'], ['search', s.search],
     ['zoom', s.zoom], ['frame', s.frame], ['upzoom', s.upzoom], ['upframe', s.upframe], ['order', s.order, 'weight'], ['flip', s.flip ? '1' : ''], ['live', s.live ? '1' : ''],
+    ['sort', s.sort, 'self'], ['seensort', s.seensort, 'value'],
   ]);
 }
 
@@ -112,11 +121,11 @@ export function encodeDiff(s: DiffState): string {
 export function decodeTraces(url: URL): TracesState {
   const p = url.searchParams;
   const text = (name: string) => p.get(name) ?? '';
-  return { ...time(p), service: text('service'), name: text('name'), min: text('min'), max: text('max'), status: text('status'), attribute: text('attribute') };
+  return { ...time(p), service: text('service'), name: text('name'), min: text('min'), max: text('max'), status: text('status'), attribute: text('attribute'), sort: oneOf(p.get('sort'), ['time', 'duration']) };
 }
 
 export function encodeTraces(s: TracesState): string {
-  return '/traces' + query([...timePairs(s), ['service', s.service], ['name', s.name], ['min', s.min], ['max', s.max], ['status', s.status], ['attribute', s.attribute]]);
+  return '/traces' + query([...timePairs(s), ['service', s.service], ['name', s.name], ['min', s.min], ['max', s.max], ['status', s.status], ['attribute', s.attribute], ['sort', s.sort, 'time']]);
 }
 
 export function decodeTrace(url: URL): TraceState {
@@ -144,8 +153,12 @@ export const encodeFiles = (s: FilesState) => '/adhoc' + query([['type', s.type]
 // A service's page as one first opens it.
 export const newService = (service: string, time: TimeState): ServiceState => ({
   since: time.since, from: time.from, to: time.to, service, type: '', q: '', by: '', sel: null, lens: '', view: 'flame', fn: '', mod: '', line: 0, search: '', zoom: '', frame: '',
-  upzoom: '', upframe: '', order: 'weight', flip: false, live: false,
+  upzoom: '', upframe: '', order: 'weight', flip: false, live: false, sort: 'self', seensort: 'value',
 });
+
+// All traces of a service.
+export const newTraces = (service: string, time: TimeState): TracesState =>
+  ({ since: time.since, from: time.from, to: time.to, service, name: '', min: '', max: '', status: '', attribute: '', sort: 'time' });
 
 // --- what the API is asked ---
 

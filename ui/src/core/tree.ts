@@ -1,5 +1,6 @@
 // Tree: a flame graph as columns with everything the picture needs: totals, where each box starts,
 // where each subtree ends. Pure; no recursion, so depth does not matter.
+import type { Measure } from './difference';
 import { OTHER, type FlameColumns, type FlameFunction } from './flame';
 
 export interface Tree extends FlameColumns {
@@ -11,6 +12,7 @@ export interface Tree extends FlameColumns {
   width: Float64Array;    // total; in a difference the larger of before and after
   start: Float64Array;    // in units of width, the root's at 0
   rows: number;           // depth of the deepest node + 1
+  measure?: Measure;      // what the numbers of a difference are shown in; without it as they are
 }
 
 export type Order = 'weight' | 'name';
@@ -163,7 +165,7 @@ export function graft(base: FlameColumns, node: number, end: number, part: Flame
 }
 
 // Nodes whose function matches, and the share of the whole they cover, nested ones counted once.
-export function search(tree: Tree, pattern: RegExp): { nodes: Uint8Array; first: number[]; value: number; functions: number } {
+export function search(tree: Tree, pattern: { test: (text: string) => boolean }): { nodes: Uint8Array; first: number[]; value: number; functions: number } {
   const hit = tree.functions.map((f) => f.kind !== OTHER && (pattern.test(f.name) || pattern.test(f.module)));
   hit[tree.func[0]] = false;
   const nodes = new Uint8Array(tree.func.length);

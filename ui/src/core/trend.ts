@@ -63,6 +63,21 @@ export function markersOf(series: SeriesAnswer | undefined): Marker[] {
   return versionChanges(series.groups.map((g) => ({ version: g.labels['service.version'] ?? '', values: g.values.map(Number) })).filter((g) => g.version !== ''), series.start_ms, series.step_ms);
 }
 
+// The version a part of the time is about: the one that used most in it. Of the whole it is the one that came last.
+export function versionIn(series: SeriesAnswer | undefined, markers: Marker[], part: [number, number] | null): string {
+  if (!part && markers.length > 0) return markers[markers.length - 1].to;
+  let best = { version: '', value: -1 };
+  for (const g of series?.groups ?? []) {
+    const version = g.labels['service.version'] ?? '';
+    const value = g.values.reduce<number>((sum, v, i) => {
+      const at = series!.start_ms + i * series!.step_ms;
+      return !part || (at + series!.step_ms > part[0] && at < part[1]) ? sum + Number(v) : sum;
+    }, 0);
+    if (version !== '' && value > best.value) best = { version, value };
+  }
+  return best.version;
+}
+
 export interface Marker { at: number; from: string; to: string }
 
 // Where the version that uses most changes: a new one must be ahead for two steps with something in them, so that a

@@ -6,6 +6,7 @@
 import { colourIndex, diffFills, diffIndex, type Palette } from '../core/palette';
 import { mayBeChance } from '../core/difference';
 import { OTHER } from '../core/flame';
+import { formatMany } from '../core/format';
 import { fitName } from '../core/names';
 import { isFold, type Tree } from '../core/tree';
 
@@ -33,7 +34,7 @@ function looksOf(tree: Tree): Looks {
   if (!found) {
     found = {
       fill: Uint8Array.from(tree.functions, (f) => (f.kind === OTHER ? FOLD : colourIndex(f.name, f.module))),
-      label: tree.functions.map((f) => safe(f.name)),
+      label: tree.functions.map((f) => shownName(f.name, Infinity)),
     };
     looks.set(tree.functions, found);
   }
@@ -172,11 +173,14 @@ function drawLabels(g: Context, tree: Tree, view: View, palette: Palette, letter
 export function labelOf(tree: Tree, node: number): string {
   if (node === 0) return 'all';
   const name = tree.functions[tree.func[node]].name;
-  return isFold(tree, node) ? `${tree.hidden[node].toLocaleString('en')} small frames` : name;
+  return isFold(tree, node) ? formatMany(tree.hidden[node], 'small frame') : name;
 }
 
 // Marks that turn the direction of what follows, and control characters, must not leave their name.
 export const safe = (text: string) => text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '·');
+
+// A name from outside as it may be shown: what is only space is no name.
+export const shownName = (name: string, most = 2000) => safe(name.slice(0, most)).trim() || '(no name)';
 
 // Frames on top: matches, the selected and the hovered one, on a canvas of their own.
 export function drawOverlay(g: Context & Pick<CanvasRenderingContext2D, 'clearRect'>, tree: Tree, view: View, palette: Palette,

@@ -54,7 +54,8 @@ export function AdHocPage() {
         </div>
       )}
       <QueryState query={flame} what="the file" />
-      {tree && !flame.error && (
+      {tree && !flame.error && tree.width[0] === 0 && <p class="note">Nothing to show: the file was read, but its values add up to nothing{types.length > 1 ? '; choose another type' : ''}.</p>}
+      {tree && !flame.error && tree.width[0] > 0 && (
         <FlameGraph tree={tree} title={file?.name ?? ''} zoom={view.zoom} frame={view.frame} query={view.search} onZoom={(zoom, frame) => set({ zoom, frame })}
           onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
           onLens={(op, name) => set({ lens: joinLens([...lensSteps(lens), `${op}:${exactly(name)}`]), zoom: '', frame: '' })} />

@@ -2,16 +2,18 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { getFlame, getJson, type ServiceInfo } from '../core/api';
 import { changesOf, factorOf } from '../core/difference';
-import { formatValue, parseSpan } from '../core/format';
+import { parseSpan } from '../core/format';
 import { go, replace, url } from '../core/location';
 import { exactly, shortName } from '../core/names';
+import { rangeOf, swapped } from '../core/presets';
 import { decodeDiff, encodeDiff, joinLens, lensSteps, selectorOf, timeOf, type DiffState } from '../core/state';
 import { buildTree } from '../core/tree';
-import { safe } from '../draw/flame';
+import { safe, shownName } from '../draw/flame';
+import { movedOf, valueOf } from '../parts/describe';
 import { FlameGraph } from '../parts/flame';
 import { LensChips } from '../parts/lens';
 import { Presets } from '../parts/presets';
-import { QueryState, useQuery } from '../parts/query';
+import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
 import { saveHtml } from '../parts/save';
 import { Shell } from '../parts/shell';
@@ -30,23 +32,25 @@ export function DiffPage() {
         : { base_from: '-' + span / 1000 * 2 + 's', base_to: '-' + span / 1000 + 's' };
   const asked = { query: state.query, base_query: state.baseQuery, type: state.type, lens: state.lens, max_nodes: '20000', ...timeOf(state), ...base };
   const diff = useQuery(state.query === '' ? null : JSON.stringify(asked), (s) => getFlame('diff', asked, s));
-  const seconds = { after: state.to !== null && state.from !== null ? state.to - state.from : span, before: fixedBase ? state.baseTo! - state.baseFrom! : state.to !== null && state.from !== null ? state.to - state.from : span };
+  const after = (state.to !== null && state.from !== null ? state.to - state.from : span) / 1000;
+  const seconds = { after, before: fixedBase ? (state.baseTo! - state.baseFrom!) / 1000 : after };
   const data = diff.data;
-  const factor = data ? factorOf(state.mode, seconds, { before: data.meta.total_before ?? 0, after: data.meta.total }) : 1;
-  const tree = useMemo(() => data && buildTree(data, 'weight', factor), [data, factor]);
+  const mode = state.mode === 'rate' && data?.meta.averaged ? 'raw' : state.mode;
+  const total = { before: Number(data?.meta.total_before ?? 0), after: Number(data?.meta.total ?? 0) };
+  const factor = factorOf(mode, seconds, total);
+  const tree = useMemo(() => data && { ...buildTree(data, 'weight', factor), measure: { mode, seconds: after, whole: total.after || total.before } }, [data, factor, mode, after]);
   const rows = useMemo(() => changesOf(data?.meta.changes ?? [], factor).slice(0, 25), [data, factor]);
-  const value = (v: number) => formatValue(v, tree!.meta.unit, tree!.meta.scale);
   const empty = tree && tree.width[0] === 0;
   return (
     <Shell title="Diff">
       <div class="toolbar"><h1>Diff</h1>
-        <button type="button" onClick={() => set({ query: state.baseQuery || state.query, baseQuery: state.query, from: state.baseFrom, to: state.baseTo, baseFrom: state.from, baseTo: state.to, zoom: '', frame: '' })} disabled={!fixedBase || state.from === null}>Swap A and B</button>
+        <button type="button" onClick={() => set({ ...swapped(state, Date.now()), zoom: '', frame: '' })} disabled={state.query === ''}>Swap A and B</button>
         {tree && !empty && <button type="button" onClick={() => void saveHtml(tree, `Difference: ${state.baseQuery || state.query} → ${state.query}`)}>Save as HTML</button>}
-        <div role="group" aria-label="Compare" class="switch">{MODES.map(([m, text]) => <button key={m} type="button" aria-pressed={state.mode === m} onClick={() => set({ mode: m })}>{text}</button>)}</div>
+        <div role="group" aria-label="Compare" class="switch">{MODES.map(([m, text]) => <button key={m} type="button" aria-pressed={mode === m} disabled={m === 'rate' && data?.meta.averaged} title={m === 'rate' && data?.meta.averaged ? 'it is an average over time already' : undefined} onClick={() => set({ mode: m })}>{text}</button>)}</div>
       </div>
       <div class="sides">
         <Side name="A before" query={state.baseQuery || state.query} onQuery={(q) => set({ baseQuery: q, zoom: '', frame: '' })}>
-          {fixedBase ? <RangePicker time={{ since: state.since, from: state.baseFrom, to: state.baseTo }} onChange={(t) => set({ baseFrom: t.from, baseTo: t.to, zoom: '', frame: '' })} /> : <p>{base.base_from ? 'as long before B' : 'at the same time as B'} <button type="button" onClick={() => { const now = Date.now(); const b = state.from ?? now - span; const w = (state.to ?? now) - b; set({ baseFrom: b - w, baseTo: b }); }}>Choose a time</button></p>}
+          {fixedBase ? <RangePicker time={{ since: state.since, from: state.baseFrom, to: state.baseTo }} onChange={(t) => { const [baseFrom, baseTo] = rangeOf(t, Date.now()); set({ baseFrom, baseTo, zoom: '', frame: '' }); }} /> : <p>{base.base_from ? 'as long before B' : 'at the same time as B'} <button type="button" onClick={() => { const now = Date.now(); const b = state.from ?? now - span; const w = (state.to ?? now) - b; set({ baseFrom: b - w, baseTo: b }); }}>Choose a time</button></p>}
         </Side>
         <Side name="B after" query={state.query} onQuery={(q) => set({ query: q, zoom: '', frame: '' })}>
           <RangePicker time={state} onChange={(t) => set({ ...t, zoom: '', frame: '' })} />
@@ -58,24 +62,24 @@ export function DiffPage() {
       {state.query === '' && <Choose onChoose={(q) => set({ query: q })} />}
       {(empty || (data?.meta.hint && empty)) && <p class="note">Nothing on either side: {data?.meta.hint ?? 'no samples'}</p>}
       {tree && !empty && (
-        <>
+        <Answer query={diff}>
           {data?.meta.hint && <p class="note">One side is empty: {data.meta.hint}</p>}
           <FlameGraph tree={tree} title="diff" zoom={state.zoom} frame={state.frame} query={state.search} onZoom={(zoom, frame) => set({ zoom, frame })}
             onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
             onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), zoom: '', frame: '' })} />
           <p class="legend"><i class="less" /> less <i class="more" /> more <i class="same" /> about the same <i class="doubt" /> may be chance <i class="new" /> new <i class="gone" /> vanished. Widths are the larger side's.</p>
           <div class="table-box"><table class="top">
-            <caption>Functions whose own value changed most{state.mode !== 'raw' ? ' (A brought to the scale of B)' : ''}</caption>
+            <caption>Functions whose own value changed most{mode === 'share' ? ', in shares of each side\'s whole' : mode === 'rate' ? ', per second of each side' : ''}</caption>
             <thead><tr><th scope="col" class="number">A</th><th scope="col" class="number">B</th><th scope="col" class="number">Change</th><th scope="col">Function</th><th scope="col">Module</th></tr></thead>
             <tbody>{rows.map((r) => (
               <tr key={r.module + '\0' + r.name}>
-                <td class="number">{value(r.before)}</td><td class="number">{value(r.after)}</td>
-                <td class="number">{r.after > r.before ? '+' : '−'}{value(Math.abs(r.after - r.before))}{r.before === 0 ? ' new' : r.after === 0 ? ' vanished' : ''}</td>
+                <td class="number">{valueOf(tree, r.before)}</td><td class="number">{valueOf(tree, r.after)}</td>
+                <td class="number">{r.after > r.before ? '+' : '−'}{movedOf(tree, Math.abs(r.after - r.before))}{r.before === 0 ? ' new' : r.after === 0 ? ' vanished' : ''}</td>
                 <th scope="row"><button type="button" class="link" onClick={() => set({ search: exactly(r.name) })}><bdi>{safe(shortName(r.name))}</bdi></button></th><td>{r.module}</td>
               </tr>
             ))}</tbody>
           </table></div>
-        </>
+        </Answer>
       )}
     </Shell>
   );
@@ -101,7 +105,7 @@ function Choose({ onChoose }: { onChoose: (query: string) => void }) {
   return (
     <div class="empty">
       <p><strong>What is to be compared?</strong> Type a selector above, or begin with a service:</p>
-      <p class="actions">{services.data?.services.slice(0, 30).map((s) => <button key={s.name} type="button" onClick={() => onChoose(selectorOf(s.name, ''))}>{s.name}</button>)}</p>
+      <p class="actions">{services.data?.services.slice(0, 30).map((s) => <button key={s.name} type="button" title={safe(s.name)} onClick={() => onChoose(selectorOf(s.name, ''))}><bdi class="cut">{shownName(s.name)}</bdi></button>)}</p>
     </div>
   );
 }

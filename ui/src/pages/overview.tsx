@@ -1,16 +1,16 @@
 // All services: what they cost now, how that moves, where it goes, when they were last heard of.
 import { useMemo } from 'preact/hooks';
 import { getJson, type OverviewAnswer, type ServiceOverview } from '../core/api';
-import { formatAgo, formatCount, formatShare, formatTime, formatValue } from '../core/format';
+import { formatAgo, formatCount, formatMany, formatShare, formatTime, formatValue } from '../core/format';
 import { go, url } from '../core/location';
 import { fitName } from '../core/names';
 import { zone } from '../core/settings';
 import { coresOf, stepsTogether, together, trendOf } from '../core/trend';
-import { decodeTraces, encodeDiff, encodeService, encodeTraces, newService, selectorOf, timeOf, type TimeState } from '../core/state';
-import { safe } from '../draw/flame';
-import { QueryState, useQuery } from '../parts/query';
+import { decodeTraces, encodeDiff, encodeService, encodeTraces, newService, newTraces, selectorOf, timeOf, type TimeState } from '../core/state';
+import { safe, shownName } from '../draw/flame';
+import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
-import { Command, Shell } from '../parts/shell';
+import { Command, otlpCommand, Shell } from '../parts/shell';
 import { Sparkline } from '../parts/sparkline';
 
 const link = (service: string, time: TimeState) => encodeService(newService(service, time));
@@ -30,12 +30,12 @@ export function OverviewPage() {
         <h1>Services</h1>
         <RangePicker time={time} onChange={set} />
         <span class="grow" />
-        {rows.length > 0 && <p data-testid="sum">{rows.length} {rows.length === 1 ? 'service' : 'services'} · {sum.toFixed(2)} cores used</p>}
+        {rows.length > 0 && <p data-testid="sum">{formatMany(rows.length, 'service')} · {sum.toFixed(2)} cores used</p>}
       </div>
       <QueryState query={overview} what="services" />
       {overview.data && rows.length === 0 && <Empty />}
       {rows.length > 0 && (
-        <div class="table-box"><table class="services">
+        <Answer query={overview}><div class="table-box"><table class="services">
           <caption class="hidden">Services by cores used</caption>
           <thead><tr>
             <th scope="col">Service</th><th scope="col" class="number">Cores</th><th scope="col">Trend</th><th scope="col">Most CPU in</th>{some.version && <th scope="col">Version</th>}
@@ -43,7 +43,7 @@ export function OverviewPage() {
           </tr></thead>
           <tbody>{rows.map((r) => (
             <tr key={r.name}>
-              <th scope="row"><a href={r.profiles > 0 ? link(r.name, time) : tracesLink(r.name, time)}><bdi>{r.name || '(no name)'}</bdi></a>{r.profiles === 0 && <small> traces only</small>}</th>
+              <th scope="row"><a href={r.profiles > 0 ? link(r.name, time) : tracesLink(r.name, time)}><bdi>{shownName(r.name)}</bdi></a>{r.profiles === 0 && <small> traces only</small>}</th>
               <td class="number">{r.cores === null ? '–' : r.cores.toFixed(2)}</td>
               <td>{r.trend && <Sparkline values={r.trend} label={`cores of ${r.name}`} />}</td>
               <td><Top row={r} /></td>
@@ -53,7 +53,7 @@ export function OverviewPage() {
               <td><Sender row={r} until={to ?? Date.now()} /></td>
             </tr>
           ))}</tbody>
-        </table></div>
+        </table></div></Answer>
       )}
     </Shell>
   );
@@ -71,7 +71,7 @@ function rowsOf(answer: OverviewAnswer | undefined): Row[] {
   }).sort((a, b) => (b.cores ?? -1) - (a.cores ?? -1) || a.name.localeCompare(b.name));
 }
 
-const tracesLink = (service: string, time: TimeState) => encodeTraces({ ...time, service, name: '', min: '', max: '', status: '', attribute: '' });
+const tracesLink = (service: string, time: TimeState) => encodeTraces(newTraces(service, time));
 
 function Top({ row }: { row: Row }) {
   if (row.top.length === 0) return <>–</>;
@@ -96,7 +96,7 @@ function Latency({ row, time }: { row: Row; time: TimeState }) {
   if (!row.latency) return <>–</>;
   const { median_ns, p99_ns, errors, requests } = row.latency;
   return (
-    <a href={tracesLink(row.name, time)} title={`${formatCount(requests)} requests`}>
+    <a href={tracesLink(row.name, time)} title={formatMany(requests, 'request')}>
       {formatValue(Number(median_ns), 'nanoseconds')}, {formatValue(Number(p99_ns), 'nanoseconds')}{errors > 0 && <em class="bad"> {formatShare(errors, requests)} errors</em>}
     </a>
   );
@@ -118,13 +118,13 @@ function Sender({ row, until }: { row: Row; until: number }) {
 }
 
 function Empty() {
-  const host = location.hostname;
   return (
     <div class="empty">
       <p><strong>No profiles in this range yet.</strong> Choose a longer range, or send some:</p>
       <ul>
+        <li>a program, without a change: <Command text={`wherefore run --server ${location.origin} -- ./app`} /></li>
         <li>a file you have: <Command text={`wherefore push profile.pb.gz --service my-service --server ${location.origin}`} /></li>
-        <li>an OpenTelemetry SDK or collector: <Command text={`export OTEL_EXPORTER_OTLP_ENDPOINT=http://${host}:4318`} /></li>
+        <li>an OpenTelemetry SDK or collector: <Command text={otlpCommand(location.origin)} /></li>
         <li>a Pyroscope SDK: <Command text={`export PYROSCOPE_SERVER_ADDRESS=${location.origin}`} /></li>
       </ul>
     </div>

@@ -4,10 +4,12 @@ import { getFlame, getJson, type SeriesAnswer, type ServiceInfo, type TopAnswer 
 import { formatTime } from '../core/format';
 import { go, replace, url } from '../core/location';
 import { exactly } from '../core/names';
-import { decodeService, encodeDiff, encodeService, encodeTraces, joinLens, lensSteps, selectorOf, timeOf, type ServiceState } from '../core/state';
+import { valueIn } from '../core/presets';
+import { decodeService, encodeDiff, encodeService, encodeTraces, joinLens, lensSteps, newTraces, selectorOf, timeOf, type ServiceState } from '../core/state';
 import { zone } from '../core/settings';
-import { markersOf, type Marker } from '../core/trend';
+import { markersOf, versionIn, type Marker } from '../core/trend';
 import { functionOf, heaviestLeaf } from '../core/tree';
+import { safe, shownName } from '../draw/flame';
 import { Export } from '../parts/export';
 import { Filters } from '../parts/filters';
 import { CallTree } from '../parts/call_tree';
@@ -16,7 +18,7 @@ import { FunctionTraces } from '../parts/function_traces';
 import { HeatMap } from '../parts/heat';
 import { LensChips } from '../parts/lens';
 import { useOpenedTree } from '../parts/opened';
-import { QueryState, useQuery } from '../parts/query';
+import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
 import { Command, Shell } from '../parts/shell';
 import { Sandwich } from '../parts/sandwich';
@@ -31,7 +33,6 @@ const ABOUT_ONE: ServiceState['view'][] = ['sandwich', 'source', 'traces'];
 export function ServicePage() {
   const state = decodeService(url.value);
   const set = (change: Partial<ServiceState>, how = go) => how(encodeService({ ...decodeService(url.value), ...change }));
-  const [sort, setSort] = useState<'self' | 'total'>('self');
   const time = timeOf(state);
   const tick = useTick(state.live);
   const query = selectorOf(state.service, state.q);
@@ -44,21 +45,21 @@ export function ServicePage() {
     (s) => getJson<SeriesAnswer>('series', { query: selectorOf(state.service, ''), type: state.type, ...time, by: 'service.version', limit: '20' }, s));
   const markers = useMemo(() => markersOf(versions.data), [versions.data]);
   const flame = useQuery(JSON.stringify(['flame', asked, tick]), (s) => getFlame('flame', asked, s));
-  const top = useQuery(state.view === 'table' ? JSON.stringify(['top', asked, sort, tick]) : null, (s) => getJson<TopAnswer>('top', { ...asked, sort, limit: '1000' }, s));
+  const top = useQuery(state.view === 'table' ? JSON.stringify(['top', asked, state.sort, tick]) : null, (s) => getJson<TopAnswer>('top', { ...asked, sort: state.sort, limit: '1000' }, s));
   const { tree, open } = useOpenedTree(flame.data, state.order, asked);
   const types = services.data?.services.find((s) => s.name === state.service)?.types ?? [];
   const shownType = state.type || flame.data?.meta.type || '';
-  const hint = flame.data?.meta.hint;
+  const hint = flame.data?.meta.hint ?? (tree && tree.width[0] === 0 ? 'there are profiles, but they add up to nothing; choose another type or a longer time' : undefined);
   const clear = { zoom: '', frame: '', upzoom: '', upframe: '' };
   const hottest = tree && heaviestLeaf(tree) > 0 ? functionOf(tree, heaviestLeaf(tree)) : null;
   const to = (view: ServiceState['view']) => (f: { name: string; module: string }) => encodeService({ ...decodeService(url.value), view, fn: f.name, mod: f.module, line: 0, ...clear });
   const links = [{ text: 'Callers and callees', key: 's', href: to('sandwich') }, { text: 'Source', key: 'o', href: to('source') }, { text: 'Traces with it', key: 't', href: to('traces') }];
   const addLens = (op: LensOp, name: string) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), ...clear });
-  const version = markers[markers.length - 1]?.to ?? versions.data?.groups.find((g) => g.labels['service.version'])?.labels['service.version'] ?? '';
+  const version = valueIn(state.q, 'service.version') || versionIn(versions.data, markers, state.sel);
   return (
     <Shell title={state.service}>
       <div class="toolbar">
-        <h1><bdi>{state.service}</bdi></h1>
+        <h1 class="cut" title={safe(state.service)}><bdi>{shownName(state.service)}</bdi></h1>
         <label>Type <select value={shownType} onChange={(e) => set({ type: e.currentTarget.value, ...clear })}>
           {!types.some((t) => t.name === shownType) && <option value={shownType}>{shownType || '…'}</option>}
           {types.map((t) => <option key={t.id} value={t.name}>{t.name}</option>)}
@@ -66,13 +67,13 @@ export function ServicePage() {
         <RangePicker time={state} onChange={(t) => set({ ...t, sel: null })} />
         <button type="button" aria-pressed={state.live} disabled={state.from !== null} title="Ask again every 5 seconds" onClick={() => set({ live: !state.live })}>Live</button>
         <span class="grow" />
-        <a class="button" href={encodeTraces({ ...state, name: '', min: '', max: '', status: '', attribute: '' })}>Traces</a>
+        <a class="button" href={encodeTraces(newTraces(state.service, { ...state, ...(state.sel && { from: state.sel[0], to: state.sel[1] }) }))}>Traces</a>
         <a class="button" href={diffOf(state, query)}>Compare</a>
         <Export asked={asked} lens={state.lens} tree={tree} title={`${state.service} ${shownType}`} />
       </div>
       <Filters q={state.q} service={state.service} selector={selectorOf(state.service, '')} time={time} by={state.by} onQ={(q) => set({ q, ...clear })} onBy={(by) => set({ by })} />
       <QueryState query={series} what="the timeline" />
-      {series.data && !series.data.hint && <Timeline series={series.data} selection={state.sel} markers={markers} onSelect={(sel) => set({ sel, ...clear })} />}
+      {series.data && !series.data.hint && <Answer query={series}><Timeline series={series.data} selection={state.sel} markers={markers} onSelect={(sel) => set({ sel, ...clear })} /></Answer>}
       {markers.length > 0 && <Deploys markers={markers} state={state} query={query} />}
       <div class="toolbar">
         <div role="group" aria-label="View" class="switch">
@@ -84,28 +85,30 @@ export function ServicePage() {
         <LensChips lens={state.lens} onChange={(lens) => set({ lens, ...clear })} />
       </div>
       <QueryState query={flame} what="the flame graph" />
-      {hint && <Nothing hint={hint} lens={state.lens} onClear={() => set({ q: '', lens: '', sel: null, ...clear })} />}
+      {hint && <Nothing hint={hint} narrowed={narrowedBy(state)} onClear={() => set({ type: '', q: '', lens: '', sel: null, from: null, to: null, ...clear })} />}
       {!hint && state.view === 'heat' && <HeatMap asked={{ query, type: state.type, ...time }} selection={state.sel} tick={tick} onSelect={(sel) => set({ sel, ...clear })} />}
       {!hint && (state.view === 'flame' || state.view === 'heat') && tree && (
-        <div class={flame.loading ? 'stale' : undefined}>
+        <Answer query={flame}>
           <FlameGraph tree={tree} title={`${state.service} ${shownType}`} zoom={state.zoom} frame={state.frame} query={state.search} flip={state.flip}
             onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
             onFlip={() => set({ flip: !state.flip })} onOpenFold={open} links={links} onLens={addLens} />
-        </div>
+        </Answer>
       )}
       {!hint && state.view === 'tree' && tree && (
-        <CallTree tree={tree} title={`${state.service} ${shownType}`} frame={state.frame} query={state.search} onFrame={(frame) => set({ frame }, replace)}
-          onZoom={(zoom) => set({ view: 'flame', zoom, frame: zoom })} onOpenFold={open} links={links} onLens={addLens} />
+        <Answer query={flame}>
+          <CallTree tree={tree} title={`${state.service} ${shownType}`} frame={state.frame} query={state.search} onFrame={(frame) => set({ frame }, replace)}
+            onZoom={(zoom) => set({ view: 'flame', zoom, frame: zoom })} onOpenFold={open} links={links} onLens={addLens} />
+        </Answer>
       )}
       {!hint && state.view === 'table' && (
         <>
           <QueryState query={top} what="the table" />
           {top.data && (
-            <>
+            <Answer query={top}>
               <label>Search <input type="search" value={state.search} placeholder="regular expression" onInput={(e) => set({ search: e.currentTarget.value }, replace)} /></label>
-              <TopTable top={top.data} sort={sort} query={state.search} onSort={setSort} onPick={(name) => set({ view: 'flame', search: exactly(name) })}
+              <TopTable top={top.data} sort={state.sort} query={state.search} onSort={(sort) => set({ sort }, replace)} onPick={(name) => set({ view: 'flame', search: exactly(name) })}
                 links={[{ text: 'callers', say: 'Callers and callees', href: to('sandwich') }, { text: 'source', say: 'Source', href: to('source') }, { text: 'traces', say: 'Traces', href: to('traces') }]} />
-            </>
+            </Answer>
           )}
         </>
       )}
@@ -115,7 +118,7 @@ export function ServicePage() {
           onSearch={(search) => set({ search }, replace)} onPick={(fn) => set({ fn, mod: '', ...clear })} />
       )}
       {!hint && state.view === 'source' && <Source asked={asked} service={state.service} version={version} fn={state.fn} mod={state.mod} line={state.line} onLine={(line) => set({ line }, replace)} />}
-      {!hint && state.view === 'traces' && <FunctionTraces asked={asked} fn={state.fn} mod={state.mod} />}
+      {!hint && state.view === 'traces' && <FunctionTraces asked={asked} fn={state.fn} mod={state.mod} sort={state.seensort} onSort={(seensort) => set({ seensort }, replace)} />}
     </Shell>
   );
 }
@@ -153,11 +156,17 @@ function diffOf(state: ServiceState, query: string): string {
   });
 }
 
-function Nothing({ hint, lens, onClear }: { hint: string; lens: string; onClear: () => void }) {
+// What keeps something from being shown, in words.
+function narrowedBy(state: ServiceState): string {
+  const all = [state.q && 'filter', state.lens && 'lens', state.type && 'type', state.sel && 'selection', state.from !== null && 'time'].filter(Boolean);
+  return all.length < 2 ? all.join('') : `${all.slice(0, -1).join(', ')} and ${all[all.length - 1]}`;
+}
+
+function Nothing({ hint, narrowed, onClear }: { hint: string; narrowed: string; onClear: () => void }) {
   return (
     <div class="empty">
       <p><strong>Nothing to show:</strong> {hint}</p>
-      <p><button type="button" onClick={onClear}>Clear filter{lens ? ', lens' : ''} and selection</button></p>
+      {narrowed !== '' && <p><button type="button" onClick={onClear}>Clear {narrowed}</button></p>}
       <p>What is stored: <Command text="wherefore services --since 30d" /></p>
     </div>
   );

@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import { getJson, type OverviewAnswer } from '../core/api';
 import { formatAgo, formatCount } from '../core/format';
 import { encodeService, newService } from '../core/state';
-import { safe } from '../draw/flame';
+import { safe, shownName } from '../draw/flame';
 import { CONNECT } from '../parts/connect';
 import { QueryState, useQuery } from '../parts/query';
 import { Command, Shell } from '../parts/shell';
@@ -40,7 +40,7 @@ export function StatusPage() {
           <thead><tr><th scope="col">Service</th><th scope="col">Last profile</th><th scope="col" class="number">Profiles</th><th scope="col" class="number">Instances</th><th scope="col">Version</th><th scope="col">Types</th><th scope="col" class="number">Requests traced</th><th scope="col">Sent by</th></tr></thead>
           <tbody>{senders.data.services.map((s) => (
             <tr key={s.name}>
-              <th scope="row"><a href={encodeService(newService(s.name, DAY))}><bdi>{safe(s.name) || '(no name)'}</bdi></a></th>
+              <th scope="row"><a href={encodeService(newService(s.name, DAY))}><bdi>{shownName(s.name)}</bdi></a></th>
               <td>{s.last ? formatAgo(Date.parse(s.last), Date.now()) : '–'}</td>
               <td class="number">{formatCount(s.profiles)}</td><td class="number">{s.instances > 0 ? formatCount(s.instances) : '–'}</td>
               <td>{safe(s.versions.join(', ')) || '–'}</td><td>{s.types.join(', ') || '–'}</td>
@@ -50,8 +50,8 @@ export function StatusPage() {
         </table></div>
       )}
       <h2>Connect a program</h2>
-      <p>Profiles and traces both go to <Command text={location.origin} />. OTLP also has its usual ports, 4317 and 4318.</p>
-      <div class="connect">{CONNECT(location.origin, location.hostname).map((c) => (
+      <p>Profiles and traces both go to <Command text={location.origin} />, OTLP over HTTP included. OTLP also has ports of its own: 4317 (gRPC) and 4318 (HTTP), unless <code>wherefore serve</code> was given others.</p>
+      <div class="connect">{CONNECT(location.origin).map((c) => (
         <details key={c.name}><summary>{c.name}</summary><p>{c.how}</p>{c.commands.map((text) => <p key={text}><Command text={text} /></p>)}</details>
       ))}</div>
     </Shell>

@@ -1,17 +1,17 @@
 // One trace: its waterfall, the chosen span's facts, and what that span (or everything below it) was profiled doing.
 import { useMemo } from 'preact/hooks';
 import { getFlame, getJson, type Span, type TraceColumns } from '../core/api';
-import { formatCount, formatTime, formatValue } from '../core/format';
+import { formatCount, formatMany, formatTime, formatValue } from '../core/format';
 import { go, replace, url } from '../core/location';
 import { zone } from '../core/settings';
-import { decodeTrace, encodeService, encodeTrace, encodeTraces, newService, type TraceState } from '../core/state';
+import { decodeTrace, encodeService, encodeTrace, encodeTraces, newService, newTraces, type TraceState } from '../core/state';
 import { buildTree } from '../core/tree';
 import { waterfall } from '../core/waterfall';
-import { safe } from '../draw/flame';
+import { safe, shownName } from '../draw/flame';
 import type { FlameFunction } from '../core/flame';
 import type { FrameLink } from '../parts/drawer';
 import { FlameGraph } from '../parts/flame';
-import { QueryState, useQuery } from '../parts/query';
+import { Answer, QueryState, useQuery } from '../parts/query';
 import { saveHtml } from '../parts/save';
 import { copyText, Shell } from '../parts/shell';
 import { Waterfall } from '../parts/waterfall';
@@ -30,8 +30,8 @@ export function TracePage() {
   return (
     <Shell title={root ? root.name.slice(0, 80) : 'Trace'}>
       <div class="toolbar">
-        <h1>{root ? <><bdi>{safe(root.name).slice(0, 120) || '(no name)'}</bdi></> : 'Trace'}</h1>
-        {root && <p>{root.service} · {formatTime(Number(startNs / 1_000_000n), zone.value === 'utc')} · {formatValue(duration * 1e6, 'nanoseconds')} · {formatCount(rows.length)} spans · {services} {services === 1 ? 'service' : 'services'}{errors > 0 && <em class="bad"> · {errors} {errors === 1 ? 'error' : 'errors'}</em>}</p>}
+        <h1>{root ? <><bdi>{shownName(root.name, 120)}</bdi></> : 'Trace'}</h1>
+        {root && <p>{root.service} · {formatTime(Number(startNs / 1_000_000n), zone.value === 'utc')} · {formatValue(duration * 1e6, 'nanoseconds')} · {formatMany(rows.length, 'span')} · {formatMany(services, 'service')}{errors > 0 && <em class="bad"> · {formatMany(errors, 'error')}</em>}</p>}
         <span class="grow" />
         <button type="button" onClick={() => copyText(state.trace)}>Copy trace id</button>
       </div>
@@ -55,13 +55,13 @@ function SpanFacts({ span }: { span: Span }) {
   const attributes = Object.entries(span.attributes);
   return (
     <section class="drawer" aria-label="Selected span">
-      <div class="drawer-head"><h2><bdi>{safe(span.name).slice(0, 300) || '(no name)'}</bdi></h2></div>
+      <div class="drawer-head"><h2><bdi>{shownName(span.name, 300)}</bdi></h2></div>
       <p class="where">{span.service} · {span.kind} · {formatValue(Number(span.duration_ns), 'nanoseconds')}{span.status === 'error' && <em class="bad"> · error{span.status_message ? `: ${span.status_message.slice(0, 300)}` : ''}</em>}</p>
       {attributes.length > 0 && <dl>{attributes.slice(0, 60).map(([k, v]) => <div key={k}><dt>{k}</dt><dd><bdi>{v.slice(0, 500)}</bdi></dd></div>)}</dl>}
       {span.events?.map((e, i) => <p key={i}>{formatValue(Number(BigInt(e.time_ns) - BigInt(span.start_ns)), 'nanoseconds')} in: <b>{e.name}</b> {Object.entries(e.attributes).map(([k, v]) => `${k}=${v}`).join(', ').slice(0, 500)}</p>)}
       <p class="actions">
         <a class="button" href={encodeService(newService(span.service, then))}>{span.service} at that time</a>
-        <a class="button" href={encodeTraces({ since: '1h', from: then.from - 3600e3, to: then.to, service: span.service, name: span.name, min: '', max: '', status: '', attribute: '' })}>Other “{safe(span.name).slice(0, 40)}” traces</a>
+        <a class="button" href={encodeTraces({ ...newTraces(span.service, { ...then, from: then.from - 3600e3 }), name: span.name })}>Other “{safe(span.name).slice(0, 40)}” traces</a>
         <button type="button" onClick={() => copyText(span.span)}>Copy span id</button>
       </p>
     </section>
@@ -101,9 +101,9 @@ function SpanFlame({ state, span, below, set }: SpanFlameProps) {
       )}
       {flame.data?.meta.hint && <p class="note" data-testid="hint">No profile: {flame.data.meta.hint}</p>}
       {tree && !flame.data?.meta.hint && (
-        <FlameGraph tree={tree} title={span ? `${span.service} ${span.name}` : `trace ${state.trace}`} zoom={state.zoom} frame={state.frame} query={state.search}
+        <Answer query={flame}><FlameGraph tree={tree} title={span ? `${span.service} ${span.name}` : `trace ${state.trace}`} zoom={state.zoom} frame={state.frame} query={state.search}
           onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
-          links={span && functionLinks(span)} />
+          links={span && functionLinks(span)} /></Answer>
       )}
     </section>
   );

@@ -1,15 +1,14 @@
 // Traces: search, the latency of what was found over time, and the list.
-import { useState } from 'preact/hooks';
 import { getJson, type TraceSummary } from '../core/api';
-import { formatCount, formatTime, formatValue } from '../core/format';
-import { go, url } from '../core/location';
+import { formatCount, formatMany, formatTime, formatValue } from '../core/format';
+import { go, replace, url } from '../core/location';
 import { zone } from '../core/settings';
-import { decodeTraces, encodeTrace, encodeTraces, timeOf, type TracesState } from '../core/state';
-import { safe } from '../draw/flame';
-import { QueryState, useQuery } from '../parts/query';
+import { decodeTraces, encodeTrace, encodeTraces, newTraces, timeOf, type TracesState } from '../core/state';
+import { safe, shownName } from '../draw/flame';
+import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
 import { Scatter } from '../parts/scatter';
-import { Command, Shell } from '../parts/shell';
+import { Command, otlpCommand, Shell } from '../parts/shell';
 
 export const traceLink = (trace: string) => encodeTrace({ trace, span: '', subtree: false, type: '', zoom: '', frame: '', search: '' });
 const LIMIT = 200;
@@ -21,14 +20,15 @@ export function TracesPage() {
   const asked = { ...time, service: state.service, name: state.name, min_duration: state.min, max_duration: state.max, status: state.status, attribute: state.attribute, limit: String(LIMIT) };
   const names = useQuery(JSON.stringify(['names', time]), (s) => getJson<{ spans: { service: string; name: string }[] }>('span-names', time, s));
   const found = useQuery(JSON.stringify(['traces', asked]), (s) => getJson<{ traces: TraceSummary[] }>('traces', asked, s));
-  const [sort, setSort] = useState<'time' | 'duration'>('time');
+  const { sort } = state;
+  const setSort = (by: TracesState['sort']) => replace(encodeTraces({ ...state, sort: by }));
   const services = [...new Set(names.data?.spans.map((s) => s.service))].sort();
   const spans = [...new Set(names.data?.spans.filter((s) => !state.service || s.service === state.service).map((s) => s.name))].sort();
   const traces = [...found.data?.traces ?? []].sort((a, b) => (sort === 'duration' ? Number(b.duration_ns) - Number(a.duration_ns) : Number(b.start_ns) - Number(a.start_ns)));
   return (
     <Shell title="Traces">
       <div class="toolbar"><h1>Traces</h1><RangePicker time={state} onChange={set} /></div>
-      <form class="filters" key={encodeTraces(state)} onSubmit={(e) => {
+      <form class="filters" key={encodeTraces({ ...state, sort: 'time' })} onSubmit={(e) => {
         e.preventDefault();
         const form = new FormData(e.currentTarget);
         const text = (name: string) => String(form.get(name) ?? '').trim();
@@ -51,15 +51,15 @@ export function TracesPage() {
       <QueryState query={found} what="traces" />
       {found.data && traces.length === 0 && (
         <div class="empty">
-          <p><strong>No trace matches.</strong> {state.service || state.name || state.min || state.max || state.status || state.attribute ? <a href={encodeTraces({ ...state, service: '', name: '', min: '', max: '', status: '', attribute: '' })}>Search without conditions</a> : 'Choose a longer range, or send traces:'}</p>
-          <p><Command text={`export OTEL_EXPORTER_OTLP_ENDPOINT=http://${location.hostname}:4318`} /></p>
+          <p><strong>No trace matches.</strong> {state.service || state.name || state.min || state.max || state.status || state.attribute ? <a href={encodeTraces(newTraces('', state))}>Search without conditions</a> : 'Choose a longer range, or send traces:'}</p>
+          <p><Command text={otlpCommand(location.origin)} /></p>
         </div>
       )}
       {traces.length > 0 && (
-        <>
+        <Answer query={found}>
           <Scatter points={traces.map((t) => ({ x: Number(t.start_ns) / 1e6, y: Number(t.duration_ns), bad: t.errors > 0, label: `${t.root_service} ${t.root_name}`, href: traceLink(t.trace) }))} />
           <div class="table-box"><table class="traces">
-            <caption>{formatCount(traces.length)} traces{traces.length === LIMIT ? ' (the newest that match; narrow the search to see others)' : ''}</caption>
+            <caption>{formatMany(traces.length, 'trace')}{traces.length === LIMIT ? ' (the newest that match; narrow the search to see others)' : ''}</caption>
             <thead><tr>
               <th scope="col" aria-sort={sort === 'time' ? 'descending' : undefined}><button type="button" onClick={() => setSort('time')}>Start{sort === 'time' ? ' ▾' : ''}</button></th>
               <th scope="col">Root span</th>
@@ -69,14 +69,14 @@ export function TracesPage() {
             <tbody>{traces.map((t) => (
               <tr key={t.trace}>
                 <td>{formatTime(Number(t.start_ns) / 1e6, zone.value === 'utc')}</td>
-                <th scope="row"><a href={traceLink(t.trace)}><b>{t.root_service}</b> <bdi>{safe(t.root_name).slice(0, 160) || '(no name)'}</bdi></a></th>
+                <th scope="row"><a href={traceLink(t.trace)}><b>{t.root_service}</b> <bdi>{shownName(t.root_name, 160)}</bdi></a></th>
                 <td class="number">{formatValue(Number(t.duration_ns), 'nanoseconds')}</td>
                 <td class="number">{formatCount(t.spans)}</td>
                 <td class="number">{t.errors > 0 ? <em class="bad">{formatCount(t.errors)}</em> : 0}</td>
               </tr>
             ))}</tbody>
           </table></div>
-        </>
+        </Answer>
       )}
     </Shell>
   );

@@ -3,11 +3,13 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { formatCount, formatError, formatShare } from '../core/format';
 import { go } from '../core/location';
+import { OTHER } from '../core/flame';
 import { addressOf, nodeAt } from '../core/path';
+import { patternOf } from '../core/pattern';
 import { hotChain, opened, openRows } from '../core/rows';
 import { functionOf, isFold, type Tree } from '../core/tree';
 import { shortName } from '../core/names';
-import { safe } from '../draw/flame';
+import { shownName } from '../draw/flame';
 import { nameOf, valueOf } from './describe';
 import { Drawer, type FrameLink } from './drawer';
 import type { LensOp } from './flame';
@@ -65,35 +67,36 @@ export function CallTree(p: CallTreeProps) {
   const first = Math.max(0, Math.floor(top / ROW) - 6);
   const shown = rows.slice(first, first + HEIGHT / ROW + 12);
   const siblings = (node: number) => { let n = 0; let place = 0; const parent = tree.parent[node]; for (let c = parent + 1; c < tree.end[parent]; c = tree.end[c]) { n++; if (c <= node) place++; } return { n, place }; };
-  let re: RegExp | null = null;
-  try { re = p.query ? new RegExp(p.query, 'i') : null; } catch { /* half a pattern matches nothing yet */ }
+  const { matched, problem } = useMemo(() => {
+    const pattern = patternOf(p.query);
+    return { matched: pattern && tree.functions.map((f) => f.kind !== OTHER && (pattern.test(f.name) || pattern.test(f.module))), problem: pattern?.problem() ?? '' };
+  }, [tree, p.query]);
   return (
     <>
-      <div class="calltree" role="treegrid" tabIndex={0} aria-label={`Call tree, ${valueOf(tree, tree.total[0])}. Arrow keys walk, right opens, left closes, star opens the hot path.`}
+      {problem !== '' && <p class="note error" role="status">The search: {problem}.</p>}
+      <div ref={box} class="calltree" role="treegrid" tabIndex={0} style={{ height: Math.min(HEIGHT, rows.length * ROW) + ROW + 2 }} onScroll={(e) => setTop(e.currentTarget.scrollTop)} aria-label={`Call tree, ${valueOf(tree, tree.total[0])}. Arrow keys walk, right opens, left closes, star opens the hot path.`}
         aria-rowcount={rows.length + 1} aria-activedescendant={at >= 0 ? `call-${frame}` : undefined} onKeyDown={onKey}>
-        <div role="row" class="ct-row ct-head"><span role="columnheader">Function</span><span role="columnheader" class="number">Total</span><span role="columnheader" class="number">Share</span><span role="columnheader" class="number">Self</span><span role="columnheader" class="number">Samples</span></div>
-        <div ref={box} role="rowgroup" class="ct-box" style={{ height: Math.min(HEIGHT, rows.length * ROW) }} onScroll={(e) => setTop(e.currentTarget.scrollTop)}>
-          <div role="presentation" style={{ height: rows.length * ROW, position: 'relative' }}>
-            {shown.map((node, i) => {
-              const { n, place } = siblings(node);
-              const name = isFold(tree, node) ? nameOf(tree, node) : safe(shortName(functionOf(tree, node).name)) || '(no name)';
-              return (
-                <div key={node} id={`call-${node}`} role="row" class={'ct-row' + (node === frame ? ' selected' : '') + (re?.test(functionOf(tree, node).name) ? ' matched-row' : '')} style={{ top: (first + i) * ROW, height: ROW }}
-                  aria-level={tree.depth[node]} aria-setsize={n} aria-posinset={place} aria-selected={node === frame} aria-expanded={has(node) ? open.has(node) : undefined} aria-rowindex={first + i + 2} onClick={() => select(node)} onDblClick={() => { if (has(node)) toggle(node); }}>
-                  <span role="rowheader" class="ct-name" style={{ paddingLeft: Math.min(tree.depth[node] - 1, 40) * 14 }}>
-                    <span class="fold" aria-hidden="true" onClick={(e) => { if (has(node)) { e.stopPropagation(); toggle(node); } }}>{has(node) ? (open.has(node) ? '▾' : '▸') : ''}</span><bdi>{name}</bdi>
-                  </span>
-                  <span role="gridcell" class="number">{valueOf(tree, tree.total[node])}</span>
-                  <span role="gridcell" class="number">{formatShare(tree.total[node], tree.total[0])} <small>{formatError(tree.totalCount[node], tree.totalCount[0])}</small></span>
-                  <span role="gridcell" class="number">{isFold(tree, node) || tree.self[node] === 0 ? '' : valueOf(tree, tree.self[node])}</span>
-                  <span role="gridcell" class="number">{formatCount(tree.totalCount[node])}</span>
-                </div>
-              );
-            })}
-          </div>
+        <div role="row" class="ct-row ct-head" style={{ height: ROW }}><span role="columnheader">Function</span><span role="columnheader" class="number">Total</span><span role="columnheader" class="number">Share</span><span role="columnheader" class="number">Self</span><span role="columnheader" class="number">Samples</span></div>
+        <div role="rowgroup" class="ct-box" style={{ height: rows.length * ROW }}>
+          {shown.map((node, i) => {
+            const { n, place } = siblings(node);
+            const name = isFold(tree, node) ? nameOf(tree, node) : shownName(shortName(functionOf(tree, node).name));
+            return (
+              <div key={node} id={`call-${node}`} role="row" class={'ct-row' + (node === frame ? ' selected' : '') + (matched?.[tree.func[node]] ? ' matched-row' : '')} style={{ top: (first + i) * ROW, height: ROW }}
+                aria-level={tree.depth[node]} aria-setsize={n} aria-posinset={place} aria-selected={node === frame} aria-expanded={has(node) ? open.has(node) : undefined} aria-rowindex={first + i + 2} onClick={() => select(node)} onDblClick={() => { if (has(node)) toggle(node); }}>
+                <span role="rowheader" class="ct-name" style={{ paddingLeft: Math.min(tree.depth[node] - 1, 40) * 14 }}>
+                  <span class="fold" aria-hidden="true" onClick={(e) => { if (has(node)) { e.stopPropagation(); toggle(node); } }}>{has(node) ? (open.has(node) ? '▾' : '▸') : ''}</span><bdi>{name}</bdi>
+                </span>
+                <span role="gridcell" class="number">{valueOf(tree, tree.total[node])}</span>
+                <span role="gridcell" class="number">{formatShare(tree.total[node], tree.total[0])} <small>{formatError(tree.totalCount[node], tree.totalCount[0])}</small></span>
+                <span role="gridcell" class="number">{isFold(tree, node) || tree.self[node] === 0 ? '' : valueOf(tree, tree.self[node])}</span>
+                <span role="gridcell" class="number">{formatCount(tree.totalCount[node])}</span>
+              </div>
+            );
+          })}
         </div>
       </div>
-      {frame > 0 && <Drawer tree={tree} node={frame} title={p.title} onZoom={(node) => p.onZoom(addressOf(tree, node))} onClose={() => p.onFrame('')} onLens={p.onLens}
+      {frame > 0 && <Drawer tree={tree} node={frame} title={p.title} onZoom={(node) => p.onZoom(addressOf(tree, node))} onClose={() => { p.onFrame(''); box.current?.focus(); }} onLens={p.onLens}
         onOpenFold={p.onOpenFold && ((node) => p.onOpenFold!(tree.parent[node]))} links={p.links} />}
     </>
   );

@@ -1,17 +1,30 @@
 // A frame in words and numbers: for the tooltip, the drawer, screen readers and incident notes. Pure.
-import { mayBeChance } from '../core/difference';
-import { formatCount, formatError, formatShare, formatValue, shareError } from '../core/format';
+import { formatMeasured, formatMoved, mayBeChance } from '../core/difference';
+import { formatError, formatMany, formatShare, formatValue, shareError } from '../core/format';
 import { childrenOf, functionOf, isFold, stackOf, type Tree } from '../core/tree';
-import { labelOf, safe } from '../draw/flame';
+import { labelOf, shownName } from '../draw/flame';
 
-export const nameOf = (tree: Tree, node: number) => safe(labelOf(tree, node));
-export const valueOf = (tree: Tree, v: number) => formatValue(v, tree.meta.unit, tree.meta.scale);
+export const nameOf = (tree: Tree, node: number) => shownName(labelOf(tree, node), Infinity);
+export const valueOf = (tree: Tree, v: number) => formatMeasured(v, tree.meta.unit, tree.meta.scale, tree.measure);
+export const movedOf = (tree: Tree, v: number) => formatMoved(v, tree.meta.unit, tree.meta.scale, tree.measure);
+
+// The whole as the server gave it, whatever the numbers below are measured in.
+export function wholeOf(tree: Tree): string {
+  const value = (v: number) => formatValue(v, tree.meta.unit, tree.meta.scale);
+  return tree.totalBefore ? `${value(Number(tree.meta.total_before ?? tree.totalBefore[0]))} → ${value(tree.total[0])}` : value(tree.total[0]);
+}
+
+// "3.1 % ± 0.2 · 40 s"; in a difference both sides.
+export function selfOf(tree: Tree, node: number): string {
+  if (tree.before) return `${valueOf(tree, tree.before[node])} → ${valueOf(tree, tree.self[node])}`;
+  return `${formatShare(tree.self[node], tree.total[0])} ${formatError(tree.count[node], tree.totalCount[0])} · ${valueOf(tree, tree.self[node])}`;
+}
 
 // "11.9 % ± 0.2 · 153 s · 49,131 samples"
 export function numbersOf(tree: Tree, node: number): string {
   const parts = [`${formatShare(tree.total[node], tree.total[0])} ${formatError(tree.totalCount[node], tree.totalCount[0])}`, valueOf(tree, tree.total[node])];
   if (tree.totalBefore) return changeOf(tree, node);
-  parts.push(`${formatCount(tree.totalCount[node])} samples`);
+  parts.push(formatMany(tree.totalCount[node], 'sample'));
   return parts.join(' · ');
 }
 
@@ -20,7 +33,7 @@ export function changeOf(tree: Tree, node: number): string {
   const delta = after - before;
   const sign = delta > 0 ? '+' : delta < 0 ? '−' : '±';
   const relative = before === 0 ? 'new' : after === 0 ? 'vanished' : `${sign}${(100 * Math.abs(delta) / before).toFixed(1)} %`;
-  return `${valueOf(tree, before)} → ${valueOf(tree, after)} · ${sign}${valueOf(tree, Math.abs(delta))} (${relative})${doubtOf(tree, node)}`;
+  return `${valueOf(tree, before)} → ${valueOf(tree, after)} · ${sign}${movedOf(tree, Math.abs(delta))} (${relative})${doubtOf(tree, node)}`;
 }
 
 const doubtOf = (tree: Tree, node: number) => (mayBeChance(tree, node) ? ' · may be chance' : '');
@@ -30,7 +43,7 @@ export function announcementOf(tree: Tree, node: number): string {
   const share = formatShare(tree.total[node], tree.total[0]).replace(' %', ' percent');
   const numbers = tree.totalBefore ? changeOf(tree, node)
     : `${share} plus or minus ${shareError(tree.totalCount[node], tree.totalCount[0]).toFixed(1)}, ${valueOf(tree, tree.total[node])}`;
-  return `${nameOf(tree, node).slice(0, 300)}, ${numbers}, level ${tree.depth[node] + 1}, ${callees} ${callees === 1 ? 'callee' : 'callees'}`;
+  return `${nameOf(tree, node).slice(0, 300)}, ${numbers}, level ${tree.depth[node] + 1}, ${formatMany(callees, 'callee')}`;
 }
 
 export function stackText(tree: Tree, node: number): string {

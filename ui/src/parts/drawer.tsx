@@ -1,9 +1,9 @@
 // The drawer: everything about the selected frame, and what can be done with it. Each action is a plain button, so
 // that a mouse, a keyboard and a screen reader find the same ones.
 import type { FlameFunction } from '../core/flame';
-import { formatCount, formatError, formatShare } from '../core/format';
+import { formatMany, formatShare } from '../core/format';
 import { childrenOf, functionOf, isFold, type Tree } from '../core/tree';
-import { changeOf, incidentText, nameOf, numbersOf, stackText, valueOf } from './describe';
+import { changeOf, incidentText, nameOf, numbersOf, selfOf, stackText } from './describe';
 import { copyText } from './shell';
 import type { LensOp } from './flame';
 
@@ -46,9 +46,9 @@ export function Drawer(p: DrawerProps) {
       </p>
       <dl>
         <div><dt>Total</dt><dd>{tree.totalBefore ? changeOf(tree, node) : numbersOf(tree, node)}</dd></div>
-        <div><dt>Self</dt><dd>{formatShare(tree.self[node], tree.total[0])} {formatError(tree.count[node], tree.totalCount[0])} · {valueOf(tree, tree.self[node])}</dd></div>
+        <div><dt>Self</dt><dd>{selfOf(tree, node)}</dd></div>
         {parent > 0 && <div><dt>Of its caller</dt><dd>{formatShare(tree.total[node], tree.total[parent])}</dd></div>}
-        <div><dt>Calls</dt><dd>{formatCount(calls)} {calls === 1 ? 'function' : 'functions'}</dd></div>
+        <div><dt>Calls</dt><dd>{formatMany(calls, 'function')}</dd></div>
       </dl>
       <p class="actions">
         {node !== 0 && !fold && <button type="button" onClick={() => p.onZoom(node)}>Zoom</button>}

@@ -1,14 +1,15 @@
 // The flame graph: canvases of the viewport's size inside a scrolling box, tooltip, keyboard, screen reader, search.
 // What is zoomed, selected and searched for belongs to the caller (the URL); the view in between is kept here.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { formatCount, formatShare } from '../core/format';
+import { formatMany, formatShare } from '../core/format';
 import { addressOf, nodeAt } from '../core/path';
+import { patternOf } from '../core/pattern';
 import { DARK, LIGHT } from '../core/palette';
 import { dark } from '../core/settings';
 import { go } from '../core/location';
 import { functionOf, isFold, search, shownShare, type Tree } from '../core/tree';
 import { drawFlame, drawOverlay, FONT, hitFlame, rowTop, type Drawn, type Hit, type View } from '../draw/flame';
-import { announcementOf, nameOf, numbersOf, stackText, valueOf } from './describe';
+import { announcementOf, nameOf, numbersOf, selfOf, stackText, wholeOf } from './describe';
 import { Drawer, type FrameLink } from './drawer';
 import { prepare } from './canvas';
 import { Minimap } from './minimap';
@@ -35,11 +36,6 @@ const ROW = 20;
 const MOST_HEIGHT = 640;
 const MINIMAP_FROM = 40;  // nodes; a smaller graph is its own map
 
-function pattern(text: string): RegExp | null {
-  if (text === '') return null;
-  try { return new RegExp(text, 'i'); } catch { return new RegExp(text.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&'), 'i'); }
-}
-
 export function FlameGraph(p: FlameProps) {
   const { tree } = p;
   const scroller = useRef<HTMLDivElement>(null);
@@ -53,7 +49,7 @@ export function FlameGraph(p: FlameProps) {
   const [help, setHelp] = useState(false);
   const zoom = useMemo(() => Math.max(0, p.zoom ? nodeAt(tree, p.zoom) : 0), [tree, p.zoom]);
   const frame = useMemo(() => (p.frame ? nodeAt(tree, p.frame) : -1), [tree, p.frame]);
-  const found = useMemo(() => { const re = pattern(p.query); return re && search(tree, re); }, [tree, p.query]);
+  const found = useMemo(() => { const wanted = patternOf(p.query); return wanted && { ...search(tree, wanted), problem: wanted.problem() }; }, [tree, p.query]);
   const [range, setRange] = useState<[number, number]>([tree.start[zoom], tree.start[zoom] + tree.width[zoom]]);
   const flip = p.flip ?? false;
   const letter = useMemo(letterWidth, []);
@@ -153,8 +149,8 @@ export function FlameGraph(p: FlameProps) {
     <div class="flame">
       <div class="flame-bar">
         <p class="summary" data-testid="summary">
-          <strong>{tree.totalBefore ? `${valueOf(tree, tree.totalBefore[0])} → ${valueOf(tree, tree.total[0])}` : valueOf(tree, tree.total[0])}</strong>{tree.meta.averaged ? ' on average' : ''}
-          {' · '}{formatCount(tree.totalCount[0])} samples · {(shown * 100).toFixed(shown > 0.9995 ? 0 : 1)} % shown
+          <strong>{wholeOf(tree)}</strong>{tree.meta.averaged ? ' on average' : ''}
+          {' · '}{formatMany(tree.totalCount[0], 'sample')} · {(shown * 100).toFixed(shown > 0.9995 ? 0 : 1)} % shown
           {tree.totalCount[0] > 0 && tree.totalCount[0] < 100 && <span class="warn"> · few samples: shares are rough</span>}
         </p>
         <span class="grow" />
@@ -163,12 +159,12 @@ export function FlameGraph(p: FlameProps) {
         <button type="button" aria-expanded={help} onClick={() => setHelp(!help)}>Keys</button>
         <label>Search <input ref={input} type="search" value={p.query} placeholder="regular expression" onInput={(e) => p.onQuery(e.currentTarget.value)}
           onKeyDown={(e) => { if (e.key === 'Enter') { e.preventDefault(); step(e.shiftKey ? -1 : 1); } if (e.key === 'Escape') p.onQuery(''); }} /></label>
-        <span class="matched" role="status">{found ? `${formatCount(found.first.length)} frames, ${formatShare(found.value, tree.total[0])}` : ''}</span>
+        <span class="matched" role="status">{found && <>{found.problem !== '' && <em class="bad">{found.problem} · </em>}{formatMany(found.first.length, 'frame')}, {formatShare(found.value, tree.total[0])}</>}</span>
       </div>
       {help && <dl class="keys">{KEYS.map(([key, text]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{text}</dd></div>)}</dl>}
       {tree.func.length > MINIMAP_FROM && <Minimap tree={tree} range={range} onRange={setRange} flip={flip} />}
       <div ref={scroller} class="flame-box" style={{ height: height + 2 }} role="tree" tabIndex={0}
-        aria-label={`Flame graph${p.name ? ` of ${p.name}` : ''}, ${valueOf(tree, tree.total[0])}, ${formatCount(tree.totalCount[0])} samples. Arrow keys walk, Enter zooms.`}
+        aria-label={`Flame graph${p.name ? ` of ${p.name}` : ''}, ${wholeOf(tree)}, ${formatMany(tree.totalCount[0], 'sample')}. Arrow keys walk, Enter zooms.`}
         aria-activedescendant={`${p.name ?? 'flame'}-${Math.max(frame, 0)}`} onKeyDown={onKey} onFocus={() => setFocused(true)} onBlur={() => setFocused(false)}
         onScroll={(e) => setTop(e.currentTarget.scrollTop)}
         onMouseMove={(e) => { const hit = at(e); setHover(hit && { hit, x: e.clientX, y: e.clientY }); }}
@@ -182,7 +178,7 @@ export function FlameGraph(p: FlameProps) {
       </div>
       <p class="hidden" role="status" aria-live="polite">{focused && frame >= 0 ? announcementOf(tree, frame) : ''}</p>
       {hover && <Tooltip tree={tree} hover={hover} />}
-      {frame >= 0 && <Drawer tree={tree} node={frame} title={p.title} onZoom={activate} onClose={() => p.onFrame('')} onLens={p.onLens}
+      {frame >= 0 && <Drawer tree={tree} node={frame} title={p.title} onZoom={activate} onClose={() => { p.onFrame(''); scroller.current?.focus(); }} onLens={p.onLens}
         onOpenFold={p.onOpenFold && ((node) => p.onOpenFold!(tree.parent[node]))} links={p.links} />}
     </div>
   );
@@ -195,9 +191,9 @@ function Tooltip({ tree, hover }: { tree: Tree; hover: { hit: Hit; x: number; y:
   const f = tree.functions[tree.func[node]];
   return (
     <div class="tip" role="tooltip" style={style}>
-      {run ? <><strong>{formatCount(run.count)} frames too narrow to draw</strong><br />{formatShare(run.value, tree.total[0])} together · largest: <bdi>{nameOf(tree, run.largest).slice(0, 200)}</bdi><br />click to widen</> : (
+      {run ? <><strong>{formatMany(run.count, 'frame')} too narrow to draw</strong><br />{formatShare(run.value, tree.total[0])} together · largest: <bdi>{nameOf(tree, run.largest).slice(0, 200)}</bdi><br />click to widen</> : (
         <><strong><bdi>{nameOf(tree, node).slice(0, 400)}</bdi></strong><br />{numbersOf(tree, node)}<br />
-          {!isFold(tree, node) && <>self {formatShare(tree.self[node], tree.total[0])} · {valueOf(tree, tree.self[node])}</>}
+          {!isFold(tree, node) && <>self {selfOf(tree, node)}</>}
           {(f.module || f.file) && <><br />{[f.module, f.file].filter(Boolean).join(' · ').slice(0, 200)}</>}</>
       )}
     </div>

@@ -1,5 +1,4 @@
 // The requests in which a function was seen, where it took most first; each opens its trace at the span that ran it.
-import { useState } from 'preact/hooks';
 import { getJson } from '../core/api';
 import { formatCount, formatShare, formatTime, formatValue } from '../core/format';
 import { zone } from '../core/settings';
@@ -17,20 +16,19 @@ export interface FunctionTracesAnswer {
 }
 
 const LIMIT = 100;
-type Sort = 'value' | 'duration_ns';
+type Sort = 'value' | 'duration';
 
 const spanLink = (trace: string, span: string, type: string) => encodeTrace({ trace, span, subtree: false, type, zoom: '', frame: '', search: '' });
 
-export function FunctionTraces({ asked, fn, mod }: { asked: Record<string, string>; fn: string; mod: string }) {
+export function FunctionTraces({ asked, fn, mod, sort, onSort }: { asked: Record<string, string>; fn: string; mod: string; sort: Sort; onSort: (sort: Sort) => void }) {
   const { lens: _, ...selection } = asked;
   const params = { ...selection, function: fn, module: mod, limit: String(LIMIT) };
   const found = useQuery(fn === '' ? null : JSON.stringify(['function traces', params]), (s) => getJson<FunctionTracesAnswer>('function-traces', params, s));
-  const [sort, setSort] = useState<Sort>('value');
   if (fn === '') return <p class="note">Choose a function: a frame's “Traces with it”, or a row of the table.</p>;
   const answer = found.data;
-  const rows = [...answer?.traces ?? []].sort((a, b) => Number(b[sort]) - Number(a[sort]));
+  const rows = [...answer?.traces ?? []].sort((a, b) => (sort === 'value' ? Number(b.value) - Number(a.value) : Number(b.duration_ns) - Number(a.duration_ns)));
   const header = (key: Sort, text: string) => (
-    <th scope="col" class="number" aria-sort={sort === key ? 'descending' : undefined}><button type="button" onClick={() => setSort(key)}>{text}{sort === key ? ' ▾' : ''}</button></th>
+    <th scope="col" class="number" aria-sort={sort === key ? 'descending' : undefined}><button type="button" onClick={() => onSort(key)}>{text}{sort === key ? ' ▾' : ''}</button></th>
   );
   return (
     <section aria-label="Traces with the function">
@@ -43,7 +41,7 @@ export function FunctionTraces({ asked, fn, mod }: { asked: Record<string, strin
             {' '}{formatShare(Number(answer.linked_value), Number(answer.value))} of its {formatValue(Number(answer.value), answer.unit)} belongs to spans{asked.lens ? ' (without the lens)' : ''}.</p>
           <div class="table-box"><table class="traces seen">
             <caption class="hidden">Traces in which the function was seen</caption>
-            <thead><tr>{header('value', 'In it')}<th scope="col" class="number">Samples</th>{header('duration_ns', 'Trace took')}<th scope="col">Trace</th><th scope="col">Span it ran in</th><th scope="col">Start</th></tr></thead>
+            <thead><tr>{header('value', 'In it')}<th scope="col" class="number">Samples</th>{header('duration', 'Trace took')}<th scope="col">Trace</th><th scope="col">Span it ran in</th><th scope="col">Start</th></tr></thead>
             <tbody>{rows.map((t, i) => (
               <tr key={t.trace + i}>
                 <td class="number">{formatValue(Number(t.value), answer.unit)}</td>

@@ -7,7 +7,7 @@ import { formatCount, formatTime, formatValue } from '../core/format';
 import { dark, zone } from '../core/settings';
 import { drawHeat, mostOf, SHADES } from '../draw/heat';
 import { prepare } from './canvas';
-import { QueryState, useQuery } from './query';
+import { Answer, QueryState, useQuery } from './query';
 
 interface HeatAnswer {
   rows_are: 'offset' | 'value'; type: string; unit: string; start_ms: number; step_ms: number; steps: number; rows: number; row_width: number; hint?: string; cells: [number, number, number][];
@@ -28,7 +28,7 @@ export function HeatMap(p: HeatMapProps) {
     <>
       <QueryState query={query} what="the heat map" />
       {heat && (heat.hint || heat.cells.length === 0) && <p class="note">{heat.hint ?? 'No observations.'}</p>}
-      {heat && heat.cells.length > 0 && <Cells heat={heat} selection={p.selection} onSelect={p.onSelect} />}
+      {heat && heat.cells.length > 0 && <Answer query={query}><Cells heat={heat} selection={p.selection} onSelect={p.onSelect} /></Answer>}
     </>
   );
 }

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { getJson, type SeriesAnswer } from '../core/api';
 import { formatTime } from '../core/format';
-import { dayBefore, justBefore, valueAgainst } from '../core/presets';
+import { dayBefore, justBefore, valueAgainst, withoutLabel } from '../core/presets';
 import { zone } from '../core/settings';
 import { timeOf, type DiffState } from '../core/state';
 import { markersOf } from '../core/trend';
@@ -12,7 +12,7 @@ export function Presets({ state, set }: { state: DiffState; set: (change: Partia
   const [open, setOpen] = useState(false);
   const time = timeOf(state);
   // Versions of the whole selection, whatever version the sides name now.
-  const query = state.query.replace(/,?\s*service\.version\s*=\s*"(?:[^"\\]|\\.)*"/g, '');
+  const query = withoutLabel(state.query, 'service.version');
   const versions = useQuery(JSON.stringify(['preset versions', query, state.type, time]), (s) => getJson<SeriesAnswer>('series', { query, type: state.type, ...time, by: 'service.version', limit: '20' }, s));
   const change = markersOf(versions.data).pop();
   const choose = (sides: Partial<DiffState>) => set({ ...sides, zoom: '', frame: '' });

@@ -1,5 +1,6 @@
 // useQuery: an answer that belongs to a key. A new key ends the old request; the old answer stays until the new one is
 // there. Loading shows itself only after 300 ms, with a way to stop it; a server that went away is asked again.
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError } from '../core/api';
 
@@ -45,10 +46,15 @@ export function QueryState({ query, what }: { query: Query<unknown>; what: strin
   if (query.error) {
     return (
       <p class="note error" role="alert">
-        {query.error.offline ? 'The server does not answer; trying again every 2 s. Is wherefore serve running?' : `${what}: ${query.error.message}`}{' '}
+        {query.error.offline ? 'The server does not answer; trying again every 2 s. Is wherefore serve running?' : `${what}: ${query.error.message}`}{query.data !== undefined && ' What is shown is the answer before.'}{' '}
         <button type="button" onClick={query.retry}>Try again</button> <a href="/">All services</a>
       </p>
     );
   }
   return null;
+}
+
+// An answer that may not be that of the question asked now: dimmed until the new one is there, and when there is none.
+export function Answer({ query, children }: { query: Query<unknown>; children: ComponentChildren }) {
+  return <div class={query.loading || query.error ? 'stale' : undefined} aria-busy={query.loading}>{children}</div>;
 }

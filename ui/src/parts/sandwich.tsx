@@ -8,7 +8,7 @@ import { safe } from '../draw/flame';
 import { FlameGraph } from './flame';
 import { functionHeading } from './heading';
 import { Lines } from './lines';
-import { QueryState, useQuery } from './query';
+import { Answer, QueryState, useQuery } from './query';
 
 type Asked = Record<string, string>;
 interface SideState { zoom: string; frame: string }
@@ -51,8 +51,8 @@ function Side({ asked, fn, side, state, search, onState, onSearch, onPick }: Sid
       <QueryState query={flame} what={side} />
       {flame.data?.meta.hint && <p class="note">{flame.data.meta.hint}</p>}
       {tree && !flame.data?.meta.hint && (
-        <FlameGraph name={side} tree={tree} title={`${side} of ${fn}`} zoom={zoom} frame={frame} query={search} flip={side === 'callers'}
-          onZoom={(z, f) => onState({ zoom: z, frame: f }, true)} onFrame={(f) => onState({ zoom, frame: f }, false)} onQuery={onSearch} />
+        <Answer query={flame}><FlameGraph name={side} tree={tree} title={`${side} of ${fn}`} zoom={zoom} frame={frame} query={search} flip={side === 'callers'}
+          onZoom={(z, f) => onState({ zoom: z, frame: f }, true)} onFrame={(f) => onState({ zoom, frame: f }, false)} onQuery={onSearch} /></Answer>
       )}
     </section>
   );

@@ -23,7 +23,7 @@ export async function saveHtml(tree: Tree, title: string): Promise<void> {
   try {
     const [script, style] = await Promise.all([part('/viewer/viewer.js'), part('/viewer/viewer.css')]);
     const note = `Saved ${formatTime(Date.now(), true)} from ${location.host}`;
-    save(new Blob([standaloneHtml({ title, note, columns: tree }, script, style)], { type: 'text/html' }), 'flame.html');
+    save(new Blob([standaloneHtml({ title, note, columns: tree, measure: tree.measure }, script, style)], { type: 'text/html' }), 'flame.html');
   } catch (e) {
     announce(e instanceof Error ? e.message : String(e));
   }

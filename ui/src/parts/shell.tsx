@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { url } from '../core/location';
+import { Help } from './help';
 import { Palette } from './palette';
 import { theme, zone } from '../core/settings';
 
@@ -21,6 +22,7 @@ export function Shell({ title, children }: { title: string; children?: Component
         </nav>
         <span class="grow" />
         <Palette pages={PAGES} />
+        <Help />
         <label>Times <select value={zone.value} onChange={(e) => { zone.value = e.currentTarget.value as typeof zone.value; }}>
           <option value="local">local</option><option value="utc">UTC</option>
         </select></label>
@@ -37,6 +39,9 @@ export function Shell({ title, children }: { title: string; children?: Component
 export function Command({ text }: { text: string }) {
   return <span class="command"><code>{text}</code> <button type="button" onClick={() => copyText(text)}>Copy</button></span>;
 }
+
+// What an OpenTelemetry SDK needs. The page's own address takes OTLP too, so it is right whatever ports the server was given.
+export const otlpCommand = (server: string, service = '') => `export OTEL_EXPORTER_OTLP_ENDPOINT=${server} OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf${service && ` OTEL_SERVICE_NAME=${service}`}`;
 
 export async function copyText(text: string): Promise<void> {
   try {

@@ -2,7 +2,7 @@
 // view are elements, the others are space: a file may have 100,000 lines. Arrow keys walk, n and N go to the next hot line.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ApiError, getJson } from '../core/api';
-import { formatCount, formatShare, formatValue } from '../core/format';
+import { formatMany, formatShare, formatValue } from '../core/format';
 import { exactly } from '../core/names';
 import { costsOf, hottestLine, repositoryLink, type LineCost, type ListedFunction } from '../core/source';
 import { safe } from '../draw/flame';
@@ -117,7 +117,7 @@ function Numbers({ costs, unit, link }: { costs: Map<number, LineCost>; unit: Li
   if (rows.length === 0) return <p class="note">The profiles have no line numbers for it.</p>;
   return (
     <div class="table-box"><table class="top">
-      <caption>{formatCount(rows.length)} lines were seen</caption>
+      <caption>{formatMany(rows.length, 'line')} seen</caption>
       <thead><tr><th scope="col" class="number">Line</th><th scope="col" class="number">Self</th><th scope="col" class="number">Total</th><th scope="col">Share of everything</th></tr></thead>
       <tbody>{rows.map(([line, c]) => (
         <tr key={line}><th scope="row" class="number">{link(line) ? <a href={link(line)} target="_blank" rel="noreferrer">{line}</a> : line}</th><td class="number">{value(c.self)}</td><td class="number">{value(c.total)}</td><td>{formatShare(c.total, Number(unit.total))}</td></tr>

@@ -1,9 +1,10 @@
 // Functions as a real table, exact: it is asked from the server, never added up from what is drawn.
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import type { TopAnswer, TopRow } from '../core/api';
-import { formatCount, formatError, formatShare, formatValue } from '../core/format';
+import { formatCount, formatError, formatMany, formatShare, formatValue } from '../core/format';
 import { shortName } from '../core/names';
-import { safe } from '../draw/flame';
+import { patternOf } from '../core/pattern';
+import { safe, shownName } from '../draw/flame';
 
 const PAGE = 100;
 
@@ -17,12 +18,10 @@ export interface TableProps {
 export function TopTable(p: TableProps) {
   const [rows, setRows] = useState(PAGE);
   const { top } = p;
-  let wanted = top.rows;
-  if (p.query) {
-    let re: RegExp;
-    try { re = new RegExp(p.query, 'i'); } catch { re = /$^/; }
-    wanted = wanted.filter((r) => re.test(r.name) || re.test(r.module));
-  }
+  const { wanted, problem } = useMemo(() => {
+    const pattern = patternOf(p.query);
+    return { wanted: pattern ? top.rows.filter((r) => pattern.test(r.name) || pattern.test(r.module)) : top.rows, problem: pattern?.problem() ?? '' };
+  }, [top, p.query]);
   const [total, count] = [Number(top.total), Number(top.count)];
   const value = (v: number) => formatValue(Number(v), top.unit, top.scale);
   const header = (key: 'self' | 'total', text: string) => (
@@ -32,8 +31,9 @@ export function TopTable(p: TableProps) {
   );
   return (
     <div class="table-box">
+      {problem !== '' && <p class="note error" role="status">The search: {problem}.</p>}
       <table class="top">
-        <caption>{formatCount(top.functions)} functions, {value(total)} in all, {formatCount(count)} samples{top.rows.length < top.functions ? `; the ${formatCount(top.rows.length)} largest are listed` : ''}</caption>
+        <caption>{formatMany(top.functions, 'function')}, {value(total)} in all, {formatMany(count, 'sample')}{top.rows.length < top.functions ? `; the ${formatCount(top.rows.length)} largest are listed` : ''}</caption>
         <thead><tr>{header('self', 'Self')}<th scope="col" class="number">Share</th>{header('total', 'Total')}<th scope="col" class="number">Share</th><th scope="col" class="number">Samples</th><th scope="col">Function</th><th scope="col">Module</th><th scope="col"><span class="hidden">More about it</span></th></tr></thead>
         <tbody>
           {wanted.slice(0, rows).map((r) => (
@@ -43,7 +43,7 @@ export function TopTable(p: TableProps) {
               <td class="number">{value(r.total)}</td>
               <td class="number">{formatShare(Number(r.total), total)} <small>{formatError(Number(r.total_count), count)}</small></td>
               <td class="number">{formatCount(Number(r.total_count))}</td>
-              <th scope="row"><button type="button" class="link" title={safe(r.name).slice(0, 1000)} onClick={() => p.onPick(r.name)}><bdi>{safe(shortName(r.name)) || '(no name)'}</bdi></button></th>
+              <th scope="row"><button type="button" class="link" title={safe(r.name).slice(0, 1000)} onClick={() => p.onPick(r.name)}><bdi>{shownName(shortName(r.name))}</bdi></button></th>
               <td>{r.module}</td><td class="more">{p.links.map((l) => <a key={l.text} href={l.href(r)} aria-label={`${l.say} of ${safe(shortName(r.name))}`}>{l.text}</a>)}</td>
             </tr>
           ))}

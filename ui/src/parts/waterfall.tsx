@@ -1,11 +1,11 @@
 // The waterfall of a trace: one row per span, only those in view are elements. Arrow keys walk, left and right fold
 // and unfold, Enter (or a click) shows the span.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { formatValue } from '../core/format';
+import { formatMany, formatValue } from '../core/format';
 import { colourIndex, DARK, LIGHT } from '../core/palette';
 import { dark } from '../core/settings';
 import { visibleRows, type Row } from '../core/waterfall';
-import { safe } from '../draw/flame';
+import { shownName } from '../draw/flame';
 
 const ROW = 26;
 const MOST_ROWS = 16;
@@ -53,11 +53,11 @@ export function Waterfall(p: WaterfallProps) {
   return (
     <div class="waterfall">
       <div class="wf-head" aria-hidden="true"><span>Span</span><span class="wf-scale"><span>0</span><span>{ms(p.duration / 2)}</span><span>{ms(p.duration)}</span></span></div>
-      <div ref={box} class="wf-box" style={{ height }} role="tree" tabIndex={0} aria-label={`Waterfall, ${p.rows.length} spans`}
+      <div ref={box} class="wf-box" style={{ height }} role="tree" tabIndex={0} aria-label={`Waterfall, ${formatMany(p.rows.length, 'span')}`}
         aria-activedescendant={at >= 0 ? `span-${p.selected}` : undefined} onKeyDown={onKey} onScroll={(e) => setTop(e.currentTarget.scrollTop)}>
         <div role="presentation" style={{ height: rows.length * ROW, position: 'relative' }}>
           {shown.map((r, i) => {
-            const name = safe(r.name).slice(0, 200) || '(no name)';
+            const name = shownName(r.name, 200);
             const fill = palette.boxes[colourIndex('', r.service)];
             return (
               <div key={r.id + (first + i)} id={`span-${r.id}`} role="treeitem" class={'wf-row' + (r.id === p.selected ? ' selected' : '')}

@@ -1,0 +1,294 @@
+// What a search matches: a regular expression, without regard to case, or else plain text. Pure.
+//
+// A link may bring any pattern and a profile any name, so the browser's own engine is not used: it can take for ever on
+// "(x+)+y". This one walks all ways through the pattern at once, one step per character, and remembers the steps it has
+// seen; the work it may do for one pattern is limited besides. Look-around and back references are therefore not there.
+
+export interface Pattern {
+  test: (text: string) => boolean;
+  problem: () => string;  // what to tell the reader, after matching; "" = nothing
+}
+
+const MOST_INSTRUCTIONS = 100_000;
+const MOST_REPEATS = 1000;
+const MOST_REMEMBERED = 20_000;
+const MOST_WORK = 5_000_000;  // places visited: about a quarter of a second
+
+export const NOT_REGULAR = 'not a regular expression, matched as plain text';
+export const TOO_LONG = 'this pattern takes too long';
+
+export function patternOf(text: string): Pattern | null {
+  if (text === '') return null;
+  let machine: Machine;
+  try {
+    machine = new Machine(compile(new Parser(text).whole()));
+  } catch {
+    const plain = text.toLowerCase();
+    return { test: (name) => name.toLowerCase().includes(plain), problem: () => NOT_REGULAR };
+  }
+  return { test: (name) => machine.test(name), problem: () => (machine.tooLong ? TOO_LONG : '') };
+}
+
+// --- text to tree ---
+
+type Has = (code: number) => boolean;
+type Assertion = 'start' | 'end' | 'edge' | 'no edge';
+type Node =
+  | { kind: 'one'; has: Has } | { kind: 'assert'; what: Assertion }
+  | { kind: 'all'; items: Node[] } | { kind: 'any'; items: Node[] } | { kind: 'repeat'; item: Node; least: number; most: number };
+
+const other = (code: number, change: 'toLowerCase' | 'toUpperCase') => {
+  const text = String.fromCodePoint(code)[change]();
+  const changed = text.codePointAt(0)!;
+  return text.length === String.fromCodePoint(changed).length ? changed : code;
+};
+const anyCase = (has: Has): Has => (code) => has(code) || has(other(code, 'toLowerCase')) || has(other(code, 'toUpperCase'));
+const isWord: Has = (c) => (c >= 48 && c <= 57) || (c >= 65 && c <= 90) || c === 95 || (c >= 97 && c <= 122);
+const isLineEnd: Has = (c) => c === 10 || c === 13 || c === 0x2028 || c === 0x2029;
+const KINDS: Record<string, Has> = { d: (c) => c >= 48 && c <= 57, w: isWord, s: (c) => /\s/.test(String.fromCodePoint(c)) };
+const CONTROLS: Record<string, number> = { n: 10, t: 9, r: 13, f: 12, v: 11, 0: 0 };
+
+class Parser {
+  private at = 0;
+  constructor(private text: string) {}
+
+  whole(): Node {
+    const node = this.choice();
+    if (this.at < this.text.length) throw new Error('a ) too many');
+    return node;
+  }
+
+  private take(wanted: string): boolean {
+    if (!this.text.startsWith(wanted, this.at)) return false;
+    this.at += wanted.length;
+    return true;
+  }
+
+  private code(): number {
+    const code = this.text.codePointAt(this.at);
+    if (code === undefined) throw new Error('cut short');
+    this.at += code > 0xffff ? 2 : 1;
+    return code;
+  }
+
+  private match(pattern: RegExp): RegExpExecArray | null {
+    pattern.lastIndex = this.at;
+    const found = pattern.exec(this.text);
+    if (found) this.at += found[0].length;
+    return found;
+  }
+
+  private choice(): Node {
+    const items = [this.sequence()];
+    while (this.take('|')) items.push(this.sequence());
+    return items.length === 1 ? items[0] : { kind: 'any', items };
+  }
+
+  private sequence(): Node {
+    const items: Node[] = [];
+    while (this.at < this.text.length && this.text[this.at] !== '|' && this.text[this.at] !== ')') items.push(this.repeated());
+    return { kind: 'all', items };
+  }
+
+  private repeated(): Node {
+    const item = this.one();
+    const found = this.match(/[*+?]|\{(\d+)(?:(,)(\d*))?\}/y);
+    if (!found) return item;
+    if (item.kind === 'assert') throw new Error('nothing to repeat');
+    this.take('?');  // as few as possible: which of them matched does not matter here
+    const sign = found[0];
+    const least = sign === '*' || sign === '?' ? 0 : sign === '+' ? 1 : Number(found[1]);
+    const most = sign === '?' ? 1 : sign === '*' || sign === '+' || (found[2] && !found[3]) ? Infinity : found[2] ? Number(found[3]) : least;
+    if (least > most || least > MOST_REPEATS || (most > MOST_REPEATS && most !== Infinity)) throw new Error('out of range');
+    return { kind: 'repeat', item, least, most };
+  }
+
+  private one(): Node {
+    if (this.take('(')) {
+      if (!this.match(/\?:|\?<[A-Za-z_]\w*>/y) && this.text[this.at] === '?') throw new Error('look-around');
+      const inside = this.choice();
+      if (!this.take(')')) throw new Error('a ) is missing');
+      return inside.kind === 'assert' ? { kind: 'all', items: [inside] } : inside;
+    }
+    if (this.take('[')) return { kind: 'one', has: this.set() };
+    if (this.take('^')) return { kind: 'assert', what: 'start' };
+    if (this.take('$')) return { kind: 'assert', what: 'end' };
+    if (this.take('\\b')) return { kind: 'assert', what: 'edge' };
+    if (this.take('\\B')) return { kind: 'assert', what: 'no edge' };
+    if (this.take('.')) return { kind: 'one', has: (c) => !isLineEnd(c) };
+    if (/[*+?]/.test(this.text[this.at])) throw new Error('nothing to repeat');
+    const meant = this.take('\\') ? this.escape() : this.code();
+    return { kind: 'one', has: typeof meant === 'number' ? anyCase((c) => c === meant) : meant };
+  }
+
+  // What follows a backslash: one character, or a kind of them.
+  private escape(): number | Has {
+    const hex = this.match(/x([0-9a-f]{2})|u([0-9a-f]{4})/iy);
+    if (hex) return parseInt(hex[1] ?? hex[2], 16);
+    if (this.match(/[1-9]|k</y)) throw new Error('a back reference');
+    const letter = String.fromCodePoint(this.code());
+    if (letter in CONTROLS) return CONTROLS[letter];
+    const kind = KINDS[letter.toLowerCase()];
+    if (kind) return letter in KINDS ? kind : (c) => !kind(c);
+    return letter.codePointAt(0)!;
+  }
+
+  private set(): Has {
+    const not = this.take('^');
+    const parts: Has[] = [];
+    while (!this.take(']')) {
+      const from = this.member();
+      const range = typeof from === 'number' && this.text[this.at] === '-' && this.text[this.at + 1] !== ']' && this.take('-');
+      const to = range ? this.member() : from;
+      if (typeof from === 'number' && typeof to === 'number') {
+        if (from > to) throw new Error('a range the wrong way round');
+        parts.push((c) => c >= from && c <= to);
+      } else {
+        for (const end of range ? [from, to] : [from]) parts.push(typeof end === 'number' ? (c) => c === end : end);
+        if (range) parts.push((c) => c === 45);
+      }
+    }
+    const has = anyCase((c) => parts.some((p) => p(c)));
+    return not ? (c) => !has(c) : has;
+  }
+
+  private member(): number | Has {
+    if (this.take('\\b')) return 8;
+    return this.take('\\') ? this.escape() : this.code();
+  }
+}
+
+// --- tree to instructions ---
+
+type Instruction = { has: Has } | { assert: Assertion } | { to: number[] } | { found: true };
+
+function compile(node: Node): Instruction[] {
+  const program: Instruction[] = [];
+  const push = (i: Instruction) => {
+    if (program.length >= MOST_INSTRUCTIONS) throw new Error('too large');
+    return program.push(i) - 1;
+  };
+  const emit = (n: Node): void => {
+    if (n.kind === 'one') push({ has: n.has });
+    else if (n.kind === 'assert') push({ assert: n.what });
+    else if (n.kind === 'all') n.items.forEach(emit);
+    else if (n.kind === 'any') emitChoice(n.items);
+    else emitRepeat(n.item, n.least, n.most);
+  };
+  const emitChoice = (items: Node[]) => {
+    const fork: number[] = [];
+    push({ to: fork });
+    const ends: number[][] = [];
+    for (const item of items) {
+      fork.push(program.length);
+      emit(item);
+      const end: number[] = [];
+      ends.push(end);
+      push({ to: end });
+    }
+    for (const end of ends) end.push(program.length);
+  };
+  const emitRepeat = (item: Node, least: number, most: number) => {
+    const before = program.length;
+    for (let i = 0; i < least; i++) {
+      emit(item);
+      if (program.length === before) return;  // nothing, however often
+    }
+    const exits: number[][] = [];
+    for (let i = least; i < Math.min(most, least + MOST_REPEATS); i++) {
+      const fork: number[] = [program.length + 1];
+      exits.push(fork);
+      const at = push({ to: fork });
+      emit(item);
+      if (program.length === at + 1) break;
+      if (most === Infinity) { push({ to: [at] }); break; }
+    }
+    for (const fork of exits) fork.push(program.length);
+  };
+  emit(node);
+  push({ found: true });
+  return program;
+}
+
+// --- instructions over text ---
+
+const FOUND = 'found';
+type Before = 'start' | 'word' | 'other';  // what kind of character came last
+interface State { places: number[]; before: Before; next: Map<number, State | typeof FOUND>; atEnd?: boolean }
+
+const END = -1;
+
+class Machine {
+  tooLong = false;
+  private work = 0;
+  private states = new Map<string, State>();
+  private remembered = 0;
+  private first: State;
+  private seen: Uint32Array;
+  private round = 0;
+
+  constructor(private program: Instruction[]) {
+    this.seen = new Uint32Array(program.length);
+    this.first = this.state([0], 'start');
+  }
+
+  test(text: string): boolean {
+    let state = this.first;
+    for (let i = 0; i < text.length;) {
+      const code = text.codePointAt(i)!;
+      const next = state.next.get(code) ?? this.step(state, code);
+      if (next === FOUND) return true;
+      if (this.tooLong) return false;
+      state = next;
+      i += code > 0xffff ? 2 : 1;
+    }
+    return state.atEnd ??= this.reach(state, END) === FOUND;
+  }
+
+  private state(places: number[], before: Before): State {
+    const key = before + places.join();
+    const known = this.states.get(key);
+    if (known) return known;
+    const fresh: State = { places, before, next: new Map() };
+    this.states.set(key, fresh);
+    return fresh;
+  }
+
+  // The places that read a character which can be reached without one; `code` is the character that follows.
+  private reach(state: State, code: number): number[] | typeof FOUND {
+    const { program, seen } = this;
+    const round = ++this.round;
+    const pending = [...state.places];
+    const out: number[] = [];
+    const edge = (state.before === 'word') !== (code !== END && isWord(code));
+    const holds: Record<Assertion, boolean> = { start: state.before === 'start', end: code === END, edge, 'no edge': !edge };
+    while (pending.length > 0) {
+      const at = pending.pop()!;
+      if (seen[at] === round) continue;
+      seen[at] = round;
+      this.work++;
+      const i = program[at];
+      if ('found' in i) return FOUND;
+      if ('has' in i) out.push(at);
+      else if ('assert' in i) { if (holds[i.assert]) pending.push(at + 1); } else for (const to of i.to) pending.push(to);
+    }
+    return out;
+  }
+
+  private step(state: State, code: number): State | typeof FOUND {
+    if (this.work > MOST_WORK) { this.tooLong = true; return state; }
+    if (++this.remembered > MOST_REMEMBERED) {
+      this.remembered = 0;
+      this.states.clear();
+      this.first = this.state([0], 'start');
+    }
+    const places = this.reach(state, code);
+    let next: State | typeof FOUND = FOUND;
+    if (places !== FOUND) {
+      const after = places.filter((at) => (this.program[at] as { has: Has }).has(code)).map((at) => at + 1);
+      next = this.state([0, ...after.sort((a, b) => a - b)], isWord(code) ? 'word' : 'other');  // a match may begin anywhere
+    }
+    state.next.set(code, next);
+    return next;
+  }
+}
