@@ -34,6 +34,14 @@ class Served(Case):
                 answer = server.get(missing)
                 self.assertEqual(answer.status, 404, missing)
                 self.assertNotIn(b"<html", answer.body)
+            for missing in ("/nope", "/s/", "/status/", "/a/b/c"):  # a browser gets the page's own 404, a program JSON
+                browser = http("GET", server.http + missing, headers={"accept": "text/html,*/*;q=0.8"})
+                self.assertEqual((browser.status, browser.body), (404, page.body), missing)
+                self.assertEqual(browser.headers["content-security-policy"], policy)
+                self.assertEqual(server.get(missing).json["error"]["code"], "not_found")
+            for missing in ("/api/v1/nothing", "/assets/nothing.js"):
+                answer = http("GET", server.http + missing, headers={"accept": "text/html"})
+                self.assertEqual((answer.status, answer.json["error"]["code"]), (404, "not_found"), missing)
             plain = server.get(script)
             packed = http("GET", server.http + script, headers={"accept-encoding": "gzip"})
             self.assertEqual(packed.headers["content-encoding"], "gzip")

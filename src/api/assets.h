@@ -2,8 +2,9 @@
 // and the routes that serve them (page.cc).
 //
 // index.html is served under every address of the page and never kept by browsers; what it names
-// under /assets carries a hash of its content and is kept forever. Nothing else falls back to the
-// page: an unknown path is a 404, so that a sender's wrong address is never answered with HTML.
+// under /assets carries a hash of its content and is kept forever. An unknown path is a 404: the
+// page's own for a browser (it asks for HTML), else JSON, so that a sender's wrong address is never
+// answered with HTML.
 #pragma once
 
 #include <span>
@@ -22,6 +23,7 @@ struct Asset {
 
 [[nodiscard]] std::span<const Asset> Assets();
 
+// The router must outlive its own answers: what nothing matched is refused in its words.
 void AddPageRoutes(net::Router& router);
 
 }  // namespace wherefore::api

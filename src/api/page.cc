@@ -1,6 +1,8 @@
 #include <array>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "api/assets.h"
 #include "net/compression.h"
 
@@ -42,6 +44,13 @@ HttpResponse Serve(const Asset& asset, const HttpRequest& request) {
   return response;
 }
 
+// A person who typed a wrong address, as opposed to a program that asks for data or sends some.
+bool IsBrowsing(const HttpRequest& request) {
+  return (request.method == "GET" || request.method == "HEAD") &&
+         request.Header("accept").contains("text/html") && !request.path.starts_with("/api/") &&
+         !request.path.starts_with("/assets/");
+}
+
 }  // namespace
 
 void AddPageRoutes(net::Router& router) {
@@ -54,6 +63,13 @@ void AddPageRoutes(net::Router& router) {
       continue;
     }
     for (const std::string_view page : kPages) router.Add("GET", std::string(page), serve);
+    router.SetFallback([&asset, &router](const HttpRequest& request, const net::Respond& respond) {
+      const Error nothing(Code::kNotFound, fmt::format("there is nothing at {}", request.path));
+      HttpResponse response =
+          IsBrowsing(request) ? Serve(asset, request) : router.Refuse(request, 404, nothing);
+      response.status = 404;
+      respond(std::move(response));
+    });
   }
 }
 

@@ -34,10 +34,10 @@ const StatusPage = later(() => import('./pages/status').then((m) => m.StatusPage
 function App() {
   const path = url.value.pathname;
   if (path === '/') return <OverviewPage />;
-  if (path.startsWith('/s/')) return <ServicePage key={path + (url.value.searchParams.get('service') ?? '')} />;
+  if (/^\/s\/[^/]+$/.test(path)) return <ServicePage key={path + (url.value.searchParams.get('service') ?? '')} />;
   if (path === '/diff') return <DiffPage />;
   if (path === '/traces') return <TracesPage />;
-  if (path.startsWith('/traces/')) return <TracePage key={path} />;
+  if (/^\/traces\/[^/]+$/.test(path)) return <TracePage key={path} />;
   if (path === '/adhoc') return <AdHocPage />;
   if (path === '/status') return <StatusPage />;
   return <Shell title="Not found"><h1>There is nothing here</h1><p><a href="/">All services</a></p></Shell>;
