@@ -107,7 +107,6 @@ void Aggregate::AddTo(Series series, const Key& key, std::int64_t value, double 
   Sum& sum = sums_[Index(series)][key];
   sum.value += value;
   sum.count += count;
-  ++sum.observations;
 }
 
 Aggregate::StackId Aggregate::InternStack(const Event& event) {
@@ -121,13 +120,10 @@ Aggregate::StackId Aggregate::InternStack(const Event& event) {
     frames.push_back({.module = place.module, .address = place.address});
   }
   if (event.kind == EventKind::kThread && event.depth == 0) frames.push_back(kRunningFrame);
-  ++quality_.stacks;
   if (event.end == StackEnd::kTruncated) {
     frames.push_back(kTruncatedFrame);
-    ++quality_.truncated;
   } else if (event.end == StackEnd::kBroken) {
     frames.push_back(kIncompleteFrame);
-    ++quality_.broken;
   }
   return InternFrames(std::move(frames));
 }
@@ -182,8 +178,7 @@ Aggregate::Sums Aggregate::InUseSums() {
     Sum& sum = sums[{.stack = live.key.stack, .link = 0, .labels = live.key.labels}];
     sum.value += live.bytes;
     sum.count += live.objects;
-    ++sum.observations;
-  }
+    }
   return sums;
 }
 
@@ -215,7 +210,6 @@ profile::Batch Aggregate::Take(const Window& window) {
     Write(writer, sums_[i]);
     sums_[i].clear();
   }
-  quality_ = {};
   ForgetUnused();
   return std::move(writer).Finish();
 }

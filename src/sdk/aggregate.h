@@ -54,14 +54,6 @@ class Aggregate {
   };
   [[nodiscard]] HeapInUse in_use();
 
-  // Of the stacks since the last Take: how many there were, how many did not reach their end.
-  struct Quality {
-    std::uint64_t stacks = 0;
-    std::uint64_t broken = 0;
-    std::uint64_t truncated = 0;
-  };
-  [[nodiscard]] const Quality& quality() const { return quality_; }
-
  private:
   using StackId = std::uint32_t;
 
@@ -79,7 +71,6 @@ class Aggregate {
   struct Sum {
     std::int64_t value = 0;
     double count = 0;
-    std::uint32_t observations = 0;
   };
   using Sums = std::unordered_map<Key, Sum, KeyHash>;
   struct Live {
@@ -105,7 +96,6 @@ class Aggregate {
   std::array<bool, kSeriesCount> enabled_ = {};
   std::array<Sums, kSeriesCount> sums_;
   std::vector<Live> live_;
-  Quality quality_;
 
   std::vector<std::vector<Frame>> stacks_;
   std::unordered_map<std::string, StackId> stack_ids_;  // by the bytes of its frames

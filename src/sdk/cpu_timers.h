@@ -36,8 +36,6 @@ class CpuTimers {
   void LockForFork() { lock_.lock(); }
   void UnlockAfterFork() { lock_.unlock(); }
 
-  [[nodiscard]] std::uint32_t failed() const { return failed_.load(std::memory_order_relaxed); }
-
  private:
   void AddLocked(std::uint32_t tid);
   void Arm(int timer, std::int64_t first_ns) const;
@@ -50,7 +48,6 @@ class CpuTimers {
   std::int64_t period_ns_ = 0;
   bool running_ = false;
   std::uint64_t random_ = 0;
-  std::atomic<std::uint32_t> failed_{0};
 };
 
 }  // namespace wherefore::sdk
