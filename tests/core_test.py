@@ -363,7 +363,7 @@ class Regressions(Case):
             checked = subprocess.run([BINARY, "check", str(out)], capture_output=True, text=True)
             self.assertEqual(checked.returncode, 0, checked.stdout)
             self.assertNotIn("orphan", checked.stdout)
-            self.assertEqual(server.get("/api/v1/export", query="heap", format="pprof", lens="my-code").status, 400)
+            self.assertEqual(server.get("/api/v1/export", query="heap", format="otlp", lens="my-code").status, 400)
             self.assertEqual(server.get("/api/v1/flame", query="heap", format="xml").status, 400)
             self.assertEqual(server.get("/api/v1/profiles/" + "00" * 16).status, 404)
 

@@ -177,6 +177,7 @@ class Profiles:
     def __init__(self, service="svc", **attributes):
         self.strings = ["", "samples", "count", "cpu", "nanoseconds"]
         self.functions, self.stacks, self.links = {}, [b""], [b""]  # functions: name -> number, string
+        self.modules = []  # paths of mappings
         self.files, self.lines = {}, {}  # function -> number of the string with its source file; the line it was at
         self.resource = resource(service, **attributes)
         self.profiles = []
@@ -184,7 +185,9 @@ class Profiles:
     def function(self, name):
         if name not in self.functions:
             self.functions[name] = (len(self.functions) + 1, len(self.strings))
-            self.strings.append(name)
+            self.strings.append(name if isinstance(name, str) else name[0])
+            if not isinstance(name, str) and name[1] not in self.modules:
+                self.modules.append(name[1])
         return self.functions[name][0]
 
     def file(self, name, path, line=None):
@@ -197,7 +200,7 @@ class Profiles:
             self.lines[name] = line
 
     def stack(self, *names):
-        """Names root first, as people say them."""
+        """Names root first, as people say them; (name, path of its module) where that matters."""
         self.stacks.append(packed(1, [self.function(n) for n in reversed(names)]))
         return len(self.stacks) - 1
 
@@ -220,9 +223,14 @@ class Profiles:
 
     def encode(self):
         scope = field(1, field(1, "test")) + b"".join(field(2, p) for p in self.profiles)
-        dictionary = field(1, b"") + field(2, b"")
+        dictionary = field(1, b"")
+        for path in self.modules:
+            self.strings.append(path)
+            dictionary += field(1, field(4, len(self.strings) - 1))
+        dictionary += field(2, b"")
         for i, name in enumerate(self.functions, 1):
-            dictionary += field(2, field(3, field(1, i) + field(2, self.lines.get(name, 10 + i))))
+            module = b"" if isinstance(name, str) else field(1, self.modules.index(name[1]) + 1)
+            dictionary += field(2, module + field(3, field(1, i) + field(2, self.lines.get(name, 10 + i))))
         dictionary += field(3, b"")
         for name, (_, string) in self.functions.items():
             dictionary += field(3, field(1, string) + (field(3, self.files[name]) if name in self.files else b""))

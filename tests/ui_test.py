@@ -84,6 +84,16 @@ class Questions(Case):
             self.assertIn("no function is called", server.ask("flame", query="svc", type="samples", function="x", side="callers")["hint"])
             self.assertEqual(server.get("/api/v1/flame", query="svc", function="f", side="up").status, 400)
 
+    def test_functions_of_one_name_are_told_apart_by_module(self):
+        with self.server() as server:
+            p = Profiles("svc")
+            p.profile([(p.stack("main", ("f", "/lib/libone.so"), "x"), 3), (p.stack("main", ("f", "/lib/libother.so"), "y"), 4)])
+            server.send(p.encode())
+            server.flush()
+            callees = lambda **more: server.ask("flame", query="svc", type="samples", function="f", side="callees", **more)
+            self.assertEqual((callees()["total"], callees(module="libone.so")["total"], callees(module="libother.so")["total"]), (7, 3, 4))
+            self.assertIn("in libno.so", callees(module="libno.so")["hint"])
+
     def test_files_are_looked_at_and_dropped(self):
         with self.server() as server:
             post = lambda body, kind="application/octet-stream", query="": http("POST", server.http + "/api/v1/adhoc" + query, body, {"content-type": kind})
@@ -99,6 +109,77 @@ class Questions(Case):
             golden = post((ROOT / "tests/golden/go_cpu.pb.gz").read_bytes()).json
             self.assertIn("cpu", golden["types"])
             self.assertEqual(server.ask("services", since="3000d")["services"], [])
+
+    def test_files_that_cannot_be_read_are_named(self):
+        with self.server() as server:
+            def post(query="", **files):
+                parts = "".join(f'--x\r\nContent-Disposition: form-data; name="{key}"; filename="{name}"\r\n\r\n{text}\r\n' for key, (name, text) in files.items())
+                return http("POST", server.http + "/api/v1/adhoc" + query, (parts + "--x--\r\n").encode(), {"content-type": "multipart/form-data; boundary=x"})
+            good, bad = "main;a 1\n", "\x00\x01nonsense"
+            message = lambda answer: (answer.status, answer.json["error"]["message"].split(":")[0])
+            self.assertEqual(message(post(file=("new.txt", good), base=("old.txt", bad))), (400, "before (old.txt)"))
+            self.assertEqual(message(post(file=("new.txt", bad), base=("old.txt", good))), (400, "after (new.txt)"))
+            self.assertEqual(message(post(file=("only.txt", ""))), (400, "only.txt"))
+            both = {"file": ("b", "main;a 5\nmain;c 1\n"), "base": ("a", "main;a 2\nmain;b 9\n")}
+            self.assertEqual(post("?format=folded", **both).body, b"main;a 2 5\nmain;b 9 0\nmain;c 0 1\n")
+            self.assertIn(b"\r\nb,,,9,0,9,0\r\n", post("?format=csv", **both).body)
+            self.assertEqual(post("?format=speedscope", **both).status, 400)
+
+    def test_a_file_is_kept_by_sending_it_on_as_otlp(self):
+        with self.server() as server:
+            form = lambda query, body: http("POST", server.http + "/api/v1/adhoc?" + query, body, {"content-type": "application/octet-stream"})
+            golden = (ROOT / "tests/golden/go_cpu.pb.gz").read_bytes()
+            shown = form("type=cpu", golden).json
+            self.assertGreater(shown["file"]["time_ms"], 0)
+            self.assertTrue(shown["file"]["can_be_kept"])
+            otlp = form("format=otlp&service=kept", golden)
+            self.assertEqual(server.send(otlp.body).status, 200)
+            server.flush()
+            at = shown["file"]["time_ms"]
+            stored = server.ask("flame", query="kept", type="cpu", **{"from": at - 1, "to": at + 60_000})
+            self.assertEqual((stored["total"], stored["count"]), (shown["total"], shown["count"]))
+            server.send(form("format=otlp&service=moved&time=now", golden).body)
+            server.flush()
+            self.assertEqual(server.ask("flame", query="moved", type="cpu")["total"], shown["total"])
+            self.assertNotIn("time_ms", form("", b"main;a 3\n").json["file"])
+            self.assertEqual(form("format=otlp&time=yesterday", golden).status, 400)
+            picture = b'{"flamebearer":{"names":["total","a"],"levels":[[0,3,0,0],[0,3,3,1]],"numTicks":3,"maxSelf":3},"metadata":{"format":"single"},"version":1}'
+            self.assertFalse(form("", picture).json["file"]["can_be_kept"])
+            self.assertEqual(form("format=otlp", picture).status, 501)
+
+    def test_exports_of_a_lens_a_trace_and_a_difference(self):
+        with self.server() as server:
+            now = time.time_ns()
+            trace, span = b"\5" * 16, b"\1" * 8
+            server.send(spans_request("svc", [{"trace": trace, "span": span, "start": now, "end": now + 10**9}]), "/v1/traces")
+            p = Profiles("svc")
+            p.profile([(p.stack("main", "a", "b"), 3, p.link(trace, span)), (p.stack("main", "=c"), 4)])
+            server.send(p.encode())
+            server.flush()
+            get = lambda path, **more: server.get("/api/v1/" + path, **{"type": "samples", **more})
+            self.assertEqual(get("export", query="svc", format="folded", lens="hide:^a$").body, b"main;=c 4\nmain;b 3\n")
+            lines = get("export", query="svc", format="csv").body.split(b"\r\n")
+            self.assertEqual(lines[0], b"function,module,file,self (count),total (count),self samples,total samples")
+            self.assertIn(b"'=c,,,4,4,4,4", lines)  # no spreadsheet runs it
+            path = f"traces/{trace.hex()}/flame"
+            self.assertEqual(get(path, format="folded").body, b"main;a;b 3\n")
+            self.assertEqual(get(path, format="folded", lens="collapse:^a$").body, b"main;a 3\n")
+            self.assertIn(b"<svg", get(path, format="svg").body)
+            self.assertEqual(get(path, format="json", lens="drop:^b$").json["total"], 0)
+            for where in (dict(path="export", query="svc", lens="hide:^a$"), dict(path=path)):
+                looked = http("POST", server.http + "/api/v1/adhoc", get(**where, format="pprof").body, {"content-type": "application/octet-stream"}).json
+                self.assertEqual(looked["total"], get(**where, format="folded").body.count(b"b 3") * 3 + (4 if "query" in where else 0))
+            same = dict(query="svc", base_query="svc")
+            self.assertEqual(get("diff", **same, format="folded").body, b"main;=c 4 4\nmain;a;b 3 3\n")
+            self.assertIn(b"\r\nb,,,3,3,3,3\r\n", get("diff", **same, format="csv").body)
+            self.assertEqual(get("export", query="svc", format="otlp", lens="my-code").status, 400)
+            self.assertEqual(get("traces/" + "77" * 16 + "/flame", format="folded").status, 404)
+
+    def test_settings_name_the_ports_and_what_is_kept(self):
+        with self.server("--retention", "2d") as server:
+            settings = server.ask("settings")
+            self.assertEqual((settings["otlp_http_port"], settings["retention_ms"]), (int(server.otlp_http.rsplit(":", 1)[1]), 172_800_000))
+            self.assertEqual(settings["otlp_grpc_port"], int(server.otlp_grpc.rsplit(":", 1)[1]))
 
     def test_top_by_total(self):
         with self.server() as server:
@@ -274,7 +355,8 @@ class Questions(Case):
                 self.assertEqual(get(unnamed).status, 404)
             self.assertEqual(get("src/deep/b.cc", query="other").status, 404)
             self.assertEqual(get("").status, 400)
-            self.assertEqual(server.ask("settings"), {"source": True, "repository_template": "https://host/{service}/blob/{version}/{path}#L{line}"})
+            settings = server.ask("settings")
+            self.assertEqual((settings["source"], settings["repository_template"]), (True, "https://host/{service}/blob/{version}/{path}#L{line}"))
         with self.server(name="none") as server:
             self.assertEqual(server.ask("settings"), {"source": False, "repository_template": ""})
             self.assertIn(b"--source-root", server.get("/api/v1/source", query="svc", file="a.cc").body)
@@ -355,7 +437,7 @@ class Browser(Case):
         with self.server(*ui_data.serve_options(ROOT)) as server:
             ui_data.send_all(server)
             done = subprocess.run([str(ROOT / "tools/ui"), "node", str(ROOT / "ui/e2e/run.mjs")], timeout=280,
-                                  env={**os.environ, "PAGE": server.http, "CHROMIUM": CHROMIUM, "TEMP_FOLDER": str(self.folder)})
+                                  env={**os.environ, "PAGE": server.http, "CHROMIUM": CHROMIUM, "TEMP_FOLDER": str(self.folder), "GOLDEN": str(ROOT / "tests/golden")})
             self.assertEqual(done.returncode, 0)
 
 

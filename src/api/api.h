@@ -41,6 +41,12 @@ struct Operations {
   std::string version;
   std::vector<std::string> source_roots;  // folders whose source files may be shown
   std::string repository_template;        // link to a line of source; empty: none
+  std::int64_t retention_ns = 0;          // 0: everything is kept
+  struct Ports {
+    std::uint16_t otlp_grpc = 0;
+    std::uint16_t otlp_http = 0;
+  };
+  std::function<Ports()> ports;  // the real ones, known once the server listens
 };
 
 class Api {

@@ -1,7 +1,14 @@
-// Api: files people hand over to be looked at, one or two of them, and dropped again.
+// Api: files people hand over to be looked at, one or two of them, and dropped again; or written in
+// another format, which is how the page keeps one: as OTLP, sent to the server like anybody's.
+#include <algorithm>
+
+#include <fmt/format.h>
+
 #include "api/api.h"
+#include "api/export_file.h"
 #include "api/open_file.h"
 #include "api/request.h"
+#include "base/clock.h"
 #include "formats/multipart.h"
 
 namespace wherefore::api {
@@ -9,46 +16,116 @@ namespace {
 
 using net::HttpRequest;
 using net::HttpResponse;
-using Bytes = std::shared_ptr<const std::string>;
+
+struct NamedFile {
+  std::string name;  // for what is wrong with it
+  std::shared_ptr<const std::string> bytes;
+
+  [[nodiscard]] Result<ProfileFile> Read(const std::string& service) const {
+    auto file = ProfileFile::Read(bytes, service);
+    if (!file && !name.empty()) return std::move(file).error().Within(name);
+    return file;
+  }
+};
 
 struct Files {
-  Bytes file;
-  Bytes base;  // null: only one
+  NamedFile file;
+  NamedFile base;  // no bytes: only one
 };
 
 // A form with the file `file` and, for a difference, `base` (before); or the file itself.
 Result<Files> ReadFiles(const HttpRequest& request) {
-  if (request.ContentType() != "multipart/form-data") return Files{.file = request.body};
+  if (request.ContentType() != "multipart/form-data") return Files{.file = {.bytes = request.body}};
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto parts, formats::ParseMultipart(*request.body, request.Header("Content-Type")));
   Files files;
   for (const formats::Part& part : parts) {
-    Bytes* place = part.name == "file" ? &files.file : part.name == "base" ? &files.base : nullptr;
-    if (place == nullptr)
+    if (part.name != "file" && part.name != "base")
       return Error(Code::kInvalid,
                    "form: expected the files 'file' and 'base', not '" + part.name + "'");
-    *place = std::make_shared<const std::string>(part.bytes);
+    NamedFile& place = part.name == "file" ? files.file : files.base;
+    if (place.bytes != nullptr)
+      return Error(Code::kInvalid, "form: more than one '" + part.name + "'; two files at most");
+    place = {.name = part.filename, .bytes = std::make_shared<const std::string>(part.bytes)};
   }
-  if (files.file == nullptr) return Error(Code::kInvalid, "form: the file 'file' is missing");
+  if (files.file.bytes == nullptr) return Error(Code::kInvalid, "form: the file 'file' is missing");
+  if (files.base.bytes != nullptr) {
+    // Which of the two it is, in words: both may have the same name.
+    files.file.name = fmt::format("after ({})", files.file.name);
+    files.base.name = fmt::format("before ({})", files.base.name);
+  }
   return files;
 }
 
-Result<HttpResponse> AdHoc(const HttpRequest& request) {
-  WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"type", "lens", "max_nodes",
-                                                                      "min_share", "format"}));
+// As `wherefore push` does it: without a time it is of now; time=now moves every profile to end
+// now.
+Result<HttpResponse> Rewrite(ProfileFile& file, const Parameters& p, const std::string& format) {
+  const std::string time = p.Get("time");
+  if (!time.empty() && time != "now") return Error(Code::kInvalid, "parameter 'time': only 'now'");
+  WHEREFORE_ASSIGN_OR_RETURN(profile::Batch* const batch, file.Batch());
+  const auto now = static_cast<std::uint64_t>(NowUnixNs());
+  for (profile::Profile& profile : batch->profiles) {
+    if (profile.time_ns == 0 || time == "now")
+      profile.time_ns = now - std::min(profile.duration_ns, now);
+  }
+  return RenderBatch(*batch, format);
+}
+
+Result<HttpResponse> OneFile(const HttpRequest& request, const Parameters& p, const Files& files) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
   WHEREFORE_ASSIGN_OR_RETURN(const auto prune, p.Prune());
-  WHEREFORE_ASSIGN_OR_RETURN(const Files files, ReadFiles(request));
-  if (files.file->empty()) return Error(Code::kInvalid, "the file is empty");
-  WHEREFORE_ASSIGN_OR_RETURN(OpenedFile opened, OpenFile(files.file, p.Get("type")));
-  opened.tree = lens.Apply(opened.tree);
-  if (files.base == nullptr) {
-    const profile::FlameTree pruned = profile::Prune(opened.tree, prune);
-    return RenderTree(request, p.Get("format"),
-                      {.tree = &pruned, .full_nodes = opened.tree.size(), .types = opened.types});
+  const std::string format = p.Get("format");
+  WHEREFORE_ASSIGN_OR_RETURN(ProfileFile file, files.file.Read(p.Get("service", "adhoc")));
+  const bool otlp = format == "otlp" || format == "otlp-json";
+  if (otlp && !lens.empty())
+    return Error(Code::kInvalid, "parameter 'lens': otlp keeps stacks as they came in");
+  if (otlp || (format == "pprof" && lens.empty() && file.facts().has_samples))
+    return Rewrite(file, p, format);
+  WHEREFORE_ASSIGN_OR_RETURN(profile::FlameTree tree, file.Tree(p.Get("type")));
+  tree = lens.Apply(tree);
+  if (IsTreeFile(format))
+    return RenderTreeFile(tree, format, {.title = files.file.name, .time_ns = file.facts().time_ns},
+                          request.cancel);
+  const profile::FlameTree pruned = profile::Prune(tree, prune);
+  return RenderTree(
+      request, format,
+      {.tree = &pruned, .full_nodes = tree.size(), .types = file.types(), .file = &file.facts()});
+}
+
+// Types both files have; the last is looked at when none is asked for.
+Result<std::vector<std::string>> CommonTypes(const ProfileFile& base, const ProfileFile& file) {
+  std::vector<std::string> common;
+  for (const std::string& type : file.types()) {
+    if (std::ranges::find(base.types(), type) != base.types().end()) common.push_back(type);
   }
-  WHEREFORE_ASSIGN_OR_RETURN(const OpenedFile base, OpenFile(files.base, opened.type));
-  const query::DiffTree whole = query::Diff(lens.Apply(base.tree), opened.tree);
+  // A picture has one type, whatever it is called.
+  if (!base.facts().has_samples || !file.facts().has_samples) return file.types();
+  if (common.empty()) {
+    return Error(Code::kInvalid,
+                 fmt::format("the two files have no type in common: before has {}, after has {}",
+                             fmt::join(base.types(), ", "), fmt::join(file.types(), ", ")));
+  }
+  return common;
+}
+
+Result<HttpResponse> TwoFiles(const HttpRequest& request, const Parameters& p, const Files& files) {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto prune, p.Prune());
+  WHEREFORE_ASSIGN_OR_RETURN(const ProfileFile base, files.base.Read("adhoc"));
+  WHEREFORE_ASSIGN_OR_RETURN(const ProfileFile file, files.file.Read("adhoc"));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto types, CommonTypes(base, file));
+  const std::string type = p.Get("type", types.back());
+  const auto tree = [&](const ProfileFile& of,
+                        const NamedFile& named) -> Result<profile::FlameTree> {
+    auto built = of.Tree(type);
+    if (!built) return std::move(built).error().Within(named.name);
+    return lens.Apply(*built);
+  };
+  WHEREFORE_ASSIGN_OR_RETURN(const auto before, tree(base, files.base));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto after, tree(file, files.file));
+  const query::DiffTree whole = query::Diff(before, after);
+  if (const std::string format = p.Get("format"); IsDiffFile(format))
+    return RenderDiffFile(whole, format, request.cancel);
   const query::DiffTree diff = query::PruneDiff(whole, prune);
   return RenderTree(request, p.Get("format"),
                     {.tree = &diff.tree,
@@ -56,7 +133,17 @@ Result<HttpResponse> AdHoc(const HttpRequest& request) {
                      .before_total = diff.before,
                      .before_self = diff.before_self,
                      .changes = &whole,
-                     .types = opened.types});
+                     .types = types,
+                     .file = &file.facts(),
+                     .base = &base.facts()});
+}
+
+Result<HttpResponse> AdHoc(const HttpRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto p, Parameters::Read(request, {"type", "lens", "max_nodes", "min_share", "format",
+                                               "service", "time"}));
+  WHEREFORE_ASSIGN_OR_RETURN(const Files files, ReadFiles(request));
+  return files.base.bytes == nullptr ? OneFile(request, p, files) : TwoFiles(request, p, files);
 }
 
 }  // namespace

@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 
 #include "api/api.h"
+#include "api/export_file.h"
 #include "api/request.h"
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "formats/formats.h"
-#include "net/compression.h"
 #include "profile/sandwich.h"
 #include "profile/tree_path.h"
 
@@ -136,7 +136,8 @@ Result<HttpResponse> HeatMap(query::Engine& engine, const HttpRequest& request) 
   return response;
 }
 
-// function=<name> and side=callers|callees: that function from all its call sites together.
+// function=<name> (module=<file name>: of that module only) and side=callers|callees: that function
+// from all its call sites together.
 Result<> TakeSide(const Parameters& p, query::FlameAnswer& answer) {
   const std::string function = p.Get("function");
   const std::string side = p.Get("side");
@@ -145,10 +146,15 @@ Result<> TakeSide(const Parameters& p, query::FlameAnswer& answer) {
     return Error(Code::kInvalid, "parameter 'function': expected a function's whole name");
   if (side != "callers" && side != "callees")
     return Error(Code::kInvalid, "parameter 'side': expected callers or callees");
-  answer.tree = side == "callers" ? profile::Callers(answer.tree, function)
-                                  : profile::Callees(answer.tree, function);
-  if (answer.hint.empty() && answer.tree.size() == 1)
-    answer.hint = fmt::format("no function is called '{}' in this selection", function);
+  const std::string module = p.Get("module");
+  const profile::WantedFunction wanted{
+      .name = function, .module = p.Has("module") ? std::optional(module) : std::nullopt};
+  answer.tree = side == "callers" ? profile::Callers(answer.tree, wanted)
+                                  : profile::Callees(answer.tree, wanted);
+  if (answer.hint.empty() && answer.tree.size() == 1) {
+    answer.hint = fmt::format("no function is called '{}' in {}", function,
+                              module.empty() ? "this selection" : module);
+  }
   return {};
 }
 
@@ -172,7 +178,7 @@ Result<HttpResponse> Flame(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto p,
       Parameters::Read(request, {"query", "type", "from", "to", "since", "lens", "root", "function",
-                                 "side", "max_nodes", "min_share", "format"}));
+                                 "module", "side", "max_nodes", "min_share", "format"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
   WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
   WHEREFORE_ASSIGN_OR_RETURN(const auto prune, p.Prune());
@@ -283,6 +289,8 @@ Result<HttpResponse> Diff(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_RETURN_IF_ERROR(request.cancel.Charge(left.tree.bytes() + right.tree.bytes()));
   WHEREFORE_ASSIGN_OR_RETURN(const auto prune, p.Prune(0));
   const query::DiffTree whole = query::Diff(left.tree, right.tree);
+  if (const std::string format = p.Get("format"); IsDiffFile(format))
+    return RenderDiffFile(whole, format, request.cancel);
   const query::DiffTree diff = query::PruneDiff(whole, prune);
   return RenderTree(request, p.Get("format"),
                     {.tree = &diff.tree,
@@ -344,22 +352,6 @@ Result<HttpResponse> Profiles(query::Engine& engine, const HttpRequest& request)
   return response;
 }
 
-Result<HttpResponse> RenderBatch(const profile::Batch& batch, const std::string& format) {
-  HttpResponse response;
-  if (format == "otlp") {
-    response.content_type = "application/x-protobuf";
-    response.body = formats::EncodeOtlpProfiles(batch);
-  } else if (format == "otlp-json") {
-    response.body = formats::EncodeOtlpProfilesJson(batch);
-  } else {
-    WHEREFORE_ASSIGN_OR_RETURN(const std::string pprof, formats::EncodePprof(batch));
-    response.content_type = "application/octet-stream";
-    response.headers["Content-Disposition"] = "attachment; filename=\"profile.pb.gz\"";
-    response.body = net::Gzip(pprof);
-  }
-  return response;
-}
-
 Result<HttpResponse> OneProfile(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"format"}));
   const std::string format = p.Get("format", "pprof");
@@ -378,18 +370,21 @@ Result<HttpResponse> Export(query::Engine& engine, const HttpRequest& request) {
                                                "format", "limit"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
   const std::string format = p.Get("format", "pprof");
-  const bool whole_stacks = format == "pprof" || format == "otlp" || format == "otlp-json";
-  if (whole_stacks && !p.Get("lens").empty()) {
+  const bool otlp = format == "otlp" || format == "otlp-json";
+  if (!otlp && !IsTreeFile(format)) {
     return Error(
         Code::kInvalid,
-        "parameter 'lens': works with folded, speedscope and svg; pprof and otlp keep stacks as "
-        "they are");
+        "parameter 'format': expected pprof, otlp, otlp-json, folded, speedscope, svg or csv");
   }
-  if (format == "pprof") {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
+  if (otlp && !lens.empty())
+    return Error(Code::kInvalid, "parameter 'lens': otlp keeps stacks as they came in");
+  // Whole stacks have lines and addresses; what a lens makes of them has functions only.
+  if (format == "pprof" && lens.empty()) {
     WHEREFORE_ASSIGN_OR_RETURN(const auto batch, engine.Merged(selection, request.cancel));
     return RenderBatch(batch, format);
   }
-  if (format == "otlp" || format == "otlp-json") {
+  if (otlp) {
     WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t limit, p.Int("limit", 10'000, 1, 1'000'000));
     WHEREFORE_ASSIGN_OR_RETURN(
         const auto batch,
@@ -400,31 +395,15 @@ Result<HttpResponse> Export(query::Engine& engine, const HttpRequest& request) {
     }
     return RenderBatch(batch, format);
   }
-  WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
-  WHEREFORE_ASSIGN_OR_RETURN(auto answer, engine.Flame(selection, lens, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto answer, engine.Flame(selection, lens, request.cancel));
   if (!answer.hint.empty()) return Error(Code::kNotFound, answer.hint);
-  answer.tree = profile::Unscaled(answer.tree);
-  const std::string title = fmt::format("{} {}", selection.selector.Text(), answer.tree.type);
-  HttpResponse response;
-  if (format == "folded") {
-    WHEREFORE_RETURN_IF_ERROR(request.cancel.Charge(profile::WrittenOutBytes(answer.tree)));
-    response.content_type = "text/plain; charset=utf-8";
-    response.body = formats::EncodeFolded(answer.tree);
-  } else if (format == "speedscope") {
-    WHEREFORE_RETURN_IF_ERROR(request.cancel.Charge(profile::WrittenOutBytes(answer.tree)));
-    response.body = formats::EncodeSpeedscope(answer.tree, title);
-  } else if (format == "svg") {
-    response.content_type = "image/svg+xml";
-    response.body = formats::EncodeSvg(
-        profile::Prune(answer.tree, {.min_share = 0.0002, .max_nodes = 20'000}),
-        {.title = title,
-         .subtitle = fmt::format("{} to {}", FormatTime(selection.range.from_ns),
-                                 FormatTime(std::min(selection.range.to_ns, NowUnixNs())))});
-  } else {
-    return Error(Code::kInvalid,
-                 "parameter 'format': expected pprof, otlp, otlp-json, folded, speedscope or svg");
-  }
-  return response;
+  return RenderTreeFile(
+      answer.tree, format,
+      {.title = fmt::format("{} {}", selection.selector.Text(), answer.tree.type),
+       .subtitle = fmt::format("{} to {}", FormatTime(selection.range.from_ns),
+                               FormatTime(std::min(selection.range.to_ns, NowUnixNs()))),
+       .time_ns = selection.range.from_ns},
+      request.cancel);
 }
 
 }  // namespace

@@ -47,11 +47,15 @@ void Api::AddSourceRoutes(net::Router& router) {
   AddQuery(router, "GET", "/api/v1/settings", "settings",
            [this](const HttpRequest& request) -> Result<HttpResponse> {
              WHEREFORE_RETURN_IF_ERROR(Parameters::Read(request, {}));
+             const Operations::Ports ports = operations_.ports();
              HttpResponse response;
              JsonWriter(response.body)
                  .BeginObject()
                  .Field("source", !operations_.source_roots.empty())
                  .Field("repository_template", operations_.repository_template)
+                 .Field("otlp_grpc_port", std::int64_t{ports.otlp_grpc})
+                 .Field("otlp_http_port", std::int64_t{ports.otlp_http})
+                 .Field("retention_ms", operations_.retention_ns / 1'000'000)
                  .EndObject();
              return response;
            });

@@ -2,7 +2,10 @@
 #include <map>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "api/api.h"
+#include "api/export_file.h"
 #include "api/request.h"
 #include "base/json_writer.h"
 #include "base/text.h"
@@ -210,6 +213,14 @@ Result<HttpResponse> TraceFlame(query::Engine& engine, const HttpRequest& reques
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto answer,
       engine.SpanProfile(p.tenant(), trace, spans, p.Get("type"), lens, request.cancel));
+  if (const std::string format = p.Get("format"); IsTreeFile(format)) {
+    if (answer.by_span.empty()) return Error(Code::kNotFound, answer.hint);
+    return RenderTreeFile(
+        answer.tree, format,
+        {.title = fmt::format("{} {} {}", spans.empty() ? "trace" : "spans of trace", ToHex(trace),
+                              answer.tree.type)},
+        request.cancel);
+  }
   const profile::FlameTree pruned = profile::Prune(answer.tree, prune);
   return RenderTree(request, p.Get("format"),
                     {.tree = &pruned,

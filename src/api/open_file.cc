@@ -1,6 +1,7 @@
 #include "api/open_file.h"
 
-#include <map>
+#include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -22,30 +23,76 @@ std::map<std::string, std::string> TypesOf(const profile::Batch& batch,
   return ids;
 }
 
+FileFacts FactsOf(const profile::Batch& batch, const std::string& given_service) {
+  FileFacts facts;
+  std::uint64_t first = UINT64_MAX;
+  std::uint64_t last = 0;
+  std::uint64_t longest = 0;
+  std::set<std::string> services;
+  for (const profile::Profile& p : batch.profiles) {
+    longest = std::max(longest, p.duration_ns);
+    services.emplace(profile::ServiceName(batch, batch.resources[p.resource]));
+    if (p.time_ns == 0) continue;
+    first = std::min(first, p.time_ns);
+    last = std::max(last, p.time_ns + p.duration_ns);
+  }
+  constexpr std::uint64_t kMost = INT64_MAX;
+  if (last > 0) facts.time_ns = static_cast<std::int64_t>(std::min(first, kMost));
+  facts.duration_ns =
+      static_cast<std::int64_t>(std::min(last > first ? last - first : longest, kMost));
+  services.erase(given_service);
+  services.erase("unknown_service");
+  facts.services.assign(services.begin(), services.end());
+  return facts;
+}
+
 }  // namespace
+
+Result<ProfileFile> ProfileFile::Read(const std::shared_ptr<const std::string>& bytes,
+                                      const std::string& service) {
+  ProfileFile file;
+  if (bytes->empty()) return Error(Code::kInvalid, "the file is empty");
+  if (bytes->find("\"flamebearer\"") != std::string::npos) {
+    WHEREFORE_ASSIGN_OR_RETURN(file.picture_, formats::DecodeFlamebearer(*bytes));
+    file.types_ = {file.picture_->type.empty() ? "samples" : file.picture_->type};
+    file.facts_.has_samples = false;
+    return file;
+  }
+  Result<formats::DecodedProfiles> decoded = formats::DecodeProfileFile(bytes, service);
+  if (!decoded && bytes->starts_with('{'))
+    decoded = formats::DecodeSpeedscope(bytes, {.service = service});
+  if (!decoded) return std::move(decoded).error();
+  file.ids_ = TypesOf(decoded->data, file.types_);
+  if (file.types_.empty()) return Error(Code::kInvalid, "the file has no profile in it");
+  file.facts_ = FactsOf(decoded->data, service);
+  file.batch_ = std::move(decoded->data);
+  return file;
+}
+
+Result<profile::FlameTree> ProfileFile::Tree(const std::string& type) const {
+  if (picture_) return *picture_;
+  const auto id = ids_.find(type.empty() ? types_.back() : type);
+  if (id == ids_.end()) {
+    return Error(Code::kInvalid, fmt::format("the file has no type '{}'; it has: {}", type,
+                                             fmt::join(types_, ", ")));
+  }
+  profile::FlameTree tree = profile::BuildBatchTree(*batch_, id->second).tree;
+  tree.type = id->first;
+  return tree;
+}
+
+Result<profile::Batch*> ProfileFile::Batch() {
+  if (batch_) return &*batch_;
+  return Error(Code::kUnsupported,
+               "a saved flame graph has no samples any more: it can be looked at, but not kept");
+}
 
 Result<OpenedFile> OpenFile(const std::shared_ptr<const std::string>& bytes,
                             const std::string& wanted) {
-  OpenedFile out;
-  if (bytes->find("\"flamebearer\"") != std::string::npos) {
-    WHEREFORE_ASSIGN_OR_RETURN(out.tree, formats::DecodeFlamebearer(*bytes));
-    out.type = out.tree.type.empty() ? "samples" : out.tree.type;
-    out.types = {out.type};
-    return out;
-  }
-  Result<formats::DecodedProfiles> decoded = formats::DecodeProfileFile(bytes, "adhoc");
-  if (!decoded && bytes->starts_with('{')) decoded = formats::DecodeSpeedscope(bytes, {});
-  if (!decoded) return std::move(decoded).error();
-  const auto ids = TypesOf(decoded->data, out.types);
-  if (out.types.empty()) return Error(Code::kInvalid, "the file has no profile in it");
-  // pprof's convention: the last type is the one to look at.
-  out.type = wanted.empty() ? out.types.back() : wanted;
-  const auto id = ids.find(out.type);
-  if (id == ids.end()) {
-    return Error(Code::kInvalid, fmt::format("the file has no type '{}'; it has: {}", wanted,
-                                             fmt::join(out.types, ", ")));
-  }
-  out.tree = profile::BuildBatchTree(decoded->data, id->second).tree;
+  WHEREFORE_ASSIGN_OR_RETURN(const ProfileFile file, ProfileFile::Read(bytes));
+  OpenedFile out{.types = file.types(), .type = wanted.empty() ? file.types().back() : wanted};
+  WHEREFORE_ASSIGN_OR_RETURN(out.tree, file.Tree(wanted));
+  if (!file.facts().has_samples) out.type = file.types().back();
   return out;
 }
 

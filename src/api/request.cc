@@ -47,6 +47,16 @@ void AppendChanges(JsonWriter& json, const query::DiffTree& diff) {
   json.EndArray();
 }
 
+// What a file says of itself; what it does not say is left out.
+void AppendFile(JsonWriter& json, std::string_view key, const FileFacts& facts) {
+  json.Key(key).BeginObject();
+  if (facts.time_ns > 0) json.Field("time_ms", facts.time_ns / 1'000'000);
+  if (facts.duration_ns > 0) json.Field("duration_ns", facts.duration_ns);
+  json.Key("services").BeginArray();
+  for (const std::string& service : facts.services) json.String(service);
+  json.EndArray().Field("can_be_kept", facts.has_samples).EndObject();
+}
+
 void AppendMeta(JsonWriter& json, const TreeAnswer& answer) {
   const profile::FlameTree& tree = *answer.tree;
   json.Field("type", tree.type).Field("unit", tree.unit).Field("scale", tree.scale);
@@ -63,6 +73,8 @@ void AppendMeta(JsonWriter& json, const TreeAnswer& answer) {
     for (const std::string& type : answer.types) json.String(type);
     json.EndArray();
   }
+  if (answer.file != nullptr) AppendFile(json, "file", *answer.file);
+  if (answer.base != nullptr) AppendFile(json, "base", *answer.base);
   if (answer.by_span != nullptr) {
     json.Key("by_span").BeginObject();
     for (const auto& [span, value] : *answer.by_span) json.Field(span, value);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/open_file.h"
 #include "base/result.h"
 #include "net/http.h"
 #include "query/engine.h"
@@ -53,6 +54,8 @@ struct TreeAnswer {
   std::span<const std::int64_t> before_self;
   const query::DiffTree* changes = nullptr;  // unpruned: whose functions changed most
   std::span<const std::string> types;        // of a file: what else is in it
+  const FileFacts* file = nullptr;           // of a file, and of the one before it
+  const FileFacts* base = nullptr;
 };
 [[nodiscard]] Result<net::HttpResponse> RenderTree(const net::HttpRequest& request,
                                                    const std::string& format,

@@ -175,8 +175,8 @@ void AddQuery(CLI::App& app, Context& context) {
   command->add_option("--label", options->label, "Values of this label; '?' for the names");
   command
       ->add_option("--format", options->format,
-                   "Export: pprof, otlp, otlp-json, folded, speedscope, svg")
-      ->check(CLI::IsMember({"pprof", "otlp", "otlp-json", "folded", "speedscope", "svg"}));
+                   "Export: pprof, otlp, otlp-json, folded, speedscope, svg, csv")
+      ->check(CLI::IsMember({"pprof", "otlp", "otlp-json", "folded", "speedscope", "svg", "csv"}));
   command->add_option("-o,--output", options->output, "File to write (default: standard output)");
   command->callback([&context, options] {
     context.run = [&context, options] { return RunQuery(context, *options); };

@@ -136,9 +136,8 @@ class Server {
     store_options.retention_ns = limits_.retention_ns;
     WHEREFORE_ASSIGN_OR_RETURN(store_, store::Store::Open(store_options));
     if (!options_.no_symbols) {
-      symbolizer_ = std::make_unique<symbols::Symbolizer>(
-          symbols::SymbolizerOptions{.search_path = options_.symbol_path,
-                                     .worker = {"/proc/self/exe", kSymbolsWorker}});
+      symbolizer_ = std::make_unique<symbols::Symbolizer>(symbols::SymbolizerOptions{
+          .search_path = options_.symbol_path, .worker = {"/proc/self/exe", kSymbolsWorker}});
     }
     engine_ = std::make_unique<query::Engine>(store_->reader(), symbolizer_.get());
     receiver_ = std::make_unique<gateway::OtlpReceiver>(
@@ -247,6 +246,11 @@ class Server {
     operations.query_timeout_ns = options_.query_timeout_seconds * kNsPerSecond;
     operations.source_roots = options_.source_roots;
     operations.repository_template = options_.repository_template;
+    operations.retention_ns = limits_.retention_ns;
+    operations.ports = [this] {
+      return api::Operations::Ports{.otlp_grpc = otlp_grpc_->port(),
+                                    .otlp_http = otlp_http_->port()};
+    };
     operations.flush = [this] { return store_->Flush(); };
     operations.backup = [this](const std::string& target) { return store_->Backup(target); };
     operations.status = [this] {
@@ -451,9 +455,10 @@ void AddServe(CLI::App& app, Context& context) {
   command->add_flag("--keep-payload", o->keep_payload,
                     "Store the original file a sender attached, too");
   command
-      ->add_option("--symbol-path", o->symbol_path,
-                   "Folder to look in for programs and debug files of profiled modules, by build id "
-                   "(repeatable); their own path and /usr/lib/debug are looked in anyway")
+      ->add_option(
+          "--symbol-path", o->symbol_path,
+          "Folder to look in for programs and debug files of profiled modules, by build id "
+          "(repeatable); their own path and /usr/lib/debug are looked in anyway")
       ->check(CLI::ExistingDirectory);
   command->add_flag("--no-symbols", o->no_symbols,
                     "Do not read local programs: functions keep the names they were sent with");

@@ -77,7 +77,7 @@ Result<DecodedProfiles> DecodeLines(const std::shared_ptr<const std::string>& te
   return DecodeText(text, context, AddBareLine);
 }
 
-std::string EncodeFolded(const profile::FlameTree& tree) {
+std::string EncodeFolded(const profile::FlameTree& tree, std::span<const std::int64_t> before) {
   std::string out;
   std::string path;
   std::vector<std::size_t> ends;  // where the path of each depth ends
@@ -88,7 +88,11 @@ std::string EncodeFolded(const profile::FlameTree& tree) {
     if (depth > 1) path += ';';
     AppendName(path, tree.Name(node));
     ends[depth - 1] = path.size();
-    if (tree.self[node] != 0) out += fmt::format("{} {}\n", path, tree.self[node]);
+    if (!before.empty() && (tree.self[node] != 0 || before[node] != 0)) {
+      out += fmt::format("{} {} {}\n", path, before[node], tree.self[node]);
+    } else if (before.empty() && tree.self[node] != 0) {
+      out += fmt::format("{} {}\n", path, tree.self[node]);
+    }
   }
   return out;
 }

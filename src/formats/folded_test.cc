@@ -48,6 +48,9 @@ TEST(Folded, WrongLinesAreCorruptWithTheirNumber) {
 
 TEST(Folded, TreeIsWrittenWithEveryValueOnce) {
   EXPECT_EQ(EncodeFolded(SmallTree()), "main 1\nmain;<z&> 7\nmain;a:b 5\n");
+  // Of a difference: both values, also where only one side has any.
+  const std::vector<std::int64_t> before = {0, 0, 9, 5};
+  EXPECT_EQ(EncodeFolded(SmallTree(), before), "main 0 1\nmain;<z&> 9 7\nmain;a:b 5 5\n");
 }
 
 TEST(Recognise, TellsFilesApartByContent) {

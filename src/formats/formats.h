@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -126,7 +127,9 @@ struct StacksContext {
 // context's type, bytes memory; the context's multiplier applies to values without a unit only.
 [[nodiscard]] Result<DecodedProfiles> DecodeSpeedscope(
     const std::shared_ptr<const std::string>& json, const StacksContext& context);
-[[nodiscard]] std::string EncodeFolded(const profile::FlameTree& tree);
+// `before` (one value per node): each stack gets two numbers, before and after.
+[[nodiscard]] std::string EncodeFolded(const profile::FlameTree& tree,
+                                       std::span<const std::int64_t> before = {});
 
 // Exports of a tree.
 [[nodiscard]] std::string EncodeSpeedscope(const profile::FlameTree& tree, std::string_view title);

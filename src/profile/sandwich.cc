@@ -8,10 +8,12 @@ namespace {
 // Calls `visit(first, end, path)` for the subtree [first, end) of every outermost node of the
 // function; `path` are the nodes from the root's child down to `first`.
 template <typename Visit>
-void EachOutermost(const FlameTree& tree, std::string_view name, const Visit& visit) {
+void EachOutermost(const FlameTree& tree, const WantedFunction& function, const Visit& visit) {
   std::vector<char> wanted(tree.functions.size(), 0);
   for (std::size_t f = 0; f < tree.functions.size(); ++f) {
-    wanted[f] = tree.functions[f].kind != FrameKind::kOther && tree.functions[f].name == name;
+    const FlameFunction& candidate = tree.functions[f];
+    wanted[f] = candidate.kind != FrameKind::kOther && candidate.name == function.name &&
+                (!function.module || candidate.module == *function.module);
   }
   std::vector<std::uint32_t> path;
   for (std::uint32_t i = 1; i < tree.size();) {
@@ -38,23 +40,23 @@ FlameTree Finish(TreeBuilder& builder, const FlameTree& from) {
 
 }  // namespace
 
-FlameTree Callees(const FlameTree& tree, std::string_view name) {
+FlameTree Callees(const FlameTree& tree, const WantedFunction& function) {
   TreeBuilder builder;
-  EachOutermost(tree, name, [&](std::uint32_t first, std::uint32_t end, const auto&) {
+  EachOutermost(tree, function, [&](std::uint32_t first, std::uint32_t end, const auto&) {
     std::vector<std::uint32_t> above = {0};
     for (std::uint32_t i = first; i < end; ++i) {
       above.resize(tree.depth[i] - tree.depth[first] + 1);
-      const std::uint32_t function = builder.AddFunction(tree.functions[tree.function[i]]);
-      above.push_back(builder.Child(above.back(), function));
+      const std::uint32_t own = builder.AddFunction(tree.functions[tree.function[i]]);
+      above.push_back(builder.Child(above.back(), own));
       builder.AddValue(above.back(), tree.self[i], tree.self_count[i]);
     }
   });
   return Finish(builder, tree);
 }
 
-FlameTree Callers(const FlameTree& tree, std::string_view name) {
+FlameTree Callers(const FlameTree& tree, const WantedFunction& function) {
   TreeBuilder builder;
-  EachOutermost(tree, name, [&](std::uint32_t first, std::uint32_t, const auto& path) {
+  EachOutermost(tree, function, [&](std::uint32_t first, std::uint32_t, const auto& path) {
     std::uint32_t node = 0;
     for (auto it = path.rbegin(); it != path.rend(); ++it) {
       node = builder.Child(node, builder.AddFunction(tree.functions[tree.function[*it]]));

@@ -31,21 +31,21 @@ std::vector<std::string> Lines(const FlameTree& tree) {
 }
 
 TEST(Sandwich, CalleesOfAllCallSitesAreMerged) {
-  const FlameTree tree = Callees(Sample(), "parse");
+  const FlameTree tree = Callees(Sample(), {.name = "parse"});
   EXPECT_EQ(Lines(tree), (std::vector<std::string>{"parse 12", " parse 7", "  copy 7"}));
   EXPECT_EQ(tree.unit, "count");
 }
 
 TEST(Sandwich, CallersGrowUpwardsFromTheOutermostCall) {
-  const FlameTree tree = Callers(Sample(), "parse");
+  const FlameTree tree = Callers(Sample(), {.name = "parse"});
   EXPECT_EQ(Lines(tree),
             (std::vector<std::string>{"parse 12", " a 7", "  main 7", " b 5", "  main 5"}));
   EXPECT_EQ(tree.total_count[0], 2);
 }
 
 TEST(Sandwich, AFunctionThatIsNotThereHasNoSides) {
-  EXPECT_EQ(Callees(Sample(), "nothing").size(), 1u);
-  EXPECT_EQ(Callers(Sample(), "nothing").total[0], 0);
+  EXPECT_EQ(Callees(Sample(), {.name = "nothing"}).size(), 1u);
+  EXPECT_EQ(Callers(Sample(), {.name = "nothing"}).total[0], 0);
 }
 
 }  // namespace

@@ -233,7 +233,7 @@ std::string Catalog::ExplainEmpty(const Selection& selection, const CancelToken&
     if (selection.selector.MatchesService(s.name)) matching.push_back(s.dictionary);
   }
   if (names.empty())
-    return fmt::format("no profiles at all {}; widen the range (--since 7d)", window);
+    return fmt::format("no profiles at all {}; choose a longer time", window);
   if (matching.empty()) {
     return fmt::format("no service matches {} {}; there are: {}", selection.selector.Text(), window,
                        Join(names, 10));

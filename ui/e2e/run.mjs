@@ -1,10 +1,10 @@
 // From "which service?" to "what did this slow request do?", each step asserted on what is drawn, with the back button and
 // a reload at each; then hostile names, accessibility of every page in both themes.
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import { get } from 'node:http';
 import { join } from 'node:path';
 import { accessible, api, box, clickBox, drawn, flame, open, PAGE } from './browser.mjs';
+import { exported, files } from './files.mjs';
 import { everyPage } from './pages.mjs';
 
 const step = (text) => console.log('  ' + text);
@@ -196,9 +196,7 @@ async function walk(page) {
   await page.waitForURL(/\/s\/checkout/);
 
   step('export: exact, as CSV');
-  await page.locator('.menu summary').click();
-  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'CSV of all functions' }).click()]);
-  const csv = await readFile(await download.path(), 'utf8');
+  const csv = await exported(page, 'link', 'CSV of all functions');
   assert.ok(csv.includes(`json::parse_object,,,${hot.self},${hot.total},`) || csv.includes(`,${hot.self},${hot.total},`), csv.slice(0, 300));
 
   step('deploy: the change of version is marked and compared');
@@ -435,23 +433,6 @@ async function heatMap(page) {
   await page.locator('.heat-box').focus();
   for (const key of ['ArrowRight', 'Shift+ArrowRight', 'Enter']) await page.keyboard.press(key);
   await page.waitForURL(/sel=/);
-}
-
-async function files(page) {
-  step('files: one, then two');
-  await page.goto(PAGE + '/adhoc');
-  const file = (name, text) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) });
-  await page.locator('input[type=file]').setInputFiles(file('one.folded', 'main;a 30\nmain;b 12\n'));
-  await drawn(page, 'the file', () => window.__wherefore?.flame?.total > 0 && window.__wherefore.flame.count === 42);
-  await page.locator('.flame-box').focus();
-  for (const key of ['Home', 'ArrowDown', 'Enter']) await page.keyboard.press(key);
-  await page.waitForURL(/zoom=/);
-  await page.goBack();
-  await drawn(page, 'the zoom taken back', () => window.__wherefore?.flame?.zoom === 'all');
-  await page.locator('input[type=file]').setInputFiles([file('before.folded', 'main;a 30\n'), file('after.folded', 'main;a 30\nmain;c 10\n')]);
-  await drawn(page, 'the difference', () => { const f = window.__wherefore?.flame; return f?.totalBefore > 0 && Math.abs(f.total / f.totalBefore - 4 / 3) < 1e-9; });
-  await page.locator('input[type=file]').setInputFiles({ name: 'no.bin', mimeType: 'application/octet-stream', buffer: Buffer.from([0, 1, 2, 3]) });
-  await page.getByRole('alert').waitFor();
 }
 
 async function offline(context, page, problems) {

@@ -4,7 +4,6 @@ import { changesOf, factorOf, formatMeasured, formatMoved } from '../src/core/di
 import { formatAgo, formatMany, formatShare, formatValue, isSignificant, parseSpan, shareError } from '../src/core/format';
 import { exactly, fitName, groupOf, ladder } from '../src/core/names';
 import { waterfall, visibleRows } from '../src/core/waterfall';
-import { csvOf } from '../src/core/csv';
 import { dayBefore, justBefore, swapped, valueAgainst, valueIn, withLabel, withoutLabel } from '../src/core/presets';
 import { hotChain, opened, openRows } from '../src/core/rows';
 import { readSaved, standaloneHtml } from '../src/core/standalone';
@@ -185,10 +184,4 @@ test('a heat map has every cell, single ones included', () => {
   expect(drawHeat({ fillRect: (...r: number[]) => { rects.push(r); }, fillStyle: '' }, heat, { width: 100, height: 50 }, { background: '#fff', shades: Array(8).fill('#000') })).toBe(2);
   expect(rects.slice(1)).toEqual([[0, 40, 9, 9], [90, 0, 9, 9]]);
   expect([shadeOf(0, 9), shadeOf(1, 10_000), shadeOf(9, 9)]).toEqual([-1, 0, 7]);
-});
-
-test('a table leaves as CSV that no spreadsheet runs', () => {
-  const row = (name: string) => ({ name, module: 'm', file: '', self: 1, total: 2, self_count: 3, total_count: 4 });
-  const csv = csvOf({ type: 'cpu', unit: 'nanoseconds', scale: 1, total: 2, count: 4, averaged: false, functions: 2, other: 0, rows: [row('a,"b"'), row('=cmd()')] });
-  expect(csv.split('\r\n')).toEqual(['function,module,file,self (nanoseconds),total (nanoseconds),self samples,total samples', '"a,""b""",m,,1,2,3,4', "'=cmd(),m,,1,2,3,4", '']);
 });

@@ -21,9 +21,9 @@ test('the others come back', () => {
     expect(decodeDiff(url(encodeDiff(diff)))).toEqual(diff);
     const traces = { since: '1h', from: null, to: null, service: text, name: text, min: text, max: text, status: text, attribute: text, sort: 'duration' as const };
     expect(decodeTraces(url(encodeTraces(traces)))).toEqual(traces);
-    const trace = { trace: text || 'x', span: '00000000000000ff', subtree: true, type: text, zoom: '', frame: '00000000000000fe', search: text };
+    const trace = { trace: text || 'x', span: '00000000000000ff', subtree: true, type: text, lens: text, zoom: '', frame: '00000000000000fe', search: text };
     expect(decodeTrace(url(encodeTrace(trace)))).toEqual(trace);
-    const files = { type: text, lens: text, zoom: '', frame: '00000000000000fe', search: text };
+    const files = { file: text, base: text, mode: 'rate' as const, type: text, lens: text, zoom: '', frame: '00000000000000fe', search: text };
     expect(decodeFiles(url(encodeFiles(files)))).toEqual(files);
   }
 });

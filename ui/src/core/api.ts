@@ -18,11 +18,15 @@ function address(path: string, params: Params): string {
 export const apiAddress = address;
 
 async function ask(path: string, params: Params, signal: AbortSignal, accept: string, form?: FormData): Promise<Response> {
+  return request(address(path, params), { signal, headers: { accept }, method: form ? 'POST' : 'GET', body: form });
+}
+
+async function request(where: string, init: RequestInit & { signal: AbortSignal }): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(address(path, params), { signal, headers: { accept }, method: form ? 'POST' : 'GET', body: form });
+    response = await fetch(where, init);
   } catch (e) {
-    if (signal.aborted) throw e;
+    if (init.signal.aborted) throw e;
     throw new ApiError('The server does not answer.', 0, true);
   }
   if (response.ok) return response;
@@ -47,7 +51,23 @@ export async function postFlame(path: string, params: Params, form: FormData, si
   return decodeFlame(new Uint8Array(await response.arrayBuffer()));
 }
 
+// The same, as a file to take away.
+export async function postFile(path: string, params: Params, form: FormData, signal: AbortSignal): Promise<Blob> {
+  return (await ask(path, params, signal, '*/*', form)).blob();
+}
+
+// Profiles on their way in, as any sender's come (OTLP over HTTP), visible when this is over; the answer's bytes say what
+// was refused.
+export async function sendProfiles(body: Blob, signal: AbortSignal): Promise<Uint8Array> {
+  const response = await request('/v1development/profiles', { signal, method: 'POST', body, headers: { 'content-type': 'application/x-protobuf' } });
+  const said = new Uint8Array(await response.arrayBuffer());
+  await request(address('flush', {}), { signal, method: 'POST' });
+  return said;
+}
+
 // --- answers (docs/openapi.json) ---
+
+export interface Settings { source: boolean; repository_template: string; otlp_grpc_port: number; otlp_http_port: number; retention_ms: number }
 
 export interface ServiceInfo { name: string; profiles: number; types: { name: string; id: string }[]; last: string }
 type Int = number | string;  // text beyond 2^53

@@ -6,7 +6,11 @@ export interface FlameMeta {
   type: string; unit: string; scale: number;
   total: number; count: number; nodes: number; nodes_in_full: number; averaged: boolean;
   total_before?: number; hint?: string; filed_under?: string; types?: string[]; changes?: FlameChange[]; by_span?: Record<string, number>;
+  file?: FileFacts; base?: FileFacts;
 }
+
+// What a file says of itself.
+export interface FileFacts { time_ms?: number; duration_ns?: number; services: string[]; can_be_kept: boolean }
 
 export interface FlameChange { name: string; module: string; self_before: number; self_after: number; total_before: number; total_after: number }
 
@@ -27,8 +31,10 @@ export const OTHER = 5;  // the kind of a fold
 
 const META = 1, STRINGS = 2, FUNCTIONS = 3, POPS = 4, FUNC = 5, SELF = 6, HIDDEN = 7, COUNT = 10;
 
-class Cursor {
+// Reads numbers as protobuf and FG1 write them.
+export class Cursor {
   constructor(private bytes: Uint8Array, public at = 0) {}
+  get done(): boolean { return this.at >= this.bytes.length; }
   varint(): number {
     let value = 0;
     let factor = 1;

@@ -1,5 +1,6 @@
 // The page's state is its URL: path = page, query = everything else. Pure: text in, values out, and back.
 // decode(encode(x)) = x for every x (ui/test/state.test.ts). Defaults are left out of the URL.
+import type { DiffMode } from './difference';
 import { parseSpan } from './format';
 
 export interface TimeState {
@@ -37,16 +38,17 @@ export interface ServiceState extends TimeState {
 export interface DiffState extends TimeState {
   query: string; baseQuery: string;
   baseFrom: number | null; baseTo: number | null;
-  type: string; lens: string; mode: 'raw' | 'rate' | 'share'; search: string; zoom: string; frame: string;
+  type: string; lens: string; mode: DiffMode; search: string; zoom: string; frame: string;
 }
 
 export interface TracesState extends TimeState {
   service: string; name: string; min: string; max: string; status: string; attribute: string; sort: 'time' | 'duration';
 }
 
-export interface TraceState { trace: string; span: string; subtree: boolean; type: string; zoom: string; frame: string; search: string }
+export interface TraceState { trace: string; span: string; subtree: boolean; type: string; lens: string; zoom: string; frame: string; search: string }
 
 const DEFAULT_SINCE = '1h';
+const DIFF_MODES: readonly DiffMode[] = ['raw', 'rate', 'share'];
 
 function time(p: URLSearchParams): TimeState {
   const number = (name: string) => (/^\d{1,15}$/.test(p.get(name) ?? '') ? Number(p.get(name)) : null);
@@ -105,7 +107,7 @@ export function decodeDiff(url: URL): DiffState {
   const base = time(new URLSearchParams({ from: p.get('base_from') ?? '', to: p.get('base_to') ?? '' }));
   return {
     ...time(p), query: p.get('query') ?? '', baseQuery: p.get('base_query') ?? '', baseFrom: base.from, baseTo: base.to,
-    type: p.get('type') ?? '', lens: p.get('lens') ?? '', mode: oneOf(p.get('mode'), ['raw', 'rate', 'share']),
+    type: p.get('type') ?? '', lens: p.get('lens') ?? '', mode: oneOf(p.get('mode'), DIFF_MODES),
     search: p.get('search') ?? '', zoom: address(p.get('zoom')), frame: address(p.get('frame')),
   };
 }
@@ -131,24 +133,24 @@ export function encodeTraces(s: TracesState): string {
 export function decodeTrace(url: URL): TraceState {
   const p = url.searchParams;
   return {
-    trace: segment(url.pathname, '/traces/'), span: address(p.get('span')), subtree: p.get('subtree') === '1', type: p.get('type') ?? '',
+    trace: segment(url.pathname, '/traces/'), span: address(p.get('span')), subtree: p.get('subtree') === '1', type: p.get('type') ?? '', lens: p.get('lens') ?? '',
     zoom: address(p.get('zoom')), frame: address(p.get('frame')), search: p.get('search') ?? '',
   };
 }
 
 export function encodeTrace(s: TraceState): string {
-  return '/traces/' + encodeURIComponent(s.trace) + query([['span', s.span], ['subtree', s.subtree ? '1' : ''], ['type', s.type], ['zoom', s.zoom], ['frame', s.frame], ['search', s.search]]);
+  return '/traces/' + encodeURIComponent(s.trace) + query([['span', s.span], ['subtree', s.subtree ? '1' : ''], ['type', s.type], ['lens', s.lens], ['zoom', s.zoom], ['frame', s.frame], ['search', s.search]]);
 }
 
-// The page of files: what is looked at cannot be in an address, how can.
-export interface FilesState { type: string; lens: string; zoom: string; frame: string; search: string }
+// The page of files: which they are, by name, and how they are looked at; what is in them cannot be in an address.
+export interface FilesState { file: string; base: string; mode: DiffMode; type: string; lens: string; zoom: string; frame: string; search: string }
 
 export function decodeFiles(url: URL): FilesState {
   const p = url.searchParams;
-  return { type: p.get('type') ?? '', lens: p.get('lens') ?? '', zoom: address(p.get('zoom')), frame: address(p.get('frame')), search: p.get('search') ?? '' };
+  return { file: p.get('file') ?? '', base: p.get('base') ?? '', mode: oneOf(p.get('mode'), DIFF_MODES), type: p.get('type') ?? '', lens: p.get('lens') ?? '', zoom: address(p.get('zoom')), frame: address(p.get('frame')), search: p.get('search') ?? '' };
 }
 
-export const encodeFiles = (s: FilesState) => '/adhoc' + query([['type', s.type], ['lens', s.lens], ['zoom', s.zoom], ['frame', s.frame], ['search', s.search]]);
+export const encodeFiles = (s: FilesState) => '/adhoc' + query([['file', s.file], ['base', s.base], ['mode', s.mode, 'raw'], ['type', s.type], ['lens', s.lens], ['zoom', s.zoom], ['frame', s.frame], ['search', s.search]]);
 
 // A service's page as one first opens it.
 export const newService = (service: string, time: TimeState): ServiceState => ({

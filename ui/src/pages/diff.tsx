@@ -1,24 +1,20 @@
 // Two selections laid over each other: A (before) and B (after). Blue is less, orange is more, always with its sign.
-import { useEffect, useMemo, useState } from 'preact/hooks';
-import { getFlame, getJson, type ServiceInfo } from '../core/api';
-import { changesOf, factorOf } from '../core/difference';
+import { useEffect, useState } from 'preact/hooks';
+import { apiAddress, getFlame, getJson, type ServiceInfo } from '../core/api';
 import { parseSpan } from '../core/format';
 import { go, replace, url } from '../core/location';
-import { exactly, shortName } from '../core/names';
+import { exactly } from '../core/names';
 import { rangeOf, swapped } from '../core/presets';
 import { decodeDiff, encodeDiff, joinLens, lensSteps, selectorOf, timeOf, type DiffState } from '../core/state';
-import { buildTree } from '../core/tree';
 import { safe, shownName } from '../draw/flame';
-import { movedOf, valueOf } from '../parts/describe';
+import { Changes, Legend, Modes, useDifference } from '../parts/difference';
+import { Export, OF_TWO } from '../parts/export';
 import { FlameGraph } from '../parts/flame';
 import { LensChips } from '../parts/lens';
 import { Presets } from '../parts/presets';
 import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
-import { saveHtml } from '../parts/save';
 import { Shell } from '../parts/shell';
-
-const MODES: [DiffState['mode'], string][] = [['raw', 'as they are'], ['rate', 'per second'], ['share', 'share of the whole']];
 
 export function DiffPage() {
   const state = decodeDiff(url.value);
@@ -35,18 +31,16 @@ export function DiffPage() {
   const after = (state.to !== null && state.from !== null ? state.to - state.from : span) / 1000;
   const seconds = { after, before: fixedBase ? (state.baseTo! - state.baseFrom!) / 1000 : after };
   const data = diff.data;
-  const mode = state.mode === 'rate' && data?.meta.averaged ? 'raw' : state.mode;
-  const total = { before: Number(data?.meta.total_before ?? 0), after: Number(data?.meta.total ?? 0) };
-  const factor = factorOf(mode, seconds, total);
-  const tree = useMemo(() => data && { ...buildTree(data, 'weight', factor), measure: { mode, seconds: after, whole: total.after || total.before } }, [data, factor, mode, after]);
-  const rows = useMemo(() => changesOf(data?.meta.changes ?? [], factor).slice(0, 25), [data, factor]);
+  const difference = useDifference(data, state.mode, seconds);
+  const { tree } = difference;
   const empty = tree && tree.width[0] === 0;
   return (
     <Shell title="Diff">
       <div class="toolbar"><h1>Diff</h1>
         <button type="button" onClick={() => set({ ...swapped(state, Date.now()), zoom: '', frame: '' })} disabled={state.query === ''}>Swap A and B</button>
-        {tree && !empty && <button type="button" onClick={() => void saveHtml(tree, `Difference: ${state.baseQuery || state.query} → ${state.query}`)}>Save as HTML</button>}
-        <div role="group" aria-label="Compare" class="switch">{MODES.map(([m, text]) => <button key={m} type="button" aria-pressed={mode === m} disabled={m === 'rate' && data?.meta.averaged} title={m === 'rate' && data?.meta.averaged ? 'it is an average over time already' : undefined} onClick={() => set({ mode: m })}>{text}</button>)}</div>
+        <Modes difference={difference} onMode={(mode) => set({ mode })} />
+        <span class="grow" />
+        {tree && !empty && <Export formats={OF_TWO} texts={{ folded: 'folded stacks of both sides', csv: 'CSV of all functions, both sides' }} address={(format) => apiAddress('diff', { ...asked, format })} tree={tree} title={`Difference: ${state.baseQuery || state.query} → ${state.query}`} />}
       </div>
       <div class="sides">
         <Side name="A before" query={state.baseQuery || state.query} onQuery={(q) => set({ baseQuery: q, zoom: '', frame: '' })}>
@@ -67,18 +61,8 @@ export function DiffPage() {
           <FlameGraph tree={tree} title="diff" zoom={state.zoom} frame={state.frame} query={state.search} onZoom={(zoom, frame) => set({ zoom, frame })}
             onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
             onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), zoom: '', frame: '' })} />
-          <p class="legend"><i class="less" /> less <i class="more" /> more <i class="same" /> about the same <i class="doubt" /> may be chance <i class="new" /> new <i class="gone" /> vanished. Widths are the larger side's.</p>
-          <div class="table-box"><table class="top">
-            <caption>Functions whose own value changed most{mode === 'share' ? ', in shares of each side\'s whole' : mode === 'rate' ? ', per second of each side' : ''}</caption>
-            <thead><tr><th scope="col" class="number">A</th><th scope="col" class="number">B</th><th scope="col" class="number">Change</th><th scope="col">Function</th><th scope="col">Module</th></tr></thead>
-            <tbody>{rows.map((r) => (
-              <tr key={r.module + '\0' + r.name}>
-                <td class="number">{valueOf(tree, r.before)}</td><td class="number">{valueOf(tree, r.after)}</td>
-                <td class="number">{r.after > r.before ? '+' : '−'}{movedOf(tree, Math.abs(r.after - r.before))}{r.before === 0 ? ' new' : r.after === 0 ? ' vanished' : ''}</td>
-                <th scope="row"><button type="button" class="link" onClick={() => set({ search: exactly(r.name) })}><bdi>{safe(shortName(r.name))}</bdi></button></th><td>{r.module}</td>
-              </tr>
-            ))}</tbody>
-          </table></div>
+          <Legend />
+          <Changes difference={difference} onSearch={(search) => set({ search })} />
         </Answer>
       )}
     </Shell>

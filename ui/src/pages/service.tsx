@@ -1,6 +1,6 @@
 // One service: when (timeline), what kind (type), which part (filters, lens), and where it went (flame graph, table).
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { getFlame, getJson, type SeriesAnswer, type ServiceInfo, type TopAnswer } from '../core/api';
+import { apiAddress, getFlame, getJson, type SeriesAnswer, type ServiceInfo, type TopAnswer } from '../core/api';
 import { formatTime } from '../core/format';
 import { go, replace, url } from '../core/location';
 import { exactly } from '../core/names';
@@ -69,7 +69,8 @@ export function ServicePage() {
         <span class="grow" />
         <a class="button" href={encodeTraces(newTraces(state.service, { ...state, ...(state.sel && { from: state.sel[0], to: state.sel[1] }) }))}>Traces</a>
         <a class="button" href={diffOf(state, query)}>Compare</a>
-        <Export asked={asked} lens={state.lens} tree={tree} title={`${state.service} ${shownType}`} />
+        <Export formats={['pprof', 'folded', 'speedscope', 'otlp', 'svg', 'csv']} texts={state.lens ? { pprof: 'pprof, functions only', otlp: 'OTLP (without the lens)' } : undefined}
+          address={(format) => apiAddress('export', { ...asked, lens: format === 'otlp' ? '' : state.lens, format })} tree={tree} title={`${state.service} ${shownType}`} />
       </div>
       <Filters q={state.q} service={state.service} selector={selectorOf(state.service, '')} time={time} by={state.by} onQ={(q) => set({ q, ...clear })} onBy={(by) => set({ by })} />
       <QueryState query={series} what="the timeline" />
@@ -115,7 +116,7 @@ export function ServicePage() {
       {!hint && state.view === 'sandwich' && (
         <Sandwich asked={asked} fn={state.fn} mod={state.mod} search={state.search} up={{ zoom: state.upzoom, frame: state.upframe }} down={{ zoom: state.zoom, frame: state.frame }}
           onUp={(s, zoomed) => set({ upzoom: s.zoom, upframe: s.frame }, zoomed ? go : replace)} onDown={(s, zoomed) => set(s, zoomed ? go : replace)}
-          onSearch={(search) => set({ search }, replace)} onPick={(fn) => set({ fn, mod: '', ...clear })} />
+          onSearch={(search) => set({ search }, replace)} onPick={(f) => set({ fn: f.name, mod: f.module, ...clear })} />
       )}
       {!hint && state.view === 'source' && <Source asked={asked} service={state.service} version={version} fn={state.fn} mod={state.mod} line={state.line} onLine={(line) => set({ line }, replace)} />}
       {!hint && state.view === 'traces' && <FunctionTraces asked={asked} fn={state.fn} mod={state.mod} sort={state.seensort} onSort={(seensort) => set({ seensort }, replace)} />}

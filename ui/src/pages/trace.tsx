@@ -1,18 +1,20 @@
 // One trace: its waterfall, the chosen span's facts, and what that span (or everything below it) was profiled doing.
 import { useMemo } from 'preact/hooks';
-import { getFlame, getJson, type Span, type TraceColumns } from '../core/api';
+import { apiAddress, getFlame, getJson, type Span, type TraceColumns } from '../core/api';
 import { formatCount, formatMany, formatTime, formatValue } from '../core/format';
 import { go, replace, url } from '../core/location';
+import { exactly } from '../core/names';
 import { zone } from '../core/settings';
-import { decodeTrace, encodeService, encodeTrace, encodeTraces, newService, newTraces, type TraceState } from '../core/state';
+import { decodeTrace, encodeService, encodeTrace, encodeTraces, joinLens, lensSteps, newService, newTraces, type TraceState } from '../core/state';
 import { buildTree } from '../core/tree';
 import { waterfall } from '../core/waterfall';
 import { safe, shownName } from '../draw/flame';
 import type { FlameFunction } from '../core/flame';
 import type { FrameLink } from '../parts/drawer';
+import { Export, OF_ONE } from '../parts/export';
 import { FlameGraph } from '../parts/flame';
+import { LensChips } from '../parts/lens';
 import { Answer, QueryState, useQuery } from '../parts/query';
-import { saveHtml } from '../parts/save';
 import { copyText, Shell } from '../parts/shell';
 import { Waterfall } from '../parts/waterfall';
 
@@ -77,9 +79,12 @@ function functionLinks(span: Span): FrameLink[] {
 interface SpanFlameProps { state: TraceState; span?: Span; below: number; set: (change: Partial<TraceState>, how?: typeof go) => void }
 
 function SpanFlame({ state, span, below, set }: SpanFlameProps) {
-  const asked = { span: state.span, subtree: state.span !== '' && state.subtree ? 'true' : undefined, type: state.type };
-  const flame = useQuery(JSON.stringify(['span flame', state.trace, asked]), (s) => getFlame(`traces/${encodeURIComponent(state.trace)}/flame`, asked, s));
+  const asked = { span: state.span, subtree: state.span !== '' && state.subtree ? 'true' : undefined, type: state.type, lens: state.lens };
+  const path = `traces/${encodeURIComponent(state.trace)}/flame`;
+  const flame = useQuery(JSON.stringify(['span flame', state.trace, asked]), (s) => getFlame(path, asked, s));
   const tree = useMemo(() => flame.data && buildTree(flame.data), [flame.data]);
+  const title = span ? `${span.service} ${span.name}` : `trace ${state.trace}`;
+  const nothing = tree && !flame.data?.meta.hint && tree.width[0] === 0;
   const what = state.span === '' ? 'the whole trace' : state.subtree ? 'this span and those below it' : 'this span';
   return (
     <section aria-label="Profile of the span">
@@ -92,18 +97,21 @@ function SpanFlame({ state, span, below, set }: SpanFlameProps) {
           </div>
         )}
         {span && <button type="button" onClick={() => set({ span: '', zoom: '', frame: '' })}>Whole trace</button>}
-        {tree && !flame.data?.meta.hint && <button type="button" onClick={() => void saveHtml(tree, span ? `${span.service} ${span.name}` : `trace ${state.trace}`)}>Save as HTML</button>}
+        <span class="grow" />
+        {tree && Object.keys(tree.meta.by_span ?? {}).length > 0 && <Export formats={OF_ONE} address={(format) => apiAddress(path, { ...asked, format })} tree={tree} title={title} />}
       </div>
+      {(state.lens !== '' || (tree && !flame.data?.meta.hint)) && <LensChips lens={state.lens} onChange={(lens) => set({ lens, zoom: '', frame: '' })} />}
       <QueryState query={flame} what="the profile" />
       {flame.data?.meta.filed_under && (
         <p class="note">Its profiler files samples under the request's first span in this service; these are the ones taken while this span ran.{' '}
           <button type="button" onClick={() => set({ span: flame.data!.meta.filed_under!, zoom: '', frame: '' })}>Show that span</button></p>
       )}
       {flame.data?.meta.hint && <p class="note" data-testid="hint">No profile: {flame.data.meta.hint}</p>}
-      {tree && !flame.data?.meta.hint && (
-        <Answer query={flame}><FlameGraph tree={tree} title={span ? `${span.service} ${span.name}` : `trace ${state.trace}`} zoom={state.zoom} frame={state.frame} query={state.search}
+      {nothing && <p class="note">Nothing is left: the lens takes all of it away.</p>}
+      {tree && !flame.data?.meta.hint && !nothing && (
+        <Answer query={flame}><FlameGraph tree={tree} title={title} zoom={state.zoom} frame={state.frame} query={state.search}
           onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
-          links={span && functionLinks(span)} /></Answer>
+          onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), zoom: '', frame: '' })} links={span && functionLinks(span)} /></Answer>
       )}
     </section>
   );

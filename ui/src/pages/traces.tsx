@@ -10,7 +10,7 @@ import { RangePicker } from '../parts/range';
 import { Scatter } from '../parts/scatter';
 import { Command, otlpCommand, Shell } from '../parts/shell';
 
-export const traceLink = (trace: string) => encodeTrace({ trace, span: '', subtree: false, type: '', zoom: '', frame: '', search: '' });
+export const traceLink = (trace: string) => encodeTrace({ trace, span: '', subtree: false, type: '', lens: '', zoom: '', frame: '', search: '' });
 const LIMIT = 200;
 
 export function TracesPage() {

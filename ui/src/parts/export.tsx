@@ -1,38 +1,59 @@
-// What a selection can be taken away as. Data formats are whole, with the lens where the format can have it; PNG and HTML
-// are what is shown.
-import { apiAddress, getJson, type TopAnswer } from '../core/api';
-import { csvOf } from '../core/csv';
+// What can be taken away of a view. Data formats come from the server: whole, with the lens. PNG, SVG and HTML are what is
+// shown.
 import type { Tree } from '../core/tree';
+import { shownCanvas, shownSvg } from './picture';
 import { save, saveHtml } from './save';
 import { announce } from './shell';
 
-export function Export({ asked, lens, tree, title }: { asked: Record<string, string>; lens: string; tree?: Tree; title: string }) {
-  const link = (format: string, withLens: boolean) => apiAddress('export', { ...asked, lens: withLens ? lens : '', format });
-  const csv = async () => {
+export type Format = 'pprof' | 'folded' | 'speedscope' | 'otlp' | 'svg' | 'csv';
+
+const FORMATS: Record<Format, { text: string; file: string }> = {
+  pprof: { text: 'pprof', file: 'profile.pb.gz' }, folded: { text: 'folded stacks', file: 'stacks.txt' }, speedscope: { text: 'speedscope', file: 'profile.speedscope.json' },
+  otlp: { text: 'OTLP', file: 'profiles.otlp' }, svg: { text: 'SVG', file: 'flame.svg' }, csv: { text: 'CSV of all functions', file: 'functions.csv' },
+};
+
+// What a single profile has, and what a difference has: SVG then is a picture of what is shown.
+export const OF_ONE: Format[] = ['pprof', 'folded', 'speedscope', 'svg', 'csv'];
+export const OF_TWO: Format[] = ['folded', 'csv'];
+
+export interface ExportProps {
+  formats: Format[];
+  texts?: Partial<Record<Format, string>>;  // where a format needs more words
+  address?: (format: Format) => string;     // where the server gives it; or
+  load?: (format: Format) => Promise<Blob>;  // how it is asked for
+  tree?: Tree; title: string;
+}
+
+function png(): void {
+  const canvas = shownCanvas();
+  if (!canvas) { announce('There is no flame graph to take a picture of.'); return; }
+  canvas.toBlob((blob) => { if (blob) save(blob, 'flame.png'); });
+}
+
+function svg(title: string): void {
+  const text = shownSvg(title);
+  if (text === null) announce('There is no flame graph to take a picture of.'); else save(new Blob([text], { type: 'image/svg+xml' }), 'flame.svg');
+}
+
+export function Export(p: ExportProps) {
+  const load = async (format: Format) => {
     try {
-      const top = await getJson<TopAnswer>('top', { ...asked, limit: '1000000' }, new AbortController().signal);
-      save(new Blob([csvOf(top)], { type: 'text/csv' }), 'functions.csv');
+      save(await p.load!(format), FORMATS[format].file);
     } catch (e) {
       announce(e instanceof Error ? e.message : String(e));
     }
   };
-  const png = () => {
-    const canvas = document.querySelector<HTMLCanvasElement>('.flame-view canvas');
-    if (!canvas) { announce('There is no flame graph to take a picture of.'); return; }
-    canvas.toBlob((blob) => { if (blob) save(blob, 'flame.png'); });
-  };
   return (
     <details class="menu">
       <summary>Export</summary>
-      <ul>
-        <li><a href={link('pprof', false)} download="profile.pb.gz">pprof{lens && ' (without the lens)'}</a></li>
-        <li><a href={link('folded', true)} download="stacks.txt">folded stacks</a></li>
-        <li><a href={link('speedscope', true)} download="profile.speedscope.json">speedscope</a></li>
-        <li><a href={link('otlp', false)} download="profiles.otlp">OTLP{lens && ' (without the lens)'}</a></li>
-        <li><a href={link('svg', true)} download="flame.svg">SVG</a></li>
+      <ul onClick={(e) => { e.currentTarget.closest('details')!.open = false; }}>
+        {p.formats.map((f) => {
+          const text = p.texts?.[f] ?? FORMATS[f].text;
+          return <li key={f}>{p.address ? <a href={p.address(f)} download={FORMATS[f].file}>{text}</a> : <button type="button" class="link" onClick={() => void load(f)}>{text}</button>}</li>;
+        })}
         <li><button type="button" class="link" onClick={png}>PNG of what is shown</button></li>
-        {tree && <li><button type="button" class="link" onClick={() => void saveHtml(tree, title)}>HTML of what is shown, opens offline</button></li>}
-        <li><button type="button" class="link" onClick={() => void csv()}>CSV of all functions</button></li>
+        {!p.formats.includes('svg') && <li><button type="button" class="link" onClick={() => svg(p.title)}>SVG of what is shown</button></li>}
+        {p.tree && <li><button type="button" class="link" onClick={() => void saveHtml(p.tree!, p.title)}>HTML of what is shown, opens offline</button></li>}
       </ul>
     </details>
   );

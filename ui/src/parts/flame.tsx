@@ -14,6 +14,7 @@ import { Drawer, type FrameLink } from './drawer';
 import { prepare } from './canvas';
 import { Minimap } from './minimap';
 import { KEYS, moveOf } from './flame_keys';
+import { remember } from './picture';
 import { copyText } from './shell';
 import { TreeItems } from './tree_items';
 
@@ -71,6 +72,7 @@ export function FlameGraph(p: FlameProps) {
     if (!g) return;
     const began = performance.now();
     drawn.current = { ...drawFlame(g, tree, view, palette, letter), ms: performance.now() - began };
+    remember(base.current!, { tree, view, palette, letter });
   }, [tree, range, top, size, palette, flip]);
   useLayoutEffect(() => {
     const g = prepare(overlay.current, size);

@@ -18,7 +18,7 @@ export interface FunctionTracesAnswer {
 const LIMIT = 100;
 type Sort = 'value' | 'duration';
 
-const spanLink = (trace: string, span: string, type: string) => encodeTrace({ trace, span, subtree: false, type, zoom: '', frame: '', search: '' });
+const spanLink = (trace: string, span: string, type: string) => encodeTrace({ trace, span, subtree: false, type, lens: '', zoom: '', frame: '', search: '' });
 
 export function FunctionTraces({ asked, fn, mod, sort, onSort }: { asked: Record<string, string>; fn: string; mod: string; sort: Sort; onSort: (sort: Sort) => void }) {
   const { lens: _, ...selection } = asked;

@@ -10,13 +10,13 @@ interface ListAnswer {
   functions: { name: string; module: string; file: string; start_line: number; self: number; total: number; lines: [number, number, number][] }[];
 }
 
-export function Lines({ asked, fn }: { asked: Record<string, string>; fn: string }) {
+export function Lines({ asked, fn, mod }: { asked: Record<string, string>; fn: string; mod: string }) {
   const { lens: _, ...selection } = asked;
   const params = { ...selection, function: exactly(fn) };
   const list = useQuery(JSON.stringify(['lines', params]), (s) => getJson<ListAnswer>('list', params, s));
   const answer = list.data;
   const value = (v: number) => formatValue(Number(v), answer!.unit, answer!.scale);
-  const known = answer?.functions.filter((f) => f.lines.some(([line]) => line > 0)) ?? [];
+  const known = answer?.functions.filter((f) => (mod === '' || f.module === mod) && f.lines.some(([line]) => line > 0)) ?? [];
   return (
     <section aria-label="Lines">
       <div class="toolbar"><h3>Its lines</h3></div>

@@ -2,7 +2,8 @@
 // whole tree, never from the pruned one.
 import { useMemo } from 'preact/hooks';
 import { getFlame } from '../core/api';
-import { buildTree, functionOf } from '../core/tree';
+import type { FlameFunction } from '../core/flame';
+import { buildTree, functionOf, isFold } from '../core/tree';
 import { nodeAt } from '../core/path';
 import { safe } from '../draw/flame';
 import { FlameGraph } from './flame';
@@ -17,7 +18,7 @@ export interface SandwichProps {
   asked: Asked; fn: string; mod: string; search: string;
   up: SideState; down: SideState;
   onUp: (s: SideState, zoomed: boolean) => void; onDown: (s: SideState, zoomed: boolean) => void;
-  onSearch: (text: string) => void; onPick: (fn: string) => void;
+  onSearch: (text: string) => void; onPick: (f: FlameFunction) => void;
 }
 
 export function Sandwich(p: SandwichProps) {
@@ -25,28 +26,28 @@ export function Sandwich(p: SandwichProps) {
   return (
     <>
       {functionHeading(p.fn, p.mod)}
-      <Side asked={p.asked} fn={p.fn} side="callers" state={p.up} onState={p.onUp} search={p.search} onSearch={p.onSearch} onPick={p.onPick} />
-      <Side asked={p.asked} fn={p.fn} side="callees" state={p.down} onState={p.onDown} search={p.search} onSearch={p.onSearch} onPick={p.onPick} />
-      <Lines asked={p.asked} fn={p.fn} />
+      <Side asked={p.asked} fn={p.fn} mod={p.mod} side="callers" state={p.up} onState={p.onUp} search={p.search} onSearch={p.onSearch} onPick={p.onPick} />
+      <Side asked={p.asked} fn={p.fn} mod={p.mod} side="callees" state={p.down} onState={p.onDown} search={p.search} onSearch={p.onSearch} onPick={p.onPick} />
+      <Lines asked={p.asked} fn={p.fn} mod={p.mod} />
     </>
   );
 }
 
 interface SideProps {
-  asked: Asked; fn: string; side: 'callers' | 'callees'; state: SideState; search: string;
-  onState: (s: SideState, zoomed: boolean) => void; onSearch: (text: string) => void; onPick: (fn: string) => void;
+  asked: Asked; fn: string; mod: string; side: 'callers' | 'callees'; state: SideState; search: string;
+  onState: (s: SideState, zoomed: boolean) => void; onSearch: (text: string) => void; onPick: (f: FlameFunction) => void;
 }
 
-function Side({ asked, fn, side, state, search, onState, onSearch, onPick }: SideProps) {
+function Side({ asked, fn, mod, side, state, search, onState, onSearch, onPick }: SideProps) {
   const { zoom, frame } = state;
-  const flame = useQuery(JSON.stringify([side, fn, asked]), (s) => getFlame('flame', { ...asked, function: fn, side }, s));
+  const flame = useQuery(JSON.stringify([side, fn, mod, asked]), (s) => getFlame('flame', { ...asked, function: fn, module: mod, side }, s));
   const tree = useMemo(() => flame.data && buildTree(flame.data), [flame.data]);
   const node = tree && frame ? nodeAt(tree, frame) : -1;
-  const picked = node > 0 ? functionOf(tree!, node).name : '';
+  const picked = node > 0 && !isFold(tree!, node) ? functionOf(tree!, node) : null;
   return (
     <section aria-label={side === 'callers' ? 'Callers' : 'Callees'}>
       <div class="toolbar"><h3>{side === 'callers' ? 'Who calls it' : 'What it calls'}</h3>
-        {picked !== '' && picked !== fn && <button type="button" onClick={() => onPick(picked)}>Sandwich of <bdi>{safe(picked).slice(0, 60)}</bdi></button>}
+        {picked && (picked.name !== fn || (mod !== '' && picked.module !== mod)) && <button type="button" onClick={() => onPick(picked)}>Sandwich of <bdi>{safe(picked.name).slice(0, 60)}</bdi></button>}
       </div>
       <QueryState query={flame} what={side} />
       {flame.data?.meta.hint && <p class="note">{flame.data.meta.hint}</p>}

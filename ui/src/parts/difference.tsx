@@ -1,0 +1,53 @@
+// A difference as every page shows it: how values are compared, the graph's legend, the functions that changed most.
+import { useMemo } from 'preact/hooks';
+import { changesOf, factorOf, type Change, type DiffMode } from '../core/difference';
+import type { FlameColumns } from '../core/flame';
+import { exactly, shortName } from '../core/names';
+import { buildTree, type Tree } from '../core/tree';
+import { safe } from '../draw/flame';
+import { movedOf, valueOf } from './describe';
+
+const MODES: [DiffMode, string][] = [['raw', 'as they are'], ['rate', 'per second'], ['share', 'share of the whole']];
+const MOST_ROWS = 25;
+
+export interface Difference { tree?: Tree; rows: Change[]; mode: DiffMode; noRate?: string }
+
+// `seconds` of each side; 0: not known, and nothing can be said per second.
+export function useDifference(data: FlameColumns | undefined, wanted: DiffMode, seconds: { before: number; after: number }): Difference {
+  const noRate = data?.meta.averaged ? 'it is an average over time already' : seconds.before > 0 && seconds.after > 0 ? undefined : 'how long each side took is not known';
+  const mode = wanted === 'rate' && noRate ? 'raw' : wanted;
+  const total = { before: Number(data?.meta.total_before ?? 0), after: Number(data?.meta.total ?? 0) };
+  const factor = factorOf(mode, seconds, total);
+  const tree = useMemo(() => data && { ...buildTree(data, 'weight', factor), measure: { mode, seconds: seconds.after, whole: total.after || total.before } }, [data, factor, mode, seconds.after]);
+  const rows = useMemo(() => changesOf(data?.meta.changes ?? [], factor).slice(0, MOST_ROWS), [data, factor]);
+  return { tree, rows, mode, noRate };
+}
+
+export function Modes({ difference, onMode }: { difference: Difference; onMode: (mode: DiffMode) => void }) {
+  return (
+    <div role="group" aria-label="Compare" class="switch">
+      {MODES.map(([m, text]) => <button key={m} type="button" aria-pressed={difference.mode === m} disabled={m === 'rate' && difference.noRate !== undefined} title={m === 'rate' ? difference.noRate : undefined} onClick={() => onMode(m)}>{text}</button>)}
+    </div>
+  );
+}
+
+export const Legend = () => (
+  <p class="legend"><i class="less" /> less <i class="more" /> more <i class="same" /> about the same <i class="doubt" /> may be chance <i class="new" /> new <i class="gone" /> vanished. Widths are the larger side's.</p>
+);
+
+export function Changes({ difference: { tree, rows, mode }, onSearch }: { difference: Difference; onSearch: (text: string) => void }) {
+  if (!tree) return null;
+  return (
+    <div class="table-box" role="region" aria-label="Changed functions" tabIndex={0}><table class="top">
+      <caption>Functions whose own value changed most{mode === 'share' ? ', in shares of each side\'s whole' : mode === 'rate' ? ', per second of each side' : ''}</caption>
+      <thead><tr><th scope="col" class="number">A</th><th scope="col" class="number">B</th><th scope="col" class="number">Change</th><th scope="col">Function</th><th scope="col">Module</th></tr></thead>
+      <tbody>{rows.map((r) => (
+        <tr key={r.module + '\0' + r.name}>
+          <td class="number">{valueOf(tree, r.before)}</td><td class="number">{valueOf(tree, r.after)}</td>
+          <td class="number">{r.after > r.before ? '+' : '−'}{movedOf(tree, Math.abs(r.after - r.before))}{r.before === 0 ? ' new' : r.after === 0 ? ' vanished' : ''}</td>
+          <th scope="row"><button type="button" class="link" onClick={() => onSearch(exactly(r.name))}><bdi>{safe(shortName(r.name))}</bdi></button></th><td>{r.module}</td>
+        </tr>
+      ))}</tbody>
+    </table></div>
+  );
+}
