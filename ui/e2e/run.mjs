@@ -239,6 +239,24 @@ async function walk(page) {
   await page.getByTestId('hint').waitFor();
   assert.match(await page.getByTestId('hint').textContent(), /no samples are linked/);
 
+  step('a lens on the span: the same words, evaluated by the server; taken away with it');
+  await page.locator('.wf-row', { hasText: 'handle_pay' }).click();
+  await page.getByRole('button', { name: /With the 2 below/ }).click();
+  await drawn(page, 'the subtree again', (v) => window.__wherefore?.flame?.total === v, Number(whole.total));
+  const handler = new URL(page.url()).searchParams.get('span');
+  const rest = Number((await api(`traces/${trace}/flame`, { span: handler, subtree: 'true', lens: 'drop:^json::parse_object$' })).total);
+  assert.ok(rest > 0 && rest < Number(whole.total), `${rest} of ${whole.total}`);
+  await page.locator('.flame-box').focus();
+  await page.keyboard.press('End');
+  await page.getByRole('button', { name: 'Drop', exact: true }).click();
+  await drawn(page, 'the span through the lens', (v) => window.__wherefore?.flame?.total === v, rest);
+  await page.reload();
+  await drawn(page, 'the lens after a reload', (v) => window.__wherefore?.flame?.total === v, rest);
+  const folded = await exported(page, 'link', 'folded stacks');
+  assert.equal(folded.trim().split('\n').reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0), rest);
+  await page.goBack();
+  await drawn(page, 'the subtree without the lens', (v) => window.__wherefore?.flame?.total === v, Number(whole.total));
+
   step('palette: Ctrl+K, a service, Enter');
   await page.keyboard.press('Control+k');
   await page.locator('.palette input:focus').waitFor();
@@ -402,6 +420,8 @@ async function statusPage(page) {
   await page.getByText(`server_address="${PAGE}"`).waitFor();
   await page.locator('.connect summary', { hasText: 'OpenTelemetry' }).click();
   await page.getByText(`OTEL_EXPORTER_OTLP_ENDPOINT=${PAGE}`).first().waitFor();
+  const ports = await api('settings');
+  await page.getByText(`${ports.otlp_grpc_port} (gRPC) and ${ports.otlp_http_port} (HTTP)`).waitFor();
   await page.locator('main').focus();
   await page.keyboard.press('?');
   await page.getByRole('dialog', { name: 'Keys' }).getByText('In a flame graph').waitFor();
@@ -447,6 +467,26 @@ async function offline(context, page, problems) {
   await context.setOffline(false);
   await drawn(page, 'the new answer', () => window.__wherefore?.flame?.type === 'samples');
   await page.getByText('The server does not answer').first().waitFor({ state: 'detached' });
+
+  step('so does a page that asks nothing: while it is seen, not while it is hidden');
+  const idle = await context.newPage();
+  await idle.clock.install();
+  await idle.goto(PAGE + '/adhoc');
+  await idle.getByRole('heading', { name: 'Files' }).waitFor();
+  const asked = [];
+  idle.on('request', (r) => asked.push(r.url()));
+  const hide = (hidden) => idle.evaluate((h) => { Object.defineProperty(document, 'hidden', { value: h, configurable: true }); document.dispatchEvent(new Event('visibilitychange')); }, hidden);
+  await hide(true);
+  await idle.clock.fastForward(60_000);
+  assert.deepEqual(asked, []);
+  await hide(false);
+  await context.setOffline(true);
+  await idle.clock.fastForward(13_000);
+  await idle.getByText('the page goes on by itself').waitFor();
+  await context.setOffline(false);
+  await idle.clock.fastForward(3_000);
+  await idle.getByText('the page goes on by itself').waitFor({ state: 'detached' });
+  await idle.close();
   // The browser reports every failed request of that time.
   assert.deepEqual(problems.filter((p) => !p.includes('ERR_INTERNET_DISCONNECTED')), []);
   problems.length = 0;
@@ -527,7 +567,8 @@ async function extremes(page) {
   });
   await withoutFreeze(page, 'zero samples', '/s/zero', async () => {
     await page.getByText('Nothing to show').waitFor();
-    await page.getByText('wherefore services --since').waitFor();
+    await page.getByRole('link', { name: 'services of the last 30 days' }).waitFor();
+    assert.doesNotMatch(await page.locator('main').textContent(), / --[a-z]/);
     assert.doesNotMatch(await page.locator('main').textContent(), /NaN|Infinity|undefined/);
   });
   step('a trace of 100,000 spans opens, scrolls and is walked');

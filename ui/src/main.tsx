@@ -2,6 +2,7 @@
 // all of them share is small, and the first page stays fast.
 import { render, type ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { watchServer } from './core/alive';
 import { url } from './core/location';
 import { OverviewPage } from './pages/overview';
 import { Shell } from './parts/shell';
@@ -43,4 +44,5 @@ function App() {
   return <Shell title="Not found"><h1>There is nothing here</h1><p><a href="/">All services</a></p></Shell>;
 }
 
+watchServer();
 render(<App />, document.getElementById('app')!);

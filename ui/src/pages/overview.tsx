@@ -123,7 +123,7 @@ function Empty() {
       <p><strong>No profiles in this range yet.</strong> Choose a longer range, or send some:</p>
       <ul>
         <li>a program, without a change: <Command text={`wherefore run --server ${location.origin} -- ./app`} /></li>
-        <li>a file you have: <Command text={`wherefore push profile.pb.gz --service my-service --server ${location.origin}`} /></li>
+        <li>a file you have: <a href="/adhoc">drop it on this page</a>, or <Command text={`wherefore push profile.pb.gz --service my-service --server ${location.origin}`} /></li>
         <li>an OpenTelemetry SDK or collector: <Command text={otlpCommand(location.origin)} /></li>
         <li>a Pyroscope SDK: <Command text={`export PYROSCOPE_SERVER_ADDRESS=${location.origin}`} /></li>
       </ul>

@@ -20,7 +20,7 @@ import { LensChips } from '../parts/lens';
 import { useOpenedTree } from '../parts/opened';
 import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
-import { Command, Shell } from '../parts/shell';
+import { Shell } from '../parts/shell';
 import { Sandwich } from '../parts/sandwich';
 import { Source } from '../parts/source';
 import { TopTable } from '../parts/table';
@@ -168,7 +168,7 @@ function Nothing({ hint, narrowed, onClear }: { hint: string; narrowed: string; 
     <div class="empty">
       <p><strong>Nothing to show:</strong> {hint}</p>
       {narrowed !== '' && <p><button type="button" onClick={onClear}>Clear {narrowed}</button></p>}
-      <p>What is stored: <Command text="wherefore services --since 30d" /></p>
+      <p>What is stored: <a href="/?since=30d">services of the last 30 days</a>, <a href="/?since=3650d">of all time</a></p>
     </div>
   );
 }

@@ -1,7 +1,7 @@
 // How the server is: its problems first, who sends what, facts of each part as it tells them itself, and how to connect
 // what does not send yet.
 import { useState } from 'preact/hooks';
-import { getJson, type OverviewAnswer } from '../core/api';
+import { getJson, type OverviewAnswer, type Settings } from '../core/api';
 import { formatAgo, formatCount } from '../core/format';
 import { encodeService, newService } from '../core/state';
 import { safe, shownName } from '../draw/flame';
@@ -17,6 +17,7 @@ export function StatusPage() {
   const [round, setRound] = useState(0);
   const status = useQuery('status' + round, (s) => getJson<{ version: string; parts: Part[] }>('status', {}, s));
   const senders = useQuery('senders' + round, (s) => getJson<OverviewAnswer>('overview', { since: DAY.since }, s));
+  const settings = useQuery('settings' + round, (s) => getJson<Settings>('settings', {}, s));
   return (
     <Shell title="Status">
       <div class="toolbar"><h1>Status</h1>{status.data && <p>Wherefore {status.data.version}</p>}<span class="grow" /><button type="button" onClick={() => setRound(round + 1)}>Reload</button></div>
@@ -50,7 +51,7 @@ export function StatusPage() {
         </table></div>
       )}
       <h2>Connect a program</h2>
-      <p>Profiles and traces both go to <Command text={location.origin} />, OTLP over HTTP included. OTLP also has ports of its own: 4317 (gRPC) and 4318 (HTTP), unless <code>wherefore serve</code> was given others.</p>
+      <p>Profiles and traces both go to <Command text={location.origin} />, OTLP over HTTP included. {settings.data && <>OTLP also has ports of its own: <code>{settings.data.otlp_grpc_port}</code> (gRPC) and <code>{settings.data.otlp_http_port}</code> (HTTP).</>}</p>
       <div class="connect">{CONNECT(location.origin).map((c) => (
         <details key={c.name}><summary>{c.name}</summary><p>{c.how}</p>{c.commands.map((text) => <p key={text}><Command text={text} /></p>)}</details>
       ))}</div>

@@ -26,5 +26,5 @@ export const CONNECT = (server: string): Way[] => [
   ] },
   { name: 'Rust', how: 'The crate pyroscope with its pprof-rs backend.', commands: ['cargo add pyroscope --features backend-pprof-rs'] },
   { name: 'Anything with OpenTelemetry', how: 'Traces, and profiles of SDKs and collectors that have them.', commands: [otlpCommand(server, 'my-service')] },
-  { name: 'A file you have', how: 'pprof, OTLP, JFR, folded stacks, speedscope; gzipped or not.', commands: [`wherefore push profile.pb.gz --service my-service --server ${server}`] },
+  { name: 'A file you have', how: 'pprof, OTLP, JFR, folded stacks, speedscope; gzipped or not. Or drop it on the page “Files” and keep it there.', commands: [`wherefore push profile.pb.gz --service my-service --server ${server}`] },
 ];

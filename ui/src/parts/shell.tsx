@@ -1,6 +1,7 @@
 // What every page has: the header with its links, the theme and time zone switches, the main landmark.
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
+import { gone } from '../core/alive';
 import { url } from '../core/location';
 import { Help } from './help';
 import { Palette } from './palette';
@@ -30,6 +31,7 @@ export function Shell({ title, children }: { title: string; children?: Component
           <option value="system">system</option><option value="light">light</option><option value="dark">dark</option>
         </select></label>
       </header>
+      {gone.value && <p class="note error gone" role="alert">The server does not answer. What is shown is from before; the page goes on by itself as soon as it is back.</p>}
       <main id="main" tabIndex={-1}>{children}</main>
     </>
   );

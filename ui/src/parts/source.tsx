@@ -1,7 +1,7 @@
 // The source of a function with what each line cost, where its file is reachable; else the lines' numbers alone. Rows in
 // view are elements, the others are space: a file may have 100,000 lines. Arrow keys walk, n and N go to the next hot line.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { ApiError, getJson } from '../core/api';
+import { ApiError, getJson, type Settings } from '../core/api';
 import { formatMany, formatShare, formatValue } from '../core/format';
 import { exactly } from '../core/names';
 import { costsOf, hottestLine, repositoryLink, type LineCost, type ListedFunction } from '../core/source';
@@ -37,7 +37,7 @@ export function Source(p: SourceProps) {
       throw e;
     }
   });
-  const settings = useQuery('settings', (s) => getJson<{ source: boolean; repository_template: string }>('settings', {}, s));
+  const settings = useQuery('settings', (s) => getJson<Settings>('settings', {}, s));
   const costs = useMemo(() => costsOf(whole.data?.functions ?? []), [whole.data]);
   const hottest = useMemo(() => hottestLine(costsOf(wanted)), [own.data, p.mod]);
   if (p.fn === '') return <p class="note">Choose a function: a frame's “Source”, or a row of the table.</p>;
