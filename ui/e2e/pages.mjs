@@ -17,9 +17,9 @@ async function addresses() {
   };
 }
 
-export async function everyPage(page, visit) {
+export async function everyPage(page, visit, themes = ['light', 'dark']) {
   const pages = await addresses();
-  for (const theme of ['light', 'dark']) {
+  for (const theme of themes) {
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     for (const [name, path] of Object.entries(pages)) {
       await page.goto(PAGE + path);

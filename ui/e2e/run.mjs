@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { accessible, api, box, clickBox, drawn, flame, open, PAGE } from './browser.mjs';
 import { exported, files } from './files.mjs';
 import { everyPage } from './pages.mjs';
+import { narrow, reflows } from './reflow.mjs';
 
 const step = (text) => console.log('  ' + text);
 const ALL = { since: '1h' };
@@ -631,6 +632,13 @@ try {
   await hostile(page);
   await extremes(page);
   await folds(page, problems);
+  step('320 pixels wide: no page scrolls sideways, menus opened');
+  await narrow(page);
+  await everyPage(page, async (name) => {
+    if (await page.locator('.menu summary').count()) await page.locator('.menu summary').first().click();
+    await reflows(page, name);
+  }, ['light']);
+  await page.setViewportSize({ width: 1440, height: 900 });
   step('axe: no violations on any page, light and dark');
   await everyPage(page, (name, theme) => accessible(page, `${name} (${theme})`));
   assert.deepEqual(problems, []);

@@ -12,6 +12,7 @@ import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
 import { Command, otlpCommand, Shell } from '../parts/shell';
 import { Sparkline } from '../parts/sparkline';
+import { TableBox } from '../parts/table_box';
 
 const link = (service: string, time: TimeState) => encodeService(newService(service, time));
 
@@ -35,7 +36,7 @@ export function OverviewPage() {
       <QueryState query={overview} what="services" />
       {overview.data && rows.length === 0 && <Empty />}
       {rows.length > 0 && (
-        <Answer query={overview}><div class="table-box"><table class="services">
+        <Answer query={overview}><TableBox label="Services"><table class="services">
           <caption class="hidden">Services by cores used</caption>
           <thead><tr>
             <th scope="col">Service</th><th scope="col" class="number">Cores</th><th scope="col">Trend</th><th scope="col">Most CPU in</th>{some.version && <th scope="col">Version</th>}
@@ -53,7 +54,7 @@ export function OverviewPage() {
               <td><Sender row={r} until={to ?? Date.now()} /></td>
             </tr>
           ))}</tbody>
-        </table></div></Answer>
+        </table></TableBox></Answer>
       )}
     </Shell>
   );

@@ -8,6 +8,7 @@ import { safe, shownName } from '../draw/flame';
 import { CONNECT } from '../parts/connect';
 import { QueryState, useQuery } from '../parts/query';
 import { Command, Shell } from '../parts/shell';
+import { TableBox } from '../parts/table_box';
 
 interface Part { part: string; facts: Record<string, string>; problems: { what: string; fix: string; blocks_writes: boolean }[] }
 
@@ -36,7 +37,7 @@ export function StatusPage() {
       <QueryState query={senders} what="senders" />
       {senders.data && senders.data.services.length === 0 && <p class="note">Nothing was sent yet.</p>}
       {senders.data && senders.data.services.length > 0 && (
-        <div class="table-box"><table class="senders">
+        <TableBox label="Senders"><table class="senders">
           <caption class="hidden">Who sent what in the last day</caption>
           <thead><tr><th scope="col">Service</th><th scope="col">Last profile</th><th scope="col" class="number">Profiles</th><th scope="col" class="number">Instances</th><th scope="col">Version</th><th scope="col">Types</th><th scope="col" class="number">Requests traced</th><th scope="col">Sent by</th></tr></thead>
           <tbody>{senders.data.services.map((s) => (
@@ -48,7 +49,7 @@ export function StatusPage() {
               <td class="number">{s.latency ? formatCount(s.latency.requests) : '–'}</td><td>{safe(s.senders.join(', ')) || 'does not say'}</td>
             </tr>
           ))}</tbody>
-        </table></div>
+        </table></TableBox>
       )}
       <h2>Connect a program</h2>
       <p>Profiles and traces both go to <Command text={location.origin} />, OTLP over HTTP included. {settings.data && <>OTLP also has ports of its own: <code>{settings.data.otlp_grpc_port}</code> (gRPC) and <code>{settings.data.otlp_http_port}</code> (HTTP).</>}</p>

@@ -9,6 +9,7 @@ import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
 import { Scatter } from '../parts/scatter';
 import { Command, otlpCommand, Shell } from '../parts/shell';
+import { TableBox } from '../parts/table_box';
 
 export const traceLink = (trace: string) => encodeTrace({ trace, span: '', subtree: false, type: '', lens: '', zoom: '', frame: '', search: '' });
 const LIMIT = 200;
@@ -58,7 +59,7 @@ export function TracesPage() {
       {traces.length > 0 && (
         <Answer query={found}>
           <Scatter points={traces.map((t) => ({ x: Number(t.start_ns) / 1e6, y: Number(t.duration_ns), bad: t.errors > 0, label: `${t.root_service} ${t.root_name}`, href: traceLink(t.trace) }))} />
-          <div class="table-box"><table class="traces">
+          <TableBox label="Traces"><table class="traces">
             <caption>{formatMany(traces.length, 'trace')}{traces.length === LIMIT ? ' (the newest that match; narrow the search to see others)' : ''}</caption>
             <thead><tr>
               <th scope="col" aria-sort={sort === 'time' ? 'descending' : undefined}><button type="button" onClick={() => setSort('time')}>Start{sort === 'time' ? ' ▾' : ''}</button></th>
@@ -75,7 +76,7 @@ export function TracesPage() {
                 <td class="number">{t.errors > 0 ? <em class="bad">{formatCount(t.errors)}</em> : 0}</td>
               </tr>
             ))}</tbody>
-          </table></div>
+          </table></TableBox>
         </Answer>
       )}
     </Shell>

@@ -6,6 +6,7 @@ import { exactly, shortName } from '../core/names';
 import { buildTree, type Tree } from '../core/tree';
 import { safe } from '../draw/flame';
 import { movedOf, valueOf } from './describe';
+import { TableBox } from './table_box';
 
 const MODES: [DiffMode, string][] = [['raw', 'as they are'], ['rate', 'per second'], ['share', 'share of the whole']];
 const MOST_ROWS = 25;
@@ -38,7 +39,7 @@ export const Legend = () => (
 export function Changes({ difference: { tree, rows, mode }, onSearch }: { difference: Difference; onSearch: (text: string) => void }) {
   if (!tree) return null;
   return (
-    <div class="table-box" role="region" aria-label="Changed functions" tabIndex={0}><table class="top">
+    <TableBox label="Changed functions"><table class="top">
       <caption>Functions whose own value changed most{mode === 'share' ? ', in shares of each side\'s whole' : mode === 'rate' ? ', per second of each side' : ''}</caption>
       <thead><tr><th scope="col" class="number">A</th><th scope="col" class="number">B</th><th scope="col" class="number">Change</th><th scope="col">Function</th><th scope="col">Module</th></tr></thead>
       <tbody>{rows.map((r) => (
@@ -48,6 +49,6 @@ export function Changes({ difference: { tree, rows, mode }, onSearch }: { differ
           <th scope="row"><button type="button" class="link" onClick={() => onSearch(exactly(r.name))}><bdi>{safe(shortName(r.name))}</bdi></button></th><td>{r.module}</td>
         </tr>
       ))}</tbody>
-    </table></div>
+    </table></TableBox>
   );
 }

@@ -6,6 +6,7 @@ import { encodeTrace } from '../core/state';
 import { safe } from '../draw/flame';
 import { QueryState, useQuery } from './query';
 import { functionHeading } from './heading';
+import { TableBox } from './table_box';
 
 interface SeenIn { span: string; service: string; name: string; duration_ns: number | string; value: number | string; count: number }
 interface FunctionTrace {
@@ -39,7 +40,7 @@ export function FunctionTraces({ asked, fn, mod, sort, onSort }: { asked: Record
         <>
           <p data-testid="linked">Seen in {formatCount(answer.found)} {answer.found === 1 ? 'trace' : 'traces'}{answer.found > rows.length ? `; the ${formatCount(rows.length)} where it took most are listed` : ''}.
             {' '}{formatShare(Number(answer.linked_value), Number(answer.value))} of its {formatValue(Number(answer.value), answer.unit)} belongs to spans{asked.lens ? ' (without the lens)' : ''}.</p>
-          <div class="table-box"><table class="traces seen">
+          <TableBox label="Traces"><table class="traces seen">
             <caption class="hidden">Traces in which the function was seen</caption>
             <thead><tr>{header('value', 'In it')}<th scope="col" class="number">Samples</th>{header('duration', 'Trace took')}<th scope="col">Trace</th><th scope="col">Span it ran in</th><th scope="col">Start</th></tr></thead>
             <tbody>{rows.map((t, i) => (
@@ -54,7 +55,7 @@ export function FunctionTraces({ asked, fn, mod, sort, onSort }: { asked: Record
                 <td>{t.spans > 0 ? formatTime(Number(t.start_ns) / 1e6, zone.value === 'utc') : '–'}</td>
               </tr>
             ))}</tbody>
-          </table></div>
+          </table></TableBox>
         </>
       )}
     </section>

@@ -4,6 +4,7 @@ import { getJson } from '../core/api';
 import { formatShare, formatValue } from '../core/format';
 import { exactly } from '../core/names';
 import { QueryState, useQuery } from './query';
+import { TableBox } from './table_box';
 
 interface ListAnswer {
   unit: string; scale: number; total: number; hint?: string;
@@ -23,7 +24,7 @@ export function Lines({ asked, fn, mod }: { asked: Record<string, string>; fn: s
       <QueryState query={list} what="lines" />
       {answer && known.length === 0 && <p class="note">The profiles have no line numbers for it.</p>}
       {known.map((f) => (
-        <div class="table-box" key={f.module + f.file}>
+        <TableBox label="Lines" key={f.module + f.file}>
           <table class="top">
             <caption>{f.file || f.module || 'no source file named'}{asked.lens ? ' (without the lens)' : ''}</caption>
             <thead><tr><th scope="col" class="number">Line</th><th scope="col" class="number">Self</th><th scope="col" class="number">Total</th><th scope="col">Share of everything</th></tr></thead>
@@ -31,7 +32,7 @@ export function Lines({ asked, fn, mod }: { asked: Record<string, string>; fn: s
               <tr key={line}><th scope="row" class="number">{line || '?'}</th><td class="number">{value(self)}</td><td class="number">{value(total)}</td><td>{formatShare(Number(total), Number(answer!.total))}</td></tr>
             ))}</tbody>
           </table>
-        </div>
+        </TableBox>
       ))}
     </section>
   );

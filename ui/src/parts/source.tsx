@@ -9,6 +9,7 @@ import { safe } from '../draw/flame';
 import { functionHeading } from './heading';
 import { QueryState, useQuery } from './query';
 import { Command, copyText } from './shell';
+import { TableBox } from './table_box';
 
 interface ListAnswer { unit: string; scale: number; total: number | string; hint?: string; functions: ListedFunction[] }
 interface Text { path: string; lines: string[] }
@@ -116,12 +117,12 @@ function Numbers({ costs, unit, link }: { costs: Map<number, LineCost>; unit: Li
   const value = (v: number) => formatValue(v, unit.unit, unit.scale);
   if (rows.length === 0) return <p class="note">The profiles have no line numbers for it.</p>;
   return (
-    <div class="table-box"><table class="top">
+    <TableBox label="Lines"><table class="top">
       <caption>{formatMany(rows.length, 'line')} seen</caption>
       <thead><tr><th scope="col" class="number">Line</th><th scope="col" class="number">Self</th><th scope="col" class="number">Total</th><th scope="col">Share of everything</th></tr></thead>
       <tbody>{rows.map(([line, c]) => (
         <tr key={line}><th scope="row" class="number">{link(line) ? <a href={link(line)} target="_blank" rel="noreferrer">{line}</a> : line}</th><td class="number">{value(c.self)}</td><td class="number">{value(c.total)}</td><td>{formatShare(c.total, Number(unit.total))}</td></tr>
       ))}</tbody>
-    </table></div>
+    </table></TableBox>
   );
 }

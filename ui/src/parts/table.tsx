@@ -5,6 +5,7 @@ import { formatCount, formatError, formatMany, formatShare, formatValue } from '
 import { shortName } from '../core/names';
 import { patternOf } from '../core/pattern';
 import { safe, shownName } from '../draw/flame';
+import { TableBox } from './table_box';
 
 const PAGE = 100;
 
@@ -30,7 +31,7 @@ export function TopTable(p: TableProps) {
     </th>
   );
   return (
-    <div class="table-box">
+    <TableBox label="Functions">
       {problem !== '' && <p class="note error" role="status">The search: {problem}.</p>}
       <table class="top">
         <caption>{formatMany(top.functions, 'function')}, {value(total)} in all, {formatMany(count, 'sample')}{top.rows.length < top.functions ? `; the ${formatCount(top.rows.length)} largest are listed` : ''}</caption>
@@ -51,6 +52,6 @@ export function TopTable(p: TableProps) {
       </table>
       {wanted.length === 0 && <p>No function matches “{p.query}”.</p>}
       {wanted.length > rows && <p><button type="button" onClick={() => setRows(rows + 5 * PAGE)}>Show more ({formatCount(wanted.length - rows)})</button></p>}
-    </div>
+    </TableBox>
   );
 }

@@ -1,0 +1,15 @@
+// The box a table may be wider than: it scrolls sideways, the page does not. Only while it does, the keyboard stops at it.
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+export function TableBox({ label, children }: { label: string; children: ComponentChildren }) {
+  const box = useRef<HTMLDivElement>(null);
+  const [wide, setWide] = useState(false);
+  useEffect(() => {
+    const observer = new ResizeObserver(() => setWide(box.current!.scrollWidth > box.current!.clientWidth));
+    observer.observe(box.current!);
+    for (const child of box.current!.children) observer.observe(child);
+    return () => observer.disconnect();
+  }, []);
+  return <div ref={box} class="table-box" role={wide ? 'region' : undefined} aria-label={wide ? label : undefined} tabIndex={wide ? 0 : undefined}>{children}</div>;
+}
