@@ -10,6 +10,7 @@ export default defineConfig({
     emptyOutDir: true,
     reportCompressedSize: false,
   },
+  worker: { format: 'es' },
   // `npx vite` while working on the page: `wherefore serve` answers the questions.
   server: { proxy: { '/api': 'http://127.0.0.1:4040' } },
 });

@@ -22,7 +22,8 @@ constexpr std::array<std::string_view, 7> kPages = {
 void AddPageHeaders(HttpResponse& response, bool forever) {
   response.headers["Content-Security-Policy"] =
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
-      "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+      "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors "
+      "'none'";
   response.headers["Referrer-Policy"] = "no-referrer";
   response.headers["Cache-Control"] = forever ? "public, max-age=31536000, immutable" : "no-cache";
 }

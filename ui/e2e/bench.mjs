@@ -1,5 +1,5 @@
-// How long a frame takes: a synthetic flame graph of a million nodes, 180 frames of zooming and panning, drawn by the page's
-// own code in Chromium without a GPU. `CHROMIUM=/usr/bin/chromium TEMP_FOLDER=/tmp tools/ui node e2e/bench.mjs [nodes]`
+// How long an answer stops the page and how long a frame takes: a synthetic flame graph of a million nodes, decoded here and
+// through the worker, then 180 frames of zooming and panning, drawn by the page's own code in Chromium without a GPU. `CHROMIUM=/usr/bin/chromium TEMP_FOLDER=/tmp tools/ui node e2e/bench.mjs [nodes]`
 import { build } from 'vite';
 import { open } from './browser.mjs';
 
@@ -8,9 +8,28 @@ const entry = `
 import { buildTree } from '/src/core/tree.ts';
 import { DARK } from '/src/core/palette.ts';
 import { drawFlame } from '/src/draw/flame.ts';
-import { randomTree } from '/test/sample.ts';
+import { decode } from '/src/core/decoder.ts';
+import { decodeFlame } from '/src/core/flame.ts';
+import { encodeFlame, randomTree } from '/test/sample.ts';
+const tasks = [];
+new PerformanceObserver((list) => tasks.push(...list.getEntries().map((e) => e.duration))).observe({ type: 'longtask' });
+// How long it took, and the longest it stopped the page.
+const measured = async (work) => {
+  await new Promise((r) => setTimeout(r, 300));
+  tasks.length = 0;
+  const began = performance.now();
+  await work();
+  const ms = performance.now() - began;
+  await new Promise((r) => setTimeout(r, 300));
+  return { ms, longest_task: Math.max(0, ...tasks) };
+};
+const soon = (work) => () => new Promise((r) => setTimeout(() => { work(); r(); }));
 window.bench = async (nodes) => {
   const columns = randomTree(nodes);
+  const bytes = encodeFlame(columns);
+  const here = await measured(soon(() => buildTree(decodeFlame(bytes))));
+  await decode(bytes.slice());  // the worker has started
+  const worker = await measured(async () => buildTree(await decode(bytes.slice())));
   const began = performance.now();
   const tree = buildTree(columns, 'weight');
   const layout = performance.now() - began;
@@ -31,18 +50,25 @@ window.bench = async (nodes) => {
   }
   const at = (list, q) => [...list].sort((a, b) => a - b)[Math.floor(q * (list.length - 1))];
   const mean = (list) => list.reduce((a, b) => a + b) / list.length;
-  return { nodes, layout, js: { mean: mean(js), p95: at(js, 0.95), max: at(js, 1) }, frame: { mean: mean(gaps), p95: at(gaps, 0.95) }, boxes: { mean: mean(boxes), max: at(boxes, 1) } };
+  return { nodes, bytes: bytes.length, decode_and_layout: { here, worker }, layout, js: { mean: mean(js), p95: at(js, 0.95), max: at(js, 1) }, frame: { mean: mean(gaps), p95: at(gaps, 0.95) }, boxes: { mean: mean(boxes), max: at(boxes, 1) } };
 };`;
 const built = await build({
-  root: new URL('..', import.meta.url).pathname, configFile: false, logLevel: 'error',
+  root: new URL('..', import.meta.url).pathname, configFile: false, logLevel: 'error', worker: { format: 'es' },
   plugins: [{ name: 'bench', resolveId: (id) => (id === 'bench-entry' ? '\0bench' : undefined), load: (id) => (id === '\0bench' ? entry : undefined) }],
-  build: { write: false, rollupOptions: { input: 'bench-entry', output: { format: 'iife' } } },
+  build: { write: false, modulePreload: { polyfill: false }, rollupOptions: { input: 'bench-entry', output: { format: 'es' } } },
 });
-const code = built.output.find((o) => o.type === 'chunk').code;
-process.env.PAGE ??= 'about:';
+const HOST = 'http://bench.test/';
+const main = built.output.find((o) => o.type === 'chunk' && o.isEntry).fileName;
+process.env.PAGE ??= HOST;
 const { context, page } = await open({ viewport: { width: 1920, height: 1080 } });
+await page.route(HOST + '**', (route) => {
+  const file = built.output.find((o) => HOST + o.fileName === route.request().url());
+  if (file) return route.fulfill({ contentType: 'text/javascript', body: file.code ?? file.source });
+  return route.fulfill({ contentType: 'text/html', body: `<!doctype html><script type="module" src="/${main}"></script>` });
+});
 try {
-  await page.evaluate(code);
+  await page.goto(HOST);
+  await page.waitForFunction(() => window.bench);
   console.log(JSON.stringify(await page.evaluate((n) => window.bench(n), nodes), (_, v) => (typeof v === 'number' ? Math.round(v * 10) / 10 : v), 1));
 } finally {
   await context.close();

@@ -1,6 +1,8 @@
 // Bytes written here by hand; the server's own are read in tests/ui_test.mjs.
 import { expect, test } from 'vitest';
-import { decodeFlame } from '../src/core/flame';
+import { assemble, decodeFlame, decodeParts } from '../src/core/flame';
+import { buildTree, rememberTree } from '../src/core/tree';
+import { encodeFlame, randomTree } from './sample';
 
 const varint = (n: number): number[] => (n < 128 ? [n] : [n % 128 | 128, ...varint(Math.floor(n / 128))]);
 const zigzag = (n: number) => varint(n >= 0 ? n * 2 : -n * 2 - 1);
@@ -45,6 +47,22 @@ test('names of any script come out whole, many at a time', () => {
   for (const i of [1, 8, 308, 608, 701]) {
     sections[2] = [3, 3, [0, ...varint(i), ...varint(i), 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 5]];
     expect(decodeFlame(encode(sections)).functions[1].name).toBe(names[i]);
+  }
+});
+
+test('what a worker hands over is what would have been worked out here', () => {
+  for (const columns of [randomTree(5000), { ...randomTree(300), before: Float64Array.from({ length: 300 }, (_, i) => i) }]) {
+    const bytes = encodeFlame(columns);
+    const plain = decodeFlame(bytes);
+    expect(plain).toEqual({ ...columns, meta: { ...columns.meta } });
+    const again = structuredClone(decodeParts(bytes));
+    expect(assemble(again)).toEqual(plain);
+    const tree = buildTree(plain);
+    const copy = assemble(again);
+    rememberTree(copy, tree);
+    expect(buildTree(copy)).toBe(tree);
+    expect(buildTree(copy, 'name')).not.toBe(tree);
+    expect(buildTree(copy, 'weight', 2)).not.toBe(tree);
   }
 });
 

@@ -36,3 +36,36 @@ export function randomTree(n: number, seed = 1): FlameColumns {
   }
   return columns(nodes);
 }
+
+// The same as the server sends it (docs/format.md, "Flame graph").
+export function encodeFlame(c: FlameColumns): Uint8Array {
+  const strings = new Map<string, number>([['', 0]]);
+  const id = (text: string) => strings.get(text) ?? (strings.set(text, strings.size), strings.size - 1);
+  const table = [c.functions.map((f) => id(f.name)), c.functions.map(() => 0), c.functions.map((f) => id(f.file)), c.functions.map((f) => f.line), c.functions.map((f) => id(f.module)), c.functions.map((f) => f.kind)];
+  const texts = [...strings.keys()].map((s) => new TextEncoder().encode(s));
+  const varints = (values: Iterable<number>) => {
+    const out: number[] = [];
+    for (let v of values) { for (; v >= 128; v = Math.floor(v / 128)) out.push(v % 128 | 128); out.push(v); }
+    return Uint8Array.from(out);
+  };
+  const zigzag = (values: Float64Array) => varints(Array.from(values, (v) => (v >= 0 ? 2 * v : -2 * v - 1)));
+  const pops = Array.from(c.depth, (d, i) => (i === 0 ? 0 : c.depth[i - 1] + 1 - d));
+  const folds = Array.from(c.hidden, (n, i) => [i, n]).filter(([, n]) => n > 0);
+  const joined = (...parts: Uint8Array[]) => { const out = new Uint8Array(parts.reduce((n, p) => n + p.length, 0)); let at = 0; for (const p of parts) { out.set(p, at); at += p.length; } return out; };
+  const sections: [number, number, Uint8Array][] = [
+    [1, 1, new TextEncoder().encode(JSON.stringify(c.meta))], [2, texts.length, joined(varints(texts.map((t) => t.length)), ...texts)], [3, c.functions.length, varints(table.flat())],
+    [4, pops.length, varints(pops)], [5, c.func.length, varints(c.func)], [6, c.self.length, zigzag(c.self)], [10, c.count.length, zigzag(c.count)], [7, folds.length, varints(folds.flat())],
+    ...(c.before ? [[6, c.before.length, zigzag(c.before)] as [number, number, Uint8Array]] : []),
+  ];
+  const head = new DataView(new ArrayBuffer(8 + 16 * sections.length));
+  head.setUint32(0, 0x00314746, true);
+  head.setUint16(4, 1, true);
+  head.setUint16(6, sections.length, true);
+  let offset = head.byteLength;
+  sections.forEach(([section, count, bytes], i) => {
+    head.setUint16(8 + 16 * i, section, true);
+    [count, offset, bytes.length].forEach((v, k) => head.setUint32(12 + 16 * i + 4 * k, v, true));
+    offset += bytes.length;
+  });
+  return joined(new Uint8Array(head.buffer), ...sections.map(([, , bytes]) => bytes));
+}

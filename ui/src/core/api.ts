@@ -1,5 +1,6 @@
 // Questions to the server. Every call can be ended early; a failure says what to do about it.
-import { decodeFlame, type FlameColumns } from './flame';
+import { decode } from './decoder';
+import type { FlameColumns } from './flame';
 
 export type Params = Record<string, string | string[] | undefined>;
 
@@ -42,13 +43,13 @@ export async function getJson<T>(path: string, params: Params, signal: AbortSign
 
 export async function getFlame(path: string, params: Params, signal: AbortSignal): Promise<FlameColumns> {
   const response = await ask(path, params, signal, 'application/x-wherefore-flame');
-  return decodeFlame(new Uint8Array(await response.arrayBuffer()));
+  return decode(new Uint8Array(await response.arrayBuffer()));
 }
 
 // Files to look at, answered with their flame graph.
 export async function postFlame(path: string, params: Params, form: FormData, signal: AbortSignal): Promise<FlameColumns> {
   const response = await ask(path, params, signal, 'application/x-wherefore-flame', form);
-  return decodeFlame(new Uint8Array(await response.arrayBuffer()));
+  return decode(new Uint8Array(await response.arrayBuffer()));
 }
 
 // The same, as a file to take away.

@@ -103,19 +103,22 @@ function stringsOf(section: Section): string[] {
   return out;
 }
 
-function functionsOf(section: Section, strings: string[]): FlameFunction[] {
+// The table of functions as columns; names are places in the strings.
+export interface FunctionColumns { name: Uint32Array; module: Uint32Array; file: Uint32Array; line: Float64Array; kind: Uint8Array }
+
+function functionsOf(section: Section, strings: number): FunctionColumns {
   const cursor = new Cursor(section.bytes);
   const column = () => {
     const values = new Float64Array(section.count);
     for (let i = 0; i < values.length; i++) values[i] = cursor.varint();
     return values;
   };
-  const text = (id: number) => {
-    if (id >= strings.length) throw new Error('flame graph: string out of range');
-    return strings[id];
+  const texts = (ids: Float64Array) => {
+    for (const id of ids) if (id >= strings) throw new Error('flame graph: string out of range');
+    return Uint32Array.from(ids);
   };
   const [name, , file, line, module, kind] = [column(), column(), column(), column(), column(), column()];
-  return Array.from(name, (id, i) => ({ name: text(id), module: text(module[i]), file: text(file[i]), line: line[i], kind: kind[i] }));
+  return { name: texts(name), module: texts(module), file: texts(file), line, kind: Uint8Array.from(kind) };
 }
 
 function depthsOf(section: Section): Uint32Array {
@@ -138,7 +141,10 @@ function column(section: Section | undefined, nodes: number, read: (c: Cursor) =
   return out;
 }
 
-export function decodeFlame(bytes: Uint8Array): FlameColumns {
+// What the bytes say, in parts that go from a worker to the page cheaply: numbers as columns, each text once.
+export interface FlameParts extends Omit<FlameColumns, 'functions'> { strings: string[]; table: FunctionColumns }
+
+export function decodeParts(bytes: Uint8Array): FlameParts {
   const sections = sectionsOf(bytes);
   const need = (id: number) => {
     const found = sections.find((s) => s.id === id);
@@ -146,12 +152,13 @@ export function decodeFlame(bytes: Uint8Array): FlameColumns {
     return found;
   };
   const meta = numbers(JSON.parse(new TextDecoder().decode(need(META).bytes)) as FlameMeta);
-  const functions = functionsOf(need(FUNCTIONS), stringsOf(need(STRINGS)));
+  const strings = stringsOf(need(STRINGS));
+  const table = functionsOf(need(FUNCTIONS), strings.length);
   const depth = depthsOf(need(POPS));
   const nodes = depth.length;
   if (nodes === 0) throw new Error('flame graph: empty');
   const func = Uint32Array.from(column(need(FUNC), nodes, (c) => c.varint()));
-  for (const f of func) if (f >= functions.length) throw new Error('flame graph: function out of range');
+  for (const f of func) if (f >= table.name.length) throw new Error('flame graph: function out of range');
   const selves = sections.filter((s) => s.id === SELF);
   const hidden = new Uint32Array(nodes);
   const folds = new Cursor(need(HIDDEN).bytes);
@@ -161,12 +168,19 @@ export function decodeFlame(bytes: Uint8Array): FlameColumns {
     hidden[node] = folds.varint();
   }
   return {
-    meta, functions, depth, func, hidden,
+    meta, strings, table, depth, func, hidden,
     self: column(selves[0], nodes, (c) => c.zigzag()),
     count: column(need(COUNT), nodes, (c) => c.zigzag()),
     before: selves[1] && column(selves[1], nodes, (c) => c.zigzag()),
   };
 }
+
+export function assemble({ strings, table, ...columns }: FlameParts): FlameColumns {
+  const { name, module, file, line, kind } = table;
+  return { ...columns, functions: Array.from(name, (id, i) => ({ name: strings[id], module: strings[module[i]], file: strings[file[i]], line: line[i], kind: kind[i] })) };
+}
+
+export const decodeFlame = (bytes: Uint8Array): FlameColumns => assemble(decodeParts(bytes));
 
 // The server writes integers beyond 2^53 as text.
 function numbers(meta: FlameMeta): FlameMeta {

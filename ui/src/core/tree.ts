@@ -17,8 +17,14 @@ export interface Tree extends FlameColumns {
 
 export type Order = 'weight' | 'name';
 
+// Trees that were built elsewhere, as they come when nobody asks for another order or scale.
+const built = new WeakMap<FlameColumns, Tree>();
+export const rememberTree = (columns: FlameColumns, tree: Tree) => { built.set(columns, tree); };
+
 // `normalise`: what a value before is worth in a difference (e.g. duration ratio); 1 = as it is.
 export function buildTree(columns: FlameColumns, order: Order = 'weight', normalise = 1): Tree {
+  const known = order === 'weight' && normalise === 1 ? built.get(columns) : undefined;
+  if (known) return known;
   const sorted = order === 'weight' ? byWeight(columns) : columns;
   const shape = shapeOf(sorted.depth);
   const total = addUp(sorted.self, shape.parent);
