@@ -17,7 +17,7 @@ import sys
 import time
 import unittest
 
-from harness import BINARY, ROOT, Case
+from harness import BINARY, ROOT, Case, free_port
 
 BUILD = pathlib.Path(BINARY).parent
 LIBRARY = BUILD / "libwherefore.so"
@@ -184,12 +184,17 @@ class Torture(Profiled):
         self.assertTrue(marker.exists(), "it goes after ten minutes, not at once")
 
     def test_too_little_memory_to_start(self):
-        for kilobytes in range(6000, 40000, 2000):
-            plain, profiled = (subprocess.run(["/bin/sh", "-c", f"ulimit -v {kilobytes}; exec /bin/true"], env=environment,
-                                              stderr=subprocess.DEVNULL).returncode
-                               for environment in (dict(os.environ), preload(WHEREFORE_LOG="off")))
-            if plain == 0 and profiled != 127:  # 127: the loader itself had no room for the library
-                self.assertEqual(profiled, 0, f"{kilobytes} kB")
+        limits = [f"-v {kilobytes}" for kilobytes in (*range(6000, 9000, 20), *range(9000, 900000, 20000))]
+        kinds = set()
+        for limit in [*limits, "-d 4000", "-d 90000"]:
+            plain, profiled = (subprocess.run(["/bin/sh", "-c", f"ulimit {limit}; exec /bin/true"], env=environment,
+                                              capture_output=True, text=True, timeout=60)
+                               for environment in (dict(os.environ), preload(WHEREFORE_OUTPUT=str(self.folder / "out"))))
+            if plain.returncode != 0 or (not kinds and profiled.returncode in (127, -signal.SIGSEGV)):
+                continue  # the loader itself has no room for the library; glibc's may even crash
+            self.assertEqual(profiled.returncode, 0, f"{limit}: {profiled.stderr}")
+            kinds.add("not profiling: the limits on memory" in profiled.stderr)
+        self.assertEqual(kinds, {True, False})
 
     def test_a_configuration_that_is_no_file(self):
         pipe = self.folder / "pipe"
@@ -228,12 +233,6 @@ def running(command, environment, stop=signal.SIGTERM):
         except subprocess.TimeoutExpired:
             program.kill()
             program.wait()
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def connected(port, seconds=20):
