@@ -243,12 +243,12 @@ Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
     WHEREFORE_ASSIGN_OR_RETURN(step, ParseDuration(text));
     if (step < 1'000'000) return Error(Code::kInvalid, "parameter 'step': at least 1ms");
   }
-  WHEREFORE_ASSIGN_OR_RETURN(
-      const auto answer,
-      engine.Series(
-          selection,
-          {.steps = {step}, .group_by = p.All("by"), .max_groups = static_cast<std::size_t>(limit)},
-          request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto answer,
+                             engine.Series(selection,
+                                           {.steps = {.width_ns = step, .spread = true},
+                                            .group_by = p.All("by"),
+                                            .max_groups = static_cast<std::size_t>(limit)},
+                                           request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject().Field("type", answer.type).Field("unit", answer.unit);

@@ -1,6 +1,7 @@
 // Api: traces by id, trace search, the profile of a trace or of some of its spans.
-#include <map>
+#include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -73,20 +74,24 @@ void AppendSpan(JsonWriter& json, const store::SpanRow& s) {
 // a page. Strings are numbers into `strings`; `parent` is a place in the columns, -1 = none, -2 =
 // not stored.
 std::string TraceColumns(const profile::TraceId& trace, const std::vector<store::SpanRow>& spans) {
-  std::map<std::string_view, std::size_t> numbers;
+  std::unordered_map<std::string_view, std::size_t> numbers;
   std::vector<std::string_view> strings;
   const auto number = [&](std::string_view text) {
     const auto [it, added] = numbers.try_emplace(text, strings.size());
     if (added) strings.push_back(text);
     return static_cast<std::int64_t>(it->second);
   };
-  std::map<profile::SpanId, std::int64_t> places;
+  // Sorted by id: a tree of nodes would take longer than reading the spans.
+  std::vector<std::pair<profile::SpanId, std::int64_t>> places;
+  places.reserve(spans.size());
   for (std::size_t i = 0; i < spans.size(); ++i)
-    places.try_emplace(spans[i].id, static_cast<std::int64_t>(i));
+    places.emplace_back(spans[i].id, static_cast<std::int64_t>(i));
+  std::ranges::sort(places);
   const auto parent = [&](const store::SpanRow& s) -> std::int64_t {
     if (s.parent == profile::SpanId{}) return -1;
-    const auto found = places.find(s.parent);
-    return found == places.end() ? -2 : found->second;
+    const auto found = std::ranges::lower_bound(places, s.parent, {},
+                                                &std::pair<profile::SpanId, std::int64_t>::first);
+    return found == places.end() || found->first != s.parent ? -2 : found->second;
   };
   std::string out;
   JsonWriter json(out);
@@ -124,12 +129,15 @@ Result<HttpResponse> OneTrace(query::Engine& engine, const HttpRequest& request)
     WHEREFORE_ASSIGN_OR_RETURN(const auto span, ParseSpanId(text));
     wanted.insert(span);
   }
-  WHEREFORE_ASSIGN_OR_RETURN(const auto spans, engine.Trace(p.tenant(), trace, request.cancel));
+  const bool columns = format == "columns";
+  WHEREFORE_ASSIGN_OR_RETURN(const auto spans,
+                             columns ? engine.TraceShape(p.tenant(), trace, request.cancel)
+                                     : engine.Trace(p.tenant(), trace, request.cancel));
   if (spans.empty()) {
     return Error(Code::kNotFound, "no spans of trace " + ToHex(trace) + " are stored");
   }
   HttpResponse response;
-  if (format == "columns") {
+  if (columns) {
     response.body = TraceColumns(trace, spans);
     return response;
   }
@@ -203,7 +211,8 @@ Result<HttpResponse> TraceFlame(query::Engine& engine, const HttpRequest& reques
     spans.push_back(span);
   }
   if (const std::string subtree = p.Get("subtree", "false"); subtree == "true") {
-    WHEREFORE_ASSIGN_OR_RETURN(const auto all, engine.Trace(p.tenant(), trace, request.cancel));
+    WHEREFORE_ASSIGN_OR_RETURN(const auto all,
+                               engine.TraceShape(p.tenant(), trace, request.cancel));
     query::AddDescendants(all, spans);
   } else if (subtree != "false") {
     return Error(Code::kInvalid, "parameter 'subtree': expected true or false");

@@ -238,8 +238,15 @@ class Engine {
                                         const std::vector<profile::SpanId>& spans,
                                         const std::string& type, const Lens& lens,
                                         const CancelToken& cancel);
+  // All spans of a trace, the earliest first.
   Result<std::vector<store::SpanRow>> Trace(std::uint32_t tenant, const profile::TraceId& trace,
                                             const CancelToken& cancel);
+  // The same as far as a waterfall needs it (store::Reader::TraceShape).
+  Result<std::vector<store::SpanRow>> TraceShape(std::uint32_t tenant,
+                                                 const profile::TraceId& trace,
+                                                 const CancelToken& cancel) {
+    return reader_.TraceShape(tenant, trace, cancel);
+  }
   Result<std::vector<TraceSummary>> SearchTraces(const store::SpanSearch& search,
                                                  const CancelToken& cancel);
   Result<std::vector<std::pair<std::string, std::string>>> SpanNames(std::uint32_t tenant,

@@ -146,7 +146,7 @@ Result<FunctionTraces> Engine::TracesOf(const Selection& selection, const Functi
   if (answer.traces.size() > limit) answer.traces.resize(limit);
   for (FunctionTraces::Trace& t : answer.traces) {
     if (t.summary.trace == profile::TraceId{}) continue;
-    WHEREFORE_ASSIGN_OR_RETURN(const auto rows, Trace(selection.tenant, t.summary.trace, cancel));
+    WHEREFORE_ASSIGN_OR_RETURN(const auto rows, TraceShape(selection.tenant, t.summary.trace, cancel));
     Summarise(rows, t.summary);
     for (FunctionTraces::Span& span : t.spans) {
       const auto row = std::ranges::find(rows, span.span, &store::SpanRow::id);

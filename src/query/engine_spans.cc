@@ -190,7 +190,7 @@ Result<SpanProfileAnswer> Engine::SpanProfile(std::uint32_t tenant, const profil
   WHEREFORE_ASSIGN_OR_RETURN(auto links, reader_.LinkedSamples(tenant, trace, spans, cancel));
   std::vector<store::SpanRow> rows;
   if (links.empty() || spans.empty()) {
-    WHEREFORE_ASSIGN_OR_RETURN(rows, Trace(tenant, trace, cancel));
+    WHEREFORE_ASSIGN_OR_RETURN(rows, TraceShape(tenant, trace, cancel));
   }
   if (spans.empty() && !rows.empty()) {
     // A whole trace also has the samples of profilers that know only the span, under its id or
@@ -229,11 +229,7 @@ Result<SpanProfileAnswer> Engine::SpanProfile(std::uint32_t tenant, const profil
 Result<std::vector<store::SpanRow>> Engine::Trace(std::uint32_t tenant,
                                                   const profile::TraceId& trace,
                                                   const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(auto rows, reader_.Trace(tenant, trace, cancel));
-  std::stable_sort(rows.begin(), rows.end(), [](const store::SpanRow& a, const store::SpanRow& b) {
-    return a.start_ns < b.start_ns;
-  });
-  return rows;
+  return reader_.Trace(tenant, trace, cancel);
 }
 
 Result<std::vector<TraceSummary>> Engine::SearchTraces(const store::SpanSearch& search,
@@ -253,7 +249,7 @@ Result<std::vector<TraceSummary>> Engine::SearchTraces(const store::SpanSearch& 
     out[it->second].matched.push_back(std::move(span));
   }
   for (TraceSummary& summary : out) {
-    WHEREFORE_ASSIGN_OR_RETURN(const auto spans, Trace(search.tenant, summary.trace, cancel));
+    WHEREFORE_ASSIGN_OR_RETURN(const auto spans, TraceShape(search.tenant, summary.trace, cancel));
     Summarise(spans, summary);
   }
   return out;

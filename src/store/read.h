@@ -129,6 +129,9 @@ struct StackSumBySeries {
 struct Steps {
   std::int64_t width_ns = 0;
   std::int64_t phase_ns = 0;
+  // A profile lasts some time: each step gets its part of it, together exactly the whole; what lies
+  // beyond the range goes to the range's last step. False: all of it where the profile begins.
+  bool spread = false;
 };
 // One bar of a time series.
 struct SeriesPoint {
@@ -321,6 +324,11 @@ class Reader {
 
   virtual Result<std::vector<SpanRow>> Trace(std::uint32_t tenant, const profile::TraceId& trace,
                                              const CancelToken& cancel) = 0;
+  // The same without what only a span's own page shows (status message, attributes but
+  // pyroscope.profile.id, resource, encoded): a trace may have 100,000 spans.
+  virtual Result<std::vector<SpanRow>> TraceShape(std::uint32_t tenant,
+                                                  const profile::TraceId& trace,
+                                                  const CancelToken& cancel) = 0;
   virtual Result<std::vector<SpanRow>> SearchSpans(const SpanSearch& search,
                                                    const CancelToken& cancel) = 0;
   // Services and span names seen in the range: (service, name).

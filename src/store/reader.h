@@ -7,6 +7,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "base/metrics.h"
@@ -65,6 +66,8 @@ class ReaderImpl final : public Reader {
                                                const CancelToken& cancel) override;
   Result<std::vector<SpanRow>> Trace(std::uint32_t tenant, const profile::TraceId& trace,
                                      const CancelToken& cancel) override;
+  Result<std::vector<SpanRow>> TraceShape(std::uint32_t tenant, const profile::TraceId& trace,
+                                          const CancelToken& cancel) override;
   Result<std::vector<SpanRow>> SearchSpans(const SpanSearch& search,
                                            const CancelToken& cancel) override;
   Result<std::vector<std::pair<std::string, std::string>>> SpanNames(
@@ -101,6 +104,11 @@ class ReaderImpl final : public Reader {
                                               std::size_t limit, const CancelToken& cancel);
   Result<std::vector<LinkRow>> RunLinks(const std::string& where, std::uint32_t tenant,
                                         const CancelToken& cancel);
+  // Where the spans of a trace are; empty: nowhere.
+  Result<std::string> WhereTraceIs(std::uint32_t tenant, const profile::TraceId& trace,
+                                     const CancelToken& cancel);
+  Result<> NameServices(std::vector<SpanRow>& rows, const std::set<std::uint32_t>& buckets,
+                        std::uint32_t tenant, const CancelToken& cancel);
   Result<std::vector<SpanRow>> RunSpans(const std::string& where, const std::string& tail,
                                         std::uint32_t tenant, const CancelToken& cancel);
   // Names of services by hash, profiles and spans alike, from the buckets of `where`.

@@ -44,11 +44,29 @@ Result<std::vector<std::pair<std::uint64_t, std::string>>> ReaderImpl::ServiceNa
   return names;
 }
 
+Result<> ReaderImpl::NameServices(std::vector<SpanRow>& rows,
+                                  const std::set<std::uint32_t>& buckets, std::uint32_t tenant,
+                                  const CancelToken& cancel) {
+  if (rows.empty()) return {};
+  std::set<std::uint64_t> services;
+  for (const SpanRow& row : rows) services.insert(row.service);
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto names,
+      ServiceNames(fmt::format("tenant = {} AND bucket IN ({}) AND service IN ({})", tenant,
+                               fmt::join(buckets, ","), fmt::join(services, ",")),
+                   cancel));
+  const std::unordered_map<std::uint64_t, std::string> by_hash(names.begin(), names.end());
+  for (SpanRow& row : rows) {
+    if (const auto found = by_hash.find(row.service); found != by_hash.end())
+      row.service_name = found->second;
+  }
+  return {};
+}
+
 Result<std::vector<SpanRow>> ReaderImpl::RunSpans(const std::string& where, const std::string& tail,
                                                   std::uint32_t tenant, const CancelToken& cancel) {
   std::vector<SpanRow> rows;
   std::set<std::uint32_t> buckets;
-  std::set<std::uint64_t> services;
   WHEREFORE_RETURN_IF_ERROR(Run(
       fmt::format("SELECT bucket, service, trace, span, parent, name, kind, status, "
                   "status_message, start, duration, "
@@ -58,7 +76,6 @@ Result<std::vector<SpanRow>> ReaderImpl::RunSpans(const std::string& where, cons
         buckets.insert(c[0].U32(row));
         SpanRow& span = rows.emplace_back();
         span.service = c[1].Uint(row);
-        services.insert(span.service);
         span.trace = AsId<profile::TraceId>(c[2].Text(row));
         span.id = AsId<profile::SpanId>(c[3].Text(row));
         span.parent = AsId<profile::SpanId>(c[4].Text(row));
@@ -73,21 +90,11 @@ Result<std::vector<SpanRow>> ReaderImpl::RunSpans(const std::string& where, cons
         span.encoded = c[15].Text(row);
         return {};
       }));
-  if (rows.empty()) return rows;
-  WHEREFORE_ASSIGN_OR_RETURN(
-      const auto names,
-      ServiceNames(fmt::format("tenant = {} AND bucket IN ({}) AND service IN ({})", tenant,
-                               fmt::join(buckets, ","), fmt::join(services, ",")),
-                   cancel));
-  const std::unordered_map<std::uint64_t, std::string> by_hash(names.begin(), names.end());
-  for (SpanRow& row : rows) {
-    if (const auto found = by_hash.find(row.service); found != by_hash.end())
-      row.service_name = found->second;
-  }
+  WHEREFORE_RETURN_IF_ERROR(NameServices(rows, buckets, tenant, cancel));
   return rows;
 }
 
-Result<std::vector<SpanRow>> ReaderImpl::Trace(std::uint32_t tenant, const profile::TraceId& trace,
+Result<std::string> ReaderImpl::WhereTraceIs(std::uint32_t tenant, const profile::TraceId& trace,
                                                const CancelToken& cancel) {
   const std::string id = QuoteBytes({reinterpret_cast<const char*>(trace.data()), trace.size()});
   std::set<std::uint32_t> buckets;
@@ -106,13 +113,52 @@ Result<std::vector<SpanRow>> ReaderImpl::Trace(std::uint32_t tenant, const profi
         last = std::max(last, c[3].Int(row));
         return {};
       }));
-  if (buckets.empty()) return std::vector<SpanRow>();
-  return RunSpans(
-      fmt::format(
-          "tenant = {} AND bucket IN ({}) AND service IN ({}) AND start >= {} AND start <= {} AND "
-          "trace = {}",
-          tenant, fmt::join(buckets, ","), fmt::join(services, ","), first, last, id),
-      "ORDER BY start, span", tenant, cancel);
+  if (buckets.empty()) return std::string();
+  return fmt::format(
+      "tenant = {} AND bucket IN ({}) AND service IN ({}) AND start >= {} AND start <= {} AND "
+      "trace = {}",
+      tenant, fmt::join(buckets, ","), fmt::join(services, ","), first, last, id);
+}
+
+constexpr std::string_view kTraceOrder = "ORDER BY start, span";
+
+Result<std::vector<SpanRow>> ReaderImpl::Trace(std::uint32_t tenant, const profile::TraceId& trace,
+                                               const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(const std::string where, WhereTraceIs(tenant, trace, cancel));
+  if (where.empty()) return std::vector<SpanRow>();
+  return RunSpans(where, std::string(kTraceOrder), tenant, cancel);
+}
+
+Result<std::vector<SpanRow>> ReaderImpl::TraceShape(std::uint32_t tenant,
+                                                    const profile::TraceId& trace,
+                                                    const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(const std::string where, WhereTraceIs(tenant, trace, cancel));
+  std::vector<SpanRow> rows;
+  if (where.empty()) return rows;
+  constexpr std::string_view kProfileId = "pyroscope.profile.id";
+  std::set<std::uint32_t> buckets;
+  WHEREFORE_RETURN_IF_ERROR(
+      Run(fmt::format("SELECT bucket, service, span, parent, name, kind, status, start, duration, "
+                      "`values`[indexOf(names, {})] FROM {} WHERE {} {}",
+                      Quote(kProfileId), PhysicalName(Table::kSpans), where, kTraceOrder),
+          10, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+            buckets.insert(c[0].U32(row));
+            SpanRow& span = rows.emplace_back();
+            span.service = c[1].Uint(row);
+            span.trace = trace;
+            span.id = AsId<profile::SpanId>(c[2].Text(row));
+            span.parent = AsId<profile::SpanId>(c[3].Text(row));
+            span.name = c[4].Text(row);
+            span.kind = static_cast<std::uint8_t>(c[5].U32(row));
+            span.status_code = static_cast<std::uint8_t>(c[6].U32(row));
+            span.start_ns = c[7].Int(row);
+            span.duration_ns = c[8].Int(row);
+            if (const std::string_view value = c[9].Text(row); !value.empty())
+              span.attributes.emplace_back(kProfileId, value);
+            return {};
+          }));
+  WHEREFORE_RETURN_IF_ERROR(NameServices(rows, buckets, tenant, cancel));
+  return rows;
 }
 
 Result<std::vector<SpanRow>> ReaderImpl::SearchSpans(const SpanSearch& search,
