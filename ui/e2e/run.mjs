@@ -1,5 +1,5 @@
-// From "which service?" to "what did this slow request do?", each step asserted on what is drawn, with the back button and
-// a reload at each; then hostile names, accessibility of every page in both themes.
+// From "which service?" to "what did this slow request do?": once with the back button and a reload at each step (steps.mjs), once
+// with everything there is beside the way; then files, hostile names, large data, 320 pixels, accessibility in both themes.
 import assert from 'node:assert/strict';
 import { get } from 'node:http';
 import { join } from 'node:path';
@@ -7,6 +7,7 @@ import { accessible, api, box, clickBox, drawn, flame, open, PAGE } from './brow
 import { exported, files } from './files.mjs';
 import { everyPage } from './pages.mjs';
 import { narrow, reflows } from './reflow.mjs';
+import { everyStep } from './steps.mjs';
 
 const step = (text) => console.log('  ' + text);
 const ALL = { since: '1h' };
@@ -557,6 +558,16 @@ async function extremes(page) {
     await drawn(page, 'the deepest', () => window.__wherefore.flame.frame === 'level49' && window.__wherefore.flame.drawn.boxes > 20);
     assert.ok(await page.evaluate(() => document.querySelector('.flame-box').scrollTop) > 190_000);
   });
+  step('large answers are decoded in a worker, and on the page where there is none');
+  const worker = page.waitForEvent('worker');
+  await page.goto(PAGE + '/s/wide');
+  await drawn(page, 'through the worker', () => window.__wherefore?.flame?.shown < 1);
+  assert.match((await worker).url(), /\/assets\/decode\.worker-/);
+  const { total: inWorker } = await flame(page);
+  await page.route(/decode\.worker/, (route) => route.fulfill({ status: 200, contentType: 'text/javascript', body: 'throw new Error("no worker")' }));
+  await page.goto(PAGE + '/s/wide');
+  await drawn(page, 'without it', (v) => window.__wherefore?.flame?.total === v, inWorker);
+  await page.unroute(/decode\.worker/);
   step('100,000 siblings: exact total, the rest folded and counted');
   const wide = await api('top', { ...ALL, query: 'wide', limit: 1 });
   await withoutFreeze(page, '100,000 siblings', '/s/wide', () => drawn(page, 'wide', (v) => window.__wherefore?.flame?.total === v && window.__wherefore.flame.shown < 1, Number(wide.total)));
@@ -616,6 +627,7 @@ async function folds(page, problems) {
 
 const { context, page, problems } = await open();
 try {
+  await everyStep(page);
   await walk(page);
   await keyboardAlone(page);
   await heatMap(page);

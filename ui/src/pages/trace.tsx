@@ -9,12 +9,12 @@ import { decodeTrace, encodeService, encodeTrace, encodeTraces, joinLens, lensSt
 import { buildTree } from '../core/tree';
 import { waterfall } from '../core/waterfall';
 import { safe, shownName } from '../draw/flame';
-import type { FlameFunction } from '../core/flame';
+import type { FlameColumns, FlameFunction } from '../core/flame';
 import type { FrameLink } from '../parts/drawer';
 import { Export, OF_ONE } from '../parts/export';
 import { FlameGraph } from '../parts/flame';
 import { LensChips } from '../parts/lens';
-import { Answer, QueryState, useQuery } from '../parts/query';
+import { Answer, QueryState, useQuery, type Query } from '../parts/query';
 import { copyText, Shell } from '../parts/shell';
 import { Waterfall } from '../parts/waterfall';
 
@@ -41,7 +41,7 @@ export function TracePage() {
       {rows.length > 0 && <Waterfall rows={rows} duration={duration} selected={state.span} values={whole.data?.meta.by_span ?? {}} onSelect={(id) => set({ span: id, zoom: '', frame: '' }, state.span === '' ? go : replace)} />}
       <QueryState query={facts} what="the span" />
       {span && <SpanFacts span={span} />}
-      {rows.length > 0 && <SpanFlame state={state} span={span} below={row?.descendants ?? 0} set={set} />}
+      {rows.length > 0 && <SpanFlame state={state} whole={whole} span={span} below={row?.descendants ?? 0} set={set} />}
     </Shell>
   );
 }
@@ -76,12 +76,15 @@ function functionLinks(span: Span): FrameLink[] {
   return [{ text: 'Callers and callees', key: 's', href: to('sandwich') }, { text: 'Source', key: 'o', href: to('source') }, { text: 'Traces with it', key: 't', href: to('traces') }];
 }
 
-interface SpanFlameProps { state: TraceState; span?: Span; below: number; set: (change: Partial<TraceState>, how?: typeof go) => void }
+interface SpanFlameProps { state: TraceState; whole: Query<FlameColumns>; span?: Span; below: number; set: (change: Partial<TraceState>, how?: typeof go) => void }
 
-function SpanFlame({ state, span, below, set }: SpanFlameProps) {
+function SpanFlame({ state, whole, span, below, set }: SpanFlameProps) {
   const asked = { span: state.span, subtree: state.span !== '' && state.subtree ? 'true' : undefined, type: state.type, lens: state.lens };
   const path = `traces/${encodeURIComponent(state.trace)}/flame`;
-  const flame = useQuery(JSON.stringify(['span flame', state.trace, asked]), (s) => getFlame(path, asked, s));
+  // Of the whole trace the page has it already, for the waterfall.
+  const part = state.span !== '' || state.lens !== '';
+  const own = useQuery(part ? JSON.stringify(['span flame', state.trace, asked]) : null, (s) => getFlame(path, asked, s));
+  const flame = part ? own : whole;
   const tree = useMemo(() => flame.data && buildTree(flame.data), [flame.data]);
   const title = span ? `${span.service} ${span.name}` : `trace ${state.trace}`;
   const nothing = tree && !flame.data?.meta.hint && tree.width[0] === 0;
