@@ -436,7 +436,7 @@ class Browser(Case):
             self.skipTest("chromium is missing: tools/setup test installs it")
         with self.server(*ui_data.serve_options(ROOT)) as server:
             ui_data.send_all(server)
-            done = subprocess.run([str(ROOT / "tools/ui"), "node", str(ROOT / "ui/e2e/run.mjs")], timeout=280,
+            done = subprocess.run([str(ROOT / "tools/ui"), "node", str(ROOT / "ui/e2e/run.mjs")], timeout=800,
                                   env={**os.environ, "PAGE": server.http, "CHROMIUM": CHROMIUM, "TEMP_FOLDER": str(self.folder), "GOLDEN": str(ROOT / "tests/golden")})
             self.assertEqual(done.returncode, 0)
 

@@ -1,5 +1,6 @@
 // Api: traces by id, trace search, the profile of a trace or of some of its spans.
 #include <algorithm>
+#include <bit>
 #include <set>
 #include <unordered_map>
 
@@ -81,17 +82,17 @@ std::string TraceColumns(const profile::TraceId& trace, const std::vector<store:
     if (added) strings.push_back(text);
     return static_cast<std::int64_t>(it->second);
   };
-  // Sorted by id: a tree of nodes would take longer than reading the spans.
-  std::vector<std::pair<profile::SpanId, std::int64_t>> places;
+  // Sorted numbers: a tree of ids would take longer than reading the spans.
+  const auto key = [](const profile::SpanId& id) { return std::bit_cast<std::uint64_t>(id); };
+  std::vector<std::pair<std::uint64_t, std::int64_t>> places;
   places.reserve(spans.size());
   for (std::size_t i = 0; i < spans.size(); ++i)
-    places.emplace_back(spans[i].id, static_cast<std::int64_t>(i));
+    places.emplace_back(key(spans[i].id), static_cast<std::int64_t>(i));
   std::ranges::sort(places);
   const auto parent = [&](const store::SpanRow& s) -> std::int64_t {
     if (s.parent == profile::SpanId{}) return -1;
-    const auto found = std::ranges::lower_bound(places, s.parent, {},
-                                                &std::pair<profile::SpanId, std::int64_t>::first);
-    return found == places.end() || found->first != s.parent ? -2 : found->second;
+    const auto found = std::ranges::lower_bound(places, std::pair(key(s.parent), std::int64_t{0}));
+    return found == places.end() || found->first != key(s.parent) ? -2 : found->second;
   };
   std::string out;
   JsonWriter json(out);

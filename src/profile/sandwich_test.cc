@@ -43,6 +43,19 @@ TEST(Sandwich, CallersGrowUpwardsFromTheOutermostCall) {
   EXPECT_EQ(tree.total_count[0], 2);
 }
 
+TEST(Sandwich, FunctionsOfOneNameAreToldApartByModule) {
+  TreeBuilder builder;
+  for (const auto& [module, value] : {std::pair("one.so", 3), std::pair("other.so", 4)}) {
+    const auto f = builder.Child(0, builder.AddFunction({.name = "f", .module = module}));
+    builder.AddValue(f, value, 1);
+  }
+  const FlameTree tree = builder.Build();
+  EXPECT_EQ(Callees(tree, {.name = "f"}).total[0], 7);
+  EXPECT_EQ(Callees(tree, {.name = "f", .module = "one.so"}).total[0], 3);
+  EXPECT_EQ(Callers(tree, {.name = "f", .module = "other.so"}).total[0], 4);
+  EXPECT_EQ(Callers(tree, {.name = "f", .module = ""}).size(), 1u);
+}
+
 TEST(Sandwich, AFunctionThatIsNotThereHasNoSides) {
   EXPECT_EQ(Callees(Sample(), {.name = "nothing"}).size(), 1u);
   EXPECT_EQ(Callers(Sample(), {.name = "nothing"}).total[0], 0);

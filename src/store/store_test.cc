@@ -418,6 +418,20 @@ TEST_F(StoreTest, SpansAreFoundByTraceAndBySearch) {
   ASSERT_EQ(extras->events.size(), 1u);
   EXPECT_EQ(extras->events[0].name, "retry");
 
+  const auto shape = reader.TraceShape(0, trace, {});
+  ASSERT_TRUE(shape) << shape.error().message();
+  ASSERT_EQ(shape->size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const SpanRow& whole = spans->at(i);
+    const SpanRow& row = shape->at(i);
+    EXPECT_EQ(std::tie(row.service, row.service_name, row.trace, row.id, row.parent, row.name),
+              std::tie(whole.service, whole.service_name, whole.trace, whole.id, whole.parent,
+                       whole.name));
+    EXPECT_EQ(std::tie(row.kind, row.status_code, row.start_ns, row.duration_ns),
+              std::tie(whole.kind, whole.status_code, whole.start_ns, whole.duration_ns));
+    EXPECT_TRUE(row.attributes.empty() && row.encoded.empty());
+  }
+
   const auto count = [&](auto change) {
     SpanSearch search{.range = {now_ - kNsPerSecond, now_ + kNsPerSecond}};
     change(search);

@@ -82,6 +82,8 @@ test('a deploy is where another version takes over for good', () => {
   expect(changes([5, 0, 5, 0, 0, 0, 0], [0, 0, 0, 0, 6, 0, 6])).toEqual([{ at: 1040, from: 'v1', to: 'v2' }]);
   expect(changes([5, 5, 1, 5, 5], [1, 1, 5, 1, 1])).toEqual([]);
   expect(changes([0], [0])).toEqual([]);
+  // Between two profiles of v1 a small one of v2, which lasts over two steps.
+  expect(changes([50, 9, 0, 0, 50, 9, 0, 0], [0, 0, 1, 1, 0, 0, 60, 9])).toEqual([{ at: 1060, from: 'v1', to: 'v2' }]);
   const group = (version: string, values: number[]) => ({ labels: { 'service.version': version }, values });
   const series = { type: 'cpu', unit: 'nanoseconds', scale: 1, averaged: false, start_ms: 1000, step_ms: 10, groups: [group('v1', [5, 5, 1, 0]), group('v2', [0, 1, 5, 1])] };
   const markers = [{ at: 1020, from: 'v1', to: 'v2' }];

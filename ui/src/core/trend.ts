@@ -81,7 +81,10 @@ export function versionIn(series: SeriesAnswer | undefined, markers: Marker[], p
 export interface Marker { at: number; from: string; to: string }
 
 // Where the version that uses most changes: a new one must be ahead for two steps with something in them, so that a
-// canary or one late profile is no deploy. Steps without anything are passed over.
+// canary or one late profile is no deploy, and have used most over the next few: where profiles come seldom, a small one of its
+// own fills two steps. Steps without anything are passed over.
+const SOON = 4;
+
 export function versionChanges(groups: { version: string; values: number[] }[], startMs: number, stepMs: number): Marker[] {
   const length = Math.max(0, ...groups.map((g) => g.values.length));
   const ahead: { version: string; step: number }[] = [];
@@ -90,11 +93,16 @@ export function versionChanges(groups: { version: string; values: number[] }[], 
     for (const g of groups) if ((g.values[i] ?? 0) > best.value) best = { version: g.version, value: g.values[i] };
     if (best.version !== '') ahead.push({ version: best.version, step: i });
   }
+  const mostIn = (steps: { step: number }[]) => {
+    const sums = groups.map((g) => steps.reduce((sum, { step }) => sum + (g.values[step] ?? 0), 0));
+    return groups[sums.indexOf(Math.max(...sums))]?.version;
+  };
   const out: Marker[] = [];
   let current = ahead[0]?.version;
   for (let i = 1; i < ahead.length; i++) {
     const { version, step } = ahead[i];
     if (version === current || (ahead[i + 1]?.version ?? version) !== version) continue;
+    if (mostIn(ahead.slice(i, i + SOON)) !== version) continue;
     out.push({ at: startMs + step * stepMs, from: current, to: version });
     current = version;
   }

@@ -21,7 +21,7 @@ export function waterfall(t: TraceColumns | undefined): Waterfall {
   const n = t?.span.length ?? 0;
   if (!t || n === 0) return { rows: [], startNs: 0n, duration: 0, services: 0, errors: 0 };
   const start = Float64Array.from(t.start, Number);
-  const order = Uint32Array.from({ length: n }, (_, i) => i).sort((a, b) => start[a] - start[b] || a - b);
+  const order = byStart(start);
   // Children as linked lists, in order of their start.
   const [first, last, next, count] = [new Int32Array(n).fill(-1), new Int32Array(n).fill(-1), new Int32Array(n).fill(-1), new Uint32Array(n)];
   const roots: number[] = [];
@@ -58,6 +58,17 @@ export function waterfall(t: TraceColumns | undefined): Waterfall {
     rows, startNs: BigInt(t.start_ns), duration: rows.reduce((end, r) => Math.max(end, r.start + r.duration), 0),
     services: new Set(t.service).size, errors: t.status.reduce((sum, s) => sum + (s === ERROR ? 1 : 0), 0),
   };
+}
+
+// The server sends them in this order already; only then nothing is sorted.
+function byStart(start: Float64Array): Uint32Array {
+  const order = new Uint32Array(start.length);
+  let sorted = true;
+  for (let i = 0; i < order.length; i++) {
+    order[i] = i;
+    if (i > 0 && start[i] < start[i - 1]) sorted = false;
+  }
+  return sorted ? order : order.sort((a, b) => start[a] - start[b] || a - b);
 }
 
 function reverse(list: number[], from: number): void {
