@@ -545,7 +545,7 @@ async function withoutFreeze(page, what, path, look) {
   assert.ok(median <= 200, `${what} blocks the page for ${longest.map(Math.round)} ms`);
 }
 
-async function extremes(page) {
+async function extremes(page, problems) {
   await page.addInitScript(() => {
     window.__longTasks = [];
     new PerformanceObserver((list) => window.__longTasks.push(...list.getEntries().map((e) => e.duration))).observe({ type: 'longtask', buffered: true });
@@ -568,6 +568,8 @@ async function extremes(page) {
   await page.goto(PAGE + '/s/wide');
   await drawn(page, 'without it', (v) => window.__wherefore?.flame?.total === v, inWorker);
   await page.unroute(/decode\.worker/);
+  assert.ok(problems.every((p) => p.includes('no worker')), problems.join());
+  problems.length = 0;
   step('100,000 siblings: exact total, the rest folded and counted');
   const wide = await api('top', { ...ALL, query: 'wide', limit: 1 });
   await withoutFreeze(page, '100,000 siblings', '/s/wide', () => drawn(page, 'wide', (v) => window.__wherefore?.flame?.total === v && window.__wherefore.flame.shown < 1, Number(wide.total)));
@@ -642,7 +644,7 @@ try {
   await searches(page);
   await wayBack(page);
   await hostile(page);
-  await extremes(page);
+  await extremes(page, problems);
   await folds(page, problems);
   step('320 pixels wide: no page scrolls sideways, menus opened');
   await narrow(page);

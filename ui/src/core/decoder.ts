@@ -31,7 +31,8 @@ const start = () => new Promise<Worker | null>((resolve) => {
     return;
   }
   worker.onmessage = ({ data }: MessageEvent<Decoded | 'ready'>) => { if (data === 'ready') resolve(worker); else finish(data); };
-  worker.onerror = () => {
+  worker.onerror = (e) => {
+    e.preventDefault();  // seen to: no error of the page
     resolve(null);  // it never came
     starting = Promise.resolve(null);
     for (const asker of waiting.values()) asker.reject(new Error('the flame graph could not be decoded'));
