@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { api, drawn, flame, PAGE } from './browser.mjs';
+import { accessible, api, drawn, flame, PAGE } from './browser.mjs';
+import { narrow, reflows } from './reflow.mjs';
 
 const step = (text) => console.log('  ' + text);
 const file = (name, text) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) });
@@ -64,6 +65,10 @@ async function compare(page) {
   await drawn(page, 'the other way round', () => { const f = window.__wherefore.flame; return Math.abs(f.totalBefore / f.total - 4 / 3) < 1e-9; });
   await page.goBack();
   await both();
+  await accessible(page, 'two files');
+  await narrow(page);
+  await reflows(page, 'two files');
+  await page.setViewportSize({ width: 1440, height: 900 });
   await page.reload();
   const again = page.getByTestId('drop-again');
   await again.waitFor();
