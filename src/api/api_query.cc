@@ -248,6 +248,7 @@ Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
   json.BeginObject().Field("type", answer.type).Field("unit", answer.unit);
   json.Field("scale", answer.scale).Field("averaged", answer.averaged);
   json.Field("start_ms", answer.start_ns / 1'000'000).Field("step_ms", answer.step_ns / 1'000'000);
+  if (answer.newest_ns != 0) json.Field("newest_ms", answer.newest_ns / 1'000'000);
   if (!answer.hint.empty()) json.Field("hint", answer.hint);
   json.Key("groups").BeginArray();
   for (const query::SeriesGroup& group : answer.groups) {
