@@ -113,6 +113,21 @@ class Truth(Profiled):
         self.assertGreater(held["LockLong"], 0.8)
         self.assertAlmostEqual(charged / 1e9, sum(truth.values()), delta=0.25 * sum(truth.values()))
 
+    def test_as_many_observations_as_samples_were_taken(self):
+        """What the error bars come from. Each block and each wait is so large that it is sampled for certain."""
+        def observations(type, name):
+            _, rows = self.rows(type)
+            return rows[name]["total_count"]
+
+        blocks = self.truth("blocks", 3, WHEREFORE_HEAP_RATE="10KB")["AllocBlock"]
+        for type in ("alloc_space", "alloc_objects"):
+            self.assertEqual(observations(type, "AllocBlock"), blocks)
+        turns = self.truth("turns", 3, WHEREFORE_MUTEX_RATE="10us", WHEREFORE_BLOCK_RATE="10us")
+        for type, name in (("mutex", "HoldTurn"), ("mutex_count", "HoldTurn"), ("block", "WaitMyTurn")):
+            # A waiter that a busy machine keeps from waiting in time is none.
+            self.assertLessEqual(observations(type, name), turns[name])
+            self.assertGreater(observations(type, name), 0.9 * turns[name])
+
     def test_waiting(self):
         truth = self.truth("waits", 6)
         answer, _ = self.rows("off_cpu")

@@ -102,11 +102,12 @@ void Aggregate::Add(const Event& event) {
   }
 }
 
-void Aggregate::AddTo(Series series, const Key& key, std::int64_t value, double count) {
+void Aggregate::AddTo(Series series, const Key& key, std::int64_t value, double count, std::uint32_t observations) {
   if (!enabled(series)) return;
   Sum& sum = sums_[Index(series)][key];
   sum.value += value;
   sum.count += count;
+  sum.seen += observations;
 }
 
 Aggregate::StackId Aggregate::InternStack(const Event& event) {
@@ -133,8 +134,8 @@ Aggregate::StackId Aggregate::InternFrames(std::vector<Frame> frames) {
   return Intern(stacks_, stack_ids_, std::move(bytes), std::move(frames));
 }
 
-void Aggregate::AddKnown(Series series, std::vector<Frame> stack, std::int64_t value) {
-  if (value > 0) AddTo(series, {.stack = InternFrames(std::move(stack))}, value, 1);
+void Aggregate::AddKnown(Series series, std::vector<Frame> stack, std::int64_t value, std::uint32_t observations) {
+  if (value > 0) AddTo(series, {.stack = InternFrames(std::move(stack))}, value, 1, observations);
 }
 
 std::uint32_t Aggregate::InternLink(const Event& event) {
@@ -178,7 +179,8 @@ Aggregate::Sums Aggregate::InUseSums() {
     Sum& sum = sums[{.stack = live.key.stack, .link = 0, .labels = live.key.labels}];
     sum.value += live.bytes;
     sum.count += live.objects;
-    }
+    ++sum.seen;
+  }
   return sums;
 }
 
@@ -198,7 +200,8 @@ void Aggregate::Write(BatchWriter& writer, const Sums& sums) const {
                 .link = links_[key.link],
                 .labels = labels_[key.labels],
                 .value = sum.value,
-                .count = std::llround(sum.count)});
+                .count = std::llround(sum.count),
+                .observations = sum.seen});
   }
 }
 

@@ -33,7 +33,7 @@ class Aggregate {
 
   void Add(const Event& event);
   // Adds what is known without an event: the profiler's own cost, samples that were lost.
-  void AddKnown(Series series, std::vector<Frame> stack, std::int64_t value);
+  void AddKnown(Series series, std::vector<Frame> stack, std::int64_t value, std::uint32_t observations = 1);
 
   // Everything since the last call, and the heap as it is now. The Batch's resource and scope are
   // the caller's to fill in. Profiles without samples are left out.
@@ -71,6 +71,7 @@ class Aggregate {
   struct Sum {
     std::int64_t value = 0;
     double count = 0;
+    std::uint32_t seen = 0;  // events
   };
   using Sums = std::unordered_map<Key, Sum, KeyHash>;
   struct Live {
@@ -81,7 +82,7 @@ class Aggregate {
     double objects = 0;
   };
   static std::size_t Index(Series series) { return static_cast<std::size_t>(series); }
-  void AddTo(Series series, const Key& key, std::int64_t value, double count);
+  void AddTo(Series series, const Key& key, std::int64_t value, double count, std::uint32_t observations = 1);
   StackId InternStack(const Event& event);
   StackId InternFrames(std::vector<Frame> frames);
   std::uint32_t InternLink(const Event& event);

@@ -3,6 +3,7 @@
 #include <sys/random.h>
 
 #include "formats/formats.h"
+#include "profile/observations.h"
 
 namespace wherefore::sdk {
 namespace {
@@ -64,6 +65,7 @@ void BatchWriter::Begin(Series series) {
 void BatchWriter::Add(const Sample& sample) {
   batch_.samples.Append(StackOf(sample.stack), LabelsOf(sample.labels), LinkOf(sample.link), sample.value, {}, {});
   counts_.push_back(sample.count);
+  batch_.samples.count.push_back(sample.observations);
 }
 
 void BatchWriter::End() {
@@ -75,6 +77,7 @@ void BatchWriter::End() {
   profile::Samples& s = batch_.samples;
   for (std::uint32_t i = 0; i < counts_.size(); ++i) {
     s.Append(s.stack[first_ + i], s.attributes[first_ + i], s.link[first_ + i], counts_[i], {}, {});
+    s.count.push_back(s.count[first_ + i]);
   }
   AppendProfile(type.count.type, type.count.unit, second);
 }
@@ -102,7 +105,31 @@ void BatchWriter::AppendProfile(std::string_view sample_type, std::string_view u
 
 profile::Batch BatchWriter::Finish() && {
   End();
+  GiveObservations();
   return std::move(batch_);
+}
+
+// For profiles whose numbers of observations do not follow from their values. Comes last: the bytes
+// are behind all texts that are referred to by index, and so in no table of texts.
+void BatchWriter::GiveObservations() {
+  const Id key = Text(profile::kObservationsKey);
+  for (profile::Profile& p : batch_.profiles) {
+    const std::span counts = std::span(batch_.samples.count).subspan(p.first_sample, p.sample_count);
+    bool implied = true;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      implied = implied && profile::ImpliedObservations(batch_, p, p.first_sample + i) == counts[i];
+    }
+    if (implied) continue;
+    const std::span own = batch_.AttributeRefs(p.attributes);
+    std::vector<Id> refs(own.begin(), own.end());
+    refs.push_back(static_cast<Id>(batch_.attributes.size()));
+    batch_.attributes.push_back({.key = key,
+                                 .value = {.kind = profile::Value::Kind::kBytes,
+                                           .text = batch_.AddText(profile::PackObservations(counts))}});
+    p.attributes = {.begin = static_cast<std::uint32_t>(batch_.attribute_refs.size()),
+                    .count = static_cast<std::uint32_t>(refs.size())};
+    batch_.attribute_refs.insert(batch_.attribute_refs.end(), refs.begin(), refs.end());
+  }
 }
 
 Id BatchWriter::Text(std::string_view text) {

@@ -63,6 +63,7 @@ class BatchWriter {
     const Labels& labels;
     std::int64_t value = 0;
     std::int64_t count = 0;
+    std::uint32_t observations = 0;
   };
 
   BatchWriter(Modules& modules, const Window& window) : modules_(modules), window_(window) {}
@@ -78,6 +79,7 @@ class BatchWriter {
   };
 
   void End();
+  void GiveObservations();
   void AppendProfile(std::string_view type, std::string_view unit, std::uint32_t first);
   profile::Id Text(std::string_view text);
   profile::Id AttributeOf(std::string_view key, std::string_view value);

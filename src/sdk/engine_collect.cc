@@ -71,7 +71,7 @@ int Engine::Drain() {
   if (lost == 0) return events;
   // Which kind was lost is not known; CPU samples are by far the most frequent.
   const std::int64_t value = static_cast<std::int64_t>(lost) * g_shared.cpu_period_ns.load();
-  sums_.AddKnown(Series::kCpu, {kLostFrame}, value);
+  sums_.AddKnown(Series::kCpu, {kLostFrame}, value, static_cast<std::uint32_t>(lost));
   return events;
 }
 
