@@ -5,6 +5,7 @@ from Debian that nobody built for us, all by LD_PRELOAD. TORTURE_SECONDS sets ho
 """
 import contextlib
 import errno
+import functools
 import json
 import math
 import os
@@ -17,7 +18,7 @@ import sys
 import time
 import unittest
 
-from harness import BINARY, ROOT, Case
+from harness import BINARY, ROOT, Case, free_port
 
 BUILD = pathlib.Path(BINARY).parent
 LIBRARY = BUILD / "libwherefore.so"
@@ -72,16 +73,32 @@ class Profiled(Case):
         return total
 
 
+def estimate(test):
+    """A fair estimate lies outside three standard errors three times in a thousand; outside twice in a row, it is wrong."""
+    @functools.wraps(test)
+    def wrapped(self):
+        try:
+            test(self)
+        except AssertionError as first:
+            print(f"{test.__name__}: once more, since {first}", file=sys.stderr)
+            for file in self.folder.glob("out*"):
+                file.unlink()
+            test(self)
+    return wrapped
+
+
 class Truth(Profiled):
     def truth(self, what, seconds, **environment):
         done = self.profiled(str(PROGRAMS / "truth"), what, str(seconds), **environment)
         return json.loads(done.stdout)
 
+    @estimate
     def test_cpu(self):
         truth = self.truth("cpu", 6)
         total = self.assert_shares("cpu", truth, sum(truth.values()) * 100)
         self.assertAlmostEqual(total / 1e9, sum(truth.values()), delta=0.06 * sum(truth.values()))
 
+    @estimate
     def test_allocations(self):
         truth = self.truth("alloc", 4)
         # Far more than is sampled: after the first second the distance grows to keep to 500 samples a second.
@@ -89,6 +106,7 @@ class Truth(Profiled):
         total = self.assert_shares("alloc_space", truth, samples)
         self.assertAlmostEqual(total, sum(truth.values()), delta=4 / math.sqrt(samples) * sum(truth.values()))
 
+    @estimate
     def test_objects(self):
         truth = self.truth("alloc", 4)
         objects = {"AllocSmall": truth["AllocSmall"] / 48, "AllocMiddle": truth["AllocMiddle"] / 4000}
@@ -96,12 +114,14 @@ class Truth(Profiled):
         real = objects["AllocMiddle"] / sum(objects.values())
         self.assertAlmostEqual(seen["AllocMiddle"], real, delta=0.02)
 
+    @estimate
     def test_live_bytes(self):
         truth = self.truth("live", 1)
         samples = sum(truth.values()) / (512 * 1024)
         total = self.assert_shares("inuse_space", truth, samples)
         self.assertAlmostEqual(total, sum(truth.values()), delta=4 / math.sqrt(samples) * sum(truth.values()))
 
+    @estimate
     def test_locks(self):
         truth = self.truth("locks", 5)
         # Who waited...
@@ -128,6 +148,7 @@ class Truth(Profiled):
             self.assertLessEqual(observations(type, name), turns[name])
             self.assertGreater(observations(type, name), 0.9 * turns[name])
 
+    @estimate
     def test_waiting(self):
         truth = self.truth("waits", 6)
         answer, _ = self.rows("off_cpu")
@@ -199,12 +220,17 @@ class Torture(Profiled):
         self.assertTrue(marker.exists(), "it goes after ten minutes, not at once")
 
     def test_too_little_memory_to_start(self):
-        for kilobytes in range(6000, 40000, 2000):
-            plain, profiled = (subprocess.run(["/bin/sh", "-c", f"ulimit -v {kilobytes}; exec /bin/true"], env=environment,
-                                              stderr=subprocess.DEVNULL).returncode
-                               for environment in (dict(os.environ), preload(WHEREFORE_LOG="off")))
-            if plain == 0 and profiled != 127:  # 127: the loader itself had no room for the library
-                self.assertEqual(profiled, 0, f"{kilobytes} kB")
+        limits = [f"-v {kilobytes}" for kilobytes in (*range(6000, 9000, 20), *range(9000, 900000, 20000))]
+        kinds = set()
+        for limit in [*limits, "-d 4000", "-d 90000"]:
+            plain, profiled = (subprocess.run(["/bin/sh", "-c", f"ulimit {limit}; exec /bin/true"], env=environment,
+                                              capture_output=True, text=True, timeout=60)
+                               for environment in (dict(os.environ), preload(WHEREFORE_OUTPUT=str(self.folder / "out"))))
+            if plain.returncode != 0 or (not kinds and profiled.returncode in (127, -signal.SIGSEGV)):
+                continue  # the loader itself has no room for the library; glibc's may even crash
+            self.assertEqual(profiled.returncode, 0, f"{limit}: {profiled.stderr}")
+            kinds.add("not profiling: the limits on memory" in profiled.stderr)
+        self.assertEqual(kinds, {True, False})
 
     def test_a_configuration_that_is_no_file(self):
         pipe = self.folder / "pipe"
@@ -243,12 +269,6 @@ def running(command, environment, stop=signal.SIGTERM):
         except subprocess.TimeoutExpired:
             program.kill()
             program.wait()
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def connected(port, seconds=20):

@@ -362,9 +362,18 @@ class Https(harness.Case):
         self.addCleanup(server.shutdown)
         return server.server_address[1], bodies
 
-    def send(self, port, **environment):
-        return subprocess.run([BINARY, "run", "--types", "cpu", "--", "/bin/true"], capture_output=True, text=True, timeout=60,
-                              env={**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": f"https://localhost:{port}", **environment})
+    def send_until(self, port, happened, **environment):
+        """Profiles a program that sleeps until happened(what it said so far); that is what it returns."""
+        said = self.folder / "said"
+        with said.open("w") as stderr, subprocess.Popen(
+                [BINARY, "run", "--types", "cpu", "--", "sleep", "60"], stderr=stderr, stdin=subprocess.DEVNULL,
+                env={**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": f"https://localhost:{port}", "WHEREFORE_UPLOAD_INTERVAL": "200ms",
+                     **environment}) as program:
+            try:
+                harness.wait_until(lambda: happened(said.read_text()))
+            finally:
+                program.terminate()
+        return said.read_text()
 
     @unittest.skipUnless(shutil.which("openssl"), "needs the openssl command to make a certificate")
     def test_verified_https(self):
@@ -374,11 +383,11 @@ class Https(harness.Case):
                        check=True, capture_output=True)
         certificate.write_text((self.folder / "key.pem").read_text() + (self.folder / "c.pem").read_text())
         port, bodies = self.start(certificate)
-        done = self.send(port, OTEL_EXPORTER_OTLP_CERTIFICATE=str(self.folder / "c.pem"))
-        self.assertEqual([path for path, _ in bodies], ["/v1development/profiles"], done.stderr)
-        done = self.send(port)
-        self.assertEqual(len(bodies), 1, "sent to a server nobody vouches for")
-        self.assertIn("certificate", done.stderr)
+        said = self.send_until(port, lambda _: bodies, OTEL_EXPORTER_OTLP_CERTIFICATE=str(self.folder / "c.pem"))
+        self.assertEqual({path for path, _ in bodies}, {"/v1development/profiles"}, said)
+        arrived = len(bodies)
+        self.send_until(port, lambda text: "certificate" in text)
+        self.assertEqual(len(bodies), arrived, "sent to a server nobody vouches for")
 
 
 if __name__ == "__main__":

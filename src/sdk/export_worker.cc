@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -184,7 +185,6 @@ void Exporter::Worker::DropOldest() {
 bool Exporter::Worker::Flush(std::int64_t deadline_ns) {
   const MutexLock lock(mutex_);
   const std::uint64_t until = last_number_;
-  const std::uint64_t lost_before = statistics_.dropped + statistics_.rejected;
   for (Lane& lane : lanes_) {
     if (!lane.told_to_wait) lane.not_before_ns = 0;
   }
@@ -199,7 +199,8 @@ bool Exporter::Worker::Flush(std::int64_t deadline_ns) {
     if (!thread_.running() || MonotonicNs() >= deadline_ns) return false;
     changed_.WaitUntil(mutex_, At(deadline_ns));
   }
-  return statistics_.dropped + statistics_.rejected == lost_before;
+  const std::uint64_t lost = statistics_.dropped + statistics_.rejected;
+  return std::exchange(lost_told_, lost) == lost;
 }
 
 ExporterStatistics Exporter::Worker::Statistics() const {
