@@ -196,6 +196,8 @@ TEST(OtlpProfiles, ASenderMaySayHowManyObservationsItsSamplesStandFor) {
   // One without samples, which begins where the next one does.
   scope->add_profiles();
   scope->mutable_profiles()->SwapElements(0, 2);
+  scope->mutable_scope();
+  data.mutable_resource_profiles(0)->mutable_resource();
   GiveObservations(data, 0, "");
   GiveObservations(data, 1, {"\x03\xac\x02", 3});
   const DecodedProfiles decoded = MustDecode(data);

@@ -174,9 +174,17 @@ Id BatchWriter::FrameOf(const Frame& frame) {
 
 Id BatchWriter::MappingOf(std::uint64_t module) {
   if (module == Modules::kUnknown) return 0;
-  const auto [at, fresh] = mappings_.try_emplace(module, static_cast<Id>(batch_.mappings.size()));
-  if (!fresh) return at->second;
-  const ModuleInfo& info = modules_.info(static_cast<std::uint32_t>(module));
+  // Tools that know pprof take the first one for the program.
+  const std::uint32_t program = modules_.program();
+  if (mappings_.empty() && program != Modules::kUnknown) AddMapping(program);
+  const auto number = static_cast<std::uint32_t>(module);
+  if (!mappings_.contains(number)) AddMapping(number);
+  return mappings_[number];
+}
+
+void BatchWriter::AddMapping(std::uint32_t module) {
+  mappings_.emplace(module, static_cast<Id>(batch_.mappings.size()));
+  const ModuleInfo& info = modules_.info(module);
   profile::Mapping mapping = {.start = info.start,
                               .limit = info.limit,
                               .file_offset = info.file_offset,
@@ -187,7 +195,6 @@ Id BatchWriter::MappingOf(std::uint64_t module) {
     mapping.attributes.count = 1;
   }
   batch_.mappings.push_back(mapping);
-  return at->second;
 }
 
 Id BatchWriter::FunctionOf(const FunctionName& name) {

@@ -1,7 +1,7 @@
 // Programs whose profile is known: they measure themselves and print the truth as one line of JSON,
 // {"function": number, ...}. tests/native_test.py compares it with what the profiler saw.
 //
-//   truth cpu|alloc|live|blocks|turns|locks|waits|eintr|depth|fork|context SECONDS
+//   truth cpu|alloc|live|blocks|stacks|turns|locks|waits|eintr|depth|fork|context SECONDS
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -148,6 +148,25 @@ void BlocksTruth(double seconds) {
     usleep(10'000);
   }
   Print({{"AllocBlock", static_cast<double>(kept.size())}});
+}
+
+// Thousands of different stacks, one block each.
+[[gnu::noinline]] void* Left(unsigned path, int depth);
+[[gnu::noinline]] void* Right(unsigned path, int depth);
+[[gnu::always_inline]] inline void* Down(unsigned path, int depth) {
+  if (depth == 0) return Stay(std::malloc(100'000));
+  return Stay((path & 1) != 0 ? Left(path >> 1, depth - 1) : Right(path >> 1, depth - 1));
+}
+void* Left(unsigned path, int depth) { return Down(path, depth); }
+void* Right(unsigned path, int depth) { return Down(path, depth); }
+
+void StacksTruth(double /*seconds*/) {
+  constexpr unsigned kStacks = 4096;
+  for (unsigned path = 0; path < kStacks; ++path) {
+    std::free(Down(path, 12));
+    if (path % 256 == 0) usleep(50'000);  // the queue has room for two thousand
+  }
+  Print({{"blocks", kStacks}});
 }
 
 // --- Locks ----------------------------------------------------------------------------------------
@@ -382,7 +401,7 @@ void DepthTruth(double seconds) {
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::fprintf(stderr, "usage: truth cpu|alloc|live|blocks|turns|locks|waits|eintr|depth|fork|context SECONDS\n");
+    std::fprintf(stderr, "usage: truth cpu|alloc|live|blocks|stacks|turns|locks|waits|eintr|depth|fork|context SECONDS\n");
     return 2;
   }
   const std::string what = argv[1];
@@ -391,6 +410,7 @@ int main(int argc, char** argv) {
   if (what == "alloc") AllocTruth(seconds);
   if (what == "live") LiveTruth(seconds);
   if (what == "blocks") BlocksTruth(seconds);
+  if (what == "stacks") StacksTruth(seconds);
   if (what == "turns") TurnsTruth(seconds);
   if (what == "locks") LocksTruth(seconds);
   if (what == "waits") WaitsTruth(seconds);
