@@ -43,9 +43,9 @@ class Profiled(Case):
         return subprocess.run(command, env=preload(WHEREFORE_OUTPUT=str(self.folder / "out"), **environment),
                               capture_output=True, text=True, timeout=seconds, check=True)
 
-    def rows(self, type, lens=None):
+    def rows(self, type, lens=None, files="out*profiles.otlp"):
         """function -> row of `wherefore top` over everything the programs sent."""
-        files = sorted(str(file) for file in self.folder.glob("out*profiles.otlp"))
+        files = sorted(str(file) for file in self.folder.glob(files))
         self.assertTrue(files, "the program sent no profiles")
         command = [BINARY, "top", *files, "--type", type, "--json", "--limit", "100000"]
         done = subprocess.run(command + (["--lens", lens] if lens else []), capture_output=True, text=True)
@@ -147,6 +147,17 @@ class Truth(Profiled):
             # A waiter that a busy machine keeps from waiting in time is none.
             self.assertLessEqual(observations(type, name), turns[name])
             self.assertGreater(observations(type, name), 0.9 * turns[name])
+
+    def test_observations_survive_the_server_and_the_way_back(self):
+        self.truth("blocks", 1, WHEREFORE_HEAP_RATE="10KB")
+        sent = self.rows("alloc_space")[0]["count"]
+        server = self.server()
+        server.cli("push", *(str(file) for file in self.folder.glob("out*profiles.otlp")))
+        server.flush()
+        self.assertEqual(server.ask("top", query="truth", type="alloc_space")["count"], sent)
+        [profile] = server.ask("profiles", query="truth", type="alloc_space")["profiles"]
+        (self.folder / "back.otlp").write_bytes(server.get("/api/v1/profiles/" + profile["id"], format="otlp").body)
+        self.assertEqual(self.rows("alloc_space", files="back.otlp")[0]["count"], sent)
 
     @estimate
     def test_waiting(self):
