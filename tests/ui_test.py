@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The page in a real browser: Debian's Chromium, the real server, really stored data (ui/e2e). No mocks."""
+import json
 import os
 import shutil
 import socket
@@ -110,6 +111,42 @@ class Questions(Case):
             self.assertEqual(rows("self"), [("b", 4), ("a", 3), ("main", 7)])
             self.assertEqual(rows("total"), [("main", 7), ("b", 4), ("a", 3)])
             self.assertEqual(server.get("/api/v1/top", query="svc", sort="name").status, 400)
+
+    def test_a_search_looks_at_everything(self):
+        with self.server() as server:
+            p = Profiles("svc")
+            p.profile([(p.stack("main", f"big{i:05d}"), 100) for i in range(3000)] + [(p.stack("main", "deep", "Needle", "needle::inner"), 2), (p.stack("main", "needle"), 1)])
+            server.send(p.encode())
+            server.flush()
+            top = server.ask("top", query="svc", type="samples", limit=1000)
+            self.assertFalse([r for r in top["rows"] if "eedle" in r["name"]], "too small for the rows that are sent")
+            found = server.ask("top", query="svc", type="samples", limit=1000, search="NEEDLE")
+            self.assertEqual([(r["name"], r["self"], r["total"]) for r in found["rows"]], [("needle::inner", 2, 2), ("needle", 1, 1), ("Needle", 0, 2)])
+            matched = {"value": 3, "count": 3, "functions": 3, "nodes": 3}
+            self.assertEqual((found["search"], found["total"], found["functions"], found["other"]), (matched, 300_003, top["functions"], 300_000))
+            tree = server.ask("flame", query="svc", type="samples", max_nodes=50, search="needle")
+            names = [tree["functions"][f][0] for f in tree["function"]]
+            self.assertEqual([n for n in names if "eedle" in n], ["Needle", "needle::inner", "needle"])
+            self.assertEqual((tree["search"], tree["total"], sum(tree["self"])), (matched, 300_003, 300_003))
+            self.assertEqual(len(names) - names.count("other"), 50)
+            self.assertNotIn("Needle", str(server.ask("flame", query="svc", type="samples", max_nodes=50)))
+            # After the lens: what it takes away is not found.
+            self.assertEqual(server.ask("flame", query="svc", type="samples", lens="drop:inner", search="needle")["search"]["value"], 1)
+            both = server.ask("diff", query="svc", base_query="svc", type="samples", max_nodes=50, search="needle")
+            self.assertEqual((both["search"]["value"], both["search"]["value_before"]), (3, 3))
+            for path in ("flame", "top", "diff"):
+                bad = server.get("/api/v1/" + path, query="svc", search="a(b")
+                self.assertEqual((bad.status, "at character 2" in bad.json["error"]["message"]), (400, True), bad.body)
+                self.assertEqual(server.get("/api/v1/" + path, query="svc", search="x" * 1001).status, 400)
+            said = server.cli("top", "svc", "--type", "samples", "--search", "needle").stdout
+            self.assertIn("search: 0.0 %", said)
+            self.assertIn("needle::inner", said)
+            self.assertNotIn("big", said)
+            self.assertEqual(json.loads(server.cli("--json", "top", "svc", "--type", "samples", "--search", "needle").stdout)["search"], matched)
+            self.assertIn("* needle::inner", server.cli("tree", "svc", "--type", "samples", "--search", "needle").stdout)
+            self.assertIn("*big00000", server.cli("flame", "svc", "--type", "samples", "--search", "big00000|main", "--lens", "focus:big0000").stdout)
+            self.assertEqual(server.cli("top", "svc", "--search", "nobody", check=False).returncode, 1)
+            self.assertEqual(server.cli("top", "svc", "--search", "a(b", check=False).returncode, 2)
 
     def test_a_span_and_those_below(self):
         with self.server() as server:

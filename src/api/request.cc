@@ -56,6 +56,7 @@ void AppendMeta(JsonWriter& json, const TreeAnswer& answer) {
   json.Field("averaged", answer.averaged);
   if (!answer.before_total.empty()) json.Field("total_before", answer.before_total[0]);
   if (!answer.hint.empty()) json.Field("hint", answer.hint);
+  if (answer.found != nullptr) answer.found->AppendTo(json, !answer.before_total.empty());
   if (!answer.filed_under.empty()) json.Field("filed_under", answer.filed_under);
   if (answer.changes != nullptr) AppendChanges(json, *answer.changes);
   if (!answer.types.empty()) {
@@ -186,6 +187,12 @@ Result<query::Selection> Parameters::Selection(std::string_view prefix) const {
 
 Result<query::Lens> Parameters::Lens() const {
   return query::Lens::Parse(Get("lens"));
+}
+
+Result<query::Search> Parameters::Search() const {
+  auto search = query::Search::Parse(Get("search"));
+  if (!search) return std::move(search).error().Within("parameter 'search'");
+  return search;
 }
 
 Result<profile::PruneOptions> Parameters::Prune(std::int64_t default_nodes) const {

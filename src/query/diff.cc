@@ -39,19 +39,6 @@ std::vector<std::int64_t> LargerSide(const DiffTree& diff) {
   return out;
 }
 
-// Nodes below this are folded; 0: none.
-std::int64_t FoldBelow(const std::vector<std::int64_t>& sizes,
-                       const profile::PruneOptions& options) {
-  auto threshold = static_cast<std::int64_t>(options.min_share * static_cast<double>(sizes[0]));
-  if (options.max_nodes > 0 && sizes.size() > options.max_nodes) {
-    std::vector<std::int64_t> sorted = sizes;
-    const auto nth = sorted.begin() + static_cast<std::ptrdiff_t>(options.max_nodes);
-    std::nth_element(sorted.begin(), nth, sorted.end(), std::greater());
-    threshold = std::max(threshold, *nth + 1);
-  }
-  return threshold;
-}
-
 // What a kept node's folded children add up to.
 struct Folded {
   std::int64_t after = 0;
@@ -74,10 +61,8 @@ void AppendDiffNode(DiffTree& out, std::uint32_t function, std::uint32_t depth,
 
 DiffTree PruneDiff(const DiffTree& diff, const profile::PruneOptions& options) {
   const FlameTree& tree = diff.tree;
-  if (tree.size() == 0) return diff;
-  const std::vector<std::int64_t> sizes = LargerSide(diff);
-  const std::int64_t threshold = FoldBelow(sizes, options);
-  if (threshold <= 0) return diff;
+  const std::vector<char> keep = profile::ChooseNodes(tree, LargerSide(diff), options);
+  if (keep.empty()) return diff;
 
   DiffTree out;
   out.tree.type = tree.type;
@@ -95,7 +80,7 @@ DiffTree PruneDiff(const DiffTree& diff, const profile::PruneOptions& options) {
   };
   for (std::size_t i = 0; i < tree.size();) {
     close_to(tree.depth[i]);
-    if (i == 0 || sizes[i] >= threshold) {
+    if (keep[i] != 0) {
       AppendDiffNode(out, tree.function[i], tree.depth[i],
                      {.after = tree.self[i],
                       .before = diff.before_self[i],
