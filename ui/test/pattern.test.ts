@@ -28,6 +28,14 @@ test('what is none is plain text and says so', () => {
   expect(patternOf('')).toBe(null);
 });
 
+test('the server gets the same in its own way of writing', () => {
+  const source = (text: string) => patternOf(text)!.source;
+  expect(source('^json::.*(a|b)$')).toBe('^json::.*(a|b)$');
+  expect(source('(?<n>a)\\u0061\\\\u0061\\(?<')).toBe('(?:a)\\x{0061}\\\\u0061\\(?<');
+  expect(source('pay(')).toBe('pay\\(');
+  expect(source('a[b{c}.*^$|?+)\\')).toBe('a\\[b\\{c\\}\\.\\*\\^\\$\\|\\?\\+\\)\\\\');
+});
+
 test('no pattern takes for ever', () => {
   const names = ['x'.repeat(10_000), 'xyz'.repeat(3000) + 'q'];
   for (const text of ['(x+)+y', '(x|x)*y', 'x*x*x*x*x*x*q1', '(x?){30}x{30}q1', '(.*)*[^xyzq]', '((x{1,100}){1,100})+y', '(x|xy|y)*(.{500})?\\d', '(x|x)'.repeat(40) + '1']) {

@@ -5,8 +5,11 @@
 export interface FlameMeta {
   type: string; unit: string; scale: number;
   total: number; count: number; nodes: number; nodes_in_full: number; averaged: boolean;
-  total_before?: number; hint?: string; filed_under?: string; types?: string[]; changes?: FlameChange[]; by_span?: Record<string, number>;
+  total_before?: number; hint?: string; filed_under?: string; types?: string[]; changes?: FlameChange[]; search?: FlameFound; by_span?: Record<string, number>;
 }
+
+// What a search found in the whole tree, whatever of it was sent.
+export interface FlameFound { value: number; count: number; functions: number; nodes: number }
 
 export interface FlameChange { name: string; module: string; self_before: number; self_after: number; total_before: number; total_after: number }
 
@@ -167,5 +170,6 @@ function numbers(meta: FlameMeta): FlameMeta {
   for (const key of ['total', 'count', 'total_before', 'scale'] as const) {
     if (typeof meta[key] === 'string') meta[key] = Number(meta[key]);
   }
+  if (meta.search) meta.search = { ...meta.search, value: Number(meta.search.value), count: Number(meta.search.count) };
   return meta;
 }

@@ -164,10 +164,16 @@ export function graft(base: FlameColumns, node: number, end: number, part: Flame
   };
 }
 
-// Nodes whose function matches, and the share of the whole they cover, nested ones counted once.
-export function search(tree: Tree, pattern: { test: (text: string) => boolean }): { nodes: Uint8Array; first: number[]; value: number; functions: number } {
+// By function: whether it matches. Folds and the root are no functions.
+export function matching(tree: FlameColumns, pattern: { test: (text: string) => boolean }): boolean[] {
   const hit = tree.functions.map((f) => f.kind !== OTHER && (pattern.test(f.name) || pattern.test(f.module)));
   hit[tree.func[0]] = false;
+  return hit;
+}
+
+// Nodes whose function matches, and the share of the whole they cover, nested ones counted once.
+export function search(tree: Tree, pattern: { test: (text: string) => boolean }): { nodes: Uint8Array; first: number[]; value: number; functions: number } {
+  const hit = matching(tree, pattern);
   const nodes = new Uint8Array(tree.func.length);
   const first: number[] = [];
   let value = 0;
