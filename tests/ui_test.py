@@ -164,6 +164,33 @@ class Questions(Case):
             self.assertEqual(server.get(f"/api/v1/traces/{trace.hex()}/flame", subtree="1").status, 400)
 
 
+    def test_why_a_span_has_no_samples(self):
+        with self.server() as server:
+            now = time.time_ns()
+            trace, other = b"\x0b" * 16, b"\x0c" * 16
+            spans = {"bare": 40, "unlinked": 50, "linked": 4, "waiting": 900}
+            for i, (service, ms) in enumerate(spans.items()):
+                server.send(spans_request(service, [{"trace": trace, "span": bytes([i + 1]) * 8, "start": now - 10**9, "end": now - 10**9 + ms * 10**6}]), "/v1/traces")
+            server.send(one_profile("unlinked", 3, time_ns=now - 5 * 10**9))
+            server.send(one_profile("bare", 3, time_ns=now - 3600 * 10**9))  # profiled, but long before
+            for service in ("linked", "waiting"):
+                p = Profiles(service)
+                p.profile([(p.stack("main"), 1, p.link(other, b"\x63" * 8))], now - 5 * 10**9)
+                server.send(p.encode())
+            server.flush()
+            why = lambda i: server.ask(f"traces/{trace.hex()}/flame", span=(bytes([i + 1]) * 8).hex())["hint"]
+            self.assertIn("bare sent no profiles around that time", why(0))
+            self.assertIn("wherefore run --service bare", why(0))
+            self.assertIn("unlinked was profiled (1 profile around", why(1))
+            self.assertIn("does not link spans", why(1))
+            self.assertIn("took 4 ms, and there is one sample per 10 ms of CPU time: too short", why(2))
+            self.assertIn("took 900 ms with one sample per 10 ms of CPU time", why(3))
+            self.assertIn("off-CPU profiles show waiting", why(3))
+            whole = server.ask(f"traces/{trace.hex()}/flame")["hint"]
+            for service in spans:
+                self.assertIn(service, whole)
+            self.assertIn("no such span", server.ask(f"traces/{trace.hex()}/flame", span="77" * 8)["hint"])
+
     def test_a_whole_trace_has_samples_of_profilers_that_know_only_spans(self):
         with self.server() as server:
             now = time.time_ns()
@@ -241,7 +268,7 @@ class Questions(Case):
             now = time.time_ns()
             traces = [bytes([i]) * 16 for i in (1, 2, 3)]
             for i, trace in enumerate(traces):
-                server.send(spans_request("svc", [{"trace": trace, "span": bytes([10 + i]) * 8, "name": f"op{i}", "start": now, "end": now + (i + 1) * 10**9}]), "/v1/traces")
+                server.send(spans_request("svc", [{"trace": trace, "span": bytes([10 + i]) * 8, "name": f"op{i}", "start": now - i, "end": now - i + (i + 1) * 10**9}]), "/v1/traces")
             p = Profiles("svc")
             f, other = p.stack("main", "f", "g"), p.stack("main", "h")
             p.profile([(f, 3, p.link(traces[0], bytes([10]) * 8)), (f, 7, p.link(traces[1], bytes([11]) * 8)), (p.stack("main", "f"), 1, p.link(traces[1], bytes([11]) * 8)),
@@ -259,6 +286,10 @@ class Questions(Case):
             self.assertEqual((first["root_name"], first["duration_ns"], [(s["name"], s["value"]) for s in first["seen_in"]]), ("op1", 2 * 10**9, [("op1", 8)]))
             cut = ask(limit=1)
             self.assertEqual((len(cut["traces"]), cut["found"], cut["linked_value"]), (1, 4, 18))
+            orders = {sort: [t["trace"][:2] for t in ask(sort=sort)["traces"]] for sort in ("value", "duration", "time")}
+            self.assertEqual(orders, {"value": ["02", "03", "01", ""], "duration": ["03", "02", "01", ""], "time": ["01", "02", "03", ""]})
+            self.assertEqual([t["trace"] for t in ask(sort="duration", limit=1)["traces"]], [traces[2].hex()])
+            self.assertEqual(server.get("/api/v1/function-traces", query="svc", function="f", sort="name").status, 400)
             self.assertEqual(ask(since="3h")["value"], 1118)
             self.assertEqual(ask(function="h")["traces"][0]["trace"], traces[2].hex())
             self.assertEqual([t["value"] for t in ask(module="")["traces"]], [8, 5, 3, 2])

@@ -239,7 +239,7 @@ async function walk(page) {
   await page.locator('.wf-row', { hasText: 'POST /pay' }).click();
   await page.getByRole('button', { name: 'This span' }).click();
   await page.getByTestId('hint').waitFor();
-  assert.match(await page.getByTestId('hint').textContent(), /no samples are linked/);
+  assert.match(await page.getByTestId('hint').textContent(), /no samples are linked to it: gateway was profiled .* does not link spans/);
 
   step('palette: Ctrl+K, a service, Enter');
   await page.keyboard.press('Control+k');
@@ -524,6 +524,22 @@ async function searchesEverything(page) {
   await page.locator('table.top caption', { hasText: '0 match,' }).waitFor();
 }
 
+async function orders(page) {
+  step('traces with a function: another order brings up what was not listed');
+  const ask = (sort) => api('function-traces', { ...ALL, query: '{service_name="search"}', function: 'score', sort, limit: 100 });
+  await page.goto(`${PAGE}/s/search?view=traces&fn=score`);
+  for (const [sort, heading] of [['value', 'In it'], ['duration', 'Trace took'], ['time', 'Start']]) {
+    if (sort !== 'value') await page.getByRole('button', { name: heading }).click();
+    const { traces, found } = await ask(sort);
+    assert.equal(found, 120);
+    await page.locator('table.seen tbody tr').nth(99).waitFor();
+    await page.locator('table.seen tbody tr').first().locator(`a[href*="${traces[0].trace}"]`).first().waitFor();
+    await page.locator('table.seen tbody tr').nth(99).locator(`a[href*="${traces[99].trace}"]`).first().waitFor();
+  }
+  await page.reload();
+  await page.locator('table.seen tbody tr').first().locator(`a[href*="${(await ask('time')).traces[0].trace}"]`).first().waitFor();
+}
+
 async function wayBack(page) {
   step('nothing to show: one button takes back whatever narrowed it');
   await page.goto(`${PAGE}/s/checkout?type=nope&q=${encodeURIComponent('host.name="nobody"')}&lens=my-code&from=1000&to=2000`);
@@ -643,6 +659,7 @@ try {
   await offline(context, page, problems);
   await searches(page);
   await searchesEverything(page);
+  await orders(page);
   await wayBack(page);
   await hostile(page);
   await extremes(page);
