@@ -305,6 +305,7 @@ Result<HttpResponse> Diff(query::Engine& engine, const HttpRequest& request) {
                      .found = search.empty() ? nullptr : &found,
                      .before_total = diff.before,
                      .before_self = diff.before_self,
+                     .before_count = diff.before_count,
                      .changes = &whole});
 }
 

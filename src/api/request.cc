@@ -96,6 +96,7 @@ std::string TreeJson(const TreeAnswer& answer) {
   AppendColumn(json, "self_count", tree.self_count);
   AppendColumn(json, "hidden", tree.hidden_nodes);
   if (!answer.before_self.empty()) AppendColumn(json, "before_self", answer.before_self);
+  if (!answer.before_count.empty()) AppendColumn(json, "before_count", answer.before_count);
   json.EndObject();
   return out;
 }
@@ -227,7 +228,8 @@ Result<net::HttpResponse> RenderTree(const net::HttpRequest& request, const std:
     AppendMeta(json, answer);
     json.EndObject();
     response.content_type = formats::kFlameMediaType;
-    response.body = formats::EncodeFlameBinary(*answer.tree, meta, answer.before_self);
+    response.body = formats::EncodeFlameBinary(
+        *answer.tree, meta, {.self = answer.before_self, .count = answer.before_count});
   } else {
     response.body = TreeJson(answer);
   }

@@ -54,6 +54,7 @@ struct TreeAnswer {
   std::string filed_under;                                       // see SpanProfileAnswer
   std::span<const std::int64_t> before_total;
   std::span<const std::int64_t> before_self;
+  std::span<const std::int64_t> before_count;
   const query::DiffTree* changes = nullptr;  // unpruned: whose functions changed most
   std::span<const std::string> types;        // of a file: what else is in it
 };

@@ -44,6 +44,7 @@ struct Folded {
   std::int64_t after = 0;
   std::int64_t before = 0;
   std::int64_t count = 0;
+  std::int64_t before_count = 0;
   std::uint32_t nodes = 0;
 };
 
@@ -55,6 +56,7 @@ void AppendDiffNode(DiffTree& out, std::uint32_t function, std::uint32_t depth,
   out.tree.self_count.push_back(values.count);
   out.tree.hidden_nodes.push_back(values.nodes);
   out.before_self.push_back(values.before);
+  out.before_count.push_back(values.before_count);
 }
 
 }  // namespace
@@ -85,6 +87,7 @@ DiffTree PruneDiff(const DiffTree& diff, const profile::PruneOptions& options) {
                      {.after = tree.self[i],
                       .before = diff.before_self[i],
                       .count = tree.self_count[i],
+                      .before_count = diff.before_count[i],
                       .nodes = tree.hidden_nodes[i]});
       path.emplace_back();
       ++i;
@@ -96,6 +99,9 @@ DiffTree PruneDiff(const DiffTree& diff, const profile::PruneOptions& options) {
     folded.after = WrappingAdd(folded.after, tree.total[i]);
     folded.before = WrappingAdd(folded.before, diff.before[i]);
     folded.count = WrappingAdd(folded.count, tree.total_count[i]);
+    for (std::size_t k = i; k < end; ++k) {
+      folded.before_count = WrappingAdd(folded.before_count, diff.before_count[k]);
+    }
     folded.nodes += static_cast<std::uint32_t>(end - i);
     i = end;
   }
@@ -116,6 +122,7 @@ DiffTree Diff(const FlameTree& before, const FlameTree& after) {
   FlameTree left = UnionWithValuesOf(before, after, false);
   diff.before = std::move(left.total);
   diff.before_self = std::move(left.self);
+  diff.before_count = std::move(left.self_count);
   diff.tree.type = after.type.empty() ? before.type : after.type;
   diff.tree.unit = after.unit.empty() ? before.unit : after.unit;
   diff.tree.scale = std::max(before.scale, after.scale);

@@ -46,6 +46,7 @@ TEST(Diff, FoldsWhatIsSmallOnBothSides) {
   EXPECT_EQ(d.tree.hidden_nodes[4], 10u);
   EXPECT_EQ(d.tree.self[4], 10);
   EXPECT_EQ(d.before_self[4], 10);
+  EXPECT_EQ(d.before_count, (std::vector<std::int64_t>{0, 0, 0, 1, 10}));  // as it was sampled
   EXPECT_EQ(d.tree.total[0], whole.tree.total[0]);
   EXPECT_EQ(d.before[0], whole.before[0]);
   EXPECT_EQ(PruneDiff(whole, {}).tree.size(), whole.tree.size());

@@ -331,6 +331,7 @@ struct DiffTree {
   profile::FlameTree tree;           // union of both; values are those of `after`
   std::vector<std::int64_t> before;  // total per node
   std::vector<std::int64_t> before_self;
+  std::vector<std::int64_t> before_count;  // observations behind before_self
 };
 [[nodiscard]] DiffTree Diff(const profile::FlameTree& before, const profile::FlameTree& after);
 

@@ -24,6 +24,7 @@ export interface FlameColumns {
   count: Float64Array;
   hidden: Uint32Array;
   before?: Float64Array;  // self values before, in a difference
+  beforeCount?: Float64Array;  // and their observations
 }
 
 export const OTHER = 5;  // the kind of a fold
@@ -150,6 +151,7 @@ export function decodeFlame(bytes: Uint8Array): FlameColumns {
   const func = Uint32Array.from(column(need(FUNC), nodes, (c) => c.varint()));
   for (const f of func) if (f >= functions.length) throw new Error('flame graph: function out of range');
   const selves = sections.filter((s) => s.id === SELF);
+  const counts = sections.filter((s) => s.id === COUNT);
   const hidden = new Uint32Array(nodes);
   const folds = new Cursor(need(HIDDEN).bytes);
   for (let i = 0; i < need(HIDDEN).count; i++) {
@@ -162,6 +164,7 @@ export function decodeFlame(bytes: Uint8Array): FlameColumns {
     self: column(selves[0], nodes, (c) => c.zigzag()),
     count: column(need(COUNT), nodes, (c) => c.zigzag()),
     before: selves[1] && column(selves[1], nodes, (c) => c.zigzag()),
+    beforeCount: counts[1] && column(counts[1], nodes, (c) => c.zigzag()),
   };
 }
 

@@ -9,6 +9,7 @@ export interface Tree extends FlameColumns {
   total: Float64Array;
   totalCount: Float64Array;
   totalBefore?: Float64Array;
+  totalCountBefore?: Float64Array;
   width: Float64Array;    // total; in a difference the larger of before and after
   start: Float64Array;    // in units of width, the root's at 0
   rows: number;           // depth of the deepest node + 1
@@ -29,8 +30,9 @@ export function buildTree(columns: FlameColumns, order: Order = 'weight', normal
     before = before.map((v) => v * normalise);
     totalBefore = addUp(before, shape.parent);
   }
+  const totalCountBefore = sorted.beforeCount && addUp(sorted.beforeCount, shape.parent);
   const width = widthsOf(total, totalBefore, shape.parent);
-  const tree: Tree = { ...sorted, ...shape, before, total, totalCount, totalBefore, width, start: new Float64Array(total.length) };
+  const tree: Tree = { ...sorted, ...shape, before, total, totalCount, totalBefore, totalCountBefore, width, start: new Float64Array(total.length) };
   const next = new Float64Array(total.length);
   for (let i = 1; i < total.length; i++) {
     const p = tree.parent[i];
@@ -98,7 +100,7 @@ function byWeight(columns: FlameColumns): FlameColumns {
   };
   return {
     ...columns, depth: pick(depth), func: pick(columns.func), self: pick(columns.self), count: pick(columns.count),
-    hidden: pick(columns.hidden), before: columns.before && pick(columns.before),
+    hidden: pick(columns.hidden), before: columns.before && pick(columns.before), beforeCount: columns.beforeCount && pick(columns.beforeCount),
   };
 }
 
