@@ -55,6 +55,7 @@ Result<HttpResponse> AdHoc(const HttpRequest& request) {
                      .full_nodes = whole.tree.size(),
                      .before_total = diff.before,
                      .before_self = diff.before_self,
+                     .before_count = diff.before_count,
                      .changes = &whole,
                      .types = opened.types});
 }

@@ -1,5 +1,5 @@
 // Questions to the server. Every call can be ended early; a failure says what to do about it.
-import { decodeFlame, type FlameColumns } from './flame';
+import { decodeFlame, type FlameColumns, type FlameFound } from './flame';
 
 export type Params = Record<string, string | string[] | undefined>;
 
@@ -62,7 +62,7 @@ export interface SeriesAnswer {
 }
 export interface TopRow { name: string; module: string; file: string; self: number; total: number; self_count: number; total_count: number }
 export interface TopAnswer {
-  type: string; unit: string; scale: number; total: number; count: number; averaged: boolean; functions: number; hint?: string; rows: TopRow[]; other: number;
+  type: string; unit: string; scale: number; total: number; count: number; averaged: boolean; functions: number; hint?: string; search?: FlameFound; rows: TopRow[]; other: number;
 }
 export interface Span {
   trace: string; span: string; parent: string; service: string; name: string; kind: string; status: string; status_message?: string;

@@ -16,6 +16,7 @@ import { Presets } from '../parts/presets';
 import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
 import { saveHtml } from '../parts/save';
+import { useSearchedFlame } from '../parts/searched';
 import { Shell } from '../parts/shell';
 
 const MODES: [DiffState['mode'], string][] = [['raw', 'as they are'], ['rate', 'per second'], ['share', 'share of the whole']];
@@ -38,7 +39,8 @@ export function DiffPage() {
   const mode = state.mode === 'rate' && data?.meta.averaged ? 'raw' : state.mode;
   const total = { before: Number(data?.meta.total_before ?? 0), after: Number(data?.meta.total ?? 0) };
   const factor = factorOf(mode, seconds, total);
-  const tree = useMemo(() => data && { ...buildTree(data, 'weight', factor), measure: { mode, seconds: after, whole: total.after || total.before } }, [data, factor, mode, after]);
+  const { columns, searched } = useSearchedFlame(data, 'diff', asked, state.search);
+  const tree = useMemo(() => columns && { ...buildTree(columns, 'weight', factor), measure: { mode, seconds: after, whole: total.after || total.before } }, [columns, factor, mode, after]);
   const rows = useMemo(() => changesOf(data?.meta.changes ?? [], factor).slice(0, 25), [data, factor]);
   const empty = tree && tree.width[0] === 0;
   return (
@@ -64,7 +66,7 @@ export function DiffPage() {
       {tree && !empty && (
         <Answer query={diff}>
           {data?.meta.hint && <p class="note">One side is empty: {data.meta.hint}</p>}
-          <FlameGraph tree={tree} title="diff" zoom={state.zoom} frame={state.frame} query={state.search} onZoom={(zoom, frame) => set({ zoom, frame })}
+          <FlameGraph tree={tree} title="diff" zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} onZoom={(zoom, frame) => set({ zoom, frame })}
             onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
             onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), zoom: '', frame: '' })} />
           <p class="legend"><i class="less" /> less <i class="more" /> more <i class="same" /> about the same <i class="doubt" /> may be chance <i class="new" /> new <i class="gone" /> vanished. Widths are the larger side's.</p>

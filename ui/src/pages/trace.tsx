@@ -13,6 +13,7 @@ import type { FrameLink } from '../parts/drawer';
 import { FlameGraph } from '../parts/flame';
 import { Answer, QueryState, useQuery } from '../parts/query';
 import { saveHtml } from '../parts/save';
+import { useSearchedFlame } from '../parts/searched';
 import { copyText, Shell } from '../parts/shell';
 import { Waterfall } from '../parts/waterfall';
 
@@ -79,7 +80,8 @@ interface SpanFlameProps { state: TraceState; span?: Span; below: number; set: (
 function SpanFlame({ state, span, below, set }: SpanFlameProps) {
   const asked = { span: state.span, subtree: state.span !== '' && state.subtree ? 'true' : undefined, type: state.type };
   const flame = useQuery(JSON.stringify(['span flame', state.trace, asked]), (s) => getFlame(`traces/${encodeURIComponent(state.trace)}/flame`, asked, s));
-  const tree = useMemo(() => flame.data && buildTree(flame.data), [flame.data]);
+  const { columns, searched } = useSearchedFlame(flame.data, `traces/${encodeURIComponent(state.trace)}/flame`, asked, state.search);
+  const tree = useMemo(() => columns && buildTree(columns), [columns]);
   const what = state.span === '' ? 'the whole trace' : state.subtree ? 'this span and those below it' : 'this span';
   return (
     <section aria-label="Profile of the span">
@@ -101,7 +103,7 @@ function SpanFlame({ state, span, below, set }: SpanFlameProps) {
       )}
       {flame.data?.meta.hint && <p class="note" data-testid="hint">No profile: {flame.data.meta.hint}</p>}
       {tree && !flame.data?.meta.hint && (
-        <Answer query={flame}><FlameGraph tree={tree} title={span ? `${span.service} ${span.name}` : `trace ${state.trace}`} zoom={state.zoom} frame={state.frame} query={state.search}
+        <Answer query={flame}><FlameGraph tree={tree} title={span ? `${span.service} ${span.name}` : `trace ${state.trace}`} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched}
           onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
           links={span && functionLinks(span)} /></Answer>
       )}

@@ -9,6 +9,7 @@ import { FlameGraph } from './flame';
 import { functionHeading } from './heading';
 import { Lines } from './lines';
 import { Answer, QueryState, useQuery } from './query';
+import { useSearchedFlame } from './searched';
 
 type Asked = Record<string, string>;
 interface SideState { zoom: string; frame: string }
@@ -40,7 +41,8 @@ interface SideProps {
 function Side({ asked, fn, side, state, search, onState, onSearch, onPick }: SideProps) {
   const { zoom, frame } = state;
   const flame = useQuery(JSON.stringify([side, fn, asked]), (s) => getFlame('flame', { ...asked, function: fn, side }, s));
-  const tree = useMemo(() => flame.data && buildTree(flame.data), [flame.data]);
+  const { columns, searched } = useSearchedFlame(flame.data, 'flame', { ...asked, function: fn, side }, search);
+  const tree = useMemo(() => columns && buildTree(columns), [columns]);
   const node = tree && frame ? nodeAt(tree, frame) : -1;
   const picked = node > 0 ? functionOf(tree!, node).name : '';
   return (
@@ -51,7 +53,7 @@ function Side({ asked, fn, side, state, search, onState, onSearch, onPick }: Sid
       <QueryState query={flame} what={side} />
       {flame.data?.meta.hint && <p class="note">{flame.data.meta.hint}</p>}
       {tree && !flame.data?.meta.hint && (
-        <Answer query={flame}><FlameGraph name={side} tree={tree} title={`${side} of ${fn}`} zoom={zoom} frame={frame} query={search} flip={side === 'callers'}
+        <Answer query={flame}><FlameGraph name={side} tree={tree} title={`${side} of ${fn}`} zoom={zoom} frame={frame} query={search} searched={searched} flip={side === 'callers'}
           onZoom={(z, f) => onState({ zoom: z, frame: f }, true)} onFrame={(f) => onState({ zoom, frame: f }, false)} onQuery={onSearch} /></Answer>
       )}
     </section>
