@@ -57,6 +57,9 @@ class Demo(Case):
         self.assertGreater(after, 1.5 * before, "v2 is the one with the regression")
         for type in ("wall", "off_cpu", "alloc_space", "block"):
             self.assertGreater(server.total("orders", type), 0, type)
+        locks = server.ask("top", query="inventory", type="mutex", since="15m", sort="total", limit=1000)
+        keeper = sum(int(row["total"]) for row in locks["rows"] if "Stock::Reserve" in row["name"])
+        self.assertGreater(keeper, 0.9 * int(locks["total"]), "whose lock makes others wait")
 
     def lines_are_known(self, server):
         listed = server.ask("list", query="orders", type="cpu", function="ParseString", since="15m")

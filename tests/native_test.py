@@ -43,9 +43,9 @@ class Profiled(Case):
         return subprocess.run(command, env=preload(WHEREFORE_OUTPUT=str(self.folder / "out"), **environment),
                               capture_output=True, text=True, timeout=seconds, check=True)
 
-    def rows(self, type, lens=None):
+    def rows(self, type, lens=None, files="out*profiles.otlp"):
         """function -> row of `wherefore top` over everything the programs sent."""
-        files = sorted(str(file) for file in self.folder.glob("out*profiles.otlp"))
+        files = sorted(str(file) for file in self.folder.glob(files))
         self.assertTrue(files, "the program sent no profiles")
         command = [BINARY, "top", *files, "--type", type, "--json", "--limit", "100000"]
         done = subprocess.run(command + (["--lens", lens] if lens else []), capture_output=True, text=True)
@@ -133,6 +133,32 @@ class Truth(Profiled):
         self.assertGreater(held["LockLong"], 0.8)
         self.assertAlmostEqual(charged / 1e9, sum(truth.values()), delta=0.25 * sum(truth.values()))
 
+    def test_as_many_observations_as_samples_were_taken(self):
+        """What the error bars come from. Each block and each wait is so large that it is sampled for certain."""
+        def observations(type, name):
+            answer, _ = self.rows(type, lens=f"focus:{name}")
+            return answer["count"]
+
+        blocks = self.truth("blocks", 3, WHEREFORE_HEAP_RATE="10KB")["AllocBlock"]
+        for type in ("alloc_space", "alloc_objects"):
+            self.assertAlmostEqual(observations(type, "AllocBlock"), blocks, delta=1)  # the first may begin the countdown
+        turns = self.truth("turns", 3, WHEREFORE_MUTEX_RATE="10us", WHEREFORE_BLOCK_RATE="10us")
+        for type, name in (("mutex", "HoldTurn"), ("mutex_count", "HoldTurn"), ("block", "WaitMyTurn")):
+            # A waiter that a busy machine keeps from waiting in time is none.
+            self.assertLessEqual(observations(type, name), turns[name])
+            self.assertGreater(observations(type, name), 0.9 * turns[name])
+
+    def test_observations_survive_the_server_and_the_way_back(self):
+        self.truth("blocks", 1, WHEREFORE_HEAP_RATE="10KB")
+        sent = self.rows("alloc_space")[0]["count"]
+        server = self.server()
+        server.cli("push", *(str(file) for file in self.folder.glob("out*profiles.otlp")))
+        server.flush()
+        self.assertEqual(server.ask("top", query="truth", type="alloc_space")["count"], sent)
+        [profile] = server.ask("profiles", query="truth", type="alloc_space")["profiles"]
+        (self.folder / "back.otlp").write_bytes(server.get("/api/v1/profiles/" + profile["id"], format="otlp").body)
+        self.assertEqual(self.rows("alloc_space", files="back.otlp")[0]["count"], sent)
+
     @estimate
     def test_waiting(self):
         truth = self.truth("waits", 6)
@@ -170,6 +196,32 @@ class Truth(Profiled):
         self.assertIn("[truncated]", rows)
         broken = int(rows.get("[incomplete]", {"total": 0})["total"])  # the loader's own code, once
         self.assertLess(broken / int(answer["total"]), 0.02)
+
+
+class Limits(Profiled):
+    def test_a_profile_above_its_size_is_divided_and_what_is_left_out_is_other(self):
+        done = self.profiled(str(PROGRAMS / "truth"), "stacks", "0", WHEREFORE_HEAP_RATE="1KB",
+                             WHEREFORE_MAX_PROFILE_SIZE="64KB")
+        files = sorted(self.folder.glob("out*profiles.otlp"))
+        self.assertGreater(len(files), 1)
+        self.assertLessEqual(max(file.stat().st_size for file in files), 64_000)
+        self.assertIn("above max_profile_size (62.5 KiB)", done.stderr)
+        answer, rows = self.rows("alloc_objects")
+        self.assertGreater(int(rows["[other]"]["total"]), 100)
+        # Whatever else the program allocates is small.
+        self.assertAlmostEqual(int(answer["total"]), json.loads(done.stdout)["blocks"], delta=500)
+
+    def test_output_that_cannot_be_written_is_said_with_the_reason(self):
+        done = subprocess.run([str(PROGRAMS / "truth"), "cpu", "0.1"], capture_output=True, text=True, timeout=60,
+                              env=preload(WHEREFORE_OUTPUT="/proc/nowhere/out"))
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r"profiles to /proc/nowhere/out: cannot write /proc/nowhere/out-\S+: No such file")
+
+    def test_disabled_is_said_once(self):
+        done = subprocess.run([str(PROGRAMS / "truth"), "cpu", "0.1"], capture_output=True, text=True, timeout=60,
+                              env=preload(OTEL_SDK_DISABLED="true", WHEREFORE_LOG="info"))
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(done.stderr, "wherefore: off: OTEL_SDK_DISABLED\n")
 
 
 class Torture(Profiled):

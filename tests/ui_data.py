@@ -86,6 +86,18 @@ def send_traces(server, now):
         assert server.send(with_source(p).encode()).status == 200
 
 
+def send_many_traces(server, now, traces=120):
+    """One function in more traces than a page lists: where it takes most the traces are shortest and oldest."""
+    start = lambda i: now - (600 + i) * 10**9
+    trace, span = lambda i: bytes([8, i]) + bytes(13) + b"\x01", lambda i: bytes([200, i]) + bytes(5) + b"\x01"
+    rows = [{"trace": trace(i), "span": span(i), "name": "find", "start": start(i), "end": start(i) + (200 - i) * 10**6} for i in range(traces)]
+    assert server.send(spans_request("search", rows), "/v1/traces").status == 200
+    p = Profiles("search", **{"service.version": "v2", "host.name": "h0"})
+    stack = p.stack("main", "serve", "rank", "score")
+    p.profile([(stack, 1 + i, p.link(trace(i), span(i))) for i in range(traces)], now - 700 * 10**9)
+    assert server.send(p.encode()).status == 200
+
+
 def send_timed(server, now):
     """A service whose samples carry their times: busy in the first 100 ms of every second. Also heap in use."""
     second = (now // 10**9 - 300) * 10**9
@@ -136,6 +148,7 @@ def send_all(server):
     now = time.time_ns()
     send_profiles(server, now)
     send_traces(server, now)
+    send_many_traces(server, now)
     send_timed(server, now)
     send_hostile(server, now)
     send_large_trace(server, now)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The page in a real browser: Debian's Chromium, the real server, really stored data (ui/e2e). No mocks."""
+import json
 import os
 import shutil
 import socket
@@ -192,6 +193,42 @@ class Questions(Case):
             self.assertEqual(rows("total"), [("main", 7), ("b", 4), ("a", 3)])
             self.assertEqual(server.get("/api/v1/top", query="svc", sort="name").status, 400)
 
+    def test_a_search_looks_at_everything(self):
+        with self.server() as server:
+            p = Profiles("svc")
+            p.profile([(p.stack("main", f"big{i:05d}"), 100) for i in range(3000)] + [(p.stack("main", "deep", "Needle", "needle::inner"), 2), (p.stack("main", "needle"), 1)])
+            server.send(p.encode())
+            server.flush()
+            top = server.ask("top", query="svc", type="samples", limit=1000)
+            self.assertFalse([r for r in top["rows"] if "eedle" in r["name"]], "too small for the rows that are sent")
+            found = server.ask("top", query="svc", type="samples", limit=1000, search="NEEDLE")
+            self.assertEqual([(r["name"], r["self"], r["total"]) for r in found["rows"]], [("needle::inner", 2, 2), ("needle", 1, 1), ("Needle", 0, 2)])
+            matched = {"value": 3, "count": 3, "functions": 3, "nodes": 3}
+            self.assertEqual((found["search"], found["total"], found["functions"], found["other"]), (matched, 300_003, top["functions"], 300_000))
+            tree = server.ask("flame", query="svc", type="samples", max_nodes=50, search="needle")
+            names = [tree["functions"][f][0] for f in tree["function"]]
+            self.assertEqual([n for n in names if "eedle" in n], ["Needle", "needle::inner", "needle"])
+            self.assertEqual((tree["search"], tree["total"], sum(tree["self"])), (matched, 300_003, 300_003))
+            self.assertEqual(len(names) - names.count("other"), 50)
+            self.assertNotIn("Needle", str(server.ask("flame", query="svc", type="samples", max_nodes=50)))
+            # After the lens: what it takes away is not found.
+            self.assertEqual(server.ask("flame", query="svc", type="samples", lens="drop:inner", search="needle")["search"]["value"], 1)
+            both = server.ask("diff", query="svc", base_query="svc", type="samples", max_nodes=50, search="needle")
+            self.assertEqual((both["search"]["value"], both["search"]["value_before"]), (3, 3))
+            for path in ("flame", "top", "diff"):
+                bad = server.get("/api/v1/" + path, query="svc", search="a(b")
+                self.assertEqual((bad.status, "at character 2" in bad.json["error"]["message"]), (400, True), bad.body)
+                self.assertEqual(server.get("/api/v1/" + path, query="svc", search="x" * 1001).status, 400)
+            said = server.cli("top", "svc", "--type", "samples", "--search", "needle").stdout
+            self.assertIn("search: 0.0 %", said)
+            self.assertIn("needle::inner", said)
+            self.assertNotIn("big", said)
+            self.assertEqual(json.loads(server.cli("--json", "top", "svc", "--type", "samples", "--search", "needle").stdout)["search"], matched)
+            self.assertIn("* needle::inner", server.cli("tree", "svc", "--type", "samples", "--search", "needle").stdout)
+            self.assertIn("*big00000", server.cli("flame", "svc", "--type", "samples", "--search", "big00000|main", "--lens", "focus:big0000").stdout)
+            self.assertEqual(server.cli("top", "svc", "--search", "nobody", check=False).returncode, 1)
+            self.assertEqual(server.cli("top", "svc", "--search", "a(b", check=False).returncode, 2)
+
     def test_a_span_and_those_below(self):
         with self.server() as server:
             now = time.time_ns()
@@ -207,6 +244,33 @@ class Questions(Case):
                              [111, 10, 110, 111])
             self.assertEqual(server.get(f"/api/v1/traces/{trace.hex()}/flame", subtree="1").status, 400)
 
+
+    def test_why_a_span_has_no_samples(self):
+        with self.server() as server:
+            now = time.time_ns()
+            trace, other = b"\x0b" * 16, b"\x0c" * 16
+            spans = {"bare": 40, "unlinked": 50, "linked": 4, "waiting": 900}
+            for i, (service, ms) in enumerate(spans.items()):
+                server.send(spans_request(service, [{"trace": trace, "span": bytes([i + 1]) * 8, "start": now - 10**9, "end": now - 10**9 + ms * 10**6}]), "/v1/traces")
+            server.send(one_profile("unlinked", 3, time_ns=now - 5 * 10**9))
+            server.send(one_profile("bare", 3, time_ns=now - 3600 * 10**9))  # profiled, but long before
+            for service in ("linked", "waiting"):
+                p = Profiles(service)
+                p.profile([(p.stack("main"), 1, p.link(other, b"\x63" * 8))], now - 5 * 10**9)
+                server.send(p.encode())
+            server.flush()
+            why = lambda i: server.ask(f"traces/{trace.hex()}/flame", span=(bytes([i + 1]) * 8).hex())["hint"]
+            self.assertIn("bare sent no profiles around that time", why(0))
+            self.assertIn("wherefore run --service bare", why(0))
+            self.assertIn("unlinked was profiled (1 profile around", why(1))
+            self.assertIn("does not link spans", why(1))
+            self.assertIn("took 4 ms, and there is one sample per 10 ms of CPU time: too short", why(2))
+            self.assertIn("took 900 ms with one sample per 10 ms of CPU time", why(3))
+            self.assertIn("off-CPU profiles show waiting", why(3))
+            whole = server.ask(f"traces/{trace.hex()}/flame")["hint"]
+            for service in spans:
+                self.assertIn(service, whole)
+            self.assertIn("no such span", server.ask(f"traces/{trace.hex()}/flame", span="77" * 8)["hint"])
 
     def test_a_whole_trace_has_samples_of_profilers_that_know_only_spans(self):
         with self.server() as server:
@@ -285,7 +349,7 @@ class Questions(Case):
             now = time.time_ns()
             traces = [bytes([i]) * 16 for i in (1, 2, 3)]
             for i, trace in enumerate(traces):
-                server.send(spans_request("svc", [{"trace": trace, "span": bytes([10 + i]) * 8, "name": f"op{i}", "start": now, "end": now + (i + 1) * 10**9}]), "/v1/traces")
+                server.send(spans_request("svc", [{"trace": trace, "span": bytes([10 + i]) * 8, "name": f"op{i}", "start": now - i, "end": now - i + (i + 1) * 10**9}]), "/v1/traces")
             p = Profiles("svc")
             f, other = p.stack("main", "f", "g"), p.stack("main", "h")
             p.profile([(f, 3, p.link(traces[0], bytes([10]) * 8)), (f, 7, p.link(traces[1], bytes([11]) * 8)), (p.stack("main", "f"), 1, p.link(traces[1], bytes([11]) * 8)),
@@ -303,6 +367,10 @@ class Questions(Case):
             self.assertEqual((first["root_name"], first["duration_ns"], [(s["name"], s["value"]) for s in first["seen_in"]]), ("op1", 2 * 10**9, [("op1", 8)]))
             cut = ask(limit=1)
             self.assertEqual((len(cut["traces"]), cut["found"], cut["linked_value"]), (1, 4, 18))
+            orders = {sort: [t["trace"][:2] for t in ask(sort=sort)["traces"]] for sort in ("value", "duration", "time")}
+            self.assertEqual(orders, {"value": ["02", "03", "01", ""], "duration": ["03", "02", "01", ""], "time": ["01", "02", "03", ""]})
+            self.assertEqual([t["trace"] for t in ask(sort="duration", limit=1)["traces"]], [traces[2].hex()])
+            self.assertEqual(server.get("/api/v1/function-traces", query="svc", function="f", sort="name").status, 400)
             self.assertEqual(ask(since="3h")["value"], 1118)
             self.assertEqual(ask(function="h")["traces"][0]["trace"], traces[2].hex())
             self.assertEqual([t["value"] for t in ask(module="")["traces"]], [8, 5, 3, 2])

@@ -132,6 +132,7 @@ Result<HttpResponse> TwoFiles(const HttpRequest& request, const Parameters& p, c
                      .full_nodes = whole.tree.size(),
                      .before_total = diff.before,
                      .before_self = diff.before_self,
+                     .before_count = diff.before_count,
                      .changes = &whole,
                      .types = types,
                      .file = &file.facts(),

@@ -178,27 +178,32 @@ Result<HttpResponse> Flame(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto p,
       Parameters::Read(request, {"query", "type", "from", "to", "since", "lens", "root", "function",
-                                 "module", "side", "max_nodes", "min_share", "format"}));
+                                 "module", "side", "search", "max_nodes", "min_share", "format"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
   WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
-  WHEREFORE_ASSIGN_OR_RETURN(const auto prune, p.Prune());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto search, p.Search());
+  WHEREFORE_ASSIGN_OR_RETURN(auto prune, p.Prune());
   WHEREFORE_ASSIGN_OR_RETURN(auto answer, engine.Flame(selection, lens, request.cancel));
   WHEREFORE_RETURN_IF_ERROR(TakeSide(p, answer));
   WHEREFORE_RETURN_IF_ERROR(NarrowToRoot(p, answer.tree));
+  const query::Found found = search.In(answer.tree);
+  if (!search.empty()) prune.wanted = found.functions;
   const profile::FlameTree pruned = profile::Prune(answer.tree, prune);
   return RenderTree(request, p.Get("format"),
                     {.tree = &pruned,
                      .full_nodes = answer.tree.size(),
                      .averaged = answer.averaged,
-                     .hint = answer.hint});
+                     .hint = answer.hint,
+                     .found = search.empty() ? nullptr : &found});
 }
 
 Result<HttpResponse> Top(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
-      const auto p,
-      Parameters::Read(request, {"query", "type", "from", "to", "since", "lens", "limit", "sort"}));
+      const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "lens",
+                                               "search", "limit", "sort"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
   WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto search, p.Search());
   WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t limit, p.Int("limit", 100, 1, 1'000'000));
   WHEREFORE_ASSIGN_OR_RETURN(const auto answer, engine.Flame(selection, lens, request.cancel));
   const profile::FlameTree& tree = answer.tree;
@@ -214,6 +219,11 @@ Result<HttpResponse> Top(query::Engine& engine, const HttpRequest& request) {
   json.Field("total", tree.total[0]).Field("count", tree.total_count[0]);
   json.Field("averaged", answer.averaged).Field("functions", rows.size());
   if (!answer.hint.empty()) json.Field("hint", answer.hint);
+  if (!search.empty()) {
+    const query::Found found = search.In(tree);
+    found.AppendTo(json);
+    std::erase_if(rows, [&](const profile::TopRow& r) { return found.functions[r.function] == 0; });
+  }
   json.Key("rows").BeginArray();
   std::int64_t other = tree.total[0];
   for (std::size_t i = 0; i < rows.size() && i < static_cast<std::size_t>(limit); ++i) {
@@ -254,6 +264,7 @@ Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
   json.BeginObject().Field("type", answer.type).Field("unit", answer.unit);
   json.Field("scale", answer.scale).Field("averaged", answer.averaged);
   json.Field("start_ms", answer.start_ns / 1'000'000).Field("step_ms", answer.step_ns / 1'000'000);
+  if (answer.newest_ns != 0) json.Field("newest_ms", answer.newest_ns / 1'000'000);
   if (!answer.hint.empty()) json.Field("hint", answer.hint);
   json.Key("groups").BeginArray();
   for (const query::SeriesGroup& group : answer.groups) {
@@ -273,7 +284,7 @@ Result<HttpResponse> Diff(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "base_query",
                                                "base_from", "base_to", "base_since", "lens",
-                                               "max_nodes", "min_share", "format"}));
+                                               "search", "max_nodes", "min_share", "format"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto after, p.Selection());
   WHEREFORE_ASSIGN_OR_RETURN(auto before, p.Selection("base_"));
   if (p.Get("base_from").empty() && p.Get("base_since").empty())
@@ -284,21 +295,26 @@ Result<HttpResponse> Diff(query::Engine& engine, const HttpRequest& request) {
                              : after.range.from_ns;
   }
   WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto search, p.Search());
+  WHEREFORE_ASSIGN_OR_RETURN(auto prune, p.Prune(0));
   WHEREFORE_ASSIGN_OR_RETURN(const auto left, engine.Flame(before, lens, request.cancel));
   WHEREFORE_ASSIGN_OR_RETURN(const auto right, engine.Flame(after, lens, request.cancel));
   WHEREFORE_RETURN_IF_ERROR(request.cancel.Charge(left.tree.bytes() + right.tree.bytes()));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto prune, p.Prune(0));
   const query::DiffTree whole = query::Diff(left.tree, right.tree);
   if (const std::string format = p.Get("format"); IsDiffFile(format))
     return RenderDiffFile(whole, format, request.cancel);
+  const query::Found found = search.In(whole.tree, whole.before);
+  if (!search.empty()) prune.wanted = found.functions;
   const query::DiffTree diff = query::PruneDiff(whole, prune);
   return RenderTree(request, p.Get("format"),
                     {.tree = &diff.tree,
                      .full_nodes = whole.tree.size(),
                      .averaged = right.averaged,
                      .hint = !right.hint.empty() ? right.hint : left.hint,
+                     .found = search.empty() ? nullptr : &found,
                      .before_total = diff.before,
                      .before_self = diff.before_self,
+                     .before_count = diff.before_count,
                      .changes = &whole});
 }
 

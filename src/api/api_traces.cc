@@ -202,9 +202,9 @@ Result<HttpResponse> Search(query::Engine& engine, const HttpRequest& request) {
 }
 
 Result<HttpResponse> TraceFlame(query::Engine& engine, const HttpRequest& request) {
-  WHEREFORE_ASSIGN_OR_RETURN(
-      const auto p, Parameters::Read(request, {"span", "subtree", "type", "lens", "max_nodes",
-                                               "min_share", "format"}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto p,
+                             Parameters::Read(request, {"span", "subtree", "type", "lens", "search",
+                                                        "max_nodes", "min_share", "format"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto trace, ParseTraceId(request.Header(":trace")));
   std::vector<profile::SpanId> spans;
   for (const std::string& text : p.All("span")) {
@@ -219,7 +219,8 @@ Result<HttpResponse> TraceFlame(query::Engine& engine, const HttpRequest& reques
     return Error(Code::kInvalid, "parameter 'subtree': expected true or false");
   }
   WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
-  WHEREFORE_ASSIGN_OR_RETURN(const auto prune, p.Prune());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto search, p.Search());
+  WHEREFORE_ASSIGN_OR_RETURN(auto prune, p.Prune());
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto answer,
       engine.SpanProfile(p.tenant(), trace, spans, p.Get("type"), lens, request.cancel));
@@ -231,11 +232,14 @@ Result<HttpResponse> TraceFlame(query::Engine& engine, const HttpRequest& reques
                               answer.tree.type)},
         request.cancel);
   }
+  const query::Found found = search.In(answer.tree);
+  if (!search.empty()) prune.wanted = found.functions;
   const profile::FlameTree pruned = profile::Prune(answer.tree, prune);
   return RenderTree(request, p.Get("format"),
                     {.tree = &pruned,
                      .full_nodes = answer.tree.size(),
                      .hint = answer.hint,
+                     .found = search.empty() ? nullptr : &found,
                      .by_span = &answer.by_span,
                      .filed_under = answer.filed_under});
 }
@@ -259,16 +263,23 @@ void AppendFunctionTrace(JsonWriter& json, const query::FunctionTraces::Trace& t
 Result<HttpResponse> FunctionTraces(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "function",
-                                               "module", "limit"}));
+                                               "module", "limit", "sort"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
   WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t limit, p.Int("limit", 20, 1, 1000));
+  static constexpr std::array<std::string_view, 3> kOrders = {"value", "duration", "time"};
+  const auto* const order = std::ranges::find(kOrders, p.Get("sort", kOrders[0]));
+  if (order == kOrders.end())
+    return Error(Code::kInvalid, "parameter 'sort': expected value, duration or time");
   query::FunctionName function{.name = p.Get("function")};
   if (function.name.empty())
     return Error(Code::kInvalid, "parameter 'function': expected a function's whole name");
   if (p.Has("module")) function.module = p.Get("module");
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto answer,
-      engine.TracesOf(selection, function, static_cast<std::size_t>(limit), request.cancel));
+      engine.TracesOf(selection, function,
+                      {.limit = static_cast<std::size_t>(limit),
+                       .order = static_cast<query::TraceOrder>(order - kOrders.begin())},
+                      request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject().Field("type", answer.type).Field("unit", answer.unit);

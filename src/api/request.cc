@@ -66,6 +66,7 @@ void AppendMeta(JsonWriter& json, const TreeAnswer& answer) {
   json.Field("averaged", answer.averaged);
   if (!answer.before_total.empty()) json.Field("total_before", answer.before_total[0]);
   if (!answer.hint.empty()) json.Field("hint", answer.hint);
+  if (answer.found != nullptr) answer.found->AppendTo(json, !answer.before_total.empty());
   if (!answer.filed_under.empty()) json.Field("filed_under", answer.filed_under);
   if (answer.changes != nullptr) AppendChanges(json, *answer.changes);
   if (!answer.types.empty()) {
@@ -107,6 +108,7 @@ std::string TreeJson(const TreeAnswer& answer) {
   AppendColumn(json, "self_count", tree.self_count);
   AppendColumn(json, "hidden", tree.hidden_nodes);
   if (!answer.before_self.empty()) AppendColumn(json, "before_self", answer.before_self);
+  if (!answer.before_count.empty()) AppendColumn(json, "before_count", answer.before_count);
   json.EndObject();
   return out;
 }
@@ -200,6 +202,12 @@ Result<query::Lens> Parameters::Lens() const {
   return query::Lens::Parse(Get("lens"));
 }
 
+Result<query::Search> Parameters::Search() const {
+  auto search = query::Search::Parse(Get("search"));
+  if (!search) return std::move(search).error().Within("parameter 'search'");
+  return search;
+}
+
 Result<profile::PruneOptions> Parameters::Prune(std::int64_t default_nodes) const {
   profile::PruneOptions options;
   WHEREFORE_ASSIGN_OR_RETURN(options.min_share, Share("min_share", 0));
@@ -232,7 +240,8 @@ Result<net::HttpResponse> RenderTree(const net::HttpRequest& request, const std:
     AppendMeta(json, answer);
     json.EndObject();
     response.content_type = formats::kFlameMediaType;
-    response.body = formats::EncodeFlameBinary(*answer.tree, meta, answer.before_self);
+    response.body = formats::EncodeFlameBinary(
+        *answer.tree, meta, {.self = answer.before_self, .count = answer.before_count});
   } else {
     response.body = TreeJson(answer);
   }

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "net/http.h"
 #include "query/engine.h"
+#include "query/search.h"
 
 namespace wherefore::api {
 
@@ -32,6 +33,7 @@ class Parameters {
   // query, type, from, to, since.
   [[nodiscard]] Result<query::Selection> Selection(std::string_view prefix = "") const;
   [[nodiscard]] Result<query::Lens> Lens() const;
+  [[nodiscard]] Result<query::Search> Search() const;
   [[nodiscard]] Result<profile::PruneOptions> Prune(std::int64_t default_nodes = 20'000) const;
 
  private:
@@ -48,10 +50,12 @@ struct TreeAnswer {
   std::size_t full_nodes = 0;                // before pruning
   bool averaged = false;
   std::string hint;
+  const query::Found* found = nullptr;  // of a search, in the unpruned tree
   const std::map<std::string, std::int64_t>* by_span = nullptr;  // hex span id -> value
   std::string filed_under;                                       // see SpanProfileAnswer
   std::span<const std::int64_t> before_total;
   std::span<const std::int64_t> before_self;
+  std::span<const std::int64_t> before_count;
   const query::DiffTree* changes = nullptr;  // unpruned: whose functions changed most
   std::span<const std::string> types;        // of a file: what else is in it
   const FileFacts* file = nullptr;           // of a file, and of the one before it

@@ -29,6 +29,19 @@ int ColorOf(const profile::FlameFunction& f) {
                  kColors.size()];
 }
 
+std::string Summary(const FlameTree& tree, const query::Found* found) {
+  if (found == nullptr) return Summary(tree);
+  return Summary(tree) + fmt::format("search: {} {}, {}, {} observations, in {} functions\n",
+                                     ShareText(tree, found->value), ErrorText(tree, found->count),
+                                     TreeValue(tree, found->value), FormatCount(found->count),
+                                     found->function_count);
+}
+
+// Whether a frame is one of those looked for.
+bool IsMatch(const query::Found* found, std::uint32_t function) {
+  return found != nullptr && found->functions[function] != 0;
+}
+
 }  // namespace
 
 std::string TreeValue(const FlameTree& tree, std::int64_t value) {
@@ -54,9 +67,13 @@ std::string ErrorText(const FlameTree& tree, std::int64_t count) {
   return fmt::format("±{:.1f}", 100 * 1.96 * std::sqrt(q * (1 - q) / n));
 }
 
-std::string RenderTop(const FlameTree& tree, std::size_t limit, int width) {
-  const auto rows = profile::Top(tree);
-  std::string out = Summary(tree);
+std::string RenderTop(const FlameTree& tree, std::size_t limit, int width,
+                      const query::Found* found) {
+  auto rows = profile::Top(tree);
+  const std::size_t functions = rows.size();
+  if (found != nullptr)
+    std::erase_if(rows, [&](const profile::TopRow& r) { return !IsMatch(found, r.function); });
+  std::string out = Summary(tree, found);
   out += fmt::format("{:>10} {:>8} {:>6} {:>10} {:>8}  {}\n", "self", "self %", "±", "total",
                      "total %", "function");
   std::int64_t rest = tree.total[0];
@@ -69,17 +86,22 @@ std::string RenderTop(const FlameTree& tree, std::size_t limit, int width) {
                        TreeValue(tree, rows[i].total), ShareText(tree, rows[i].total),
                        Fit(name, static_cast<std::size_t>(std::max(width - 49, 20))));
   }
-  if (rows.size() > limit) {
+  if (const std::size_t listed = std::min(rows.size(), limit); functions > listed) {
     out +=
         fmt::format("{:>10} {:>8} {:>6} {:>10} {:>8}  other ({} functions)\n",
-                    TreeValue(tree, rest), ShareText(tree, rest), "", "", "", rows.size() - limit);
+                    TreeValue(tree, rest), ShareText(tree, rest), "", "", "", functions - listed);
   }
   return out;
 }
 
-std::string RenderIndented(const FlameTree& tree, double min_share, int max_depth, int width) {
-  const FlameTree shown = profile::Prune(tree, {.min_share = min_share});
-  std::string out = Summary(tree);
+std::string RenderIndented(const FlameTree& tree, double min_share, int max_depth, int width,
+                           const query::Search& search) {
+  const query::Found whole = search.In(tree);
+  profile::PruneOptions options{.min_share = min_share};
+  if (!search.empty()) options.wanted = whole.functions;
+  const FlameTree shown = profile::Prune(tree, options);
+  const query::Found found = search.In(shown);
+  std::string out = Summary(tree, search.empty() ? nullptr : &whole);
   for (std::size_t i = 0; i < shown.size(); ++i) {
     if (max_depth > 0 && static_cast<int>(shown.depth[i]) > max_depth) continue;
     const profile::FlameFunction& f = shown.functions[shown.function[i]];
@@ -89,7 +111,7 @@ std::string RenderIndented(const FlameTree& tree, double min_share, int max_dept
     const std::string indent =
         deep ? fmt::format("{:<{}}", fmt::format("[{}]", shown.depth[i]), most)
              : std::string(shown.depth[i] * 2, ' ');
-    std::string name = f.name;
+    std::string name = IsMatch(&found, shown.function[i]) && i > 0 ? "* " + f.name : f.name;
     if (shown.hidden_nodes[i] > 0) name += fmt::format(" ({} smaller)", shown.hidden_nodes[i]);
     out += fmt::format("{:>10} {:>8}  {}{}\n", TreeValue(shown, shown.total[i]),
                        ShareText(shown, shown.total[i]), indent,
@@ -99,8 +121,9 @@ std::string RenderIndented(const FlameTree& tree, double min_share, int max_dept
   return out;
 }
 
-std::string RenderFlame(const FlameTree& tree, int width, int max_rows, bool color) {
-  std::string out = Summary(tree);
+std::string RenderFlame(const FlameTree& tree, int width, int max_rows, bool color,
+                        const query::Found* found) {
+  std::string out = Summary(tree, found);
   const double root = static_cast<double>(std::max<std::int64_t>(tree.total[0], 1));
   struct Cell {
     std::size_t node;
@@ -132,7 +155,10 @@ std::string RenderFlame(const FlameTree& tree, int width, int max_rows, bool col
       const std::size_t room = cells - 1;  // one cell keeps neighbours apart
       std::string label = Fit(f.name + " " + ShareText(tree, tree.total[cell.node]), room);
       label += std::string(room - ScreenWidth(label), color ? ' ' : '_');
-      out += color ? fmt::format("\x1b[30;48;5;{}m{}\x1b[0m ", ColorOf(f), label) : "|" + label;
+      const bool match = IsMatch(found, tree.function[cell.node]);
+      out += !color  ? (match ? "*" : "|") + label
+             : match ? fmt::format("\x1b[1;97;48;5;90m{}\x1b[0m ", label)
+                     : fmt::format("\x1b[30;48;5;{}m{}\x1b[0m ", ColorOf(f), label);
       at = cell.end;
     }
     out += '\n';

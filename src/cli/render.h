@@ -4,6 +4,7 @@
 #include <string>
 
 #include "profile/flame_tree.h"
+#include "query/search.h"
 
 namespace wherefore::cli {
 
@@ -14,10 +15,14 @@ namespace wherefore::cli {
 // Half width of the 95 % interval of a share, from the number of observations: "±0.8".
 [[nodiscard]] std::string ErrorText(const profile::FlameTree& tree, std::int64_t count);
 
-[[nodiscard]] std::string RenderTop(const profile::FlameTree& tree, std::size_t limit, int width);
+// `found` or `search`: what is looked for; rows of other functions are left out, frames of these
+// are marked. Null or empty: nothing is.
+[[nodiscard]] std::string RenderTop(const profile::FlameTree& tree, std::size_t limit, int width,
+                                    const query::Found* found = nullptr);
 [[nodiscard]] std::string RenderIndented(const profile::FlameTree& tree, double min_share,
-                                         int max_depth, int width);
+                                         int max_depth, int width,
+                                         const query::Search& search = {});
 [[nodiscard]] std::string RenderFlame(const profile::FlameTree& tree, int width, int max_rows,
-                                      bool color);
+                                      bool color, const query::Found* found = nullptr);
 
 }  // namespace wherefore::cli

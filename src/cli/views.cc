@@ -17,20 +17,64 @@ namespace {
 constexpr const char* kWhat = "Selector (service{label=value}) or profile files";
 constexpr int kMaxRows = 1'000'000;
 
-// An empty answer is exit code 1 with the reason; the reason also goes beside partial answers.
-int Shown(const SourceTree& source, const std::string& text) {
+// --search of top, tree and flame.
+struct SearchOption {
+  std::string text;
+
+  void AddTo(CLI::App& command, const std::string& help) {
+    command.add_option("--search", text, help + " (regular expression, any case)");
+  }
+  [[nodiscard]] Result<query::Search> Parse() const {
+    auto search = query::Search::Parse(text);
+    if (!search) return std::move(search).error().Within("--search");
+    return search;
+  }
+};
+
+struct Searched {
+  SourceTree source;
+  query::Search search;
+  query::Found found;
+
+  // Null: nothing is looked for.
+  [[nodiscard]] const query::Found* matches() const { return search.empty() ? nullptr : &found; }
+};
+
+// The tree, and what is looked for in it. Nothing found is said where an empty answer is.
+Result<Searched> LoadSearched(const Context& context, const SelectionOptions& options,
+                              const SearchOption& option) {
+  Searched out;
+  WHEREFORE_ASSIGN_OR_RETURN(out.search, option.Parse());
+  WHEREFORE_ASSIGN_OR_RETURN(out.source, LoadTree(context, options));
+  out.found = out.search.In(out.source.tree);
+  if (!out.search.empty() && out.found.nodes == 0 && out.source.hint.empty()) {
+    out.source.hint = fmt::format("no function or module matches '{}'", option.text);
+  }
+  return out;
+}
+
+// An empty answer, or a search that found nothing, is exit code 1 with the reason; the reason also
+// goes beside partial answers.
+int Shown(const Searched& loaded, const std::string& text) {
+  const SourceTree& source = loaded.source;
   if (!source.hint.empty()) fmt::print(stderr, "{}\n", source.hint);
   if (source.tree.size() <= 1 && source.tree.total[0] == 0) return kFound;
   fmt::print("{}", text);
-  return kFine;
+  return loaded.search.empty() || loaded.found.nodes > 0 ? kFine : kFound;
 }
 
-std::string TopJson(const profile::FlameTree& tree, std::size_t limit) {
+std::string TopJson(const profile::FlameTree& tree, std::size_t limit, const query::Found* found) {
   std::string out;
   JsonWriter json(out);
   json.BeginObject().Field("type", tree.type).Field("unit", tree.unit).Field("scale", tree.scale);
-  json.Field("total", tree.total[0]).Field("count", tree.total_count[0]).Key("rows").BeginArray();
-  const auto rows = profile::Top(tree);
+  json.Field("total", tree.total[0]).Field("count", tree.total_count[0]);
+  auto rows = profile::Top(tree);
+  if (found != nullptr) {
+    found->AppendTo(json);
+    std::erase_if(rows,
+                  [&](const profile::TopRow& r) { return found->functions[r.function] == 0; });
+  }
+  json.Key("rows").BeginArray();
   for (std::size_t i = 0; i < rows.size() && i < limit; ++i) {
     const profile::FlameFunction& f = tree.functions[rows[i].function];
     json.BeginObject().Field("name", f.name).Field("module", f.module).Field("self", rows[i].self);
@@ -40,11 +84,13 @@ std::string TopJson(const profile::FlameTree& tree, std::size_t limit) {
   return out + "\n";
 }
 
-std::string TreeJson(const profile::FlameTree& tree) {
+std::string TreeJson(const profile::FlameTree& tree, const query::Found* found) {
   std::string out;
   JsonWriter json(out);
   json.BeginObject().Field("type", tree.type).Field("unit", tree.unit).Field("scale", tree.scale);
-  json.Field("total", tree.total[0]).Key("nodes").BeginArray();
+  json.Field("total", tree.total[0]);
+  if (found != nullptr) found->AppendTo(json);
+  json.Key("nodes").BeginArray();
   for (std::size_t i = 0; i < tree.size(); ++i) {
     json.BeginObject().Field("depth", tree.depth[i]).Field("name", tree.Name(i));
     json.Field("self", tree.self[i]).Field("total", tree.total[i]).EndObject();
@@ -97,19 +143,24 @@ void AddTop(CLI::App& app, Context& context) {
       NewCommand(app, "top", "Functions by self value, with totals and sampling error",
                  {"wherefore top checkout --since 6h",
                   "wherefore top 'checkout{version=v2}' --type alloc_space --limit 50",
+                  "wherefore top checkout --search 'json::|malloc'",
                   "wherefore top profile.pb.gz --lens 'my-code'"});
   auto options = std::make_shared<SelectionOptions>();
+  auto search = std::make_shared<SearchOption>();
   auto limit = std::make_shared<std::size_t>(30);
   options->AddTo(*command, kWhat);
+  search->AddTo(*command, "Only functions whose name or module matches");
   command->add_option("--limit", *limit, "Rows")
       ->check(CLI::Range(1, kMaxRows))
       ->capture_default_str();
-  command->callback([&context, options, limit] {
-    context.run = [&context, options, limit]() -> int {
-      const auto source = LoadTree(context, *options);
-      if (!source) return Fail(source.error());
-      return Shown(*source, context.json ? TopJson(source->tree, *limit)
-                                         : RenderTop(source->tree, *limit, TerminalWidth()));
+  command->callback([&context, options, search, limit] {
+    context.run = [&context, options, search, limit]() -> int {
+      const auto loaded = LoadSearched(context, *options, *search);
+      if (!loaded) return Fail(loaded.error());
+      const profile::FlameTree& tree = loaded->source.tree;
+      return Shown(*loaded, context.json
+                                ? TopJson(tree, *limit, loaded->matches())
+                                : RenderTop(tree, *limit, TerminalWidth(), loaded->matches()));
     };
   });
 }
@@ -121,18 +172,21 @@ void AddTree(CLI::App& app, Context& context) {
   auto options = std::make_shared<SelectionOptions>();
   auto min_share = std::make_shared<double>(0.005);
   auto depth = std::make_shared<int>(0);
+  auto search = std::make_shared<SearchOption>();
   options->AddTo(*command, kWhat);
+  search->AddTo(*command, "Mark functions whose name or module matches, however small");
   command->add_option("--min-share", *min_share, "Smaller nodes are added up as 'other'")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   command->add_option("--depth", *depth, "At most this deep (0: no limit)");
-  command->callback([&context, options, min_share, depth] {
-    context.run = [&context, options, min_share, depth]() -> int {
-      const auto source = LoadTree(context, *options);
-      if (!source) return Fail(source.error());
-      return Shown(*source, context.json ? TreeJson(source->tree)
-                                         : RenderIndented(source->tree, *min_share, *depth,
-                                                          TerminalWidth()));
+  command->callback([&context, options, search, min_share, depth] {
+    context.run = [&context, options, search, min_share, depth]() -> int {
+      const auto loaded = LoadSearched(context, *options, *search);
+      if (!loaded) return Fail(loaded.error());
+      const profile::FlameTree& tree = loaded->source.tree;
+      return Shown(*loaded, context.json ? TreeJson(tree, loaded->matches())
+                                         : RenderIndented(tree, *min_share, *depth, TerminalWidth(),
+                                                          loaded->search));
     };
   });
 }
@@ -143,18 +197,21 @@ void AddFlame(CLI::App& app, Context& context) {
                  {"wherefore flame checkout --since 1h", "wherefore flame stacks.folded --rows 0"});
   auto options = std::make_shared<SelectionOptions>();
   auto rows = std::make_shared<int>(40);
+  auto search = std::make_shared<SearchOption>();
   options->AddTo(*command, kWhat);
+  search->AddTo(*command, "Mark functions whose name or module matches");
   command->add_option("--rows", *rows, "At most this many rows (0: all)")
       ->check(CLI::Range(0, kMaxRows))
       ->capture_default_str();
-  command->callback([&context, options, rows] {
-    context.run = [&context, options, rows]() -> int {
-      const auto source = LoadTree(context, *options);
-      if (!source) return Fail(source.error());
-      return Shown(*source, context.json
-                                ? TreeJson(source->tree)
-                                : RenderFlame(source->tree, TerminalWidth(),
-                                              *rows <= 0 ? INT_MAX : *rows, context.color));
+  command->callback([&context, options, search, rows] {
+    context.run = [&context, options, search, rows]() -> int {
+      const auto loaded = LoadSearched(context, *options, *search);
+      if (!loaded) return Fail(loaded.error());
+      const profile::FlameTree& tree = loaded->source.tree;
+      return Shown(*loaded, context.json
+                                ? TreeJson(tree, loaded->matches())
+                                : RenderFlame(tree, TerminalWidth(), *rows <= 0 ? INT_MAX : *rows,
+                                              context.color, loaded->matches()));
     };
   });
 }

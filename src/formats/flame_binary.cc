@@ -28,7 +28,7 @@ enum Section : std::uint16_t {
   kFunction = 5,
   kSelf = 6,  // twice for a diff: after, then before
   kHidden = 7,
-  kCount = 10,
+  kCount = 10,  // likewise
 };
 enum Encoding : std::uint16_t { kRaw = 0, kVarint = 1, kZigzag = 2 };
 
@@ -247,7 +247,7 @@ Result<std::vector<std::int64_t>> ReadSigned(const Entry& entry) {
 }  // namespace
 
 std::string EncodeFlameBinary(const FlameTree& tree, std::string_view meta,
-                              std::span<const std::int64_t> before_self) {
+                              const FlameBefore& before) {
   const StringTable strings(tree);
   std::vector<Pending> sections;
   sections.push_back({kMeta, kRaw, 1, std::string(meta)});
@@ -268,8 +268,9 @@ std::string EncodeFlameBinary(const FlameTree& tree, std::string_view meta,
   sections.push_back(std::move(pops));
   sections.push_back(std::move(function));
   sections.push_back(EncodeSigned(kSelf, tree.self));
-  if (!before_self.empty()) sections.push_back(EncodeSigned(kSelf, before_self));
+  if (!before.self.empty()) sections.push_back(EncodeSigned(kSelf, before.self));
   sections.push_back(EncodeSigned(kCount, tree.self_count));
+  if (!before.count.empty()) sections.push_back(EncodeSigned(kCount, before.count));
   sections.push_back(std::move(hidden));
 
   std::string out(kMagic);
@@ -322,7 +323,8 @@ Result<DecodedFlame> DecodeFlameBinary(std::string_view bytes) {
         break;
       }
       case kCount: {
-        WHEREFORE_ASSIGN_OR_RETURN(out.tree.self_count, ReadSigned(e));
+        auto& column = out.tree.self_count.empty() ? out.tree.self_count : out.before_count;
+        WHEREFORE_ASSIGN_OR_RETURN(column, ReadSigned(e));
         break;
       }
       default:
@@ -333,7 +335,8 @@ Result<DecodedFlame> DecodeFlameBinary(std::string_view bytes) {
   const std::size_t nodes = tree.depth.size();
   if (nodes == 0 || tree.function.size() != nodes || tree.self.size() != nodes ||
       tree.self_count.size() != nodes ||
-      (!out.before_self.empty() && out.before_self.size() != nodes)) {
+      (!out.before_self.empty() && out.before_self.size() != nodes) ||
+      (!out.before_count.empty() && out.before_count.size() != nodes)) {
     return Corrupt("columns differ in length");
   }
   for (const std::uint32_t f : tree.function) {

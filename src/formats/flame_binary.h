@@ -18,15 +18,20 @@ namespace wherefore::formats {
 
 inline constexpr std::string_view kFlameMediaType = "application/x-wherefore-flame";
 
-// `meta` is a JSON object (query echo, totals). A second column (diff: self values before) may be
-// given; it has one entry per node.
+// The other side of a difference: one entry per node, or nothing.
+struct FlameBefore {
+  std::span<const std::int64_t> self;
+  std::span<const std::int64_t> count;  // observations
+};
+// `meta` is a JSON object (query echo, totals).
 [[nodiscard]] std::string EncodeFlameBinary(const profile::FlameTree& tree, std::string_view meta,
-                                            std::span<const std::int64_t> before_self = {});
+                                            const FlameBefore& before = {});
 
 struct DecodedFlame {
   profile::FlameTree tree;
   std::string meta;
   std::vector<std::int64_t> before_self;
+  std::vector<std::int64_t> before_count;
 };
 [[nodiscard]] Result<DecodedFlame> DecodeFlameBinary(std::string_view bytes);
 

@@ -30,7 +30,8 @@ FlameTree RandomTree(unsigned seed) {
 
 TEST(FlameBinary, RoundTripsToTheLastBit) {
   const FlameTree tree = profile::Prune(RandomTree(1), {.max_nodes = 200});
-  const auto back = DecodeFlameBinary(EncodeFlameBinary(tree, R"({"unit":"count"})", tree.total));
+  const auto back = DecodeFlameBinary(
+      EncodeFlameBinary(tree, R"({"unit":"count"})", {.self = tree.total, .count = tree.self}));
   ASSERT_TRUE(back) << back.error().message();
   EXPECT_EQ(back->meta, R"({"unit":"count"})");
   EXPECT_EQ(back->tree.depth, tree.depth);
@@ -40,6 +41,7 @@ TEST(FlameBinary, RoundTripsToTheLastBit) {
   EXPECT_EQ(back->tree.self_count, tree.self_count);
   EXPECT_EQ(back->tree.hidden_nodes, tree.hidden_nodes);
   EXPECT_EQ(back->before_self, tree.total);
+  EXPECT_EQ(back->before_count, tree.self);
   for (std::size_t i = 0; i < tree.size(); ++i) EXPECT_EQ(back->tree.Name(i), tree.Name(i));
 }
 

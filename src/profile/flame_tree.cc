@@ -42,29 +42,38 @@ void ReserveNodes(FlameTree& tree, std::size_t nodes) {
   tree.hidden_nodes.reserve(nodes);
 }
 
-// Which nodes stay: those above `at_least`, and the first `ties` that are equal to it. Parents come
-// before their children, so of a long chain of equal nodes the upper end stays.
-struct Cut {
-  std::int64_t at_least = 0;
-  std::size_t ties = SIZE_MAX;
-
-  [[nodiscard]] bool KeepsAll() const { return at_least <= 0 && ties == SIZE_MAX; }
-  bool Keep(std::int64_t magnitude) {
-    if (magnitude != at_least) return magnitude > at_least;
-    if (ties == SIZE_MAX) return true;
-    return ties > 0 && ties-- > 0;
+// Marks the largest nodes of wanted functions and everything above them, `room` nodes in all, the
+// root included; returns how many that were.
+std::size_t KeepWanted(const FlameTree& tree, const std::vector<std::int64_t>& sizes,
+                       std::span<const char> wanted, std::size_t room, std::vector<char>& keep) {
+  std::vector<std::uint32_t> matches;
+  for (std::uint32_t i = 1; i < tree.size(); ++i) {
+    if (wanted[tree.function[i]] != 0) matches.push_back(i);
   }
-};
-
-Cut CutFor(const FlameTree& tree, std::size_t max_nodes, std::int64_t at_least) {
-  if (max_nodes == 0 || tree.size() <= max_nodes) return {.at_least = at_least};
-  std::vector<std::int64_t> totals(tree.total.begin(), tree.total.end());
-  for (std::int64_t& t : totals) t = Magnitude(t);
-  const auto last = totals.begin() + static_cast<std::ptrdiff_t>(max_nodes - 1);
-  std::nth_element(totals.begin(), last, totals.end(), std::greater<>());
-  if (*last < at_least) return {.at_least = at_least};
-  const auto above = std::count_if(totals.begin(), last, [&](std::int64_t t) { return t > *last; });
-  return {.at_least = *last, .ties = max_nodes - static_cast<std::size_t>(above)};
+  const auto larger = [&](std::uint32_t a, std::uint32_t b) {
+    return sizes[a] != sizes[b] ? sizes[a] > sizes[b] : a < b;
+  };
+  if (matches.size() > room) {
+    std::nth_element(matches.begin(), matches.begin() + static_cast<std::ptrdiff_t>(room),
+                     matches.end(), larger);
+    matches.resize(room);
+  }
+  std::sort(matches.begin(), matches.end(), larger);
+  const std::vector<std::uint32_t> parents = Parents(tree);
+  std::size_t kept = 1;
+  // One that lies too deep for what is left is passed over; a few of them, because each is a walk.
+  for (int passed_over = 0; const std::uint32_t match : matches) {
+    std::size_t cost = 0;
+    for (std::uint32_t n = match; keep[n] == 0 && cost <= room - kept; n = parents[n]) ++cost;
+    if (cost > room - kept) {
+      constexpr int kMostPassedOver = 100;
+      if (++passed_over == kMostPassedOver) break;
+      continue;
+    }
+    for (std::uint32_t n = match; keep[n] == 0; n = parents[n]) keep[n] = 1;
+    kept += cost;
+  }
+  return kept;
 }
 
 }  // namespace
@@ -180,12 +189,53 @@ void DropUnusedFunctions(FlameTree& tree) {
   for (std::uint32_t& f : tree.function) f = place[f];
 }
 
+std::vector<char> ChooseNodes(const FlameTree& tree, const std::vector<std::int64_t>& sizes,
+                              const PruneOptions& options) {
+  if (tree.size() == 0) return {};
+  const auto at_least =
+      static_cast<std::int64_t>(options.min_share * static_cast<double>(sizes[0]));
+  const bool too_many = options.max_nodes > 0 && tree.size() > options.max_nodes;
+  if (!too_many && at_least <= 0) return {};
+  std::vector<char> keep(tree.size());
+  keep[0] = 1;
+  std::size_t kept = 1;
+  if (!options.wanted.empty()) {
+    const std::size_t room =
+        too_many ? std::max<std::size_t>(options.max_nodes / 2, 1) : tree.size();
+    kept = KeepWanted(tree, sizes, options.wanted, room, keep);
+  }
+  std::int64_t smallest = at_least;
+  std::size_t ties = SIZE_MAX;  // how many of that size
+  if (too_many) {
+    std::vector<std::int64_t> rest;
+    for (std::size_t i = 0; i < tree.size(); ++i) {
+      if (keep[i] == 0) rest.push_back(sizes[i]);
+    }
+    const std::size_t room = options.max_nodes - kept;
+    if (room == 0) return keep;
+    const auto last = rest.begin() + static_cast<std::ptrdiff_t>(room - 1);
+    std::nth_element(rest.begin(), last, rest.end(), std::greater<>());
+    if (*last >= at_least) {
+      smallest = *last;
+      ties = room - static_cast<std::size_t>(std::count_if(
+                        rest.begin(), last, [&](std::int64_t size) { return size > smallest; }));
+    }
+  }
+  for (std::size_t i = 0; i < tree.size(); ++i) {
+    if (keep[i] != 0 || sizes[i] < smallest) continue;
+    if (sizes[i] == smallest && ties == 0) continue;
+    if (sizes[i] == smallest) --ties;
+    keep[i] = 1;
+  }
+  return keep;
+}
+
 FlameTree Prune(const FlameTree& tree, const PruneOptions& options) {
-  const std::int64_t root = tree.size() > 0 ? Magnitude(tree.total[0]) : 0;
-  const auto share = static_cast<std::int64_t>(options.min_share * static_cast<double>(root));
-  Cut cut = CutFor(tree, options.max_nodes, share);
+  std::vector<std::int64_t> sizes(tree.total.begin(), tree.total.end());
+  for (std::int64_t& size : sizes) size = Magnitude(size);
+  const std::vector<char> keep = ChooseNodes(tree, sizes, options);
   FlameTree out;
-  if (cut.KeepsAll()) {
+  if (keep.empty()) {
     out = tree;
     DropUnusedFunctions(out);
     return out;
@@ -215,9 +265,8 @@ FlameTree Prune(const FlameTree& tree, const PruneOptions& options) {
   };
   for (std::size_t i = 0; i < tree.size();) {
     close_to(tree.depth[i]);
-    const bool keep = cut.Keep(Magnitude(tree.total[i])) || i == 0;
     std::size_t next = i + 1;
-    if (keep) {
+    if (keep[i] != 0) {
       AppendNode(out, tree.function[i], tree.depth[i], tree.self[i], tree.self_count[i]);
       out.hidden_nodes.back() = tree.hidden_nodes[i];
       path.emplace_back();

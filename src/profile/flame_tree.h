@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -130,7 +131,16 @@ struct PruneOptions {
   double min_share = 0;
   // The largest this many nodes stay, and what they leave out becomes "other". 0 = no limit.
   std::size_t max_nodes = 0;
+  // By function, not 0: its nodes are looked for. They stay however small they are, with what leads
+  // to them: the largest first, in up to half of max_nodes, so that the rest is still recognised.
+  std::span<const char> wanted;
 };
+// Which nodes stay, one entry per node; empty: all of them. `sizes` are what nodes are compared by;
+// of equal ones the first in preorder stay, so of a chain the upper end.
+[[nodiscard]] std::vector<char> ChooseNodes(const FlameTree& tree,
+                                            const std::vector<std::int64_t>& sizes,
+                                            const PruneOptions& options);
+
 // Leaves out functions that no node has (any more): after a cut they would be most of an answer.
 void DropUnusedFunctions(FlameTree& tree);
 

@@ -39,24 +39,12 @@ std::vector<std::int64_t> LargerSide(const DiffTree& diff) {
   return out;
 }
 
-// Nodes below this are folded; 0: none.
-std::int64_t FoldBelow(const std::vector<std::int64_t>& sizes,
-                       const profile::PruneOptions& options) {
-  auto threshold = static_cast<std::int64_t>(options.min_share * static_cast<double>(sizes[0]));
-  if (options.max_nodes > 0 && sizes.size() > options.max_nodes) {
-    std::vector<std::int64_t> sorted = sizes;
-    const auto nth = sorted.begin() + static_cast<std::ptrdiff_t>(options.max_nodes);
-    std::nth_element(sorted.begin(), nth, sorted.end(), std::greater());
-    threshold = std::max(threshold, *nth + 1);
-  }
-  return threshold;
-}
-
 // What a kept node's folded children add up to.
 struct Folded {
   std::int64_t after = 0;
   std::int64_t before = 0;
   std::int64_t count = 0;
+  std::int64_t before_count = 0;
   std::uint32_t nodes = 0;
 };
 
@@ -68,16 +56,15 @@ void AppendDiffNode(DiffTree& out, std::uint32_t function, std::uint32_t depth,
   out.tree.self_count.push_back(values.count);
   out.tree.hidden_nodes.push_back(values.nodes);
   out.before_self.push_back(values.before);
+  out.before_count.push_back(values.before_count);
 }
 
 }  // namespace
 
 DiffTree PruneDiff(const DiffTree& diff, const profile::PruneOptions& options) {
   const FlameTree& tree = diff.tree;
-  if (tree.size() == 0) return diff;
-  const std::vector<std::int64_t> sizes = LargerSide(diff);
-  const std::int64_t threshold = FoldBelow(sizes, options);
-  if (threshold <= 0) return diff;
+  const std::vector<char> keep = profile::ChooseNodes(tree, LargerSide(diff), options);
+  if (keep.empty()) return diff;
 
   DiffTree out;
   out.tree.type = tree.type;
@@ -95,11 +82,12 @@ DiffTree PruneDiff(const DiffTree& diff, const profile::PruneOptions& options) {
   };
   for (std::size_t i = 0; i < tree.size();) {
     close_to(tree.depth[i]);
-    if (i == 0 || sizes[i] >= threshold) {
+    if (keep[i] != 0) {
       AppendDiffNode(out, tree.function[i], tree.depth[i],
                      {.after = tree.self[i],
                       .before = diff.before_self[i],
                       .count = tree.self_count[i],
+                      .before_count = diff.before_count[i],
                       .nodes = tree.hidden_nodes[i]});
       path.emplace_back();
       ++i;
@@ -111,6 +99,9 @@ DiffTree PruneDiff(const DiffTree& diff, const profile::PruneOptions& options) {
     folded.after = WrappingAdd(folded.after, tree.total[i]);
     folded.before = WrappingAdd(folded.before, diff.before[i]);
     folded.count = WrappingAdd(folded.count, tree.total_count[i]);
+    for (std::size_t k = i; k < end; ++k) {
+      folded.before_count = WrappingAdd(folded.before_count, diff.before_count[k]);
+    }
     folded.nodes += static_cast<std::uint32_t>(end - i);
     i = end;
   }
@@ -131,6 +122,7 @@ DiffTree Diff(const FlameTree& before, const FlameTree& after) {
   FlameTree left = UnionWithValuesOf(before, after, false);
   diff.before = std::move(left.total);
   diff.before_self = std::move(left.self);
+  diff.before_count = std::move(left.self_count);
   diff.tree.type = after.type.empty() ? before.type : after.type;
   diff.tree.unit = after.unit.empty() ? before.unit : after.unit;
   diff.tree.scale = std::max(before.scale, after.scale);

@@ -40,12 +40,13 @@ TEST(Diff, FoldsWhatIsSmallOnBothSides) {
     return b.Build();
   };
   const DiffTree whole = Diff(tree(50, 0), tree(0, 60));
-  const DiffTree d = PruneDiff(whole, {.max_nodes = 5});
-  ASSERT_EQ(d.tree.size(), 5u);  // root, main, fresh, gone, other
+  const DiffTree d = PruneDiff(whole, {.max_nodes = 4});
+  ASSERT_EQ(d.tree.size(), 5u);  // root, main, fresh, gone, and other
   EXPECT_EQ(d.tree.Name(4), "other");
   EXPECT_EQ(d.tree.hidden_nodes[4], 10u);
   EXPECT_EQ(d.tree.self[4], 10);
   EXPECT_EQ(d.before_self[4], 10);
+  EXPECT_EQ(d.before_count, (std::vector<std::int64_t>{0, 0, 0, 1, 10}));  // as it was sampled
   EXPECT_EQ(d.tree.total[0], whole.tree.total[0]);
   EXPECT_EQ(d.before[0], whole.before[0]);
   EXPECT_EQ(PruneDiff(whole, {}).tree.size(), whole.tree.size());

@@ -283,6 +283,7 @@ Result<SeriesAnswer> Engine::Series(const Selection& selection, const SeriesOpti
   }
   std::map<Labels, SeriesGroup> groups;
   for (const store::SeriesPoint& p : points) {
+    answer.newest_ns = std::max(answer.newest_ns, p.last_ns);
     const TypeUse& use = r.types.at(p.type);
     Labels labels;
     for (const std::string& name : group_by) {

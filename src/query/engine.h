@@ -21,6 +21,7 @@
 #include "query/catalog.h"
 #include "query/lens.h"
 #include "query/stack_tries.h"
+#include "query/why_no_samples.h"
 #include "store/delete.h"
 #include "store/read.h"
 
@@ -60,6 +61,7 @@ struct SeriesAnswer {
   std::int64_t scale = 1;
   std::int64_t start_ns = 0;  // of the first step
   std::int64_t step_ns = 0;
+  std::int64_t newest_ns = 0;  // start of the newest profile in it; 0: none
   std::vector<SeriesGroup>
       groups;  // largest first; groups beyond the limit are added up in one called "other"
   std::string hint;
@@ -118,8 +120,16 @@ struct FunctionTraces {
   std::int64_t linked_value = 0;  // of it: in samples that belong to a span
   std::int64_t linked_count = 0;
   std::size_t found = 0;      // traces, listed or not
-  std::vector<Trace> traces;  // where it took most first
+  std::vector<Trace> traces;  // in the order asked for
   std::string hint;           // set when there is none
+};
+
+// Which of them are listed, and in which order: where it took most, the longest or the newest
+// first.
+enum class TraceOrder : std::uint8_t { kValue, kDuration, kTime };
+struct TracesOptions {
+  std::size_t limit = 20;
+  TraceOrder order = TraceOrder::kValue;
 };
 
 // Observations over time: one cell per step and row, colour = how many.
@@ -219,7 +229,7 @@ class Engine {
                               const CancelToken& cancel);
   // Engine_functions.cc; traces beyond `limit` are counted only.
   Result<FunctionTraces> TracesOf(const Selection& selection, const FunctionName& function,
-                                  std::size_t limit, const CancelToken& cancel);
+                                  const TracesOptions& options, const CancelToken& cancel);
   // Engine_series.cc. Rows: 20 ms, or twenty of equal width up to the largest value.
   Result<HeatMapAnswer> HeatMap(const Selection& selection, std::int64_t step_ns,
                                 const CancelToken& cancel);
@@ -288,8 +298,17 @@ class Engine {
   Result<> FillFromLocalRoot(std::uint32_t tenant, const std::vector<store::SpanRow>& trace,
                              const std::vector<profile::SpanId>& spans, const std::string& type,
                              SpanProfileAnswer& answer, const CancelToken& cancel);
+  // Why_no_samples.cc: what is stored of a span's service around its time, and what follows.
+  Result<ServiceThen> ServiceAt(std::uint32_t tenant, const store::SpanRow& span,
+                                const CancelToken& cancel);
+  Result<std::string> ExplainNoLinks(std::uint32_t tenant, const std::vector<store::SpanRow>& trace,
+                                     const std::vector<profile::SpanId>& wanted,
+                                     std::string_view types, const CancelToken& cancel);
   Result<> SumFunction(const Resolved& resolved, const FunctionName& function,
                        FunctionTraces& answer, const CancelToken& cancel);
+  // Puts the longest or the newest first; those without spans last.
+  Result<> OrderByTime(std::uint32_t tenant, TraceOrder order,
+                       std::vector<FunctionTraces::Trace>& traces, const CancelToken& cancel);
   // Gives spans known by their id alone their trace, where a span of that id is stored.
   Result<> FindTraces(std::uint32_t tenant, store::TimeRange range,
                       std::vector<FunctionTraces::Trace>& traces, const CancelToken& cancel);
@@ -320,6 +339,7 @@ struct DiffTree {
   profile::FlameTree tree;           // union of both; values are those of `after`
   std::vector<std::int64_t> before;  // total per node
   std::vector<std::int64_t> before_self;
+  std::vector<std::int64_t> before_count;  // observations behind before_self
 };
 [[nodiscard]] DiffTree Diff(const profile::FlameTree& before, const profile::FlameTree& after);
 

@@ -96,8 +96,33 @@ Result<> Engine::FindTraces(std::uint32_t tenant, store::TimeRange range,
   return {};
 }
 
+Result<> Engine::OrderByTime(std::uint32_t tenant, TraceOrder order,
+                             std::vector<FunctionTraces::Trace>& traces,
+                             const CancelToken& cancel) {
+  // Of more than this those where it took most are looked at.
+  constexpr std::size_t kMostOrdered = 20'000;
+  if (traces.size() > kMostOrdered) traces.resize(kMostOrdered);
+  std::map<profile::TraceId, std::size_t> places;
+  std::vector<profile::TraceId> ids;
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    if (traces[i].summary.trace == profile::TraceId{}) continue;
+    places.emplace(traces[i].summary.trace, i);
+    ids.push_back(traces[i].summary.trace);
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(const auto times, reader_.TraceTimes(tenant, ids, cancel));
+  for (const store::TraceTime& t : times) {
+    TraceSummary& summary = traces[places.at(t.trace)].summary;
+    summary.start_ns = t.start_ns;
+    summary.duration_ns = t.end_ns - t.start_ns;
+  }
+  std::ranges::stable_sort(traces, std::greater(), [order](const FunctionTraces::Trace& t) {
+    return order == TraceOrder::kTime ? t.summary.start_ns : t.summary.duration_ns;
+  });
+  return {};
+}
+
 Result<FunctionTraces> Engine::TracesOf(const Selection& selection, const FunctionName& function,
-                                        std::size_t limit, const CancelToken& cancel) {
+                                        const TracesOptions& options, const CancelToken& cancel) {
   Selection whole = selection;
   whole.add_up_snapshots = true;  // a link has a value, not a share of an average
   WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, catalog_.Resolve(whole, {}, cancel));
@@ -143,10 +168,14 @@ Result<FunctionTraces> Engine::TracesOf(const Selection& selection, const Functi
     answer.linked_value = WrappingAdd(answer.linked_value, t.value);
     answer.linked_count += t.count;
   }
-  if (answer.traces.size() > limit) answer.traces.resize(limit);
+  if (options.order != TraceOrder::kValue) {
+    WHEREFORE_RETURN_IF_ERROR(OrderByTime(selection.tenant, options.order, answer.traces, cancel));
+  }
+  if (answer.traces.size() > options.limit) answer.traces.resize(options.limit);
   for (FunctionTraces::Trace& t : answer.traces) {
     if (t.summary.trace == profile::TraceId{}) continue;
-    WHEREFORE_ASSIGN_OR_RETURN(const auto rows, TraceShape(selection.tenant, t.summary.trace, cancel));
+    WHEREFORE_ASSIGN_OR_RETURN(const auto rows,
+                               TraceShape(selection.tenant, t.summary.trace, cancel));
     Summarise(rows, t.summary);
     for (FunctionTraces::Span& span : t.spans) {
       const auto row = std::ranges::find(rows, span.span, &store::SpanRow::id);

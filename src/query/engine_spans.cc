@@ -13,23 +13,6 @@
 namespace wherefore::query {
 namespace {
 
-std::string ExplainNoLinks(const std::vector<store::SpanRow>& spans,
-                           const std::vector<profile::SpanId>& wanted, std::string_view types) {
-  if (!types.empty()) return fmt::format("no samples of that type; the samples are of: {}", types);
-  if (spans.empty()) return "neither spans nor samples of this trace are stored";
-  if (!wanted.empty() && std::none_of(spans.begin(), spans.end(), [&](const store::SpanRow& s) {
-        return std::find(wanted.begin(), wanted.end(), s.id) != wanted.end();
-      })) {
-    return fmt::format("no such span in this trace; it has {} spans", spans.size());
-  }
-  std::int64_t longest = 0;
-  for (const store::SpanRow& s : spans) longest = std::max(longest, s.duration_ns);
-  return fmt::format(
-      "no samples are linked to it: its service has no profiler that links spans, or it was too "
-      "short to be sampled (longest span: {})",
-      FormatDuration(longest));
-}
-
 const store::SpanRow* FindSpan(const std::vector<store::SpanRow>& trace,
                                const profile::SpanId& id) {
   const auto it = std::ranges::find(trace, id, &store::SpanRow::id);
@@ -220,7 +203,7 @@ Result<SpanProfileAnswer> Engine::SpanProfile(std::uint32_t tenant, const profil
     WHEREFORE_RETURN_IF_ERROR(FillFromLocalRoot(tenant, rows, spans, type, answer, cancel));
   }
   if (answer.by_span.empty() && answer.hint.empty()) {
-    answer.hint = ExplainNoLinks(rows, spans, types);
+    WHEREFORE_ASSIGN_OR_RETURN(answer.hint, ExplainNoLinks(tenant, rows, spans, types, cancel));
   }
   if (!lens.empty()) answer.tree = lens.Apply(answer.tree);
   return answer;

@@ -166,18 +166,60 @@ bool IsServiceLabel(std::string_view name) {
   return name == "service.name" || name == "service_name";
 }
 
-Result<std::shared_ptr<const re2::RE2>> CompileRegex(std::string_view pattern) {
+namespace {
+
+// The ( that is never closed, or the ) that closes nothing; npos: all is well.
+std::size_t LonelyParenthesis(std::string_view pattern) {
+  std::vector<std::size_t> open;
+  bool in_set = false;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const char c = pattern[i];
+    if (c == '\\') {
+      ++i;
+    } else if (in_set) {
+      in_set = c != ']';
+    } else if (c == '[') {
+      in_set = true;
+      // A ] right at the beginning is one of the set.
+      if (pattern.substr(i + 1).starts_with('^')) ++i;
+      if (pattern.substr(i + 1).starts_with(']')) ++i;
+    } else if (c == '(') {
+      open.push_back(i);
+    } else if (c == ')') {
+      if (open.empty()) return i;
+      open.pop_back();
+    }
+  }
+  return open.empty() ? std::string_view::npos : open.back();
+}
+
+// RE2 says which part is wrong, not where it is, and of parentheses nothing but the whole pattern.
+std::size_t PlaceOfError(std::string_view pattern, const re2::RE2& regex) {
+  const re2::RE2::ErrorCode code = regex.error_code();
+  if (code == re2::RE2::ErrorMissingParen || code == re2::RE2::ErrorUnexpectedParen) {
+    return LonelyParenthesis(pattern);
+  }
+  if (code == re2::RE2::ErrorTrailingBackslash) return pattern.size() - 1;
+  return regex.error_arg().empty() ? std::string_view::npos : pattern.find(regex.error_arg());
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const re2::RE2>> CompileRegex(std::string_view pattern,
+                                                     RegexOptions wanted) {
   re2::RE2::Options options;
   options.set_log_errors(false);
-  options.set_dot_nl(true);  // .* means everything
+  options.set_dot_nl(wanted.dot_is_newline);
+  options.set_case_sensitive(!wanted.any_case);
   options.set_max_mem(8 << 20);
   auto regex =
       std::make_shared<const re2::RE2>(re2::StringPiece(pattern.data(), pattern.size()), options);
-  if (!regex->ok()) {
-    return Error(Code::kInvalid,
-                 fmt::format("regular expression '{}': {}", pattern, regex->error()));
-  }
-  return regex;
+  if (regex->ok()) return regex;
+  const std::size_t at = PlaceOfError(pattern, *regex);
+  return Error(
+      Code::kInvalid,
+      fmt::format("regular expression '{}': {}{}", pattern, regex->error(),
+                  at == std::string_view::npos ? "" : fmt::format(" at character {}", at + 1)));
 }
 
 std::string_view FindLabel(const Labels& labels, std::string_view name) {

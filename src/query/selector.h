@@ -98,7 +98,14 @@ inline constexpr std::array<std::string_view, 6> kTypeLabels = {
 [[nodiscard]] std::string_view TypeLabel(std::string_view id, std::string_view name);
 
 [[nodiscard]] bool IsServiceLabel(std::string_view name);
-[[nodiscard]] Result<std::shared_ptr<const re2::RE2>> CompileRegex(std::string_view pattern);
+
+struct RegexOptions {
+  bool any_case = false;
+  bool dot_is_newline = true;  // .* means everything
+};
+// The error says what is wrong and at which character.
+[[nodiscard]] Result<std::shared_ptr<const re2::RE2>> CompileRegex(std::string_view pattern,
+                                                                   RegexOptions options = {});
 [[nodiscard]] std::string_view FindLabel(const Labels& labels, std::string_view name);
 
 }  // namespace wherefore::query

@@ -344,8 +344,8 @@ int StartPreloaded() {
     loaded.options.log_level = LogLevel::kError;
   setenv(kSaid, "1", 0);
   // NOLINTEND(concurrency-mt-unsafe)
-  if (const auto started = Runtime::Global().Start(loaded); !started)
-    Log(LogLevel::kWarn, started.error().message());
+  const auto started = Runtime::Global().Start(loaded);
+  if (!started && !loaded.options.disabled) Log(LogLevel::kWarn, started.error().message());
   if (!loaded.options.follow_exec) LeaveChildrenAlone();
   return WHEREFORE_OK;
 }

@@ -232,6 +232,13 @@ struct SpanSearch {
   bool roots_only = false;
 };
 
+// When a trace began and its last span ended.
+struct TraceTime {
+  profile::TraceId trace{};
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+};
+
 // How long the requests of a service took: spans that others, or nobody, called from outside.
 struct LatencyRow {
   std::string service_name;
@@ -339,6 +346,10 @@ class Reader {
   virtual Result<std::vector<SpanRow>> SpansById(std::uint32_t tenant, TimeRange range,
                                                  const std::vector<profile::SpanId>& spans,
                                                  const CancelToken& cancel) = 0;
+  // Of those that have spans, in no order.
+  virtual Result<std::vector<TraceTime>> TraceTimes(std::uint32_t tenant,
+                                                    const std::vector<profile::TraceId>& traces,
+                                                    const CancelToken& cancel) = 0;
   virtual Result<std::vector<LatencyRow>> Latencies(std::uint32_t tenant, TimeRange range,
                                                     const CancelToken& cancel) = 0;
 

@@ -75,6 +75,9 @@ class ReaderImpl final : public Reader {
   Result<std::vector<SpanRow>> SpansById(std::uint32_t tenant, TimeRange range,
                                          const std::vector<profile::SpanId>& spans,
                                          const CancelToken& cancel) override;
+  Result<std::vector<TraceTime>> TraceTimes(std::uint32_t tenant,
+                                            const std::vector<profile::TraceId>& traces,
+                                            const CancelToken& cancel) override;
   Result<std::vector<LatencyRow>> Latencies(std::uint32_t tenant, TimeRange range,
                                             const CancelToken& cancel) override;
   Result<std::vector<OffsetCell>> Offsets(const SampleQuery& query, const Steps& steps,
@@ -104,14 +107,14 @@ class ReaderImpl final : public Reader {
                                               std::size_t limit, const CancelToken& cancel);
   Result<std::vector<LinkRow>> RunLinks(const std::string& where, std::uint32_t tenant,
                                         const CancelToken& cancel);
-  // Where the spans of a trace are; empty: nowhere.
-  Result<std::string> WhereTraceIs(std::uint32_t tenant, const profile::TraceId& trace,
-                                     const CancelToken& cancel);
   Result<> NameServices(std::vector<SpanRow>& rows, const std::set<std::uint32_t>& buckets,
                         std::uint32_t tenant, const CancelToken& cancel);
   Result<std::vector<SpanRow>> RunSpans(const std::string& where, const std::string& tail,
                                         std::uint32_t tenant, const CancelToken& cancel);
   // Names of services by hash, profiles and spans alike, from the buckets of `where`.
+  // Where the spans of some traces lie; "" when there are none.
+  Result<std::string> SpansOfTraces(std::uint32_t tenant, const std::string& traces,
+                                    const CancelToken& cancel);
   Result<std::vector<std::pair<std::uint64_t, std::string>>> ServiceNames(
       const std::string& where, const CancelToken& cancel);
 

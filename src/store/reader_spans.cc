@@ -22,6 +22,11 @@ Id AsId(std::string_view bytes) {
   return id;
 }
 
+template <typename Id>
+std::string QuoteId(const Id& id) {
+  return QuoteBytes({reinterpret_cast<const char*>(id.data()), id.size()});
+}
+
 void TakePairs(const NativeColumn& names, const NativeColumn& values, std::size_t row,
                std::vector<std::pair<std::string, std::string>>& out) {
   for (std::size_t i = names.ArrayBegin(row); i < names.ArrayEnd(row); ++i) {
@@ -94,37 +99,37 @@ Result<std::vector<SpanRow>> ReaderImpl::RunSpans(const std::string& where, cons
   return rows;
 }
 
-Result<std::string> ReaderImpl::WhereTraceIs(std::uint32_t tenant, const profile::TraceId& trace,
-                                               const CancelToken& cancel) {
-  const std::string id = QuoteBytes({reinterpret_cast<const char*>(trace.data()), trace.size()});
+// The index says where to look; without it a trace would be searched in every service.
+Result<std::string> ReaderImpl::SpansOfTraces(std::uint32_t tenant, const std::string& traces,
+                                              const CancelToken& cancel) {
   std::set<std::uint32_t> buckets;
   std::set<std::uint64_t> services;
   std::int64_t first = INT64_MAX;
   std::int64_t last = 0;
-  WHEREFORE_RETURN_IF_ERROR(Run(
-      fmt::format(
-          "SELECT bucket, service, min(start), max(last) FROM {} WHERE tenant = {} AND trace = {} "
-          "GROUP BY bucket, service",
-          PhysicalName(Table::kTraceIndex), tenant, id),
-      4, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
-        buckets.insert(c[0].U32(row));
-        services.insert(c[1].Uint(row));
-        first = std::min(first, c[2].Int(row));
-        last = std::max(last, c[3].Int(row));
-        return {};
-      }));
+  WHEREFORE_RETURN_IF_ERROR(
+      Run(fmt::format("SELECT bucket, service, min(start), max(last) FROM {} WHERE tenant = {} AND "
+                      "trace IN ({}) GROUP BY bucket, service",
+                      PhysicalName(Table::kTraceIndex), tenant, traces),
+          4, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+            buckets.insert(c[0].U32(row));
+            services.insert(c[1].Uint(row));
+            first = std::min(first, c[2].Int(row));
+            last = std::max(last, c[3].Int(row));
+            return {};
+          }));
   if (buckets.empty()) return std::string();
   return fmt::format(
       "tenant = {} AND bucket IN ({}) AND service IN ({}) AND start >= {} AND start <= {} AND "
-      "trace = {}",
-      tenant, fmt::join(buckets, ","), fmt::join(services, ","), first, last, id);
+      "trace IN ({})",
+      tenant, fmt::join(buckets, ","), fmt::join(services, ","), first, last, traces);
 }
 
 constexpr std::string_view kTraceOrder = "ORDER BY start, span";
 
 Result<std::vector<SpanRow>> ReaderImpl::Trace(std::uint32_t tenant, const profile::TraceId& trace,
                                                const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(const std::string where, WhereTraceIs(tenant, trace, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const std::string where,
+                             SpansOfTraces(tenant, QuoteId(trace), cancel));
   if (where.empty()) return std::vector<SpanRow>();
   return RunSpans(where, std::string(kTraceOrder), tenant, cancel);
 }
@@ -132,7 +137,8 @@ Result<std::vector<SpanRow>> ReaderImpl::Trace(std::uint32_t tenant, const profi
 Result<std::vector<SpanRow>> ReaderImpl::TraceShape(std::uint32_t tenant,
                                                     const profile::TraceId& trace,
                                                     const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(const std::string where, WhereTraceIs(tenant, trace, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const std::string where,
+                             SpansOfTraces(tenant, QuoteId(trace), cancel));
   std::vector<SpanRow> rows;
   if (where.empty()) return rows;
   constexpr std::string_view kProfileId = "pyroscope.profile.id";
@@ -158,6 +164,32 @@ Result<std::vector<SpanRow>> ReaderImpl::TraceShape(std::uint32_t tenant,
             return {};
           }));
   WHEREFORE_RETURN_IF_ERROR(NameServices(rows, buckets, tenant, cancel));
+  return rows;
+}
+
+Result<std::vector<TraceTime>> ReaderImpl::TraceTimes(std::uint32_t tenant,
+                                                      const std::vector<profile::TraceId>& traces,
+                                                      const CancelToken& cancel) {
+  constexpr std::size_t kAtOnce = 1000;  // a statement's length is limited
+  std::vector<TraceTime> rows;
+  for (std::size_t from = 0; from < traces.size(); from += kAtOnce) {
+    std::vector<std::string> literals;
+    for (std::size_t i = from; i < std::min(from + kAtOnce, traces.size()); ++i) {
+      literals.push_back(QuoteId(traces[i]));
+    }
+    WHEREFORE_ASSIGN_OR_RETURN(
+        const std::string where,
+        SpansOfTraces(tenant, fmt::format("{}", fmt::join(literals, ",")), cancel));
+    if (where.empty()) continue;
+    WHEREFORE_RETURN_IF_ERROR(Run(
+        fmt::format("SELECT trace, min(start), max(start + duration) FROM {} WHERE {} GROUP BY "
+                    "trace",
+                    PhysicalName(Table::kSpans), where),
+        3, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+          rows.push_back({AsId<profile::TraceId>(c[0].Text(row)), c[1].Int(row), c[2].Int(row)});
+          return {};
+        }));
+  }
   return rows;
 }
 
@@ -198,7 +230,7 @@ Result<std::vector<SpanRow>> ReaderImpl::SpansById(std::uint32_t tenant, TimeRan
   std::vector<std::string> literals;
   literals.reserve(spans.size());
   for (const profile::SpanId& span : spans) {
-    literals.push_back(QuoteBytes({reinterpret_cast<const char*>(span.data()), span.size()}));
+    literals.push_back(QuoteId(span));
   }
   return RunSpans(fmt::format("tenant = {} AND {} AND start >= {} AND start < {} AND span IN ({})",
                               tenant, BucketCondition(range.from_ns, range.to_ns), range.from_ns,

@@ -93,6 +93,7 @@ async function walk(page) {
 
   step('drag on the timeline selects');
   await page.waitForLoadState('networkidle');
+  await page.locator('.u-over').hover();  // waits until it stays where it is
   const plot = await page.locator('.u-over').boundingBox();
   await page.mouse.move(plot.x + plot.width * 0.55, plot.y + 50);
   await page.mouse.down();
@@ -239,7 +240,7 @@ async function walk(page) {
   await page.locator('.wf-row', { hasText: 'POST /pay' }).click();
   await page.getByRole('button', { name: 'This span' }).click();
   await page.getByTestId('hint').waitFor();
-  assert.match(await page.getByTestId('hint').textContent(), /no samples are linked/);
+  assert.match(await page.getByTestId('hint').textContent(), /no samples are linked to it: gateway was profiled .* does not link spans/);
 
   step('a lens on the span: the same words, evaluated by the server; taken away with it');
   await page.locator('.wf-row', { hasText: 'handle_pay' }).click();
@@ -510,6 +511,59 @@ async function searches(page) {
   await page.locator('.matched-row', { hasText: 'pay(' }).first().waitFor();
 }
 
+async function searchesEverything(page) {
+  step('search: a function too small to be drawn or listed is found with its share');
+  const one = { ...ALL, query: 'wide', search: 'leaf000000' };
+  const expected = await api('top', one);
+  assert.equal(expected.search.functions, 1);
+  await page.goto(`${PAGE}/s/wide`);
+  await drawn(page, 'wide', () => window.__wherefore?.flame?.total > 0);
+  const before = await flame(page);
+  assert.equal(await box(page, 'leaf000000'), null);
+  await page.getByLabel('Search').pressSequentially('LEAF000000', { delay: 20 });
+  await drawn(page, 'the share of the whole', (v) => window.__wherefore.flame.matched === v, Number(expected.search.value));
+  await drawn(page, 'the frame itself', (v) => window.__wherefore.flame.box('leaf000000')?.total === v, Number(expected.search.value));
+  assert.equal((await flame(page)).total, before.total);
+  assert.match(await page.locator('.matched').textContent(), /^1 frame, /);
+  await page.reload();
+  await drawn(page, 'found after a reload', () => window.__wherefore?.flame?.box('leaf000000') !== null);
+  await page.getByLabel('Search').fill('leaf0');
+  const many = await api('top', { ...one, search: 'leaf0' });
+  await drawn(page, 'the share of many', (v) => window.__wherefore.flame.matched === v, Number(many.search.value));
+  await page.locator('.matched', { hasText: /^100,000 frames, .* · [\d,]+ drawn$/ }).waitFor();
+  await page.getByLabel('Search').fill('leaf[');
+  await page.locator('.matched', { hasText: 'not a regular expression' }).waitFor();
+  await page.locator('.matched', { hasText: '0 frames, 0' }).waitFor();
+  await page.getByLabel('Search').fill('');
+  await drawn(page, 'as before', (n) => window.__wherefore.flame.nodes === n, before.nodes);
+  await page.getByRole('button', { name: 'Table' }).click();
+  await page.locator('table.top tbody tr').first().waitFor();
+  await page.getByLabel('Search').fill('leaf000000');
+  const row = page.locator('table.top tbody tr', { hasText: 'leaf000000' });
+  await row.waitFor();
+  assert.equal(await page.locator('table.top tbody tr').count(), 1);
+  await page.locator('table.top caption', { hasText: '1 match,' }).waitFor();
+  await page.getByLabel('Search').fill('nowhere to be found');
+  await page.getByText('No function matches').waitFor();
+  await page.locator('table.top caption', { hasText: '0 match,' }).waitFor();
+}
+
+async function orders(page) {
+  step('traces with a function: another order brings up what was not listed');
+  const ask = (sort) => api('function-traces', { ...ALL, query: '{service_name="search"}', function: 'score', sort, limit: 100 });
+  await page.goto(`${PAGE}/s/search?view=traces&fn=score`);
+  for (const [sort, heading] of [['value', 'In it'], ['duration', 'Trace took'], ['time', 'Start']]) {
+    if (sort !== 'value') await page.getByRole('button', { name: heading }).click();
+    const { traces, found } = await ask(sort);
+    assert.equal(found, 120);
+    await page.locator('table.seen tbody tr').nth(99).waitFor();
+    await page.locator('table.seen tbody tr').first().locator(`a[href*="${traces[0].trace}"]`).first().waitFor();
+    await page.locator('table.seen tbody tr').nth(99).locator(`a[href*="${traces[99].trace}"]`).first().waitFor();
+  }
+  await page.reload();
+  await page.locator('table.seen tbody tr').first().locator(`a[href*="${(await ask('time')).traces[0].trace}"]`).first().waitFor();
+}
+
 async function wayBack(page) {
   step('nothing to show: one button takes back whatever narrowed it');
   await page.goto(`${PAGE}/s/checkout?type=nope&q=${encodeURIComponent('host.name="nobody"')}&lens=my-code&from=1000&to=2000`);
@@ -642,6 +696,8 @@ try {
   problems.length = 0;
   await offline(context, page, problems);
   await searches(page);
+  await searchesEverything(page);
+  await orders(page);
   await wayBack(page);
   await hostile(page);
   await extremes(page, problems);

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { NOT_REGULAR, patternOf, TOO_LONG } from '../src/core/pattern';
 
+declare const process: { cpuUsage: () => { user: number } };
+
 const NAMES = [
   '', 'main', 'Main', 'json::parse_object', 'json::parse(Value&, std::string_view)', 'std::vector<int>::push_back', 'operator[]', 'a.b', 'aXb', 'a\nb', 'xxxy', 'xyxyxy', 'foo bar', 'ünïcode',
   'ÜNÏCODE', '日本語', '😀 smile', '12', 'v1.20', '[unknown]', 'a-b', 'tab\there', 'ab', 'abc', 'abab', 'A_1', '{x}', 'x{2', ']',
@@ -28,14 +30,22 @@ test('what is none is plain text and says so', () => {
   expect(patternOf('')).toBe(null);
 });
 
+test('the server gets the same in its own way of writing', () => {
+  const source = (text: string) => patternOf(text)!.source;
+  expect(source('^json::.*(a|b)$')).toBe('^json::.*(a|b)$');
+  expect(source('(?<n>a)\\u0061\\\\u0061\\(?<')).toBe('(?:a)\\x{0061}\\\\u0061\\(?<');
+  expect(source('pay(')).toBe('pay\\(');
+  expect(source('a[b{c}.*^$|?+)\\')).toBe('a\\[b\\{c\\}\\.\\*\\^\\$\\|\\?\\+\\)\\\\');
+});
+
 test('no pattern takes for ever', () => {
   const names = ['x'.repeat(10_000), 'xyz'.repeat(3000) + 'q'];
   for (const text of ['(x+)+y', '(x|x)*y', 'x*x*x*x*x*x*q1', '(x?){30}x{30}q1', '(.*)*[^xyzq]', '((x{1,100}){1,100})+y', '(x|xy|y)*(.{500})?\\d', '(x|x)'.repeat(40) + '1']) {
-    const began = performance.now();
+    const began = process.cpuUsage().user;  // not the clock: the machine has other things to do
     const own = patternOf(text)!;
     const found = names.filter((name) => own.test(name)).length;
     if (own.problem() === '') expect(found, text).toBe(text === '(x+)+y' || text === '(x|x)*y' || text.startsWith('((x{') ? 1 : 0);
-    expect(performance.now() - began, text).toBeLessThan(3000);
+    expect((process.cpuUsage().user - began) / 1000, text).toBeLessThan(3000);
   }
   const heavy = patternOf('(x|y)*x(x|y){900}1')!;
   let state = 1;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { buildTree, childrenOf, functionOf, graft, heaviestLeaf, search, shownShare, stackOf } from '../src/core/tree';
-import { factorOf } from '../src/core/difference';
+import { factorOf, mayBeChance } from '../src/core/difference';
 import { changeOf, selfOf, wholeOf } from '../src/parts/describe';
 import { columns, randomTree, SHOP, type Node } from './sample';
 
@@ -56,6 +56,16 @@ test('in a difference vanished paths keep their width', () => {
   const tree = buildTree(c, 'weight');
   expect(names(tree, childrenOf(tree, 0))).toEqual(['gone', 'new']);
   expect([tree.width[0], tree.totalBefore![0], tree.total[0]]).toEqual([40, 30, 10]);
+});
+
+test('a difference is judged by the observations of both sides', () => {
+  const c = columns([[0, 'total', '', 0, 0], [1, 'f', '', 1300, 1300]]);
+  c.before = Float64Array.from([0, 1000]);
+  expect(mayBeChance(buildTree(c), 1)).toBe(false);  // taken to be sampled alike
+  c.beforeCount = Float64Array.from([0, 1000]);
+  expect(mayBeChance(buildTree(c), 1)).toBe(false);
+  c.beforeCount = Float64Array.from([0, 10]);  // it was not: one sample in a hundred
+  expect(mayBeChance(buildTree(c), 1)).toBe(true);
 });
 
 test('a difference in shares has both sides\' own shares and the totals as they were', () => {

@@ -1,6 +1,6 @@
 // Questions to the server. Every call can be ended early; a failure says what to do about it.
 import { decode } from './decoder';
-import type { FlameColumns } from './flame';
+import type { FlameColumns, FlameFound } from './flame';
 
 export type Params = Record<string, string | string[] | undefined>;
 
@@ -78,12 +78,12 @@ export interface ServiceOverview {
 }
 export interface OverviewAnswer { start_ms: number; step_ms: number; services: ServiceOverview[] }
 export interface SeriesAnswer {
-  type: string; unit: string; scale: number; averaged: boolean; start_ms: number; step_ms: number; hint?: string;
+  type: string; unit: string; scale: number; averaged: boolean; start_ms: number; step_ms: number; newest_ms?: number; hint?: string;
   groups: { labels: Record<string, string>; values: (number | string)[] }[];
 }
 export interface TopRow { name: string; module: string; file: string; self: number; total: number; self_count: number; total_count: number }
 export interface TopAnswer {
-  type: string; unit: string; scale: number; total: number; count: number; averaged: boolean; functions: number; hint?: string; rows: TopRow[]; other: number;
+  type: string; unit: string; scale: number; total: number; count: number; averaged: boolean; functions: number; hint?: string; search?: FlameFound; rows: TopRow[]; other: number;
 }
 export interface Span {
   trace: string; span: string; parent: string; service: string; name: string; kind: string; status: string; status_message?: string;

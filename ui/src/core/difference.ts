@@ -34,9 +34,10 @@ export function changesOf(rows: FlameChange[], factor: number): Change[] {
     .sort((a, b) => Math.abs(b.after - b.before) - Math.abs(a.after - a.before));
 }
 
-// Counts travel for the later side only; the earlier one is taken to be sampled alike.
+// Each side by its own observations; where those of the earlier one are not known it is taken to be sampled alike.
 export function mayBeChance(tree: Tree, node: number): boolean {
   const [before, after, n] = [tree.totalBefore![node], tree.total[node], tree.totalCount[node]];
+  if (tree.totalCountBefore) return before !== after && !isSignificant(before, after, tree.totalCountBefore[node], n);
   const perSample = n > 0 ? after / n : tree.totalCount[0] > 0 ? tree.total[0] / tree.totalCount[0] : 0;
   return perSample > 0 && !isSignificant(before, after, before / perSample, n);
 }

@@ -5,9 +5,12 @@
 export interface FlameMeta {
   type: string; unit: string; scale: number;
   total: number; count: number; nodes: number; nodes_in_full: number; averaged: boolean;
-  total_before?: number; hint?: string; filed_under?: string; types?: string[]; changes?: FlameChange[]; by_span?: Record<string, number>;
+  total_before?: number; hint?: string; filed_under?: string; types?: string[]; changes?: FlameChange[]; search?: FlameFound; by_span?: Record<string, number>;
   file?: FileFacts; base?: FileFacts;
 }
+
+// What a search found in the whole tree, whatever of it was sent.
+export interface FlameFound { value: number; count: number; functions: number; nodes: number }
 
 // What a file says of itself.
 export interface FileFacts { time_ms?: number; duration_ns?: number; services: string[]; can_be_kept: boolean }
@@ -25,6 +28,7 @@ export interface FlameColumns {
   count: Float64Array;
   hidden: Uint32Array;
   before?: Float64Array;  // self values before, in a difference
+  beforeCount?: Float64Array;  // and their observations
 }
 
 export const OTHER = 5;  // the kind of a fold
@@ -160,6 +164,7 @@ export function decodeParts(bytes: Uint8Array): FlameParts {
   const func = Uint32Array.from(column(need(FUNC), nodes, (c) => c.varint()));
   for (const f of func) if (f >= table.name.length) throw new Error('flame graph: function out of range');
   const selves = sections.filter((s) => s.id === SELF);
+  const counts = sections.filter((s) => s.id === COUNT);
   const hidden = new Uint32Array(nodes);
   const folds = new Cursor(need(HIDDEN).bytes);
   for (let i = 0; i < need(HIDDEN).count; i++) {
@@ -172,6 +177,7 @@ export function decodeParts(bytes: Uint8Array): FlameParts {
     self: column(selves[0], nodes, (c) => c.zigzag()),
     count: column(need(COUNT), nodes, (c) => c.zigzag()),
     before: selves[1] && column(selves[1], nodes, (c) => c.zigzag()),
+    beforeCount: counts[1] && column(counts[1], nodes, (c) => c.zigzag()),
   };
 }
 
@@ -187,5 +193,6 @@ function numbers(meta: FlameMeta): FlameMeta {
   for (const key of ['total', 'count', 'total_before', 'scale'] as const) {
     if (typeof meta[key] === 'string') meta[key] = Number(meta[key]);
   }
+  if (meta.search) meta.search = { ...meta.search, value: Number(meta.search.value), count: Number(meta.search.count) };
   return meta;
 }

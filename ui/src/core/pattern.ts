@@ -7,6 +7,7 @@
 export interface Pattern {
   test: (text: string) => boolean;
   problem: () => string;  // what to tell the reader, after matching; "" = nothing
+  source: string;         // the same for the server (RE2)
 }
 
 const MOST_INSTRUCTIONS = 100_000;
@@ -24,10 +25,14 @@ export function patternOf(text: string): Pattern | null {
     machine = new Machine(compile(new Parser(text).whole()));
   } catch {
     const plain = text.toLowerCase();
-    return { test: (name) => name.toLowerCase().includes(plain), problem: () => NOT_REGULAR };
+    return { test: (name) => name.toLowerCase().includes(plain), problem: () => NOT_REGULAR, source: text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&') };
   }
-  return { test: (name) => machine.test(name), problem: () => (machine.tooLong ? TOO_LONG : '') };
+  return { test: (name) => machine.test(name), problem: () => (machine.tooLong ? TOO_LONG : ''), source: forServer(text) };
 }
+
+// RE2 writes two things in another way; groups need no name here.
+const forServer = (text: string) => text.replace(/\\u([0-9a-fA-F]{4})|\\[^]|\(\?<[A-Za-z_]\w*>/g,
+  (part, code: string | undefined) => (code ? `\\x{${code}}` : part.startsWith('(') ? '(?:' : part));
 
 // --- text to tree ---
 

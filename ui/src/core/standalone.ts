@@ -4,7 +4,7 @@ import type { FlameColumns } from './flame';
 
 export interface Saved { title: string; note: string; columns: FlameColumns; measure?: Measure }
 
-const LISTS = ['depth', 'func', 'self', 'count', 'hidden', 'before'] as const;
+const LISTS = ['depth', 'func', 'self', 'count', 'hidden', 'before', 'beforeCount'] as const;
 
 export function savedText(saved: Saved): string {
   const { meta, functions } = saved.columns;
@@ -14,11 +14,11 @@ export function savedText(saved: Saved): string {
 }
 
 export function readSaved(text: string): Saved {
-  const { title, note, measure, meta, functions, depth, func, self, count, hidden, before } = JSON.parse(text);
+  const { title, note, measure, meta, functions, depth, func, self, count, hidden, before, beforeCount } = JSON.parse(text);
   return {
     title, note, measure, columns: {
       meta, functions, depth: Uint32Array.from(depth), func: Uint32Array.from(func), self: Float64Array.from(self), count: Float64Array.from(count), hidden: Uint32Array.from(hidden),
-      before: before && Float64Array.from(before),
+      before: before && Float64Array.from(before), beforeCount: beforeCount && Float64Array.from(beforeCount),
     },
   };
 }

@@ -32,7 +32,7 @@ export interface ServiceState extends TimeState {
   flip: boolean;                  // root at the bottom
   live: boolean;                  // asked again every 5 s
   sort: 'self' | 'total';         // of the table
-  seensort: 'value' | 'duration'; // of the traces with a function
+  seensort: 'value' | 'duration' | 'time'; // of the traces with a function
 }
 
 export interface DiffState extends TimeState {
@@ -88,7 +88,7 @@ export function decodeService(url: URL): ServiceState {
     lens: p.get('lens') ?? '', view: oneOf(p.get('view'), VIEWS), fn: p.get('fn') ?? '', mod: p.get('mod') ?? '',
     line: /^\d{1,9}$/.test(p.get('line') ?? '') ? Number(p.get('line')) : 0, upzoom: address(p.get('upzoom')), upframe: address(p.get('upframe')), search: p.get('search') ?? '',
     zoom: address(p.get('zoom')), frame: address(p.get('frame')), order: oneOf(p.get('order'), ['weight', 'name']), flip: p.get('flip') === '1', live: p.get('live') === '1',
-    sort: oneOf(p.get('sort'), ['self', 'total']), seensort: oneOf(p.get('seensort'), ['value', 'duration']),
+    sort: oneOf(p.get('sort'), ['self', 'total']), seensort: oneOf(p.get('seensort'), ['value', 'duration', 'time']),
   };
 }
 

@@ -9,6 +9,7 @@ export interface Tree extends FlameColumns {
   total: Float64Array;
   totalCount: Float64Array;
   totalBefore?: Float64Array;
+  totalCountBefore?: Float64Array;
   width: Float64Array;    // total; in a difference the larger of before and after
   start: Float64Array;    // in units of width, the root's at 0
   rows: number;           // depth of the deepest node + 1
@@ -35,8 +36,9 @@ export function buildTree(columns: FlameColumns, order: Order = 'weight', normal
     before = before.map((v) => v * normalise);
     totalBefore = addUp(before, shape.parent);
   }
+  const totalCountBefore = sorted.beforeCount && addUp(sorted.beforeCount, shape.parent);
   const width = widthsOf(total, totalBefore, shape.parent);
-  const tree: Tree = { ...sorted, ...shape, before, total, totalCount, totalBefore, width, start: new Float64Array(total.length) };
+  const tree: Tree = { ...sorted, ...shape, before, total, totalCount, totalBefore, totalCountBefore, width, start: new Float64Array(total.length) };
   const next = new Float64Array(total.length);
   for (let i = 1; i < total.length; i++) {
     const p = tree.parent[i];
@@ -104,7 +106,7 @@ function byWeight(columns: FlameColumns): FlameColumns {
   };
   return {
     ...columns, depth: pick(depth), func: pick(columns.func), self: pick(columns.self), count: pick(columns.count),
-    hidden: pick(columns.hidden), before: columns.before && pick(columns.before),
+    hidden: pick(columns.hidden), before: columns.before && pick(columns.before), beforeCount: columns.beforeCount && pick(columns.beforeCount),
   };
 }
 
@@ -170,10 +172,16 @@ export function graft(base: FlameColumns, node: number, end: number, part: Flame
   };
 }
 
-// Nodes whose function matches, and the share of the whole they cover, nested ones counted once.
-export function search(tree: Tree, pattern: { test: (text: string) => boolean }): { nodes: Uint8Array; first: number[]; value: number; functions: number } {
+// By function: whether it matches. Folds and the root are no functions.
+export function matching(tree: FlameColumns, pattern: { test: (text: string) => boolean }): boolean[] {
   const hit = tree.functions.map((f) => f.kind !== OTHER && (pattern.test(f.name) || pattern.test(f.module)));
   hit[tree.func[0]] = false;
+  return hit;
+}
+
+// Nodes whose function matches, and the share of the whole they cover, nested ones counted once.
+export function search(tree: Tree, pattern: { test: (text: string) => boolean }): { nodes: Uint8Array; first: number[]; value: number; functions: number } {
+  const hit = matching(tree, pattern);
   const nodes = new Uint8Array(tree.func.length);
   const first: number[] = [];
   let value = 0;

@@ -14,6 +14,7 @@ import { LensChips } from '../parts/lens';
 import { Presets } from '../parts/presets';
 import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
+import { useSearchedFlame } from '../parts/searched';
 import { Shell } from '../parts/shell';
 
 export function DiffPage() {
@@ -31,7 +32,8 @@ export function DiffPage() {
   const after = (state.to !== null && state.from !== null ? state.to - state.from : span) / 1000;
   const seconds = { after, before: fixedBase ? (state.baseTo! - state.baseFrom!) / 1000 : after };
   const data = diff.data;
-  const difference = useDifference(data, state.mode, seconds);
+  const { columns, searched } = useSearchedFlame(data, 'diff', asked, state.search);
+  const difference = useDifference(columns, state.mode, seconds);
   const { tree } = difference;
   const empty = tree && tree.width[0] === 0;
   return (
@@ -58,7 +60,7 @@ export function DiffPage() {
       {tree && !empty && (
         <Answer query={diff}>
           {data?.meta.hint && <p class="note">One side is empty: {data.meta.hint}</p>}
-          <FlameGraph tree={tree} title="diff" zoom={state.zoom} frame={state.frame} query={state.search} onZoom={(zoom, frame) => set({ zoom, frame })}
+          <FlameGraph tree={tree} title="diff" zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} onZoom={(zoom, frame) => set({ zoom, frame })}
             onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
             onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), zoom: '', frame: '' })} />
           <Legend />

@@ -4,6 +4,7 @@ import { apiAddress, getFlame, getJson, type SeriesAnswer, type ServiceInfo, typ
 import { formatTime } from '../core/format';
 import { go, replace, url } from '../core/location';
 import { exactly } from '../core/names';
+import { patternOf } from '../core/pattern';
 import { valueIn } from '../core/presets';
 import { decodeService, encodeDiff, encodeService, encodeTraces, joinLens, lensSteps, newTraces, selectorOf, timeOf, type ServiceState } from '../core/state';
 import { zone } from '../core/settings';
@@ -22,11 +23,13 @@ import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
 import { Shell } from '../parts/shell';
 import { Sandwich } from '../parts/sandwich';
+import { useSearchedFlame, useSearchedTop } from '../parts/searched';
 import { Source } from '../parts/source';
 import { TopTable } from '../parts/table';
 import { Timeline } from '../parts/timeline';
 
 const VIEWS: [ServiceState['view'], string][] = [['flame', 'Flame graph'], ['table', 'Table'], ['tree', 'Call tree'], ['sandwich', 'Sandwich'], ['heat', 'Heat map'], ['source', 'Source'], ['traces', 'Traces with it']];
+const ROWS = '1000';  // of the table
 // Views about one function: opened without one they take the hottest.
 const ABOUT_ONE: ServiceState['view'][] = ['sandwich', 'source', 'traces'];
 
@@ -45,8 +48,10 @@ export function ServicePage() {
     (s) => getJson<SeriesAnswer>('series', { query: selectorOf(state.service, ''), type: state.type, ...time, by: 'service.version', limit: '20' }, s));
   const markers = useMemo(() => markersOf(versions.data), [versions.data]);
   const flame = useQuery(JSON.stringify(['flame', asked, tick]), (s) => getFlame('flame', asked, s));
-  const top = useQuery(state.view === 'table' ? JSON.stringify(['top', asked, state.sort, tick]) : null, (s) => getJson<TopAnswer>('top', { ...asked, sort: state.sort, limit: '1000' }, s));
-  const { tree, open } = useOpenedTree(flame.data, state.order, asked);
+  const top = useQuery(state.view === 'table' ? JSON.stringify(['top', asked, state.sort, tick]) : null, (s) => getJson<TopAnswer>('top', { ...asked, sort: state.sort, limit: ROWS }, s));
+  const { columns, searched } = useSearchedFlame(flame.data, 'flame', asked, state.search);
+  const found = useSearchedTop(top.data, { ...asked, sort: state.sort, limit: ROWS }, state.view === 'table' ? state.search : '');
+  const { tree, open } = useOpenedTree(columns, state.order, { ...asked, search: columns?.meta.search && patternOf(state.search)?.source });
   const types = services.data?.services.find((s) => s.name === state.service)?.types ?? [];
   const shownType = state.type || flame.data?.meta.type || '';
   const hint = flame.data?.meta.hint ?? (tree && tree.width[0] === 0 ? 'there are profiles, but they add up to nothing; choose another type or a longer time' : undefined);
@@ -90,7 +95,7 @@ export function ServicePage() {
       {!hint && state.view === 'heat' && <HeatMap asked={{ query, type: state.type, ...time }} selection={state.sel} tick={tick} onSelect={(sel) => set({ sel, ...clear })} />}
       {!hint && (state.view === 'flame' || state.view === 'heat') && tree && (
         <Answer query={flame}>
-          <FlameGraph tree={tree} title={`${state.service} ${shownType}`} zoom={state.zoom} frame={state.frame} query={state.search} flip={state.flip}
+          <FlameGraph tree={tree} title={`${state.service} ${shownType}`} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} flip={state.flip}
             onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
             onFlip={() => set({ flip: !state.flip })} onOpenFold={open} links={links} onLens={addLens} />
         </Answer>
@@ -107,7 +112,8 @@ export function ServicePage() {
           {top.data && (
             <Answer query={top}>
               <label>Search <input type="search" value={state.search} placeholder="regular expression" onInput={(e) => set({ search: e.currentTarget.value }, replace)} /></label>
-              <TopTable top={top.data} sort={state.sort} query={state.search} onSort={(sort) => set({ sort }, replace)} onPick={(name) => set({ view: 'flame', search: exactly(name) })}
+              <QueryState query={found.query} what="the search" />
+              <TopTable top={top.data} found={found.top} sort={state.sort} query={state.search} onSort={(sort) => set({ sort }, replace)} onPick={(name) => set({ view: 'flame', search: exactly(name) })}
                 links={[{ text: 'callers', say: 'Callers and callees', href: to('sandwich') }, { text: 'source', say: 'Source', href: to('source') }, { text: 'traces', say: 'Traces', href: to('traces') }]} />
             </Answer>
           )}

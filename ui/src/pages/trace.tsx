@@ -15,6 +15,7 @@ import { Export, OF_ONE } from '../parts/export';
 import { FlameGraph } from '../parts/flame';
 import { LensChips } from '../parts/lens';
 import { Answer, QueryState, useQuery, type Query } from '../parts/query';
+import { useSearchedFlame } from '../parts/searched';
 import { copyText, Shell } from '../parts/shell';
 import { Waterfall } from '../parts/waterfall';
 
@@ -85,7 +86,8 @@ function SpanFlame({ state, whole, span, below, set }: SpanFlameProps) {
   const part = state.span !== '' || state.lens !== '';
   const own = useQuery(part ? JSON.stringify(['span flame', state.trace, asked]) : null, (s) => getFlame(path, asked, s));
   const flame = part ? own : whole;
-  const tree = useMemo(() => flame.data && buildTree(flame.data), [flame.data]);
+  const { columns, searched } = useSearchedFlame(flame.data, path, asked, state.search);
+  const tree = useMemo(() => columns && buildTree(columns), [columns]);
   const title = span ? `${span.service} ${span.name}` : `trace ${state.trace}`;
   const nothing = tree && !flame.data?.meta.hint && tree.width[0] === 0;
   const what = state.span === '' ? 'the whole trace' : state.subtree ? 'this span and those below it' : 'this span';
@@ -112,7 +114,7 @@ function SpanFlame({ state, whole, span, below, set }: SpanFlameProps) {
       {flame.data?.meta.hint && <p class="note" data-testid="hint">No profile: {flame.data.meta.hint}</p>}
       {nothing && <p class="note">Nothing is left: the lens takes all of it away.</p>}
       {tree && !flame.data?.meta.hint && !nothing && (
-        <Answer query={flame}><FlameGraph tree={tree} title={title} zoom={state.zoom} frame={state.frame} query={state.search}
+        <Answer query={flame}><FlameGraph tree={tree} title={title} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched}
           onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
           onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), zoom: '', frame: '' })} links={span && functionLinks(span)} /></Answer>
       )}

@@ -3,11 +3,10 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { formatCount, formatError, formatShare } from '../core/format';
 import { go } from '../core/location';
-import { OTHER } from '../core/flame';
 import { addressOf, nodeAt } from '../core/path';
 import { patternOf } from '../core/pattern';
 import { hotChain, opened, openRows } from '../core/rows';
-import { functionOf, isFold, type Tree } from '../core/tree';
+import { functionOf, isFold, matching, type Tree } from '../core/tree';
 import { shortName } from '../core/names';
 import { shownName } from '../draw/flame';
 import { nameOf, valueOf } from './describe';
@@ -69,7 +68,7 @@ export function CallTree(p: CallTreeProps) {
   const siblings = (node: number) => { let n = 0; let place = 0; const parent = tree.parent[node]; for (let c = parent + 1; c < tree.end[parent]; c = tree.end[c]) { n++; if (c <= node) place++; } return { n, place }; };
   const { matched, problem } = useMemo(() => {
     const pattern = patternOf(p.query);
-    return { matched: pattern && tree.functions.map((f) => f.kind !== OTHER && (pattern.test(f.name) || pattern.test(f.module))), problem: pattern?.problem() ?? '' };
+    return { matched: pattern && matching(tree, pattern), problem: pattern?.problem() ?? '' };
   }, [tree, p.query]);
   return (
     <>

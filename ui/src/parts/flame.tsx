@@ -1,7 +1,7 @@
 // The flame graph: canvases of the viewport's size inside a scrolling box, tooltip, keyboard, screen reader, search.
 // What is zoomed, selected and searched for belongs to the caller (the URL); the view in between is kept here.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { formatMany, formatShare } from '../core/format';
+import { formatCount, formatMany, formatShare } from '../core/format';
 import { addressOf, nodeAt } from '../core/path';
 import { patternOf } from '../core/pattern';
 import { DARK, LIGHT } from '../core/palette';
@@ -15,6 +15,7 @@ import { prepare } from './canvas';
 import { Minimap } from './minimap';
 import { KEYS, moveOf } from './flame_keys';
 import { remember } from './picture';
+import type { Searched } from './searched';
 import { copyText } from './shell';
 import { TreeItems } from './tree_items';
 
@@ -24,6 +25,7 @@ export interface FlameProps {
   tree: Tree; title: string;
   name?: string;  // where there are several on a page
   zoom: string; frame: string; query: string; flip?: boolean;
+  searched?: Searched;  // where something is folded: what the server finds in all of it
   onZoom: (zoom: string, frame: string) => void;
   onFrame: (address: string) => void;
   onQuery: (text: string) => void;
@@ -78,7 +80,7 @@ export function FlameGraph(p: FlameProps) {
     const g = prepare(overlay.current, size);
     if (g) drawOverlay(g, tree, view, palette, { matches: found?.nodes, hover: hover ? hover.hit.node : -1, frame, focused });
   }, [tree, range, top, size, palette, flip, found, hover, frame, focused]);
-  expose(p, view, drawn.current, zoom, frame, found?.value ?? 0);
+  expose(p, view, drawn.current, zoom, frame, p.searched?.found?.value ?? found?.value ?? 0);
 
   useEffect(() => () => { delete (window as unknown as { __wherefore: Record<string, unknown> }).__wherefore[p.name ?? 'flame']; }, []);
 
@@ -161,7 +163,7 @@ export function FlameGraph(p: FlameProps) {
         <button type="button" aria-expanded={help} onClick={() => setHelp(!help)}>Keys</button>
         <label>Search <input ref={input} type="search" value={p.query} placeholder="regular expression" onInput={(e) => p.onQuery(e.currentTarget.value)}
           onKeyDown={(e) => { if (e.key === 'Enter') { e.preventDefault(); step(e.shiftKey ? -1 : 1); } if (e.key === 'Escape') p.onQuery(''); }} /></label>
-        <span class="matched" role="status">{found && <>{found.problem !== '' && <em class="bad">{found.problem} · </em>}{formatMany(found.first.length, 'frame')}, {formatShare(found.value, tree.total[0])}</>}</span>
+        <span class="matched" role="status">{found && <>{found.problem !== '' && <em class="bad">{found.problem} · </em>}<Matched tree={tree} drawn={found} searched={p.searched} /></>}</span>
       </div>
       {help && <dl class="keys">{KEYS.map(([key, text]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{text}</dd></div>)}</dl>}
       {tree.func.length > MINIMAP_FROM && <Minimap tree={tree} range={range} onRange={setRange} flip={flip} />}
@@ -183,6 +185,20 @@ export function FlameGraph(p: FlameProps) {
       {frame >= 0 && <Drawer tree={tree} node={frame} title={p.title} onZoom={activate} onClose={() => { p.onFrame(''); scroller.current?.focus(); }} onLens={p.onLens}
         onOpenFold={p.onOpenFold && ((node) => p.onOpenFold!(tree.parent[node]))} links={p.links} />}
     </div>
+  );
+}
+
+// How much matches. Where something is folded only the server knows; until it answers the figures are those of what is drawn.
+function Matched({ tree, drawn, searched }: { tree: Tree; drawn: { first: number[]; value: number }; searched?: Searched }) {
+  const all = searched?.found;
+  const frames = drawn.first.length;
+  if (all) return <>{formatMany(all.nodes, 'frame')}, {formatShare(all.value, tree.total[0])}{all.nodes > frames && ` · ${formatCount(frames)} drawn`}</>;
+  const query = searched?.query;
+  return (
+    <>{formatMany(frames, 'frame')}, {formatShare(drawn.value, tree.total[0])}
+      {query && ' of what is drawn'}
+      {query?.error && !query.loading && <em class="bad"> · the rest: {query.error.message}</em>}
+      {query?.slow && query.loading && <> · <span class="spinner" aria-hidden="true" /> searching the rest… <button type="button" onClick={query.cancel}>Stop</button></>}</>
   );
 }
 

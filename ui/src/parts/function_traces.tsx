@@ -1,4 +1,4 @@
-// The requests in which a function was seen, where it took most first; each opens its trace at the span that ran it.
+// The requests in which a function was seen, where it took most, the longest or the newest first; each opens its trace at the span that ran it.
 import { getJson } from '../core/api';
 import { formatCount, formatShare, formatTime, formatValue } from '../core/format';
 import { zone } from '../core/settings';
@@ -17,7 +17,9 @@ export interface FunctionTracesAnswer {
 }
 
 const LIMIT = 100;
-type Sort = 'value' | 'duration';
+type Sort = 'value' | 'duration' | 'time';
+const LISTED: Record<Sort, string> = { value: 'where it took most', duration: 'that took longest', time: 'that are newest' };
+const keyOf = (t: FunctionTrace, sort: Sort) => Number(sort === 'value' ? t.value : sort === 'duration' ? t.duration_ns : t.start_ns);
 
 const spanLink = (trace: string, span: string, type: string) => encodeTrace({ trace, span, subtree: false, type, lens: '', zoom: '', frame: '', search: '' });
 
@@ -25,24 +27,28 @@ export function FunctionTraces({ asked, fn, mod, sort, onSort }: { asked: Record
   const { lens: _, ...selection } = asked;
   const params = { ...selection, function: fn, module: mod, limit: String(LIMIT) };
   const found = useQuery(fn === '' ? null : JSON.stringify(['function traces', params]), (s) => getJson<FunctionTracesAnswer>('function-traces', params, s));
+  // What is not listed may come first in another order: then the server puts them in it.
+  const cut = found.data !== undefined && found.data.found > found.data.traces.length;
+  const sorted = useQuery(cut && sort !== 'value' ? JSON.stringify(['function traces', params, sort]) : null, (s) => getJson<FunctionTracesAnswer>('function-traces', { ...params, sort }, s));
   if (fn === '') return <p class="note">Choose a function: a frame's “Traces with it”, or a row of the table.</p>;
   const answer = found.data;
-  const rows = [...answer?.traces ?? []].sort((a, b) => (sort === 'value' ? Number(b.value) - Number(a.value) : Number(b.duration_ns) - Number(a.duration_ns)));
+  const rows = (sorted.data ?? answer)?.traces.slice().sort((a, b) => keyOf(b, sort) - keyOf(a, sort)) ?? [];
   const header = (key: Sort, text: string) => (
-    <th scope="col" class="number" aria-sort={sort === key ? 'descending' : undefined}><button type="button" onClick={() => onSort(key)}>{text}{sort === key ? ' ▾' : ''}</button></th>
+    <th scope="col" class={key === 'time' ? undefined : 'number'} aria-sort={sort === key ? 'descending' : undefined}><button type="button" onClick={() => onSort(key)}>{text}{sort === key ? ' ▾' : ''}</button></th>
   );
   return (
     <section aria-label="Traces with the function">
       {functionHeading(fn, mod)}
       <QueryState query={found} what="traces" />
+      <QueryState query={sorted} what="traces" />
       {answer?.hint && <p class="note" data-testid="no-traces">No traces: {answer.hint}</p>}
       {answer && rows.length > 0 && (
         <>
-          <p data-testid="linked">Seen in {formatCount(answer.found)} {answer.found === 1 ? 'trace' : 'traces'}{answer.found > rows.length ? `; the ${formatCount(rows.length)} where it took most are listed` : ''}.
+          <p data-testid="linked">Seen in {formatCount(answer.found)} {answer.found === 1 ? 'trace' : 'traces'}{answer.found > rows.length ? `; the ${formatCount(rows.length)} ${LISTED[sort]} are listed` : ''}.
             {' '}{formatShare(Number(answer.linked_value), Number(answer.value))} of its {formatValue(Number(answer.value), answer.unit)} belongs to spans{asked.lens ? ' (without the lens)' : ''}.</p>
           <TableBox label="Traces"><table class="traces seen">
             <caption class="hidden">Traces in which the function was seen</caption>
-            <thead><tr>{header('value', 'In it')}<th scope="col" class="number">Samples</th>{header('duration', 'Trace took')}<th scope="col">Trace</th><th scope="col">Span it ran in</th><th scope="col">Start</th></tr></thead>
+            <thead><tr>{header('value', 'In it')}<th scope="col" class="number">Samples</th>{header('duration', 'Trace took')}<th scope="col">Trace</th><th scope="col">Span it ran in</th>{header('time', 'Start')}</tr></thead>
             <tbody>{rows.map((t, i) => (
               <tr key={t.trace + i}>
                 <td class="number">{formatValue(Number(t.value), answer.unit)}</td>

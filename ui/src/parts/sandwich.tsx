@@ -10,6 +10,7 @@ import { FlameGraph } from './flame';
 import { functionHeading } from './heading';
 import { Lines } from './lines';
 import { Answer, QueryState, useQuery } from './query';
+import { useSearchedFlame } from './searched';
 
 type Asked = Record<string, string>;
 interface SideState { zoom: string; frame: string }
@@ -41,7 +42,8 @@ interface SideProps {
 function Side({ asked, fn, mod, side, state, search, onState, onSearch, onPick }: SideProps) {
   const { zoom, frame } = state;
   const flame = useQuery(JSON.stringify([side, fn, mod, asked]), (s) => getFlame('flame', { ...asked, function: fn, module: mod, side }, s));
-  const tree = useMemo(() => flame.data && buildTree(flame.data), [flame.data]);
+  const { columns, searched } = useSearchedFlame(flame.data, 'flame', { ...asked, function: fn, module: mod, side }, search);
+  const tree = useMemo(() => columns && buildTree(columns), [columns]);
   const node = tree && frame ? nodeAt(tree, frame) : -1;
   const picked = node > 0 && !isFold(tree!, node) ? functionOf(tree!, node) : null;
   return (
@@ -52,7 +54,7 @@ function Side({ asked, fn, mod, side, state, search, onState, onSearch, onPick }
       <QueryState query={flame} what={side} />
       {flame.data?.meta.hint && <p class="note">{flame.data.meta.hint}</p>}
       {tree && !flame.data?.meta.hint && (
-        <Answer query={flame}><FlameGraph name={side} tree={tree} title={`${side} of ${fn}`} zoom={zoom} frame={frame} query={search} flip={side === 'callers'}
+        <Answer query={flame}><FlameGraph name={side} tree={tree} title={`${side} of ${fn}`} zoom={zoom} frame={frame} query={search} searched={searched} flip={side === 'callers'}
           onZoom={(z, f) => onState({ zoom: z, frame: f }, true)} onFrame={(f) => onState({ zoom, frame: f }, false)} onQuery={onSearch} /></Answer>
       )}
     </section>

@@ -11,6 +11,7 @@ const PAGE = 100;
 
 export interface TableProps {
   top: TopAnswer; sort: 'self' | 'total'; query: string;
+  found?: TopAnswer;  // the rows that match, where `top` does not have all
   onSort: (sort: 'self' | 'total') => void;
   onPick: (name: string) => void;
   links: { text: string; say: string; href: (row: TopRow) => string }[];
@@ -21,8 +22,9 @@ export function TopTable(p: TableProps) {
   const { top } = p;
   const { wanted, problem } = useMemo(() => {
     const pattern = patternOf(p.query);
-    return { wanted: pattern ? top.rows.filter((r) => pattern.test(r.name) || pattern.test(r.module)) : top.rows, problem: pattern?.problem() ?? '' };
-  }, [top, p.query]);
+    return { wanted: p.found ? p.found.rows : pattern ? top.rows.filter((r) => pattern.test(r.name) || pattern.test(r.module)) : top.rows, problem: pattern?.problem() ?? '' };
+  }, [top, p.query, p.found]);
+  const all = p.found?.search;
   const [total, count] = [Number(top.total), Number(top.count)];
   const value = (v: number) => formatValue(Number(v), top.unit, top.scale);
   const header = (key: 'self' | 'total', text: string) => (
@@ -34,7 +36,7 @@ export function TopTable(p: TableProps) {
     <TableBox label="Functions">
       {problem !== '' && <p class="note error" role="status">The search: {problem}.</p>}
       <table class="top">
-        <caption>{formatMany(top.functions, 'function')}, {value(total)} in all, {formatMany(count, 'sample')}{top.rows.length < top.functions ? `; the ${formatCount(top.rows.length)} largest are listed` : ''}</caption>
+        <caption>{formatMany(top.functions, 'function')}, {value(total)} in all, {formatMany(count, 'sample')}{!all && top.rows.length < top.functions ? `; the ${formatCount(top.rows.length)} largest are listed` : ''}{all && `; ${formatCount(all.functions)} match, ${formatShare(Number(all.value), total)}${wanted.length < all.functions ? `, the ${formatCount(wanted.length)} largest of them are listed` : ''}`}</caption>
         <thead><tr>{header('self', 'Self')}<th scope="col" class="number">Share</th>{header('total', 'Total')}<th scope="col" class="number">Share</th><th scope="col" class="number">Samples</th><th scope="col">Function</th><th scope="col">Module</th><th scope="col"><span class="hidden">More about it</span></th></tr></thead>
         <tbody>
           {wanted.slice(0, rows).map((r) => (

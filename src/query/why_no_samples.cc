@@ -1,0 +1,128 @@
+#include "query/why_no_samples.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "query/engine.h"
+
+namespace wherefore::query {
+namespace {
+
+// A service's name in a command that people copy: only if a shell takes it as it is.
+std::string_view Copyable(std::string_view name) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./";
+  const bool plain = name.find_first_not_of(kPlain) == std::string_view::npos;
+  return plain && !name.empty() && name[0] != '-' ? name : "NAME";
+}
+
+// It had its chance and was not seen: too short, or not on a CPU.
+std::string WhyNotSampled(const ServiceThen& then) {
+  const std::string took = FormatDuration(then.span_ns);
+  std::string why;
+  if (then.cpu_period_ns == 0) {
+    why = fmt::format("the span took {} and was too short, or waited", took);
+  } else if (then.span_ns < 3 * then.cpu_period_ns) {
+    why = fmt::format("the span took {}, and there is one sample per {} of CPU time: too short",
+                      took, FormatDuration(then.cpu_period_ns));
+  } else {
+    why = fmt::format(
+        "the span took {} with one sample per {} of CPU time, so it was hardly on a CPU: it waited",
+        took, FormatDuration(then.cpu_period_ns));
+  }
+  if (then.shows_waiting) return why;
+  return why + "; only CPU time is stored, wall-clock or off-CPU profiles show waiting";
+}
+
+}  // namespace
+
+std::string WhyNoSamples(const ServiceThen& then) {
+  if (then.profiles == 0) {
+    return fmt::format(
+        "{} sent no profiles around that time: no profiler is connected to it (wherefore run "
+        "--service {} -- PROGRAM, or what the status page says for its language)",
+        then.service, Copyable(then.service));
+  }
+  if (then.links == 0) {
+    return fmt::format(
+        "{} was profiled ({} {} around that time), but none of the samples belongs to a span: its "
+        "profiler does not link spans",
+        then.service, FormatCount(static_cast<std::int64_t>(then.profiles)),
+        then.profiles == 1 ? "profile" : "profiles");
+  }
+  return fmt::format("the profiler of {} links spans, but {}", then.service, WhyNotSampled(then));
+}
+
+std::string WhyNoSamples(const std::vector<ServiceThen>& services) {
+  constexpr std::size_t kMost = 5;
+  std::string out;
+  for (std::size_t i = 0; i < services.size() && i < kMost; ++i) {
+    out += (i > 0 ? ". And " : "") + WhyNoSamples(services[i]);
+  }
+  if (services.size() > kMost) out += fmt::format(". {} more services", services.size() - kMost);
+  return out;
+}
+
+Result<ServiceThen> Engine::ServiceAt(std::uint32_t tenant, const store::SpanRow& span,
+                                      const CancelToken& cancel) {
+  // A profile begins up to its own length before the spans it has samples of.
+  constexpr std::int64_t kAround = 120 * kNsPerSecond;
+  ServiceThen then{.service = span.service_name, .span_ns = span.duration_ns};
+  store::SampleQuery query{.tenant = tenant,
+                           .range = {.from_ns = span.start_ns - kAround,
+                                     .to_ns = span.start_ns + span.duration_ns + kAround}};
+  WHEREFORE_ASSIGN_OR_RETURN(const auto services, catalog_.Services(tenant, query.range, cancel));
+  std::vector<store::DictionaryKey> keys;
+  for (const store::ServiceRow& row : services) {
+    if (row.name != span.service_name) continue;
+    keys.push_back(row.dictionary);
+    query.selections.push_back({.dictionary = row.dictionary});
+  }
+  if (keys.empty()) return then;
+  WHEREFORE_ASSIGN_OR_RETURN(const auto profiles, reader_.Profiles(query, 0, cancel));
+  then.profiles = profiles.size();
+  if (profiles.empty()) return then;
+  WHEREFORE_ASSIGN_OR_RETURN(const auto links, reader_.Links(query, cancel));
+  then.links = links.size();
+  WHEREFORE_ASSIGN_OR_RETURN(const auto types, catalog_.Types(keys, cancel));
+  for (const store::TypeRow& t : types) {
+    const bool present = std::ranges::any_of(profiles, [&](const store::ProfileRow& p) {
+      return p.type == t.type && p.dictionary == t.dictionary;
+    });
+    if (!present) continue;
+    then.shows_waiting = then.shows_waiting || profile::MatchType(t.details, "wall") ||
+                         profile::MatchType(t.details, "off_cpu");
+    if (!profile::MatchType(t.details, "cpu") || t.details.period_unit != "nanoseconds") continue;
+    then.cpu_period_ns = std::max(then.cpu_period_ns, t.details.period);
+  }
+  return then;
+}
+
+Result<std::string> Engine::ExplainNoLinks(std::uint32_t tenant,
+                                           const std::vector<store::SpanRow>& trace,
+                                           const std::vector<profile::SpanId>& wanted,
+                                           std::string_view types, const CancelToken& cancel) {
+  if (!types.empty()) return fmt::format("no samples of that type; the samples are of: {}", types);
+  if (trace.empty()) return "neither spans nor samples of this trace are stored";
+  std::map<std::string, const store::SpanRow*> longest;  // by service
+  for (const store::SpanRow& s : trace) {
+    if (!wanted.empty() && std::ranges::find(wanted, s.id) == wanted.end()) continue;
+    const store::SpanRow*& known = longest[s.service_name];
+    if (known == nullptr || known->duration_ns < s.duration_ns) known = &s;
+  }
+  if (longest.empty())
+    return fmt::format("no such span in this trace; it has {} spans", trace.size());
+  constexpr std::size_t kMostAsked = 20;
+  std::vector<ServiceThen> services;
+  for (const auto& [name, span] : longest) {
+    if (services.size() == kMostAsked) break;
+    WHEREFORE_ASSIGN_OR_RETURN(services.emplace_back(), ServiceAt(tenant, *span, cancel));
+  }
+  return "no samples are linked to it: " + WhyNoSamples(services);
+}
+
+}  // namespace wherefore::query

@@ -1,0 +1,26 @@
+// Why a span has no samples: decided from what is stored of its service around that time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace wherefore::query {
+
+// What is stored of a service around the time of one of its spans.
+struct ServiceThen {
+  std::string service;
+  std::int64_t span_ns = 0;        // how long the span took
+  std::size_t profiles = 0;        // of any type
+  std::size_t links = 0;           // samples of it that belong to some span
+  std::int64_t cpu_period_ns = 0;  // CPU time between two samples; 0: no CPU profile, or not said
+  bool shows_waiting = false;      // wall-clock or off-CPU profiles are there
+};
+
+// One sentence for people, without its full stop. Pure.
+[[nodiscard]] std::string WhyNoSamples(const ServiceThen& then);
+// The same for the services of several spans, the longest span of each.
+[[nodiscard]] std::string WhyNoSamples(const std::vector<ServiceThen>& services);
+
+}  // namespace wherefore::query
