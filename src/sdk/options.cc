@@ -53,6 +53,7 @@ struct Setting {
 std::optional<double> ParseNumber(std::string_view text) {
   double number = 0;
   const char* const end = text.data() + text.size();
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): its end goes along
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc() || stop != end || !std::isfinite(number)) return std::nullopt;
   return number;
