@@ -1,5 +1,5 @@
-// One of the measured programs by itself, without libwherefore: bench/sdk_ab runs it with and without
-// the preload.
+// One of the measured programs by itself, without libwherefore: bench/sdk_ab runs it with and
+// without the preload.
 //
 //   sdk_program rounds                  how many rounds of work a microsecond has here
 //   sdk_program NAME SLICES ROUNDS      does that much work: busy, alloc, lock, both or server
@@ -9,7 +9,8 @@
 
 #include "sdk_programs.h"
 
-using namespace wherefore::bench;  // NOLINT(google-build-using-namespace): this file is about nothing else
+using namespace wherefore::bench;  // NOLINT(google-build-using-namespace): this file is about
+                                   // nothing else
 
 int main(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "";
@@ -18,7 +19,9 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (argc != 4) {
-    std::fprintf(stderr, "usage: sdk_program rounds | sdk_program busy|alloc|lock|both|server SLICES ROUNDS\n");
+    std::fprintf(
+        stderr,
+        "usage: sdk_program rounds | sdk_program busy|alloc|lock|both|server SLICES ROUNDS\n");
     return 2;
   }
   const int slices = std::atoi(argv[2]);

@@ -185,8 +185,10 @@ void GiveObservations(ProfilesData& data, int i, const std::string& bytes) {
   auto* a = d->add_attribute_table();
   a->set_key_strindex(d->string_table_size() - 1);
   a->mutable_value()->set_bytes_value(bytes);
-  data.mutable_resource_profiles(0)->mutable_scope_profiles(0)->mutable_profiles(i)->add_attribute_indices(
-      d->attribute_table_size() - 1);
+  data.mutable_resource_profiles(0)
+      ->mutable_scope_profiles(0)
+      ->mutable_profiles(i)
+      ->add_attribute_indices(d->attribute_table_size() - 1);
 }
 
 TEST(OtlpProfiles, ASenderMaySayHowManyObservationsItsSamplesStandFor) {
@@ -202,7 +204,8 @@ TEST(OtlpProfiles, ASenderMaySayHowManyObservationsItsSamplesStandFor) {
   GiveObservations(data, 1, {"\x03\xac\x02", 3});
   const DecodedProfiles decoded = MustDecode(data);
   EXPECT_EQ(decoded.message, "");
-  EXPECT_EQ(decoded.data.samples.count, (std::vector<std::uint32_t>{3, 300, 7})) << "the last by the rule";
+  EXPECT_EQ(decoded.data.samples.count, (std::vector<std::uint32_t>{3, 300, 7}))
+      << "the last by the rule";
   EXPECT_EQ(testing::Differences(data, Parse(EncodeOtlpProfiles(decoded.data))), "");
 }
 
@@ -212,7 +215,8 @@ TEST(OtlpProfiles, NumbersOfObservationsThatDoNotFitTheSamplesAreNoted) {
   const DecodedProfiles decoded = MustDecode(data);
   EXPECT_EQ(decoded.rejected, 0U);
   EXPECT_TRUE(decoded.data.samples.count.empty());
-  EXPECT_NE(decoded.message.find("observations is not one number for each of 1 samples"), std::string::npos)
+  EXPECT_NE(decoded.message.find("observations is not one number for each of 1 samples"),
+            std::string::npos)
       << decoded.message;
 }
 

@@ -21,7 +21,8 @@ TEST(Observations, BytesThatAreNotOneNumberPerSampleAreRefused) {
   EXPECT_FALSE(UnpackObservations(two, 3, back));
   EXPECT_FALSE(UnpackObservations(two.substr(0, two.size() - 1), 2, back));
   EXPECT_FALSE(UnpackObservations("\xff\xff\xff\xff\x1f", 1, back)) << "33 bits";
-  EXPECT_FALSE(UnpackObservations("\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 1, back)) << "71 bits";
+  EXPECT_FALSE(UnpackObservations("\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 1, back))
+      << "71 bits";
 }
 
 TEST(Observations, WhatADecoderFoundComesBeforeWhatTheValueImplies) {

@@ -306,7 +306,8 @@ Result<> GiveObservations(Assembler& assembler, Batch& batch, profile::Profile& 
   bool implied = true;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     counts.push_back(static_cast<std::uint32_t>(samples[i].count));
-    implied = implied && profile::ImpliedObservations(batch, p, p.first_sample + i) == counts.back();
+    implied =
+        implied && profile::ImpliedObservations(batch, p, p.first_sample + i) == counts.back();
   }
   if (implied) return {};
   std::string encoded;

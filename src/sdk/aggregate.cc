@@ -102,7 +102,8 @@ void Aggregate::Add(const Event& event) {
   }
 }
 
-void Aggregate::AddTo(Series series, const Key& key, std::int64_t value, double count, std::uint32_t observations) {
+void Aggregate::AddTo(Series series, const Key& key, std::int64_t value, double count,
+                      std::uint32_t observations) {
   if (!enabled(series)) return;
   Sum& sum = sums_[Index(series)][key];
   sum.value += value;
@@ -134,7 +135,8 @@ Aggregate::StackId Aggregate::InternFrames(std::vector<Frame> frames) {
   return Intern(stacks_, stack_ids_, std::move(bytes), std::move(frames));
 }
 
-void Aggregate::AddKnown(Series series, std::vector<Frame> stack, std::int64_t value, std::uint32_t observations) {
+void Aggregate::AddKnown(Series series, std::vector<Frame> stack, std::int64_t value,
+                         std::uint32_t observations) {
   if (value > 0) AddTo(series, {.stack = InternFrames(std::move(stack))}, value, 1, observations);
 }
 
@@ -213,7 +215,8 @@ void Aggregate::WriteSeries(BatchWriter& writer, Series series, std::size_t most
   Sum other;
   if (samples.size() > most) {
     const auto end = samples.begin() + static_cast<std::ptrdiff_t>(most - 1);
-    std::ranges::nth_element(samples, end, std::ranges::greater(), [](const auto* sample) { return sample->second.value; });
+    std::ranges::nth_element(samples, end, std::ranges::greater(),
+                             [](const auto* sample) { return sample->second.value; });
     for (auto at = end; at != samples.end(); ++at) {
       other.value += (*at)->second.value;
       other.count += (*at)->second.count;
@@ -227,7 +230,8 @@ void Aggregate::WriteSeries(BatchWriter& writer, Series series, std::size_t most
 
 profile::Batch Aggregate::Peek(const Window& window) {
   BatchWriter writer(modules_, window);
-  for (std::size_t i = 0; i < kSeriesCount; ++i) WriteSeries(writer, static_cast<Series>(i), SIZE_MAX);
+  for (std::size_t i = 0; i < kSeriesCount; ++i)
+    WriteSeries(writer, static_cast<Series>(i), SIZE_MAX);
   return std::move(writer).Finish();
 }
 

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "profile/batch.h"
-#include "sdk/event.h"
 #include "sdk/batch_writer.h"
+#include "sdk/event.h"
 #include "sdk/modules.h"
 
 namespace wherefore::sdk {
@@ -34,7 +34,8 @@ class Aggregate {
 
   void Add(const Event& event);
   // Adds what is known without an event: the profiler's own cost, samples that were lost.
-  void AddKnown(Series series, std::vector<Frame> stack, std::int64_t value, std::uint32_t observations = 1);
+  void AddKnown(Series series, std::vector<Frame> stack, std::int64_t value,
+                std::uint32_t observations = 1);
 
   // Everything since the last call, and the heap as it is now. The Batch's resource and scope are
   // the caller's to fill in. Profiles without samples are left out.
@@ -42,7 +43,8 @@ class Aggregate {
   // The same, and nothing is forgotten; all of it, or one series. Of more than `most` samples the
   // largest are written and the others add up to [other].
   [[nodiscard]] profile::Batch Peek(const Window& window);
-  [[nodiscard]] profile::Batch Peek(Series series, const Window& window, std::size_t most = SIZE_MAX);
+  [[nodiscard]] profile::Batch Peek(Series series, const Window& window,
+                                    std::size_t most = SIZE_MAX);
   [[nodiscard]] std::size_t size(Series series) const { return sums_[Index(series)].size(); }
   // What Take forgets.
   void Forget();
@@ -88,7 +90,8 @@ class Aggregate {
     double objects = 0;
   };
   static std::size_t Index(Series series) { return static_cast<std::size_t>(series); }
-  void AddTo(Series series, const Key& key, std::int64_t value, double count, std::uint32_t observations = 1);
+  void AddTo(Series series, const Key& key, std::int64_t value, double count,
+             std::uint32_t observations = 1);
   StackId InternStack(const Event& event);
   StackId InternFrames(std::vector<Frame> frames);
   std::uint32_t InternLink(const Event& event);

@@ -50,18 +50,21 @@ class AggregateTest : public testing::Test {
 
 TEST_F(AggregateTest, TheSmallestStacksOfALargeProfileAddUpToOther) {
   sums_.Enable(Series::kAllocated, true);
-  for (std::uint64_t i = 1; i <= 100; ++i) Add(EventKind::kAlloc, {i}, static_cast<std::int64_t>(i), 2);
+  for (std::uint64_t i = 1; i <= 100; ++i)
+    Add(EventKind::kAlloc, {i}, static_cast<std::int64_t>(i), 2);
   const profile::Batch all = sums_.Peek(Series::kAllocated, {});
   EXPECT_EQ(Leaves(all).size(), 100U);
   const profile::Batch some = sums_.Peek(Series::kAllocated, {}, 4);
-  EXPECT_EQ(Leaves(some), (std::map<std::string, std::int64_t>{
-                              {"0x64", 100}, {"0x63", 99}, {"0x62", 98}, {"[other]", 97 * 98 / 2}}));
+  EXPECT_EQ(Leaves(some),
+            (std::map<std::string, std::int64_t>{
+                {"0x64", 100}, {"0x63", 99}, {"0x62", 98}, {"[other]", 97 * 98 / 2}}));
   ASSERT_EQ(some.profiles.size(), 2U) << "bytes and objects";
   std::int64_t objects = 0;
   std::int64_t observations = 0;
   for (std::uint32_t i = 0; i < 4; ++i) {
     objects += some.samples.value[some.profiles[1].first_sample + i];
-    observations += profile::Observations(some, some.profiles[1], some.profiles[1].first_sample + i);
+    observations +=
+        profile::Observations(some, some.profiles[1], some.profiles[1].first_sample + i);
   }
   EXPECT_EQ(objects, 200);
   EXPECT_EQ(observations, 100);
@@ -88,7 +91,8 @@ TEST_F(AggregateTest, TheProgramIsTheFirstMapping) {
   Add(EventKind::kCpu, {in_libc, in_program}, 1);
   const profile::Batch batch = sums_.Take({});
   ASSERT_EQ(batch.mappings.size(), 3U);
-  EXPECT_EQ(batch.Text(batch.mappings[1].filename), std::filesystem::read_symlink("/proc/self/exe").string());
+  EXPECT_EQ(batch.Text(batch.mappings[1].filename),
+            std::filesystem::read_symlink("/proc/self/exe").string());
   EXPECT_NE(batch.Text(batch.mappings[2].filename).find("libc"), std::string_view::npos);
 }
 

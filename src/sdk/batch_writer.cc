@@ -114,7 +114,8 @@ profile::Batch BatchWriter::Finish() && {
 void BatchWriter::GiveObservations() {
   const Id key = Text(profile::kObservationsKey);
   for (profile::Profile& p : batch_.profiles) {
-    const std::span counts = std::span(batch_.samples.count).subspan(p.first_sample, p.sample_count);
+    const std::span counts =
+        std::span(batch_.samples.count).subspan(p.first_sample, p.sample_count);
     bool implied = true;
     for (std::size_t i = 0; i < counts.size(); ++i) {
       implied = implied && profile::ImpliedObservations(batch_, p, p.first_sample + i) == counts[i];
@@ -123,9 +124,10 @@ void BatchWriter::GiveObservations() {
     const std::span own = batch_.AttributeRefs(p.attributes);
     std::vector<Id> refs(own.begin(), own.end());
     refs.push_back(static_cast<Id>(batch_.attributes.size()));
-    batch_.attributes.push_back({.key = key,
-                                 .value = {.kind = profile::Value::Kind::kBytes,
-                                           .text = batch_.AddText(profile::PackObservations(counts))}});
+    batch_.attributes.push_back(
+        {.key = key,
+         .value = {.kind = profile::Value::Kind::kBytes,
+                   .text = batch_.AddText(profile::PackObservations(counts))}});
     p.attributes = {.begin = static_cast<std::uint32_t>(batch_.attribute_refs.size()),
                     .count = static_cast<std::uint32_t>(refs.size())};
     batch_.attribute_refs.insert(batch_.attribute_refs.end(), refs.begin(), refs.end());

@@ -30,14 +30,16 @@ struct Frame {
 // Frames that are no code of the host: their address is an index into kFrameNames.
 inline constexpr std::uint64_t kNoModule = ~0ULL;
 inline constexpr std::string_view kFrameNames[] = {
-    "[truncated]",          // root of a stack deeper than max_stack_depth
-    "[incomplete]",         // root of a stack that could not be followed to its end
-    "[running]",            // a thread that was on a CPU when threads were listed
-    "[wherefore]",          // what the profiler itself used
-    "[lost samples]",       // their number is known, their stacks are not
-    "[wherefore hooks]",    // in place of a hooked function of ours that was running
-    "collector", "wall clock sampler", "exporter",  // below [wherefore]
-    "[other]"};             // small stacks of a profile that was too large
+    "[truncated]",        // root of a stack deeper than max_stack_depth
+    "[incomplete]",       // root of a stack that could not be followed to its end
+    "[running]",          // a thread that was on a CPU when threads were listed
+    "[wherefore]",        // what the profiler itself used
+    "[lost samples]",     // their number is known, their stacks are not
+    "[wherefore hooks]",  // in place of a hooked function of ours that was running
+    "collector",
+    "wall clock sampler",
+    "exporter",  // these three below [wherefore]
+    "[other]"};  // small stacks of a profile that was too large
 inline constexpr Frame kTruncatedFrame = {.module = kNoModule, .address = 0};
 inline constexpr Frame kIncompleteFrame = {.module = kNoModule, .address = 1};
 inline constexpr Frame kRunningFrame = {.module = kNoModule, .address = 2};

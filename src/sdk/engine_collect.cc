@@ -158,9 +158,10 @@ void Engine::Export(std::int64_t now) {
   window_started_ = now;
   for (std::string& request : requests) exporter_->Enqueue(Signal::kProfiles, std::move(request));
   if (const std::uint64_t untracked = g_heap_table.TakeUntracked(); untracked > 0) {
-    SayAtMostOnceAMinute(fmt::format("{} sampled allocations found no room among those that are watched: memory in use "
-                                     "is more than the profile says",
-                                     untracked));
+    SayAtMostOnceAMinute(fmt::format(
+        "{} sampled allocations found no room among those that are watched: memory in use "
+        "is more than the profile says",
+        untracked));
   }
 }
 
@@ -168,7 +169,8 @@ void Engine::Export(std::int64_t now) {
 // the smallest stacks of a series that alone is above it as [other].
 std::vector<std::string> Engine::Requests() {
   const Window window = WindowSince(window_start_ns_, window_started_);
-  const auto limit = std::min(static_cast<std::size_t>(options_.max_profile_bytes), Exporter::kMaxQueuedBytes);
+  const auto limit =
+      std::min(static_cast<std::size_t>(options_.max_profile_bytes), Exporter::kMaxQueuedBytes);
   std::vector<std::string> requests;
   const auto add = [&requests](std::string request) {
     if (!request.empty()) requests.push_back(std::move(request));
@@ -188,8 +190,9 @@ std::vector<std::string> Engine::Requests() {
       request = Encode(sums_.Peek(series, window, most));
     }
     if (most < samples) {
-      SayAtMostOnceAMinute(fmt::format("a profile is above max_profile_size ({}): {} of its {} stacks are sent as [other]",
-                                       FormatBytes(static_cast<std::int64_t>(limit)), samples - most + 1, samples));
+      SayAtMostOnceAMinute(fmt::format(
+          "a profile is above max_profile_size ({}): {} of its {} stacks are sent as [other]",
+          FormatBytes(static_cast<std::int64_t>(limit)), samples - most + 1, samples));
     }
     add(std::move(request));
   }

@@ -354,7 +354,8 @@ Exporter::Worker::Outcome Exporter::Worker::WriteFile(Signal signal, const Item&
   if (written && std::rename(temporary.c_str(), path.c_str()) == 0) return {};
   if (written) reason = errno;
   std::remove(temporary.c_str());
-  return {Fate::kRejected, -1, fmt::format("cannot write {}: {}", path, std::generic_category().message(reason))};
+  return {Fate::kRejected, -1,
+          fmt::format("cannot write {}: {}", path, std::generic_category().message(reason))};
 }
 
 }  // namespace wherefore::sdk

@@ -1,5 +1,5 @@
-// Any bytes as a server's answer, in pieces whose size the first byte decides and at once: no crash,
-// the same result both ways, never a body over the limit.
+// Any bytes as a server's answer, in pieces whose size the first byte decides and at once: no
+// crash, the same result both ways, never a body over the limit.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -55,6 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Outcome pieces = Read(bytes, std::size_t{data[0]} + 1);
   const Outcome whole = Read(bytes, std::max<std::size_t>(bytes.size(), 1));
   // What stands behind a complete answer is refused at once and not looked at in pieces.
-  if (pieces.complete && whole.complete) Require(pieces.status == whole.status && pieces.body == whole.body);
+  if (pieces.complete && whole.complete)
+    Require(pieces.status == whole.status && pieces.body == whole.body);
   return 0;
 }

@@ -93,7 +93,8 @@ std::shared_ptr<const elf::UnwindTable> ModuleMap::TableFor(const elf::ElfFile& 
   auto built = elf::UnwindTable::Build(file);
   // Linked with -static there is nothing in memory that leads to the section, but the file knows.
   if (!file.eh_frame_header() && path.starts_with('/')) {
-    if (const auto on_disk = elf::ElfFile::Open(path); on_disk && on_disk->build_id() == file.build_id()) {
+    if (const auto on_disk = elf::ElfFile::Open(path);
+        on_disk && on_disk->build_id() == file.build_id()) {
       built = elf::UnwindTable::Build(*on_disk);
     }
   }

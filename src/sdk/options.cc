@@ -53,6 +53,7 @@ struct Setting {
 std::optional<double> ParseNumber(std::string_view text) {
   double number = 0;
   const char* const end = text.data() + text.size();
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): its end goes along
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc() || stop != end || !std::isfinite(number)) return std::nullopt;
   return number;
@@ -221,11 +222,14 @@ std::vector<std::string> ReadTypes(std::string_view text, std::array<bool, kType
   return unknown;
 }
 
-std::string TypeChoices() { return fmt::format("{}, all, none", fmt::join(kTypeNames, ", ")); }
+std::string TypeChoices() {
+  return fmt::format("{}, all, none", fmt::join(kTypeNames, ", "));
+}
 
-// Adds to `on`, and switches on what it has. Names that are none are given back and the others count;
-// only such names mean nothing at all.
-std::vector<std::string> ApplyTypes(Options& options, std::string_view text, std::array<bool, kTypeCount>& on) {
+// Adds to `on`, and switches on what it has. Names that are none are given back and the others
+// count; only such names mean nothing at all.
+std::vector<std::string> ApplyTypes(Options& options, std::string_view text,
+                                    std::array<bool, kTypeCount>& on) {
   std::vector<std::string> unknown = ReadTypes(text, on);
   if (unknown.empty() || std::ranges::find(on, true) != on.end()) {
     for (std::size_t i = 0; i < kTypeCount; ++i) options.types[i].enabled = on[i];

@@ -1,5 +1,5 @@
-// Any bytes as the configuration file and as every variable of the environment: no crash, lines that
-// exist, and options within their bounds.
+// Any bytes as the configuration file and as every variable of the environment: no crash, lines
+// that exist, and options within their bounds.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -26,8 +26,9 @@ void Require(bool holds) {
 void CheckLines(std::string_view text) {
   const auto lines = 1 + std::ranges::count(text, '\n');
   const wherefore::sdk::YamlDocument document = wherefore::sdk::ReadYaml(text);
-  for (const auto& scalar : document.scalars) Require(!scalar.path.empty() && scalar.line >= 1 && scalar.line <= lines);
-  for (const auto& note : document.notes) Require(!note.text.empty() && note.line >= 1 && note.line <= lines);
+  for (const auto& scalar : document.scalars) Require(scalar.line >= 1 && scalar.line <= lines);
+  for (const auto& note : document.notes)
+    Require(!note.text.empty() && note.line >= 1 && note.line <= lines);
 }
 
 void CheckOptions(const LoadedOptions& loaded) {

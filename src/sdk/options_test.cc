@@ -172,13 +172,15 @@ TEST(Options, AnUnknownTypeIsNamedWithItsLineAndTheOthersStayOn) {
   const ConfigFile file("profiling:\n  types:\n  - cpu\n  - gpu\n  - heap\n");
   const LoadedOptions listed = Load({}, file.path());
   EXPECT_EQ(listed.warnings,
-            std::vector<std::string>{file.path() + ":4: types: 'gpu' is none of cpu, wall, off_cpu, heap, mutex, "
-                                                   "block, threads, all, none; left out"});
+            std::vector<std::string>{file.path() +
+                                     ":4: types: 'gpu' is none of cpu, wall, off_cpu, heap, mutex, "
+                                     "block, threads, all, none; left out"});
   EXPECT_TRUE(listed.options.of(Type::kCpu).enabled && listed.options.of(Type::kHeap).enabled);
   EXPECT_FALSE(listed.options.of(Type::kWall).enabled);
   const LoadedOptions named = Load({{"WHEREFORE_TYPES", "gpu,cpu"}});
   ASSERT_EQ(named.warnings.size(), 1U);
-  EXPECT_NE(named.warnings[0].find("('gpu' is none; those that are some count)"), std::string::npos) << named.warnings[0];
+  EXPECT_NE(named.warnings[0].find("('gpu' is none; those that are some count)"), std::string::npos)
+      << named.warnings[0];
   EXPECT_TRUE(named.options.of(Type::kCpu).enabled);
   EXPECT_FALSE(named.options.of(Type::kHeap).enabled);
   // A list of nothing but such names says nothing.

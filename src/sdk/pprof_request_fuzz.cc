@@ -25,7 +25,9 @@ const HttpServer& Server() {
       Require(seconds >= 0 && seconds < 1e9);
       return fmt::format("{}", seconds);
     };
-    AddPprofRoutes(*made, {[collect](wherefore::sdk::Type, double seconds) { return collect(seconds); }, collect});
+    AddPprofRoutes(
+        *made,
+        {[collect](wherefore::sdk::Type, double seconds) { return collect(seconds); }, collect});
     return made;
   }();
   return *server;

@@ -83,7 +83,7 @@ class WallSampler {
   std::int64_t listed_at_ = 0;
   std::uint64_t random_ = 0x5851f42d4c957f2dULL;
   std::unordered_map<std::uint32_t, Seen> seen_;
-  std::array<std::uint8_t, 64 * 1024> copy_;
+  std::array<std::uint8_t, std::size_t{64} * 1024> copy_ = {};
   RuleCache cache_ = {};
 };
 

@@ -1,5 +1,5 @@
-// A program without a dynamic linker: computes and waits for a known span, in a thread of its own. Threads are
-// found within a second there, so it computes for longer.
+// A program without a dynamic linker: computes and waits for a known span, in a thread of its own.
+// Threads are found within a second there, so it computes for longer.
 #include <unistd.h>
 
 #include <cstdio>
