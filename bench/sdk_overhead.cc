@@ -10,118 +10,25 @@
 // "both" is the budget's program: one malloc/free and one lock/unlock pair per microsecond of work.
 #include <wherefore/profiler.h>
 
-#include <pthread.h>
-#include <semaphore.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
+
+#include "sdk_programs.h"
 
 namespace {
 
 using wherefore::Profiler;
 using wherefore::Type;
 
-double ProcessCpu() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + (static_cast<double>(now.tv_nsec) * 1e-9);
-}
-
-volatile double g_sink;
-
-[[gnu::noinline]] void Work(int rounds) {
-  double x = g_sink;
-  for (int i = 0; i < rounds; ++i) x = std::sqrt(x + i);
-  g_sink = x;
-}
-
-// How many rounds of Work take a microsecond here.
-int RoundsPerMicrosecond() {
-  const double start = ProcessCpu();
-  Work(10'000'000);
-  return std::max(1, static_cast<int>(10'000'000 / ((ProcessCpu() - start) * 1e6)));
-}
-
-void Busy(int rounds) {
-  for (int i = 0; i < 20'000; ++i) Work(rounds);
-}
-
-void Alloc(int rounds) {
-  for (int i = 0; i < 20'000; ++i) {
-    void* volatile p = std::malloc(static_cast<std::size_t>(16 + (i % 64 * 16)));
-    Work(rounds);
-    std::free(p);
-  }
-}
-
-std::mutex g_mutex;
-
-void Lock(int rounds) {
-  for (int i = 0; i < 20'000; ++i) {
-    g_mutex.lock();
-    g_mutex.unlock();
-    Work(rounds);
-  }
-}
-
-void Both(int rounds) {
-  for (int i = 0; i < 20'000; ++i) {
-    void* volatile p = std::malloc(static_cast<std::size_t>(16 + (i % 64 * 16)));
-    g_mutex.lock();
-    g_mutex.unlock();
-    Work(rounds);
-    std::free(p);
-  }
-}
-
-// A thousand threads that wait for requests; a slice passes requests through them.
-class Server {
- public:
-  static constexpr int kThreads = 1000;
-
-  explicit Server(int rounds) : rounds_(rounds), seats_(new Seat[kThreads]) {
-    sem_init(&done_, 0, 0);
-    for (int i = 0; i < kThreads; ++i) {
-      sem_init(&seats_[i].work, 0, 0);
-      std::thread([this, i] {
-        for (;;) {
-          sem_wait(&seats_[i].work);
-          void* volatile p = std::malloc(256);
-          Work(rounds_ * 10);
-          std::free(p);
-          sem_post(&done_);
-        }
-      }).detach();
-    }
-  }
-  void Slice() {
-    for (int batch = 0; batch < 200; ++batch) {
-      for (int i = 0; i < 50; ++i) sem_post(&seats_[next_ = (next_ + 37) % kThreads].work);
-      for (int i = 0; i < 50; ++i) sem_wait(&done_);
-    }
-  }
-
- private:
-  struct Seat {
-    sem_t work;
-  };
-  int rounds_;
-  std::unique_ptr<Seat[]> seats_;
-  sem_t done_;
-  int next_ = 0;
-};
+using namespace wherefore::bench;  // NOLINT(google-build-using-namespace): this file is about nothing else
 
 struct Program {
   const char* name;

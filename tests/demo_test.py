@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from harness import BINARY, ROOT, Case
+from harness import BINARY, ROOT, Case, wait_until
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 SECONDS = os.environ.get("DEMO_SECONDS", "20")
@@ -47,13 +47,8 @@ class Demo(Case):
 
     def wait_for_live_data(self, server):
         """History is there at once; live profiles follow within their upload interval."""
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            names = [service["name"] for service in server.ask("overview", since="15m")["services"]]
-            if {"storefront", "orders", "inventory"} <= set(names):
-                return
-            time.sleep(0.2)
-        self.fail(f"services after a minute: {names}")
+        wait_until(lambda: {"storefront", "orders", "inventory"} <=
+                   {service["name"] for service in server.ask("overview", since="15m")["services"]})
 
     def both_releases_are_there(self, server):
         before = int(server.ask("top", query='orders{service.version="v1"}', type="cpu", since="15m")["total"])
@@ -62,6 +57,9 @@ class Demo(Case):
         self.assertGreater(after, 1.5 * before, "v2 is the one with the regression")
         for type in ("wall", "off_cpu", "alloc_space", "block"):
             self.assertGreater(server.total("orders", type), 0, type)
+        locks = server.ask("top", query="inventory", type="mutex", since="15m", sort="total", limit=1000)
+        keeper = sum(int(row["total"]) for row in locks["rows"] if "Stock::Reserve" in row["name"])
+        self.assertGreater(keeper, 0.9 * int(locks["total"]), "whose lock makes others wait")
 
     def lines_are_known(self, server):
         listed = server.ask("list", query="orders", type="cpu", function="ParseString", since="15m")

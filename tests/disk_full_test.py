@@ -6,10 +6,9 @@ Needs root for a small tmpfs of its own; without it the test says that it was sk
 import os
 import subprocess
 import threading
-import time
 import unittest
 
-from harness import Case, Server, http, one_profile
+from harness import Case, Server, http, one_profile, wait_until
 
 
 def mount(*arguments):
@@ -32,12 +31,6 @@ class DiskFull(Case):
         self.addCleanup(lambda: server.process and server.process.poll() is None and server.kill())
         return server.start()
 
-    def wait(self, condition, what, seconds=60):
-        deadline = time.monotonic() + seconds
-        while not condition():
-            self.assertLess(time.monotonic(), deadline, what)
-            time.sleep(0.05)
-
     def load(self, server, stop, acknowledged, refused):
         number = 0
         while not stop.is_set():
@@ -55,7 +48,7 @@ class DiskFull(Case):
         sender = threading.Thread(target=self.load, args=(server, stop, acknowledged, refused))
         sender.start()
         try:
-            self.wait(lambda: len(acknowledged) > 50, "no request was taken at first")
+            wait_until(lambda: len(acknowledged) > 50, what="no request was taken at first")
             hog = self.disk / "hog"
             with open(hog, "wb", buffering=0) as file:  # nothing left over that closing would write
                 try:
@@ -63,17 +56,17 @@ class DiskFull(Case):
                         file.write(b"\0" * 65536)
                 except OSError:
                     pass
-            self.wait(lambda: len(refused) > 5, "senders were not told that the disk is full")
+            wait_until(lambda: len(refused) > 5, what="senders were not told that the disk is full")
             status, retry = refused[-1]
             self.assertIn(status, (429, 503))
             self.assertIsNotNone(retry)
-            self.wait(lambda: http("GET", server.http + "/ready").status == 503, "/ready did not say so")
+            wait_until(lambda: http("GET", server.http + "/ready").status == 503, what="/ready did not say so")
             self.assertIn(b"not ready", http("GET", server.http + "/ready").body)
             self.assertIn("PROBLEM", server.cli("doctor", check=False).stdout)
             before = len(acknowledged)
             hog.unlink()
-            self.wait(lambda: len(acknowledged) > before + 50, "did not heal after space returned")
-            self.wait(lambda: http("GET", server.http + "/ready").status == 200, "/ready stayed down")
+            wait_until(lambda: len(acknowledged) > before + 50, what="did not heal after space returned")
+            wait_until(lambda: http("GET", server.http + "/ready").status == 200, what="/ready stayed down")
         finally:
             stop.set()
             sender.join()
@@ -98,7 +91,7 @@ class DiskFull(Case):
             self.assertEqual(http("GET", server.http + "/ready").status, 503)
         finally:
             mount("-o", "remount,rw", str(self.disk))
-        self.wait(lambda: server.send(one_profile("ro", 4)).status == 200, "did not heal")
+        wait_until(lambda: server.send(one_profile("ro", 4)).status == 200, what="did not heal")
         server.flush()
         self.assertEqual(server.total("ro"), 5)
         server.stop()

@@ -253,6 +253,16 @@ def spans_request(service, spans):
     return field(1, field(1, resource(service)) + field(2, field(1, field(1, "test")) + body))
 
 
+def wait_until(condition, seconds=60, what="it did not happen"):
+    """What condition() gives, once it gives something true."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError(what)
+        time.sleep(0.05)
+    return value
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))

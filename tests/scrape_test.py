@@ -5,10 +5,9 @@ import os
 import pathlib
 import shutil
 import subprocess
-import time
 import unittest
 
-from harness import Case, free_port, http
+from harness import Case, free_port, http, wait_until
 
 PROGRAM = r"""
 package main
@@ -60,16 +59,6 @@ func main() {
 	fmt.Fprintln(os.Stderr, http.ListenAndServe(os.Args[1], nil))
 }
 """
-
-
-def wait_until(condition, seconds=40):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.2)
-    raise AssertionError("it did not happen")
 
 
 class Scrape(Case):

@@ -21,6 +21,7 @@ from harness import BINARY, ROOT, field
 BUILD = pathlib.Path(BINARY).parent
 SHARED = BUILD / "libwherefore.so"
 STATIC = BUILD / "libwherefore.a"
+NO_HOOKS = BUILD / "libwherefore_nohooks.a"
 OLDEST_GLIBC = (2, 36)
 STATIC_FLAGS = ["-Wl,--export-dynamic-symbol=otel_thread_ctx_v1", "-Wl,--export-dynamic-symbol=wherefore_*"]
 
@@ -184,6 +185,11 @@ class Outside(harness.Case):
         errors = self.check(program, "static", {"LD_PRELOAD": str(SHARED)})
         self.assertEqual(errors.count("wherefore: profiling"), 1)
 
+    def test_without_a_dynamic_linker_the_context_is_readable_as_static_pie(self):
+        program = compile_program(ROOT / "tests/sdk/context_program.cc", self.folder / "static-pie", "-static-pie", str(NO_HOOKS),
+                                  *STATIC_FLAGS)
+        self.check(program, "static")
+
     def test_preloaded(self):
         program = compile_program(ROOT / "tests/sdk/context_program.cc", self.folder / "preloaded", "-DPRELOADED")
         self.check(program, "tlsdesc", {"LD_PRELOAD": str(SHARED), "OTEL_SERVICE_NAME": "svc"})
@@ -256,6 +262,25 @@ target_link_libraries(static PRIVATE Wherefore::static)
             self.assertTrue(list(out.glob("*-traces.otlp")), name)
         symbols = subprocess.run(["nm", "-D", str(project / "build/static")], check=True, capture_output=True, text=True).stdout
         self.assertIn("otel_thread_ctx_v1", symbols)
+
+
+class FullyStatic(harness.Case):
+    def test_cpu_wall_threads_and_links_work_and_the_rest_says_why_not(self):
+        program = compile_program(ROOT / "tests/sdk/static_program.cc", self.folder / "static", "-static", str(NO_HOOKS))
+        headers = subprocess.run(["readelf", "-lW", str(program)], check=True, capture_output=True, text=True).stdout
+        self.assertNotIn("INTERP", headers)
+        done = subprocess.run([str(program)], capture_output=True, text=True, timeout=60,
+                              env={**os.environ, "WHEREFORE_OUTPUT": str(self.folder / "out"), "WHEREFORE_THREADS_RATE": "1s"})
+        self.assertEqual((done.returncode, done.stdout), (0, "0\n"), done.stderr)
+        on, off = done.stderr.split("; off: ")
+        self.assertRegex(on, r"on: cpu .*wall .*block every .*\(input and output only: .*\), threads")
+        self.assertRegex(off, r"heap \(there are no hooks in a fully static program\), mutex \(there are no hooks")
+        files = sorted(str(file) for file in self.folder.glob("out*profiles.otlp"))
+        for type, name in (("cpu", "SpinHere"), ("wall", "WaitHere"), ("off_cpu", "WaitHere"), ("threads", "main")):
+            top = subprocess.run([BINARY, "top", *files, "--type", type, "--json", "--limit", "1000"], check=True,
+                                 capture_output=True, text=True)
+            self.assertTrue([row for row in json.loads(top.stdout)["rows"] if name in row["name"]], f"{name} in {type}")
+        self.assertIn(bytes(range(0x90, 0xa0)), b"".join(pathlib.Path(file).read_bytes() for file in files))
 
 
 BUSY = """#include <cstdlib>
@@ -362,9 +387,18 @@ class Https(harness.Case):
         self.addCleanup(server.shutdown)
         return server.server_address[1], bodies
 
-    def send(self, port, **environment):
-        return subprocess.run([BINARY, "run", "--types", "cpu", "--", "/bin/true"], capture_output=True, text=True, timeout=60,
-                              env={**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": f"https://localhost:{port}", **environment})
+    def send_until(self, port, happened, **environment):
+        """Profiles a program that sleeps until happened(what it said so far); that is what it returns."""
+        said = self.folder / "said"
+        with said.open("w") as stderr, subprocess.Popen(
+                [BINARY, "run", "--types", "cpu", "--", "sleep", "60"], stderr=stderr, stdin=subprocess.DEVNULL,
+                env={**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": f"https://localhost:{port}", "WHEREFORE_UPLOAD_INTERVAL": "200ms",
+                     **environment}) as program:
+            try:
+                harness.wait_until(lambda: happened(said.read_text()))
+            finally:
+                program.terminate()
+        return said.read_text()
 
     @unittest.skipUnless(shutil.which("openssl"), "needs the openssl command to make a certificate")
     def test_verified_https(self):
@@ -374,11 +408,11 @@ class Https(harness.Case):
                        check=True, capture_output=True)
         certificate.write_text((self.folder / "key.pem").read_text() + (self.folder / "c.pem").read_text())
         port, bodies = self.start(certificate)
-        done = self.send(port, OTEL_EXPORTER_OTLP_CERTIFICATE=str(self.folder / "c.pem"))
-        self.assertEqual([path for path, _ in bodies], ["/v1development/profiles"], done.stderr)
-        done = self.send(port)
-        self.assertEqual(len(bodies), 1, "sent to a server nobody vouches for")
-        self.assertIn("certificate", done.stderr)
+        said = self.send_until(port, lambda _: bodies, OTEL_EXPORTER_OTLP_CERTIFICATE=str(self.folder / "c.pem"))
+        self.assertEqual({path for path, _ in bodies}, {"/v1development/profiles"}, said)
+        arrived = len(bodies)
+        self.send_until(port, lambda text: "certificate" in text)
+        self.assertEqual(len(bodies), arrived, "sent to a server nobody vouches for")
 
 
 if __name__ == "__main__":

@@ -15,14 +15,22 @@
 namespace demo {
 namespace {
 
+// The dependency that is slow: somebody else's machine.
+[[gnu::noinline]] void AskWarehouse() {
+  const wherefore::Span span("ask-warehouse", wherefore::SpanKind::kClient);
+  std::this_thread::sleep_for(std::chrono::milliseconds(15));
+}
+
 class Stock {
  public:
   Stock() : counts_(4096, 1'000'000) {}
 
-  // The checksum of the whole stock is kept up to date under the lock: longer than it need be.
+  // The lock is held until the checksum of the whole stock is up to date and the warehouse has
+  // answered: longer than it need be.
   [[gnu::noinline]] std::uint64_t Reserve(std::size_t lines) {
     const std::lock_guard hold(lock_);
     for (std::size_t i = 0; i < lines; ++i) --counts_[(next_ += 61) % counts_.size()];
+    AskWarehouse();
     return Checksum();
   }
 
@@ -40,16 +48,9 @@ class Stock {
   std::size_t next_ = 0;
 };
 
-// The dependency that is slow: somebody else's machine.
-[[gnu::noinline]] void AskWarehouse() {
-  const wherefore::Span span("ask-warehouse", wherefore::SpanKind::kClient);
-  std::this_thread::sleep_for(std::chrono::milliseconds(15));
-}
-
 Response Handle(Stock& stock, const Request& request) {
   wherefore::Span span("reserve-stock", wherefore::SpanKind::kServer, wherefore::Extract(request.traceparent));
   const std::uint64_t checksum = stock.Reserve(std::strtoul(request.body.c_str(), nullptr, 10));
-  AskWarehouse();
   return {.status = 200, .body = std::to_string(checksum)};
 }
 

@@ -247,17 +247,18 @@ Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
     WHEREFORE_ASSIGN_OR_RETURN(step, ParseDuration(text));
     if (step < 1'000'000) return Error(Code::kInvalid, "parameter 'step': at least 1ms");
   }
-  WHEREFORE_ASSIGN_OR_RETURN(
-      const auto answer,
-      engine.Series(
-          selection,
-          {.steps = {step}, .group_by = p.All("by"), .max_groups = static_cast<std::size_t>(limit)},
-          request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto answer,
+                             engine.Series(selection,
+                                           {.steps = {.width_ns = step, .spread = true},
+                                            .group_by = p.All("by"),
+                                            .max_groups = static_cast<std::size_t>(limit)},
+                                           request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject().Field("type", answer.type).Field("unit", answer.unit);
   json.Field("scale", answer.scale).Field("averaged", answer.averaged);
   json.Field("start_ms", answer.start_ns / 1'000'000).Field("step_ms", answer.step_ns / 1'000'000);
+  if (answer.newest_ns != 0) json.Field("newest_ms", answer.newest_ns / 1'000'000);
   if (!answer.hint.empty()) json.Field("hint", answer.hint);
   json.Key("groups").BeginArray();
   for (const query::SeriesGroup& group : answer.groups) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include <fmt/format.h>
@@ -17,6 +18,7 @@
 #include "formats/otlp_dictionary.h"
 #include "formats/otlp_layout.h"
 #include "formats/wire.h"
+#include "profile/observations.h"
 
 namespace wherefore::formats {
 
@@ -61,6 +63,8 @@ class ProfilesDecoder {
   [[nodiscard]] bool SetValue(std::size_t row, Range values, Range times);
   [[nodiscard]] bool CheckRefs(Range range);
   void KeepComments();
+  void TakeObservations(const profile::Profile& p);
+  void SetObservations();
   void MarkCpuSiblings(std::size_t first_profile);
 
   [[nodiscard]] bool Fail(std::string reason) {
@@ -85,6 +89,7 @@ class ProfilesDecoder {
   std::optional<std::string> resource_error_, scope_error_;
   std::uint64_t tiny_messages_ = 0;
   std::vector<Id> comments_;  // of the current 1.8 profile
+  std::unordered_map<std::size_t, std::vector<std::uint32_t>> observations_;  // by profile
 
   // Where we are, for paths. -1: not inside one.
   bool in_dictionary_ = false;
@@ -110,6 +115,7 @@ Result<DecodedProfiles> ProfilesDecoder::Run(std::optional<Layout> layout) {
       return Error(Code::kLimit, Where() + ": too many empty messages");
     }
   }
+  SetObservations();
   result_.message = notes_.Text();
   return std::move(result_);
 }
@@ -170,6 +176,7 @@ void ProfilesDecoder::ReadScopeProfiles(std::string_view bytes, Id resource_id) 
     p.first_sample = Size32(b.samples.size());
     const bool kept = ReadProfile(profile_bytes, p);
     if (kept && !resource_error_ && !scope_error_) {
+      TakeObservations(p);
       b.profiles.push_back(p);
     } else {
       Reject(!kept ? reason_ : resource_error_ ? *resource_error_ : *scope_error_);
@@ -241,6 +248,42 @@ void ProfilesDecoder::TakeName(profile::Profile& p) {
     const profile::Attribute& a = b.attributes[id];
     if (a.value.kind == profile::Value::Kind::kString && b.Text(a.key) == kProfileNameKey) p.name = a.value.text;
   }
+}
+
+// The numbers a sender gives beside its samples. All others get theirs by the rule, at the end.
+void ProfilesDecoder::TakeObservations(const profile::Profile& p) {
+  const profile::Batch& b = result_.data;
+  for (const Id id : b.AttributeRefs(p.attributes)) {
+    const profile::Attribute& a = b.attributes[id];
+    if (b.Text(a.key) != profile::kObservationsKey) continue;
+    std::vector<std::uint32_t> counts;
+    if (a.value.kind == profile::Value::Kind::kBytes &&
+        profile::UnpackObservations(b.Text(a.value.text), p.sample_count, counts)) {
+      observations_.emplace(b.profiles.size(), std::move(counts));
+    } else {
+      notes_.Add(fmt::format("{}: {} is not one number for each of {} samples, left out", Where(),
+                             profile::kObservationsKey, p.sample_count));
+    }
+    return;  // the first one counts
+  }
+}
+
+void ProfilesDecoder::SetObservations() {
+  if (observations_.empty()) return;
+  profile::Batch& b = result_.data;
+  std::vector<std::uint32_t> all(b.samples.size());
+  for (std::size_t at = 0; at < b.profiles.size(); ++at) {
+    const profile::Profile& p = b.profiles[at];
+    const auto given = observations_.find(at);
+    for (std::uint32_t i = 0; i < p.sample_count; ++i) {
+      all[p.first_sample + i] =
+          given != observations_.end()
+              ? given->second[i]
+              : static_cast<std::uint32_t>(std::clamp<std::int64_t>(
+                    profile::ImpliedObservations(b, p, p.first_sample + i), 0, UINT32_MAX));
+    }
+  }
+  b.samples.count = std::move(all);
 }
 
 // The fields from 7 up, whose numbers moved.

@@ -178,6 +178,44 @@ testing::otlp::Sample* SecondSample(ProfilesData& data) {
       ->mutable_samples(0);
 }
 
+// Profile `i` says how many observations its samples stand for.
+void GiveObservations(ProfilesData& data, int i, const std::string& bytes) {
+  auto* d = data.mutable_dictionary();
+  d->add_string_table("wherefore.profile.observations");
+  auto* a = d->add_attribute_table();
+  a->set_key_strindex(d->string_table_size() - 1);
+  a->mutable_value()->set_bytes_value(bytes);
+  data.mutable_resource_profiles(0)->mutable_scope_profiles(0)->mutable_profiles(i)->add_attribute_indices(
+      d->attribute_table_size() - 1);
+}
+
+TEST(OtlpProfiles, ASenderMaySayHowManyObservationsItsSamplesStandFor) {
+  ProfilesData data = TwoProfiles();
+  auto* scope = data.mutable_resource_profiles(0)->mutable_scope_profiles(0);
+  scope->mutable_profiles(1)->add_samples()->add_values(5);
+  // One without samples, which begins where the next one does.
+  scope->add_profiles();
+  scope->mutable_profiles()->SwapElements(0, 2);
+  scope->mutable_scope();
+  data.mutable_resource_profiles(0)->mutable_resource();
+  GiveObservations(data, 0, "");
+  GiveObservations(data, 1, {"\x03\xac\x02", 3});
+  const DecodedProfiles decoded = MustDecode(data);
+  EXPECT_EQ(decoded.message, "");
+  EXPECT_EQ(decoded.data.samples.count, (std::vector<std::uint32_t>{3, 300, 7})) << "the last by the rule";
+  EXPECT_EQ(testing::Differences(data, Parse(EncodeOtlpProfiles(decoded.data))), "");
+}
+
+TEST(OtlpProfiles, NumbersOfObservationsThatDoNotFitTheSamplesAreNoted) {
+  ProfilesData data = TwoProfiles();
+  GiveObservations(data, 0, {"\x03\x04", 2});
+  const DecodedProfiles decoded = MustDecode(data);
+  EXPECT_EQ(decoded.rejected, 0U);
+  EXPECT_TRUE(decoded.data.samples.count.empty());
+  EXPECT_NE(decoded.message.find("observations is not one number for each of 1 samples"), std::string::npos)
+      << decoded.message;
+}
+
 TEST(OtlpProfiles, StackIndexOutsideTheTableRejectsItsProfile) {
   ProfilesData data = TwoProfiles();
   SecondSample(data)->set_stack_index(12);

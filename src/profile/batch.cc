@@ -206,18 +206,4 @@ std::string ValueText(const TextPool& pool, const Value& value) {
   return {};
 }
 
-std::int64_t Observations(const Batch& batch, const Profile& profile, std::size_t sample) {
-  if (!batch.samples.count.empty()) return batch.samples.count[sample];
-  if (batch.samples.times[sample].count > 0) return batch.samples.times[sample].count;
-  const std::int64_t value = std::max<std::int64_t>(batch.samples.value[sample], 0);
-  const ValueType& type = profile.sample_type;
-  if (batch.Text(type.type) == "samples" && batch.Text(type.unit) == "count") return value;
-  const bool same_unit = batch.Text(type.type) == batch.Text(profile.period_type.type) &&
-                         batch.Text(type.unit) == batch.Text(profile.period_type.unit);
-  if (same_unit && profile.period > 0) {
-    return value == 0 ? 0 : std::max<std::int64_t>(value / profile.period, 1);
-  }
-  return 1;
-}
-
 }  // namespace wherefore::profile

@@ -176,8 +176,8 @@ struct Samples {
   std::vector<std::int64_t> value;
   std::vector<Range> times;   // into Batch::times; empty for aggregates
   std::vector<Range> values;  // into Batch::values: as sent; empty when only times were sent
-  // How many observations each stands for, where a decoder knows better than Observations() can
-  // tell from the rest. Empty, or one for every sample.
+  // How many observations each stands for, where a decoder knows better than can be told from the
+  // rest (observations.h). Empty, or one for every sample.
   std::vector<std::uint32_t> count;
 
   [[nodiscard]] std::size_t size() const { return stack.size(); }
@@ -252,9 +252,5 @@ void RemoveSamples(Batch& batch, const std::vector<bool>& marked);
 [[nodiscard]] std::string_view ServiceName(const TextPool& pool, const Resource& resource);
 // The value as text, the way label selectors and people see it.
 [[nodiscard]] std::string ValueText(const TextPool& pool, const Value& value);
-
-// How many observations a sample stands for, which gives the sampling error of every share.
-[[nodiscard]] std::int64_t Observations(const Batch& batch, const Profile& profile,
-                                        std::size_t sample);
 
 }  // namespace wherefore::profile

@@ -1,6 +1,7 @@
 #include "profile/batch_tree.h"
 
 #include "profile/frame_name.h"
+#include "profile/observations.h"
 
 namespace wherefore::profile {
 namespace {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/hash.h"
+#include "profile/observations.h"
 
 namespace wherefore::profile {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "profile/observations.h"
+
 namespace wherefore::profile {
 namespace {
 

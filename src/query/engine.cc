@@ -242,7 +242,7 @@ Result<FlameAnswer> Engine::Flame(const Selection& selection, const Lens& lens,
 
 Result<SeriesAnswer> Engine::Series(const Selection& selection, const SeriesOptions& options,
                                     const CancelToken& cancel) {
-  const auto& [width, phase] = options.steps;
+  const auto [width, phase, spread] = options.steps;
   const std::vector<std::string>& group_by = options.group_by;
   WHEREFORE_ASSIGN_OR_RETURN(
       Resolved r,
@@ -266,8 +266,10 @@ Result<SeriesAnswer> Engine::Series(const Selection& selection, const SeriesOpti
   }
   std::vector<store::SeriesPoint> points;
   if (!r.query.selections.empty()) {
-    WHEREFORE_ASSIGN_OR_RETURN(points,
-                               reader_.Timeline(r.query, options.steps, r.needs_samples, cancel));
+    store::Steps cut = options.steps;
+    // A snapshot is of one moment.
+    cut.spread = cut.spread && !r.snapshot;
+    WHEREFORE_ASSIGN_OR_RETURN(points, reader_.Timeline(r.query, cut, r.needs_samples, cancel));
   }
   if (points.empty()) answer.hint = catalog_.ExplainEmpty(selection, cancel);
 
@@ -281,6 +283,7 @@ Result<SeriesAnswer> Engine::Series(const Selection& selection, const SeriesOpti
   }
   std::map<Labels, SeriesGroup> groups;
   for (const store::SeriesPoint& p : points) {
+    answer.newest_ns = std::max(answer.newest_ns, p.last_ns);
     const TypeUse& use = r.types.at(p.type);
     Labels labels;
     for (const std::string& name : group_by) {

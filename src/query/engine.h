@@ -61,6 +61,7 @@ struct SeriesAnswer {
   std::int64_t scale = 1;
   std::int64_t start_ns = 0;  // of the first step
   std::int64_t step_ns = 0;
+  std::int64_t newest_ns = 0;  // start of the newest profile in it; 0: none
   std::vector<SeriesGroup>
       groups;  // largest first; groups beyond the limit are added up in one called "other"
   std::string hint;

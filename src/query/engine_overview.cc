@@ -87,10 +87,11 @@ void TakeVersions(const std::map<std::string, std::vector<std::int64_t>>& by_ver
 
 Result<> Engine::AddCpu(const Selection& everything, OverviewAnswer& answer, const ByName& services,
                         const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(
-      const SeriesAnswer series,
-      Series(everything,
-             {.steps = {answer.step_ns}, .group_by = {"service.version", "service_name"}}, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const SeriesAnswer series,
+                             Series(everything,
+                                    {.steps = {.width_ns = answer.step_ns, .spread = true},
+                                     .group_by = {"service.version", "service_name"}},
+                                    cancel));
   answer.start_ns = series.start_ns;
   std::map<std::string, std::map<std::string, std::vector<std::int64_t>>> by_service;
   for (const SeriesGroup& group : series.groups) {
@@ -158,7 +159,9 @@ Result<OverviewAnswer> Engine::Overview(std::uint32_t tenant, store::TimeRange r
   everything.type = "inuse_space";
   WHEREFORE_ASSIGN_OR_RETURN(
       const SeriesAnswer heap,
-      Series(everything, {.steps = {answer.step_ns}, .group_by = {"service_name"}}, cancel));
+      Series(everything,
+             {.steps = {.width_ns = answer.step_ns, .spread = true}, .group_by = {"service_name"}},
+             cancel));
   for (const SeriesGroup& group : heap.groups) {
     const auto at = services.find(std::string(FindLabel(group.labels, "service_name")));
     const auto newest = std::find_if(group.values.rbegin(), group.values.rend(),

@@ -102,11 +102,12 @@ void Aggregate::Add(const Event& event) {
   }
 }
 
-void Aggregate::AddTo(Series series, const Key& key, std::int64_t value, double count) {
+void Aggregate::AddTo(Series series, const Key& key, std::int64_t value, double count, std::uint32_t observations) {
   if (!enabled(series)) return;
   Sum& sum = sums_[Index(series)][key];
   sum.value += value;
   sum.count += count;
+  sum.seen += observations;
 }
 
 Aggregate::StackId Aggregate::InternStack(const Event& event) {
@@ -133,8 +134,8 @@ Aggregate::StackId Aggregate::InternFrames(std::vector<Frame> frames) {
   return Intern(stacks_, stack_ids_, std::move(bytes), std::move(frames));
 }
 
-void Aggregate::AddKnown(Series series, std::vector<Frame> stack, std::int64_t value) {
-  if (value > 0) AddTo(series, {.stack = InternFrames(std::move(stack))}, value, 1);
+void Aggregate::AddKnown(Series series, std::vector<Frame> stack, std::int64_t value, std::uint32_t observations) {
+  if (value > 0) AddTo(series, {.stack = InternFrames(std::move(stack))}, value, 1, observations);
 }
 
 std::uint32_t Aggregate::InternLink(const Event& event) {
@@ -178,7 +179,8 @@ Aggregate::Sums Aggregate::InUseSums() {
     Sum& sum = sums[{.stack = live.key.stack, .link = 0, .labels = live.key.labels}];
     sum.value += live.bytes;
     sum.count += live.objects;
-    }
+    ++sum.seen;
+  }
   return sums;
 }
 
@@ -192,26 +194,58 @@ Aggregate::HeapInUse Aggregate::in_use() {
   return result;
 }
 
-void Aggregate::Write(BatchWriter& writer, const Sums& sums) const {
-  for (const auto& [key, sum] : sums) {
-    writer.Add({.stack = stacks_[key.stack],
-                .link = links_[key.link],
-                .labels = labels_[key.labels],
-                .value = sum.value,
-                .count = std::llround(sum.count)});
+void Aggregate::WriteSample(BatchWriter& writer, const Key& key, const Sum& sum) const {
+  writer.Add({.stack = stacks_[key.stack],
+              .link = links_[key.link],
+              .labels = labels_[key.labels],
+              .value = sum.value,
+              .count = std::llround(sum.count),
+              .observations = sum.seen});
+}
+
+void Aggregate::WriteSeries(BatchWriter& writer, Series series, std::size_t most) {
+  Sums& sums = sums_[Index(series)];
+  if (series == Series::kInUse && enabled(series)) sums = InUseSums();
+  writer.Begin(series);
+  std::vector<const Sums::value_type*> samples;
+  samples.reserve(sums.size());
+  for (const auto& sample : sums) samples.push_back(&sample);
+  Sum other;
+  if (samples.size() > most) {
+    const auto end = samples.begin() + static_cast<std::ptrdiff_t>(most - 1);
+    std::ranges::nth_element(samples, end, std::ranges::greater(), [](const auto* sample) { return sample->second.value; });
+    for (auto at = end; at != samples.end(); ++at) {
+      other.value += (*at)->second.value;
+      other.count += (*at)->second.count;
+      other.seen += (*at)->second.seen;
+    }
+    samples.erase(end, samples.end());
   }
+  for (const auto* sample : samples) WriteSample(writer, sample->first, sample->second);
+  if (other.seen > 0) WriteSample(writer, {.stack = InternFrames({kOtherFrame})}, other);
+}
+
+profile::Batch Aggregate::Peek(const Window& window) {
+  BatchWriter writer(modules_, window);
+  for (std::size_t i = 0; i < kSeriesCount; ++i) WriteSeries(writer, static_cast<Series>(i), SIZE_MAX);
+  return std::move(writer).Finish();
+}
+
+profile::Batch Aggregate::Peek(Series series, const Window& window, std::size_t most) {
+  BatchWriter writer(modules_, window);
+  WriteSeries(writer, series, most);
+  return std::move(writer).Finish();
+}
+
+void Aggregate::Forget() {
+  ForgetSums();
+  ForgetUnused();
 }
 
 profile::Batch Aggregate::Take(const Window& window) {
-  BatchWriter writer(modules_, window);
-  if (enabled(Series::kInUse)) sums_[Index(Series::kInUse)] = InUseSums();
-  for (std::size_t i = 0; i < kSeriesCount; ++i) {
-    writer.Begin(static_cast<Series>(i));
-    Write(writer, sums_[i]);
-    sums_[i].clear();
-  }
-  ForgetUnused();
-  return std::move(writer).Finish();
+  profile::Batch batch = Peek(window);
+  Forget();
+  return batch;
 }
 
 void Aggregate::FilterLinks(const std::function<bool(const profile::TraceId&)>& keeps) {
@@ -222,14 +256,6 @@ void Aggregate::FilterLinks(const std::function<bool(const profile::TraceId&)>& 
 
 void Aggregate::ForgetSums() {
   for (Sums& sums : sums_) sums.clear();
-}
-
-profile::Batch Aggregate::Peek(Series series, const Window& window) {
-  BatchWriter writer(modules_, window);
-  if (series == Series::kInUse) sums_[Index(series)] = InUseSums();
-  writer.Begin(series);
-  Write(writer, sums_[Index(series)]);
-  return std::move(writer).Finish();
 }
 
 void Aggregate::ForgetUnused() {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -33,13 +34,18 @@ class Aggregate {
 
   void Add(const Event& event);
   // Adds what is known without an event: the profiler's own cost, samples that were lost.
-  void AddKnown(Series series, std::vector<Frame> stack, std::int64_t value);
+  void AddKnown(Series series, std::vector<Frame> stack, std::int64_t value, std::uint32_t observations = 1);
 
   // Everything since the last call, and the heap as it is now. The Batch's resource and scope are
   // the caller's to fill in. Profiles without samples are left out.
   [[nodiscard]] profile::Batch Take(const Window& window);
-  // The same for one series, and nothing is forgotten: for /debug/pprof.
-  [[nodiscard]] profile::Batch Peek(Series series, const Window& window);
+  // The same, and nothing is forgotten; all of it, or one series. Of more than `most` samples the
+  // largest are written and the others add up to [other].
+  [[nodiscard]] profile::Batch Peek(const Window& window);
+  [[nodiscard]] profile::Batch Peek(Series series, const Window& window, std::size_t most = SIZE_MAX);
+  [[nodiscard]] std::size_t size(Series series) const { return sums_[Index(series)].size(); }
+  // What Take forgets.
+  void Forget();
 
   // Samples of traces that `keeps` refuses lose their link; they still count.
   void FilterLinks(const std::function<bool(const profile::TraceId&)>& keeps);
@@ -71,6 +77,7 @@ class Aggregate {
   struct Sum {
     std::int64_t value = 0;
     double count = 0;
+    std::uint32_t seen = 0;  // events
   };
   using Sums = std::unordered_map<Key, Sum, KeyHash>;
   struct Live {
@@ -81,13 +88,14 @@ class Aggregate {
     double objects = 0;
   };
   static std::size_t Index(Series series) { return static_cast<std::size_t>(series); }
-  void AddTo(Series series, const Key& key, std::int64_t value, double count);
+  void AddTo(Series series, const Key& key, std::int64_t value, double count, std::uint32_t observations = 1);
   StackId InternStack(const Event& event);
   StackId InternFrames(std::vector<Frame> frames);
   std::uint32_t InternLink(const Event& event);
   std::uint32_t InternLabels(const Event& event, std::string_view wait);
   void DropFreed();
-  void Write(BatchWriter& writer, const Sums& sums) const;
+  void WriteSeries(BatchWriter& writer, Series series, std::size_t most);
+  void WriteSample(BatchWriter& writer, const Key& key, const Sum& sum) const;
   Sums InUseSums();
   // Forgets stacks nobody refers to, when there are many.
   void ForgetUnused();

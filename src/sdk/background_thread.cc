@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <memory>
 
@@ -11,6 +12,9 @@
 
 namespace wherefore::sdk {
 namespace {
+
+// libssl and the demangler want a few hundred kilobytes, the host's thread-local variables theirs.
+constexpr std::size_t kStackBytes = std::size_t{2} << 20U;
 
 std::atomic<void (*)()> g_enter{nullptr};
 std::atomic<void (*)()> g_leave{nullptr};
@@ -29,8 +33,8 @@ void SetThreadHooks(void (*enter)(), void (*leave)()) {
 
 void* BackgroundThread::Run(void* task) {
   const std::unique_ptr<Task> mine(static_cast<Task*>(task));
-  if (auto* const enter = g_enter.load()) enter();
   try {
+    if (auto* const enter = g_enter.load()) enter();
     mine->body(mine->argument);
   } catch (...) {
     // Out of memory. The thread ends; the host program must not.
@@ -48,7 +52,13 @@ bool BackgroundThread::Start(const char* name, void (*body)(void*), void* argume
   // The real one: our hook would keep the sampling signal out of the mask.
   using Mask = NextFunction<"pthread_sigmask", false, int, int, const sigset_t*, sigset_t*>;
   Mask::Get()(SIG_SETMASK, &all, &before);
-  const int error = pthread_create(&thread_, nullptr, &Run, task.get());
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  int error = pthread_create(&thread_, &attributes, &Run, task.get());
+  // Where the host's thread-local variables alone are larger.
+  if (error == EINVAL) error = pthread_create(&thread_, nullptr, &Run, task.get());
+  pthread_attr_destroy(&attributes);
   Mask::Get()(SIG_SETMASK, &before, nullptr);
   if (error != 0) return false;
   task.release();

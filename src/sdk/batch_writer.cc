@@ -3,6 +3,7 @@
 #include <sys/random.h>
 
 #include "formats/formats.h"
+#include "profile/observations.h"
 
 namespace wherefore::sdk {
 namespace {
@@ -64,6 +65,7 @@ void BatchWriter::Begin(Series series) {
 void BatchWriter::Add(const Sample& sample) {
   batch_.samples.Append(StackOf(sample.stack), LabelsOf(sample.labels), LinkOf(sample.link), sample.value, {}, {});
   counts_.push_back(sample.count);
+  batch_.samples.count.push_back(sample.observations);
 }
 
 void BatchWriter::End() {
@@ -75,6 +77,7 @@ void BatchWriter::End() {
   profile::Samples& s = batch_.samples;
   for (std::uint32_t i = 0; i < counts_.size(); ++i) {
     s.Append(s.stack[first_ + i], s.attributes[first_ + i], s.link[first_ + i], counts_[i], {}, {});
+    s.count.push_back(s.count[first_ + i]);
   }
   AppendProfile(type.count.type, type.count.unit, second);
 }
@@ -102,7 +105,31 @@ void BatchWriter::AppendProfile(std::string_view sample_type, std::string_view u
 
 profile::Batch BatchWriter::Finish() && {
   End();
+  GiveObservations();
   return std::move(batch_);
+}
+
+// For profiles whose numbers of observations do not follow from their values. Comes last: the bytes
+// are behind all texts that are referred to by index, and so in no table of texts.
+void BatchWriter::GiveObservations() {
+  const Id key = Text(profile::kObservationsKey);
+  for (profile::Profile& p : batch_.profiles) {
+    const std::span counts = std::span(batch_.samples.count).subspan(p.first_sample, p.sample_count);
+    bool implied = true;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      implied = implied && profile::ImpliedObservations(batch_, p, p.first_sample + i) == counts[i];
+    }
+    if (implied) continue;
+    const std::span own = batch_.AttributeRefs(p.attributes);
+    std::vector<Id> refs(own.begin(), own.end());
+    refs.push_back(static_cast<Id>(batch_.attributes.size()));
+    batch_.attributes.push_back({.key = key,
+                                 .value = {.kind = profile::Value::Kind::kBytes,
+                                           .text = batch_.AddText(profile::PackObservations(counts))}});
+    p.attributes = {.begin = static_cast<std::uint32_t>(batch_.attribute_refs.size()),
+                    .count = static_cast<std::uint32_t>(refs.size())};
+    batch_.attribute_refs.insert(batch_.attribute_refs.end(), refs.begin(), refs.end());
+  }
 }
 
 Id BatchWriter::Text(std::string_view text) {
@@ -147,9 +174,17 @@ Id BatchWriter::FrameOf(const Frame& frame) {
 
 Id BatchWriter::MappingOf(std::uint64_t module) {
   if (module == Modules::kUnknown) return 0;
-  const auto [at, fresh] = mappings_.try_emplace(module, static_cast<Id>(batch_.mappings.size()));
-  if (!fresh) return at->second;
-  const ModuleInfo& info = modules_.info(static_cast<std::uint32_t>(module));
+  // Tools that know pprof take the first one for the program.
+  const std::uint32_t program = modules_.program();
+  if (mappings_.empty() && program != Modules::kUnknown) AddMapping(program);
+  const auto number = static_cast<std::uint32_t>(module);
+  if (!mappings_.contains(number)) AddMapping(number);
+  return mappings_[number];
+}
+
+void BatchWriter::AddMapping(std::uint32_t module) {
+  mappings_.emplace(module, static_cast<Id>(batch_.mappings.size()));
+  const ModuleInfo& info = modules_.info(module);
   profile::Mapping mapping = {.start = info.start,
                               .limit = info.limit,
                               .file_offset = info.file_offset,
@@ -160,7 +195,6 @@ Id BatchWriter::MappingOf(std::uint64_t module) {
     mapping.attributes.count = 1;
   }
   batch_.mappings.push_back(mapping);
-  return at->second;
 }
 
 Id BatchWriter::FunctionOf(const FunctionName& name) {

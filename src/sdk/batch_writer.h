@@ -36,7 +36,8 @@ inline constexpr std::string_view kFrameNames[] = {
     "[wherefore]",          // what the profiler itself used
     "[lost samples]",       // their number is known, their stacks are not
     "[wherefore hooks]",    // in place of a hooked function of ours that was running
-    "collector", "wall clock sampler", "exporter"};  // below [wherefore]
+    "collector", "wall clock sampler", "exporter",  // below [wherefore]
+    "[other]"};             // small stacks of a profile that was too large
 inline constexpr Frame kTruncatedFrame = {.module = kNoModule, .address = 0};
 inline constexpr Frame kIncompleteFrame = {.module = kNoModule, .address = 1};
 inline constexpr Frame kRunningFrame = {.module = kNoModule, .address = 2};
@@ -46,6 +47,7 @@ inline constexpr Frame kHooksFrame = {.module = kNoModule, .address = 5};
 inline constexpr Frame kCollectorFrame = {.module = kNoModule, .address = 6};
 inline constexpr Frame kWallSamplerFrame = {.module = kNoModule, .address = 7};
 inline constexpr Frame kExporterFrame = {.module = kNoModule, .address = 8};
+inline constexpr Frame kOtherFrame = {.module = kNoModule, .address = 9};
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
@@ -63,6 +65,7 @@ class BatchWriter {
     const Labels& labels;
     std::int64_t value = 0;
     std::int64_t count = 0;
+    std::uint32_t observations = 0;
   };
 
   BatchWriter(Modules& modules, const Window& window) : modules_(modules), window_(window) {}
@@ -78,11 +81,13 @@ class BatchWriter {
   };
 
   void End();
+  void GiveObservations();
   void AppendProfile(std::string_view type, std::string_view unit, std::uint32_t first);
   profile::Id Text(std::string_view text);
   profile::Id AttributeOf(std::string_view key, std::string_view value);
   profile::Id FrameOf(const Frame& frame);
   profile::Id MappingOf(std::uint64_t module);
+  void AddMapping(std::uint32_t module);
   profile::Id FunctionOf(const FunctionName& name);
   profile::Id StackOf(std::span<const Frame> frames);
   profile::Id LinkOf(const profile::Link& link);

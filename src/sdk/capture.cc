@@ -23,6 +23,8 @@ bool IsHook(std::uint64_t pc) {
          pc < reinterpret_cast<std::uintptr_t>(__stop_wherefore_hooks);
 }
 
+bool HooksAreLinked() { return &__start_wherefore_hooks[0] != &__stop_wherefore_hooks[0]; }
+
 namespace {
 
 // Our own frames above a hook are a handful.

@@ -23,6 +23,9 @@ void CaptureSignal(Event& event, const void* context);
 // Whether an address is in one of our hooks.
 [[nodiscard]] bool IsHook(std::uint64_t pc);
 
+// Whether there are hooks in this process at all: a fully static program has none.
+[[nodiscard]] bool HooksAreLinked();
+
 // Trace, span and labels of this thread.
 void CaptureContext(Event& event);
 

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "elf/elf_file.h"
+#include "sdk/capture.h"
 #include "sdk/clock.h"
 #include "sdk/collector_restart.h"
 #include "sdk/context.h"
@@ -25,9 +26,12 @@ constexpr std::uint32_t kQueueSlots = 2048;
 // The kernel looks at CPU timers once per tick of its clock, 250 times a second nearly everywhere.
 constexpr double kMostCpuRate = 250;
 
+constexpr char kNoHooks[] = "there are no hooks in a fully static program";
+
 // Why malloc, as the host calls it, is not ours; empty when it is. Inside the executable no hook can
 // get between.
 std::string WhyMallocIsNotOurs() {
+  if (!HooksAreLinked()) return kNoHooks;
   Dl_info ours{};
   Dl_info theirs{};
   Dl_info program{};
@@ -204,6 +208,7 @@ std::string Engine::Unavailable(Type type) const {
       return why;
     }
     case Type::kMutex:
+      return HooksAreLinked() ? "" : kNoHooks;
     case Type::kBlock:
       return "";
   }
@@ -305,6 +310,9 @@ std::vector<TypeState> Engine::States() {
     } else {
       state.why = Unavailable(type);
       state.on = state.why.empty();
+    }
+    if (type == Type::kBlock && state.on && !HooksAreLinked()) {
+      state.why = "input and output only: " + std::string(kNoHooks);
     }
     const auto scale = static_cast<double>(governor_ ? governor_->scale(SamplerOf(type)) : 1);
     const bool per_second = type == Type::kCpu || type == Type::kWall || type == Type::kOffCpu;

@@ -89,6 +89,9 @@ class Engine {
   bool ControlRates(std::int64_t elapsed_ns);
   void EverySecond(std::int64_t now);
   void Export(std::int64_t now);
+  std::vector<std::string> Requests();
+  std::string Encode(profile::Batch batch) const;
+  void SayAtMostOnceAMinute(const std::string& text);
   void AddOwnCost();
   void ApplyRates();
   void StartSamplers();
@@ -137,6 +140,7 @@ class Engine {
   std::int64_t window_started_ = 0;    // monotonic
   std::int64_t last_second_ = 0;
   std::int64_t last_threads_ = 0;
+  std::int64_t next_warning_ = 0;
   std::int64_t exempt_ns_ = 0;       // CPU time of ours that happens once, not at a rate
   OwnCpu exported_;  // what was in the exports so far
   std::array<std::int64_t, kSeriesCount> periods_ = {};  // distances in force, kept over a stop

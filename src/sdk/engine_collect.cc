@@ -5,11 +5,16 @@
 #include <algorithm>
 #include <mutex>
 
+#include <fmt/format.h>
+
+#include "base/text.h"
 #include "formats/formats.h"
 #include "sdk/clock.h"
 #include "sdk/context.h"
 #include "sdk/crash_marker.h"
 #include "sdk/engine.h"
+#include "sdk/heap_table.h"
+#include "sdk/log.h"
 #include "sdk/shared.h"
 #include "sdk/signal_sampler.h"
 #include "sdk/stack_bounds.h"
@@ -71,7 +76,7 @@ int Engine::Drain() {
   if (lost == 0) return events;
   // Which kind was lost is not known; CPU samples are by far the most frequent.
   const std::int64_t value = static_cast<std::int64_t>(lost) * g_shared.cpu_period_ns.load();
-  sums_.AddKnown(Series::kCpu, {kLostFrame}, value);
+  sums_.AddKnown(Series::kCpu, {kLostFrame}, value, static_cast<std::uint32_t>(lost));
   return events;
 }
 
@@ -147,13 +152,62 @@ void Engine::Export(std::int64_t now) {
   if (options_.conditional.active()) {
     sums_.FilterLinks([](const profile::TraceId& trace) { return Tracer::Global().links().Keeps(trace); });
   }
-  profile::Batch batch = sums_.Take(WindowSince(window_start_ns_, window_started_));
+  std::vector<std::string> requests = Requests();
+  sums_.Forget();
   window_start_ns_ = WallClockNow();
   window_started_ = now;
-  if (batch.profiles.empty()) return;
+  for (std::string& request : requests) exporter_->Enqueue(Signal::kProfiles, std::move(request));
+  if (const std::uint64_t untracked = g_heap_table.TakeUntracked(); untracked > 0) {
+    SayAtMostOnceAMinute(fmt::format("{} sampled allocations found no room among those that are watched: memory in use "
+                                     "is more than the profile says",
+                                     untracked));
+  }
+}
+
+// Everything as one request; where that would be above max_profile_size, one for each series, and
+// the smallest stacks of a series that alone is above it as [other].
+std::vector<std::string> Engine::Requests() {
+  const Window window = WindowSince(window_start_ns_, window_started_);
+  const auto limit = std::min(static_cast<std::size_t>(options_.max_profile_bytes), Exporter::kMaxQueuedBytes);
+  std::vector<std::string> requests;
+  const auto add = [&requests](std::string request) {
+    if (!request.empty()) requests.push_back(std::move(request));
+  };
+  if (std::string all = Encode(sums_.Peek(window)); all.size() <= limit) {
+    add(std::move(all));
+    return requests;
+  }
+  for (std::size_t i = 0; i < kSeriesCount; ++i) {
+    const auto series = static_cast<Series>(i);
+    const std::size_t samples = sums_.size(series);
+    std::size_t most = samples;
+    std::string request = Encode(sums_.Peek(series, window));
+    while (request.size() > limit && most > 1) {
+      // A little less than in proportion: the tables of names do not shrink as fast.
+      most = std::max<std::size_t>(1, most * limit / request.size() * 9 / 10);
+      request = Encode(sums_.Peek(series, window, most));
+    }
+    if (most < samples) {
+      SayAtMostOnceAMinute(fmt::format("a profile is above max_profile_size ({}): {} of its {} stacks are sent as [other]",
+                                       FormatBytes(static_cast<std::int64_t>(limit)), samples - most + 1, samples));
+    }
+    add(std::move(request));
+  }
+  return requests;
+}
+
+// Empty when there is nothing in it.
+std::string Engine::Encode(profile::Batch batch) const {
+  if (batch.profiles.empty()) return {};
   batch.resources.push_back(AddResource(batch, resource_));
   batch.scopes.push_back({.name = batch.AddText("wherefore"), .version = batch.AddText(LibraryVersion())});
-  exporter_->Enqueue(Signal::kProfiles, formats::EncodeOtlpProfiles(batch));
+  return formats::EncodeOtlpProfiles(batch);
+}
+
+void Engine::SayAtMostOnceAMinute(const std::string& text) {
+  const std::int64_t now = MonotonicNow();
+  Log(now < next_warning_ ? LogLevel::kDebug : LogLevel::kWarn, text);
+  if (now >= next_warning_) next_warning_ = now + (60 * kSecond);
 }
 
 }  // namespace wherefore::sdk

@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -184,7 +187,6 @@ void Exporter::Worker::DropOldest() {
 bool Exporter::Worker::Flush(std::int64_t deadline_ns) {
   const MutexLock lock(mutex_);
   const std::uint64_t until = last_number_;
-  const std::uint64_t lost_before = statistics_.dropped + statistics_.rejected;
   for (Lane& lane : lanes_) {
     if (!lane.told_to_wait) lane.not_before_ns = 0;
   }
@@ -199,7 +201,8 @@ bool Exporter::Worker::Flush(std::int64_t deadline_ns) {
     if (!thread_.running() || MonotonicNs() >= deadline_ns) return false;
     changed_.WaitUntil(mutex_, At(deadline_ns));
   }
-  return statistics_.dropped + statistics_.rejected == lost_before;
+  const std::uint64_t lost = statistics_.dropped + statistics_.rejected;
+  return std::exchange(lost_told_, lost) == lost;
 }
 
 ExporterStatistics Exporter::Worker::Statistics() const {
@@ -288,9 +291,11 @@ void Exporter::Worker::Explain(Lane& lane, const Outcome& outcome) {
   const bool quiet = now < lane.next_log_ns;
   lane.next_log_ns = quiet ? lane.next_log_ns : now + kLogEveryNs;
   const bool profiles = lane.signal == Signal::kProfiles;
+  const std::string& to = !options_.output_file.empty() ? options_.output_file
+                          : profiles                    ? options_.profiles_url
+                                                        : options_.traces_url;
   Log(quiet ? LogLevel::kDebug : LogLevel::kWarn,
-      fmt::format("{} to {}: {}", SignalName(lane.signal),
-                  profiles ? options_.profiles_url : options_.traces_url, outcome.why));
+      fmt::format("{} to {}: {}", SignalName(lane.signal), to, outcome.why));
 }
 
 Exporter::Worker::Outcome Exporter::Worker::Deliver(Lane& lane, Item& item) {
@@ -341,10 +346,15 @@ Exporter::Worker::Outcome Exporter::Worker::WriteFile(Signal signal, const Item&
   std::FILE* const file = std::fopen(temporary.c_str(), "wbe");
   bool written = file != nullptr &&
                  std::fwrite(item.body.data(), 1, item.body.size(), file) == item.body.size();
-  if (file != nullptr) written = std::fclose(file) == 0 && written;
+  int reason = written ? 0 : errno;
+  if (file != nullptr && std::fclose(file) != 0) {
+    written = false;
+    if (reason == 0) reason = errno;
+  }
   if (written && std::rename(temporary.c_str(), path.c_str()) == 0) return {};
+  if (written) reason = errno;
   std::remove(temporary.c_str());
-  return {Fate::kRejected, -1, "cannot write " + path};
+  return {Fate::kRejected, -1, fmt::format("cannot write {}: {}", path, std::generic_category().message(reason))};
 }
 
 }  // namespace wherefore::sdk

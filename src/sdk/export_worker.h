@@ -77,6 +77,7 @@ class Exporter::Worker {
   bool stopping_ GUARDED_BY(mutex_) = false;
   std::int64_t stop_by_ns_ GUARDED_BY(mutex_) = 0;
   ExporterStatistics statistics_ GUARDED_BY(mutex_);
+  std::uint64_t lost_told_ GUARDED_BY(mutex_) = 0;  // dropped and rejected, as Flush last told
   std::minstd_rand random_;
   std::uint64_t files_ = 0;
 };

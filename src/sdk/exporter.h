@@ -43,7 +43,8 @@ class Exporter {
   void Stop(std::int64_t deadline_ns);
 
   void Enqueue(Signal signal, std::string request);
-  // True when everything enqueued before this call has arrived.
+  // True when everything enqueued since the last call, and before this one, has arrived. What was
+  // lost between two calls is told by the second.
   bool Flush(std::int64_t deadline_ns);
 
   [[nodiscard]] ExporterStatistics Statistics() const;

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -88,6 +89,16 @@ TEST_F(ExporterTest, OnlyFourStatusesAreWorthAnotherTry) {
   EXPECT_EQ(statistics.retries, 3U);
   EXPECT_EQ(statistics.rejected, 2U);
   EXPECT_EQ(server.requests().size(), 6U);
+}
+
+TEST_F(ExporterTest, ALossBeforeFlushIsCalledIsTold) {
+  TestServer server({TestServer::Answer(400)});
+  Exporter exporter(To(server.url()));
+  ASSERT_TRUE(exporter.Start());
+  exporter.Enqueue(Signal::kProfiles, "x");
+  while (exporter.Statistics().rejected == 0) std::this_thread::yield();
+  EXPECT_FALSE(exporter.Flush(In(10)));
+  EXPECT_TRUE(exporter.Flush(In(10)));
 }
 
 TEST_F(ExporterTest, ABrokenOrSilentConnectionIsTriedAgain) {

@@ -45,10 +45,13 @@ void OnAllocated(void* pointer, std::size_t size) {
   const int error = errno;
   const std::int64_t period = g_shared.heap_period.load(std::memory_order_relaxed);
   const bool sampled = t_state.heap_armed && t_state.busy == 0 && pointer != nullptr && size > 0;
-  if (t_state.busy > 0 || period <= 0) {
+  if (t_state.busy > 0) {  // ours: the host's next one begins a new countdown
+    t_state.heap_armed = false;
+    t_state.heap_countdown = 0;
+  } else if (period <= 0) {
     t_state.heap_armed = false;
     t_state.heap_countdown = kLookAgain;
-    if (t_state.busy == 0) RestartCollectorIfDue();
+    RestartCollectorIfDue();
   } else {
     const std::uint64_t start = __rdtsc();
     const Busy busy;

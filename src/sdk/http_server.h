@@ -43,6 +43,9 @@ class HttpServer {
   // In a forked child: the port stays the parent's.
   void AfterFork();
 
+  // The whole answer to a request's head, without the empty line that ends it (exposed for tests).
+  [[nodiscard]] std::string Answer(const std::string& head) const;
+
   // The value of `name` in a query as a number; `otherwise` when it is not there or none.
   [[nodiscard]] static double QueryNumber(std::string_view query, std::string_view name,
                                           double otherwise);
@@ -50,7 +53,6 @@ class HttpServer {
  private:
   void Serve();
   void Talk(int connection);
-  [[nodiscard]] std::string Answer(const std::string& head) const;
 
   std::map<std::string, ServedRoute, std::less<>> routes_;
   std::array<BackgroundThread, 2> threads_;

@@ -1,4 +1,4 @@
-# libwherefore.so and libwherefore.a: the module's objects and the parts of ours they need, nothing
+# libwherefore.so, libwherefore.a and libwherefore_nohooks.a: the module's objects and the parts of ours they need, nothing
 # of anybody else's beside libc. Read by CMakeLists.txt of this folder.
 find_library(ZLIB_STATIC NAMES libz.a REQUIRED)
 find_library(XXHASH_STATIC NAMES libxxhash.a REQUIRED)
@@ -41,17 +41,33 @@ target_include_directories(wherefore_shared INTERFACE ${PROJECT_SOURCE_DIR}/incl
 add_library(Wherefore::wherefore ALIAS wherefore_shared)
 
 # One object with only the same names visible, so that our copies of fmt, zlib and the rest cannot
-# meet the host's.
-set(merged ${CMAKE_CURRENT_BINARY_DIR}/wherefore_merged.o)
-add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/libwherefore.a
-  COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o ${merged} ${own_objects}
-          --start-group ${own_archives} --end-group
-  COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbols=${CMAKE_CURRENT_BINARY_DIR}/exported.txt ${merged}
-  COMMAND ${CMAKE_COMMAND} -E rm -f ${CMAKE_BINARY_DIR}/libwherefore.a
-  COMMAND ${CMAKE_AR} rcs ${CMAKE_BINARY_DIR}/libwherefore.a ${merged}
-  DEPENDS ${own_targets} ${own_objects} ${CMAKE_CURRENT_BINARY_DIR}/exported.txt
-  COMMENT "Building libwherefore.a" VERBATIM COMMAND_EXPAND_LISTS)
-add_custom_target(wherefore_static ALL DEPENDS ${CMAKE_BINARY_DIR}/libwherefore.a)
+# meet the host's. Names that are one in the whole process (templates' variables) are made weak first:
+# only then can they be hidden, and they would meet those of a static C++ library.
+function(wherefore_archive name)
+  set(merged ${CMAKE_CURRENT_BINARY_DIR}/${name}_merged.o)
+  set(archive ${CMAKE_BINARY_DIR}/lib${name}.a)
+  add_custom_command(OUTPUT ${archive}
+    COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o ${merged} ${ARGN}
+            --start-group ${own_archives} --end-group
+    COMMAND sh -c "${CMAKE_NM} -g --defined-only ${merged} | sed -n 's/.* u //p' > ${merged}.unique"
+    COMMAND ${CMAKE_OBJCOPY} --weaken-symbols=${merged}.unique ${merged}
+    COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbols=${CMAKE_CURRENT_BINARY_DIR}/exported.txt ${merged}
+    COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
+    COMMAND ${CMAKE_AR} rcs ${archive} ${merged}
+    DEPENDS ${own_targets} ${ARGN} ${CMAKE_CURRENT_BINARY_DIR}/exported.txt
+    COMMENT "Building lib${name}.a" VERBATIM COMMAND_EXPAND_LISTS)
+endfunction()
+wherefore_archive(wherefore ${own_objects})
+# For programs without a dynamic linker, where no function can stand in front of libc's: no hooks.
+add_library(wherefore_sdk_nohooks OBJECT thread_symbol.cc)
+target_compile_definitions(wherefore_sdk_nohooks PRIVATE WHEREFORE_NO_HOOKS)
+target_link_libraries(wherefore_sdk_nohooks PRIVATE wherefore_sdk)
+set_target_properties(wherefore_sdk_nohooks PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+list(REMOVE_ITEM own_objects $<TARGET_OBJECTS:wherefore_sdk> $<TARGET_OBJECTS:wherefore_sdk_hooks>)
+wherefore_archive(wherefore_nohooks ${own_objects} $<TARGET_OBJECTS:wherefore_sdk_nohooks>
+                  $<FILTER:$<TARGET_OBJECTS:wherefore_sdk>,EXCLUDE,thread_symbol>)
+add_custom_target(wherefore_static ALL
+  DEPENDS ${CMAKE_BINARY_DIR}/libwherefore.a ${CMAKE_BINARY_DIR}/libwherefore_nohooks.a)
 
 # What a project outside needs: find_package(Wherefore), pkg-config wherefore.
 include(GNUInstallDirs)
@@ -63,7 +79,7 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/WhereforeConfigVers
 configure_file(${packaging}/wherefore.pc.in ${CMAKE_CURRENT_BINARY_DIR}/wherefore.pc @ONLY)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/wherefore DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT sdk)
 install(TARGETS wherefore_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT sdk)
-install(FILES ${CMAKE_BINARY_DIR}/libwherefore.a DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT sdk)
+install(FILES ${CMAKE_BINARY_DIR}/libwherefore.a ${CMAKE_BINARY_DIR}/libwherefore_nohooks.a DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT sdk)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/WhereforeConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/WhereforeConfigVersion.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Wherefore COMPONENT sdk)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/wherefore.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT sdk)

@@ -1,10 +1,11 @@
 #include "sdk/log.h"
 
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
-#include <string>
+#include <iterator>
 
 #include "sdk/quiet_signals.h"
 
@@ -26,13 +27,18 @@ bool LogEnabled(LogLevel level) {
 void Log(LogLevel level, std::string_view text) {
   if (!LogEnabled(level)) return;
   const int saved = errno;
-  std::string line = "wherefore: ";
-  if (level == LogLevel::kError) line += "error: ";
-  if (level == LogLevel::kWarn) line += "warning: ";
-  line.append(text).push_back('\n');
+  constexpr std::string_view kBegin = "wherefore: ";
+  const std::string_view grade = level == LogLevel::kError  ? "error: "
+                                 : level == LogLevel::kWarn ? "warning: "
+                                                            : "";
+  // In pieces: a line about too little memory must not need any.
+  const auto piece = [](std::string_view bytes) {
+    return iovec{const_cast<char*>(bytes.data()), bytes.size()};
+  };
+  const iovec line[] = {piece(kBegin), piece(grade), piece(text), piece("\n")};
   // Nobody to tell when stderr is closed, a broken pipe or over its limit.
   const QuietSignals quiet;
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+  [[maybe_unused]] const ssize_t written = writev(STDERR_FILENO, line, std::size(line));
   errno = saved;
 }
 

@@ -1,7 +1,7 @@
 // The library's few lines on stderr, each "wherefore: ..." and written in one call.
 //
-// Any thread, not in signal handlers. Never on stdout, which belongs to the host program; errno is
-// left as it was.
+// Any thread, not in signal handlers; allocates nothing. Never on stdout, which belongs to the host
+// program; errno is left as it was.
 #pragma once
 
 #include <string_view>

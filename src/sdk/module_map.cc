@@ -66,7 +66,8 @@ void ModuleMap::AddModule(const void* phdr_info, ModuleList& list) {
   auto file = elf::ElfFile::FromLoadedModule(info.dlpi_addr, {info.dlpi_phdr, info.dlpi_phnum});
   if (!file) return;
   Module module{.path = info.dlpi_name, .build_id = file->build_id(), .bias = info.dlpi_addr};
-  if (module.path.empty()) module.path = ProgramPath();
+  module.program = module.path.empty();
+  if (module.program) module.path = ProgramPath();
   for (const elf::Segment& segment : file->segments()) {
     if (!segment.executable) continue;
     const std::uint64_t start = info.dlpi_addr + segment.address;
@@ -90,6 +91,12 @@ std::shared_ptr<const elf::UnwindTable> ModuleMap::TableFor(const elf::ElfFile& 
     if (it != tables_.end()) return it->second;
   }
   auto built = elf::UnwindTable::Build(file);
+  // Linked with -static there is nothing in memory that leads to the section, but the file knows.
+  if (!file.eh_frame_header() && path.starts_with('/')) {
+    if (const auto on_disk = elf::ElfFile::Open(path); on_disk && on_disk->build_id() == file.build_id()) {
+      built = elf::UnwindTable::Build(*on_disk);
+    }
+  }
   auto table =
       std::make_shared<const elf::UnwindTable>(built ? *std::move(built) : elf::UnwindTable());
   tables_[identified ? file.build_id() : path + std::to_string(generation_)] = table;

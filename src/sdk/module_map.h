@@ -27,6 +27,7 @@ struct Module {
   std::uint64_t start = 0;  // of its executable segments, in the process
   std::uint64_t end = 0;
   std::uint64_t file_offset = 0;                  // of `start`
+  bool program = false;                           // the executable
   std::shared_ptr<const elf::UnwindTable> table;  // never null
 };
 

@@ -55,6 +55,7 @@ std::uint32_t Modules::NumberOf(const Module& module) {
   const std::uint64_t start = module.start - module.bias;
   const auto [at, fresh] = known_.try_emplace(module.path + '\0' + module.build_id + '\0' + std::to_string(start),
                                               static_cast<std::uint32_t>(infos_.size()));
+  if (module.program) program_ = at->second;
   if (fresh) {
     infos_.push_back({.path = module.path,
                       .build_id = Hex(module.build_id),

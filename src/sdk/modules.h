@@ -46,6 +46,8 @@ class Modules {
 
   // The place of an address that was seen under a generation of the map.
   [[nodiscard]] Place Find(std::uint64_t pc, std::uint64_t generation);
+  // The executable; kUnknown before the first address was looked for.
+  [[nodiscard]] std::uint32_t program() const { return program_; }
   [[nodiscard]] const ModuleInfo& info(std::uint32_t module) const { return infos_[module]; }
   [[nodiscard]] const FunctionName& NameOf(std::uint32_t module, std::uint64_t address);
 
@@ -61,6 +63,7 @@ class Modules {
   std::vector<std::uint32_t> numbers_;       // of its modules
   std::unordered_map<std::string, std::uint32_t> known_;  // by what makes a module the same
   std::vector<ModuleInfo> infos_;  // [0]: not known
+  std::uint32_t program_ = kUnknown;
   std::vector<std::shared_ptr<const elf::UnwindTable>> tables_;
   std::vector<std::unique_ptr<Names>> names_;
 };

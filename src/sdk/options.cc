@@ -201,8 +201,9 @@ Apply Rate(Type type) {
   }
 }
 
-std::optional<std::string> SetTypes(Target& t, std::string_view text) {
-  std::array<bool, kTypeCount> on{};
+// Adds the types a list names to `on`; gives the names that are none.
+std::vector<std::string> ReadTypes(std::string_view text, std::array<bool, kTypeCount>& on) {
+  std::vector<std::string> unknown;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string name = Lower(Trim(text.substr(begin, end - begin)));
@@ -214,11 +215,30 @@ std::optional<std::string> SetTypes(Target& t, std::string_view text) {
     } else if (type) {
       on[static_cast<std::size_t>(*type)] = true;
     } else {
-      return fmt::format("a list out of {}, all, none", fmt::join(kTypeNames, ", "));
+      unknown.push_back(name);
     }
   }
-  for (std::size_t i = 0; i < kTypeCount; ++i) t.options.types[i].enabled = on[i];
-  return std::nullopt;
+  return unknown;
+}
+
+std::string TypeChoices() { return fmt::format("{}, all, none", fmt::join(kTypeNames, ", ")); }
+
+// Adds to `on`, and switches on what it has. Names that are none are given back and the others count;
+// only such names mean nothing at all.
+std::vector<std::string> ApplyTypes(Options& options, std::string_view text, std::array<bool, kTypeCount>& on) {
+  std::vector<std::string> unknown = ReadTypes(text, on);
+  if (unknown.empty() || std::ranges::find(on, true) != on.end()) {
+    for (std::size_t i = 0; i < kTypeCount; ++i) options.types[i].enabled = on[i];
+  }
+  return unknown;
+}
+
+std::optional<std::string> SetTypes(Target& t, std::string_view text) {
+  std::array<bool, kTypeCount> on{};
+  const std::vector<std::string> unknown = ApplyTypes(t.options, text, on);
+  if (unknown.empty()) return std::nullopt;
+  return fmt::format("a list out of {} ('{}' is none; those that are some count)", TypeChoices(),
+                     fmt::join(unknown, "', '"));
 }
 
 std::optional<std::string> SetLogLevel(Target& t, std::string_view text) {
@@ -474,8 +494,9 @@ class Loader {
       return;
     }
     if (scalar.path.size() == 2 && scalar.path[1] == "types") {
-      types_ += (types_.empty() ? "" : ",") + scalar.value;
-      if (const auto expected = SetTypes(target_, types_)) warn("types is not " + *expected);
+      for (const std::string& unknown : ApplyTypes(target_.options, scalar.value, types_)) {
+        warn(fmt::format("types: '{}' is none of {}; left out", unknown, TypeChoices()));
+      }
       return;
     }
     const auto setting = std::find_if(settings_.begin(), settings_.end(), [&](const Setting& s) {
@@ -499,7 +520,7 @@ class Loader {
   const GetEnv& getenv_;
   std::vector<Setting> settings_;
   Target target_;
-  std::string types_;
+  std::array<bool, kTypeCount> types_ = {};  // named so far in the file
   std::vector<std::string> warnings_;
 };
 

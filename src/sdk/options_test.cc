@@ -112,12 +112,12 @@ TEST(Options, AValueNobodyCanReadNamesItsVariableAndIsIgnored) {
                                      {"WHEREFORE_UPLOAD_INTERVAL", "10"},
                                      {"WHEREFORE_HEAP_RATE", "0"},
                                      {"OTEL_EXPORTER_OTLP_COMPRESSION", "zstd"},
-                                     {"WHEREFORE_TYPES", "cpu,goroutine"},
+                                     {"WHEREFORE_TYPES", "goroutine"},
                                      {"WHEREFORE_WALL", ""}});
   ASSERT_EQ(loaded.warnings.size(), 5U);
   for (const char* name :
        {"WHEREFORE_CPU_RATE='often'", "WHEREFORE_UPLOAD_INTERVAL='10'", "WHEREFORE_HEAP_RATE='0'",
-        "OTEL_EXPORTER_OTLP_COMPRESSION='zstd'", "WHEREFORE_TYPES='cpu,goroutine'"}) {
+        "OTEL_EXPORTER_OTLP_COMPRESSION='zstd'", "WHEREFORE_TYPES='goroutine'"}) {
     EXPECT_TRUE(std::any_of(loaded.warnings.begin(), loaded.warnings.end(),
                             [&](const std::string& w) { return w.starts_with(name); }))
         << name;
@@ -166,6 +166,23 @@ TEST(Options, TypesCanBeChosenAndRated) {
   const Options listed = Load({}, file.path()).options;
   EXPECT_TRUE(listed.of(Type::kHeap).enabled && listed.of(Type::kWall).enabled);
   EXPECT_FALSE(listed.of(Type::kCpu).enabled);
+}
+
+TEST(Options, AnUnknownTypeIsNamedWithItsLineAndTheOthersStayOn) {
+  const ConfigFile file("profiling:\n  types:\n  - cpu\n  - gpu\n  - heap\n");
+  const LoadedOptions listed = Load({}, file.path());
+  EXPECT_EQ(listed.warnings,
+            std::vector<std::string>{file.path() + ":4: types: 'gpu' is none of cpu, wall, off_cpu, heap, mutex, "
+                                                   "block, threads, all, none; left out"});
+  EXPECT_TRUE(listed.options.of(Type::kCpu).enabled && listed.options.of(Type::kHeap).enabled);
+  EXPECT_FALSE(listed.options.of(Type::kWall).enabled);
+  const LoadedOptions named = Load({{"WHEREFORE_TYPES", "gpu,cpu"}});
+  ASSERT_EQ(named.warnings.size(), 1U);
+  EXPECT_NE(named.warnings[0].find("('gpu' is none; those that are some count)"), std::string::npos) << named.warnings[0];
+  EXPECT_TRUE(named.options.of(Type::kCpu).enabled);
+  EXPECT_FALSE(named.options.of(Type::kHeap).enabled);
+  // A list of nothing but such names says nothing.
+  EXPECT_EQ(Load({{"WHEREFORE_TYPES", "gpu"}}).options.types, Options().types);
 }
 
 TEST(Options, TheGrpcAddressBecomesHttpWithOneWarning) {

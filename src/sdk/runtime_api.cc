@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "sdk/address_space.h"
 #include "sdk/gzip.h"
 #include "sdk/log.h"
 #include "sdk/profiler.h"
@@ -22,9 +24,16 @@
 namespace wherefore::sdk {
 namespace {
 
-// At exit nobody waits longer than this for a slow server, whatever the export timeout: a script may
-// start a hundred programs.
+// At exit nobody waits longer than this for a slow server, whatever the export timeout: a script
+// may start a hundred programs.
 constexpr std::int64_t kLongestGoodbyeNs = kNsPerSecond / 2;
+
+// Whether there is a runtime to stop at exit: making one then would need memory.
+std::atomic<bool> g_used{false};
+
+// With less left under the host's own limits, profiling could take what the host needs: each thread
+// of ours may make malloc reserve 64 MiB, and tables come on top.
+constexpr std::int64_t kSpaceNeeded = 512LL << 20U;
 
 int StatusOf(const Error& error) {
   switch (error.code()) {
@@ -122,6 +131,22 @@ LoadedOptions LoadWithCode(const wherefore_options* given) {
   return loaded;
 }
 
+// Says so, with what little there is: nothing here allocates.
+bool TooLittleSpace() {
+  const std::int64_t left = AddressSpaceLeft();
+  if (left >= kSpaceNeeded) return false;
+  char line[160];
+  const int length = std::snprintf(
+      line, sizeof(line),
+      "not profiling: the limits on memory (ulimit -v, -d) leave %lld MiB, %lld are needed",
+      static_cast<long long>(left >> 20U), static_cast<long long>(kSpaceNeeded >> 20U));
+  const char* const level = std::getenv("WHEREFORE_LOG");  // NOLINT(concurrency-mt-unsafe)
+  const std::string_view asked = level == nullptr ? "" : level;
+  if (asked != "off" && asked != "error")
+    Log(LogLevel::kWarn, {line, static_cast<std::size_t>(length)});
+  return true;
+}
+
 bool WriteWhole(const char* path, std::string_view bytes) {
   std::FILE* const file = std::fopen(path, "wbe");
   if (file == nullptr) return false;
@@ -139,9 +164,11 @@ extern "C" {
 int wherefore_start(const wherefore_options* options) noexcept {
   return Guarded([&]() -> int {
     if (options != nullptr && options->size < sizeof(options->size)) return WHEREFORE_INVALID;
-    Runtime& runtime = Runtime::Global();
-    if (runtime.running()) return WHEREFORE_ALREADY_RUNNING;
+    if (g_used.load() && Runtime::Global().running()) return WHEREFORE_ALREADY_RUNNING;
+    if (TooLittleSpace()) return WHEREFORE_UNAVAILABLE;
+    g_used.store(true);
     const LoadedOptions loaded = LoadWithCode(options);
+    Runtime& runtime = Runtime::Global();
     const auto started = runtime.Start(loaded);
     if (started) return WHEREFORE_OK;
     if (loaded.options.disabled) return WHEREFORE_DISABLED;
@@ -306,6 +333,8 @@ void LeaveChildrenAlone() {
 
 int StartPreloaded() {
   if (AnotherCopyIsFirst()) return WHEREFORE_ALREADY_RUNNING;
+  if (TooLittleSpace()) return WHEREFORE_UNAVAILABLE;
+  g_used.store(true);
   LoadedOptions loaded = LoadWithCode(nullptr);
   // The first program says what is on; those it starts keep quiet, however many they are, unless
   // somebody asked for more.
@@ -315,8 +344,8 @@ int StartPreloaded() {
     loaded.options.log_level = LogLevel::kError;
   setenv(kSaid, "1", 0);
   // NOLINTEND(concurrency-mt-unsafe)
-  if (const auto started = Runtime::Global().Start(loaded); !started)
-    Log(LogLevel::kWarn, started.error().message());
+  const auto started = Runtime::Global().Start(loaded);
+  if (!started && !loaded.options.disabled) Log(LogLevel::kWarn, started.error().message());
   if (!loaded.options.follow_exec) LeaveChildrenAlone();
   return WHEREFORE_OK;
 }
@@ -327,6 +356,7 @@ int StartPreloaded() {
 
 // The program ends: what was sampled last is sent, within bounds.
 [[gnu::destructor]] void OnExit() {
+  if (!g_used.load()) return;
   Guarded([] {
     Runtime& runtime = Runtime::Global();
     runtime.Stop(wherefore::MonotonicNs() + std::min(runtime.timeout_ns(), kLongestGoodbyeNs));

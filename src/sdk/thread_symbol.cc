@@ -11,16 +11,26 @@ extern __thread void* wherefore_own_thread_ctx
 
 namespace wherefore::sdk {
 
+#ifdef WHEREFORE_NO_HOOKS
+// Without a dynamic linker nobody can be in front, and a reference to a name that is exported would
+// need one: a static-pie that has such a relocation does not start.
+#define WHEREFORE_PUBLISHED wherefore_own_thread_ctx
+bool ThreadSymbolIsForeign() {
+  return false;
+}
+#else
+#define WHEREFORE_PUBLISHED otel_thread_ctx_v1
+bool ThreadSymbolIsForeign() {
+  return &otel_thread_ctx_v1 != &wherefore_own_thread_ctx;
+}
+#endif
+
 void SetThreadSymbol(void* record) {
-  otel_thread_ctx_v1 = record;
+  WHEREFORE_PUBLISHED = record;
 }
 
 void* ThreadSymbol() {
-  return otel_thread_ctx_v1;
-}
-
-bool ThreadSymbolIsForeign() {
-  return &otel_thread_ctx_v1 != &wherefore_own_thread_ctx;
+  return WHEREFORE_PUBLISHED;
 }
 
 }  // namespace wherefore::sdk

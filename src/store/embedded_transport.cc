@@ -22,6 +22,7 @@
 #include "base/mutex.h"
 #include "base/text.h"
 #include "store/chdb_api.h"
+#include "store/lost_inserts.h"
 #include "store/native.h"
 
 #ifndef WHEREFORE_CHDB_DIR
@@ -163,6 +164,11 @@ class EmbeddedTransport final : public Transport {
 
   Result<> Insert(std::string_view table, std::string_view native_block,
                   std::string_view token) override {
+    // What failed may be noted as done: not before that is sorted out.
+    if (doubtful_.load()) {
+      WHEREFORE_RETURN_IF_ERROR(ForgetLostInserts(*this));
+      doubtful_.store(false);
+    }
     std::string sql = fmt::format(
         "INSERT INTO {} SETTINGS async_insert=0, min_insert_block_size_rows=1048449, "
         "max_partitions_per_insert_block=100",
@@ -194,8 +200,9 @@ class EmbeddedTransport final : public Transport {
       }
     }
     api_.destroy_insert_stream(stream);
-    if (!problem.empty()) return EngineError(problem).Within(fmt::format("insert into {}", table));
-    return {};
+    if (problem.empty()) return {};
+    doubtful_.store(true);
+    return EngineError(problem).Within(fmt::format("insert into {}", table));
   }
 
   [[nodiscard]] ServerVersion version() const override { return version_; }
@@ -204,26 +211,19 @@ class EmbeddedTransport final : public Transport {
   Result<chdb::Connection*> Connect(const std::string& path) {
     // Caches default to gigabytes and pools to one thread a core and more; we are a guest in this
     // process.
-    std::vector<std::string> arguments = {"clickhouse",
-                                          "--path=" + path,
-                                          "--mark_cache_size=33554432",
-                                          "--primary_index_cache_size=33554432",
-                                          "--uncompressed_cache_size=0",
-                                          "--index_mark_cache_size=4194304",
-                                          "--query_condition_cache_size=4194304",
-                                          "--mmap_cache_size=0",
-                                          "--max_server_memory_usage=4000000000",
-                                          "--background_pool_size=2",
-                                          "--background_merges_mutations_concurrency_ratio=1",
-                                          "--background_schedule_pool_size=4",
-                                          "--background_fetches_pool_size=1",
-                                          "--background_move_pool_size=1",
-                                          "--background_common_pool_size=2",
-                                          "--background_buffer_flush_schedule_pool_size=1",
-                                          "--background_message_broker_schedule_pool_size=1",
-                                          "--background_distributed_schedule_pool_size=1",
-                                          "--tables_loader_background_pool_size=2",
-                                          "--backups.allowed_path=/"};
+    std::vector<std::string> arguments = {
+        "clickhouse", "--path=" + path, "--mark_cache_size=33554432",
+        "--primary_index_cache_size=33554432", "--uncompressed_cache_size=0",
+        "--index_mark_cache_size=4194304", "--query_condition_cache_size=4194304",
+        "--mmap_cache_size=0", "--max_server_memory_usage=4000000000",
+        // Its own threads that look around: 20 times a second otherwise.
+        "--memory_worker_period_ms=1000", "--background_pool_size=2",
+        "--background_merges_mutations_concurrency_ratio=1", "--background_schedule_pool_size=4",
+        "--background_fetches_pool_size=1", "--background_move_pool_size=1",
+        "--background_common_pool_size=2", "--background_buffer_flush_schedule_pool_size=1",
+        "--background_message_broker_schedule_pool_size=1",
+        "--background_distributed_schedule_pool_size=1", "--tables_loader_background_pool_size=2",
+        "--backups.allowed_path=/"};
     std::vector<char*> pointers;
     pointers.reserve(arguments.size());
     for (std::string& argument : arguments) pointers.push_back(argument.data());
@@ -339,7 +339,8 @@ class EmbeddedTransport final : public Transport {
   std::vector<chdb::Connection*> readers_;
   std::thread canceller_;
   std::atomic<std::uint64_t> next_tag_{1};
-  Mutex write_mutex_;  // one statement at a time on writer_
+  std::atomic<bool> doubtful_{false};  // an insert failed since the tokens were last looked at
+  Mutex write_mutex_;                  // one statement at a time on writer_
 
   Mutex mutex_;
   CondVar available_;
@@ -356,6 +357,7 @@ Result<std::unique_ptr<Transport>> OpenEmbedded(const EmbeddedOptions& options) 
   WHEREFORE_ASSIGN_OR_RETURN(const Api api, GetApi());
   auto transport = std::make_unique<EmbeddedTransport>(api);
   WHEREFORE_RETURN_IF_ERROR(transport->Open(options));
+  WHEREFORE_RETURN_IF_ERROR(ForgetLostInserts(*transport));
   return std::unique_ptr<Transport>(std::move(transport));
 }
 

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "profile/observations.h"
 #include "profile/type_id.h"
 #include "store/schema.h"
 
@@ -159,7 +160,9 @@ void Encoder::EncodeProfile(const Batch& batch, const profile::Profile& profile,
   for (const auto& a : batch.OwnAttributes(scope.attributes))
     set.Add(AttributePlace::kScope, batch, a);
   for (const Id id : batch.AttributeRefs(profile.attributes)) {
-    set.Add(AttributePlace::kProfile, batch, batch.attributes[id]);
+    const profile::Attribute& a = batch.attributes[id];
+    if (batch.Text(a.key) == profile::kObservationsKey) continue;  // has a column of its own
+    set.Add(AttributePlace::kProfile, batch, a);
   }
   const std::uint32_t series = InternSeries(dictionary, 0, set);
   if (series == 0) {

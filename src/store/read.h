@@ -129,6 +129,9 @@ struct StackSumBySeries {
 struct Steps {
   std::int64_t width_ns = 0;
   std::int64_t phase_ns = 0;
+  // A profile lasts some time: each step gets its part of it, together exactly the whole; what lies
+  // beyond the range goes to the range's last step. False: all of it where the profile begins.
+  bool spread = false;
 };
 // One bar of a time series.
 struct SeriesPoint {

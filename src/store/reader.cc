@@ -379,6 +379,32 @@ Result<std::vector<StackSum>> ReaderImpl::SumStacks(const SampleQuery& query,
   return sums;
 }
 
+namespace {
+
+// Bars of profiles that last: the part of a value up to a moment is rounded down and the last step
+// gets the whole, so the parts of each profile add up to it. One that would fall into a thousand
+// steps and more is a point: its length is as likely wrong as right.
+std::string SpreadTimeline(const Steps& steps, std::int64_t range_to_ns, std::string_view selection,
+                           std::string_view from) {
+  const auto part = [](std::string_view column) {
+    return fmt::format(
+        "sum(toInt64(if(step = last, toInt128({0}), intDiv(toInt128({0}) * (ends - time), span)) - "
+        "if(step = first, toInt128(0), intDiv(toInt128({0}) * (begins - time), span))))",
+        column);
+  };
+  return fmt::format(
+      "WITH step * {1} + {0} AS begins, begins + {1} AS ends "
+      "SELECT selection, type, series, step, {2}, {3}, count(), max(time) FROM (SELECT {4} AS "
+      "selection, type, series, time, total, n, greatest(duration, 1) AS span, "
+      "intDiv(time - {0}, {1}) AS first, if(intDiv(span, {1}) >= 1000, first, "
+      "intDiv(least(time + span, {5}) - 1 - {0}, {1})) AS last, "
+      "arrayJoin(range(first, last + 1)) AS step {6}) "
+      "GROUP BY selection, type, series, step ORDER BY step",
+      steps.phase_ns, steps.width_ns, part("total"), part("n"), selection, range_to_ns, from);
+}
+
+}  // namespace
+
 Result<std::vector<SeriesPoint>> ReaderImpl::Timeline(const SampleQuery& query, const Steps& steps,
                                                       bool from_samples,
                                                       const CancelToken& cancel) {
@@ -386,23 +412,27 @@ Result<std::vector<SeriesPoint>> ReaderImpl::Timeline(const SampleQuery& query, 
   if (query.selections.empty()) return points;
   if (steps.width_ns <= 0) return Error(Code::kInvalid, "the step of a timeline must be positive");
   const SelectionNumber selection(query);
-  WHEREFORE_RETURN_IF_ERROR(
-      Run(fmt::format(
-              "SELECT {5} AS selection, type, series, intDiv(time - {6}, {0}) * {0} + {6} AS step, "
-              "sum({1}), sum(n), {2}, max(time) "
-              "FROM {3} WHERE {4} GROUP BY selection, type, series, step ORDER BY step",
-              steps.width_ns, from_samples ? "value" : "total",
-              from_samples ? "uniqExact(profile)" : "count()",
-              PhysicalName(from_samples ? Table::kSamples : Table::kProfiles),
-              SelectionCondition(query), selection.Sql(), steps.phase_ns),
-          8, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
-            const std::uint64_t type = c[1].Uint(row);
-            if (const auto at = selection.Find(c[0].U32(row), type)) {
-              points.push_back({*at, type, c[2].U32(row), c[3].Int(row), c[4].Int(row),
-                                c[5].Int(row), c[6].Int(row), c[7].Int(row)});
-            }
-            return {};
-          }));
+  const std::string from = fmt::format(
+      "FROM {} WHERE {}", PhysicalName(from_samples ? Table::kSamples : Table::kProfiles),
+      SelectionCondition(query));
+  std::string sql;
+  if (steps.spread && !from_samples) {
+    sql = SpreadTimeline(steps, query.range.to_ns, selection.Sql(), from);
+  } else {
+    sql = fmt::format(
+        "SELECT {} AS selection, type, series, intDiv(time - {}, {}) AS step, sum({}), sum(n), {}, "
+        "max(time) {} GROUP BY selection, type, series, step ORDER BY step",
+        selection.Sql(), steps.phase_ns, steps.width_ns, from_samples ? "value" : "total",
+        from_samples ? "uniqExact(profile)" : "count()", from);
+  }
+  WHEREFORE_RETURN_IF_ERROR(Run(sql, 8, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+    const std::uint64_t type = c[1].Uint(row);
+    if (const auto at = selection.Find(c[0].U32(row), type)) {
+      points.push_back({*at, type, c[2].U32(row), c[3].Int(row) * steps.width_ns + steps.phase_ns,
+                        c[4].Int(row), c[5].Int(row), c[6].Int(row), c[7].Int(row)});
+    }
+    return {};
+  }));
   return points;
 }
 

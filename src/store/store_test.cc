@@ -317,6 +317,48 @@ TEST_F(StoreTest, TimelineAddsUpBySeriesAndStep) {
   EXPECT_EQ(total, 7);
 }
 
+TEST_F(StoreTest, AProfileThatLastsIsSharedOutBetweenSteps) {
+  const std::int64_t step = 12 * kNsPerSecond;
+  const std::int64_t start = (now_ - 3600 * kNsPerSecond) / step * step;
+  constexpr std::int64_t kAnHour = 3600;
+  // Every ten seconds one of ten seconds, none of them divisible evenly: no step stands out.
+  BatchBuilder batch;
+  for (std::int64_t i = 0; i < 12; ++i) {
+    batch.Add({.time_ns = start + i * 10 * kNsPerSecond}, {{{"main"}, 1'000'003}});
+  }
+  batch.Add({.resource = {{"pod", "moment"}}, .time_ns = start + step, .duration_ns = 0},
+            {{{"main"}, 5}});
+  batch.Add({.resource = {{"pod", "years"}}, .time_ns = start, .duration_ns = 1ULL << 61U},
+            {{{"main"}, 7}});
+  Write(batch.Request("a"));
+  Flush();
+  auto query = Everything();
+  query.range = {start, start + kAnHour * kNsPerSecond};
+  const auto points =
+      store_->reader().Timeline(query, {.width_ns = step, .spread = true}, false, {});
+  ASSERT_TRUE(points) << points.error().message();
+  std::map<std::uint32_t, std::map<std::int64_t, std::int64_t>> by_series;
+  for (const SeriesPoint& p : *points)
+    by_series[p.series][(p.step_start_ns - start) / step] = p.value;
+  ASSERT_EQ(by_series.size(), 3u);
+  std::int64_t sum = 0;
+  for (const auto& [at, value] : by_series[1]) {
+    EXPECT_NEAR(static_cast<double>(value), 1'200'003.6, 2) << "step " << at;
+    sum += value;
+  }
+  EXPECT_EQ(by_series[1].size(), 10u);
+  EXPECT_EQ(sum, 12 * 1'000'003);
+  EXPECT_EQ(by_series[2], (std::map<std::int64_t, std::int64_t>{{1, 5}}));
+  EXPECT_EQ(by_series[3], (std::map<std::int64_t, std::int64_t>{{0, 7}}));
+  // What lies beyond the range is in its last step.
+  query.range.to_ns = start + 115 * kNsPerSecond;
+  const auto cut = store_->reader().Timeline(query, {.width_ns = step, .spread = true}, false, {});
+  ASSERT_TRUE(cut);
+  sum = 0;
+  for (const SeriesPoint& p : *cut) sum += p.series == 1 ? p.value : 0;
+  EXPECT_EQ(sum, 12 * 1'000'003);
+}
+
 TEST_F(StoreTest, TenantsDoNotSeeEachOther) {
   BatchBuilder batch;
   batch.Add({.time_ns = now_}, {{{"main"}, 1}});

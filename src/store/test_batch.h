@@ -32,6 +32,7 @@ class BatchBuilder {
     std::string service = "shop";
     Labels resource;
     std::int64_t time_ns = 0;
+    std::uint64_t duration_ns = 10'000'000'000;
     std::string type = "samples";
     std::string unit = "count";
     std::string id;  // 32 hex digits
@@ -54,7 +55,7 @@ class BatchBuilder {
     profile.period_type = {Text("cpu"), Text("nanoseconds")};
     profile.period = 10'000'000;
     profile.time_ns = static_cast<std::uint64_t>(options.time_ns);
-    profile.duration_ns = 10'000'000'000;
+    profile.duration_ns = options.duration_ns;
     if (!options.id.empty()) CopyHex(options.id, profile.id);
     profile.attributes = Refs(options.attributes);
     profile.first_sample = static_cast<std::uint32_t>(batch_.samples.size());

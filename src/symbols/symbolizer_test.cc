@@ -267,7 +267,7 @@ TEST_F(SymbolizerTest, AHangingOrDyingWorkerOnlyCostsNames) {
     const std::int64_t started = MonotonicNs();
     EXPECT_EQ(Ask(symbolizer, addresses).frames[0], nullptr);
     EXPECT_EQ(Ask(symbolizer, addresses).frames[0], nullptr);
-    EXPECT_LT(MonotonicNs() - started, kNsPerSecond);
+    EXPECT_LT(MonotonicNs() - started, 10 * kNsPerSecond);
     EXPECT_EQ(symbolizer.status().problems.size(), 1u);
   }
 }
@@ -306,7 +306,7 @@ TEST_F(SymbolizerTest, DamagedFiles) {
       Symbolizer symbolizer(options);
       const std::int64_t started = MonotonicNs();
       EXPECT_EQ(Ask(symbolizer, addresses).frames.size(), addresses.size());
-      EXPECT_LT(MonotonicNs() - started, 3 * kNsPerSecond);
+      EXPECT_LT(MonotonicNs() - started, 20 * kNsPerSecond);
     }
   }
 }

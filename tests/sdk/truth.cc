@@ -1,7 +1,7 @@
 // Programs whose profile is known: they measure themselves and print the truth as one line of JSON,
 // {"function": number, ...}. tests/native_test.py compares it with what the profiler saw.
 //
-//   truth cpu|alloc|live|locks|waits|eintr|depth|fork|context SECONDS
+//   truth cpu|alloc|live|blocks|stacks|turns|locks|waits|eintr|depth|fork|context SECONDS
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -137,6 +137,38 @@ void LiveTruth(double seconds) {
   Print({{"KeepSmall", 100'000 * 1000.0}, {"KeepLarge", 600 * 409'600.0}, {"KeepGrown", 5'000 * 20'000.0}, {"KeepNone", 0}});
 }
 
+// Blocks far larger than the distance between samples: each of them is one. A hundred a second.
+[[gnu::noinline]] void* AllocBlock() { return Stay(std::malloc(400'000)); }
+
+void BlocksTruth(double seconds) {
+  std::vector<void*> kept;
+  const double end = Wall() + seconds;
+  while (Wall() < end) {
+    kept.push_back(AllocBlock());
+    usleep(10'000);
+  }
+  Print({{"AllocBlock", static_cast<double>(kept.size())}});
+}
+
+// Thousands of different stacks, one block each.
+[[gnu::noinline]] void* Left(unsigned path, int depth);
+[[gnu::noinline]] void* Right(unsigned path, int depth);
+[[gnu::always_inline]] inline void* Down(unsigned path, int depth) {
+  if (depth == 0) return Stay(std::malloc(100'000));
+  return Stay((path & 1) != 0 ? Left(path >> 1, depth - 1) : Right(path >> 1, depth - 1));
+}
+void* Left(unsigned path, int depth) { return Down(path, depth); }
+void* Right(unsigned path, int depth) { return Down(path, depth); }
+
+void StacksTruth(double /*seconds*/) {
+  constexpr unsigned kStacks = 4096;
+  for (unsigned path = 0; path < kStacks; ++path) {
+    std::free(Down(path, 12));
+    if (path % 256 == 0) usleep(50'000);  // the queue has room for two thousand
+  }
+  Print({{"blocks", kStacks}});
+}
+
 // --- Locks ----------------------------------------------------------------------------------------
 std::mutex g_lock;
 double g_waited[2];
@@ -174,6 +206,32 @@ void LocksTruth(double seconds) {
   b.join();
   c.join();
   Print({{"LockLong", g_waited[0]}, {"LockShort", g_waited[1]}});
+}
+
+// A lock that is held for ten milliseconds while one other waits: each wait is one sample.
+std::mutex g_turn;
+std::atomic<bool> g_there;
+
+[[gnu::noinline]] void WaitMyTurn() {
+  g_there = true;
+  g_turn.lock();
+  g_turn.unlock();
+  g_sink = 4;
+}
+[[gnu::noinline]] void HoldTurn() {
+  g_turn.lock();
+  g_there = false;
+  std::thread other(WaitMyTurn);
+  while (!g_there) std::this_thread::yield();
+  usleep(10'000);
+  g_turn.unlock();
+  other.join();
+}
+
+void TurnsTruth(double seconds) {
+  double turns = 0;
+  for (const double end = Wall() + seconds; Wall() < end; ++turns) HoldTurn();
+  Print({{"HoldTurn", turns}, {"WaitMyTurn", turns}});
 }
 
 // --- Waiting --------------------------------------------------------------------------------------
@@ -343,7 +401,7 @@ void DepthTruth(double seconds) {
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::fprintf(stderr, "usage: truth cpu|alloc|live|locks|waits|eintr|depth|fork|context SECONDS\n");
+    std::fprintf(stderr, "usage: truth cpu|alloc|live|blocks|stacks|turns|locks|waits|eintr|depth|fork|context SECONDS\n");
     return 2;
   }
   const std::string what = argv[1];
@@ -351,6 +409,9 @@ int main(int argc, char** argv) {
   if (what == "cpu") CpuTruth(seconds);
   if (what == "alloc") AllocTruth(seconds);
   if (what == "live") LiveTruth(seconds);
+  if (what == "blocks") BlocksTruth(seconds);
+  if (what == "stacks") StacksTruth(seconds);
+  if (what == "turns") TurnsTruth(seconds);
   if (what == "locks") LocksTruth(seconds);
   if (what == "waits") WaitsTruth(seconds);
   if (what == "eintr") EintrTruth(seconds);

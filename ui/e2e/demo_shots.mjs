@@ -27,7 +27,7 @@ async function looks() {
     diff: `/diff?query=${version('v2')}&base_query=${version('v1')}&mode=share&since=15m`,
     source: `/s/orders?view=source&fn=${parse}&since=15m`,
     trace: await slowRequest(),
-    block: '/s/inventory?type=block&since=15m',
+    lock: '/s/inventory?type=mutex&since=15m',
   };
 }
 

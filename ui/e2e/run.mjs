@@ -91,6 +91,7 @@ async function walk(page) {
 
   step('drag on the timeline selects');
   await page.waitForLoadState('networkidle');
+  await page.locator('.u-over').hover();  // waits until it stays where it is
   const plot = await page.locator('.u-over').boundingBox();
   await page.mouse.move(plot.x + plot.width * 0.55, plot.y + 50);
   await page.mouse.down();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { coresOf, stepsTogether, together, versionIn, versionChanges } from '../src/core/trend';
+import { coresOf, settledSteps, stepsTogether, together, versionIn, versionChanges } from '../src/core/trend';
 import { changesOf, factorOf, formatMeasured, formatMoved } from '../src/core/difference';
 import { formatAgo, formatMany, formatShare, formatValue, isSignificant, parseSpan, shareError } from '../src/core/format';
 import { exactly, fitName, groupOf, ladder } from '../src/core/names';
@@ -76,6 +76,16 @@ test('steps are taken together where the sender is slower', () => {
   expect(stepsTogether([[0, 0]])).toBe(1);
   expect(together([0, 0, 4, 0, 0, 0, 5, 0, 0], 4, false)).toEqual([4, 5, 0]);
   expect(together([0, 4, 6, 0], 4, true)).toEqual([5]);
+});
+
+test('the last steps are left out while data still comes, and shown when none does', () => {
+  const values = [[5, 5, 5, 2]];
+  expect(settledSteps(values, 0, 10_000, 31_000, 40_000)).toBe(3);
+  expect(settledSteps(values, 0, 10_000, 25_000, 40_000)).toBe(2);
+  expect(settledSteps(values, 0, 10_000, 31_000, 200_000)).toBe(4);
+  expect(settledSteps([[0, 0, 0, 2]], 0, 10_000, 31_000, 40_000)).toBe(4);
+  expect(settledSteps(values, 0, 10_000, undefined, 40_000)).toBe(4);
+  expect(settledSteps([], 0, 10_000, 31_000, 40_000)).toBe(0);
 });
 
 test('a deploy is where another version takes over for good', () => {

@@ -57,7 +57,7 @@ export interface ServiceOverview {
 }
 export interface OverviewAnswer { start_ms: number; step_ms: number; services: ServiceOverview[] }
 export interface SeriesAnswer {
-  type: string; unit: string; scale: number; averaged: boolean; start_ms: number; step_ms: number; hint?: string;
+  type: string; unit: string; scale: number; averaged: boolean; start_ms: number; step_ms: number; newest_ms?: number; hint?: string;
   groups: { labels: Record<string, string>; values: (number | string)[] }[];
 }
 export interface TopRow { name: string; module: string; file: string; self: number; total: number; self_count: number; total_count: number }

@@ -46,6 +46,16 @@ export function stepsTogether(groups: number[][], most = 16): number {
   return 1;
 }
 
+// How many steps are complete: data may still come for those that end after the newest profile began. All of them when
+// that is minutes ago, since then the service fell silent, which must be seen, and when there is nothing in the others.
+export function settledSteps(groups: number[][], startMs: number, stepMs: number, newestMs: number | undefined, nowMs: number): number {
+  const steps = Math.max(0, ...groups.map((g) => g.length));
+  if (newestMs === undefined || nowMs - newestMs > SILENT_AFTER_MS) return steps;
+  const settled = Math.min(steps, Math.max(0, Math.floor((newestMs - startMs) / stepMs)));
+  return groups.some((g) => g.slice(0, settled).some((v) => v !== 0)) ? settled : steps;
+}
+const SILENT_AFTER_MS = 120e3;
+
 export function together(values: number[], k: number, average: boolean): number[] {
   if (k === 1) return values;
   const out: number[] = [];

@@ -5,7 +5,7 @@ import { formatAgo, formatCount, formatMany, formatShare, formatTime, formatValu
 import { go, url } from '../core/location';
 import { fitName } from '../core/names';
 import { zone } from '../core/settings';
-import { coresOf, stepsTogether, together, trendOf } from '../core/trend';
+import { coresOf, settledSteps, stepsTogether, together, trendOf } from '../core/trend';
 import { decodeTraces, encodeDiff, encodeService, encodeTraces, newService, newTraces, selectorOf, timeOf, type TimeState } from '../core/state';
 import { safe, shownName } from '../draw/flame';
 import { Answer, QueryState, useQuery } from '../parts/query';
@@ -66,8 +66,10 @@ function rowsOf(answer: OverviewAnswer | undefined): Row[] {
     if (!s.cpu) return { ...s, cores: null, trend: null };
     const fine = s.cpu.map(Number);
     const k = stepsTogether([fine]);
-    const values = together(fine, k, false);
-    return { ...s, cores: coresOf(values, answer!.step_ms * k, 1), trend: trendOf(values, answer!.step_ms * k, 1) };
+    const step = answer!.step_ms * k;
+    const all = together(fine, k, false);
+    const values = all.slice(0, settledSteps([all], answer!.start_ms, step, s.last ? Date.parse(s.last) : undefined, Date.now()));
+    return { ...s, cores: coresOf(values, step, 1), trend: trendOf(values, step, 1) };
   }).sort((a, b) => (b.cores ?? -1) - (a.cores ?? -1) || a.name.localeCompare(b.name));
 }
 

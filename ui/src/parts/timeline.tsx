@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type uPlot from 'uplot';
 import type { SeriesAnswer } from '../core/api';
 import { formatTime, formatValue } from '../core/format';
-import { stepsTogether, together, type Marker } from '../core/trend';
+import { settledSteps, stepsTogether, together, type Marker } from '../core/trend';
 import { dark, zone } from '../core/settings';
 
 const LINES = ['#0b6bcb', '#c2570c', '#2e7d32', '#8e24aa', '#a1790a', '#00838f', '#c2185b', '#5d4037'];
@@ -44,7 +44,8 @@ function dataOf(s: SeriesAnswer): uPlot.AlignedData {
   const { factor } = rateOf(s);
   const n = Math.max(0, ...s.groups.map((g) => g.values.length));
   const x = Array.from({ length: n }, (_, i) => (s.start_ms + i * s.step_ms) / 1000);
-  return [x, ...s.groups.map((g) => g.values.map((v) => Number(v) * factor))];
+  const end = settledSteps(s.groups.map((g) => g.values.map(Number)), s.start_ms, s.step_ms, s.newest_ms, Date.now());
+  return [x, ...s.groups.map((g) => g.values.map((v, i) => (i < end ? Number(v) * factor : null)))];
 }
 
 function optionsOf(p: TimelineProps, width: number, select: (r: [number, number] | null) => void): uPlot.Options {

@@ -1,0 +1,55 @@
+#include "profile/observations.h"
+
+#include <algorithm>
+
+namespace wherefore::profile {
+
+std::int64_t Observations(const Batch& batch, const Profile& profile, std::size_t sample) {
+  if (!batch.samples.count.empty()) return batch.samples.count[sample];
+  return ImpliedObservations(batch, profile, sample);
+}
+
+std::int64_t ImpliedObservations(const Batch& batch, const Profile& profile, std::size_t sample) {
+  if (batch.samples.times[sample].count > 0) return batch.samples.times[sample].count;
+  const std::int64_t value = std::max<std::int64_t>(batch.samples.value[sample], 0);
+  const ValueType& type = profile.sample_type;
+  if (batch.Text(type.type) == "samples" && batch.Text(type.unit) == "count") return value;
+  const bool same_unit = batch.Text(type.type) == batch.Text(profile.period_type.type) &&
+                         batch.Text(type.unit) == batch.Text(profile.period_type.unit);
+  if (same_unit && profile.period > 0) {
+    return value == 0 ? 0 : std::max<std::int64_t>(value / profile.period, 1);
+  }
+  return 1;
+}
+
+std::string PackObservations(std::span<const std::uint32_t> counts) {
+  std::string packed;
+  packed.reserve(counts.size());
+  for (std::uint32_t count : counts) {
+    for (; count >= 0x80; count >>= 7) packed += static_cast<char>((count & 0x7f) | 0x80);
+    packed += static_cast<char>(count);
+  }
+  return packed;
+}
+
+bool UnpackObservations(std::string_view packed, std::size_t samples,
+                        std::vector<std::uint32_t>& counts) {
+  counts.clear();
+  if (packed.size() < samples) return false;
+  counts.reserve(samples);
+  std::uint64_t number = 0;
+  unsigned shift = 0;
+  for (const char c : packed) {
+    const auto byte = static_cast<std::uint8_t>(c);
+    number |= std::uint64_t{byte & 0x7fU} << shift;
+    if (number > UINT32_MAX || shift > 28 || counts.size() == samples) return false;
+    shift += 7;
+    if ((byte & 0x80U) != 0) continue;
+    counts.push_back(static_cast<std::uint32_t>(number));
+    number = 0;
+    shift = 0;
+  }
+  return shift == 0 && counts.size() == samples;
+}
+
+}  // namespace wherefore::profile

@@ -1,0 +1,96 @@
+// Sums of events and how they are written: what is where, and what is left out of a profile that
+// would be too large.
+#include "sdk/aggregate.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include <gtest/gtest.h>
+
+#include "profile/observations.h"
+#include "sdk/module_map.h"
+
+namespace wherefore::sdk {
+namespace {
+
+class AggregateTest : public testing::Test {
+ protected:
+  AggregateTest() { map_.Update(); }
+
+  void Add(EventKind kind, std::vector<std::uint64_t> stack, std::int64_t value, double count = 1) {
+    Event event{};
+    event.kind = kind;
+    event.value = value;
+    event.count = count;
+    event.detail = ~0U;  // an allocation that is not watched
+    event.depth = static_cast<std::uint16_t>(stack.size());
+    event.pcs = stack.data();
+    event.generation = map_.Modules()->generation;
+    sums_.Add(event);
+  }
+
+  // Leaf -> value, of the batch's first profile.
+  static std::map<std::string, std::int64_t> Leaves(const profile::Batch& batch) {
+    std::map<std::string, std::int64_t> leaves;
+    const profile::Profile& p = batch.profiles.at(0);
+    for (std::uint32_t i = p.first_sample; i < p.first_sample + p.sample_count; ++i) {
+      const profile::Frame& leaf = batch.frames[batch.StackFrames(batch.samples.stack[i])[0]];
+      const profile::Id function = batch.FrameLines(leaf)[0].function;
+      leaves[std::string(batch.Text(batch.functions[function].name))] += batch.samples.value[i];
+    }
+    return leaves;
+  }
+
+  ModuleMap map_;
+  Modules modules_{map_};
+  Aggregate sums_{modules_};
+};
+
+TEST_F(AggregateTest, TheSmallestStacksOfALargeProfileAddUpToOther) {
+  sums_.Enable(Series::kAllocated, true);
+  for (std::uint64_t i = 1; i <= 100; ++i) Add(EventKind::kAlloc, {i}, static_cast<std::int64_t>(i), 2);
+  const profile::Batch all = sums_.Peek(Series::kAllocated, {});
+  EXPECT_EQ(Leaves(all).size(), 100U);
+  const profile::Batch some = sums_.Peek(Series::kAllocated, {}, 4);
+  EXPECT_EQ(Leaves(some), (std::map<std::string, std::int64_t>{
+                              {"0x64", 100}, {"0x63", 99}, {"0x62", 98}, {"[other]", 97 * 98 / 2}}));
+  ASSERT_EQ(some.profiles.size(), 2U) << "bytes and objects";
+  std::int64_t objects = 0;
+  std::int64_t observations = 0;
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    objects += some.samples.value[some.profiles[1].first_sample + i];
+    observations += profile::Observations(some, some.profiles[1], some.profiles[1].first_sample + i);
+  }
+  EXPECT_EQ(objects, 200);
+  EXPECT_EQ(observations, 100);
+}
+
+TEST_F(AggregateTest, SamplesThatWereTakenAreObservations) {
+  sums_.Enable(Series::kBlock, true);
+  for (int i = 0; i < 3; ++i) Add(EventKind::kWaiter, {1}, 1'000'000 * i + 1, 7);
+  Add(EventKind::kWaiter, {2}, 5);
+  const profile::Batch batch = sums_.Take({});
+  std::map<std::int64_t, std::int64_t> by_value;
+  const profile::Profile& p = batch.profiles.at(0);
+  for (std::uint32_t i = p.first_sample; i < p.first_sample + p.sample_count; ++i) {
+    by_value[batch.samples.value[i]] = profile::Observations(batch, p, i);
+  }
+  EXPECT_EQ(by_value, (std::map<std::int64_t, std::int64_t>{{3'000'003, 3}, {5, 1}}));
+  EXPECT_TRUE(sums_.Take({}).profiles.empty());
+}
+
+TEST_F(AggregateTest, TheProgramIsTheFirstMapping) {
+  sums_.Enable(Series::kCpu, true);
+  const auto in_libc = reinterpret_cast<std::uint64_t>(&std::strtoull);
+  const auto in_program = reinterpret_cast<std::uint64_t>(&Leaves);
+  Add(EventKind::kCpu, {in_libc, in_program}, 1);
+  const profile::Batch batch = sums_.Take({});
+  ASSERT_EQ(batch.mappings.size(), 3U);
+  EXPECT_EQ(batch.Text(batch.mappings[1].filename), std::filesystem::read_symlink("/proc/self/exe").string());
+  EXPECT_NE(batch.Text(batch.mappings[2].filename).find("libc"), std::string_view::npos);
+}
+
+}  // namespace
+}  // namespace wherefore::sdk

@@ -1,0 +1,139 @@
+#include "store/lost_inserts.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "store/file.h"
+#include "store/query_rows.h"
+
+namespace wherefore::store {
+namespace {
+
+std::vector<std::string_view> Split(std::string_view text, char separator) {
+  std::vector<std::string_view> words;
+  for (std::size_t end = 0; end != std::string_view::npos; text.remove_prefix(end + 1)) {
+    end = text.find(separator);
+    words.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) break;
+  }
+  return words;
+}
+
+// A part's name is partition_first_last_level, perhaps with a mutation behind.
+struct Part {
+  std::string_view partition;
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+};
+std::optional<Part> ParsePart(std::string_view name) {
+  const std::vector<std::string_view> words = Split(name, '_');
+  if (words.size() != 4 && words.size() != 5) return std::nullopt;
+  const auto first = ParseUint(words[1]);
+  const auto last = ParseUint(words[2]);
+  if (!first || !last) return std::nullopt;
+  return Part{words[0], *first, *last};
+}
+
+bool IsThere(const std::vector<std::string>& parts, const Part& wanted) {
+  return std::ranges::any_of(parts, [&](const std::string& name) {
+    const auto part = ParsePart(name);
+    return part && part->partition == wanted.partition && part->first <= wanted.first &&
+           part->last >= wanted.last;
+  });
+}
+
+// The engine's files deduplication_log_N.txt: lines of operation, part, token, tab between them.
+constexpr std::string_view kAdded = "1";
+constexpr std::string_view kDropped = "2";
+
+// Oldest first.
+std::vector<std::string> TokenFiles(const std::string& folder) {
+  std::map<std::uint64_t, std::string> files;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string stem = entry.path().stem();
+    if (const auto number = ParseUint(std::string_view(stem).substr(stem.rfind('_') + 1)))
+      files[*number] = entry.path();
+  }
+  std::vector<std::string> out;
+  for (auto& [number, path] : files) out.push_back(std::move(path));
+  return out;
+}
+
+// Lines for the end of the newest file that take back every token whose part is not there.
+Result<std::string> TakenBack(const std::vector<std::string>& files,
+                              const std::vector<std::string>& parts) {
+  std::map<std::string, std::string> noted;  // token -> part
+  for (const std::string& path : files) {
+    WHEREFORE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+    for (const std::string_view line : Split(text, '\n')) {
+      const std::vector<std::string_view> words = Split(line, '\t');
+      if (words.size() != 3) continue;  // the end of the file, or a line that was being written
+      if (words[0] == kAdded) noted[std::string(words[2])] = words[1];
+      if (words[0] == kDropped) noted.erase(std::string(words[2]));
+    }
+  }
+  std::string lines;
+  for (const auto& [token, name] : noted) {
+    const auto part = ParsePart(name);
+    if (part && !IsThere(parts, *part)) lines += fmt::format("{}\t{}\t{}\n", kDropped, name, token);
+  }
+  return lines;
+}
+
+Result<> AppendDurably(const std::string& path, std::string_view lines) {
+  WHEREFORE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+  const std::size_t whole = text.rfind('\n') + 1;  // 0 where there is none
+  WHEREFORE_ASSIGN_OR_RETURN(File file, File::Open(path, O_RDWR));
+  WHEREFORE_RETURN_IF_ERROR(file.Truncate(whole));
+  WHEREFORE_RETURN_IF_ERROR(file.WriteAt(whole, lines));
+  return file.SyncData();
+}
+
+}  // namespace
+
+Result<> ForgetLostInserts(Transport& engine) {
+  struct Stored {
+    std::string folder;
+    std::vector<std::string> parts;
+  };
+  std::map<std::string, Stored> tables;
+  WHEREFORE_RETURN_IF_ERROR(
+      QueryRows(engine,
+                "SELECT name, arrayElement(data_paths, 1) FROM system.tables WHERE database = "
+                "currentDatabase() AND engine = 'MergeTree'",
+                2, {}, {}, [&](const std::vector<NativeColumn>& c, std::size_t row) -> Result<> {
+                  tables[std::string(c[0].Text(row))].folder = c[1].Text(row);
+                  return {};
+                }));
+  WHEREFORE_RETURN_IF_ERROR(QueryRows(
+      engine, "SELECT table, name FROM system.parts WHERE active AND database = currentDatabase()",
+      2, {}, {}, [&](const std::vector<NativeColumn>& c, std::size_t row) -> Result<> {
+        const auto at = tables.find(std::string(c[0].Text(row)));
+        if (at != tables.end()) at->second.parts.emplace_back(c[1].Text(row));
+        return {};
+      }));
+  for (const auto& [name, table] : tables) {
+    const auto files = TokenFiles(table.folder + "/deduplication_logs");
+    WHEREFORE_ASSIGN_OR_RETURN(const std::string lines, TakenBack(files, table.parts));
+    if (lines.empty()) continue;
+    // It reads the list when a table is attached, and only then.
+    WHEREFORE_RETURN_IF_ERROR(engine.Execute(fmt::format("DETACH TABLE {} SYNC", name)));
+    const Result<> appended = AppendDurably(files.back(), lines);
+    WHEREFORE_RETURN_IF_ERROR(engine.Execute(fmt::format("ATTACH TABLE {}", name)));
+    WHEREFORE_RETURN_IF_ERROR(appended);
+    Log(LogLevel::kInfo, "inserts that were cut short are made again from the log",
+        {{"table", name}, {"inserts", std::ranges::count(lines, '\n')}});
+  }
+  return {};
+}
+
+}  // namespace wherefore::store
