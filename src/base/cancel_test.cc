@@ -13,7 +13,8 @@ TEST(CancelToken, RunsCallbacksOnceAndOnlyWhileGuarded) {
   {
     const auto gone = token.OnCancel([&] { ++dropped; });
   }
-  const CancelToken copy = token;
+  CancelToken copy;
+  copy = token;
   copy.Cancel();
   copy.Cancel();
   EXPECT_TRUE(token.cancelled());

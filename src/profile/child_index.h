@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace wherefore::profile {
@@ -16,7 +17,7 @@ class ChildIndex {
   // root and nobody's child; a Node begins with its parent and function.
   template <typename Node>
   std::uint32_t Child(std::vector<Node>& nodes, std::uint32_t parent, std::uint32_t function) {
-    if (nodes.size() * 2 >= slots_.size()) Grow(nodes);
+    MakeRoom(nodes);
     std::size_t at = Home(parent, function);
     for (; slots_[at] != 0; at = (at + 1) & mask_) {
       const Node& node = nodes[slots_[at]];
@@ -24,7 +25,15 @@ class ChildIndex {
     }
     slots_[at] = static_cast<std::uint32_t>(nodes.size());
     nodes.push_back({parent, function});
+    ++used_;
     return slots_[at];
+  }
+  // Takes in a node that was made without it and is not in it yet.
+  template <typename Node>
+  void Insert(const std::vector<Node>& nodes, std::uint32_t id) {
+    MakeRoom(nodes);
+    Put(nodes, id);
+    ++used_;
   }
   [[nodiscard]] std::size_t bytes() const { return slots_.capacity() * sizeof(std::uint32_t); }
 
@@ -35,16 +44,23 @@ class ChildIndex {
     return (h ^ h >> 32) & mask_;
   }
   template <typename Node>
-  void Grow(const std::vector<Node>& nodes) {
-    slots_.assign(slots_.size() * 2, 0);
+  void Put(const std::vector<Node>& nodes, std::uint32_t id) {
+    std::size_t at = Home(nodes[id].parent, nodes[id].function);
+    while (slots_[at] != 0) at = (at + 1) & mask_;
+    slots_[at] = id;
+  }
+  template <typename Node>
+  void MakeRoom(const std::vector<Node>& nodes) {
+    if ((used_ + 1) * 2 < slots_.size()) return;
+    const std::vector<std::uint32_t> old =
+        std::exchange(slots_, std::vector<std::uint32_t>(slots_.size() * 2));
     mask_ = slots_.size() - 1;
-    for (std::uint32_t id = 1; id < nodes.size(); ++id) {
-      std::size_t at = Home(nodes[id].parent, nodes[id].function);
-      while (slots_[at] != 0) at = (at + 1) & mask_;
-      slots_[at] = id;
+    for (const std::uint32_t id : old) {
+      if (id != 0) Put(nodes, id);
     }
   }
 
+  std::size_t used_ = 0;
   std::vector<std::uint32_t> slots_ = std::vector<std::uint32_t>(1024);
   std::size_t mask_ = 1023;
 };

@@ -111,7 +111,22 @@ std::uint32_t TreeBuilder::AddFunction(const FlameFunction& function) {
   return it->second;
 }
 
+void TreeBuilder::IndexChildren(std::uint32_t parent) {
+  for (std::uint32_t id = nodes_[parent].newest; id != 0; id = nodes_[id].older) {
+    children_.Insert(nodes_, id);
+  }
+  nodes_[parent].newest = 0;
+}
+
+std::uint32_t TreeBuilder::NewChild(std::uint32_t parent, std::uint32_t function) {
+  const auto id = static_cast<std::uint32_t>(nodes_.size());
+  nodes_.push_back({.parent = parent, .function = function, .older = nodes_[parent].newest});
+  nodes_[parent].newest = id;
+  return id;
+}
+
 std::uint32_t TreeBuilder::Child(std::uint32_t parent, std::uint32_t function) {
+  if (nodes_[parent].newest != 0) IndexChildren(parent);
   return children_.Child(nodes_, parent, function);
 }
 

@@ -84,6 +84,9 @@ class TreeBuilder {
   std::uint32_t AddFunction(const FlameFunction& function);
   // The child of `parent` for `function`, made if need be. Node 0 is the root.
   std::uint32_t Child(std::uint32_t parent, std::uint32_t function);
+  // The same where it is known that there is none yet, which is most of what a trie adds: not put
+  // into the index before somebody asks for another child of that parent.
+  std::uint32_t NewChild(std::uint32_t parent, std::uint32_t function);
   void AddValue(std::uint32_t node, std::int64_t value, std::int64_t count) {
     nodes_[node].self = WrappingAdd(nodes_[node].self, value);
     nodes_[node].count = WrappingAdd(nodes_[node].count, count);
@@ -107,9 +110,14 @@ class TreeBuilder {
   struct Node {
     std::uint32_t parent = 0;
     std::uint32_t function = 0;
+    // Children that are not in the index: the newest, and of each the one made before it; 0: none.
+    std::uint32_t newest = 0;
+    std::uint32_t older = 0;
     std::int64_t self = 0;
     std::int64_t count = 0;
   };
+  void IndexChildren(std::uint32_t parent);
+
   std::vector<FlameFunction> functions_;
   std::unordered_map<std::string, std::uint32_t> function_ids_;
   std::size_t text_bytes_ = 0;

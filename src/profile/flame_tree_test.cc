@@ -1,6 +1,7 @@
 #include "profile/flame_tree.h"
 
 #include <random>
+#include <set>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -53,6 +54,31 @@ TEST(TreeBuilder, SaysWhatItHolds) {
   const FlameTree tree = b.Build();
   EXPECT_GE(WrittenOutBytes(tree), std::string("main;" + name + " 3\n").size());
   EXPECT_LT(WrittenOutBytes(tree), 1100u);
+}
+
+TEST(TreeBuilder, NewChildrenAreFoundAgainHoweverTheyWereMade) {
+  TreeBuilder plain;
+  TreeBuilder quick;
+  const auto make = [&](TreeBuilder& b, bool by_new) {
+    std::vector<std::uint32_t> functions;
+    for (int f = 0; f < 40; ++f)
+      functions.push_back(b.AddFunction({.name = fmt::format("f{}", f)}));
+    std::set<std::pair<std::uint32_t, std::uint32_t>> known;
+    std::mt19937 same(9);
+    for (int i = 0; i < 20'000; ++i) {
+      std::uint32_t node = 0;
+      for (std::uint64_t d = 1 + same() % 6; d > 0; --d) {
+        const std::uint32_t f = functions[same() % functions.size()];
+        const bool fresh = known.emplace(node, f).second;
+        node = fresh && by_new ? b.NewChild(node, f) : b.Child(node, f);
+      }
+      b.AddValue(node, 1 + i % 7, 1);
+    }
+  };
+  make(plain, false);
+  make(quick, true);
+  EXPECT_EQ(plain.size(), quick.size());
+  EXPECT_EQ(Draw(plain.Build()), Draw(quick.Build()));
 }
 
 TEST(Prune, CutsIntoAnExplicitOtherWithTheExactValue) {

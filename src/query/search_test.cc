@@ -124,11 +124,11 @@ TEST(Search, KeepsTheLargestMatchesWhenPruning) {
     EXPECT_EQ(pruned.total_count[0], tree.total_count[0]);
     std::int64_t selves = 0;
     std::size_t named = 0;
-    std::set<std::string_view> needles;
+    std::set<std::string> needles;
     for (std::size_t i = 0; i < pruned.size(); ++i) {
       selves += pruned.self[i];
       named += pruned.hidden_nodes[i] == 0 ? 1 : 0;
-      if (pruned.Name(i).starts_with("needle")) needles.insert(pruned.Name(i));
+      if (pruned.Name(i).starts_with("needle")) needles.emplace(pruned.Name(i));
     }
     EXPECT_EQ(selves, tree.total[0]);
     EXPECT_EQ(named, max_nodes);

@@ -208,6 +208,7 @@ Result<> StackTrie::AddTo(profile::TreeBuilder& builder, std::span<const StackVa
   }
   target[0] = 0;
   std::vector<std::uint32_t> function_ids(functions_.size(), UINT32_MAX);
+  const std::size_t first_new = builder.size();
   constexpr std::uint32_t kCheckEvery = 1u << 16;
   for (std::uint32_t node = 1; node < nodes_.size(); ++node) {
     if (node % kCheckEvery == 0) {
@@ -217,7 +218,9 @@ Result<> StackTrie::AddTo(profile::TreeBuilder& builder, std::span<const StackVa
     if (used[node] == 0) continue;
     std::uint32_t& id = function_ids[nodes_[node].function];
     if (id == UINT32_MAX) id = builder.AddFunction(functions_[nodes_[node].function]);
-    target[node] = builder.Child(target[nodes_[node].parent], id);
+    // A trie has a path once, so what lies below a node that is new to the builder is new as well.
+    const std::uint32_t parent = target[nodes_[node].parent];
+    target[node] = parent >= first_new ? builder.NewChild(parent, id) : builder.Child(parent, id);
   }
   for (const StackValue& s : stacks) {
     std::uint32_t node = target[stack_nodes_[s.stack]];
