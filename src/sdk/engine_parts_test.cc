@@ -25,6 +25,11 @@
 namespace wherefore::sdk {
 namespace {
 
+TEST(EventQueue, OneThatWasNeverOpenedCanBeReset) {
+  EventQueue queue;
+  queue.Reset();
+}
+
 TEST(EventQueue, GivesEventsInOrderAndCountsWhatFoundNoRoom) {
   EventQueue queue;
   ASSERT_TRUE(queue.Open(8, 4));

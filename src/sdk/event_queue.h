@@ -36,6 +36,7 @@ class EventQueue {
   }
 
   void Reset() {
+    if (memory_ == nullptr) return;  // never opened: a child of a process that could not be profiled
     for (std::uint64_t i = 0; i <= mask_; ++i) {
       Slot& slot = At(i);
       slot.turn.store(i, std::memory_order_relaxed);
