@@ -426,7 +426,8 @@ class Questions(Case):
             settings = server.ask("settings")
             self.assertEqual((settings["source"], settings["repository_template"]), (True, "https://host/{service}/blob/{version}/{path}#L{line}"))
         with self.server(name="none") as server:
-            self.assertEqual(server.ask("settings"), {"source": False, "repository_template": ""})
+            settings = server.ask("settings")
+            self.assertEqual((settings["source"], settings["repository_template"]), (False, ""))
             self.assertIn(b"--source-root", server.get("/api/v1/source", query="svc", file="a.cc").body)
         bad = subprocess.run([BINARY, "serve", "--repository-template", "javascript:alert(1)"], capture_output=True, text=True, timeout=30)
         self.assertEqual(bad.returncode, 2)

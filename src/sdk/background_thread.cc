@@ -7,6 +7,7 @@
 #include <csignal>
 #include <memory>
 
+#include "sdk/log.h"
 #include "sdk/next_function.h"
 #include "sdk/thread_state.h"
 
@@ -37,7 +38,8 @@ void* BackgroundThread::Run(void* task) {
     if (auto* const enter = g_enter.load()) enter();
     mine->body(mine->argument);
   } catch (...) {
-    // Out of memory. The thread ends; the host program must not.
+    // The thread ends; the host program must not.
+    Log(LogLevel::kError, "out of memory; a thread of the profiler ends");
   }
   if (auto* const leave = g_leave.load()) leave();
   return nullptr;
@@ -61,7 +63,7 @@ bool BackgroundThread::Start(const char* name, void (*body)(void*), void* argume
   pthread_attr_destroy(&attributes);
   Mask::Get()(SIG_SETMASK, &before, nullptr);
   if (error != 0) return false;
-  task.release();
+  static_cast<void>(task.release());
   pthread_setname_np(thread_, name);
   running_ = true;
   return true;

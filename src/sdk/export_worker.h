@@ -40,7 +40,7 @@ class Exporter::Worker {
     std::uint64_t number = 0;  // counts up over both signals
   };
   struct Lane {
-    Signal signal;
+    Signal signal = {};
     const TextPairs* headers = nullptr;
     std::unique_ptr<HttpClient> client;  // the thread's own; null without a usable address
     std::deque<Item> queue;

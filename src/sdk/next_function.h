@@ -16,7 +16,7 @@ namespace wherefore::sdk {
 // lookup would give an older one.
 template <std::size_t N>
 struct Symbol {
-  char text[N];
+  char text[N] = {};
   // NOLINTNEXTLINE(google-explicit-constructor): so that a literal can be written
   constexpr Symbol(const char (&literal)[N]) { std::copy_n(literal, N, text); }
 };

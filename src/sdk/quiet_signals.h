@@ -32,8 +32,8 @@ class QuietSignals {
 
  private:
   static constexpr int kSignals[] = {SIGPIPE, SIGXFSZ};
-  sigset_t pending_;
-  sigset_t before_;
+  sigset_t pending_ = {};
+  sigset_t before_ = {};
 };
 
 }  // namespace wherefore::sdk

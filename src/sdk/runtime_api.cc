@@ -55,7 +55,8 @@ int Guarded(Function function) {
   int status = WHEREFORE_FAILED;
   try {
     status = function();
-  } catch (...) {  // out of memory
+  } catch (...) {
+    Log(LogLevel::kError, "out of memory");
   }
   errno = error;
   return status;
@@ -314,7 +315,9 @@ void LeaveChildrenAlone() {
   dladdr(reinterpret_cast<void*>(&LeaveChildrenAlone), &own);
   const std::string_view path = own.dli_fname;
   const std::string_view name = path.substr(path.rfind('/') + 1);
-  std::string_view list = std::getenv("LD_PRELOAD");  // NOLINT(concurrency-mt-unsafe): before main
+  const char* const preloaded =
+      std::getenv("LD_PRELOAD");  // NOLINT(concurrency-mt-unsafe): before main
+  std::string_view list = preloaded == nullptr ? "" : preloaded;
   while (!list.empty()) {
     const std::size_t end = std::min(list.find_first_of(": "), list.size());
     const std::string_view entry = list.substr(0, end);

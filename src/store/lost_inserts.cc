@@ -64,6 +64,7 @@ std::vector<std::string> TokenFiles(const std::string& folder) {
       files[*number] = entry.path();
   }
   std::vector<std::string> out;
+  out.reserve(files.size());
   for (auto& [number, path] : files) out.push_back(std::move(path));
   return out;
 }

@@ -158,12 +158,12 @@ export function FlameGraph(p: FlameProps) {
           {tree.totalCount[0] > 0 && tree.totalCount[0] < 100 && <span class="warn"> · few samples: shares are rough</span>}
         </p>
         <span class="grow" />
+        <span class="matched" role="status">{found && <>{found.problem !== '' && <em class="bad">{found.problem} · </em>}<Matched tree={tree} drawn={found} searched={p.searched} /></>}</span>
         {zoomed && <button type="button" onClick={() => { setRange([0, tree.width[0]]); p.onZoom('', ''); }}>Reset zoom</button>}
         {p.onFlip && <button type="button" aria-pressed={flip} onClick={p.onFlip}>Root at bottom</button>}
         <button type="button" aria-expanded={help} onClick={() => setHelp(!help)}>Keys</button>
         <label>Search <input ref={input} type="search" value={p.query} placeholder="regular expression" onInput={(e) => p.onQuery(e.currentTarget.value)}
           onKeyDown={(e) => { if (e.key === 'Enter') { e.preventDefault(); step(e.shiftKey ? -1 : 1); } if (e.key === 'Escape') p.onQuery(''); }} /></label>
-        <span class="matched" role="status">{found && <>{found.problem !== '' && <em class="bad">{found.problem} · </em>}<Matched tree={tree} drawn={found} searched={p.searched} /></>}</span>
       </div>
       {help && <dl class="keys">{KEYS.map(([key, text]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{text}</dd></div>)}</dl>}
       {tree.func.length > MINIMAP_FROM && <Minimap tree={tree} range={range} onRange={setRange} flip={flip} />}
