@@ -73,6 +73,9 @@ test('steps are taken together where the sender is slower', () => {
   expect(stepsTogether([[0, 0, 4, 0, 0, 0, 5, 0, 0, 0, 6, 0]])).toBe(4);
   expect(stepsTogether([[1, 2, 3]])).toBe(1);
   expect(stepsTogether([[0, 0]])).toBe(1);
+  expect(stepsTogether([[9, 9, 1, 9, 9, 1, 9, 9, 1, 9, 9, 1, 9]])).toBe(3);  // what lasts over the end of a step counts in both
+  const hung = Array.from({ length: 60 }, (_, i) => (i === 30 ? 0 : 5));
+  expect(stepsTogether([hung])).toBe(1);  // it stood still for once
   expect(together([0, 0, 4, 0, 0, 0, 5, 0, 0], 4, false)).toEqual([4, 5, 0]);
   expect(together([0, 4, 6, 0], 4, true)).toEqual([5]);
 });

@@ -31,19 +31,33 @@ export function trendOf(values: number[], stepMs: number, scale: number, points 
   return out;
 }
 
-// A sender that sends once a minute leaves three of four 15-second steps empty. The number of steps to take together
-// so that none between the first and the last with something in it is empty; 1 when it goes on and off by itself.
+// A sender that looks at ten seconds of every minute leaves most 15-second steps empty or nearly so. The number of steps to
+// take together so that none between the first and the last with something in it is, and its rhythm does not show; 1 when
+// it goes on and off by itself, and where only a few are low: then that is what happened, and it must be seen.
 export function stepsTogether(groups: number[][], most = 16): number {
   const length = Math.max(0, ...groups.map((g) => g.length));
-  const filled = Array.from({ length }, (_, i) => (groups.some((g) => (g[i] ?? 0) !== 0) ? 1 : 0));
-  const [first, last] = edges(filled);
+  const sums = Array.from({ length }, (_, i) => groups.reduce((sum, g) => sum + (g[i] ?? 0), 0));
+  const [first, last] = edges(sums);
   if (last <= first) return 1;
+  let best = { k: 1, spread: Infinity };
   for (let k = 1; k <= most; k++) {
-    let gaps = 0;
-    for (let i = Math.floor(first / k); i <= Math.floor(last / k); i++) if (!filled.slice(i * k, (i + 1) * k).some(Boolean)) gaps++;
-    if (gaps === 0) return k;
+    const inner = together(sums, k, false).slice(Math.floor(first / k), Math.floor(last / k) + 1).slice(1, -1);
+    const filled = inner.filter((v) => v > 0).sort((a, b) => a - b);
+    const low = (filled[filled.length >> 1] ?? 0) / 4;
+    const gaps = inner.filter((v) => v <= low).length;
+    if (k === 1 && gaps <= inner.length / 10) return 1;
+    const spread = gaps > 0 ? Infinity : spreadOf(inner);
+    if (spread <= EVEN) return k;
+    if (spread < best.spread * 0.75) best = { k, spread };
   }
-  return 1;
+  return best.k;
+}
+const EVEN = 0.15;
+
+// The standard deviation in parts of the mean.
+function spreadOf(values: number[]): number {
+  const mean = values.reduce((sum, v) => sum + v, 0) / values.length;
+  return values.length > 0 ? Math.sqrt(values.reduce((sum, v) => sum + (v - mean) ** 2, 0) / values.length) / mean : 0;
 }
 
 // How many steps are complete: data may still come for those that end after the newest profile began. All of them when
