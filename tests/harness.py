@@ -18,8 +18,9 @@ import urllib.parse
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BINARY = os.environ.get("WHEREFORE_BINARY", str(ROOT / "build/release/wherefore"))
-GRPC_SEND = os.environ.get("WHEREFORE_GRPC_SEND", str(ROOT / "build/release/tests/grpc_send"))
+# Taken out: the library warns of variables it does not know.
+BINARY = os.environ.pop("WHEREFORE_BINARY", str(ROOT / "build/release/wherefore"))
+GRPC_SEND = os.environ.pop("WHEREFORE_GRPC_SEND", str(ROOT / "build/release/tests/grpc_send"))
 VECTOR = (ROOT / "tests/golden/vector.otlp").read_bytes()
 PROTOBUF = "application/x-protobuf"
 PROFILES_METHOD = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"

@@ -392,6 +392,17 @@ class Run(harness.Case):
         self.assertEqual(self.run_cli("run", "--", "sh", "-c", "kill -TERM $$", env=environment).returncode, -15)
         self.assertEqual(self.run_cli("run", "--", "sh", "-c", "exit 7", env=environment).returncode, 7)
 
+    def test_what_cannot_be_used_is_said_once(self):
+        (self.folder / "file").write_text("")
+        environment = {**os.environ, "WHEREFORE_OUTPUT": str(self.folder / "o"), "WHEREFORE_STATE_DIR": str(self.folder / "file/state"),
+                       "WHEREFORE_TYPE": "cpu", "OTEL_EXPORTER_OTLP_HEADERS": "x=1%0a2"}
+        done = self.run_cli("run", "--", "sh", "-c", "/bin/true; exit 3", env=environment)
+        self.assertEqual(done.returncode, 3)
+        for text in ("WHEREFORE_TYPE is no setting of ours; ignored; is WHEREFORE_TYPES meant?",
+                     f"cannot write to the state directory {self.folder}/file/state: Not a directory",
+                     "the header 'x' has control characters in it; it is not sent"):
+            self.assertEqual(done.stderr.count(text), 1, done.stderr)
+
     def test_a_server_that_is_gone_costs_nothing(self):
         begin = time.monotonic()
         done = self.run_cli("--server", f"http://127.0.0.1:{harness.free_port()}", "run", "--", "/bin/true")

@@ -68,18 +68,22 @@ std::string Interpreter(const std::string& program) {
   return line.substr(begin, line.find_first_of(" \t", begin) - begin);
 }
 
-// Why the dynamic linker will not preload anything into this program; empty when it will.
+// Why this program will not be profiled: the dynamic linker preloads nothing into it. Empty when it
+// will be.
 std::string WhyNot(const std::string& program) {
+  const Result<elf::ElfFile> file = elf::ElfFile::Open(program);
+  // The library is inside already and needs nothing preloaded.
+  if (file && file->FindSection("wherefore_inside") != nullptr) return "";
   struct stat status{};
   if (stat(program.c_str(), &status) != 0) return "";
   if ((status.st_mode & (S_ISUID | S_ISGID)) != 0)
     return "is setuid or setgid: the system ignores LD_PRELOAD for it";
   if (getxattr(program.c_str(), "security.capability", nullptr, 0) > 0)
     return "has file capabilities: the system ignores LD_PRELOAD for it";
-  const Result<elf::ElfFile> file = elf::ElfFile::Open(program);
   if (!file) return fmt::format("is no x86-64 ELF file ({})", file.error().message());
   if (file->FindSection(".interp") == nullptr)
-    return "is linked statically: nothing can be preloaded into it; link libwherefore.a instead";
+    return "is linked statically: nothing can be preloaded into it; link "
+           "libwherefore_nohooks.a instead";
   if (const elf::Section* const names = file->FindSection(".dynstr"); names != nullptr) {
     const Result<elf::Data> data = file->Read(*names);
     if (data) {

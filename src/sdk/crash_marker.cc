@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 
@@ -37,10 +38,14 @@ void OnCrash(int signal, siginfo_t* /*info*/, void* /*context*/) {
 
 }  // namespace
 
-void InstallCrashMarker(const std::string& state_dir, const std::string& program) {
+bool InstallCrashMarker(const std::string& state_dir, const std::string& program) {
   const std::string path = state_dir + "/wherefore-crash-" + program;
-  if (state_dir.empty() || path.size() >= sizeof g_path || g_path[0] != '\0') return;
+  if (state_dir.empty() || g_path[0] != '\0') return true;
+  errno = ENAMETOOLONG;
+  if (path.size() >= sizeof g_path) return false;
   mkdir(state_dir.c_str(), 0700);
+  // The slash: a file of that name is no place.
+  if (access((state_dir + "/").c_str(), W_OK | X_OK) != 0) return false;
   std::memcpy(g_path, path.c_str(), path.size() + 1);
   struct sigaction action = {};
   action.sa_sigaction = OnCrash;
@@ -49,6 +54,7 @@ void InstallCrashMarker(const std::string& state_dir, const std::string& program
   for (const int signal : {SIGSEGV, SIGBUS}) {
     CallNext<"sigaction", int>(signal, static_cast<const struct sigaction*>(&action), &g_before[signal == SIGBUS ? 1 : 0]);
   }
+  return true;
 }
 
 Part ReadCrashMarker() {

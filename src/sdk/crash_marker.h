@@ -29,8 +29,9 @@ class Inside {
   std::uint8_t before_;
 };
 
-// Puts the handlers in place. `program` tells programs apart. Once, before the first sample.
-void InstallCrashMarker(const std::string& state_dir, const std::string& program);
+// Puts the handlers in place. `program` tells programs apart. Once, before the first sample. False,
+// with errno: nothing can be written there, and no marker will be.
+[[nodiscard]] bool InstallCrashMarker(const std::string& state_dir, const std::string& program);
 // The part the last run crashed in; kNone: there is no marker.
 [[nodiscard]] Part ReadCrashMarker();
 // Where the marker is, for people.

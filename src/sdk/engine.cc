@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <mutex>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -16,6 +18,7 @@
 #include "sdk/clock.h"
 #include "sdk/collector_restart.h"
 #include "sdk/context.h"
+#include "sdk/log.h"
 #include "sdk/shared.h"
 #include "sdk/signal_sampler.h"
 #include "sdk/stack_bounds.h"
@@ -114,7 +117,11 @@ Result<> Engine::Start(const Options& options, Exporter& exporter) {
 void Engine::HeedCrashMarker() {
   if (options_.state_dir.empty()) return;
   const auto program = elf::ElfFile::Open("/proc/self/exe");
-  InstallCrashMarker(options_.state_dir, program ? ToHex(program->build_id()) : "unknown");
+  if (!InstallCrashMarker(options_.state_dir, program ? ToHex(program->build_id()) : "unknown")) {
+    Log(LogLevel::kWarn,
+        fmt::format("cannot write to the state directory {}: {}; what crashes is not remembered",
+                    options_.state_dir, std::system_category().message(errno)));
+  }
   crashed_in_ = ReadCrashMarker();
   const auto mark = [this](Type type) { crashed_[static_cast<std::size_t>(type)] = true; };
   if (crashed_in_ == Part::kCpu) mark(Type::kCpu);

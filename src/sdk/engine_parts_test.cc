@@ -143,7 +143,7 @@ TEST(ThreadState, StepsHaveTheMeanThatWasAskedFor) {
 int CrashInside(const std::string& folder, Part part) {
   const pid_t child = fork();
   if (child == 0) {
-    InstallCrashMarker(folder, "program");
+    if (!InstallCrashMarker(folder, "program")) _exit(9);
     const Inside inside(part);
     std::raise(SIGSEGV);
     _exit(0);
@@ -151,6 +151,15 @@ int CrashInside(const std::string& folder, Part part) {
   int status = 0;
   waitpid(child, &status, 0);
   return status;
+}
+
+TEST(CrashMarker, SaysThatNothingCanBeWritten) {
+  const std::string file = ::testing::TempDir() + "crash_marker_file." + std::to_string(getpid());
+  std::ofstream(file) << "x";
+  EXPECT_FALSE(InstallCrashMarker(file, "program"));
+  EXPECT_FALSE(InstallCrashMarker(file + ".not/there", "program"));
+  EXPECT_FALSE(InstallCrashMarker(std::string(600, 'x'), "program"));
+  std::filesystem::remove(file);
 }
 
 TEST(CrashMarker, NamesThePartAndLetsTheCrashGoOn) {

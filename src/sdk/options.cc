@@ -41,8 +41,20 @@ struct Target {
   Addresses addresses;
 };
 
-// Takes the text; what was expected when it cannot be read, else nothing.
-using Apply = std::function<std::optional<std::string>(Target&, std::string_view)>;
+// A text that cannot be read, or not all of it.
+struct Complaint {
+  std::string expected;
+  std::string outcome = "ignored";
+  // NOLINTBEGIN(google-explicit-constructor): most say what was expected and no more
+  Complaint(std::string what) : expected(std::move(what)) {}
+  Complaint(const char* what) : expected(what) {}
+  // NOLINTEND(google-explicit-constructor)
+  Complaint(std::string what, std::string then)
+      : expected(std::move(what)), outcome(std::move(then)) {}
+};
+
+// Takes the text; nothing when it could be read.
+using Apply = std::function<std::optional<Complaint>(Target&, std::string_view)>;
 
 struct Setting {
   std::string yaml;  // path under `profiling:`, joined by '.'; empty: not in files
@@ -164,12 +176,13 @@ Apply Whole(std::int64_t least, std::int64_t most, Field field) {
 
 template <typename Field>
 Apply Pairs(Field field) {
-  return [field](Target& t, std::string_view text) -> std::optional<std::string> {
+  return [field](Target& t, std::string_view text) -> std::optional<Complaint> {
     TextPairs pairs;
     const bool complete = ParsePairs(text, pairs);
     for (const auto& [key, value] : pairs) SetPair(field(t), key, value);
-    if (!complete) return "pairs such as key=value,other=value (the pairs that are some count)";
-    return std::nullopt;
+    if (complete) return std::nullopt;
+    return Complaint("pairs such as key=value,other=value",
+                     pairs.empty() ? "ignored" : "those that are pairs count");
   };
 }
 
@@ -237,12 +250,14 @@ std::vector<std::string> ApplyTypes(Options& options, std::string_view text,
   return unknown;
 }
 
-std::optional<std::string> SetTypes(Target& t, std::string_view text) {
+std::optional<Complaint> SetTypes(Target& t, std::string_view text) {
   std::array<bool, kTypeCount> on{};
   const std::vector<std::string> unknown = ApplyTypes(t.options, text, on);
   if (unknown.empty()) return std::nullopt;
-  return fmt::format("a list out of {} ('{}' is none; those that are some count)", TypeChoices(),
-                     fmt::join(unknown, "', '"));
+  const bool some = std::ranges::find(on, true) != on.end();
+  return Complaint(
+      fmt::format("a list out of {} ('{}' is none)", TypeChoices(), fmt::join(unknown, "', '")),
+      some ? "the others count" : "ignored");
 }
 
 std::optional<std::string> SetLogLevel(Target& t, std::string_view text) {
@@ -445,8 +460,10 @@ class Loader {
       // An empty variable counts as not set, as OpenTelemetry says.
       if (value == nullptr || *value == '\0') continue;
       if (setting.env == "OTEL_TRACES_SAMPLER_ARG" && !RatioSampler()) continue;
-      if (const auto expected = setting.apply(target_, Trim(value)))
-        Warn(fmt::format("{}='{}' is not {}; ignored", setting.env, value, *expected));
+      if (const auto complaint = setting.apply(target_, Trim(value))) {
+        Warn(fmt::format("{}='{}' is not {}; {}", setting.env, value, complaint->expected,
+                         complaint->outcome));
+      }
     }
   }
 
@@ -470,6 +487,8 @@ class Loader {
     resolve(o.traces_url, a.traces, a.traces_protocol, kTracesPath);
     AddHeaders(o.profiles_headers, a.headers, a.profiles_headers);
     AddHeaders(o.traces_headers, a.headers, a.traces_headers);
+    LeaveOutBroken(o.profiles_headers);
+    LeaveOutBroken(o.traces_headers);
     return {std::move(o), std::move(warnings_)};
   }
 
@@ -508,8 +527,9 @@ class Loader {
     });
     if (setting == settings_.end()) {
       warn(fmt::format("unknown key '{}'; left out", name));
-    } else if (const auto expected = setting->apply(target_, scalar.value)) {
-      warn(fmt::format("{}: '{}' is not {}; ignored", name, scalar.value, *expected));
+    } else if (const auto complaint = setting->apply(target_, scalar.value)) {
+      warn(fmt::format("{}: '{}' is not {}; {}", name, scalar.value, complaint->expected,
+                       complaint->outcome));
     }
   }
 
@@ -519,6 +539,20 @@ class Loader {
     to = all;
     for (const auto& [key, value] : own) SetPair(to, key, value);
     for (const auto& [key, value] : code) SetPair(to, key, value);
+  }
+
+  // A header cannot carry these, and one with a line feed would be two. One warning a name.
+  void LeaveOutBroken(TextPairs& headers) {
+    const auto control = [](char c) { return (c >= 0 && c < ' ' && c != '\t') || c == '\x7f'; };
+    std::erase_if(headers, [&](const auto& header) {
+      if (std::ranges::none_of(header.first + header.second, control)) return false;
+      std::string name = header.first;
+      std::ranges::replace_if(name, control, '?');
+      std::string text =
+          fmt::format("the header '{}' has control characters in it; it is not sent", name);
+      if (std::ranges::find(warnings_, text) == warnings_.end()) Warn(std::move(text));
+      return true;
+    });
   }
 
   const GetEnv& getenv_;
@@ -607,6 +641,16 @@ LoadedOptions LoadOptions(const GetEnv& getenv, const std::string& config_file,
   if (!file.empty()) loader.ReadFile(file);
   loader.ReadEnvironment();
   return loader.Finish(code);
+}
+
+std::vector<std::string> KnownVariables() {
+  // Of `wherefore run`, of the library towards its children, and of the commands.
+  std::vector<std::string> names = {"WHEREFORE_CONFIG", "WHEREFORE_SAID", "WHEREFORE_SERVER",
+                                    "WHEREFORE_LIBCHDB", "WHEREFORE_CHDB_DIR"};
+  for (Setting& setting : BuildSettings()) {
+    if (setting.env.starts_with("WHEREFORE_")) names.push_back(std::move(setting.env));
+  }
+  return names;
 }
 
 LoadedOptions LoadOptions() {

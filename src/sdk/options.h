@@ -120,6 +120,10 @@ struct LoadedOptions {
 // The same from this process's environment.
 [[nodiscard]] LoadedOptions LoadOptions();
 
+// Every WHEREFORE_* variable that means something, those of the programs beside the library
+// included.
+[[nodiscard]] std::vector<std::string> KnownVariables();
+
 // "0.9", "90%" or, above 1, "90": a share between 0 and 1. Nothing when it is no such thing.
 [[nodiscard]] std::optional<double> ParseShare(std::string_view text);
 // on/off, true/false, yes/no, 1/0, any case.

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "sdk/endpoint.h"
+#include "sdk/variables.h"
 
 namespace wherefore::sdk {
 namespace {
@@ -179,12 +180,44 @@ TEST(Options, AnUnknownTypeIsNamedWithItsLineAndTheOthersStayOn) {
   EXPECT_FALSE(listed.options.of(Type::kWall).enabled);
   const LoadedOptions named = Load({{"WHEREFORE_TYPES", "gpu,cpu"}});
   ASSERT_EQ(named.warnings.size(), 1U);
-  EXPECT_NE(named.warnings[0].find("('gpu' is none; those that are some count)"), std::string::npos)
+  EXPECT_TRUE(named.warnings[0].ends_with("('gpu' is none); the others count"))
       << named.warnings[0];
   EXPECT_TRUE(named.options.of(Type::kCpu).enabled);
   EXPECT_FALSE(named.options.of(Type::kHeap).enabled);
   // A list of nothing but such names says nothing.
-  EXPECT_EQ(Load({{"WHEREFORE_TYPES", "gpu"}}).options.types, Options().types);
+  const LoadedOptions none = Load({{"WHEREFORE_TYPES", "gpu"}});
+  EXPECT_EQ(none.options.types, Options().types);
+  EXPECT_TRUE(none.warnings.at(0).ends_with("('gpu' is none); ignored")) << none.warnings[0];
+}
+
+TEST(Options, OfPairsTheOnesThatAreSomeCountAndThatIsSaid) {
+  const LoadedOptions some = Load({{"OTEL_RESOURCE_ATTRIBUTES", "a=1,b"}});
+  EXPECT_EQ(some.options.resource, (TextPairs{{"a", "1"}}));
+  EXPECT_TRUE(some.warnings.at(0).ends_with("; those that are pairs count")) << some.warnings[0];
+  EXPECT_TRUE(Load({{"OTEL_RESOURCE_ATTRIBUTES", "b"}}).warnings.at(0).ends_with("; ignored"));
+}
+
+TEST(Options, AHeaderWithControlCharactersIsLeftOutWithOneWarning) {
+  const LoadedOptions loaded = Load({{"OTEL_EXPORTER_OTLP_HEADERS", "a=1%0d%0ax: y,b=2"}});
+  EXPECT_EQ(loaded.options.profiles_headers, (TextPairs{{"b", "2"}}));
+  EXPECT_EQ(loaded.options.traces_headers, (TextPairs{{"b", "2"}}));
+  EXPECT_EQ(loaded.warnings, std::vector<std::string>{
+                                 "the header 'a' has control characters in it; it is not sent"});
+}
+
+TEST(Options, AnUnknownVariableIsNamedWithTheOneThatWasMeant) {
+  const char* const environment[] = {"PATH=/bin",
+                                     "WHEREFORE_TYPE=cpu",
+                                     "WHEREFORE_CPU_RATES=5",
+                                     "WHEREFORE_TYPES=cpu",
+                                     "WHEREFORE_CONFIG=x",
+                                     "WHEREFORE_SOMETHING_ELSE=1",
+                                     nullptr};
+  EXPECT_EQ(UnknownVariables(environment, KnownVariables()),
+            (std::vector<std::string>{
+                "WHEREFORE_TYPE is no setting of ours; ignored; is WHEREFORE_TYPES meant?",
+                "WHEREFORE_CPU_RATES is no setting of ours; ignored; is WHEREFORE_CPU_RATE meant?",
+                "WHEREFORE_SOMETHING_ELSE is no setting of ours; ignored"}));
 }
 
 TEST(Options, TheGrpcAddressBecomesHttpWithOneWarning) {

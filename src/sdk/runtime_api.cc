@@ -19,6 +19,7 @@
 #include "sdk/resource.h"
 #include "sdk/runtime.h"
 #include "sdk/thread_state.h"
+#include "sdk/variables.h"
 #include "wherefore/wherefore.h"
 
 namespace wherefore::sdk {
@@ -27,6 +28,10 @@ namespace {
 // At exit nobody waits longer than this for a slow server, whatever the export timeout: a script
 // may start a hundred programs.
 constexpr std::int64_t kLongestGoodbyeNs = kNsPerSecond / 2;
+
+// By this section `wherefore run` knows a program that has the library inside, stripped or not.
+[[gnu::section("wherefore_inside"), gnu::used, gnu::retain]] constexpr char kInside[] =
+    "libwherefore";
 
 // Whether there is a runtime to stop at exit: making one then would need memory.
 std::atomic<bool> g_used{false};
@@ -116,7 +121,7 @@ void ApplyCode(const wherefore_options& code, Options& o, std::vector<std::strin
         fmt::format("pprof '{}' is not a port, host:port or off; ignored", code.pprof));
 }
 
-LoadedOptions LoadWithCode(const wherefore_options* given) {
+LoadedOptions LoadFromSources(const wherefore_options* given) {
   const auto environment = [](const char* name) {
     return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): as documented in options.h
   };
@@ -129,6 +134,13 @@ LoadedOptions LoadWithCode(const wherefore_options* given) {
       LoadOptions(environment, code.config_file == nullptr ? "" : code.config_file,
                   [&](Options& options) { ApplyCode(code, options, warnings); });
   loaded.warnings.insert(loaded.warnings.end(), warnings.begin(), warnings.end());
+  return loaded;
+}
+
+LoadedOptions LoadWithCode(const wherefore_options* given) {
+  LoadedOptions loaded = LoadFromSources(given);
+  for (std::string& unknown : UnknownVariables(environ, KnownVariables()))
+    loaded.warnings.push_back(std::move(unknown));
   return loaded;
 }
 
