@@ -177,6 +177,25 @@ class Answers(Case):
 
 
 class Files(Case):
+    def test_a_name_that_two_types_share_is_refused_with_both(self):
+        def pprof(period):
+            texts = ("", "delay", "nanoseconds", period, "count", "main")
+            return (field(1, field(1, 1) + field(2, 2)) + field(11, field(1, 3) + field(2, 4)) +
+                    field(2, field(1, b"\x01") + field(2, b"\x07")) + field(4, field(1, 1) + field(4, field(1, 1))) +
+                    field(5, field(1, 1) + field(2, 5)) + b"".join(field(6, text) for text in texts))
+
+        files = [self.folder / "mutex.pb", self.folder / "block.pb"]
+        for file, period in zip(files, ("contentions", "block")):
+            file.write_bytes(pprof(period))
+        run = lambda *a: subprocess.run([BINARY, *a], capture_output=True, text=True)
+        for command in (["top"], ["list", "main"]):
+            done = run(*command, *map(str, files), "--type", "delay")
+            self.assertNotEqual(done.returncode, 0, done.stdout)
+            self.assertIn("name one: block:delay:nanoseconds:block:count, mutex:delay:nanoseconds:contentions:count", done.stderr)
+        for type in ("mutex", "block", "block:delay:nanoseconds:block:count"):
+            self.assertRegex(run("top", *map(str, files), "--type", type).stdout, r"total 7\b|total 7 ns")
+        self.assertEqual(run("top", str(files[0]), "--type", "delay").returncode, 0)
+
     def test_files_without_a_server_and_pushed(self):
         folded = self.folder / "a.folded"
         folded.write_text("main;parse;tokenize 30\nmain;parse 12\nmain;send 8\n")

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <set>
 
 #include <fmt/format.h>
 #include <re2/re2.h>
@@ -122,9 +123,11 @@ Result<Listing> ListFiles(const SelectionOptions& options, const std::string& fu
   Listing out;
   profile::LineTable table(
       [&](const std::string& name) { return re2::RE2::PartialMatch(name, *regex); });
+  std::set<std::string> ids;
   for (const std::string& file : options.what) {
     WHEREFORE_ASSIGN_OR_RETURN(const profile::Batch b, LoadBatch(file, options.service));
     const std::string type = options.type.empty() ? DefaultFileType(b) : options.type;
+    WHEREFORE_RETURN_IF_ERROR(RequireOneType(b, type, ids));
     std::vector<std::size_t> functions;
     functions.reserve(b.functions.size());
     for (const profile::Function& f : b.functions) {

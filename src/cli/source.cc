@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -15,6 +16,7 @@
 #include "net/compression.h"
 #include "net/http_client.h"
 #include "profile/batch_tree.h"
+#include "profile/type_id.h"
 #include "query/lens.h"
 
 namespace wherefore::cli {
@@ -67,9 +69,11 @@ Result<SourceTree> TreeOfFiles(const SelectionOptions& options) {
   std::string type = options.type;
   std::string unit;
   std::string hint;
+  std::set<std::string> ids;
   for (const std::string& file : options.what) {
     WHEREFORE_ASSIGN_OR_RETURN(const profile::Batch batch, LoadBatch(file, options.service));
     if (type.empty()) type = DefaultFileType(batch);
+    WHEREFORE_RETURN_IF_ERROR(RequireOneType(batch, type, ids));
     const profile::BatchTreeResult result = profile::BuildBatchTree(batch, type);
     if (result.profiles == 0) {
       std::vector<std::string> names;
@@ -108,6 +112,19 @@ std::string DefaultFileType(const profile::Batch& batch) {
   }
   // As pprof does: the last type is the one people mean.
   return types.empty() ? "cpu" : profile::ShortName(types.back());
+}
+
+Result<> RequireOneType(const profile::Batch& batch, std::string_view type,
+                        std::set<std::string>& ids) {
+  const auto& fixed = profile::ShortNames();
+  if (type.find(':') != std::string_view::npos || std::ranges::find(fixed, type) != fixed.end())
+    return {};
+  for (const profile::ProfileType& t : profile::BatchTypes(batch)) {
+    if (profile::MatchType(t, type)) ids.insert(t.Id());
+  }
+  if (ids.size() < 2) return {};
+  return Error(Code::kInvalid, fmt::format("--type {} is the short name of {} types; name one: {}",
+                                           type, ids.size(), fmt::join(ids, ", ")));
 }
 
 void SelectionOptions::AddTo(CLI::App& command, const std::string& positional_help) {

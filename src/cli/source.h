@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -53,6 +55,11 @@ struct SourceTree {
 
 // The type people mean when they do not say: cpu, wall, else the file's last one (as pprof does).
 [[nodiscard]] std::string DefaultFileType(const profile::Batch& batch);
+
+// kInvalid when a type that is no id and no short name of ours ("delay") stands for several: their
+// sum would count a wait for a lock twice. `ids` collects over the files of one question.
+[[nodiscard]] Result<> RequireOneType(const profile::Batch& batch, std::string_view type,
+                                      std::set<std::string>& ids);
 
 // Of any known format, decoded; the service defaults to the file's name (or the URL's host).
 [[nodiscard]] Result<profile::Batch> DecodeBatch(const std::shared_ptr<const std::string>& bytes,
