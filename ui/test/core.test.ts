@@ -175,11 +175,12 @@ test('presets set both sides', () => {
 
 test('a saved file holds everything and nothing gets out of its place', () => {
   const hostile = columns([[0, 'total', '', 0, 0], [1, '</script><script>alert(1)</script>', '<!--', 5, 1]]);
-  const html = standaloneHtml({ title: '<b>"x"', note: 'n', columns: hostile }, 'run("</script>")', 'a{}');
+  const html = standaloneHtml({ title: '<b>"x"', note: 'n', about: { title: 'x', facts: [['Lens', '</script>']], address: '/s/x' }, columns: hostile }, 'run("</script>")', 'a{}');
   expect(html.match(/<\/script>/g)!.length).toBe(2);
   expect(html).toContain('<title>&lt;b>&quot;x&quot;</title>');
   expect(html).not.toMatch(/(src|href)="(?!data:,)/);
   const data = /id="data">(.*)<\/script>/.exec(html)![1];
+  expect(readSaved(data).about.facts).toEqual([['Lens', '</script>']]);
   expect(readSaved(data).columns).toEqual({ ...hostile, before: undefined, beforeCount: undefined });
 });
 

@@ -1,5 +1,6 @@
 // What can be taken away of a view. Data formats come from the server: whole, with the lens. PNG, SVG and HTML are what is
-// shown.
+// shown, and offered only where one flame graph is.
+import { headingOf, type About } from '../core/about';
 import type { Tree } from '../core/tree';
 import { shownCanvas, shownSvg } from './picture';
 import { save, saveHtml } from './save';
@@ -21,7 +22,8 @@ export interface ExportProps {
   texts?: Partial<Record<Format, string>>;  // where a format needs more words
   address?: (format: Format) => string;     // where the server gives it; or
   load?: (format: Format) => Promise<Blob>;  // how it is asked for
-  tree?: Tree; title: string;
+  tree?: Tree;  // of the flame graph that is shown; without one there is no picture to take
+  about: About;
 }
 
 function png(): void {
@@ -51,9 +53,9 @@ export function Export(p: ExportProps) {
           const text = p.texts?.[f] ?? FORMATS[f].text;
           return <li key={f}>{p.address ? <a href={p.address(f)} download={FORMATS[f].file}>{text}</a> : <button type="button" class="link" onClick={() => void load(f)}>{text}</button>}</li>;
         })}
-        <li><button type="button" class="link" onClick={png}>PNG of what is shown</button></li>
-        {!p.formats.includes('svg') && <li><button type="button" class="link" onClick={() => svg(p.title)}>SVG of what is shown</button></li>}
-        {p.tree && <li><button type="button" class="link" onClick={() => void saveHtml(p.tree!, p.title)}>HTML of what is shown, opens offline</button></li>}
+        {p.tree && <li><button type="button" class="link" onClick={png}>PNG of what is shown</button></li>}
+        {p.tree && !p.formats.includes('svg') && <li><button type="button" class="link" onClick={() => svg(headingOf(p.about))}>SVG of what is shown</button></li>}
+        {p.tree && <li><button type="button" class="link" onClick={() => void saveHtml(p.tree!, p.about)}>HTML of what is shown, opens offline</button></li>}
       </ul>
     </details>
   );

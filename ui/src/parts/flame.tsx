@@ -1,6 +1,7 @@
 // The flame graph: canvases of the viewport's size inside a scrolling box, tooltip, keyboard, screen reader, search.
 // What is zoomed, selected and searched for belongs to the caller (the URL); the view in between is kept here.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { About } from '../core/about';
 import { formatCount, formatMany, formatShare } from '../core/format';
 import { addressOf, nodeAt } from '../core/path';
 import { patternOf } from '../core/pattern';
@@ -22,7 +23,7 @@ import { TreeItems } from './tree_items';
 export type LensOp = 'focus' | 'hide' | 'merge' | 'collapse' | 'drop';
 
 export interface FlameProps {
-  tree: Tree; title: string;
+  tree: Tree; about: About;
   name?: string;  // where there are several on a page
   zoom: string; frame: string; query: string; flip?: boolean;
   searched?: Searched;  // where something is folded: what the server finds in all of it
@@ -182,7 +183,7 @@ export function FlameGraph(p: FlameProps) {
       </div>
       <p class="hidden" role="status" aria-live="polite">{focused && frame >= 0 ? announcementOf(tree, frame) : ''}</p>
       {hover && <Tooltip tree={tree} hover={hover} />}
-      {frame >= 0 && <Drawer tree={tree} node={frame} title={p.title} onZoom={activate} onClose={() => { p.onFrame(''); scroller.current?.focus(); }} onLens={p.onLens}
+      {frame >= 0 && <Drawer tree={tree} node={frame} about={p.about} onZoom={activate} onClose={() => { p.onFrame(''); scroller.current?.focus(); }} onLens={p.onLens}
         onOpenFold={p.onOpenFold && ((node) => p.onOpenFold!(tree.parent[node]))} links={p.links} />}
     </div>
   );
