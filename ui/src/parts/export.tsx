@@ -1,5 +1,6 @@
 // What can be taken away of a view. Data formats come from the server: whole, with the lens. PNG, SVG and HTML are what is
 // shown, and offered only where one flame graph is.
+import { useEffect, useRef } from 'preact/hooks';
 import { headingOf, type About } from '../core/about';
 import type { Tree } from '../core/tree';
 import { shownCanvas, shownSvg } from './picture';
@@ -38,6 +39,7 @@ function svg(title: string): void {
 }
 
 export function Export(p: ExportProps) {
+  const menu = useMenu();
   const load = async (format: Format) => {
     try {
       save(await p.load!(format), FORMATS[format].file);
@@ -46,7 +48,7 @@ export function Export(p: ExportProps) {
     }
   };
   return (
-    <details class="menu">
+    <details class="menu" ref={menu}>
       <summary>Export</summary>
       <ul onClick={(e) => { e.currentTarget.closest('details')!.open = false; }}>
         {p.formats.map((f) => {
@@ -59,4 +61,22 @@ export function Export(p: ExportProps) {
       </ul>
     </details>
   );
+}
+
+// Escape closes it and gives the focus back to its button; a click anywhere else closes it.
+function useMenu() {
+  const menu = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    const onKey = (e: KeyboardEvent) => {
+      if (e.key !== 'Escape' || !menu.current?.open) return;
+      e.preventDefault();
+      menu.current.open = false;
+      menu.current.querySelector('summary')!.focus();
+    };
+    const onPress = (e: Event) => { if (menu.current?.open && !menu.current.contains(e.target as Node)) menu.current.open = false; };
+    addEventListener('keydown', onKey);
+    addEventListener('pointerdown', onPress);
+    return () => { removeEventListener('keydown', onKey); removeEventListener('pointerdown', onPress); };
+  }, []);
+  return menu;
 }

@@ -19,12 +19,12 @@ export function Lines({ asked, fn, mod }: { asked: Record<string, string>; fn: s
   const value = (v: number) => formatValue(Number(v), answer!.unit, answer!.scale);
   const known = answer?.functions.filter((f) => (mod === '' || f.module === mod) && f.lines.some(([line]) => line > 0)) ?? [];
   return (
-    <section aria-label="Lines">
+    <section aria-label="Lines of the function">
       <div class="toolbar"><h3>Its lines</h3></div>
       <QueryState query={list} what="lines" />
       {answer && known.length === 0 && <p class="note">The profiles have no line numbers for it.</p>}
       {known.map((f) => (
-        <TableBox label="Lines" key={f.module + f.file}>
+        <TableBox label={`Lines in ${f.file || f.module || 'no source file named'}`} key={f.module + f.file}>
           <table class="top">
             <caption>{f.file || f.module || 'no source file named'}{asked.lens ? ' (without the lens)' : ''}</caption>
             <thead><tr><th scope="col" class="number">Line</th><th scope="col" class="number">Self</th><th scope="col" class="number">Total</th><th scope="col">Share of everything</th></tr></thead>
