@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { lensBegun, lensProblem, parseTime, rangeProblem } from '../src/core/entered';
+import { filterExample, lensBegun, lensProblem, parseTime, rangeProblem } from '../src/core/entered';
 
 test('a time that cannot be read says why', () => {
   expect(parseTime('2026-01-31 14:00:00', true)).toBe(Date.UTC(2026, 0, 31, 14));
@@ -15,4 +15,8 @@ test('a step of a lens that is none says why, once it cannot become one', () => 
   expect(lensProblem('hide:')).toMatch(/regular expression/);
   expect(lensProblem('remove:x')).toMatch(/is no step of a lens.*focus:RE/);
   expect(['h', 'hide:', 'merge', 'hidden', 'x'].map(lensBegun)).toEqual([true, true, true, false, false]);
+});
+
+test('the example of a filter names a label there is', () => {
+  expect([filterExample([]), filterExample(['host', 'service.version']), filterExample(['host', 'region'])]).toEqual(['service.version="v2"', 'service.version="v2"', 'host=~"a.*"']);
 });

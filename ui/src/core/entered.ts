@@ -14,6 +14,12 @@ export function rangeProblem(from: string, to: string, utc: boolean): string {
   return parseTime(from, utc) < parseTime(to, utc) ? '' : 'From must be before To.';
 }
 
+// An example for the filter out of the names the service has; the version first, people ask for it most.
+export function filterExample(labels: string[]): string {
+  const name = labels.includes('service.version') ? 'service.version' : labels[0];
+  return name === undefined || name === 'service.version' ? 'service.version="v2"' : `${name}=~"a.*"`;
+}
+
 const OPS = ['focus', 'hide', 'merge', 'collapse', 'drop'];
 const WORDS = ['my-code', 'merge-templates'];
 export const LENS_HELP = 'focus:RE, hide:RE, merge:RE, collapse:RE, drop:RE, my-code or merge-templates';

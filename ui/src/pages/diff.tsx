@@ -80,7 +80,7 @@ function Side({ name, query, onQuery, children }: { name: string; query: string;
     <section class="card" aria-label={name}>
       <h2>{name}</h2>
       <form onSubmit={(e) => { e.preventDefault(); onQuery(text.trim()); }}>
-        <label>Selector <input size={36} value={text} placeholder={'checkout{version="v2"}'} spellcheck={false} onInput={(e) => setText(e.currentTarget.value)} /></label>{' '}
+        <label>Selector <input size={36} value={text} placeholder={'checkout{service.version="v2"}'} spellcheck={false} onInput={(e) => setText(e.currentTarget.value)} /></label>{' '}
         {text.trim() !== query && <button type="submit">Apply</button>}
       </form>
       {children}
