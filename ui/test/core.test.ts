@@ -3,7 +3,7 @@ import { coresOf, settledSteps, stepsTogether, together, versionIn, versionChang
 import { changesOf, factorOf, formatMeasured, formatMoved } from '../src/core/difference';
 import { formatAgo, formatMany, formatShare, formatValue, isSignificant, parseSpan, shareError } from '../src/core/format';
 import { exactly, fitName, groupOf, ladder } from '../src/core/names';
-import { waterfall, visibleRows } from '../src/core/waterfall';
+import { profiledServices, waterfall, visibleRows } from '../src/core/waterfall';
 import { dayBefore, justBefore, swapped, valueAgainst, valueIn, withLabel, withoutLabel } from '../src/core/presets';
 import { hotChain, opened, openRows } from '../src/core/rows';
 import { readSaved, standaloneHtml } from '../src/core/standalone';
@@ -118,6 +118,13 @@ test('a difference is told in what it was brought to', () => {
   expect([formatMeasured(25e9, 'nanoseconds', 1, measure('share')), formatMeasured(60e9, 'nanoseconds', 1, measure('rate')), formatMeasured(60e9, 'nanoseconds', 1, measure('raw')), formatMeasured(5, 'count', 1)])
     .toEqual(['25.0 %', '2.00 s per s', '1.00 min', '5']);
   expect([formatMoved(5e9, 'nanoseconds', 1, measure('share')), formatMoved(30e9, 'nanoseconds', 1, measure('rate'))]).toEqual(['5.0 points', '1.00 s per s']);
+});
+
+test('which services of a trace have profiles', () => {
+  const { rows } = waterfall({ ...trace([['a', '', 0], ['b', 'a', 1], ['c', 'a', 2]]), strings: ['shop', 'op', 'bank'], service: [0, 2, 0] });
+  expect(profiledServices(rows, { a: 5, b: 0, c: 7 })).toEqual(['shop']);
+  expect(profiledServices(rows, { a: 5, b: 1 })).toEqual(['shop', 'bank']);
+  expect(profiledServices(rows, {})).toEqual([]);
 });
 
 type SpanText = [id: string, parent: string, start: number];

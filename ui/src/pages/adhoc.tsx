@@ -76,7 +76,7 @@ export function AdHocPage() {
             load={(format) => postFile('adhoc', { ...asked, format }, formOf(file!, base), new AbortController().signal)} tree={tree} about={about} />}
         </div>
       )}
-      <QueryState query={flame} what={base ? 'the files' : 'the file'} />
+      <QueryState query={flame} what={base ? 'the files' : 'the file'} shown={false} />
       {data && !shown && <p class="note">Nothing to show: {state.lens !== '' ? 'the lens takes all of it away' : 'the file was read, but its values add up to nothing'}{types.length > 1 ? '; choose another type' : ''}.</p>}
       {tree && shown && (
         <Answer query={flame}>

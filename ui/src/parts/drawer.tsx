@@ -17,6 +17,7 @@ export interface DrawerProps {
   onLens?: (op: LensOp, name: string) => void;
   onOpenFold?: (node: number) => void;
   links?: FrameLink[];
+  noLinks?: string;
 }
 
 const LENSES: [LensOp, string, string][] = [
@@ -59,6 +60,7 @@ export function Drawer(p: DrawerProps) {
         <button type="button" onClick={() => copyText(stackText(tree, node))}>Copy stack</button>
         <button type="button" onClick={() => copyText(incidentText(tree, node, p.about))}>Copy for incident</button>
         {node !== 0 && !fold && p.links?.map((l) => <a key={l.text} class="button" href={l.href(f)}>{l.text}</a>)}
+        {node !== 0 && !fold && p.noLinks && <small>Callers, source, traces: {p.noLinks}</small>}
       </p>
     </section>
   );

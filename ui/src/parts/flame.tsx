@@ -14,10 +14,10 @@ import { announcementOf, nameOf, numbersOf, selfOf, stackText, wholeOf } from '.
 import { Drawer, type FrameLink } from './drawer';
 import { prepare } from './canvas';
 import { Minimap } from './minimap';
-import { KEYS, moveOf } from './flame_keys';
+import { KEYS, LINK_KEYS, moveOf } from './flame_keys';
 import { remember } from './picture';
 import type { Searched } from './searched';
-import { copyText } from './shell';
+import { announce, copyText } from './shell';
 import { TreeItems } from './tree_items';
 
 export type LensOp = 'focus' | 'hide' | 'merge' | 'collapse' | 'drop';
@@ -34,6 +34,7 @@ export interface FlameProps {
   onLens?: (op: LensOp, name: string) => void;
   onOpenFold?: (parent: number) => void;
   links?: FrameLink[];
+  noLinks?: string;  // why there are none
 }
 
 const ROW = 20;
@@ -112,6 +113,7 @@ export function FlameGraph(p: FlameProps) {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
     const link = frame > 0 && !isFold(tree, frame) ? p.links?.find((l) => l.key === e.key) : undefined;
     if (link) { e.preventDefault(); go(link.href(functionOf(tree, frame))); return; }
+    if (frame > 0 && p.noLinks && LINK_KEYS.includes(e.key)) { e.preventDefault(); announce(p.noLinks); return; }
     const move = moveOf(tree, Math.max(frame, 0), e.key, flip);
     if (!move) return;
     e.preventDefault();
@@ -184,7 +186,7 @@ export function FlameGraph(p: FlameProps) {
       <p class="hidden" role="status" aria-live="polite">{focused && frame >= 0 ? announcementOf(tree, frame) : ''}</p>
       {hover && <Tooltip tree={tree} hover={hover} />}
       {frame >= 0 && <Drawer tree={tree} node={frame} about={p.about} onZoom={activate} onClose={() => { p.onFrame(''); scroller.current?.focus(); }} onLens={p.onLens}
-        onOpenFold={p.onOpenFold && ((node) => p.onOpenFold!(tree.parent[node]))} links={p.links} />}
+        onOpenFold={p.onOpenFold && ((node) => p.onOpenFold!(tree.parent[node]))} links={p.links} noLinks={p.noLinks} />}
     </div>
   );
 }

@@ -41,14 +41,15 @@ export function useQuery<T>(key: string | null, load: (signal: AbortSignal) => P
 }
 
 // What there is to say about a question beside its answer.
-export function QueryState({ query, what }: { query: Query<unknown>; what: string }) {
+// `shown`: is the answer before still to be seen?
+export function QueryState({ query, what, shown = query.data !== undefined }: { query: Query<unknown>; what: string; shown?: boolean }) {
   if (query.slow && query.loading) {
     return <p class="note" role="status"><span class="spinner" aria-hidden="true" /> Loading {what}… <button type="button" onClick={query.cancel}>Stop</button></p>;
   }
   if (query.error) {
     return (
       <p class="note error" role="alert">
-        {query.error.offline ? 'The server does not answer; trying again every 2 s. Is wherefore serve running?' : `${what}: ${query.error.message}`}{query.data !== undefined && ' What is shown is the answer before.'}{' '}
+        {query.error.offline ? 'The server does not answer; trying again every 2 s. Is wherefore serve running?' : `${what}: ${query.error.message}`}{shown && ' What is shown is the answer before.'}{' '}
         <button type="button" onClick={query.retry}>Try again</button> <a href="/">All services</a>
       </p>
     );
