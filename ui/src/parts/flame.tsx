@@ -52,7 +52,8 @@ export function FlameGraph(p: FlameProps) {
   const [hover, setHover] = useState<{ hit: Hit; x: number; y: number } | null>(null);
   const [focused, setFocused] = useState(false);
   const [help, setHelp] = useState(false);
-  const zoom = useMemo(() => Math.max(0, p.zoom ? nodeAt(tree, p.zoom) : 0), [tree, p.zoom]);
+  const zoomedTo = useMemo(() => (p.zoom ? nodeAt(tree, p.zoom) : 0), [tree, p.zoom]);
+  const zoom = Math.max(0, zoomedTo);
   const frame = useMemo(() => (p.frame ? nodeAt(tree, p.frame) : -1), [tree, p.frame]);
   const found = useMemo(() => { const wanted = patternOf(p.query); return wanted && { ...search(tree, wanted), problem: wanted.problem() }; }, [tree, p.query]);
   const [range, setRange] = useState<[number, number]>([tree.start[zoom], tree.start[zoom] + tree.width[zoom]]);
@@ -151,6 +152,8 @@ export function FlameGraph(p: FlameProps) {
   });
 
   const shown = shownShare(tree);
+  // Of several graphs on a page each has frames of its own; what another view left in the address is no matter there.
+  const lost = !p.name && (zoomedTo < 0 || (p.frame !== '' && frame < 0));
   const zoomed = zoom !== 0 || range[0] > 0 || range[1] < tree.width[0];
   return (
     <div class="flame">
@@ -168,6 +171,7 @@ export function FlameGraph(p: FlameProps) {
         <label>Search <input ref={input} type="search" value={p.query} placeholder="regular expression" onInput={(e) => p.onQuery(e.currentTarget.value)}
           onKeyDown={(e) => { if (e.key === 'Enter') { e.preventDefault(); step(e.shiftKey ? -1 : 1); } if (e.key === 'Escape') p.onQuery(''); }} /></label>
       </div>
+      {lost && <p class="note lost" role="status">The frame in the address is not drawn here: too small, or gone. <button type="button" onClick={() => p.onZoom(zoomedTo < 0 ? '' : p.zoom, frame < 0 ? '' : p.frame)}>Take it out of the address</button></p>}
       {help && <dl class="keys">{KEYS.map(([key, text]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{text}</dd></div>)}</dl>}
       {tree.func.length > MINIMAP_FROM && <Minimap tree={tree} range={range} onRange={setRange} flip={flip} />}
       <div ref={scroller} class="flame-box" style={{ height: height + 2 }} role="tree" tabIndex={0}
