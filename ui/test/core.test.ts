@@ -8,9 +8,10 @@ import { dayBefore, justBefore, swapped, valueAgainst, valueIn, withLabel, witho
 import { hotChain, opened, openRows } from '../src/core/rows';
 import { readSaved, standaloneHtml } from '../src/core/standalone';
 import { costsOf, hottestLine, repositoryLink } from '../src/core/source';
-import { joinLens, lensSteps } from '../src/core/state';
+import { joinLens, lensSteps, traceIn } from '../src/core/state';
 import { buildTree } from '../src/core/tree';
 import { drawHeat, shadeOf } from '../src/draw/heat';
+import { scaleOf } from '../src/core/scale';
 import type { TraceColumns } from '../src/core/api';
 import { columns, SHOP } from './sample';
 
@@ -78,6 +79,8 @@ test('steps are taken together where the sender is slower', () => {
   expect(stepsTogether([hung])).toBe(1);  // it stood still for once
   expect(together([0, 0, 4, 0, 0, 0, 5, 0, 0], 4, false)).toEqual([4, 5, 0]);
   expect(together([0, 4, 6, 0], 4, true)).toEqual([5]);
+  expect(together([1, 1, 1, 1, 1], 3, false, 7)).toEqual([2, 3]);  // steps 7 and 8; 9, 10 and 11
+  expect(together([1, 1, 1, 1, 1], 3, false, 8)).toEqual([1, 3, 1]);
 });
 
 test('the last steps are left out while data still comes, and shown when none does', () => {
@@ -207,4 +210,18 @@ test('a heat map has every cell, single ones included', () => {
   expect(drawHeat({ fillRect: (...r: number[]) => { rects.push(r); }, fillStyle: '' }, heat, { width: 100, height: 50 }, { background: '#fff', shades: Array(8).fill('#000') })).toBe(2);
   expect(rects.slice(1)).toEqual([[0, 40, 9, 9], [90, 0, 9, 9]]);
   expect([shadeOf(0, 9), shadeOf(1, 10_000), shadeOf(9, 9)]).toEqual([-1, 0, 7]);
+});
+
+test('a scale by powers of ten where values differ much', () => {
+  expect(scaleOf(80, 740).ticks).toEqual([0, 370, 740]);
+  const { share, ticks } = scaleOf(8e7, 6e10);
+  expect(ticks).toEqual([1e7, 1e8, 1e9, 1e10, 1e11]);
+  expect([share(1e7), share(1e9), share(1e11), share(0)]).toEqual([0, 0.5, 1, 0]);
+});
+
+test('an id or a traceparent header is a trace to jump to', () => {
+  const id = '0102030405060708090a0b0c0d0e0f10';
+  expect(traceIn(` ${id.toUpperCase()} `)).toEqual([{ name: id, kind: 'trace', href: `/traces/${id}` }]);
+  expect(traceIn(`00-${id}-1112131415161718-01`)[0].href).toBe(`/traces/${id}?span=1112131415161718`);
+  expect(traceIn('checkout')).toEqual([]);
 });

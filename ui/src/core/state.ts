@@ -175,3 +175,9 @@ export function timeOf(s: TimeState): Record<string, string> {
 
 export const lensSteps = (lens: string) => lens.split(' > ').map((s) => s.trim()).filter(Boolean);
 export const joinLens = (steps: string[]) => steps.join(' > ');
+
+// An id out of a log line, or a whole traceparent header, which has the span too.
+export function traceIn(text: string): { name: string; kind: string; href: string }[] {
+  const [, trace, span] = /^(?:00-)?([0-9a-f]{32})(?:-([0-9a-f]{16})(?:-[0-9a-f]{2})?)?$/.exec(text.trim().toLowerCase()) ?? [];
+  return trace ? [{ name: trace, kind: 'trace', href: `/traces/${trace}${span ? `?span=${span}` : ''}` }] : [];
+}

@@ -34,14 +34,15 @@ export function trendOf(values: number[], stepMs: number, scale: number, points 
 // A sender that looks at ten seconds of every minute leaves most 15-second steps empty or nearly so. The number of steps to
 // take together so that none between the first and the last with something in it is, and its rhythm does not show; 1 when
 // it goes on and off by itself, and where only a few are low: then that is what happened, and it must be seen.
-export function stepsTogether(groups: number[][], most = 16): number {
+export function stepsTogether(groups: number[][], phase = 0, most = 16): number {
   const length = Math.max(0, ...groups.map((g) => g.length));
   const sums = Array.from({ length }, (_, i) => groups.reduce((sum, g) => sum + (g[i] ?? 0), 0));
   const [first, last] = edges(sums);
   if (last <= first) return 1;
   let best = { k: 1, spread: Infinity };
   for (let k = 1; k <= most; k++) {
-    const inner = together(sums, k, false).slice(Math.floor(first / k), Math.floor(last / k) + 1).slice(1, -1);
+    const skip = phase % k;
+    const inner = together(sums, k, false, phase).slice(Math.floor((first + skip) / k), Math.floor((last + skip) / k) + 1).slice(1, -1);
     const filled = inner.filter((v) => v > 0).sort((a, b) => a - b);
     const low = (filled[filled.length >> 1] ?? 0) / 4;
     const gaps = inner.filter((v) => v <= low).length;
@@ -70,11 +71,13 @@ export function settledSteps(groups: number[][], startMs: number, stepMs: number
 }
 const SILENT_AFTER_MS = 120e3;
 
-export function together(values: number[], k: number, average: boolean): number[] {
+// Every k steps as one. `phase` is the number of the first step since 1970: what is taken together does not depend on
+// where the range begins, so that a picture that moves on does not flicker. The first one begins phase % k steps earlier.
+export function together(values: number[], k: number, average: boolean, phase = 0): number[] {
   if (k === 1) return values;
   const out: number[] = [];
-  for (let i = 0; i < values.length; i += k) {
-    const part = values.slice(i, i + k);
+  for (let i = -(phase % k); i < values.length; i += k) {
+    const part = values.slice(Math.max(i, 0), i + k);
     const sum = part.reduce((a, b) => a + b, 0);
     out.push(average ? sum / Math.max(1, part.filter((v) => v !== 0).length) : sum);
   }

@@ -66,10 +66,12 @@ function rowsOf(answer: OverviewAnswer | undefined): Row[] {
   return (answer?.services ?? []).map((s): Row => {
     if (!s.cpu) return { ...s, cores: null, trend: null };
     const fine = s.cpu.map(Number);
-    const k = stepsTogether([fine]);
+    const phase = Math.round(answer!.start_ms / answer!.step_ms);
+    const k = stepsTogether([fine], phase);
     const step = answer!.step_ms * k;
-    const all = together(fine, k, false);
-    const values = all.slice(0, settledSteps([all], answer!.start_ms, step, s.last ? Date.parse(s.last) : undefined, Date.now()));
+    const all = together(fine, k, false, phase);
+    const start = answer!.start_ms - phase % k * answer!.step_ms;
+    const values = all.slice(0, settledSteps([all], start, step, s.last ? Date.parse(s.last) : undefined, Date.now()));
     return { ...s, cores: coresOf(values, step, 1), trend: trendOf(values, step, 1) };
   }).sort((a, b) => (b.cores ?? -1) - (a.cores ?? -1) || a.name.localeCompare(b.name));
 }

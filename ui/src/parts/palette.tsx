@@ -1,8 +1,8 @@
-// Ctrl+K: jump to a page or a service by typing a part of its name. A dialog of the browser's own keeps the focus.
+// Ctrl+K: jump to a page or a service by typing a part of its name, or to a trace by its id. A dialog of the browser's own keeps the focus.
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { getJson, type ServiceInfo } from '../core/api';
 import { go } from '../core/location';
-import { encodeService, newService } from '../core/state';
+import { encodeService, newService, traceIn } from '../core/state';
 import { useQuery } from './query';
 
 export function Palette({ pages }: { pages: [string, string][] }) {
@@ -34,9 +34,10 @@ function Choices({ pages, close }: { pages: [string, string][]; close: () => voi
   const services = useQuery('palette', (s) => getJson<{ services: ServiceInfo[] }>('services', { since: '7d' }, s));
   const wanted = text.trim().toLowerCase();
   const all = [
+    ...traceIn(text),
     ...(services.data?.services ?? []).map((s) => ({ name: s.name, kind: 'service', href: encodeService(newService(s.name, { since: '1h', from: null, to: null })) })),
     ...pages.map(([href, name]) => ({ name, kind: 'page', href })),
-  ].filter((c) => c.name.toLowerCase().includes(wanted));
+  ].filter((c) => c.kind === 'trace' || c.name.toLowerCase().includes(wanted));
   // A name that begins with the text comes before one that has it somewhere.
   const found = all.sort((a, b) => Number(b.name.toLowerCase().startsWith(wanted)) - Number(a.name.toLowerCase().startsWith(wanted))).slice(0, 50);
   const choose = (href: string) => { close(); go(href); };
@@ -49,8 +50,8 @@ function Choices({ pages, close }: { pages: [string, string][]; close: () => voi
   };
   return (
     <>
-      <input ref={input} role="combobox" aria-label="Page or service" aria-expanded="true" aria-controls="palette-list" aria-activedescendant={found[at] ? `palette-${at}` : undefined}
-        placeholder="page or service" value={text} onInput={(e) => { setText(e.currentTarget.value); setAt(0); }} onKeyDown={onKey} />
+      <input ref={input} role="combobox" aria-label="Page, service or trace id" aria-expanded="true" aria-controls="palette-list" aria-activedescendant={found[at] ? `palette-${at}` : undefined}
+        placeholder="page, service or trace id" value={text} onInput={(e) => { setText(e.currentTarget.value); setAt(0); }} onKeyDown={onKey} />
       <ul id="palette-list" role="listbox" aria-label="Found">
         {found.map((c, i) => <li key={c.href} id={`palette-${i}`} role="option" aria-selected={i === at} onClick={() => choose(c.href)}><bdi>{c.name}</bdi> <small>{c.kind}</small></li>)}
       </ul>

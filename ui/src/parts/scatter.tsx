@@ -2,6 +2,7 @@
 // the mouse only.
 import { formatTime, formatValue } from '../core/format';
 import { go } from '../core/location';
+import { scaleOf } from '../core/scale';
 import { zone } from '../core/settings';
 
 export interface Point { x: number; y: number; bad: boolean; label: string; href: string }
@@ -11,13 +12,15 @@ export function Scatter({ points }: { points: Point[] }) {
   const xs = points.map((p) => p.x);
   const [x0, x1] = [Math.min(...xs), Math.max(...xs)];
   const most = Math.max(...points.map((p) => p.y), 1);
+  const least = Math.max(Math.min(...points.map((p) => p.y)), most / 1e6);
+  const { share, ticks } = scaleOf(least, most);
   const x = (v: number) => left + (x1 > x0 ? (v - x0) / (x1 - x0) : 0.5) * (w - left - 12);
-  const y = (v: number) => h - bottom - v / most * (h - bottom - 10);
+  const y = (v: number) => h - bottom - share(v) * (h - bottom - 10);
   const utc = zone.value === 'utc';
   return (
     <figure class="scatter">
       <svg viewBox={`0 0 ${w} ${h}`} aria-hidden="true">
-        {[0, 0.5, 1].map((f) => <g key={f}><line x1={left} x2={w} y1={y(f * most)} y2={y(f * most)} /><text x={left - 6} y={y(f * most) + 4} text-anchor="end">{formatValue(f * most, 'nanoseconds')}</text></g>)}
+        {ticks.map((t) => <g key={t}><line x1={left} x2={w} y1={y(t)} y2={y(t)} /><text x={left - 6} y={y(t) + 4} text-anchor="end">{formatValue(t, 'nanoseconds')}</text></g>)}
         <text x={left} y={h - 4}>{formatTime(x0, utc)}</text><text x={w} y={h - 4} text-anchor="end">{formatTime(x1, utc)}</text>
         {points.map((p, i) => <circle key={i} cx={x(p.x)} cy={y(p.y)} r={5} class={p.bad ? 'bad' : ''} onClick={() => go(p.href)}><title>{`${p.label.slice(0, 120)}: ${formatValue(p.y, 'nanoseconds')}`}</title></circle>)}
       </svg>

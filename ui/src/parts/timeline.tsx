@@ -36,8 +36,12 @@ const groupName = (labels: Record<string, string>) => Object.values(labels).join
 // Steps taken together where the sender is slower than they are.
 function coarser(s: SeriesAnswer): SeriesAnswer {
   const groups = s.groups.map((g) => g.values.map(Number));
-  const k = stepsTogether(groups);
-  return { ...s, step_ms: s.step_ms * k, groups: s.groups.map((g, i) => ({ ...g, values: together(groups[i], k, s.averaged) })) };
+  const phase = Math.round(s.start_ms / s.step_ms);
+  const k = stepsTogether(groups, phase);
+  return {
+    ...s, start_ms: s.start_ms - phase % k * s.step_ms, step_ms: s.step_ms * k,
+    groups: s.groups.map((g, i) => ({ ...g, values: together(groups[i], k, s.averaged, phase) })),
+  };
 }
 
 function dataOf(s: SeriesAnswer): uPlot.AlignedData {
