@@ -19,7 +19,7 @@ export function Lines({ asked, fn, mod }: { asked: Record<string, string>; fn: s
   const value = (v: number) => formatValue(Number(v), answer!.unit, answer!.scale);
   const known = answer?.functions.filter((f) => (mod === '' || f.module === mod) && f.lines.some(([line]) => line > 0)) ?? [];
   return (
-    <section aria-label="Lines of the function">
+    <section aria-label="Lines">
       <div class="toolbar"><h3>Its lines</h3></div>
       <QueryState query={list} what="lines" />
       {answer && known.length === 0 && <p class="note">The profiles have no line numbers for it.</p>}
