@@ -24,7 +24,7 @@ export function Lines({ asked, fn, mod }: { asked: Record<string, string>; fn: s
       <QueryState query={list} what="lines" />
       {answer && known.length === 0 && <p class="note">The profiles have no line numbers for it.</p>}
       {known.map((f) => (
-        <TableBox label="Lines" key={f.module + f.file}>
+        <TableBox label={`Lines in ${f.file || f.module || 'no source file named'}`} key={f.module + f.file}>
           <table class="top">
             <caption>{f.file || f.module || 'no source file named'}{asked.lens ? ' (without the lens)' : ''}</caption>
             <thead><tr><th scope="col" class="number">Line</th><th scope="col" class="number">Self</th><th scope="col" class="number">Total</th><th scope="col">Share of everything</th></tr></thead>
