@@ -80,9 +80,10 @@ struct SpanProfileAnswer {
   std::map<std::string, std::int64_t> by_span;  // hex span id -> value
   // Some profilers file all samples of a request under its local root span. Then this is that
   // span's id in hex, and the tree has those of its samples that were taken while the spans asked
-  // for ran, as far as their sender gave times.
+  // for ran, as far as their sender gave times. Only with samples: what is not shown is explained
+  // by the hint alone.
   std::string filed_under;
-  std::string hint;
+  std::string hint;  // why there is nothing to show; empty when there is
 };
 
 struct TraceSummary {
@@ -294,7 +295,12 @@ class Engine {
   // Engine_spans.cc: from linked samples to a tree.
   Result<> FillSpanAnswer(const std::vector<store::LinkRow>& links, const std::string& type,
                           SpanProfileAnswer& answer, std::string& types, const CancelToken& cancel);
-  // Looks for the samples of spans that have none of their own under the spans around them.
+  // The services whose profilers link every span of this trace, not only local roots.
+  Result<std::set<std::uint64_t>> LinkingInnerSpans(std::uint32_t tenant,
+                                                    const std::vector<store::SpanRow>& trace,
+                                                    const CancelToken& cancel);
+  // Looks for the samples of spans that have none of their own under the spans around them, unless
+  // their profiler links inner spans too.
   Result<> FillFromLocalRoot(std::uint32_t tenant, const std::vector<store::SpanRow>& trace,
                              const std::vector<profile::SpanId>& spans, const std::string& type,
                              SpanProfileAnswer& answer, const CancelToken& cancel);
