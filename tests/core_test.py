@@ -98,6 +98,26 @@ class Answers(Case):
             hint = server.ask("top", query="shop", type="wall")["hint"]
             self.assertIn("samples", hint)
 
+    def test_lines_of_functions_of_one_name_in_two_modules_are_apart(self):
+        with self.server() as server:
+            p = Profiles("twin")
+            one, other = ("f", "/opt/lib/libone.so"), ("f", "/opt/lib/libother.so")
+            p.file(one, "/build/f.c", 5)
+            p.file(other, "/build/f.c", 7)
+            p.profile([(p.stack("main", one), 3), (p.stack("main", other), 40), (p.stack("main", one, other), 500)])
+            server.send(p.encode())
+            server.flush()
+            rows = lambda **more: {r["module"]: (r["self"], r["total"], r["lines"])
+                                   for r in server.ask("list", query="twin", type="samples", function="^f$", **more)["functions"]}
+            both = {"libone.so": (3, 503, [[5, 3, 503]]), "libother.so": (540, 540, [[7, 540, 540]])}
+            self.assertEqual(rows(), both)
+            self.assertEqual(rows(module=""), both)
+            for module, row in both.items():
+                self.assertEqual(rows(module=module), {module: row})
+            none = server.ask("list", query="twin", type="samples", function="^f$", module="libno.so")
+            self.assertEqual(none["functions"], [])
+            self.assertIn("in module 'libno.so'", none["hint"])
+
     def test_spans_link_to_their_samples(self):
         with self.server() as server:
             now = time.time_ns()

@@ -175,6 +175,11 @@ struct OverviewAnswer {
   std::vector<ServiceOverview> services;
 };
 
+// Only functions of that module (its file name) and of that source file; empty: of any.
+struct ListOptions {
+  std::string module;
+  std::string file;
+};
 struct ListAnswer {
   std::string type;
   std::string unit;
@@ -240,9 +245,8 @@ class Engine {
   // Whether a profile of the selection's services and days names this source file.
   Result<bool> NamesFile(const Selection& selection, const std::string& file,
                          const CancelToken& cancel);
-  // `file` not empty: only functions of that source file.
   Result<ListAnswer> List(const Selection& selection, const std::string& function_regex,
-                          const std::string& file, const CancelToken& cancel);
+                          const ListOptions& options, const CancelToken& cancel);
 
   // Samples linked to a trace (spans empty) or to some of its spans.
   Result<SpanProfileAnswer> SpanProfile(std::uint32_t tenant, const profile::TraceId& trace,
