@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """The core path from outside: OTLP in, durable, exact answers out; retries, links, traces, tenants."""
+import calendar
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -97,6 +99,24 @@ class Answers(Case):
             self.assertIn("other", [f[0] for f in pruned["functions"]])
             hint = server.ask("top", query="shop", type="wall")["hint"]
             self.assertIn("samples", hint)
+
+    def test_an_empty_answer_names_a_range_that_has_been_and_the_labels_there_are(self):
+        with self.server() as server:
+            server.send(one_profile("shop", 3, **{"service.version": "v1", "host.name": "h0"}))
+            server.send(one_profile("many", 3, **{f"label{i:02d}": "x" for i in range(12)}))
+            server.send(one_profile("bare", 3))
+            server.flush()
+            hint = lambda query, **more: server.ask("top", query=query, type="samples", **more)["hint"]
+            said = hint('shop{service.version="v9"}')
+            self.assertIn("with these labels; there are: host.name, service.version", said)
+            end = re.search(r" and (\S+?)(\.\d+)?Z ", said).group(1)
+            self.assertLessEqual(calendar.timegm(time.strptime(end, "%Y-%m-%dT%H:%M:%S")), time.time())
+            self.assertRegex(hint('many{no="v9"}'), r"there are: label00, .*label09 and 2 more$")
+            self.assertIn("there are no labels", hint('bare{no="v9"}'))
+            # Who asks for the future is answered with it.
+            later = time.gmtime(time.time() + 1800)
+            ahead = [time.strftime("%Y-%m-%dT%H:%M:%SZ", later), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3000))]
+            self.assertIn("between {} and {}".format(*ahead), hint("shop", **{"from": ahead[0], "to": ahead[1]}))
 
     def test_lines_of_functions_of_one_name_in_two_modules_are_apart(self):
         with self.server() as server:
