@@ -118,6 +118,16 @@ class Answers(Case):
             ahead = [time.strftime("%Y-%m-%dT%H:%M:%SZ", later), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3000))]
             self.assertIn("between {} and {}".format(*ahead), hint("shop", **{"from": ahead[0], "to": ahead[1]}))
 
+    def test_a_time_that_cannot_be_is_refused_by_its_name(self):
+        with self.server() as server:
+            for time_ in ("99999999999", "9999999999999", "33658-09-27T01:46:40Z", "+033658-09-27T01:46:40Z", "9999-12-31", "soon"):
+                for name in ("from", "to"):
+                    answer = server.get("/api/v1/top", **{name: time_})
+                    self.assertEqual(answer.status, 400, (name, time_))
+                    self.assertIn(f"parameter '{name}': '{time_}' is not a time from 1970 to 2261", answer.json["error"]["message"])
+            self.assertIn("'base_from'", server.get("/api/v1/diff", base_from="99999999999").json["error"]["message"])
+            self.assertEqual(server.get("/api/v1/top", **{"from": "0", "to": "9223372036854775807"}).status, 200)
+
     def test_lines_of_functions_of_one_name_in_two_modules_are_apart(self):
         with self.server() as server:
             p = Profiles("twin")
