@@ -258,7 +258,7 @@ std::string Catalog::ExplainEmpty(const Selection& selection, const CancelToken&
     return fmt::format("{} has no profiles of type '{}' {}; it has: {}", selection.selector.Text(),
                        selection.type, window, Join(have, 12));
   }
-  const std::string none =
+  std::string none =
       fmt::format("{} has data of that type, but none {}", selection.selector.Text(), window);
   if (selection.selector.label_matchers().empty()) return none;
   const auto labels = LabelNames(matching, cancel);
