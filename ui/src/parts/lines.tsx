@@ -13,11 +13,11 @@ interface ListAnswer {
 
 export function Lines({ asked, fn, mod }: { asked: Record<string, string>; fn: string; mod: string }) {
   const { lens: _, ...selection } = asked;
-  const params = { ...selection, function: exactly(fn) };
+  const params = { ...selection, function: exactly(fn), module: mod };
   const list = useQuery(JSON.stringify(['lines', params]), (s) => getJson<ListAnswer>('list', params, s));
   const answer = list.data;
   const value = (v: number) => formatValue(Number(v), answer!.unit, answer!.scale);
-  const known = answer?.functions.filter((f) => (mod === '' || f.module === mod) && f.lines.some(([line]) => line > 0)) ?? [];
+  const known = answer?.functions.filter((f) => f.lines.some(([line]) => line > 0)) ?? [];
   return (
     <section aria-label="Lines">
       <div class="toolbar"><h3>Its lines</h3></div>
