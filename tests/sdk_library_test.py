@@ -2,6 +2,7 @@
 preloaded by `wherefore run`, sending to a real server over http and https."""
 import ctypes
 import glob
+import gzip
 import http.server
 import json
 import os
@@ -16,6 +17,7 @@ import time
 import unittest
 
 import harness
+import sdk_bytes
 from harness import BINARY, ROOT, field
 
 BUILD = pathlib.Path(BINARY).parent
@@ -224,7 +226,9 @@ class Library(harness.Case):
 
     def test_a_project_outside_builds_with_cmake_and_with_pkg_config(self):
         prefix = self.folder / "prefix"
-        subprocess.run(["cmake", "--install", str(BUILD), "--component", "sdk", "--prefix", str(prefix)], check=True, capture_output=True)
+        first = self.folder / "first"
+        subprocess.run(["cmake", "--install", str(BUILD), "--component", "sdk", "--prefix", str(first)], check=True, capture_output=True)
+        first.rename(prefix)  # no file may know where it was installed
         project = self.folder / "project"
         project.mkdir()
         (project / "main.cc").write_text("""#include <wherefore/profiler.h>
@@ -249,19 +253,24 @@ target_link_libraries(static PRIVATE Wherefore::static)
                        capture_output=True)
         subprocess.run(["cmake", "--build", str(project / "build")], check=True, capture_output=True)
         pkgconfig = glob.glob(str(prefix / "**/pkgconfig"), recursive=True)[0]
-        # The file says where it was meant to be installed; a package built for elsewhere overrides the prefix.
-        flags = subprocess.run(["pkg-config", f"--define-variable=prefix={prefix}", "--cflags", "--libs", "wherefore"], check=True,
-                               capture_output=True, text=True, env={**os.environ, "PKG_CONFIG_PATH": pkgconfig}).stdout.split()
-        subprocess.run(["g++", "-std=c++17", str(project / "main.cc"), "-o", str(project / "build/pkg"), *flags], check=True)
+        for package, name, more in (("wherefore", "pkg", []), ("wherefore-static", "pkg-static", []),
+                                    ("wherefore-nohooks", "pkg-nohooks", ["-static"])):
+            flags = subprocess.run(["pkg-config", "--cflags", "--libs", package], check=True, capture_output=True, text=True,
+                                   env={**os.environ, "PKG_CONFIG_PATH": pkgconfig}).stdout.split()
+            subprocess.run(["g++", "-std=c++17", str(project / "main.cc"), "-o", str(project / "build" / name), *more, *flags], check=True)
         library = str(pathlib.Path(pkgconfig).parent)
-        for name in ("shared", "static", "pkg"):
+        for name in ("shared", "static", "pkg", "pkg-static", "pkg-nohooks"):
             out = self.folder / f"out-{name}"
+            path = {"LD_LIBRARY_PATH": library} if name in ("shared", "pkg") else {}
             done = subprocess.run([str(project / "build" / name)], capture_output=True, text=True, timeout=30,
-                                  env={**os.environ, "LD_LIBRARY_PATH": library, "WHEREFORE_OUTPUT": str(out) + "/"})
+                                  env={**os.environ, **path, "WHEREFORE_OUTPUT": str(out) + "/"})
             self.assertEqual((done.returncode, done.stdout.split()[1:]), (0, ["0"]), done.stderr)
             self.assertTrue(list(out.glob("*-traces.otlp")), name)
-        symbols = subprocess.run(["nm", "-D", str(project / "build/static")], check=True, capture_output=True, text=True).stdout
-        self.assertIn("otel_thread_ctx_v1", symbols)
+        for name in ("static", "pkg-static"):
+            symbols = subprocess.run(["nm", "-D", "--defined-only", str(project / "build" / name)], check=True, capture_output=True,
+                                     text=True).stdout.split()
+            for symbol in ("otel_thread_ctx_v1", "wherefore_start", "wherefore_flush"):
+                self.assertIn(symbol, symbols, name)
 
 
 class FullyStatic(harness.Case):
@@ -319,16 +328,37 @@ class Run(harness.Case):
         base = f"http://127.0.0.1:{port}/debug/pprof/"
         for page in ("profile?seconds=0.5", "wall?seconds=0.3", "heap", "allocs", "mutex", "block", "threads"):
             answer = harness.http("GET", base + page)
-            if answer.status == 200:
-                self.assertEqual(answer.body[:2], b"\x1f\x8b", page)
-            else:  # nothing of that kind was seen yet
-                self.assertEqual((answer.status, answer.body), (404, b"nothing of this type has been sampled yet\n"), page)
+            self.assertEqual((answer.status, answer.body[:2]), (200, b"\x1f\x8b"), page)
             if page.startswith("profile"):
                 (self.folder / "cpu.pb.gz").write_bytes(answer.body)
         self.assertEqual(process.wait(timeout=60), 41)
         process.stderr.close()
         top = self.run_cli("top", str(self.folder / "cpu.pb.gz"))
         self.assertIn("Spin", top.stdout, top.stderr)
+
+    def test_a_page_is_empty_while_nothing_was_seen_and_missing_where_the_type_is_off(self):
+        port = harness.free_port()
+        process = subprocess.Popen([BINARY, "run", "--types", "mutex,cpu", "--output", str(self.folder / "o"), "--pprof", str(port),
+                                    "--", "sleep", "60"], stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.kill)
+        for line in process.stderr:
+            if "/debug/pprof/" in line:
+                break
+        base = f"http://127.0.0.1:{port}/debug/pprof/"
+        before = time.time_ns()
+        answer = harness.http("GET", base + "mutex")
+        self.assertEqual(answer.status, 200, answer.body)
+        types, period_type, samples = sdk_bytes.read_pprof(answer.body)
+        self.assertEqual((types, period_type), ([("delay", "nanoseconds"), ("contentions", "count")], ("contentions", "count")))
+        self.assertEqual(samples, [])
+        time_ns, = (value for number, value in sdk_bytes.fields(gzip.decompress(answer.body)) if number == 9)
+        self.assertLess(abs(before - time_ns), 60e9)
+        off = harness.http("GET", base + "heap")
+        self.assertEqual((off.status, off.body), (404, b"heap is off: switched off\n"))
+        wrong = harness.http("GET", base + "profile?seconds=abc")
+        self.assertEqual((wrong.status, wrong.body), (400, b"seconds must be a number\n"))
 
     def test_recordings_can_be_pushed(self):
         done = self.run_cli("run", "--output", str(self.folder / "recording"), str(self.program))
@@ -342,6 +372,14 @@ class Run(harness.Case):
         done = self.run_cli("run", "--", str(static))
         self.assertEqual(done.returncode, 41)
         self.assertIn("is linked statically", done.stderr)
+        self.assertIn("link libwherefore_nohooks.a", done.stderr)
+        (self.folder / "inside.cc").write_text("#include <wherefore/profiler.h>\n"
+                                               "int main() { return wherefore::Profiler::Start().status(); }\n")
+        inside = compile_program(self.folder / "inside.cc", self.folder / "inside", "-static", "-s", "-Wl,--gc-sections", str(NO_HOOKS))
+        done = self.run_cli("run", "--output", str(self.folder / "o"), "--", str(inside))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("profiling inside", done.stderr)
+        self.assertNotIn("not profiled", done.stderr)
         os.chmod(self.program, 0o4755)
         done = self.run_cli("run", "--", str(self.program))
         self.assertEqual(done.returncode, 41)

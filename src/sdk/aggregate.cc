@@ -241,6 +241,20 @@ profile::Batch Aggregate::Peek(Series series, const Window& window, std::size_t 
   return std::move(writer).Finish();
 }
 
+profile::Batch Aggregate::Empty(const Window& window) const {
+  BatchWriter writer(modules_, window);
+  for (std::size_t i = 0; i < kSeriesCount; ++i) {
+    if (enabled_[i]) writer.AddEmpty(static_cast<Series>(i));
+  }
+  return std::move(writer).Finish();
+}
+
+profile::Batch Aggregate::Empty(Series series, const Window& window) const {
+  BatchWriter writer(modules_, window);
+  writer.AddEmpty(series);
+  return std::move(writer).Finish();
+}
+
 void Aggregate::Forget() {
   ForgetSums();
   ForgetUnused();

@@ -45,6 +45,9 @@ class Aggregate {
   [[nodiscard]] profile::Batch Peek(const Window& window);
   [[nodiscard]] profile::Batch Peek(Series series, const Window& window,
                                     std::size_t most = SIZE_MAX);
+  // The enabled series, each without a sample: what to answer when nothing has been seen.
+  [[nodiscard]] profile::Batch Empty(const Window& window) const;
+  [[nodiscard]] profile::Batch Empty(Series series, const Window& window) const;
   [[nodiscard]] std::size_t size(Series series) const { return sums_[Index(series)].size(); }
   // What Take forgets.
   void Forget();

@@ -84,6 +84,25 @@ TEST_F(AggregateTest, SamplesThatWereTakenAreObservations) {
   EXPECT_TRUE(sums_.Take({}).profiles.empty());
 }
 
+TEST_F(AggregateTest, NothingSeenIsAProfileWithItsTypesAndTimeForThoseWhoAsk) {
+  const Window window = {.start_ns = 7, .duration_ns = 9, .periods = {0, 0, 0, 5, 512, 1, 1, 1}};
+  const profile::Batch heap = sums_.Empty(Series::kInUse, window);
+  ASSERT_EQ(heap.profiles.size(), 2U);
+  EXPECT_EQ(heap.Text(heap.profiles[0].sample_type.type), "inuse_space");
+  EXPECT_EQ(heap.Text(heap.profiles[1].sample_type.type), "inuse_objects");
+  for (const profile::Profile& p : heap.profiles) {
+    EXPECT_EQ(heap.Text(p.period_type.type), "space");
+    EXPECT_EQ(heap.Text(p.period_type.unit), "bytes");
+    EXPECT_EQ(p.period, 512);
+    EXPECT_EQ(p.time_ns, 7U);
+    EXPECT_EQ(p.duration_ns, 9U);
+    EXPECT_EQ(p.sample_count, 0U);
+  }
+  EXPECT_TRUE(sums_.Empty(window).profiles.empty());
+  sums_.Enable(Series::kMutex, true);
+  EXPECT_EQ(sums_.Empty(window).profiles.size(), 2U);
+}
+
 TEST_F(AggregateTest, TheProgramIsTheFirstMapping) {
   sums_.Enable(Series::kCpu, true);
   const auto in_libc = reinterpret_cast<std::uint64_t>(&std::strtoull);

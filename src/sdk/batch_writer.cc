@@ -68,8 +68,16 @@ void BatchWriter::Add(const Sample& sample) {
   batch_.samples.count.push_back(sample.observations);
 }
 
+void BatchWriter::AddEmpty(Series series) {
+  Begin(series);
+  AppendProfiles();
+}
+
 void BatchWriter::End() {
-  if (batch_.samples.size() == first_) return;
+  if (batch_.samples.size() != first_) AppendProfiles();
+}
+
+void BatchWriter::AppendProfiles() {
   const SeriesType type = TypeOf(series_);
   AppendProfile(type.sum.type, type.sum.unit, first_);
   if (type.count.type.empty()) return;

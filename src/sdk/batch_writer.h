@@ -74,6 +74,8 @@ class BatchWriter {
 
   void Begin(Series series);
   void Add(const Sample& sample);
+  // The profiles of a series without a sample, for those who ask for them by name.
+  void AddEmpty(Series series);
   // Profiles without samples are left out. Resource and scope are the caller's to fill in.
   [[nodiscard]] profile::Batch Finish() &&;
 
@@ -83,6 +85,7 @@ class BatchWriter {
   };
 
   void End();
+  void AppendProfiles();
   void GiveObservations();
   void AppendProfile(std::string_view type, std::string_view unit, std::uint32_t first);
   profile::Id Text(std::string_view text);

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <mutex>
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "elf/elf_file.h"
 #include "sdk/capture.h"
@@ -114,7 +116,6 @@ void Engine::HeedCrashMarker() {
   const auto program = elf::ElfFile::Open("/proc/self/exe");
   InstallCrashMarker(options_.state_dir, program ? ToHex(program->build_id()) : "unknown");
   crashed_in_ = ReadCrashMarker();
-  started_ = MonotonicNow();
   const auto mark = [this](Type type) { crashed_[static_cast<std::size_t>(type)] = true; };
   if (crashed_in_ == Part::kCpu) mark(Type::kCpu);
   if (crashed_in_ == Part::kHeap) mark(Type::kHeap);
@@ -134,7 +135,7 @@ void Engine::StartSamplers() {
   stop_.store(false);
   const std::int64_t now = MonotonicNow();
   window_start_ns_ = WallClockNow();
-  window_started_ = last_second_ = last_threads_ = now;
+  started_ = window_started_ = last_second_ = last_threads_ = now;
   const bool started = collector_.Start(
       "wherefore", [](void* self) { static_cast<Engine*>(self)->Collect(); }, this);
   if (!started) return;
@@ -294,6 +295,15 @@ Result<> Engine::SetRate(Type type, double rate) {
   return {};
 }
 
+// With the lock held; empty when it is on.
+std::string Engine::WhyOff(Type type) const {
+  if (!running_.load()) return "the profiler is not running";
+  if (!options_.of(type).enabled)
+    return options_.manual_start ? "waits to be started by hand" : "switched off";
+  if (governor_->shedding()) return "paused: the machine is above its load threshold";
+  return Unavailable(type);
+}
+
 std::vector<TypeState> Engine::States() {
   const Busy busy;
   const std::lock_guard hold(lock_);
@@ -301,16 +311,8 @@ std::vector<TypeState> Engine::States() {
   for (std::size_t i = 0; i < kTypeCount; ++i) {
     const auto type = static_cast<Type>(i);
     TypeState state = {.type = type, .on = false, .rate = options_.of(type).rate, .why = {}};
-    if (!running_.load()) {
-      state.why = "the profiler is not running";
-    } else if (!options_.of(type).enabled) {
-      state.why = options_.manual_start ? "waits to be started by hand" : "switched off";
-    } else if (governor_->shedding()) {
-      state.why = "paused: the machine is above its load threshold";
-    } else {
-      state.why = Unavailable(type);
-      state.on = state.why.empty();
-    }
+    state.why = WhyOff(type);
+    state.on = state.why.empty();
     if (type == Type::kBlock && state.on && !HooksAreLinked()) {
       state.why = "input and output only: " + std::string(kNoHooks);
     }
@@ -330,6 +332,16 @@ Result<std::uint64_t> Engine::BeginOperation(unsigned types) {
   const Busy busy;
   const std::lock_guard hold(lock_);
   if (!running_.load()) return Error(Code::kUnavailable, "the profiler is not running");
+  std::string why;
+  bool possible = false;
+  for (std::size_t i = 0; i < kTypeCount; ++i) {
+    if ((types & (1U << i)) == 0) continue;
+    const auto type = static_cast<Type>(i);
+    const std::string reason = Unavailable(type);
+    possible = possible || reason.empty();
+    if (why.empty()) why = fmt::format("{} is off: {}", TypeName(type), reason);
+  }
+  if (!possible) return Error(Code::kUnsupported, why);
   Drain();
   auto operation = std::make_unique<Operation>(Operation{.sums = Aggregate(modules_),
                                                          .types = types,
@@ -353,17 +365,26 @@ Result<profile::Batch> Engine::EndOperation(std::uint64_t id) {
   const std::unique_ptr<Operation> operation = std::move(found->second);
   operations_.erase(found);
   if (running_.load()) ApplyRates();
-  return operation->sums.Take(WindowSince(operation->start_ns, operation->started));
+  const Window window = WindowSince(operation->start_ns, operation->started);
+  profile::Batch batch = operation->sums.Take(window);
+  return batch.profiles.empty() ? operation->sums.Empty(window) : std::move(batch);
 }
 
-Result<profile::Batch> Engine::SinceStart(Series series) {
+Result<profile::Batch> Engine::SinceStart(Type type, Series series) {
   const Busy busy;
   const std::lock_guard hold(lock_);
   if (!running_.load()) return Error(Code::kUnavailable, "the profiler is not running");
   Drain();
   Aggregate& from = series == Series::kInUse ? sums_ : since_start_;
-  if (!from.enabled(series)) return Error(Code::kUnavailable, "this type is switched off");
-  return from.Peek(series, WindowSince(window_start_ns_, window_started_));
+  if (!from.enabled(series)) {
+    return Error(governor_->shedding() ? Code::kUnavailable : Code::kUnsupported,
+                 fmt::format("{} is off: {}", TypeName(type), WhyOff(type)));
+  }
+  const auto age = static_cast<std::uint64_t>(MonotonicNow() - started_);
+  const Window window = series == Series::kInUse ? WindowSince(window_start_ns_, window_started_)
+                                                 : WindowSince(WallClockNow() - age, started_);
+  profile::Batch batch = from.Peek(series, window);
+  return batch.profiles.empty() ? from.Empty(series, window) : std::move(batch);
 }
 
 RuntimeStatistics Engine::Statistics() {

@@ -51,10 +51,12 @@ class Engine {
   Result<> SetRate(Type type, double rate);
   std::vector<TypeState> States();
 
+  // kUnsupported, with the first reason, when none of the types can work here.
   Result<std::uint64_t> BeginOperation(unsigned types);
   Result<profile::Batch> EndOperation(std::uint64_t operation);
-  // What has been counted since the start, or the heap as it is now.
-  Result<profile::Batch> SinceStart(Series series);
+  // What has been counted since the start, or the heap as it is now; profiles without samples when
+  // that is nothing. kUnsupported, with the reason, when the type is off; kUnavailable when paused.
+  Result<profile::Batch> SinceStart(Type type, Series series);
   RuntimeStatistics Statistics();
 
   // By the thread itself, when it starts and when it ends: threads of the host, and our own.
@@ -102,6 +104,7 @@ class Engine {
   void HeedCrashMarker();
   [[nodiscard]] bool Wanted(Type type) const;
   [[nodiscard]] std::string Unavailable(Type type) const;
+  [[nodiscard]] std::string WhyOff(Type type) const;
   [[nodiscard]] OwnCpu OwnCpuNow() const;
   [[nodiscard]] Usage UsageNow();
   [[nodiscard]] Window WindowSince(std::uint64_t start_ns, std::int64_t started) const;

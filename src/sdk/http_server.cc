@@ -186,13 +186,15 @@ std::string HttpServer::Answer(const std::string& head) const {
     case Code::kInvalid:
       return TextResponse(400, "Bad Request", body.error().message());
     case Code::kNotFound:
+    case Code::kUnsupported:
       return TextResponse(404, "Not Found", body.error().message());
     default:
       return TextResponse(503, "Service Unavailable", body.error().message());
   }
 }
 
-double HttpServer::QueryNumber(std::string_view query, std::string_view name, double otherwise) {
+Result<double> HttpServer::QueryNumber(std::string_view query, std::string_view name,
+                                       double otherwise) {
   while (!query.empty()) {
     const std::size_t end = std::min(query.find('&'), query.size());
     const std::string_view pair = query.substr(0, end);
@@ -201,8 +203,9 @@ double HttpServer::QueryNumber(std::string_view query, std::string_view name, do
     const std::string_view text = pair.substr(name.size() + 1);
     double number = 0;
     const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error == std::errc() && stop == text.data() + text.size() && std::isfinite(number))
-      return number;
+    if (error != std::errc() || stop != text.data() + text.size() || !std::isfinite(number))
+      return Error(Code::kInvalid, fmt::format("{} must be a number", name));
+    return number;
   }
   return otherwise;
 }

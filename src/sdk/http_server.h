@@ -46,9 +46,10 @@ class HttpServer {
   // The whole answer to a request's head, without the empty line that ends it (exposed for tests).
   [[nodiscard]] std::string Answer(const std::string& head) const;
 
-  // The value of `name` in a query as a number; `otherwise` when it is not there or none.
-  [[nodiscard]] static double QueryNumber(std::string_view query, std::string_view name,
-                                          double otherwise);
+  // The value of `name` in a query as a number; `otherwise` when it is not there, kInvalid when it
+  // is none.
+  [[nodiscard]] static Result<double> QueryNumber(std::string_view query, std::string_view name,
+                                                  double otherwise);
 
  private:
   void Serve();

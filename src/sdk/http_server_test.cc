@@ -40,6 +40,8 @@ class PprofServer : public testing::Test {
     AddPprofRoutes(server_, {[](Type type, double seconds) -> Result<std::string> {
                                if (type == Type::kMutex)
                                  return Error(Code::kUnavailable, "mutex is off: reason");
+                               if (type == Type::kBlock)
+                                 return Error(Code::kUnsupported, "block is off: switched off");
                                return fmt::format("{} {}", TypeName(type), seconds);
                              },
                              [](double seconds) -> Result<std::string> {
@@ -68,6 +70,12 @@ TEST_F(PprofServer, SaysWhatIsWrong) {
   EXPECT_TRUE(Get(port, "/debug/pprof/mutex").starts_with("HTTP/1.1 503"));
   EXPECT_NE(Get(port, "/debug/pprof/mutex").find("mutex is off: reason"), std::string::npos);
   EXPECT_TRUE(Get(port, "/debug/pprof/heap?seconds=-1").starts_with("HTTP/1.1 400"));
+  EXPECT_TRUE(Get(port, "/debug/pprof/block").starts_with("HTTP/1.1 404"));
+  EXPECT_NE(Get(port, "/debug/pprof/block").find("block is off: switched off"), std::string::npos);
+  for (const char* seconds : {"abc", "", "1x", "nan", "inf"}) {
+    const std::string answer = Get(port, std::string("/debug/pprof/profile?seconds=") + seconds);
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 400")) << seconds << ": " << answer;
+  }
   EXPECT_TRUE(Get(port, "/debug/pprof/nothing").starts_with("HTTP/1.1 404"));
   EXPECT_TRUE(Ask(port, "POST /debug/pprof/heap HTTP/1.1\r\nhost: localhost\r\n\r\n")
                   .starts_with("HTTP/1.1 405"));

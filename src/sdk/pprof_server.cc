@@ -39,7 +39,8 @@ Result<ServedBody> Packed(Result<std::string> profile) {
 }
 
 Result<double> Seconds(std::string_view query, double otherwise) {
-  const double seconds = HttpServer::QueryNumber(query, "seconds", otherwise);
+  WHEREFORE_ASSIGN_OR_RETURN(const double seconds,
+                             HttpServer::QueryNumber(query, "seconds", otherwise));
   if (seconds < 0 || seconds > kLongest)
     return Error(Code::kInvalid, fmt::format("seconds must be from 0 to {}", kLongest));
   return seconds;

@@ -22,8 +22,6 @@ void SleepFor(double seconds) {
 Result<std::string> ToPprof(Result<profile::Batch> batch) {
   const Busy busy;
   if (!batch) return std::move(batch).error();
-  if (batch->profiles.empty())
-    return Error(Code::kNotFound, "nothing of this type has been sampled yet");
   // Profiles name resource and scope 1; a pprof file has no place for either, but the table must.
   if (batch->resources.size() < 2) batch->resources.resize(2);
   if (batch->scopes.size() < 2) batch->scopes.resize(2);
@@ -107,13 +105,13 @@ Result<std::string> CollectPprof(Type type, double seconds) {
   // A thread dump is of one moment, however long one asks for.
   if (type == Type::kThreads) return CollectFor(type, 0.3);
   if (seconds > 0 && type != Type::kHeap) return CollectFor(type, seconds);
-  return ToPprof(engine->SinceStart(SinceStartSeries(type)));
+  return ToPprof(engine->SinceStart(type, SinceStartSeries(type)));
 }
 
 Result<std::string> CollectAllocations(double seconds) {
   WHEREFORE_ASSIGN_OR_RETURN(Engine * engine, Running());
   if (seconds > 0) return CollectFor(Type::kHeap, seconds);
-  return ToPprof(engine->SinceStart(Series::kAllocated));
+  return ToPprof(engine->SinceStart(Type::kHeap, Series::kAllocated));
 }
 
 RuntimeStatistics ReadRuntimeStatistics() {

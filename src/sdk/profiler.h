@@ -41,12 +41,14 @@ void StopProfiler();
 
 // A profile of one operation, beside the continuous ones: the samples of the whole process between
 // the two calls, as an uncompressed pprof file. `types` is a bit set, 1 << Type. Several may
-// overlap.
+// overlap. kUnsupported, with the reason, when none of the types can work here; a file without
+// samples when nothing was seen.
 [[nodiscard]] Result<std::uint64_t> BeginOperation(unsigned types);
 [[nodiscard]] Result<std::string> EndOperation(std::uint64_t operation);
 
 // Profiles for /debug/pprof/*: uncompressed pprof. `seconds` is how long to collect; 0 means what
-// has been counted since the start, where the type has such a thing.
+// has been counted since the start, where the type has such a thing; nothing counted is a file
+// without samples, kUnsupported says why a type is off.
 [[nodiscard]] Result<std::string> CollectPprof(Type type, double seconds);
 // The same for /debug/pprof/allocs: allocated since the start rather than in use.
 [[nodiscard]] Result<std::string> CollectAllocations(double seconds);
