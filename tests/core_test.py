@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """The core path from outside: OTLP in, durable, exact answers out; retries, links, traces, tenants."""
+import calendar
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -97,6 +99,54 @@ class Answers(Case):
             self.assertIn("other", [f[0] for f in pruned["functions"]])
             hint = server.ask("top", query="shop", type="wall")["hint"]
             self.assertIn("samples", hint)
+
+    def test_an_empty_answer_names_a_range_that_has_been_and_the_labels_there_are(self):
+        with self.server() as server:
+            server.send(one_profile("shop", 3, **{"service.version": "v1", "host.name": "h0"}))
+            server.send(one_profile("many", 3, **{f"label{i:02d}": "x" for i in range(12)}))
+            server.send(one_profile("bare", 3))
+            server.flush()
+            hint = lambda query, **more: server.ask("top", query=query, type="samples", **more)["hint"]
+            said = hint('shop{service.version="v9"}')
+            self.assertIn("with these labels; there are: host.name, service.version", said)
+            end = re.search(r" and (\S+?)(\.\d+)?Z ", said).group(1)
+            self.assertLessEqual(calendar.timegm(time.strptime(end, "%Y-%m-%dT%H:%M:%S")), time.time())
+            self.assertRegex(hint('many{no="v9"}'), r"there are: label00, .*label09 and 2 more$")
+            self.assertIn("there are no labels", hint('bare{no="v9"}'))
+            # Who asks for the future is answered with it.
+            later = time.gmtime(time.time() + 1800)
+            ahead = [time.strftime("%Y-%m-%dT%H:%M:%SZ", later), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3000))]
+            self.assertIn("between {} and {}".format(*ahead), hint("shop", **{"from": ahead[0], "to": ahead[1]}))
+
+    def test_a_time_that_cannot_be_is_refused_by_its_name(self):
+        with self.server() as server:
+            for time_ in ("99999999999", "9999999999999", "33658-09-27T01:46:40Z", "+033658-09-27T01:46:40Z", "9999-12-31", "soon"):
+                for name in ("from", "to"):
+                    answer = server.get("/api/v1/top", **{name: time_})
+                    self.assertEqual(answer.status, 400, (name, time_))
+                    self.assertIn(f"parameter '{name}': '{time_}' is not a time from 1970 to 2261", answer.json["error"]["message"])
+            self.assertIn("'base_from'", server.get("/api/v1/diff", base_from="99999999999").json["error"]["message"])
+            self.assertEqual(server.get("/api/v1/top", **{"from": "0", "to": "9223372036854775807"}).status, 200)
+
+    def test_lines_of_functions_of_one_name_in_two_modules_are_apart(self):
+        with self.server() as server:
+            p = Profiles("twin")
+            one, other = ("f", "/opt/lib/libone.so"), ("f", "/opt/lib/libother.so")
+            p.file(one, "/build/f.c", 5)
+            p.file(other, "/build/f.c", 7)
+            p.profile([(p.stack("main", one), 3), (p.stack("main", other), 40), (p.stack("main", one, other), 500)])
+            server.send(p.encode())
+            server.flush()
+            rows = lambda **more: {r["module"]: (r["self"], r["total"], r["lines"])
+                                   for r in server.ask("list", query="twin", type="samples", function="^f$", **more)["functions"]}
+            both = {"libone.so": (3, 503, [[5, 3, 503]]), "libother.so": (540, 540, [[7, 540, 540]])}
+            self.assertEqual(rows(), both)
+            self.assertEqual(rows(module=""), both)
+            for module, row in both.items():
+                self.assertEqual(rows(module=module), {module: row})
+            none = server.ask("list", query="twin", type="samples", function="^f$", module="libno.so")
+            self.assertEqual(none["functions"], [])
+            self.assertIn("in module 'libno.so'", none["hint"])
 
     def test_spans_link_to_their_samples(self):
         with self.server() as server:

@@ -166,6 +166,12 @@ class Truth(Profiled):
         total = self.assert_shares("off_cpu", truth, answer["count"])
         self.assertAlmostEqual(total / 1e9, sum(truth.values()), delta=0.15 * sum(truth.values()))
 
+    @estimate
+    def test_waiting_of_threads_that_live_for_20_ms(self):
+        truth = self.truth("short", 4)
+        _, rows = self.rows("off_cpu")
+        self.assertAlmostEqual(int(rows["ShortWait"]["total"]) / 1e9, truth["ShortWait"], delta=0.2 * truth["ShortWait"])
+
     def test_nothing_is_interrupted(self):
         self.assertEqual(self.truth("eintr", 5), {"interrupted": 0, "lost_errno": 0})
 
@@ -268,6 +274,20 @@ class Torture(Profiled):
             self.assertEqual(profiled.returncode, 0, f"{limit}: {profiled.stderr}")
             kinds.add("not profiling: the limits on memory" in profiled.stderr)
         self.assertEqual(kinds, {True, False})
+
+    def test_a_signal_the_program_blocks_waits(self):
+        for types in ("cpu", "heap"):
+            done = subprocess.run([str(PROGRAMS / "truth"), "masks", "1"], capture_output=True, text=True, timeout=30,
+                                  env=preload(WHEREFORE_OUTPUT=str(self.folder / "out"), WHEREFORE_TYPES=types))
+            self.assertEqual(json.loads(done.stdout), {"blocked": 1, "got": signal.SIGPROF, "thread_got": signal.SIGPROF, "pending": 1})
+            self.assertEqual(done.returncode, -signal.SIGPROF)
+
+    def test_a_program_that_uses_up_its_memory(self):
+        for _ in range(5):
+            self.assertEqual(self.profiled(str(PROGRAMS / "truth"), "exhaust", "0.6").stdout, "{}\n")
+
+    def test_a_program_whose_main_ends_first(self):
+        self.assertEqual(self.profiled(str(PROGRAMS / "truth"), "leave", "0.3", seconds=30).stdout, "{}\n")
 
     def test_a_configuration_that_is_no_file(self):
         pipe = self.folder / "pipe"

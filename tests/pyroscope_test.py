@@ -225,8 +225,8 @@ class Links(PyroscopeCase):
             self.push(server, push(({"__name__": "process_cpu", "service_name": "shop"}, [cpu(50, span_id=ROOT.hex())])))
             server.flush()
             answer = self.span_profile(server, CHILD)
-            self.assertEqual(answer["filed_under"], ROOT.hex())
-            self.assertIn("root", answer["hint"])
+            self.assertNotIn("filed_under", answer, "nothing is shown")
+            self.assertIn(f"under the local root span {ROOT.hex()} (root); they carry no times", answer["hint"])
             self.assertEqual(int(answer["total"]), 0)
             self.assertEqual(int(self.span_profile(server, ROOT)["total"]), 50)
 
@@ -250,8 +250,14 @@ class Links(PyroscopeCase):
             server.flush()
             answer = self.span_profile(server, CHILD)
             self.assertEqual((answer["filed_under"], int(answer["total"])), (ROOT.hex(), 20_000_000))
-            self.assertIn("while this span ran", answer["hint"])
+            self.assertNotIn("hint", answer, "there is something to show")
             self.assertEqual(int(self.span_profile(server, ROOT)["total"]), 40_000_000)
+            late = bytes(8 * [0x77])
+            server.send(spans_request("shop", [dict(trace=TRACE, span=late, parent=ROOT, name="late", start=NOW + 8 * 10**8, end=NOW + 9 * 10**8)]), "/v1/traces")
+            server.flush()
+            answer = self.span_profile(server, late)
+            self.assertIn("none of them was taken while this span ran", answer["hint"])
+            self.assertNotIn("filed_under", answer)
 
 
 class Tenants(PyroscopeCase):

@@ -272,6 +272,19 @@ class Questions(Case):
                 self.assertIn(service, whole)
             self.assertIn("no such span", server.ask(f"traces/{trace.hex()}/flame", span="77" * 8)["hint"])
 
+    def test_a_short_span_beside_an_inner_span_with_samples_was_too_short(self):
+        """A profiler that links one inner span links all: nothing of the others lies under the local root."""
+        with self.server() as server:
+            ui_data.send_traces(server, time.time_ns())
+            server.flush()
+            checkout, parse, db = (ui_data.span_id(11, n).hex() for n in (1, 2, 3))
+            flame = lambda **more: server.ask(f"traces/{ui_data.trace_id(11).hex()}/flame", type="samples", **more)
+            self.assertEqual(flame()["by_span"], {checkout: 2, parse: 14})
+            answer = flame(span=db)
+            self.assertNotIn("filed_under", answer)
+            self.assertIn("took 3 ms, and there is one sample per 10 ms of CPU time: too short", answer["hint"])
+            self.assertNotIn("local root", answer["hint"])
+
     def test_a_whole_trace_has_samples_of_profilers_that_know_only_spans(self):
         with self.server() as server:
             now = time.time_ns()

@@ -320,13 +320,15 @@ Result<HttpResponse> Diff(query::Engine& engine, const HttpRequest& request) {
 
 Result<HttpResponse> List(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
-      const auto p,
-      Parameters::Read(request, {"query", "type", "from", "to", "since", "function", "file"}));
+      const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "function",
+                                               "module", "file"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
   if (p.Get("function").empty())
     return Error(Code::kInvalid, "parameter 'function': expected a regular expression");
   WHEREFORE_ASSIGN_OR_RETURN(
-      const auto answer, engine.List(selection, p.Get("function"), p.Get("file"), request.cancel));
+      const auto answer,
+      engine.List(selection, p.Get("function"), {.module = p.Get("module"), .file = p.Get("file")},
+                  request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject()

@@ -170,22 +170,27 @@ Result<double> Parameters::Share(std::string_view name, double otherwise) const 
 
 Result<store::TimeRange> Parameters::Range(std::string_view prefix) const {
   const std::int64_t now = NowUnixNs();
+  const auto time = [&](std::string_view name, const std::string& text) -> Result<std::int64_t> {
+    auto ns = ParseTime(text, now);
+    if (!ns) return Bad(fmt::format("{}{}", prefix, name), ns.error().message());
+    return ns;
+  };
   const std::string from = Get(fmt::format("{}from", prefix));
   const std::string to = Get(fmt::format("{}to", prefix));
   const std::string since = Get(fmt::format("{}since", prefix));
   // A little into the future, because senders' clocks differ.
   store::TimeRange range{.from_ns = now - 3600 * kNsPerSecond, .to_ns = now + 3600 * kNsPerSecond};
   if (!from.empty()) {
-    WHEREFORE_ASSIGN_OR_RETURN(range.from_ns, ParseTime(from, now));
+    WHEREFORE_ASSIGN_OR_RETURN(range.from_ns, time("from", from));
   }
   if (!to.empty()) {
-    WHEREFORE_ASSIGN_OR_RETURN(range.to_ns, ParseTime(to, now));
+    WHEREFORE_ASSIGN_OR_RETURN(range.to_ns, time("to", to));
   }
   if (!since.empty() && from.empty()) {
     WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t ago, ParseDuration(since));
     range.from_ns = std::max<std::int64_t>((to.empty() ? now : range.to_ns) - ago, 0);
   }
-  if (range.to_ns <= range.from_ns) return Bad("to", "must be after from");
+  if (range.to_ns <= range.from_ns) return Bad(fmt::format("{}to", prefix), "must be after from");
   return range;
 }
 

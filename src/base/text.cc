@@ -100,12 +100,14 @@ std::optional<std::int64_t> ParseRfc3339(std::string_view text) {
 }
 
 // Seconds, milliseconds, microseconds or nanoseconds since 1970, told apart by size (years
-// 1973-5138).
-std::int64_t UnixFromMagnitude(std::int64_t value) {
-  if (value < 100'000'000'000) return value * kNsPerSecond;
-  if (value < 100'000'000'000'000) return value * 1'000'000;
-  if (value < 100'000'000'000'000'000) return value * 1'000;
-  return value;
+// 1973-5138). Nothing for what is beyond 64 bits of nanoseconds (2262).
+std::optional<std::int64_t> UnixFromMagnitude(std::int64_t value) {
+  const std::int64_t unit = value < 100'000'000'000           ? kNsPerSecond
+                            : value < 100'000'000'000'000     ? 1'000'000
+                            : value < 100'000'000'000'000'000 ? 1'000
+                                                              : 1;
+  if (value > std::numeric_limits<std::int64_t>::max() / unit) return std::nullopt;
+  return value * unit;
 }
 
 }  // namespace
@@ -217,13 +219,13 @@ Result<std::int64_t> ParseTime(std::string_view text, std::int64_t now_ns) {
     const auto ago = ParseDuration(text.substr(text.find('-') + 1));
     if (ago) return now_ns - *ago;
   } else if (const auto number = ParseInt(text)) {
-    return UnixFromMagnitude(*number);
+    if (const auto ns = UnixFromMagnitude(*number)) return *ns;
   } else if (const auto ns = ParseRfc3339(text)) {
     return *ns;
   }
   return Error(Code::kInvalid,
-               fmt::format("'{}' is not a time; expected now, -1h, 2026-11-15T06:04:00Z or a Unix "
-                           "time",
+               fmt::format("'{}' is not a time from 1970 to 2261; expected now, -1h, "
+                           "2026-11-15T06:04:00Z or a Unix time",
                            text));
 }
 

@@ -122,7 +122,7 @@ Result<Listing> ListFiles(const SelectionOptions& options, const std::string& fu
   WHEREFORE_ASSIGN_OR_RETURN(const auto regex, query::CompileRegex(function));
   Listing out;
   profile::LineTable table(
-      [&](const std::string& name) { return re2::RE2::PartialMatch(name, *regex); });
+      [&](const profile::FlameFunction& f) { return re2::RE2::PartialMatch(f.name, *regex); });
   std::set<std::string> ids;
   for (const std::string& file : options.what) {
     WHEREFORE_ASSIGN_OR_RETURN(const profile::Batch b, LoadBatch(file, options.service));

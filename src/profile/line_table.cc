@@ -8,8 +8,9 @@ namespace wherefore::profile {
 
 std::size_t LineTable::Function(const FrameFacts& facts) {
   FlameFunction named = NameFrame(facts);
-  if (!wanted_(named.name)) return kNotWanted;
-  const auto [it, added] = ids_.try_emplace({named.name, named.file}, entries_.size());
+  if (!wanted_(named)) return kNotWanted;
+  const auto [it, added] =
+      ids_.try_emplace({named.name, named.module, named.file}, entries_.size());
   if (added) {
     entries_.push_back({.listed = {.name = std::move(named.name),
                                    .module = std::move(named.module),

@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -36,7 +37,7 @@ class LineTable {
  public:
   static constexpr std::size_t kNotWanted = SIZE_MAX;
 
-  explicit LineTable(std::function<bool(const std::string& name)> wanted)
+  explicit LineTable(std::function<bool(const FlameFunction& function)> wanted)
       : wanted_(std::move(wanted)) {}
 
   // The number of a function for Add(), or kNotWanted. Worth keeping: naming costs.
@@ -56,9 +57,10 @@ class LineTable {
     std::map<std::int64_t, std::uint64_t> last_stack_of_line;
   };
 
-  std::function<bool(const std::string&)> wanted_;
+  std::function<bool(const FlameFunction&)> wanted_;
   std::vector<Entry> entries_;
-  std::map<std::pair<std::string, std::string>, std::size_t> ids_;  // (name, file)
+  // (name, module, file): two modules may each have a function of one name.
+  std::map<std::tuple<std::string, std::string, std::string>, std::size_t> ids_;
   std::uint64_t stack_ = 0;
   std::int64_t value_ = 0;
   bool leaf_ = true;

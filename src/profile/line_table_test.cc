@@ -6,7 +6,7 @@ namespace wherefore::profile {
 namespace {
 
 TEST(LineTable, CountsRecursionOnceAndOnlyTheLeafAsSelf) {
-  LineTable table([](const std::string& name) { return name != "main"; });
+  LineTable table([](const FlameFunction& f) { return f.name != "main"; });
   const std::size_t f = table.Function({.name = "f", .file = "f.cc"});
   EXPECT_EQ(table.Function({.name = "main"}), LineTable::kNotWanted);
   table.BeginStack(10);  // f:7 <- f:7 <- f:9 <- main

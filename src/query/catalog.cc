@@ -38,6 +38,14 @@ std::string Join(const std::set<std::string>& names, std::size_t most) {
   return out;
 }
 
+// The range as people asked for it: without the allowance for clocks at its end, unless all of it
+// lies in the future.
+std::string Window(store::TimeRange range) {
+  const std::int64_t now = NowUnixNs();
+  const std::int64_t to = range.from_ns < now ? std::min(range.to_ns, now) : range.to_ns;
+  return fmt::format("between {} and {}", FormatTime(range.from_ns), FormatTime(to));
+}
+
 }  // namespace
 
 std::int64_t TypeUse::Count(std::int64_t value, std::int64_t stored) const {
@@ -224,16 +232,14 @@ Result<Resolved> Catalog::Resolve(const Selection& selection, const Options& opt
 std::string Catalog::ExplainEmpty(const Selection& selection, const CancelToken& cancel) {
   const auto services = Services(selection.tenant, selection.range, cancel);
   if (!services) return services.error().message();
-  const std::string window = fmt::format("between {} and {}", FormatTime(selection.range.from_ns),
-                                         FormatTime(selection.range.to_ns));
+  const std::string window = Window(selection.range);
   std::set<std::string> names;
   std::vector<store::DictionaryKey> matching;
   for (const store::ServiceRow& s : *services) {
     names.insert(s.name);
     if (selection.selector.MatchesService(s.name)) matching.push_back(s.dictionary);
   }
-  if (names.empty())
-    return fmt::format("no profiles at all {}; choose a longer time", window);
+  if (names.empty()) return fmt::format("no profiles at all {}; choose a longer time", window);
   if (matching.empty()) {
     return fmt::format("no service matches {} {}; there are: {}", selection.selector.Text(), window,
                        Join(names, 10));
@@ -252,8 +258,27 @@ std::string Catalog::ExplainEmpty(const Selection& selection, const CancelToken&
     return fmt::format("{} has no profiles of type '{}' {}; it has: {}", selection.selector.Text(),
                        selection.type, window, Join(have, 12));
   }
-  return fmt::format("{} has data of that type, but none {}{}", selection.selector.Text(), window,
-                     selection.selector.label_matchers().empty() ? "" : " with these labels");
+  std::string none =
+      fmt::format("{} has data of that type, but none {}", selection.selector.Text(), window);
+  if (selection.selector.label_matchers().empty()) return none;
+  const auto labels = LabelNames(matching, cancel);
+  if (!labels) return none + " with these labels";
+  return fmt::format("{} with these labels; {}", none,
+                     labels->empty() ? "there are no labels" : "there are: " + Join(*labels, 10));
+}
+
+Result<std::set<std::string>> Catalog::LabelNames(
+    const std::vector<store::DictionaryKey>& dictionaries, const CancelToken& cancel) {
+  std::set<std::string> names;
+  for (const store::DictionaryKey& key : dictionaries) {
+    WHEREFORE_ASSIGN_OR_RETURN(const SeriesList list, Series(key, cancel));
+    for (const store::SeriesRow& row : *list) {
+      for (const auto& [name, value] : row.labels) {
+        if (!IsServiceLabel(name)) names.insert(name);
+      }
+    }
+  }
+  return names;
 }
 
 }  // namespace wherefore::query

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -88,6 +89,9 @@ class Catalog {
 
  private:
   void ForgetIfChanged() REQUIRES(mutex_);
+  // All but the service's own name.
+  Result<std::set<std::string>> LabelNames(const std::vector<store::DictionaryKey>& dictionaries,
+                                           const CancelToken& cancel);
 
   store::Reader& reader_;
   Mutex mutex_;

@@ -80,9 +80,10 @@ struct SpanProfileAnswer {
   std::map<std::string, std::int64_t> by_span;  // hex span id -> value
   // Some profilers file all samples of a request under its local root span. Then this is that
   // span's id in hex, and the tree has those of its samples that were taken while the spans asked
-  // for ran, as far as their sender gave times.
+  // for ran, as far as their sender gave times. Only with samples: what is not shown is explained
+  // by the hint alone.
   std::string filed_under;
-  std::string hint;
+  std::string hint;  // why there is nothing to show; empty when there is
 };
 
 struct TraceSummary {
@@ -174,6 +175,11 @@ struct OverviewAnswer {
   std::vector<ServiceOverview> services;
 };
 
+// Only functions of that module (its file name) and of that source file; empty: of any.
+struct ListOptions {
+  std::string module;
+  std::string file;
+};
 struct ListAnswer {
   std::string type;
   std::string unit;
@@ -239,9 +245,8 @@ class Engine {
   // Whether a profile of the selection's services and days names this source file.
   Result<bool> NamesFile(const Selection& selection, const std::string& file,
                          const CancelToken& cancel);
-  // `file` not empty: only functions of that source file.
   Result<ListAnswer> List(const Selection& selection, const std::string& function_regex,
-                          const std::string& file, const CancelToken& cancel);
+                          const ListOptions& options, const CancelToken& cancel);
 
   // Samples linked to a trace (spans empty) or to some of its spans.
   Result<SpanProfileAnswer> SpanProfile(std::uint32_t tenant, const profile::TraceId& trace,
@@ -294,7 +299,12 @@ class Engine {
   // Engine_spans.cc: from linked samples to a tree.
   Result<> FillSpanAnswer(const std::vector<store::LinkRow>& links, const std::string& type,
                           SpanProfileAnswer& answer, std::string& types, const CancelToken& cancel);
-  // Looks for the samples of spans that have none of their own under the spans around them.
+  // The services whose profilers link every span of this trace, not only local roots.
+  Result<std::set<std::uint64_t>> LinkingInnerSpans(std::uint32_t tenant,
+                                                    const std::vector<store::SpanRow>& trace,
+                                                    const CancelToken& cancel);
+  // Looks for the samples of spans that have none of their own under the spans around them, unless
+  // their profiler links inner spans too.
   Result<> FillFromLocalRoot(std::uint32_t tenant, const std::vector<store::SpanRow>& trace,
                              const std::vector<profile::SpanId>& spans, const std::string& type,
                              SpanProfileAnswer& answer, const CancelToken& cancel);

@@ -3,6 +3,7 @@
 #include <map>
 #include <unordered_map>
 
+#include <fmt/format.h>
 #include <re2/re2.h>
 
 #include "profile/line_table.h"
@@ -85,13 +86,15 @@ class StoredLines {
 }  // namespace
 
 Result<ListAnswer> Engine::List(const Selection& selection, const std::string& function_regex,
-                                const std::string& file, const CancelToken& cancel) {
+                                const ListOptions& options, const CancelToken& cancel) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto regex, CompileRegex(function_regex));
   WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, Resolve(selection, cancel));
   WHEREFORE_ASSIGN_OR_RETURN(const auto values, SumOrAverage(r, cancel));
   ListAnswer answer{.type = r.type, .unit = r.unit, .scale = r.snapshot ? kAverageScale : 1};
-  profile::LineTable table(
-      [&](const std::string& name) { return re2::RE2::PartialMatch(name, *regex); });
+  profile::LineTable table([&](const profile::FlameFunction& f) {
+    return (options.module.empty() || f.module == options.module) &&
+           re2::RE2::PartialMatch(f.name, *regex);
+  });
   bool found = false;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i].empty()) continue;
@@ -99,7 +102,7 @@ Result<ListAnswer> Engine::List(const Selection& selection, const std::string& f
     const MemoryScope scope(cancel);  // one dictionary at a time
     WHEREFORE_ASSIGN_OR_RETURN(auto rows,
                                reader_.Dictionary(r.query.selections[i].dictionary, {}, cancel));
-    StoredLines lines(table, std::move(rows), symbolizer_, file);
+    StoredLines lines(table, std::move(rows), symbolizer_, options.file);
     for (const StackValue& v : values[i]) {
       answer.total = WrappingAdd(answer.total, v.value);
       lines.Add(v.stack, v.value);
@@ -108,7 +111,9 @@ Result<ListAnswer> Engine::List(const Selection& selection, const std::string& f
   if (!found) answer.hint = catalog_.ExplainEmpty(selection, cancel);
   answer.functions = table.Take();
   if (answer.hint.empty() && answer.functions.empty()) {
-    answer.hint = "no function of this selection matches '" + function_regex + "'";
+    answer.hint = fmt::format("no function of this selection matches '{}'", function_regex);
+    if (!options.module.empty()) answer.hint += fmt::format(" in module '{}'", options.module);
+    if (!options.file.empty()) answer.hint += fmt::format(" in file '{}'", options.file);
   }
   return answer;
 }

@@ -33,12 +33,29 @@ std::optional<profile::SpanId> ProfileIdOf(const store::SpanRow& span) {
   return std::nullopt;
 }
 
+// The services with samples of a span that is not a local root: their profilers link every span,
+// so a span without samples has none elsewhere. A span that names where its samples are filed is a
+// local root, whatever its parent is (a service that calls itself).
+std::set<std::uint64_t> ServicesThatLinkInnerSpans(const std::vector<store::SpanRow>& trace,
+                                                   const std::set<profile::SpanId>& with_samples) {
+  std::map<profile::SpanId, std::uint64_t> service_of;
+  for (const store::SpanRow& row : trace) service_of.try_emplace(row.id, row.service);
+  std::set<std::uint64_t> services;
+  for (const store::SpanRow& row : trace) {
+    if (!with_samples.contains(row.id) || ProfileIdOf(row)) continue;
+    const auto parent = service_of.find(row.parent);
+    if (parent != service_of.end() && parent->second == row.service) services.insert(row.service);
+  }
+  return services;
+}
+
 // The spans around `span` in its own service, nearest first: where its samples may be filed. A
-// profiler that says so in the span's attributes is believed.
+// profiler that says so in the span's attributes is believed; without `guess` only that counts.
 std::vector<profile::SpanId> PossibleHolders(const std::vector<store::SpanRow>& trace,
-                                             const store::SpanRow& span) {
+                                             const store::SpanRow& span, bool guess) {
   std::vector<profile::SpanId> holders;
   if (const auto id = ProfileIdOf(span); id && *id != span.id) holders.push_back(*id);
+  if (!guess) return holders;
   const store::SpanRow* at = &span;
   for (std::size_t steps = 0; steps < trace.size(); ++steps) {  // parents may go in a circle
     at = FindSpan(trace, at->parent);
@@ -116,16 +133,35 @@ Result<> Engine::FillSpanAnswer(const std::vector<store::LinkRow>& links, const 
   return {};
 }
 
+Result<std::set<std::uint64_t>> Engine::LinkingInnerSpans(std::uint32_t tenant,
+                                                          const std::vector<store::SpanRow>& trace,
+                                                          const CancelToken& cancel) {
+  if (trace.empty()) return std::set<std::uint64_t>();
+  const profile::TraceId& id = trace.front().trace;
+  std::set<profile::SpanId> with_samples;
+  WHEREFORE_ASSIGN_OR_RETURN(const auto linked, reader_.LinkedSamples(tenant, id, {}, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto by_span_only,
+      reader_.SpanOnlyLinks(tenant, id, {trace.front().start_ns, trace.back().start_ns + 1},
+                            cancel));
+  for (const store::LinkRow& link : linked) with_samples.insert(link.span);
+  for (const store::LinkRow& link : by_span_only) with_samples.insert(link.span);
+  return ServicesThatLinkInnerSpans(trace, with_samples);
+}
+
 Result<> Engine::FillFromLocalRoot(std::uint32_t tenant, const std::vector<store::SpanRow>& trace,
                                    const std::vector<profile::SpanId>& spans,
                                    const std::string& type, SpanProfileAnswer& answer,
                                    const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto link_inner, LinkingInnerSpans(tenant, trace, cancel));
   std::vector<store::LinkRow> within;
   const store::SpanRow* holder_row = nullptr;
+  bool timed_samples = false;
   for (const profile::SpanId& id : spans) {
     const store::SpanRow* span = FindSpan(trace, id);
     if (span == nullptr) continue;
-    const std::vector<profile::SpanId> holders = PossibleHolders(trace, *span);
+    const std::vector<profile::SpanId> holders =
+        PossibleHolders(trace, *span, !link_inner.contains(span->service));
     if (holders.empty()) continue;
     WHEREFORE_ASSIGN_OR_RETURN(const auto links,
                                reader_.LinkedSamples(tenant, span->trace, holders, cancel));
@@ -143,26 +179,31 @@ Result<> Engine::FillFromLocalRoot(std::uint32_t tenant, const std::vector<store
       }
       continue;
     }
-    answer.filed_under = ToHex(*holder);
     holder_row = found;
     WHEREFORE_ASSIGN_OR_RETURN(const auto timed, reader_.TimedLinks(tenant, *holder_row, cancel));
+    timed_samples = timed_samples || !timed.empty();
     for (const store::TimedLinkRow& link : timed) {
       store::LinkRow part =
           Within(link, span->id, span->start_ns, span->start_ns + span->duration_ns);
       if (part.count > 0) within.push_back(part);
     }
   }
-  if (answer.filed_under.empty() && within.empty()) return {};
-  std::string types;
-  WHEREFORE_RETURN_IF_ERROR(FillSpanAnswer(within, type, answer, types, cancel));
-  if (answer.filed_under.empty()) return {};
-  const std::string name = holder_row == nullptr ? "" : fmt::format(" ({})", holder_row->name);
-  answer.hint = fmt::format(
-      "its profiler files all samples of a request under the local root span {}{}; {}",
-      answer.filed_under, name,
-      within.empty() ? "they carry no times, so those of this span cannot be told from the rest: "
-                       "ask for that span"
-                     : "these are the ones taken while this span ran");
+  if (!within.empty()) {
+    std::string types;
+    WHEREFORE_RETURN_IF_ERROR(FillSpanAnswer(within, type, answer, types, cancel));
+    if (!answer.by_span.empty()) {
+      if (holder_row != nullptr) answer.filed_under = ToHex(holder_row->id);
+      return {};
+    }
+    WHEREFORE_ASSIGN_OR_RETURN(answer.hint, ExplainNoLinks(tenant, trace, spans, types, cancel));
+  } else if (holder_row != nullptr) {
+    answer.hint = fmt::format(
+        "its profiler files all samples of a request under the local root span {} ({}); {}",
+        ToHex(holder_row->id), holder_row->name,
+        timed_samples ? "none of them was taken while this span ran"
+                      : "they carry no times, so those of this span cannot be told from the rest: "
+                        "ask for that span");
+  }
   return {};
 }
 

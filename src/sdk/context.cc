@@ -163,7 +163,7 @@ int wherefore_label_enter(int key, const char* value, size_t length) noexcept {
   const RecordTail before = record.tail;
   const std::size_t used = before.label_bytes();
   if (key < 0 || key >= static_cast<int>(kMaxLabelKeys) || length > 255 ||
-      used + 2 + length > kLabelBytes) {
+      (value == nullptr && length != 0) || used + 2 + length > kLabelBytes) {
     return -1;
   }
   // Past the end first; the new size makes it count.

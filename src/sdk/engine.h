@@ -90,6 +90,8 @@ class Engine {
   int Drain();  // gives how many events there were
   bool ControlRates(std::int64_t elapsed_ns);
   void EverySecond(std::int64_t now);
+  [[nodiscard]] bool OnlyOwnThreadsAreLeft();
+  void EndProcess();
   void Export(std::int64_t now);
   std::vector<std::string> Requests();
   std::string Encode(profile::Batch batch) const;
@@ -142,6 +144,7 @@ class Engine {
   std::uint64_t window_start_ns_ = 0;  // wall clock
   std::int64_t window_started_ = 0;    // monotonic
   std::int64_t last_second_ = 0;
+  bool first_thread_ended_ = false;  // the collector's own
   std::int64_t last_threads_ = 0;
   std::int64_t next_warning_ = 0;
   std::int64_t exempt_ns_ = 0;       // CPU time of ours that happens once, not at a rate

@@ -1,14 +1,17 @@
 // The collector's part of Engine: what happens several times a second, every second and at every
 // export.
+#include <unistd.h>
 #include <x86intrin.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <mutex>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
 #include "formats/formats.h"
+#include "sdk/background_thread.h"
 #include "sdk/clock.h"
 #include "sdk/context.h"
 #include "sdk/crash_marker.h"
@@ -18,6 +21,7 @@
 #include "sdk/shared.h"
 #include "sdk/signal_sampler.h"
 #include "sdk/stack_bounds.h"
+#include "sdk/task_list.h"
 #include "sdk/tracer.h"
 
 namespace wherefore::sdk {
@@ -55,15 +59,36 @@ void Engine::Collect() {
     if (loaded) exempt_ns_ += ClockNow(CLOCK_THREAD_CPUTIME_ID) - before;
     pause = Drain() < kFewEvents ? kCalmBetweenDrains : kBetweenDrains;
     const std::int64_t now = MonotonicNow();
-    if (now - last_second_ >= kSecond) EverySecond(now);
+    if (now - last_second_ >= kSecond) {
+      EverySecond(now);
+      first_thread_ended_ = FirstThreadEnded();
+    }
+    if (first_thread_ended_ && OnlyOwnThreadsAreLeft()) EndProcess();
     if (now - window_started_ >= options_.upload_interval_ns) Export(now);
   }
+}
+
+// After pthread_exit in main a process ends with its last thread; ours would keep it for ever.
+bool Engine::OnlyOwnThreadsAreLeft() {
+  std::vector<std::uint32_t> tids;
+  return ListThreads(tids) && std::ranges::all_of(tids, [this](std::uint32_t tid) {
+           return tid == static_cast<std::uint32_t>(getpid()) || registry_.IsOwn(tid);
+         });
+}
+
+// As the C library does when the last thread ends. On a thread that nobody joins: exit() stops the
+// others.
+void Engine::EndProcess() {
+  first_thread_ended_ = false;
+  static BackgroundThread last;
+  if (!last.Start("wherefore-exit", [](void*) { std::exit(0); }, nullptr)) _exit(0);
 }
 
 int Engine::Drain() {
   int events = 0;
   sums_.SetLabelKeys(LabelKeys());
-  for (Event* event = g_shared.queue.Front(); event != nullptr; event = g_shared.queue.Front(), ++events) {
+  for (Event* event = g_shared.queue.Front(); event != nullptr;
+       event = g_shared.queue.Front(), ++events) {
     if (event->kind == EventKind::kCpu && event->detail != 0) LookUpStack(*event);
     heap_events_ += event->kind == EventKind::kAlloc ? 1 : 0;
     wait_events_ += event->kind == EventKind::kWaiter || event->kind == EventKind::kHolder ? 1 : 0;
@@ -96,7 +121,8 @@ bool Engine::ControlRates(std::int64_t elapsed_ns) {
 void Engine::EverySecond(std::int64_t now) {
   const bool controlled = ControlRates(now - last_second_);
   last_second_ = now;
-  ticks_per_ns_ = static_cast<double>(__rdtsc() - first_ticks_) / static_cast<double>(MonotonicNow() - first_ticks_at_);
+  ticks_per_ns_ = static_cast<double>(__rdtsc() - first_ticks_) /
+                  static_cast<double>(MonotonicNow() - first_ticks_at_);
   if (crashed_in_ != Part::kNone && now - started_ > kCleanEnough) {
     RemoveCrashMarker();
     crashed_in_ = Part::kNone;  // its parts stay off until the next start
@@ -107,7 +133,8 @@ void Engine::EverySecond(std::int64_t now) {
   heap_objects_.store(static_cast<std::int64_t>(heap.objects), std::memory_order_relaxed);
   const bool governed = governor_->Step(UsageNow());
   if (controlled || governed) ApplyRates();
-  const auto between = static_cast<std::int64_t>(options_.of(Type::kThreads).rate * static_cast<double>(kSecond));
+  const auto between =
+      static_cast<std::int64_t>(options_.of(Type::kThreads).rate * static_cast<double>(kSecond));
   if (Wanted(Type::kThreads) && now - last_threads_ >= between) {
     last_threads_ = now;
     wall_.RequestThreads();
@@ -115,17 +142,21 @@ void Engine::EverySecond(std::int64_t now) {
 }
 
 Engine::OwnCpu Engine::OwnCpuNow() const {
-  return {.collector = collector_.CpuTime(), .wall = wall_.thread().CpuTime(), .exporter = exporter_->CpuTime()};
+  return {.collector = collector_.CpuTime(),
+          .wall = wall_.thread().CpuTime(),
+          .exporter = exporter_->CpuTime()};
 }
 
 Usage Engine::UsageNow() {
   const OwnCpu own = OwnCpuNow();
-  Usage usage = {.process_ns = ClockNow(CLOCK_PROCESS_CPUTIME_ID), .rest = own.collector + own.exporter - exempt_ns_};
+  Usage usage = {.process_ns = ClockNow(CLOCK_PROCESS_CPUTIME_ID),
+                 .rest = own.collector + own.exporter - exempt_ns_};
   for (std::size_t i = 0; i < kSamplerCount; ++i) {
     const auto ticks = static_cast<double>(g_shared.cost.ticks[i].load(std::memory_order_relaxed));
     usage.samplers[i] = ticks_per_ns_ > 0 ? static_cast<std::int64_t>(ticks / ticks_per_ns_) : 0;
   }
-  const auto signals = static_cast<std::int64_t>(g_shared.cost.signals.load(std::memory_order_relaxed));
+  const auto signals =
+      static_cast<std::int64_t>(g_shared.cost.signals.load(std::memory_order_relaxed));
   usage.samplers[static_cast<std::size_t>(Sampler::kCpu)] += signals * kSignalNs;
   usage.samplers[static_cast<std::size_t>(Sampler::kWall)] += own.wall;
   return usage;
@@ -135,7 +166,8 @@ Usage Engine::UsageNow() {
 // sampled anyway; our own threads are not, so only those are added.
 void Engine::AddOwnCost() {
   const OwnCpu now = OwnCpuNow();
-  sums_.AddKnown(Series::kCpu, {kCollectorFrame, kProfilerFrame}, now.collector - exported_.collector);
+  sums_.AddKnown(Series::kCpu, {kCollectorFrame, kProfilerFrame},
+                 now.collector - exported_.collector);
   sums_.AddKnown(Series::kCpu, {kWallSamplerFrame, kProfilerFrame}, now.wall - exported_.wall);
   sums_.AddKnown(Series::kCpu, {kExporterFrame, kProfilerFrame}, now.exporter - exported_.exporter);
   exported_ = now;
@@ -150,7 +182,8 @@ Window Engine::WindowSince(std::uint64_t start_ns, std::int64_t started) const {
 void Engine::Export(std::int64_t now) {
   AddOwnCost();
   if (options_.conditional.active()) {
-    sums_.FilterLinks([](const profile::TraceId& trace) { return Tracer::Global().links().Keeps(trace); });
+    sums_.FilterLinks(
+        [](const profile::TraceId& trace) { return Tracer::Global().links().Keeps(trace); });
   }
   std::vector<std::string> requests = Requests();
   sums_.Forget();
@@ -203,7 +236,8 @@ std::vector<std::string> Engine::Requests() {
 std::string Engine::Encode(profile::Batch batch) const {
   if (batch.profiles.empty()) return {};
   batch.resources.push_back(AddResource(batch, resource_));
-  batch.scopes.push_back({.name = batch.AddText("wherefore"), .version = batch.AddText(LibraryVersion())});
+  batch.scopes.push_back(
+      {.name = batch.AddText("wherefore"), .version = batch.AddText(LibraryVersion())});
   return formats::EncodeOtlpProfiles(batch);
 }
 

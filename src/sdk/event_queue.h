@@ -31,17 +31,14 @@ class EventQueue {
     mask_ = slots - 1;
     max_depth_ = max_depth;
     memory_ = static_cast<std::uint8_t*>(memory);
-    Reset();
     return true;
   }
 
+  // Memory of zeros is an empty queue, so a process has only the pages it used, and a forked child
+  // copies none of them.
   void Reset() {
     if (memory_ == nullptr) return;  // never opened: a child of a process that could not be profiled
-    for (std::uint64_t i = 0; i <= mask_; ++i) {
-      Slot& slot = At(i);
-      slot.turn.store(i, std::memory_order_relaxed);
-      slot.event.pcs = reinterpret_cast<std::uint64_t*>(&slot + 1);
-    }
+    madvise(memory_, stride_ * (mask_ + 1), MADV_DONTNEED);
     tail_.store(0, std::memory_order_relaxed);
     head_.store(0, std::memory_order_release);
   }
@@ -50,15 +47,17 @@ class EventQueue {
     std::uint64_t at = head_.load(std::memory_order_relaxed);
     for (;;) {
       Slot& slot = At(at);
-      const std::uint64_t turn = slot.turn.load(std::memory_order_acquire);
+      const std::uint64_t turn = slot.turn.load(std::memory_order_acquire) + (at & mask_);
       if (turn == at) {
-        if (head_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) return &slot.event;
-      } else if (turn < at) {
+        if (!head_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) continue;
+        slot.event.pcs = reinterpret_cast<std::uint64_t*>(&slot + 1);
+        return &slot.event;
+      }
+      if (turn < at) {
         lost_.fetch_add(1, std::memory_order_relaxed);
         return nullptr;
-      } else {
-        at = head_.load(std::memory_order_relaxed);
       }
+      at = head_.load(std::memory_order_relaxed);
     }
   }
 
@@ -71,11 +70,11 @@ class EventQueue {
   [[nodiscard]] Event* Front() {
     const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
     Slot& slot = At(tail);
-    return slot.turn.load(std::memory_order_acquire) == tail + 1 ? &slot.event : nullptr;
+    return slot.turn.load(std::memory_order_acquire) + (tail & mask_) == tail + 1 ? &slot.event : nullptr;
   }
   void Pop() {
     const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
-    At(tail).turn.store(tail + mask_ + 1, std::memory_order_release);
+    At(tail).turn.store(tail + mask_ + 1 - (tail & mask_), std::memory_order_release);
     tail_.store(tail + 1, std::memory_order_relaxed);
   }
 
@@ -88,7 +87,8 @@ class EventQueue {
 
  private:
   struct Slot {
-    std::atomic<std::uint64_t> turn;  // n: free for the n-th event; n + 1: holds it
+    // Plus the slot's own number: n: free for the n-th event; n + 1: holds it.
+    std::atomic<std::uint64_t> turn;
     Event event;
   };
 

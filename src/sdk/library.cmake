@@ -25,7 +25,15 @@ file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/exported.map CONTENT "{ global
 list(JOIN names "\n" joined)
 file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/exported.txt CONTENT "${joined}\n")
 
-add_library(wherefore_shared SHARED ${own_objects})
+# operator new and delete of our own code are not the host's (own_new.cc).
+set(own_new _Znwm _Znam _ZnwmSt11align_val_t _ZnamSt11align_val_t _ZnwmRKSt9nothrow_t _ZnamRKSt9nothrow_t
+            _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm _ZdlPvSt11align_val_t _ZdaPvSt11align_val_t
+            _ZdlPvmSt11align_val_t _ZdaPvmSt11align_val_t _ZdlPvRKSt9nothrow_t _ZdaPvRKSt9nothrow_t)
+list(TRANSFORM own_new PREPEND -Wl,--wrap=)
+
+add_library(wherefore_shared SHARED ${own_objects} own_new.cc)
+target_link_libraries(wherefore_shared PRIVATE wherefore_flags)
+target_include_directories(wherefore_shared PRIVATE ${PROJECT_SOURCE_DIR}/src)
 add_dependencies(wherefore_shared ${own_targets})
 set_target_properties(wherefore_shared PROPERTIES OUTPUT_NAME wherefore LINKER_LANGUAGE CXX
   SOVERSION ${PROJECT_VERSION_MAJOR} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
@@ -33,7 +41,7 @@ set_target_properties(wherefore_shared PROPERTIES OUTPUT_NAME wherefore LINKER_L
 target_link_libraries(wherefore_shared PRIVATE -Wl,--start-group ${own_archives} -Wl,--end-group
                                                ${CMAKE_DL_LIBS} Threads::Threads)
 # -z now: no symbol is looked up for the first time inside a signal handler.
-target_link_options(wherefore_shared PRIVATE -static-libstdc++ -static-libgcc -Wl,-z,now -Wl,-z,defs
+target_link_options(wherefore_shared PRIVATE ${own_new} -static-libstdc++ -static-libgcc -Wl,-z,now -Wl,-z,defs
   -Wl,--exclude-libs,ALL -Wl,--as-needed -Wl,--version-script=${CMAKE_CURRENT_BINARY_DIR}/exported.map)
 
 # Inside this project it has the name the package gives it outside.

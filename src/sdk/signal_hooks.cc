@@ -10,17 +10,31 @@
 #include "sdk/capture.h"
 #include "sdk/next_function.h"
 #include "sdk/signal_sampler.h"
+#include "sdk/thread_state.h"
 
 namespace wherefore::sdk {
 namespace {
 
-// `set` without our signal, in `copy` where that makes a difference.
-const sigset_t* WithoutOurs(int how, const sigset_t* set, sigset_t& copy) {
+// Sets the mask without our signal, and remembers whether the host wanted it blocked: then it is told
+// so, and a signal that somebody else sends waits as it would (Postpone in signal_sampler.cc).
+template <Symbol Name>
+int SetMask(int how, const sigset_t* set, sigset_t* old) {
   const int signal = SamplerSignal();
-  if (signal == 0 || set == nullptr || how == SIG_UNBLOCK || sigismember(set, signal) != 1) return set;
-  copy = *set;
-  sigdelset(&copy, signal);
-  return &copy;
+  if (signal == 0) return CallNext<Name, int>(how, set, old);
+  const bool blocked = t_state.host_blocks;
+  const bool named = set != nullptr && sigismember(set, signal) == 1;
+  sigset_t copy;
+  if (named && how != SIG_UNBLOCK) {
+    copy = *set;
+    sigdelset(&copy, signal);
+  }
+  // Before the call when it unblocks: what waits is delivered inside it.
+  const bool wanted = set == nullptr ? blocked : how == SIG_SETMASK ? named : named ? how == SIG_BLOCK : blocked;
+  t_state.host_blocks = wanted;
+  const int error = CallNext<Name, int>(how, named && how != SIG_UNBLOCK ? &copy : set, old);
+  if (error != 0) t_state.host_blocks = blocked;
+  if (error == 0 && old != nullptr && blocked) sigaddset(old, signal);
+  return error;
 }
 
 }  // namespace
@@ -49,13 +63,11 @@ WHEREFORE_HOOK sighandler_t signal(int number, sighandler_t handler) noexcept {
 }
 
 WHEREFORE_HOOK int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
-  sigset_t copy;
-  return CallNext<"pthread_sigmask", int>(how, wherefore::sdk::WithoutOurs(how, set, copy), old);
+  return wherefore::sdk::SetMask<"pthread_sigmask">(how, set, old);
 }
 
 WHEREFORE_HOOK int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {
-  sigset_t copy;
-  return CallNext<"sigprocmask", int>(how, wherefore::sdk::WithoutOurs(how, set, copy), old);
+  return wherefore::sdk::SetMask<"sigprocmask">(how, set, old);
 }
 
 }  // extern "C"

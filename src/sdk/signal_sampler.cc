@@ -136,6 +136,14 @@ void CallHost(int signal, siginfo_t* info, void* context) {
   }
 }
 
+// The host asked to block this signal, and somebody sent it: from here on this thread does block it,
+// and the signal waits, for sigwait or for its being unblocked. The thread's samples wait with it.
+void Postpone(int signal, const siginfo_t* info, void* context) {
+  auto* const then = static_cast<ucontext_t*>(context);
+  then->uc_sigmask.__val[0] |= 1UL << static_cast<unsigned>(signal - 1);
+  RawSyscall(SYS_rt_sigqueueinfo, RawSyscall(SYS_getpid), signal, info);
+}
+
 }  // namespace
 
 void OnSamplerSignal(int signal, siginfo_t* info, void* context) {
@@ -148,6 +156,8 @@ void OnSamplerSignal(int signal, siginfo_t* info, void* context) {
     g_shared.restart_due.store(true, std::memory_order_relaxed);
     t_state.heap_countdown = 0;
     TakeSample(*info, context);
+  } else if (t_state.host_blocks) {
+    Postpone(signal, info, context);
   } else {
     CallHost(signal, info, context);
   }

@@ -21,6 +21,7 @@ struct Beginning {
   Routine routine;
   void* argument;
   std::size_t stack_size;
+  bool host_blocks;  // masks are inherited
 };
 
 // Set in every thread that entered, so that its destructor runs when the thread ends in whatever way.
@@ -39,6 +40,7 @@ Beginning Enter(void* given) {
   const Busy busy;
   const Beginning beginning = *static_cast<Beginning*>(given);
   std::free(given);
+  t_state.host_blocks = beginning.host_blocks;
   // glibc puts the thread's descriptor at the upper end of its stack.
   const auto high = static_cast<std::uintptr_t>(pthread_self());
   if (Engine* engine = Engine::Get(); engine != nullptr) {
@@ -79,7 +81,8 @@ extern "C" WHEREFORE_HOOK int pthread_create(pthread_t* thread, const pthread_at
   const wherefore::sdk::Busy busy;
   auto* beginning = static_cast<Beginning*>(std::malloc(sizeof(Beginning)));
   if (beginning == nullptr) return CallNext<"pthread_create", int>(thread, attributes, routine, argument);
-  *beginning = {.routine = routine, .argument = argument, .stack_size = wherefore::sdk::StackSize(attributes)};
+  *beginning = {.routine = routine, .argument = argument, .stack_size = wherefore::sdk::StackSize(attributes),
+                .host_blocks = wherefore::sdk::t_state.host_blocks};
   const int error = CallNext<"pthread_create", int>(
       thread, attributes, static_cast<void* (*)(void*)>(wherefore::sdk::Begin), static_cast<void*>(beginning));
   if (error != 0) std::free(beginning);

@@ -21,10 +21,12 @@ void ThreadRegistry::EnterThisThread(std::uintptr_t stack_low, std::uintptr_t st
   const std::uint32_t tid = CurrentTid();
   const std::lock_guard hold(lock_);
   contexts_[tid] = RecordAddress();
+  changes_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void ThreadRegistry::LeaveThisThread() {
   const std::uint32_t tid = CurrentTid();
+  changes_.fetch_add(1, std::memory_order_relaxed);
   const std::lock_guard hold(lock_);
   contexts_.erase(tid);
   own_.erase(tid);

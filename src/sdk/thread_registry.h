@@ -5,6 +5,7 @@
 // listed too, to be left out. Any thread, ordinary context.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <unordered_map>
 #include <unordered_set>
@@ -25,6 +26,8 @@ class ThreadRegistry {
   // process_vm_readv only, the thread may end at any time. 0: not known.
   [[nodiscard]] std::uintptr_t ContextOf(std::uint32_t tid);
   [[nodiscard]] bool IsOwn(std::uint32_t tid);
+  // Goes up with every thread that comes or goes, as far as threads are known to do so.
+  [[nodiscard]] std::uint64_t changes() const { return changes_.load(std::memory_order_relaxed); }
 
   // In a forked child: only the calling thread is there.
   void ForgetOthers();
@@ -35,6 +38,7 @@ class ThreadRegistry {
   FutexLock lock_;
   std::unordered_map<std::uint32_t, std::uintptr_t> contexts_;
   std::unordered_set<std::uint32_t> own_;
+  std::atomic<std::uint64_t> changes_{0};
 };
 
 }  // namespace wherefore::sdk

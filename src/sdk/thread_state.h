@@ -24,6 +24,7 @@ struct ThreadState {
   std::int64_t cpu_counted_ns;  // CPU time that samples so far stand for
   std::uint8_t part;            // of the profiler this thread is in; see crash_marker.h
   bool heap_armed;              // heap_countdown leads to a sample, not just to another look
+  bool host_blocks;             // the host asked to block the sampler's signal; see signal_hooks.cc
 };
 
 extern thread_local constinit ThreadState t_state [[gnu::tls_model("initial-exec")]];

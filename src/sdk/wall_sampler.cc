@@ -94,7 +94,8 @@ void WallSampler::Forget() {
   thread_.Forget();
   seen_.clear();
   tids_.clear();
-  listed_at_ = 0;
+  list_at_ = 0;
+  list_at_earliest_ = 0;
 }
 
 void WallSampler::Run() {
@@ -108,18 +109,23 @@ void WallSampler::Run() {
     const bool called = wake_.WaitFor(static_cast<std::int64_t>(pause * static_cast<double>(kSecond)));
     if (stop_.load(std::memory_order_relaxed)) return;
     const std::int64_t now = MonotonicNow();
-    if (now - listed_at_ >= kSecond) {
-      ListThreads(tids_);
-      std::erase_if(tids_, [this](std::uint32_t tid) { return registry_.IsOwn(tid); });
-      if (seen_.size() > 2 * tids_.size() + 64) seen_.clear();
-      listed_at_ = now;
-    }
+    if (now >= list_at_ || (registry_.changes() != listed_changes_ && now >= list_at_earliest_)) List(now);
     if (list_all_.exchange(false, std::memory_order_relaxed)) ListAll();
     if (rate <= 0) last = now;  // a pause is not looked back upon
     if (called) continue;  // somebody wanted something; the tick is not due yet
     if (rate > 0) Tick(now - last);
     last = now;
   }
+}
+
+// Once a second, and whenever threads came or went, as long as listing them takes one part in 500.
+void WallSampler::List(std::int64_t now) {
+  listed_changes_ = registry_.changes();
+  ListThreads(tids_);
+  std::erase_if(tids_, [this](std::uint32_t tid) { return registry_.IsOwn(tid); });
+  if (seen_.size() > 2 * tids_.size() + 64) seen_.clear();
+  list_at_ = now + kSecond;
+  list_at_earliest_ = now + (500 * (MonotonicNow() - now));
 }
 
 void WallSampler::Tick(std::int64_t elapsed_ns) {

@@ -59,6 +59,7 @@ class WallSampler {
   };
 
   void Run();
+  void List(std::int64_t now);
   void Tick(std::int64_t elapsed_ns);
   void ListAll();
   // One thread; `value` is what it stands for.
@@ -80,7 +81,9 @@ class WallSampler {
   std::atomic<double> rate_{0};
 
   std::vector<std::uint32_t> tids_;
-  std::int64_t listed_at_ = 0;
+  std::int64_t list_at_ = 0;
+  std::int64_t list_at_earliest_ = 0;
+  std::uint64_t listed_changes_ = 0;  // of the registry
   std::uint64_t random_ = 0x5851f42d4c957f2dULL;
   std::unordered_map<std::uint32_t, Seen> seen_;
   std::array<std::uint8_t, std::size_t{64} * 1024> copy_ = {};

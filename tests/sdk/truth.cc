@@ -1,13 +1,14 @@
 // Programs whose profile is known: they measure themselves and print the truth as one line of JSON,
 // {"function": number, ...}. tests/native_test.py compares it with what the profiler saw.
 //
-//   truth cpu|alloc|live|blocks|stacks|turns|locks|waits|eintr|depth|fork|context SECONDS
+//   truth cpu|alloc|live|blocks|stacks|turns|locks|waits|eintr|depth|fork|context|exhaust|leave|short|masks SECONDS
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cerrno>
 #include <condition_variable>
 #include <coroutine>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include <mutex>
 #include <poll.h>
 #include <semaphore.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <string>
@@ -266,6 +268,53 @@ void WaitsTruth(double seconds) {
   Print(truth);
 }
 
+[[gnu::noinline]] void ShortWait() {
+  usleep(20'000);
+  asm volatile("");
+}
+
+// A thread for every request, as some servers have it.
+void ShortThreads(double seconds) {
+  double waited = 0;
+  const double end = Wall() + seconds;
+  while (Wall() < end) {
+    const double before = Wall();
+    std::thread(ShortWait).join();
+    waited += Wall() - before;
+  }
+  Print({{"ShortWait", waited}});
+}
+
+// A signal that is blocked waits: for sigwait, here or on another thread, or for being unblocked.
+void Masks() {
+  sigset_t mine;
+  sigset_t seen;
+  sigemptyset(&mine);
+  sigaddset(&mine, SIGPROF);
+  sigprocmask(SIG_BLOCK, &mine, nullptr);
+  sigprocmask(SIG_BLOCK, nullptr, &seen);
+  const int blocked = sigismember(&seen, SIGPROF);
+  int got = 0;
+  kill(getpid(), SIGPROF);
+  sigwait(&mine, &got);
+  int thread_got = 0;
+  std::thread waiter([&] { sigwait(&mine, &thread_got); });
+  kill(getpid(), SIGPROF);
+  waiter.join();
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  raise(SIGPROF);
+  sigpending(&seen);
+  Print({{"blocked", blocked},
+         {"got", got},
+         {"thread_got", thread_got},
+         {"pending", sigismember(&seen, SIGPROF)}});
+  std::fflush(stdout);
+  sigemptyset(&mine);
+  pthread_sigmask(SIG_SETMASK, &mine, nullptr);  // here it ends
+}
+
 // System calls that wait, counted when they end with EINTR; and errno, which must stay as it is.
 void EintrTruth(double seconds) {
   std::atomic<int> interrupted{0};
@@ -397,6 +446,31 @@ void DepthTruth(double seconds) {
   Print({{"rounds", rounds}});
 }
 
+// Goes on without any memory left.
+void ExhaustMemory(double seconds) {
+  const rlimit limit{.rlim_cur = 64U << 20U, .rlim_max = 64U << 20U};
+  setrlimit(RLIMIT_DATA, &limit);
+  for (std::size_t size = 1U << 20U; size >= 16; size /= 2) {
+    while (std::malloc(size) != nullptr) continue;  // NOLINT: that is the point
+  }
+  const double end = ClockNow(CLOCK_MONOTONIC) + seconds;
+  volatile double x = 1;
+  while (ClockNow(CLOCK_MONOTONIC) < end) x = x * 1.0000001;
+  constexpr char kFine[] = "{}\n";
+  if (write(STDOUT_FILENO, kFine, sizeof(kFine) - 1) < 0) _exit(1);
+  _exit(0);
+}
+
+// main ends before its thread does; then the process ends with that.
+void LeaveMain(double seconds) {
+  std::thread([seconds] {
+    usleep(static_cast<useconds_t>(seconds * 1e6));
+    std::puts("{}");
+    std::fflush(stdout);
+  }).detach();
+  pthread_exit(nullptr);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -418,5 +492,9 @@ int main(int argc, char** argv) {
   if (what == "depth") DepthTruth(seconds);
   if (what == "fork") ForkTruth(seconds);
   if (what == "context") ContextTruth(seconds);
+  if (what == "exhaust") ExhaustMemory(seconds);
+  if (what == "leave") LeaveMain(seconds);
+  if (what == "short") ShortThreads(seconds);
+  if (what == "masks") Masks();
   return 0;
 }

@@ -7,6 +7,7 @@ import { accessible, api, box, clickBox, drawn, flame, open, PAGE } from './brow
 import { exported, files } from './files.mjs';
 import { everyPage } from './pages.mjs';
 import { narrow, reflows } from './reflow.mjs';
+import { says } from './said.mjs';
 import { everyStep } from './steps.mjs';
 
 const step = (text) => console.log('  ' + text);
@@ -689,6 +690,7 @@ try {
   await heatMap(page);
   await presets(page);
   await savedFile(context, page);
+  await says(page, step);
   await statusPage(page);
   await budgets(page);
   await files(page);

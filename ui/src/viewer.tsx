@@ -4,6 +4,7 @@ import { render } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { readSaved } from './core/standalone';
 import { buildTree } from './core/tree';
+import { Legend } from './parts/difference';
 import { FlameGraph } from './parts/flame';
 import './core/settings';
 import './style.css';
@@ -16,8 +17,13 @@ function Viewer() {
   return (
     <>
       <div class="toolbar"><h1><bdi>{saved.title}</bdi></h1><p>{saved.note}</p></div>
-      <FlameGraph tree={tree} title={saved.title} zoom={view.zoom} frame={view.frame} query={view.search} flip={view.flip} onZoom={(zoom, frame) => setView({ ...view, zoom, frame })}
+      <dl class="about">
+        {saved.about.facts.map(([name, text]) => <div key={name}><dt>{name}</dt><dd><bdi>{text}</bdi></dd></div>)}
+        <div><dt>Found again at</dt><dd><code>{saved.about.address}</code></dd></div>
+      </dl>
+      <FlameGraph tree={tree} about={saved.about} zoom={view.zoom} frame={view.frame} query={view.search} flip={view.flip} onZoom={(zoom, frame) => setView({ ...view, zoom, frame })}
         onFrame={(frame) => setView({ ...view, frame })} onQuery={(search) => setView({ ...view, search })} onFlip={() => setView({ ...view, flip: !view.flip })} />
+      {tree.before && <Legend />}
     </>
   );
 }

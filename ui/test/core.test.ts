@@ -3,7 +3,7 @@ import { coresOf, settledSteps, stepsTogether, together, versionIn, versionChang
 import { changesOf, factorOf, formatMeasured, formatMoved } from '../src/core/difference';
 import { formatAgo, formatMany, formatShare, formatValue, isSignificant, parseSpan, shareError } from '../src/core/format';
 import { exactly, fitName, groupOf, ladder } from '../src/core/names';
-import { waterfall, visibleRows } from '../src/core/waterfall';
+import { profiledServices, waterfall, visibleRows } from '../src/core/waterfall';
 import { dayBefore, justBefore, swapped, valueAgainst, valueIn, withLabel, withoutLabel } from '../src/core/presets';
 import { hotChain, opened, openRows } from '../src/core/rows';
 import { readSaved, standaloneHtml } from '../src/core/standalone';
@@ -123,6 +123,13 @@ test('a difference is told in what it was brought to', () => {
   expect([formatMoved(5e9, 'nanoseconds', 1, measure('share')), formatMoved(30e9, 'nanoseconds', 1, measure('rate'))]).toEqual(['5.0 points', '1.00 s per s']);
 });
 
+test('which services of a trace have profiles', () => {
+  const { rows } = waterfall({ ...trace([['a', '', 0], ['b', 'a', 1], ['c', 'a', 2]]), strings: ['shop', 'op', 'bank'], service: [0, 2, 0] });
+  expect(profiledServices(rows, { a: 5, b: 0, c: 7 })).toEqual(['shop']);
+  expect(profiledServices(rows, { a: 5, b: 1 })).toEqual(['shop', 'bank']);
+  expect(profiledServices(rows, {})).toEqual([]);
+});
+
 type SpanText = [id: string, parent: string, start: number];
 function trace(spans: SpanText[]): TraceColumns {
   const places = new Map(spans.map(([id], i) => [id, i]));
@@ -178,11 +185,12 @@ test('presets set both sides', () => {
 
 test('a saved file holds everything and nothing gets out of its place', () => {
   const hostile = columns([[0, 'total', '', 0, 0], [1, '</script><script>alert(1)</script>', '<!--', 5, 1]]);
-  const html = standaloneHtml({ title: '<b>"x"', note: 'n', columns: hostile }, 'run("</script>")', 'a{}');
+  const html = standaloneHtml({ title: '<b>"x"', note: 'n', about: { title: 'x', facts: [['Lens', '</script>']], address: '/s/x' }, columns: hostile }, 'run("</script>")', 'a{}');
   expect(html.match(/<\/script>/g)!.length).toBe(2);
   expect(html).toContain('<title>&lt;b>&quot;x&quot;</title>');
   expect(html).not.toMatch(/(src|href)="(?!data:,)/);
   const data = /id="data">(.*)<\/script>/.exec(html)![1];
+  expect(readSaved(data).about.facts).toEqual([['Lens', '</script>']]);
   expect(readSaved(data).columns).toEqual({ ...hostile, before: undefined, beforeCount: undefined });
 });
 

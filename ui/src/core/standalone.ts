@@ -1,8 +1,9 @@
 // A flame graph as one HTML file: viewer, style and data in it, nothing fetched. Pure.
+import type { About } from './about';
 import type { Measure } from './difference';
 import type { FlameColumns } from './flame';
 
-export interface Saved { title: string; note: string; columns: FlameColumns; measure?: Measure }
+export interface Saved { title: string; note: string; about: About; columns: FlameColumns; measure?: Measure }
 
 const LISTS = ['depth', 'func', 'self', 'count', 'hidden', 'before', 'beforeCount'] as const;
 
@@ -10,13 +11,13 @@ export function savedText(saved: Saved): string {
   const { meta, functions } = saved.columns;
   const lists = Object.fromEntries(LISTS.map((key) => [key, saved.columns[key] && Array.from(saved.columns[key]!)]));
   // In a script element only "<" could end it.
-  return JSON.stringify({ title: saved.title, note: saved.note, measure: saved.measure, meta, functions, ...lists }).replace(/</g, '\\u003c').replace(/\u2028/g, '\\u2028').replace(/\u2029/g, '\\u2029');
+  return JSON.stringify({ title: saved.title, note: saved.note, about: saved.about, measure: saved.measure, meta, functions, ...lists }).replace(/</g, '\\u003c').replace(/\u2028/g, '\\u2028').replace(/\u2029/g, '\\u2029');
 }
 
 export function readSaved(text: string): Saved {
-  const { title, note, measure, meta, functions, depth, func, self, count, hidden, before, beforeCount } = JSON.parse(text);
+  const { title, note, about, measure, meta, functions, depth, func, self, count, hidden, before, beforeCount } = JSON.parse(text);
   return {
-    title, note, measure, columns: {
+    title, note, about, measure, columns: {
       meta, functions, depth: Uint32Array.from(depth), func: Uint32Array.from(func), self: Float64Array.from(self), count: Float64Array.from(count), hidden: Uint32Array.from(hidden),
       before: before && Float64Array.from(before), beforeCount: beforeCount && Float64Array.from(beforeCount),
     },

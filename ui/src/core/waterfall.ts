@@ -15,6 +15,9 @@ export interface Row {
 
 export interface Waterfall { rows: Row[]; startNs: bigint; duration: number; services: number; errors: number }
 
+// Which services of the trace have profiles: `values` by span.
+export const profiledServices = (rows: Row[], values: Record<string, number>) => [...new Set(rows.filter((r) => Number(values[r.id] ?? 0) > 0).map((r) => r.service))];
+
 const ERROR = 2;
 
 export function waterfall(t: TraceColumns | undefined): Waterfall {

@@ -1,6 +1,7 @@
 // A file, or two to compare: dropped here, read by this server in memory, and dropped again, unless somebody keeps it.
 // The files stay in the tab's memory under their names, which are in the address: the way back leads to them.
 import { useMemo, useState } from 'preact/hooks';
+import { aboutFiles } from '../core/about';
 import { postFile, postFlame } from '../core/api';
 import { chosen, remember, remembered } from '../core/files';
 import { formatCount } from '../core/format';
@@ -53,10 +54,10 @@ export function AdHocPage() {
   const tree = two ? difference.tree : one || undefined;
   const types = data?.meta.types ?? [];
   const shown = tree !== undefined && tree.width[0] > 0;
-  const title = state.base === '' ? state.file : `${state.base} → ${state.file}`;
+  const about = aboutFiles(state, state.type || data?.meta.type || '', difference.mode, location.origin);
   return (
     <Shell title="Files">
-      <div class="toolbar"><h1>Files</h1>{state.file !== '' && <p><bdi>{shownName(title, 300)}</bdi>{file && !base && `, ${formatCount(file.size)} bytes`}</p>}</div>
+      <div class="toolbar"><h1>Files</h1>{state.file !== '' && <p><bdi>{shownName(about.title, 300)}</bdi>{file && !base && `, ${formatCount(file.size)} bytes`}</p>}</div>
       <div class={'drop' + (over ? ' over' : '')} onDragOver={(e) => { e.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)}
         onDrop={(e) => { e.preventDefault(); setOver(false); take(e.dataTransfer?.files); }}>
         <p><label>Drop one file here, or two to compare (before, after), or choose <input type="file" multiple onChange={(e) => { take(e.currentTarget.files); e.currentTarget.value = ''; }} /></label></p>
@@ -72,14 +73,14 @@ export function AdHocPage() {
           <LensChips lens={state.lens} onChange={(lens) => set({ lens, zoom: '', frame: '' })} />
           <span class="grow" />
           {shown && <Export formats={two ? OF_TWO : OF_ONE} texts={two ? { folded: 'folded stacks of both files', csv: 'CSV of all functions, both files' } : state.lens ? { pprof: 'pprof, functions only' } : undefined}
-            load={(format) => postFile('adhoc', { ...asked, format }, formOf(file!, base), new AbortController().signal)} tree={tree} title={title} />}
+            load={(format) => postFile('adhoc', { ...asked, format }, formOf(file!, base), new AbortController().signal)} tree={tree} about={about} />}
         </div>
       )}
-      <QueryState query={flame} what={base ? 'the files' : 'the file'} />
+      <QueryState query={flame} what={base ? 'the files' : 'the file'} shown={false} />
       {data && !shown && <p class="note">Nothing to show: {state.lens !== '' ? 'the lens takes all of it away' : 'the file was read, but its values add up to nothing'}{types.length > 1 ? '; choose another type' : ''}.</p>}
       {tree && shown && (
         <Answer query={flame}>
-          <FlameGraph tree={tree} title={title} zoom={state.zoom} frame={state.frame} query={state.search} onZoom={(zoom, frame) => set({ zoom, frame })}
+          <FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} onZoom={(zoom, frame) => set({ zoom, frame })}
             onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
             onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), zoom: '', frame: '' })} />
           {two && <><Legend /><Changes difference={difference} onSearch={(search) => set({ search })} /></>}

@@ -1,5 +1,6 @@
 // Two selections laid over each other: A (before) and B (after). Blue is less, orange is more, always with its sign.
 import { useEffect, useState } from 'preact/hooks';
+import { aboutDiff } from '../core/about';
 import { apiAddress, getFlame, getJson, type ServiceInfo } from '../core/api';
 import { parseSpan } from '../core/format';
 import { go, replace, url } from '../core/location';
@@ -35,6 +36,7 @@ export function DiffPage() {
   const { columns, searched } = useSearchedFlame(data, 'diff', asked, state.search);
   const difference = useDifference(columns, state.mode, seconds);
   const { tree } = difference;
+  const about = aboutDiff(state, state.type || data?.meta.type || '', difference.mode, diff.at || Date.now(), location.origin);
   const empty = tree && tree.width[0] === 0;
   return (
     <Shell title="Diff">
@@ -42,7 +44,7 @@ export function DiffPage() {
         <button type="button" onClick={() => set({ ...swapped(state, Date.now()), zoom: '', frame: '' })} disabled={state.query === ''}>Swap A and B</button>
         <Modes difference={difference} onMode={(mode) => set({ mode })} />
         <span class="grow" />
-        {tree && !empty && <Export formats={OF_TWO} texts={{ folded: 'folded stacks of both sides', csv: 'CSV of all functions, both sides' }} address={(format) => apiAddress('diff', { ...asked, format })} tree={tree} title={`Difference: ${state.baseQuery || state.query} → ${state.query}`} />}
+        {tree && !empty && <Export formats={OF_TWO} texts={{ folded: 'folded stacks of both sides', csv: 'CSV of all functions, both sides' }} address={(format) => apiAddress('diff', { ...asked, format })} tree={tree} about={about} />}
       </div>
       <div class="sides">
         <Side name="A before" query={state.baseQuery || state.query} onQuery={(q) => set({ baseQuery: q, zoom: '', frame: '' })}>
@@ -60,7 +62,7 @@ export function DiffPage() {
       {tree && !empty && (
         <Answer query={diff}>
           {data?.meta.hint && <p class="note">One side is empty: {data.meta.hint}</p>}
-          <FlameGraph tree={tree} title="diff" zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} onZoom={(zoom, frame) => set({ zoom, frame })}
+          <FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} onZoom={(zoom, frame) => set({ zoom, frame })}
             onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
             onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), zoom: '', frame: '' })} />
           <Legend />
@@ -78,7 +80,7 @@ function Side({ name, query, onQuery, children }: { name: string; query: string;
     <section class="card" aria-label={name}>
       <h2>{name}</h2>
       <form onSubmit={(e) => { e.preventDefault(); onQuery(text.trim()); }}>
-        <label>Selector <input size={36} value={text} placeholder={'checkout{version="v2"}'} spellcheck={false} onInput={(e) => setText(e.currentTarget.value)} /></label>{' '}
+        <label>Selector <input size={36} value={text} placeholder={'checkout{service.version="v2"}'} spellcheck={false} onInput={(e) => setText(e.currentTarget.value)} /></label>{' '}
         {text.trim() !== query && <button type="submit">Apply</button>}
       </form>
       {children}

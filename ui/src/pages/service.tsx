@@ -1,5 +1,6 @@
 // One service: when (timeline), what kind (type), which part (filters, lens), and where it went (flame graph, table).
 import { useEffect, useMemo, useState } from 'preact/hooks';
+import { aboutService } from '../core/about';
 import { apiAddress, getFlame, getJson, type SeriesAnswer, type ServiceInfo, type TopAnswer } from '../core/api';
 import { formatTime } from '../core/format';
 import { go, replace, url } from '../core/location';
@@ -60,6 +61,8 @@ export function ServicePage() {
   const to = (view: ServiceState['view']) => (f: { name: string; module: string }) => encodeService({ ...decodeService(url.value), view, fn: f.name, mod: f.module, line: 0, ...clear });
   const links = [{ text: 'Callers and callees', key: 's', href: to('sandwich') }, { text: 'Source', key: 'o', href: to('source') }, { text: 'Traces with it', key: 't', href: to('traces') }];
   const addLens = (op: LensOp, name: string) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), ...clear });
+  const about = aboutService(state, shownType, flame.at || Date.now(), location.origin);
+  const picture = !hint && (state.view === 'flame' || state.view === 'heat');  // one flame graph, and it is what is shown
   const version = valueIn(state.q, 'service.version') || versionIn(versions.data, markers, state.sel);
   return (
     <Shell title={state.service}>
@@ -75,7 +78,7 @@ export function ServicePage() {
         <a class="button" href={encodeTraces(newTraces(state.service, { ...state, ...(state.sel && { from: state.sel[0], to: state.sel[1] }) }))}>Traces</a>
         <a class="button" href={diffOf(state, query)}>Compare</a>
         <Export formats={['pprof', 'folded', 'speedscope', 'otlp', 'svg', 'csv']} texts={state.lens ? { pprof: 'pprof, functions only', otlp: 'OTLP (without the lens)' } : undefined}
-          address={(format) => apiAddress('export', { ...asked, lens: format === 'otlp' ? '' : state.lens, format })} tree={tree} title={`${state.service} ${shownType}`} />
+          address={(format) => apiAddress('export', { ...asked, lens: format === 'otlp' ? '' : state.lens, format })} tree={picture ? tree : undefined} about={about} />
       </div>
       <Filters q={state.q} service={state.service} selector={selectorOf(state.service, '')} time={time} by={state.by} onQ={(q) => set({ q, ...clear })} onBy={(by) => set({ by })} />
       <QueryState query={series} what="the timeline" />
@@ -93,16 +96,16 @@ export function ServicePage() {
       <QueryState query={flame} what="the flame graph" />
       {hint && <Nothing hint={hint} narrowed={narrowedBy(state)} onClear={() => set({ type: '', q: '', lens: '', sel: null, from: null, to: null, ...clear })} />}
       {!hint && state.view === 'heat' && <HeatMap asked={{ query, type: state.type, ...time }} selection={state.sel} tick={tick} onSelect={(sel) => set({ sel, ...clear })} />}
-      {!hint && (state.view === 'flame' || state.view === 'heat') && tree && (
+      {picture && tree && (
         <Answer query={flame}>
-          <FlameGraph tree={tree} title={`${state.service} ${shownType}`} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} flip={state.flip}
+          <FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} flip={state.flip}
             onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
             onFlip={() => set({ flip: !state.flip })} onOpenFold={open} links={links} onLens={addLens} />
         </Answer>
       )}
       {!hint && state.view === 'tree' && tree && (
         <Answer query={flame}>
-          <CallTree tree={tree} title={`${state.service} ${shownType}`} frame={state.frame} query={state.search} onFrame={(frame) => set({ frame }, replace)}
+          <CallTree tree={tree} about={about} frame={state.frame} query={state.search} onFrame={(frame) => set({ frame }, replace)}
             onZoom={(zoom) => set({ view: 'flame', zoom, frame: zoom })} onOpenFold={open} links={links} onLens={addLens} />
         </Answer>
       )}
@@ -120,7 +123,7 @@ export function ServicePage() {
         </>
       )}
       {!hint && state.view === 'sandwich' && (
-        <Sandwich asked={asked} fn={state.fn} mod={state.mod} search={state.search} up={{ zoom: state.upzoom, frame: state.upframe }} down={{ zoom: state.zoom, frame: state.frame }}
+        <Sandwich asked={asked} about={about} fn={state.fn} mod={state.mod} search={state.search} up={{ zoom: state.upzoom, frame: state.upframe }} down={{ zoom: state.zoom, frame: state.frame }}
           onUp={(s, zoomed) => set({ upzoom: s.zoom, upframe: s.frame }, zoomed ? go : replace)} onDown={(s, zoomed) => set(s, zoomed ? go : replace)}
           onSearch={(search) => set({ search }, replace)} onPick={(f) => set({ fn: f.name, mod: f.module, ...clear })} />
       )}

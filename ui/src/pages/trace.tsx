@@ -1,5 +1,6 @@
 // One trace: its waterfall, the chosen span's facts, and what that span (or everything below it) was profiled doing.
 import { useMemo } from 'preact/hooks';
+import { aboutTrace } from '../core/about';
 import { apiAddress, getFlame, getJson, type Span, type TraceColumns } from '../core/api';
 import { formatCount, formatMany, formatTime, formatValue } from '../core/format';
 import { go, replace, url } from '../core/location';
@@ -7,7 +8,7 @@ import { exactly } from '../core/names';
 import { zone } from '../core/settings';
 import { decodeTrace, encodeService, encodeTrace, encodeTraces, joinLens, lensSteps, newService, newTraces, type TraceState } from '../core/state';
 import { buildTree } from '../core/tree';
-import { waterfall } from '../core/waterfall';
+import { profiledServices, waterfall } from '../core/waterfall';
 import { safe, shownName } from '../draw/flame';
 import type { FlameColumns, FlameFunction } from '../core/flame';
 import type { FrameLink } from '../parts/drawer';
@@ -27,6 +28,8 @@ export function TracePage() {
   const facts = useQuery(state.span === '' ? null : JSON.stringify(['span', state.trace, state.span]), (s) => getJson<{ spans: Span[] }>(path, { span: state.span }, s));
   const whole = useQuery(JSON.stringify(['trace flame', state.trace, state.type]), (s) => getFlame(`traces/${encodeURIComponent(state.trace)}/flame`, { type: state.type }, s));
   const { rows, duration, startNs, services, errors } = useMemo(() => waterfall(trace.data), [trace.data]);
+  const began = Number(startNs / 1_000_000n);
+  const profiled = useMemo(() => profiledServices(rows, whole.data?.meta.by_span ?? {}), [rows, whole.data]);
   const root = rows[0];
   const row = rows.find((r) => r.id === state.span);
   const span = facts.data?.spans.find((s) => s.span === state.span);
@@ -34,7 +37,7 @@ export function TracePage() {
     <Shell title={root ? root.name.slice(0, 80) : 'Trace'}>
       <div class="toolbar">
         <h1>{root ? <><bdi>{shownName(root.name, 120)}</bdi></> : 'Trace'}</h1>
-        {root && <p>{root.service} · {formatTime(Number(startNs / 1_000_000n), zone.value === 'utc')} · {formatValue(duration * 1e6, 'nanoseconds')} · {formatMany(rows.length, 'span')} · {formatMany(services, 'service')}{errors > 0 && <em class="bad"> · {formatMany(errors, 'error')}</em>}</p>}
+        {root && <p>{root.service} · {formatTime(began, zone.value === 'utc')} · {formatValue(duration * 1e6, 'nanoseconds')} · {formatMany(rows.length, 'span')} · {formatMany(services, 'service')}{errors > 0 && <em class="bad"> · {formatMany(errors, 'error')}</em>}</p>}
         <span class="grow" />
         <button type="button" onClick={() => copyText(state.trace)}>Copy trace id</button>
       </div>
@@ -42,19 +45,21 @@ export function TracePage() {
       {rows.length > 0 && <Waterfall rows={rows} duration={duration} selected={state.span} values={whole.data?.meta.by_span ?? {}} onSelect={(id) => set({ span: id, zoom: '', frame: '' }, state.span === '' ? go : replace)} />}
       <QueryState query={facts} what="the span" />
       {span && <SpanFacts span={span} />}
-      {rows.length > 0 && <SpanFlame state={state} whole={whole} span={span} below={row?.descendants ?? 0} set={set} />}
+      {rows.length > 0 && <SpanFlame state={state} whole={whole} span={span} below={row?.descendants ?? 0} services={profiled} range={[began, began + duration]} set={set} />}
     </Shell>
   );
 }
 
 // A minute to either side: profiles of that time may begin before the span.
-function around(span: Span): { since: string; from: number; to: number } {
+const around = ([from, to]: [number, number]) => ({ since: '1h', from: Math.floor(from - 60e3), to: Math.ceil(to + 60e3) });
+
+function timeOfSpan(span: Span): [number, number] {
   const start = Number(BigInt(span.start_ns) / 1_000_000n);
-  return { since: '1h', from: Math.floor(start - 60e3), to: Math.ceil(start + Number(span.duration_ns) / 1e6 + 60e3) };
+  return [start, start + Number(span.duration_ns) / 1e6];
 }
 
 function SpanFacts({ span }: { span: Span }) {
-  const then = around(span);
+  const then = around(timeOfSpan(span));
   const attributes = Object.entries(span.attributes);
   return (
     <section class="drawer" aria-label="Selected span">
@@ -71,15 +76,15 @@ function SpanFacts({ span }: { span: Span }) {
   );
 }
 
-// From a frame of the span to that function in its service at that time.
-function functionLinks(span: Span): FrameLink[] {
-  const to = (view: 'sandwich' | 'source' | 'traces') => (f: FlameFunction) => encodeService({ ...newService(span.service, around(span)), view, fn: f.name, mod: f.module });
+// From a frame to that function in its service at that time.
+function functionLinks(service: string, time: [number, number]): FrameLink[] {
+  const to = (view: 'sandwich' | 'source' | 'traces') => (f: FlameFunction) => encodeService({ ...newService(service, around(time)), view, fn: f.name, mod: f.module });
   return [{ text: 'Callers and callees', key: 's', href: to('sandwich') }, { text: 'Source', key: 'o', href: to('source') }, { text: 'Traces with it', key: 't', href: to('traces') }];
 }
 
-interface SpanFlameProps { state: TraceState; whole: Query<FlameColumns>; span?: Span; below: number; set: (change: Partial<TraceState>, how?: typeof go) => void }
+interface SpanFlameProps { state: TraceState; whole: Query<FlameColumns>; span?: Span; below: number; services: string[]; range: [number, number]; set: (change: Partial<TraceState>, how?: typeof go) => void }
 
-function SpanFlame({ state, whole, span, below, set }: SpanFlameProps) {
+function SpanFlame({ state, whole, span, below, services, range, set }: SpanFlameProps) {
   const asked = { span: state.span, subtree: state.span !== '' && state.subtree ? 'true' : undefined, type: state.type, lens: state.lens };
   const path = `traces/${encodeURIComponent(state.trace)}/flame`;
   // Of the whole trace the page has it already, for the waterfall.
@@ -88,7 +93,10 @@ function SpanFlame({ state, whole, span, below, set }: SpanFlameProps) {
   const flame = part ? own : whole;
   const { columns, searched } = useSearchedFlame(flame.data, path, asked, state.search);
   const tree = useMemo(() => columns && buildTree(columns), [columns]);
-  const title = span ? `${span.service} ${span.name}` : `trace ${state.trace}`;
+  const about = aboutTrace(state, span ? `${span.service} ${span.name}` : '', state.type || flame.data?.meta.type || '', range, location.origin);
+  // Of a whole trace it is not said which service a frame is of, unless only one has profiles.
+  const links = span ? functionLinks(span.service, timeOfSpan(span)) : state.span === '' && services.length === 1 ? functionLinks(services[0], range) : undefined;
+  const noLinks = state.span === '' && !links ? `Choose a span first${services.length > 1 ? ': several services have profiles in this trace' : ''}.` : undefined;
   const nothing = tree && !flame.data?.meta.hint && tree.width[0] === 0;
   const what = state.span === '' ? 'the whole trace' : state.subtree ? 'this span and those below it' : 'this span';
   return (
@@ -103,7 +111,7 @@ function SpanFlame({ state, whole, span, below, set }: SpanFlameProps) {
         )}
         {span && <button type="button" onClick={() => set({ span: '', zoom: '', frame: '' })}>Whole trace</button>}
         <span class="grow" />
-        {tree && Object.keys(tree.meta.by_span ?? {}).length > 0 && <Export formats={OF_ONE} address={(format) => apiAddress(path, { ...asked, format })} tree={tree} title={title} />}
+        {tree && Object.keys(tree.meta.by_span ?? {}).length > 0 && <Export formats={OF_ONE} address={(format) => apiAddress(path, { ...asked, format })} tree={tree} about={about} />}
       </div>
       {(state.lens !== '' || (tree && !flame.data?.meta.hint)) && <LensChips lens={state.lens} onChange={(lens) => set({ lens, zoom: '', frame: '' })} />}
       <QueryState query={flame} what="the profile" />
@@ -114,9 +122,9 @@ function SpanFlame({ state, whole, span, below, set }: SpanFlameProps) {
       {flame.data?.meta.hint && <p class="note" data-testid="hint">No profile: {flame.data.meta.hint}</p>}
       {nothing && <p class="note">Nothing is left: the lens takes all of it away.</p>}
       {tree && !flame.data?.meta.hint && !nothing && (
-        <Answer query={flame}><FlameGraph tree={tree} title={title} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched}
+        <Answer query={flame}><FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched}
           onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
-          onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), zoom: '', frame: '' })} links={span && functionLinks(span)} /></Answer>
+          onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), zoom: '', frame: '' })} links={links} noLinks={noLinks} /></Answer>
       )}
     </section>
   );

@@ -1,6 +1,7 @@
 // The call tree as a table that opens: the same frames as the flame graph, in words and numbers. The keyboard is that of
 // a treegrid: arrows walk, right opens, left closes or goes to the caller, * opens the hot path, Enter zooms the graph.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { About } from '../core/about';
 import { formatCount, formatError, formatShare } from '../core/format';
 import { go } from '../core/location';
 import { addressOf, nodeAt } from '../core/path';
@@ -17,7 +18,7 @@ const ROW = 26;
 const HEIGHT = 620;
 
 export interface CallTreeProps {
-  tree: Tree; title: string; frame: string; query: string;
+  tree: Tree; about: About; frame: string; query: string;
   onFrame: (address: string) => void;
   onZoom: (address: string) => void;
   onLens?: (op: LensOp, name: string) => void;
@@ -95,7 +96,7 @@ export function CallTree(p: CallTreeProps) {
           })}
         </div>
       </div>
-      {frame > 0 && <Drawer tree={tree} node={frame} title={p.title} onZoom={(node) => p.onZoom(addressOf(tree, node))} onClose={() => { p.onFrame(''); box.current?.focus(); }} onLens={p.onLens}
+      {frame > 0 && <Drawer tree={tree} node={frame} about={p.about} onZoom={(node) => p.onZoom(addressOf(tree, node))} onClose={() => { p.onFrame(''); box.current?.focus(); }} onLens={p.onLens}
         onOpenFold={p.onOpenFold && ((node) => p.onOpenFold!(tree.parent[node]))} links={p.links} />}
     </>
   );

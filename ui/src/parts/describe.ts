@@ -1,6 +1,7 @@
 // A frame in words and numbers: for the tooltip, the drawer, screen readers and incident notes. Pure.
+import type { About } from '../core/about';
 import { formatMeasured, formatMoved, mayBeChance } from '../core/difference';
-import { formatError, formatMany, formatShare, formatValue, shareError } from '../core/format';
+import { formatError, formatMany, formatShare, formatValue } from '../core/format';
 import { childrenOf, functionOf, isFold, stackOf, type Tree } from '../core/tree';
 import { labelOf, shownName } from '../draw/flame';
 
@@ -42,7 +43,7 @@ export function announcementOf(tree: Tree, node: number): string {
   const callees = childrenOf(tree, node).length;
   const share = formatShare(tree.total[node], tree.total[0]).replace(' %', ' percent');
   const numbers = tree.totalBefore ? changeOf(tree, node)
-    : `${share} plus or minus ${shareError(tree.totalCount[node], tree.totalCount[0]).toFixed(1)}, ${valueOf(tree, tree.total[node])}`;
+    : `${share} ${formatError(tree.totalCount[node], tree.totalCount[0]).replace('±\u00a0', 'plus or minus ')}, ${valueOf(tree, tree.total[node])}`;
   return `${nameOf(tree, node).slice(0, 300)}, ${numbers}, level ${tree.depth[node] + 1}, ${formatMany(callees, 'callee')}`;
 }
 
@@ -50,12 +51,18 @@ export function stackText(tree: Tree, node: number): string {
   return stackOf(tree, node).slice(1).map((i) => functionOf(tree, i).name).join('\n');
 }
 
-// What goes into an incident's notes: address, numbers with their error, the path and its heaviest frames.
-export function incidentText(tree: Tree, node: number, title: string, address: string): string {
+// As code in Markdown: nothing in it is read as markup.
+function quote(text: string): string {
+  const line = text.replace(/\s+/g, ' ').slice(0, 1000);
+  return line.includes('`') ? '`` ' + line.replace(/``+/g, '`') + ' ``' : '`' + line + '`';
+}
+
+// What goes into an incident's notes, as Markdown: what it is about (program, absolute time, filter, lens; of a difference
+// both sides), where it is found again, numbers with their error, the path and its heaviest frames.
+export function incidentText(tree: Tree, node: number, about: About): string {
   const heaviest = childrenOf(tree, node).filter((c) => !isFold(tree, c)).sort((a, b) => tree.total[b] - tree.total[a]).slice(0, 5);
-  const quote = (text: string) => '`' + text.replace(/[`\n]/g, ' ').slice(0, 300) + '`';
   return [
-    `**${title}**: ${quote(nameOf(tree, node))} ${numbersOf(tree, node)}`, '', address, '',
+    `**${quote(about.title)}**: ${quote(nameOf(tree, node))} ${numbersOf(tree, node)}`, '', ...about.facts.map(([name, text]) => `- ${name}: ${quote(text)}`), '', `<${about.address}>`, '',
     ...stackOf(tree, node).slice(1).map((i, depth) => `${'  '.repeat(Math.min(depth, 20))}- ${quote(nameOf(tree, i))} ${formatShare(tree.total[i], tree.total[0])}`),
     ...(heaviest.length > 0 ? ['', 'Below it:', ...heaviest.map((c) => `- ${quote(nameOf(tree, c))} ${numbersOf(tree, c)}`)] : []), '',
   ].join('\n');

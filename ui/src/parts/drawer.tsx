@@ -1,5 +1,6 @@
 // The drawer: everything about the selected frame, and what can be done with it. Each action is a plain button, so
 // that a mouse, a keyboard and a screen reader find the same ones.
+import type { About } from '../core/about';
 import type { FlameFunction } from '../core/flame';
 import { formatMany, formatShare } from '../core/format';
 import { childrenOf, functionOf, isFold, type Tree } from '../core/tree';
@@ -11,11 +12,12 @@ import type { LensOp } from './flame';
 export interface FrameLink { text: string; key: string; href: (f: FlameFunction) => string }
 
 export interface DrawerProps {
-  tree: Tree; node: number; title: string;
+  tree: Tree; node: number; about: About;
   onZoom: (node: number) => void; onClose: () => void;
   onLens?: (op: LensOp, name: string) => void;
   onOpenFold?: (node: number) => void;
   links?: FrameLink[];
+  noLinks?: string;
 }
 
 const LENSES: [LensOp, string, string][] = [
@@ -56,8 +58,9 @@ export function Drawer(p: DrawerProps) {
         {node !== 0 && !fold && p.onLens && LENSES.map(([op, text, help]) => <button key={op} type="button" title={help} onClick={() => p.onLens!(op, f.name)}>{text}</button>)}
         <button type="button" onClick={() => copyText(f.name)}>Copy name</button>
         <button type="button" onClick={() => copyText(stackText(tree, node))}>Copy stack</button>
-        <button type="button" onClick={() => copyText(incidentText(tree, node, p.title, location.href))}>Copy for incident</button>
+        <button type="button" onClick={() => copyText(incidentText(tree, node, p.about))}>Copy for incident</button>
         {node !== 0 && !fold && p.links?.map((l) => <a key={l.text} class="button" href={l.href(f)}>{l.text}</a>)}
+        {node !== 0 && !fold && p.noLinks && <small>Callers, source, traces: {p.noLinks}</small>}
       </p>
     </section>
   );

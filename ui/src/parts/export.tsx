@@ -1,5 +1,7 @@
 // What can be taken away of a view. Data formats come from the server: whole, with the lens. PNG, SVG and HTML are what is
-// shown.
+// shown, and offered only where one flame graph is.
+import { useEffect, useRef } from 'preact/hooks';
+import { headingOf, type About } from '../core/about';
 import type { Tree } from '../core/tree';
 import { shownCanvas, shownSvg } from './picture';
 import { save, saveHtml } from './save';
@@ -21,7 +23,8 @@ export interface ExportProps {
   texts?: Partial<Record<Format, string>>;  // where a format needs more words
   address?: (format: Format) => string;     // where the server gives it; or
   load?: (format: Format) => Promise<Blob>;  // how it is asked for
-  tree?: Tree; title: string;
+  tree?: Tree;  // of the flame graph that is shown; without one there is no picture to take
+  about: About;
 }
 
 function png(): void {
@@ -36,6 +39,7 @@ function svg(title: string): void {
 }
 
 export function Export(p: ExportProps) {
+  const menu = useMenu();
   const load = async (format: Format) => {
     try {
       save(await p.load!(format), FORMATS[format].file);
@@ -44,17 +48,35 @@ export function Export(p: ExportProps) {
     }
   };
   return (
-    <details class="menu">
+    <details class="menu" ref={menu}>
       <summary>Export</summary>
       <ul onClick={(e) => { e.currentTarget.closest('details')!.open = false; }}>
         {p.formats.map((f) => {
           const text = p.texts?.[f] ?? FORMATS[f].text;
           return <li key={f}>{p.address ? <a href={p.address(f)} download={FORMATS[f].file}>{text}</a> : <button type="button" class="link" onClick={() => void load(f)}>{text}</button>}</li>;
         })}
-        <li><button type="button" class="link" onClick={png}>PNG of what is shown</button></li>
-        {!p.formats.includes('svg') && <li><button type="button" class="link" onClick={() => svg(p.title)}>SVG of what is shown</button></li>}
-        {p.tree && <li><button type="button" class="link" onClick={() => void saveHtml(p.tree!, p.title)}>HTML of what is shown, opens offline</button></li>}
+        {p.tree && <li><button type="button" class="link" onClick={png}>PNG of what is shown</button></li>}
+        {p.tree && !p.formats.includes('svg') && <li><button type="button" class="link" onClick={() => svg(headingOf(p.about))}>SVG of what is shown</button></li>}
+        {p.tree && <li><button type="button" class="link" onClick={() => void saveHtml(p.tree!, p.about)}>HTML of what is shown, opens offline</button></li>}
       </ul>
     </details>
   );
+}
+
+// Escape closes it and gives the focus back to its button; a click anywhere else closes it.
+function useMenu() {
+  const menu = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    const onKey = (e: KeyboardEvent) => {
+      if (e.key !== 'Escape' || !menu.current?.open) return;
+      e.preventDefault();
+      menu.current.open = false;
+      menu.current.querySelector('summary')!.focus();
+    };
+    const onPress = (e: Event) => { if (menu.current?.open && !menu.current.contains(e.target as Node)) menu.current.open = false; };
+    addEventListener('keydown', onKey);
+    addEventListener('pointerdown', onPress);
+    return () => { removeEventListener('keydown', onKey); removeEventListener('pointerdown', onPress); };
+  }, []);
+  return menu;
 }

@@ -1,6 +1,7 @@
 // Label filters: the text inside the selector's braces, with the names and values there are to choose from.
 import { useEffect, useState } from 'preact/hooks';
 import { getJson } from '../core/api';
+import { filterExample } from '../core/entered';
 import { useQuery } from './query';
 
 export interface FilterProps { q: string; service: string; selector: string; time: Record<string, string>; by: string; onQ: (q: string) => void; onBy: (by: string) => void }
@@ -21,7 +22,7 @@ export function Filters(p: FilterProps) {
   };
   return (
     <form class="filters" onSubmit={(e) => { e.preventDefault(); p.onQ(text.trim()); }}>
-      <label>Filter <span class="braces">{'{'}<input size={34} value={text} placeholder={'version="v2", host=~"a.*"'} spellcheck={false} onInput={(e) => setText(e.currentTarget.value)} />{'}'}</span></label>
+      <label>Filter <span class="braces">{'{'}<input size={34} value={text} placeholder={filterExample(names)} spellcheck={false} onInput={(e) => setText(e.currentTarget.value)} />{'}'}</span></label>
       {text.trim() !== p.q && <button type="submit">Apply</button>}
       {p.q !== '' && <button type="button" onClick={() => p.onQ('')}>Clear</button>}
       {names.length > 0 && (

@@ -1,6 +1,7 @@
 // The flame graph: canvases of the viewport's size inside a scrolling box, tooltip, keyboard, screen reader, search.
 // What is zoomed, selected and searched for belongs to the caller (the URL); the view in between is kept here.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { About } from '../core/about';
 import { formatCount, formatMany, formatShare } from '../core/format';
 import { addressOf, nodeAt } from '../core/path';
 import { patternOf } from '../core/pattern';
@@ -13,16 +14,16 @@ import { announcementOf, nameOf, numbersOf, selfOf, stackText, wholeOf } from '.
 import { Drawer, type FrameLink } from './drawer';
 import { prepare } from './canvas';
 import { Minimap } from './minimap';
-import { KEYS, moveOf } from './flame_keys';
+import { KEYS, LINK_KEYS, moveOf } from './flame_keys';
 import { remember } from './picture';
 import type { Searched } from './searched';
-import { copyText } from './shell';
+import { announce, copyText } from './shell';
 import { TreeItems } from './tree_items';
 
 export type LensOp = 'focus' | 'hide' | 'merge' | 'collapse' | 'drop';
 
 export interface FlameProps {
-  tree: Tree; title: string;
+  tree: Tree; about: About;
   name?: string;  // where there are several on a page
   zoom: string; frame: string; query: string; flip?: boolean;
   searched?: Searched;  // where something is folded: what the server finds in all of it
@@ -33,6 +34,7 @@ export interface FlameProps {
   onLens?: (op: LensOp, name: string) => void;
   onOpenFold?: (parent: number) => void;
   links?: FrameLink[];
+  noLinks?: string;  // why there are none
 }
 
 const ROW = 20;
@@ -50,7 +52,8 @@ export function FlameGraph(p: FlameProps) {
   const [hover, setHover] = useState<{ hit: Hit; x: number; y: number } | null>(null);
   const [focused, setFocused] = useState(false);
   const [help, setHelp] = useState(false);
-  const zoom = useMemo(() => Math.max(0, p.zoom ? nodeAt(tree, p.zoom) : 0), [tree, p.zoom]);
+  const zoomedTo = useMemo(() => (p.zoom ? nodeAt(tree, p.zoom) : 0), [tree, p.zoom]);
+  const zoom = Math.max(0, zoomedTo);
   const frame = useMemo(() => (p.frame ? nodeAt(tree, p.frame) : -1), [tree, p.frame]);
   const found = useMemo(() => { const wanted = patternOf(p.query); return wanted && { ...search(tree, wanted), problem: wanted.problem() }; }, [tree, p.query]);
   const [range, setRange] = useState<[number, number]>([tree.start[zoom], tree.start[zoom] + tree.width[zoom]]);
@@ -111,6 +114,7 @@ export function FlameGraph(p: FlameProps) {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
     const link = frame > 0 && !isFold(tree, frame) ? p.links?.find((l) => l.key === e.key) : undefined;
     if (link) { e.preventDefault(); go(link.href(functionOf(tree, frame))); return; }
+    if (frame > 0 && p.noLinks && LINK_KEYS.includes(e.key)) { e.preventDefault(); announce(p.noLinks); return; }
     const move = moveOf(tree, Math.max(frame, 0), e.key, flip);
     if (!move) return;
     e.preventDefault();
@@ -148,6 +152,8 @@ export function FlameGraph(p: FlameProps) {
   });
 
   const shown = shownShare(tree);
+  // Of several graphs on a page each has frames of its own; what another view left in the address is no matter there.
+  const lost = !p.name && (zoomedTo < 0 || (p.frame !== '' && frame < 0));
   const zoomed = zoom !== 0 || range[0] > 0 || range[1] < tree.width[0];
   return (
     <div class="flame">
@@ -165,6 +171,7 @@ export function FlameGraph(p: FlameProps) {
         <label>Search <input ref={input} type="search" value={p.query} placeholder="regular expression" onInput={(e) => p.onQuery(e.currentTarget.value)}
           onKeyDown={(e) => { if (e.key === 'Enter') { e.preventDefault(); step(e.shiftKey ? -1 : 1); } if (e.key === 'Escape') p.onQuery(''); }} /></label>
       </div>
+      {lost && <p class="note lost" role="status">The frame in the address is not drawn here: too small, or gone. <button type="button" onClick={() => p.onZoom(zoomedTo < 0 ? '' : p.zoom, frame < 0 ? '' : p.frame)}>Take it out of the address</button></p>}
       {help && <dl class="keys">{KEYS.map(([key, text]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{text}</dd></div>)}</dl>}
       {tree.func.length > MINIMAP_FROM && <Minimap tree={tree} range={range} onRange={setRange} flip={flip} />}
       <div ref={scroller} class="flame-box" style={{ height: height + 2 }} role="tree" tabIndex={0}
@@ -182,8 +189,8 @@ export function FlameGraph(p: FlameProps) {
       </div>
       <p class="hidden" role="status" aria-live="polite">{focused && frame >= 0 ? announcementOf(tree, frame) : ''}</p>
       {hover && <Tooltip tree={tree} hover={hover} />}
-      {frame >= 0 && <Drawer tree={tree} node={frame} title={p.title} onZoom={activate} onClose={() => { p.onFrame(''); scroller.current?.focus(); }} onLens={p.onLens}
-        onOpenFold={p.onOpenFold && ((node) => p.onOpenFold!(tree.parent[node]))} links={p.links} />}
+      {frame >= 0 && <Drawer tree={tree} node={frame} about={p.about} onZoom={activate} onClose={() => { p.onFrame(''); scroller.current?.focus(); }} onLens={p.onLens}
+        onOpenFold={p.onOpenFold && ((node) => p.onOpenFold!(tree.parent[node]))} links={p.links} noLinks={p.noLinks} />}
     </div>
   );
 }

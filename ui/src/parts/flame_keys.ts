@@ -45,6 +45,7 @@ function sibling(tree: Tree, frame: number, by: 1 | -1): Move | null {
   return to === undefined ? null : { select: to };
 }
 
+export const LINK_KEYS = ['s', 'o', 't'];
 export const KEYS: [string, string][] = [
   ['Arrows', 'caller, callee, neighbours'], ['Home, End', 'root, end of the hot path'], ['Enter', 'zoom to the frame'],
   ['Backspace', 'zoom back'], ['Esc, 0', 'whole graph'], ['+ −', 'zoom in and out'], ['/', 'search'], ['n, N', 'next, previous match'],

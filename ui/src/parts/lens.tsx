@@ -1,21 +1,23 @@
 // The lens as chips: the same words as in `wherefore top --lens` and the API (docs/api.md). Steps apply left to right.
-import { useState } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
+import { LENS_HELP, lensBegun, lensProblem } from '../core/entered';
 import { joinLens, lensSteps } from '../core/state';
-
-const HELP = 'focus:RE, hide:RE, merge:RE, collapse:RE, drop:RE, my-code or merge-templates';
-
-const WORDS = ['my-code', 'merge-templates'];
 
 export function LensChips({ lens, onChange }: { lens: string; onChange: (lens: string) => void }) {
   const [text, setText] = useState('');
   const steps = lensSteps(lens);
-  const valid = /^(focus|hide|merge|collapse|drop):./.test(text.trim()) || WORDS.includes(text.trim());
+  const [tried, setTried] = useState(false);
+  const why = useId();
+  // While it may still become a step nothing is held against it, until somebody presses Enter.
+  const problem = text.trim() !== '' && (tried || !lensBegun(text)) ? lensProblem(text) : '';
   return (
     <form class="chips" aria-label="Lens" onSubmit={(e) => {
       e.preventDefault();
-      if (!valid) return;
+      setTried(true);
+      if (text.trim() === '' || lensProblem(text)) return;
       onChange(joinLens([...steps, text.trim()]));
       setText('');
+      setTried(false);
     }}>
       <span class="label">Lens</span>
       {steps.map((step, i) => (
@@ -26,8 +28,9 @@ export function LensChips({ lens, onChange }: { lens: string; onChange: (lens: s
       ))}
       {!steps.includes('my-code') && <button type="button" title="Hide the language runtime, the C library and the kernel" onClick={() => onChange(joinLens([...steps, 'my-code']))}>My code</button>}
       {!steps.includes('merge-templates') && <button type="button" title="Instances of one C++ template become one" onClick={() => onChange(joinLens([...steps, 'merge-templates']))}>Merge templates</button>}
-      <input aria-label={`Add a step: ${HELP}`} placeholder="hide:^std::" title={HELP} value={text} onInput={(e) => setText(e.currentTarget.value)} />
-      <button type="submit" disabled={!valid}>Add</button>
+      <input aria-label={`Add a step: ${LENS_HELP}`} placeholder="hide:^std::" title={LENS_HELP} value={text} aria-invalid={problem !== ''} aria-describedby={problem ? why : undefined} onInput={(e) => { setText(e.currentTarget.value); setTried(false); }} />
+      <button type="submit" disabled={text.trim() === ''}>Add</button>
+      <span role="status">{problem && <em class="bad" id={why}>{problem}</em>}</span>
     </form>
   );
 }

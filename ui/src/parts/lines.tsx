@@ -13,18 +13,18 @@ interface ListAnswer {
 
 export function Lines({ asked, fn, mod }: { asked: Record<string, string>; fn: string; mod: string }) {
   const { lens: _, ...selection } = asked;
-  const params = { ...selection, function: exactly(fn) };
+  const params = { ...selection, function: exactly(fn), module: mod };
   const list = useQuery(JSON.stringify(['lines', params]), (s) => getJson<ListAnswer>('list', params, s));
   const answer = list.data;
   const value = (v: number) => formatValue(Number(v), answer!.unit, answer!.scale);
-  const known = answer?.functions.filter((f) => (mod === '' || f.module === mod) && f.lines.some(([line]) => line > 0)) ?? [];
+  const known = answer?.functions.filter((f) => f.lines.some(([line]) => line > 0)) ?? [];
   return (
     <section aria-label="Lines">
       <div class="toolbar"><h3>Its lines</h3></div>
       <QueryState query={list} what="lines" />
       {answer && known.length === 0 && <p class="note">The profiles have no line numbers for it.</p>}
       {known.map((f) => (
-        <TableBox label="Lines" key={f.module + f.file}>
+        <TableBox label={`Lines in ${f.file || f.module || 'no source file named'}`} key={f.module + f.file}>
           <table class="top">
             <caption>{f.file || f.module || 'no source file named'}{asked.lens ? ' (without the lens)' : ''}</caption>
             <thead><tr><th scope="col" class="number">Line</th><th scope="col" class="number">Self</th><th scope="col" class="number">Total</th><th scope="col">Share of everything</th></tr></thead>

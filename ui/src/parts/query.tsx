@@ -4,24 +4,26 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError } from '../core/api';
 
-export interface Query<T> { data?: T; error?: ApiError; loading: boolean; slow: boolean; cancel: () => void; retry: () => void }
+// `at`: when the answer that is there was asked for, ms.
+export interface Query<T> { data?: T; at: number; error?: ApiError; loading: boolean; slow: boolean; cancel: () => void; retry: () => void }
 
 const SLOW_MS = 300;
 const AGAIN_MS = 2000;
 
 export function useQuery<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>): Query<T> {
-  const [state, set] = useState<{ data?: T; error?: ApiError; loading: boolean; slow: boolean }>({ loading: key !== null, slow: false });
+  const [state, set] = useState<{ data?: T; at: number; error?: ApiError; loading: boolean; slow: boolean }>({ at: 0, loading: key !== null, slow: false });
   const [round, setRound] = useState(0);
   const controller = useRef<AbortController | null>(null);
   useEffect(() => {
-    if (key === null) { set({ loading: false, slow: false }); return; }
+    if (key === null) { set({ at: 0, loading: false, slow: false }); return; }
     const own = new AbortController();
     controller.current = own;
+    const at = Date.now();
     let again = 0;
     set((s) => ({ ...s, loading: true, slow: false }));
     const slow = window.setTimeout(() => set((s) => ({ ...s, slow: true })), SLOW_MS);
     load(own.signal).then(
-      (data) => { if (!own.signal.aborted) set({ data, loading: false, slow: false }); },
+      (data) => { if (!own.signal.aborted) set({ data, at, loading: false, slow: false }); },
       (e) => {
         if (own.signal.aborted) return;
         const error = e instanceof ApiError ? e : new ApiError(String(e instanceof Error ? e.message : e), 0);
@@ -39,14 +41,15 @@ export function useQuery<T>(key: string | null, load: (signal: AbortSignal) => P
 }
 
 // What there is to say about a question beside its answer.
-export function QueryState({ query, what }: { query: Query<unknown>; what: string }) {
+// `shown`: is the answer before still to be seen?
+export function QueryState({ query, what, shown = query.data !== undefined }: { query: Query<unknown>; what: string; shown?: boolean }) {
   if (query.slow && query.loading) {
     return <p class="note" role="status"><span class="spinner" aria-hidden="true" /> Loading {what}… <button type="button" onClick={query.cancel}>Stop</button></p>;
   }
   if (query.error) {
     return (
       <p class="note error" role="alert">
-        {query.error.offline ? 'The server does not answer; trying again every 2 s. Is wherefore serve running?' : `${what}: ${query.error.message}`}{query.data !== undefined && ' What is shown is the answer before.'}{' '}
+        {query.error.offline ? 'The server does not answer; trying again every 2 s. Is wherefore serve running?' : `${what}: ${query.error.message}`}{shown && ' What is shown is the answer before.'}{' '}
         <button type="button" onClick={query.retry}>Try again</button> <a href="/">All services</a>
       </p>
     );

@@ -1,15 +1,11 @@
 // Which time: the last so-and-so-long, or from and to. Every drag on a timeline can be done here by keyboard.
-import { useState } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
+import { parseTime, rangeProblem } from '../core/entered';
 import { formatTime } from '../core/format';
 import { zone } from '../core/settings';
 import type { TimeState } from '../core/state';
 
 const SINCE: [string, string][] = [['15m', 'last 15 minutes'], ['1h', 'last hour'], ['6h', 'last 6 hours'], ['1d', 'last day'], ['7d', 'last 7 days'], ['30d', 'last 30 days'], ['3650d', 'everything']];
-
-function parse(text: string): number {
-  const t = text.trim();
-  return Date.parse(/Z$|[+-]\d\d:?\d\d$/.test(t) || zone.value === 'local' ? t.replace(' ', 'T') : t.replace(' ', 'T') + 'Z');
-}
 
 export function RangePicker({ time, onChange }: { time: TimeState; onChange: (t: TimeState) => void }) {
   const [open, setOpen] = useState(false);
@@ -23,7 +19,9 @@ export function RangePicker({ time, onChange }: { time: TimeState; onChange: (t:
     setTo(formatTime(time.to ?? now, utc));
     setOpen(true);
   };
-  const bad = open && !(parse(from) < parse(to));
+  const problem = open ? rangeProblem(from, to, utc) : '';
+  const why = useId();
+  const invalid = { 'aria-invalid': problem !== '', 'aria-describedby': problem ? why : undefined };
   return (
     <span class="range">
       <label>Time <select value={fixed || open ? 'fixed' : time.since} onChange={(e) => {
@@ -39,14 +37,15 @@ export function RangePicker({ time, onChange }: { time: TimeState; onChange: (t:
       {open && (
         <form onSubmit={(e) => {
           e.preventDefault();
-          if (bad) return;
+          if (problem) return;
           setOpen(false);
-          onChange({ ...time, from: parse(from), to: parse(to) });
+          onChange({ ...time, from: parseTime(from, utc), to: parseTime(to, utc) });
         }}>
-          <label>From <input size={20} value={from} onInput={(e) => setFrom(e.currentTarget.value)} aria-invalid={bad} /></label>
-          <label>To <input size={20} value={to} onInput={(e) => setTo(e.currentTarget.value)} aria-invalid={bad} /></label>
-          <button type="submit" disabled={bad}>Show</button>
+          <label>From <input size={20} value={from} onInput={(e) => setFrom(e.currentTarget.value)} {...invalid} /></label>
+          <label>To <input size={20} value={to} onInput={(e) => setTo(e.currentTarget.value)} {...invalid} /></label>
+          <button type="submit" disabled={problem !== ''}>Show</button>
           <button type="button" onClick={() => setOpen(false)}>Cancel</button>
+          <span role="status">{problem && <em class="bad" id={why}>{problem}</em>}</span>
         </form>
       )}
     </span>

@@ -1,6 +1,7 @@
 // One function from all its call sites together: who calls it on top, what it calls below. Added up by the server from the
 // whole tree, never from the pruned one.
 import { useMemo } from 'preact/hooks';
+import type { About } from '../core/about';
 import { getFlame } from '../core/api';
 import type { FlameFunction } from '../core/flame';
 import { buildTree, functionOf, isFold } from '../core/tree';
@@ -16,7 +17,7 @@ type Asked = Record<string, string>;
 interface SideState { zoom: string; frame: string }
 
 export interface SandwichProps {
-  asked: Asked; fn: string; mod: string; search: string;
+  asked: Asked; about: About; fn: string; mod: string; search: string;
   up: SideState; down: SideState;
   onUp: (s: SideState, zoomed: boolean) => void; onDown: (s: SideState, zoomed: boolean) => void;
   onSearch: (text: string) => void; onPick: (f: FlameFunction) => void;
@@ -27,19 +28,19 @@ export function Sandwich(p: SandwichProps) {
   return (
     <>
       {functionHeading(p.fn, p.mod)}
-      <Side asked={p.asked} fn={p.fn} mod={p.mod} side="callers" state={p.up} onState={p.onUp} search={p.search} onSearch={p.onSearch} onPick={p.onPick} />
-      <Side asked={p.asked} fn={p.fn} mod={p.mod} side="callees" state={p.down} onState={p.onDown} search={p.search} onSearch={p.onSearch} onPick={p.onPick} />
+      <Side asked={p.asked} about={p.about} fn={p.fn} mod={p.mod} side="callers" state={p.up} onState={p.onUp} search={p.search} onSearch={p.onSearch} onPick={p.onPick} />
+      <Side asked={p.asked} about={p.about} fn={p.fn} mod={p.mod} side="callees" state={p.down} onState={p.onDown} search={p.search} onSearch={p.onSearch} onPick={p.onPick} />
       <Lines asked={p.asked} fn={p.fn} mod={p.mod} />
     </>
   );
 }
 
 interface SideProps {
-  asked: Asked; fn: string; mod: string; side: 'callers' | 'callees'; state: SideState; search: string;
+  asked: Asked; about: About; fn: string; mod: string; side: 'callers' | 'callees'; state: SideState; search: string;
   onState: (s: SideState, zoomed: boolean) => void; onSearch: (text: string) => void; onPick: (f: FlameFunction) => void;
 }
 
-function Side({ asked, fn, mod, side, state, search, onState, onSearch, onPick }: SideProps) {
+function Side({ asked, about, fn, mod, side, state, search, onState, onSearch, onPick }: SideProps) {
   const { zoom, frame } = state;
   const flame = useQuery(JSON.stringify([side, fn, mod, asked]), (s) => getFlame('flame', { ...asked, function: fn, module: mod, side }, s));
   const { columns, searched } = useSearchedFlame(flame.data, 'flame', { ...asked, function: fn, module: mod, side }, search);
@@ -54,7 +55,7 @@ function Side({ asked, fn, mod, side, state, search, onState, onSearch, onPick }
       <QueryState query={flame} what={side} />
       {flame.data?.meta.hint && <p class="note">{flame.data.meta.hint}</p>}
       {tree && !flame.data?.meta.hint && (
-        <Answer query={flame}><FlameGraph name={side} tree={tree} title={`${side} of ${fn}`} zoom={zoom} frame={frame} query={search} searched={searched} flip={side === 'callers'}
+        <Answer query={flame}><FlameGraph name={side} tree={tree} about={{ ...about, title: `${about.title}: ${side} of ${fn}` }} zoom={zoom} frame={frame} query={search} searched={searched} flip={side === 'callers'}
           onZoom={(z, f) => onState({ zoom: z, frame: f }, true)} onFrame={(f) => onState({ zoom, frame: f }, false)} onQuery={onSearch} /></Answer>
       )}
     </section>

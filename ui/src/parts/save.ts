@@ -1,4 +1,5 @@
 // Files people take away.
+import { headingOf, type About } from '../core/about';
 import { formatTime } from '../core/format';
 import { standaloneHtml } from '../core/standalone';
 import type { Tree } from '../core/tree';
@@ -19,11 +20,11 @@ async function part(path: string): Promise<string> {
 }
 
 // What is shown (folds opened, lens applied), in one file that opens offline.
-export async function saveHtml(tree: Tree, title: string): Promise<void> {
+export async function saveHtml(tree: Tree, about: About): Promise<void> {
   try {
     const [script, style] = await Promise.all([part('/viewer/viewer.js'), part('/viewer/viewer.css')]);
     const note = `Saved ${formatTime(Date.now(), true)} from ${location.host}`;
-    save(new Blob([standaloneHtml({ title, note, columns: tree, measure: tree.measure }, script, style)], { type: 'text/html' }), 'flame.html');
+    save(new Blob([standaloneHtml({ title: headingOf(about), note, about, columns: tree, measure: tree.measure }, script, style)], { type: 'text/html' }), 'flame.html');
   } catch (e) {
     announce(e instanceof Error ? e.message : String(e));
   }

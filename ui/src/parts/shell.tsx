@@ -10,8 +10,12 @@ import { theme, zone } from '../core/settings';
 const PAGES: [string, string][] = [['/', 'Services'], ['/traces', 'Traces'], ['/diff', 'Diff'], ['/adhoc', 'Files'], ['/status', 'Status']];
 
 export function Shell({ title, children }: { title: string; children?: ComponentChildren }) {
-  useEffect(() => { document.title = title === '' ? 'Wherefore' : `${title} · Wherefore`; }, [title]);
   const path = url.value.pathname;
+  const page = path + (path.startsWith('/s/') ? url.value.searchParams.get('service') ?? '' : '');
+  useEffect(() => {
+    document.title = title === '' ? 'Wherefore' : `${title} · Wherefore`;
+    arrive(page);
+  }, [title, page]);
   const current = (page: string) => (page === '/' ? path === '/' || path.startsWith('/s/') : path.startsWith(page));
   return (
     <>
@@ -37,6 +41,20 @@ export function Shell({ title, children }: { title: string; children?: Component
   );
 }
 
+// After a step to another page its heading has the focus and its title is said: Tab goes on from there. A page whose code
+// is still being fetched has no heading yet; it arrives when it has.
+let arrived: string | null = null;
+function arrive(page: string): void {
+  const heading = document.querySelector<HTMLElement>('main h1');
+  if (!heading) return;
+  const [known, before] = [document.activeElement === heading, arrived];
+  arrived = page;
+  if (before === null || (before === page && !known)) return;  // loaded just now, or nothing of it is new
+  heading.tabIndex = -1;
+  heading.focus({ preventScroll: true });
+  say(document.title);
+}
+
 // A command to copy.
 export function Command({ text }: { text: string }) {
   return <span class="command"><code>{text}</code> <button type="button" onClick={() => copyText(text)}>Copy</button></span>;
@@ -58,16 +76,26 @@ export async function copyText(text: string): Promise<void> {
   announce('Copied.');
 }
 
+function region(id: string): HTMLElement {
+  const known = document.getElementById(id);
+  if (known) return known;
+  const made = document.body.appendChild(document.createElement('div'));
+  made.id = id;
+  made.setAttribute('role', 'status');
+  return made;
+}
+
+// Says something to screen readers only.
+function say(text: string): void {
+  const shown = region('said');
+  shown.className = 'hidden';
+  shown.textContent = text;
+}
+
 // Says something to screen readers, and to everybody in the corner for a moment.
 export function announce(text: string): void {
-  let region = document.getElementById('announce');
-  if (!region) {
-    region = document.body.appendChild(document.createElement('div'));
-    region.id = 'announce';
-    region.setAttribute('role', 'status');
-  }
-  region.textContent = text;
-  region.className = 'shown';
-  const shown = region;
+  const shown = region('announce');
+  shown.textContent = text;
+  shown.className = 'shown';
   setTimeout(() => { if (shown.textContent === text) shown.className = ''; }, 1500);
 }
