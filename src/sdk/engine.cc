@@ -257,6 +257,7 @@ void Engine::ApplyRates() {
   }
   const std::int64_t heap_period = distance(Type::kHeap);
   g_shared.heap_period.store(heap_period);
+  t_state.heap_countdown = 0;  // the thread that starts it looks at once; others within a megabyte
   g_shared.mutex_on.store(Wanted(Type::kMutex) || Wanted(Type::kBlock));
   g_shared.block_on.store(Wanted(Type::kBlock));
   g_shared.wait_period_ns.store(std::max(distance(Type::kMutex), distance(Type::kBlock)));
