@@ -422,22 +422,22 @@ class Debian(Profiled):
                         pass
         self.assertIn("deflate", self.functions())  # of zlib, in a worker
 
-    def test_allocators_that_bring_their_own_new(self):
-        for library in ("libtcmalloc_minimal.so.4", "libjemalloc.so.2"):
-            with self.subTest(library):
-                found = pathlib.Path("/usr/lib/x86_64-linux-gnu") / library
-                if not found.exists():
-                    self.skipTest(f"{library} is not installed") if os.environ.get("CI") != "true" else self.fail(library)
-                folder = self.folder / library
-                folder.mkdir()
-                done = subprocess.run([str(PROGRAMS / "truth"), "live", "0.5"], capture_output=True, text=True,
-                                      timeout=60, check=True,
-                                      env=preload(LD_PRELOAD=f"{LIBRARY}:{found}", WHEREFORE_OUTPUT=str(folder / "out")))
-                truth = json.loads(done.stdout)
-                self.folder, before = folder, self.folder
-                total = self.assert_shares("inuse_space", truth, sum(truth.values()) / (512 * 1024))
-                self.folder = before
-                self.assertAlmostEqual(total, sum(truth.values()), delta=0.2 * sum(truth.values()))
+    def live_bytes_with(self, library):
+        found = pathlib.Path("/usr/lib/x86_64-linux-gnu") / library
+        if not found.exists():
+            self.skipTest(f"{library} is not installed") if os.environ.get("CI") != "true" else self.fail(library)
+        done = self.profiled(str(PROGRAMS / "truth"), "live", "0.5", LD_PRELOAD=f"{LIBRARY}:{found}")
+        truth = json.loads(done.stdout)
+        total = self.assert_shares("inuse_space", truth, sum(truth.values()) / (512 * 1024))
+        self.assertAlmostEqual(total, sum(truth.values()), delta=0.2 * sum(truth.values()))
+
+    @estimate
+    def test_tcmalloc_brings_its_own_new(self):
+        self.live_bytes_with("libtcmalloc_minimal.so.4")
+
+    @estimate
+    def test_jemalloc_brings_its_own_new(self):
+        self.live_bytes_with("libjemalloc.so.2")
 
 
 if __name__ == "__main__":
