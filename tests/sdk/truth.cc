@@ -475,7 +475,7 @@ void LeaveMain(double seconds) {
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::fprintf(stderr, "usage: truth cpu|alloc|live|blocks|stacks|turns|locks|waits|eintr|depth|fork|context SECONDS\n");
+    std::fprintf(stderr, "usage: truth WHAT SECONDS; the top of tests/sdk/truth.cc lists WHAT\n");
     return 2;
   }
   const std::string what = argv[1];
