@@ -495,6 +495,30 @@ class Questions(Case):
             self.assertNotIn("cpu", services["heap"])
             self.assertTrue(services["heap"]["top"])
 
+    def test_cores_are_over_the_time_in_which_a_service_could_be_seen(self):
+        with self.server() as server:
+            now = time.time_ns()
+            server.send(one_profile("once", 500, time_ns=now - 60 * 10**9))  # 5 s of CPU time in 10 s
+            server.flush()
+            young = server.ask("overview")
+            once = young["services"][0]
+            self.assertAlmostEqual(once["cores"], 0.5, 3, "nothing was sent before it, and what came after is on its way")
+            self.assertEqual((once["seen_ms"], young["observed_to_ms"] - young["observed_from_ms"]), (10_000, 10_000))
+            p = Profiles("steady")
+            stack = p.stack("main")
+            for i in range(1, 401):  # a tenth of a core, for longer than the range
+                p.profile([(stack, 100)], now - i * 10 * 10**9)
+            server.send(p.encode())
+            server.flush()
+            answer = server.ask("overview", since="1h")
+            services = {s["name"]: s for s in answer["services"]}
+            whole = answer["observed_to_ms"] - answer["observed_from_ms"]
+            self.assertAlmostEqual(whole, 3600_000, delta=60_000)
+            self.assertAlmostEqual(services["once"]["cores"], 5 / 3600, 3)
+            self.assertEqual(services["once"]["seen_ms"], 10_000)
+            self.assertAlmostEqual(services["steady"]["cores"], 0.1, 2)
+            self.assertGreater(services["steady"]["seen_ms"], 0.95 * whole)
+
 
 def address(*names):
     """A frame's address as docs/format.md describes it, for functions without a module."""

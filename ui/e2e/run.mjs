@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { accessible, api, box, clickBox, drawn, flame, open, PAGE } from './browser.mjs';
 import { exported, files } from './files.mjs';
 import { everyPage } from './pages.mjs';
+import { lists } from './lists.mjs';
 import { narrow, reflows } from './reflow.mjs';
 import { says } from './said.mjs';
 import { everyStep } from './steps.mjs';
@@ -22,7 +23,7 @@ async function walk(page) {
   assert.equal(await page.locator('table.services tbody tr').count(), services.length);
   const cores = Number((await api('top', { ...ALL, query: CHECKOUT, type: 'cpu' })).total) / 1e9 / (30 * 60);
   const row = page.locator('table.services tbody tr', { has: page.getByRole('link', { name: 'checkout', exact: true }) });
-  assert.ok(Math.abs(Number(await row.locator('td').first().textContent()) - cores) < 0.05, `cores ${await row.locator('td').first().textContent()} against ${cores}`);
+  assert.ok(Math.abs(parseFloat(await row.locator('td').first().textContent()) - cores) < 0.05, `cores ${await row.locator('td').first().textContent()} against ${cores}`);
   await row.getByText('json::parse_object').waitFor();
   await row.getByRole('link', { name: /v2 of checkout is new/ }).waitFor();
   const gateway = page.locator('table.services tbody tr', { has: page.getByRole('link', { name: 'gateway', exact: true }) });
@@ -691,6 +692,7 @@ try {
   await presets(page);
   await savedFile(context, page);
   await says(page, step);
+  await lists(page, step);
   await statusPage(page);
   await budgets(page);
   await files(page);

@@ -73,10 +73,10 @@ export interface Settings { source: boolean; repository_template: string; otlp_g
 export interface ServiceInfo { name: string; profiles: number; types: { name: string; id: string }[]; last: string }
 type Int = number | string;  // text beyond 2^53
 export interface ServiceOverview {
-  name: string; profiles: number; types: string[]; last?: string; cpu?: Int[]; top: { name: string; module: string; self: Int }[]; top_type: string; top_total: Int;
+  name: string; profiles: number; types: string[]; last?: string; cpu?: Int[]; cores?: number; seen_ms?: number; top: { name: string; module: string; self: Int }[]; top_type: string; top_total: Int;
   versions: string[]; earlier_version?: string; heap_bytes?: Int; latency?: { requests: number; errors: number; median_ns: Int; p99_ns: Int }; senders: string[]; instances: number;
 }
-export interface OverviewAnswer { start_ms: number; step_ms: number; services: ServiceOverview[] }
+export interface OverviewAnswer { start_ms: number; step_ms: number; observed_from_ms: number; observed_to_ms: number; services: ServiceOverview[] }
 export interface SeriesAnswer {
   type: string; unit: string; scale: number; averaged: boolean; start_ms: number; step_ms: number; newest_ms?: number; hint?: string;
   groups: { labels: Record<string, string>; values: (number | string)[] }[];
@@ -96,4 +96,5 @@ export interface TraceColumns {
 }
 export interface TraceSummary {
   trace: string; root_service: string; root_name: string; start: string; start_ns: number | string; duration_ns: number | string; spans: number; errors: number;
+  profiled: { type: string; unit: string; value: Int; count: Int }[]; // by type; what the trace's own page shows comes first
 }

@@ -37,7 +37,7 @@ export function TracePage() {
     <Shell title={root ? root.name.slice(0, 80) : 'Trace'}>
       <div class="toolbar">
         <h1>{root ? <><bdi>{shownName(root.name, 120)}</bdi></> : 'Trace'}</h1>
-        {root && <p>{root.service} · {formatTime(began, zone.value === 'utc')} · {formatValue(duration * 1e6, 'nanoseconds')} · {formatMany(rows.length, 'span')} · {formatMany(services, 'service')}{errors > 0 && <em class="bad"> · {formatMany(errors, 'error')}</em>}</p>}
+        {root && <p>{root.service} · {formatTime(began, zone.value === 'utc')} · {formatValue(duration * 1e6, 'nanoseconds')} · {formatMany(rows.length, 'span')} · {formatMany(services, 'service')}{errors > 0 && <em class="bad"> · {formatMany(errors, 'error')}</em>}{whole.data && Number(whole.data.meta.count) > 0 && <> · <span data-testid="samples">{formatMany(Number(whole.data.meta.count), 'sample')}</span></>}</p>}
         <span class="grow" />
         <button type="button" onClick={() => copyText(state.trace)}>Copy trace id</button>
       </div>
