@@ -16,8 +16,7 @@ export function formatValue(value: number, unit: string, scale = 1): string {
 
 export const formatCount = (v: number) => v.toLocaleString('en', { maximumFractionDigits: 2 });
 
-// "0.003" where two decimals would say none.
-export const formatCores = (v: number) => (v > 0 && v < 0.1 ? String(Number(v.toPrecision(1))) : v.toFixed(2));
+export const formatCores = (v: number) => (v > 0 && v < 0.005 ? '<0.01' : v.toFixed(2));
 
 // "1 frame", "2,000 frames"
 export const formatMany = (n: number, one: string, many = one + 's') => `${formatCount(n)} ${n === 1 ? one : many}`;

@@ -40,7 +40,7 @@ export function TracesPage() {
   return (
     <Shell title="Traces">
       <div class="toolbar"><h1>Traces</h1><RangePicker time={state} onChange={set} /></div>
-      <form class="filters" key={encodeTraces({ ...state, sort: 'time' })} onSubmit={(e) => {
+      <form class="filters fields" key={encodeTraces({ ...state, sort: 'time' })} onSubmit={(e) => {
         e.preventDefault();
         const form = new FormData(e.currentTarget);
         const text = (name: string) => String(form.get(name) ?? '').trim();
