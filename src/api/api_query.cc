@@ -329,7 +329,9 @@ Result<HttpResponse> List(query::Engine& engine, const HttpRequest& request) {
     return Error(Code::kInvalid, "parameter 'function': expected a regular expression");
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto answer,
-      engine.List(selection, p.Get("function"), {.module = p.Get("module"), .file = p.Get("file")},
+      engine.List(selection, p.Get("function"),
+                  {.module = p.Has("module") ? std::optional(p.Get("module")) : std::nullopt,
+                   .file = p.Get("file")},
                   request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);

@@ -189,10 +189,10 @@ struct OverviewAnswer {
   std::vector<ServiceOverview> services;
 };
 
-// Only functions of that module (its file name) and of that source file; empty: of any.
+// Only functions of that module (its file name; empty: of none) and of that source file.
 struct ListOptions {
-  std::string module;
-  std::string file;
+  std::optional<std::string> module;  // not said: of any
+  std::string file;                   // empty: of any
 };
 struct ListAnswer {
   std::string type;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { accessible, api, box, clickBox, drawn, flame, open, PAGE } from './browser.mjs';
 import { exported, files } from './files.mjs';
 import { everyPage } from './pages.mjs';
-import { lists } from './lists.mjs';
+import { lists, searchedFile, times } from './lists.mjs';
 import { narrow, reflows } from './reflow.mjs';
 import { says } from './said.mjs';
 import { everyStep } from './steps.mjs';
@@ -568,7 +568,7 @@ async function orders(page) {
 
 async function wayBack(page) {
   step('nothing to show: one button takes back whatever narrowed it');
-  await page.goto(`${PAGE}/s/checkout?type=nope&q=${encodeURIComponent('host.name="nobody"')}&lens=my-code&from=1000&to=2000`);
+  await page.goto(`${PAGE}/s/checkout?type=nope&q=${encodeURIComponent('host.name="nobody"')}&lens=my-code&from=1000000000000&to=1000000001000`);
   await page.getByRole('button', { name: 'Clear filter, lens, type and time' }).click();
   await drawn(page, 'the graph', () => window.__wherefore?.flame?.total > 0);
   assert.equal(new URL(page.url()).search, '');
@@ -693,6 +693,8 @@ try {
   await savedFile(context, page);
   await says(page, step);
   await lists(page, step);
+  await times(page, step);
+  await searchedFile(page, step);
   await statusPage(page);
   await budgets(page);
   await files(page);

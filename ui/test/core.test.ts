@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { settledSteps, stepsTogether, together, versionIn, versionChanges } from '../src/core/trend';
 import { changesOf, factorOf, formatMeasured, formatMoved } from '../src/core/difference';
-import { formatAgo, formatError, formatMany, formatShare, formatValue, isSignificant, parseSpan, shareError } from '../src/core/format';
+import { heard, now } from '../src/core/clock';
+import { formatAgo, formatError, formatMany, formatShare, formatTime, formatValue, isSignificant, parseSpan, shareError, withTimes } from '../src/core/format';
 import { exactly, fitName, groupOf, ladder } from '../src/core/names';
 import { profiledServices, waterfall, visibleRows } from '../src/core/waterfall';
 import { dayBefore, justBefore, swapped, valueAgainst, valueIn, withLabel, withoutLabel } from '../src/core/presets';
@@ -34,6 +35,23 @@ test('errors of shares are those of the server and the command line', () => {
     expect(shareError(Number(n), Number(all)), line).toBeCloseTo(Number(points), 5);
     expect(formatError(Number(n), Number(all)), line).toBe('±\u00a0' + text);
   }
+});
+
+test("the server's times are shown in the page's zone", () => {
+  const text = 'no profiles between 2026-01-02T03:04:05.678Z and 2026-01-02T04:04:05Z; 2026-13-01T00:00:00Z';
+  expect(withTimes(text, true)).toBe('no profiles between 2026-01-02 03:04:05Z and 2026-01-02 04:04:05Z; 2026-13-01T00:00:00Z');
+  const at = Date.parse('2026-01-02T04:04:05Z');
+  expect(withTimes(text, false)).toContain(`and ${formatTime(at, false)};`);
+});
+
+test("now is the server's, whatever this machine's clock says", () => {
+  const own = Date.now();
+  heard(new Date(own + 3600e3).toUTCString(), own);
+  expect(Math.abs(now() - own - 3600e3)).toBeLessThan(3000);
+  heard('nonsense', own);
+  expect(Math.abs(now() - own - 3600e3)).toBeLessThan(3000);
+  heard(new Date(own).toUTCString(), own);
+  expect(Math.abs(now() - Date.now())).toBeLessThan(5);
 });
 
 test('a change of a few samples may be chance', () => {

@@ -1,4 +1,5 @@
 // Questions to the server. Every call can be ended early; a failure says what to do about it.
+import { heard } from './clock';
 import { decode } from './decoder';
 import type { FlameColumns, FlameFound } from './flame';
 
@@ -12,7 +13,7 @@ export class ApiError extends Error {
 function address(path: string, params: Params): string {
   const p = new URLSearchParams();
   for (const [name, value] of Object.entries(params)) {
-    for (const v of Array.isArray(value) ? value : [value]) if (v !== undefined && v !== '') p.append(name, v);
+    for (const v of Array.isArray(value) ? value : [value]) if (v !== undefined && (v !== '' || name === 'module')) p.append(name, v);  // "" is the module of functions without one
   }
   return '/api/v1/' + path + (p.size > 0 ? '?' + p : '');
 }
@@ -24,12 +25,14 @@ async function ask(path: string, params: Params, signal: AbortSignal, accept: st
 
 async function request(where: string, init: RequestInit & { signal: AbortSignal }): Promise<Response> {
   let response: Response;
+  const sent = Date.now();
   try {
     response = await fetch(where, init);
   } catch (e) {
     if (init.signal.aborted) throw e;
     throw new ApiError('The server does not answer.', 0, true);
   }
+  heard(response.headers.get('date'), sent);
   if (response.ok) return response;
   const text = await response.text();
   let message = text.slice(0, 300) || response.statusText;

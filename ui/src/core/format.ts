@@ -57,6 +57,10 @@ export function formatTime(ms: number, utc: boolean, seconds = true): string {
   return `${y}-${two(mo + 1)}-${two(da)} ${two(h)}:${two(mi)}${seconds ? ':' + two(s) : ''}${utc ? 'Z' : ''}`;
 }
 
+// A sentence of the server, its times (2026-11-15T18:00:00.123Z) as the page shows times.
+export const withTimes = (text: string, utc: boolean) =>
+  text.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (t) => (Number.isNaN(Date.parse(t)) ? t : formatTime(Date.parse(t), utc)));
+
 // "10 s", "60 min", "3 d"
 export function formatSpan(ms: number): string {
   const s = Math.max(0, Math.round(ms / 1000));

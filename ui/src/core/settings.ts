@@ -1,5 +1,6 @@
 // What a person chose for this browser: theme and time zone. Kept in localStorage where there is one.
 import { effect, signal } from '@preact/signals';
+import { withTimes } from './format';
 
 function stored<T extends string>(key: string, choices: readonly T[]) {
   let value: string | null = null;
@@ -11,6 +12,9 @@ function stored<T extends string>(key: string, choices: readonly T[]) {
 
 export const theme = stored('theme', ['system', 'light', 'dark'] as const);
 export const zone = stored('zone', ['local', 'utc'] as const);
+
+// What the server says, with its times in the zone the page shows.
+export const said = (text: string) => withTimes(text, zone.value === 'utc');
 
 const systemDark = matchMedia('(prefers-color-scheme: dark)');
 export const dark = signal(false);

@@ -3,6 +3,8 @@ import { useEffect, useState } from 'preact/hooks';
 import { aboutDiff } from '../core/about';
 import { apiAddress, getFlame, getJson, type ServiceInfo } from '../core/api';
 import { parseSpan } from '../core/format';
+import { said } from '../core/settings';
+import { now } from '../core/clock';
 import { go, replace, url } from '../core/location';
 import { exactly } from '../core/names';
 import { rangeOf, swapped } from '../core/presets';
@@ -36,19 +38,19 @@ export function DiffPage() {
   const { columns, searched } = useSearchedFlame(data, 'diff', asked, state.search);
   const difference = useDifference(columns, state.mode, seconds);
   const { tree } = difference;
-  const about = aboutDiff(state, state.type || data?.meta.type || '', difference.mode, diff.at || Date.now(), location.origin);
+  const about = aboutDiff(state, state.type || data?.meta.type || '', difference.mode, diff.at || now(), location.origin);
   const empty = tree && tree.width[0] === 0;
   return (
     <Shell title="Diff">
       <div class="toolbar"><h1>Diff</h1>
-        <button type="button" onClick={() => set({ ...swapped(state, Date.now()), zoom: '', frame: '' })} disabled={state.query === ''}>Swap A and B</button>
+        <button type="button" onClick={() => set({ ...swapped(state, now()), zoom: '', frame: '' })} disabled={state.query === ''}>Swap A and B</button>
         <Modes difference={difference} onMode={(mode) => set({ mode })} />
         <span class="grow" />
         {tree && !empty && <Export formats={OF_TWO} texts={{ folded: 'folded stacks of both sides', csv: 'CSV of all functions, both sides' }} address={(format) => apiAddress('diff', { ...asked, format })} tree={tree} about={about} />}
       </div>
       <div class="sides">
         <Side name="A before" query={state.baseQuery || state.query} onQuery={(q) => set({ baseQuery: q, zoom: '', frame: '' })}>
-          {fixedBase ? <RangePicker time={{ since: state.since, from: state.baseFrom, to: state.baseTo }} onChange={(t) => { const [baseFrom, baseTo] = rangeOf(t, Date.now()); set({ baseFrom, baseTo, zoom: '', frame: '' }); }} /> : <p>{base.base_from ? 'as long before B' : 'at the same time as B'} <button type="button" onClick={() => { const now = Date.now(); const b = state.from ?? now - span; const w = (state.to ?? now) - b; set({ baseFrom: b - w, baseTo: b }); }}>Choose a time</button></p>}
+          {fixedBase ? <RangePicker time={{ since: state.since, from: state.baseFrom, to: state.baseTo }} onChange={(t) => { const [baseFrom, baseTo] = rangeOf(t, now()); set({ baseFrom, baseTo, zoom: '', frame: '' }); }} /> : <p>{base.base_from ? 'as long before B' : 'at the same time as B'} <button type="button" onClick={() => { const at = now(); const b = state.from ?? at - span; const w = (state.to ?? at) - b; set({ baseFrom: b - w, baseTo: b }); }}>Choose a time</button></p>}
         </Side>
         <Side name="B after" query={state.query} onQuery={(q) => set({ query: q, zoom: '', frame: '' })}>
           <RangePicker time={state} onChange={(t) => set({ ...t, zoom: '', frame: '' })} />
@@ -58,10 +60,10 @@ export function DiffPage() {
       <LensChips lens={state.lens} onChange={(lens) => set({ lens, zoom: '', frame: '' })} />
       <QueryState query={diff} what="the difference" />
       {state.query === '' && <Choose onChoose={(q) => set({ query: q })} />}
-      {(empty || (data?.meta.hint && empty)) && <p class="note">Nothing on either side: {data?.meta.hint ?? 'no samples'}</p>}
+      {(empty || (data?.meta.hint && empty)) && <p class="note">Nothing on either side: {said(data?.meta.hint ?? 'no samples')}</p>}
       {tree && !empty && (
         <Answer query={diff}>
-          {data?.meta.hint && <p class="note">One side is empty: {data.meta.hint}</p>}
+          {data?.meta.hint && <p class="note">One side is empty: {said(data.meta.hint)}</p>}
           <FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} onZoom={(zoom, frame) => set({ zoom, frame })}
             onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
             onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), zoom: '', frame: '' })} />

@@ -1,5 +1,6 @@
 // All services: what they cost now, how that moves, where it goes, when they were last heard of.
 import { useMemo } from 'preact/hooks';
+import { now } from '../core/clock';
 import { getJson, type OverviewAnswer, type ServiceOverview } from '../core/api';
 import { formatAgo, formatCores, formatCount, formatMany, formatShare, formatSpan, formatTime, formatValue } from '../core/format';
 import { go, url } from '../core/location';
@@ -52,7 +53,7 @@ export function OverviewPage() {
               {some.version && <td><Version row={r} time={time} /></td>}
               {some.heap && <td class="number">{r.heap_bytes === undefined ? '–' : formatValue(Number(r.heap_bytes), 'bytes')}</td>}
               {some.latency && <td class="number"><Latency row={r} time={time} /></td>}
-              <td><Sender row={r} until={to ?? Date.now()} /></td>
+              <td><Sender row={r} until={to ?? now()} /></td>
             </tr>
           ))}</tbody>
         </table></TableBox></Answer>
@@ -72,7 +73,7 @@ function rowsOf(answer: OverviewAnswer | undefined): Row[] {
     const step = answer!.step_ms * k;
     const all = together(fine, k, false, phase);
     const start = answer!.start_ms - phase % k * answer!.step_ms;
-    const values = all.slice(0, settledSteps([all], start, step, s.last ? Date.parse(s.last) : undefined, Date.now()));
+    const values = all.slice(0, settledSteps([all], start, step, s.last ? Date.parse(s.last) : undefined, now()));
     return { ...s, trend: trendOf(values, step, 1) };
   }).sort((a, b) => (b.cores ?? -1) - (a.cores ?? -1) || a.name.localeCompare(b.name));
 }
@@ -123,7 +124,7 @@ function Sender({ row, until }: { row: Row; until: number }) {
   const from = [row.senders.join(', '), row.instances > 1 ? `${formatCount(row.instances)}\u00a0instances` : ''].filter(Boolean).join(', ');
   return (
     <>
-      {last > 0 && <time dateTime={row.last} title={formatTime(last, zone.value === 'utc')} class={quiet ? 'warn' : undefined}>{quiet ? `quiet, last ${formatAgo(last, Date.now())}` : formatAgo(last, Date.now())}</time>}
+      {last > 0 && <time dateTime={row.last} title={formatTime(last, zone.value === 'utc')} class={quiet ? 'warn' : undefined}>{quiet ? `quiet, last ${formatAgo(last, now())}` : formatAgo(last, now())}</time>}
       {from && last > 0 && ' '}{from && <small>{safe(from).slice(0, 80)}</small>}{!(last > 0) && !from && '–'}
     </>
   );

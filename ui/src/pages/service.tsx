@@ -1,5 +1,6 @@
 // One service: when (timeline), what kind (type), which part (filters, lens), and where it went (flame graph, table).
 import { useEffect, useMemo, useState } from 'preact/hooks';
+import { now } from '../core/clock';
 import { aboutService } from '../core/about';
 import { apiAddress, getFlame, getJson, type SeriesAnswer, type ServiceInfo, type TopAnswer } from '../core/api';
 import { formatTime } from '../core/format';
@@ -8,7 +9,7 @@ import { exactly } from '../core/names';
 import { patternOf } from '../core/pattern';
 import { valueIn } from '../core/presets';
 import { decodeService, encodeDiff, encodeService, encodeTraces, joinLens, lensSteps, newTraces, selectorOf, timeOf, type ServiceState } from '../core/state';
-import { zone } from '../core/settings';
+import { said, zone } from '../core/settings';
 import { markersOf, versionIn, type Marker } from '../core/trend';
 import { functionOf, heaviestLeaf } from '../core/tree';
 import { safe, shownName } from '../draw/flame';
@@ -61,7 +62,7 @@ export function ServicePage() {
   const to = (view: ServiceState['view']) => (f: { name: string; module: string }) => encodeService({ ...decodeService(url.value), view, fn: f.name, mod: f.module, line: 0, ...clear });
   const links = [{ text: 'Callers and callees', key: 's', href: to('sandwich') }, { text: 'Source', key: 'o', href: to('source') }, { text: 'Traces with it', key: 't', href: to('traces') }];
   const addLens = (op: LensOp, name: string) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), ...clear });
-  const about = aboutService(state, shownType, flame.at || Date.now(), location.origin);
+  const about = aboutService(state, shownType, flame.at || now(), location.origin);
   const picture = !hint && (state.view === 'flame' || state.view === 'heat');  // one flame graph, and it is what is shown
   const version = valueIn(state.q, 'service.version') || versionIn(versions.data, markers, state.sel);
   return (
@@ -175,7 +176,7 @@ function narrowedBy(state: ServiceState): string {
 function Nothing({ hint, narrowed, onClear }: { hint: string; narrowed: string; onClear: () => void }) {
   return (
     <div class="empty">
-      <p><strong>Nothing to show:</strong> {hint}</p>
+      <p><strong>Nothing to show:</strong> {said(hint)}</p>
       {narrowed !== '' && <p><button type="button" onClick={onClear}>Clear {narrowed}</button></p>}
       <p>What is stored: <a href="/?since=30d">services of the last 30 days</a>, <a href="/?since=3650d">of all time</a></p>
     </div>

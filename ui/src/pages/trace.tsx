@@ -5,7 +5,7 @@ import { apiAddress, getFlame, getJson, type Span, type TraceColumns } from '../
 import { formatCount, formatMany, formatTime, formatValue } from '../core/format';
 import { go, replace, url } from '../core/location';
 import { exactly } from '../core/names';
-import { zone } from '../core/settings';
+import { said, zone } from '../core/settings';
 import { decodeTrace, encodeService, encodeTrace, encodeTraces, joinLens, lensSteps, newService, newTraces, type TraceState } from '../core/state';
 import { buildTree } from '../core/tree';
 import { profiledServices, waterfall } from '../core/waterfall';
@@ -119,7 +119,7 @@ function SpanFlame({ state, whole, span, below, services, range, set }: SpanFlam
         <p class="note">Its profiler files samples under the request's first span in this service; these are the ones taken while this span ran.{' '}
           <button type="button" onClick={() => set({ span: flame.data!.meta.filed_under!, zoom: '', frame: '' })}>Show that span</button></p>
       )}
-      {flame.data?.meta.hint && <p class="note" data-testid="hint">No profile: {flame.data.meta.hint}</p>}
+      {flame.data?.meta.hint && <p class="note" data-testid="hint">No profile: {said(flame.data.meta.hint)}</p>}
       {nothing && <p class="note">Nothing is left: the lens takes all of it away.</p>}
       {tree && !flame.data?.meta.hint && !nothing && (
         <Answer query={flame}><FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched}

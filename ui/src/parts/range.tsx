@@ -1,5 +1,6 @@
 // Which time: the last so-and-so-long, or from and to. Every drag on a timeline can be done here by keyboard.
 import { useId, useState } from 'preact/hooks';
+import { now } from '../core/clock';
 import { parseTime, rangeProblem } from '../core/entered';
 import { formatTime } from '../core/format';
 import { zone } from '../core/settings';
@@ -10,13 +11,12 @@ const SINCE: [string, string][] = [['15m', 'last 15 minutes'], ['1h', 'last hour
 export function RangePicker({ time, onChange }: { time: TimeState; onChange: (t: TimeState) => void }) {
   const [open, setOpen] = useState(false);
   const fixed = time.from !== null && time.to !== null;
-  const now = Date.now();
   const [from, setFrom] = useState('');
   const [to, setTo] = useState('');
   const utc = zone.value === 'utc';
   const show = () => {
-    setFrom(formatTime(time.from ?? now - 3600e3, utc));
-    setTo(formatTime(time.to ?? now, utc));
+    setFrom(formatTime(time.from ?? now() - 3600e3, utc));
+    setTo(formatTime(time.to ?? now(), utc));
     setOpen(true);
   };
   const problem = open ? rangeProblem(from, to, utc) : '';

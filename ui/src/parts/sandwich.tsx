@@ -11,13 +11,14 @@ import { FlameGraph } from './flame';
 import { functionHeading } from './heading';
 import { Lines } from './lines';
 import { Answer, QueryState, useQuery } from './query';
+import { said } from '../core/settings';
 import { useSearchedFlame } from './searched';
 
 type Asked = Record<string, string>;
 interface SideState { zoom: string; frame: string }
 
 export interface SandwichProps {
-  asked: Asked; about: About; fn: string; mod: string; search: string;
+  asked: Asked; about: About; fn: string; mod: string | null; search: string;
   up: SideState; down: SideState;
   onUp: (s: SideState, zoomed: boolean) => void; onDown: (s: SideState, zoomed: boolean) => void;
   onSearch: (text: string) => void; onPick: (f: FlameFunction) => void;
@@ -36,24 +37,24 @@ export function Sandwich(p: SandwichProps) {
 }
 
 interface SideProps {
-  asked: Asked; about: About; fn: string; mod: string; side: 'callers' | 'callees'; state: SideState; search: string;
+  asked: Asked; about: About; fn: string; mod: string | null; side: 'callers' | 'callees'; state: SideState; search: string;
   onState: (s: SideState, zoomed: boolean) => void; onSearch: (text: string) => void; onPick: (f: FlameFunction) => void;
 }
 
 function Side({ asked, about, fn, mod, side, state, search, onState, onSearch, onPick }: SideProps) {
   const { zoom, frame } = state;
-  const flame = useQuery(JSON.stringify([side, fn, mod, asked]), (s) => getFlame('flame', { ...asked, function: fn, module: mod, side }, s));
-  const { columns, searched } = useSearchedFlame(flame.data, 'flame', { ...asked, function: fn, module: mod, side }, search);
+  const flame = useQuery(JSON.stringify([side, fn, mod, asked]), (s) => getFlame('flame', { ...asked, function: fn, module: mod ?? undefined, side }, s));
+  const { columns, searched } = useSearchedFlame(flame.data, 'flame', { ...asked, function: fn, module: mod ?? undefined, side }, search);
   const tree = useMemo(() => columns && buildTree(columns), [columns]);
   const node = tree && frame ? nodeAt(tree, frame) : -1;
   const picked = node > 0 && !isFold(tree!, node) ? functionOf(tree!, node) : null;
   return (
     <section aria-label={side === 'callers' ? 'Callers' : 'Callees'}>
       <div class="toolbar"><h3>{side === 'callers' ? 'Who calls it' : 'What it calls'}</h3>
-        {picked && (picked.name !== fn || (mod !== '' && picked.module !== mod)) && <button type="button" onClick={() => onPick(picked)}>Sandwich of <bdi>{safe(picked.name).slice(0, 60)}</bdi></button>}
+        {picked && (picked.name !== fn || (mod !== null && picked.module !== mod)) && <button type="button" onClick={() => onPick(picked)}>Sandwich of <bdi>{safe(picked.name).slice(0, 60)}</bdi></button>}
       </div>
       <QueryState query={flame} what={side} />
-      {flame.data?.meta.hint && <p class="note">{flame.data.meta.hint}</p>}
+      {flame.data?.meta.hint && <p class="note">{said(flame.data.meta.hint)}</p>}
       {tree && !flame.data?.meta.hint && (
         <Answer query={flame}><FlameGraph name={side} tree={tree} about={{ ...about, title: `${about.title}: ${side} of ${fn}` }} zoom={zoom} frame={frame} query={search} searched={searched} flip={side === 'callers'}
           onZoom={(z, f) => onState({ zoom: z, frame: f }, true)} onFrame={(f) => onState({ zoom, frame: f }, false)} onQuery={onSearch} /></Answer>
