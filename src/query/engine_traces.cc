@@ -18,7 +18,8 @@ std::vector<TraceProfile> ProfilesOf(const std::vector<store::TypeRow>& types,
       const auto use = read.uses.find(s->type);
       if (use == read.uses.end()) continue;
       sum.value = WrappingAdd(sum.value, WrappingMultiply(use->second.Value(s->value), s->samples));
-      sum.count += use->second.Count(s->value, s->count) * s->samples;
+      sum.count = WrappingAdd(sum.count,
+                              WrappingMultiply(use->second.Count(s->value, s->count), s->samples));
     }
   };
   const std::string first = DefaultType(types);
