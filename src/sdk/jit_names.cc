@@ -61,7 +61,7 @@ void JitNames::Refresh() {
 
 void JitNames::ReadAppended(int file, std::uint64_t size) {
   std::string text;
-  std::array<char, 16384> buffer;
+  std::array<char, 16384> buffer{};
   while (read_ + text.size() < size) {
     const ssize_t got =
         pread(file, buffer.data(), buffer.size(), static_cast<off_t>(read_ + text.size()));
