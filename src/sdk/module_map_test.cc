@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -121,14 +122,12 @@ TEST(ModuleMap, WorksInTheChildOfAFork) {
 
 class JitNamesTest : public testing::Test {
  protected:
-  JitNamesTest() {
+  void SetUp() override {
     std::string pattern = testing::TempDir() + "jit-XXXXXX";
     folder_ = mkdtemp(pattern.data());
     path_ = folder_ + "/perf-" + std::to_string(getpid()) + ".map";
   }
-  ~JitNamesTest() override { std::filesystem::remove_all(folder_); }
-  JitNamesTest(const JitNamesTest&) = delete;
-  JitNamesTest& operator=(const JitNamesTest&) = delete;
+  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   void Append(std::string_view text) const { std::ofstream(path_, std::ios::app) << text; }
 
