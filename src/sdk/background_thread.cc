@@ -65,20 +65,20 @@ bool BackgroundThread::Start(const char* name, void (*body)(void*), void* argume
   if (error != 0) return false;
   static_cast<void>(task.release());
   pthread_setname_np(thread_, name);
-  running_ = true;
+  running_.store(true, std::memory_order_release);
   return true;
 }
 
 void BackgroundThread::Join() {
-  if (!running_) return;
+  if (!running()) return;
   pthread_join(thread_, nullptr);
-  running_ = false;
+  running_.store(false);
 }
 
 std::int64_t BackgroundThread::CpuTime() const {
   clockid_t clock = 0;
   timespec used{};
-  if (!running_ || pthread_getcpuclockid(thread_, &clock) != 0 || clock_gettime(clock, &used) != 0)
+  if (!running() || pthread_getcpuclockid(thread_, &clock) != 0 || clock_gettime(clock, &used) != 0)
     return 0;
   return used.tv_sec * 1'000'000'000LL + used.tv_nsec;
 }

@@ -1,5 +1,6 @@
 #include "sdk/cpu_timers.h"
 
+#include <cerrno>
 #include <csignal>
 #include <ctime>
 #include <mutex>
@@ -52,6 +53,11 @@ void CpuTimers::SetPeriod(std::int64_t period_ns) {
   }
 }
 
+bool CpuTimers::any() {
+  const std::lock_guard hold(lock_);
+  return !timers_.empty();
+}
+
 void CpuTimers::Add(std::uint32_t tid) {
   const std::lock_guard hold(lock_);
   AddLocked(tid);
@@ -95,7 +101,9 @@ void CpuTimers::AddLocked(std::uint32_t tid) {
   event._sigev_un._tid = static_cast<pid_t>(tid);
   int timer = 0;
   if (syscall(SYS_timer_create, ThreadCpuClock(tid), &event, &timer) != 0) {
-    return;  // it ended meanwhile, or the kernel has no room for another timer
+    int none = 0;
+    if (errno != EINVAL) refused_.compare_exchange_strong(none, errno);  // EINVAL: it ended meanwhile
+    return;
   }
   timers_.emplace(tid, timer);
   // A random phase, or threads that live shorter than one period would never be seen.
