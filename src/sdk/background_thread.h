@@ -18,7 +18,7 @@ void SetThreadHooks(void (*enter)(), void (*leave)());
 
 class BackgroundThread {
  public:
-  // Runs `body(argument)`; `name` of at most 15 characters. False: the system gave no thread.
+  // Runs `body(argument)`; `name`, a constant of at most 15 characters. False: the system gave no thread.
   [[nodiscard]] bool Start(const char* name, void (*body)(void*), void* argument);
   // Waits for it to end.
   void Join();

@@ -25,7 +25,7 @@ timespec ToTimespec(std::int64_t ns) {
 
 }  // namespace
 
-void CpuTimers::Start(int signal, void* cookie, std::int64_t period_ns) {
+void CpuTimers::Start(int signal, void* cookie, std::int64_t period_ns, bool only_this_thread) {
   {
     const std::lock_guard hold(lock_);
     signal_ = signal;
@@ -33,8 +33,9 @@ void CpuTimers::Start(int signal, void* cookie, std::int64_t period_ns) {
     period_ns_ = period_ns;
     running_ = true;
     if (random_ == 0) random_ = reinterpret_cast<std::uintptr_t>(this) ^ static_cast<std::uint64_t>(time(nullptr));
+    if (only_this_thread) AddLocked(CurrentTid());
   }
-  Scan();
+  if (!only_this_thread) Scan();
 }
 
 void CpuTimers::Stop() {

@@ -20,8 +20,9 @@ class CpuTimers {
  public:
   explicit CpuTimers(ThreadRegistry& registry) : registry_(registry) {}
 
-  // `signal` is sent with `cookie` as its value every `period_ns`.
-  void Start(int signal, void* cookie, std::int64_t period_ns);
+  // `signal` is sent with `cookie` as its value every `period_ns`: to all threads, or, where there is
+  // no other, to this one.
+  void Start(int signal, void* cookie, std::int64_t period_ns, bool only_this_thread = false);
   void Stop();
   // Changes the distance between samples of all threads.
   void SetPeriod(std::int64_t period_ns);

@@ -253,7 +253,8 @@ void Engine::ApplyRates(std::optional<std::int64_t> since) {
   const std::int64_t period = timers ? static_cast<std::int64_t>(1e9 / cpu_rate * scale(Sampler::kCpu)) : 0;
   if (g_shared.cpu_period_ns.exchange(period) == 0) g_shared.cpu_session.fetch_add(1);
   if (period > 0) {
-    timers_.Start(signal_, TimerCookie(), period);
+    // Before main there are no other threads, and listing them costs a short program much.
+    timers_.Start(signal_, TimerCookie(), period, !settled_);
     timers_.SetPeriod(period);
     if (timers_.refused() != 0 && !timers_.any()) {  // a sandbox: once and for all
       timers_refused_ = said_trouble_ = true;  // the start line says so
