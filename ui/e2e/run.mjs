@@ -1,10 +1,12 @@
 // From "which service?" to "what did this slow request do?": once with the back button and a reload at each step (steps.mjs), once
 // with everything there is beside the way; then files, hostile names, large data, 320 pixels, accessibility in both themes.
 import assert from 'node:assert/strict';
+import { actions } from './actions.mjs';
 import { accessible, open, step } from './browser.mjs';
 import { compared, presets } from './diff.mjs';
 import { files } from './files.mjs';
 import { functions } from './function.mjs';
+import { keys } from './keys.mjs';
 import { extremes, folds, hostile } from './large.mjs';
 import { budgets, offline } from './network.mjs';
 import { everyPage } from './pages.mjs';
@@ -24,6 +26,8 @@ try {
   await compared(page, selected.part, hot);
   await traces(page);
   await keyboardAlone(page);
+  await actions(page);
+  await keys(page, problems);
   await heatMap(page);
   await presets(page);
   await savedFile(context, page);

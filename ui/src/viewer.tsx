@@ -1,5 +1,6 @@
 // The script of a saved flame graph: shows the data that lie beside it in the same file. Zoom, search and the selected
 // frame are kept for this look only; a file has no address to put them in.
+import { effect } from '@preact/signals';
 import { render } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { readSaved } from './core/standalone';
@@ -28,4 +29,5 @@ function Viewer() {
   );
 }
 
-render(<Viewer />, document.getElementById('app')!);
+// Again when the theme or another of the reader's choices changes.
+effect(() => render(<Viewer />, document.getElementById('app')!));

@@ -1,5 +1,5 @@
 // A frame's address (docs/format.md): the same 16 hex digits as src/profile/tree_path.cc gives.
-import type { FlameFunction } from './flame';
+import type { FlameColumns, FlameFunction } from './flame';
 import type { Tree } from './tree';
 
 const PRIME_A = 0x01000193;
@@ -40,7 +40,7 @@ export function addressOf(tree: Tree, node: number): string {
 }
 
 // The node at an address, or -1.
-export function nodeAt(tree: Tree, address: string): number {
+export function nodeAt(tree: FlameColumns & { parent: Int32Array }, address: string): number {
   if (/^0{16}$/.test(address)) return 0;
   const [wantedA, wantedB] = [parseInt(address.slice(0, 8), 16) | 0, parseInt(address.slice(8), 16) | 0];
   const own = tree.functions.map(hashFunction);

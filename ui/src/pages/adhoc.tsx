@@ -82,7 +82,7 @@ export function AdHocPage() {
         <Answer query={flame}>
           <FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} onZoom={(zoom, frame) => set({ zoom, frame })}
             onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
-            onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), zoom: '', frame: '' })} />
+            onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), zoom: '', frame: '' })} noLinks="only of what is stored; below the file can be kept." />
           {two && <><Legend /><Changes difference={difference} onSearch={(search) => set({ search })} /></>}
         </Answer>
       )}
