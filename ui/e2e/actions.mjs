@@ -1,6 +1,6 @@
 // What can be done with a frame: its menu by pointer and by key, on every page that has a graph; what it leads to.
 import assert from 'node:assert/strict';
-import { accessible, ALL, api, CHECKOUT, clickBox, drawn, flame, PAGE, step } from './browser.mjs';
+import { accessible, ALL, api, CHECKOUT, clickBox, drawn, flame, newest, PAGE, step } from './browser.mjs';
 import { narrow, reflows } from './reflow.mjs';
 
 const PAY = 'handle_pay(Request const&)';
@@ -84,7 +84,7 @@ async function byKey(page) {
 
 async function inDiff(page) {
   step('menu: a frame against as long before, and it stays selected');
-  const to = Date.now();
+  const to = await newest('checkout');
   const from = to - 15 * 60e3;
   const [before, after] = await Promise.all([[2 * from - to, from], [from, to]].map(([a, b]) => api('top', { from: a, to: b, query: CHECKOUT })));
   await page.goto(`${PAGE}/s/checkout?from=${from}&to=${to}`);
@@ -124,6 +124,37 @@ async function elsewhere(page) {
   assert.equal(await why.getAttribute('aria-disabled'), 'true');
   assert.match(await why.textContent(), /only of what is stored/);
   await accessible(page, 'a menu that says why');
+}
+
+async function pointing(page) {
+  step('a drag moves the graph and zooms nothing; a colour of the legend is marked');
+  await page.goto(PAGE + '/s/checkout');
+  await shown(page);
+  await page.locator('.flame-box').focus();
+  for (let i = 0; i < 3; i++) await page.keyboard.press('+');
+  await drawn(page, 'closer', () => window.__wherefore.flame.range[1] - window.__wherefore.flame.range[0] < 0.5 * window.__wherefore.flame.total);
+  const { range } = await flame(page);
+  const area = await page.locator('.flame-view').boundingBox();
+  await page.mouse.move(area.x + 700, area.y + 50);
+  await page.mouse.down();
+  await page.mouse.move(area.x + 500, area.y + 50, { steps: 4 });
+  await page.mouse.up();
+  const wanted = range[0] + 200 / area.width * (range[1] - range[0]);
+  await drawn(page, 'moved along', (v) => Math.abs(window.__wherefore.flame.range[0] / v - 1) < 1e-6, wanted);
+  assert.equal((await flame(page)).zoom, 'all');
+  await page.mouse.move(area.x + 300, area.y + 90);
+  await page.getByRole('tooltip').getByText('of its caller').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('tooltip').waitFor({ state: 'detached' });
+  await page.mouse.move(5, 5);
+  const painted = () => page.evaluate(() => { const c = document.querySelectorAll('.flame-view canvas')[1]; return c.getContext('2d').getImageData(0, 0, c.width, c.height).data.reduce((n, v, i) => n + (i % 4 === 3 && v > 0 ? 1 : 0), 0); });
+  const before = await painted();
+  const json = page.getByRole('group', { name: 'Colours' }).getByRole('button', { name: /^json/ });
+  await json.click();
+  assert.equal(await json.getAttribute('aria-pressed'), 'true');
+  assert.ok(await painted() > before + 20_000, 'the others are dimmed');
+  await json.click();
+  assert.ok(await painted() <= before + 1000, 'nothing is marked');
 }
 
 async function wholeTrace(page) {
@@ -186,6 +217,7 @@ export async function actions(page) {
   await byKey(page);
   await inDiff(page);
   await elsewhere(page);
+  await pointing(page);
   await wholeTrace(page);
   await smallScreen(page);
 }

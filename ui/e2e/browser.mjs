@@ -58,6 +58,9 @@ export async function clickBox(page, name, options) {
   await page.mouse.click(area.x + Math.max(b.x, 0) + Math.min(b.w / 2, 40), area.y + b.y + 10, options);
 }
 
+// When a service's newest profile ends, ms: the data get older while the tests run.
+export const newest = async (service) => Date.parse((await api('services', ALL)).services.find((s) => s.name === service).last);
+
 // Drags over a part of the timeline, in shares of its width.
 export async function dragTimeline(page, first, last) {
   await page.waitForLoadState('networkidle');

@@ -5,6 +5,7 @@ import { formatAgo, formatMany, formatShare, formatValue, isSignificant, parseSp
 import { exactly, fitName, groupOf, ladder } from '../src/core/names';
 import { profiledServices, waterfall, visibleRows } from '../src/core/waterfall';
 import { againstItself, dayBefore, justBefore, serviceIn, swapped, valueAgainst, valueIn, windowBeside, withLabel, withoutLabel } from '../src/core/presets';
+import { groupsOf } from '../src/core/groups';
 import { hotChain, matchedRows, opened, openRows } from '../src/core/rows';
 import { readSaved, standaloneHtml } from '../src/core/standalone';
 import { costsOf, hottestLine, repositoryLink } from '../src/core/source';
@@ -261,4 +262,9 @@ test('the one service a selector is about', () => {
   expect(serviceIn('shop{a="b"}')).toEqual({ service: 'shop', q: 'a="b"' });
   expect(serviceIn('{service_name="a\\"b", x=~"y,z"}')).toEqual({ service: 'a"b', q: 'x=~"y,z"' });
   expect([serviceIn('{x="y"}'), serviceIn('{service_name=~"a|b"}'), serviceIn('')]).toEqual([null, null, null]);
+});
+
+test('a legend has each colour once, by what was done in it', () => {
+  const groups = groupsOf(buildTree(columns(SHOP), 'weight'));
+  expect(groups.map((g) => [g.name, g.self, g.functions.size])).toEqual([['json', 65, 1], ['app', 40, 2]]);
 });

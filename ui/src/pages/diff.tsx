@@ -5,9 +5,8 @@ import { apiAddress, getFlame, getJson, type ServiceInfo } from '../core/api';
 import { parseSpan } from '../core/format';
 import { onPageKey, plain } from '../core/keys';
 import { go, replace, url } from '../core/location';
-import { exactly } from '../core/names';
 import { rangeOf, serviceIn, swapped } from '../core/presets';
-import { decodeDiff, encodeDiff, joinLens, lensSteps, newService, selectorOf, timeOf, type DiffState } from '../core/state';
+import { addStep, decodeDiff, encodeDiff, newService, selectorOf, timeOf, type DiffState } from '../core/state';
 import { safe, shownName } from '../draw/flame';
 import { viewLinks } from '../parts/actions';
 import { Changes, Legend, Modes, useDifference } from '../parts/difference';
@@ -75,7 +74,7 @@ export function DiffPage() {
           {data?.meta.hint && <p class="note">One side is empty: {data.meta.hint}</p>}
           <FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} onZoom={(zoom, frame) => set({ zoom, frame })}
             onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
-            onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), zoom: '', frame: '' })} links={links} noLinks={links ? undefined : 'B is not one service.'} />
+            onLens={(step) => set({ lens: addStep(state.lens, step), zoom: '', frame: '' })} links={links} noLinks={links ? undefined : 'B is not one service.'} />
           <Legend />
           <Changes difference={difference} onSearch={(search) => set({ search })} />
         </Answer>

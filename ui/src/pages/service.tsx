@@ -9,7 +9,7 @@ import { exactly } from '../core/names';
 import { addressOf, nodeAt } from '../core/path';
 import { patternOf } from '../core/pattern';
 import { againstItself, valueIn, windowBeside } from '../core/presets';
-import { decodeService, encodeDiff, encodeService, encodeTraces, joinLens, lensSteps, newTraces, selectorOf, timeOf, VIEWS, type DiffState, type ServiceState } from '../core/state';
+import { addStep, decodeService, encodeDiff, encodeService, encodeTraces, newTraces, selectorOf, timeOf, VIEWS, type DiffState, type ServiceState } from '../core/state';
 import { zone } from '../core/settings';
 import { markersOf, versionIn, type Marker } from '../core/trend';
 import { functionOf, heaviestLeaf, heaviestOf, isFold } from '../core/tree';
@@ -17,7 +17,7 @@ import { safe, shownName } from '../draw/flame';
 import { Export } from '../parts/export';
 import { Filters } from '../parts/filters';
 import { CallTree } from '../parts/call_tree';
-import { viewLinks, type FrameLink, type LensOp } from '../parts/actions';
+import { viewLinks, type FrameLink } from '../parts/actions';
 import { FlameGraph } from '../parts/flame';
 import { FunctionTraces } from '../parts/function_traces';
 import { HeatMap } from '../parts/heat';
@@ -66,7 +66,7 @@ export function ServicePage() {
   const links: FrameLink[] = [...views, { text: 'Open in diff', key: '', href: (_, frame) => against({ zoom: state.zoom, frame }) }];
   // In a sandwich a frame's address begins at the function: it is found by its name instead.
   const sideLinks: FrameLink[] = [...views, { text: 'Open in diff', key: '', href: (f) => against({ search: exactly(f.name) }) }];
-  const addLens = (op: LensOp, name: string) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), ...clear });
+  const addLens = (step: string) => set({ lens: addStep(state.lens, step), ...clear });
   // A row of the table and the frames of its function are one selection.
   const selected = useMemo(() => {
     const node = tree && state.view === 'table' && state.frame ? nodeAt(tree, state.frame) : -1;

@@ -4,10 +4,9 @@ import { aboutTrace } from '../core/about';
 import { apiAddress, getFlame, getJson, type Span, type TraceColumns } from '../core/api';
 import { formatCount, formatMany, formatTime, formatValue } from '../core/format';
 import { go, replace, url } from '../core/location';
-import { exactly } from '../core/names';
 import { againstItself } from '../core/presets';
 import { zone } from '../core/settings';
-import { decodeTrace, encodeDiff, encodeService, encodeTrace, encodeTraces, joinLens, lensSteps, newService, newTraces, selectorOf, type TraceState } from '../core/state';
+import { addStep, decodeTrace, encodeDiff, encodeService, encodeTrace, encodeTraces, newService, newTraces, selectorOf, type TraceState } from '../core/state';
 import { buildTree } from '../core/tree';
 import { profiledServices, waterfall } from '../core/waterfall';
 import { safe, shownName } from '../draw/flame';
@@ -125,7 +124,7 @@ function SpanFlame({ state, whole, span, below, services, range, set }: SpanFlam
       {tree && !flame.data?.meta.hint && !nothing && (
         <Answer query={flame}><FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched}
           onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
-          onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), zoom: '', frame: '' })} links={links} noLinks={noLinks} /></Answer>
+          onLens={(step) => set({ lens: addStep(state.lens, step), zoom: '', frame: '' })} links={links} noLinks={noLinks} /></Answer>
       )}
     </section>
   );

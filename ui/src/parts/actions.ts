@@ -9,8 +9,6 @@ import { functionOf, isFold, type Tree } from '../core/tree';
 import { incidentText, stackText } from './describe';
 import { announce, copyText } from './shell';
 
-export type LensOp = 'focus' | 'hide' | 'merge' | 'collapse' | 'drop';
-
 // Where one can go from a frame; `key` does the same while the graph has the focus.
 export interface FrameLink { text: string; key: string; href: (f: { name: string; module: string }, address: string) => string }
 
@@ -25,7 +23,7 @@ export interface FrameContext {
   tree: Tree; node: number; about: About;
   onZoom: (node: number) => void;
   onQuery?: (text: string) => void;
-  onLens?: (op: LensOp, name: string) => void;
+  onLens?: (step: string) => void;
   onOpenFold?: (node: number) => void;
   links?: FrameLink[];
   noLinks?: string;  // why there are none
@@ -34,7 +32,7 @@ export interface FrameContext {
 // It runs, leads somewhere, or says why not. `key`: "" for none; several are apart by ", ".
 export interface Action { text: string; key: string; help?: string; run?: () => void; href?: string; why?: string }
 
-const LENSES: [LensOp, string, string, string][] = [
+const LENSES: [string, string, string, string][] = [
   ['focus', 'f', 'Focus', 'only stacks with this function; it becomes the top'],
   ['hide', 'h', 'Hide', 'take it out; its callers get what it did'],
   ['merge', 'm', 'Merge', 'neighbouring calls of it become one'],
@@ -50,7 +48,8 @@ export function actionsOf(p: FrameContext): Action[] {
   const out: Action[] = [];
   if (real) out.push({ text: 'Zoom', key: 'Enter', run: () => p.onZoom(node) });
   if (fold && onOpenFold) out.push({ text: 'Open the fold', key: 'Enter', run: () => onOpenFold(node) });
-  if (real && onLens) out.push(...LENSES.map(([op, key, text, help]) => ({ text, key, help, run: () => onLens(op, f.name) })));
+  if (real && onLens) out.push(...LENSES.map(([op, key, text, help]) => ({ text, key, help, run: () => onLens(`${op}:${exactly(f.name)}`) })));
+  if (real && onLens && f.module) out.push({ text: 'Merge module', key: 'C', help: 'neighbouring calls inside the module become one', run: () => onLens(`merge:${exactly(f.module).slice(0, -1)}\``) });
   if (real && onQuery) out.push({ text: 'Search its name', key: '*', run: () => onQuery(exactly(f.name)) });
   if (!fold) out.push({ text: 'Copy name', key: '', run: () => void copyText(f.name) });
   out.push({ text: 'Copy stack', key: 'y', run: () => void copyText(stackText(tree, node)) }, { text: 'Copy for incident', key: '', run: () => void copyText(incidentText(tree, node, p.about)) });

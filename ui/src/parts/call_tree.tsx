@@ -11,7 +11,7 @@ import { functionOf, isFold, nextMatch, type Tree } from '../core/tree';
 import { shortName } from '../core/names';
 import { shownName } from '../draw/flame';
 import { nameOf, valueOf } from './describe';
-import { act, actionOf, type FrameContext, type FrameLink, type LensOp } from './actions';
+import { act, actionOf, type FrameContext, type FrameLink } from './actions';
 import { Drawer } from './drawer';
 import { FrameMenu, type MenuPlace } from './menu';
 import { findKey, Matched, searchFor, SearchBox } from './search_box';
@@ -26,7 +26,7 @@ export interface CallTreeProps {
   onQuery: (text: string) => void;
   onFrame: (address: string) => void;
   onZoom: (address: string) => void;
-  onLens?: (op: LensOp, name: string) => void;
+  onLens?: (step: string) => void;
   onOpenFold?: (parent: number) => void;
   links?: FrameLink[];
 }

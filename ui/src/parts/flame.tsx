@@ -5,12 +5,13 @@ import type { About } from '../core/about';
 import { colours } from '../core/colours';
 import { formatMany, formatShare } from '../core/format';
 import { addressOf, nodeAt } from '../core/path';
+import { groupsOf } from '../core/groups';
 import { plain } from '../core/keys';
 import { undo } from '../core/location';
 import { isFold, nextMatch, shownShare, type Tree } from '../core/tree';
-import { boxOf, drawFlame, drawOverlay, FONT, hitFlame, rowTop, type Drawn, type Hit, type View } from '../draw/flame';
+import { boxOf, drawFlame, drawOverlay, FONT, hitFlame, rowTop, shownName, type Drawn, type Hit, type View } from '../draw/flame';
 import { announcementOf, nameOf, numbersOf, selfOf, wholeOf } from './describe';
-import { act, actionOf, type FrameContext, type FrameLink, type LensOp } from './actions';
+import { act, actionOf, type FrameContext, type FrameLink } from './actions';
 import { Drawer } from './drawer';
 import { prepare } from './canvas';
 import { Minimap } from './minimap';
@@ -31,7 +32,7 @@ export interface FlameProps {
   onFrame: (address: string) => void;
   onQuery: (text: string) => void;
   onFlip?: () => void;
-  onLens?: (op: LensOp, name: string) => void;
+  onLens?: (step: string) => void;
   onOpenFold?: (parent: number) => void;
   links?: FrameLink[];
   noLinks?: string;  // why there are none
@@ -57,6 +58,11 @@ export function FlameGraph(p: FlameProps) {
   const zoom = Math.max(0, zoomedTo);
   const frame = useMemo(() => (p.frame ? nodeAt(tree, p.frame) : -1), [tree, p.frame]);
   const found = useMemo(() => searchFor(tree, p.query), [tree, p.query]);
+  // Colours have a legend where there is one graph and it is no difference; one of them can be marked.
+  const groups = useMemo(() => (p.name || tree.before ? [] : groupsOf(tree)), [tree]);
+  const [marked, setMarked] = useState('');
+  const group = groups.find((g) => g.name === marked);
+  const matches = useMemo(() => (group ? Uint8Array.from(tree.func, (f) => Number(group.functions.has(f))) : found?.nodes), [group, found]);
   const [range, setRange] = useState<[number, number]>([tree.start[zoom], tree.start[zoom] + tree.width[zoom]]);
   const flip = p.flip ?? false;
   const letter = useMemo(letterWidth, []);
@@ -82,8 +88,14 @@ export function FlameGraph(p: FlameProps) {
   }, [tree, range, top, size, palette, flip]);
   useLayoutEffect(() => {
     const g = prepare(overlay.current, size);
-    if (g) drawOverlay(g, tree, view, palette, { matches: found?.nodes, hover: hover ? hover.hit.node : -1, frame, focused });
-  }, [tree, range, top, size, palette, flip, found, hover, frame, focused]);
+    if (g) drawOverlay(g, tree, view, palette, { matches, hover: hover ? hover.hit.node : -1, frame, focused });
+  }, [tree, range, top, size, palette, flip, matches, hover, frame, focused]);
+  useEffect(() => {
+    if (!hover) return;
+    const dismiss = (e: KeyboardEvent) => { if (e.key === 'Escape') setHover(null); };
+    addEventListener('keydown', dismiss);
+    return () => removeEventListener('keydown', dismiss);
+  }, [hover !== null]);
   expose(p, view, drawn.current, zoom, frame, p.searched?.found?.value ?? found?.value ?? 0);
 
   useEffect(() => () => { delete (window as unknown as { __wherefore: Record<string, unknown> }).__wherefore[p.name ?? 'flame']; }, []);
@@ -138,17 +150,32 @@ export function FlameGraph(p: FlameProps) {
     const box = base.current!.getBoundingClientRect();
     return hitFlame(tree, view, e.clientX - box.left, e.clientY - box.top);
   };
+  const span = range[1] - range[0];
+  const pan = (pixels: number) => {
+    const by = Math.max(-range[0], Math.min(pixels / size.width * span, tree.width[0] - range[1]));
+    setRange([range[0] + by, range[1] + by]);
+  };
   const wheel = (e: WheelEvent) => {
-    const span = range[1] - range[0];
     const box = base.current!.getBoundingClientRect();
     if (e.ctrlKey || e.metaKey) {
       e.preventDefault();
       setRange(scaled(tree, range, Math.exp(e.deltaY / 400), range[0] + (e.clientX - box.left) / size.width * span));
     } else if (e.shiftKey) {
       e.preventDefault();
-      const by = Math.max(-range[0], Math.min((e.deltaX || e.deltaY) / size.width * span, tree.width[0] - range[1]));
-      setRange([range[0] + by, range[1] + by]);
+      pan(e.deltaX || e.deltaY);
     }
+  };
+  // Held and moved: the graph goes along, and the click that follows is none.
+  const held = useRef<{ x: number; y: number; moved: boolean } | null>(null);
+  const drag = (e: MouseEvent): boolean => {
+    const from = held.current;
+    if (!from || e.buttons !== 1) { held.current = null; return false; }
+    if (!from.moved && Math.hypot(e.clientX - from.x, e.clientY - from.y) < 5) return false;
+    pan(from.x - e.clientX);
+    scroller.current!.scrollTop += from.y - e.clientY;
+    held.current = { x: e.clientX, y: e.clientY, moved: true };
+    setHover(null);
+    return true;
   };
   useEffect(() => {
     const box = scroller.current!;
@@ -177,20 +204,26 @@ export function FlameGraph(p: FlameProps) {
       </div>
       {lost && <p class="note lost" role="status">The frame in the address is not drawn here: too small, or gone. <button type="button" onClick={() => p.onZoom(zoomedTo < 0 ? '' : p.zoom, frame < 0 ? '' : p.frame)}>Take it out of the address</button></p>}
       {help && <KeyList keys={KEYS.filter(([, , needs]) => !needs || { lens: p.onLens, links: p.links ?? p.noLinks, flip: p.onFlip }[needs])} />}
-      {tree.func.length > MINIMAP_FROM && <Minimap tree={tree} range={range} onRange={setRange} flip={flip} />}
+      {tree.func.length > MINIMAP_FROM && <Minimap tree={tree} node={hover ? hover.hit.node : frame} range={range} onRange={setRange} flip={flip} />}
       <div ref={scroller} class="flame-box" style={{ height: height + 2 }} role="tree" tabIndex={0}
         aria-label={`Flame graph${p.name ? ` of ${p.name}` : ''}, ${wholeOf(tree)}, ${formatMany(tree.totalCount[0], 'sample')}. Arrow keys walk, Enter zooms.`}
         aria-activedescendant={`${p.name ?? 'flame'}-${Math.max(frame, 0)}`} onKeyDown={onKey} onFocus={() => setFocused(true)} onBlur={() => setFocused(false)}
         onScroll={(e) => setTop(e.currentTarget.scrollTop)}
-        onMouseMove={(e) => { const hit = at(e); setHover(hit && { hit, x: e.clientX, y: e.clientY }); }}
+        onMouseDown={(e) => { held.current = e.button === 0 ? { x: e.clientX, y: e.clientY, moved: false } : null; }}
+        onMouseMove={(e) => { if (drag(e)) return; const hit = at(e); setHover(hit && { hit, x: e.clientX, y: e.clientY }); }}
         onMouseLeave={() => setHover(null)}
-        onClick={(e) => { const hit = at(e); if (hit) click(hit); }}
+        onClick={(e) => { const hit = held.current?.moved ? null : at(e); held.current = null; if (hit) click(hit); }}
         onContextMenu={(e) => { const hit = at(e); if (hit && !hit.run) { e.preventDefault(); p.onFrame(addressOf(tree, hit.node)); showMenu(hit.node, e.clientX, e.clientY); } }}>
         <TreeItems name={p.name ?? 'flame'} tree={tree} node={Math.max(frame, 0)} />
         <div class="flame-rows" role="presentation" style={{ height: tree.rows * ROW }}>
           <div class="flame-view" style={{ height: size.height }}><canvas ref={base} aria-hidden="true" /><canvas ref={overlay} aria-hidden="true" /></div>
         </div>
       </div>
+      {groups.length > 1 && (
+        <p class="legend" role="group" aria-label="Colours">{groups.map((g) => (
+          <button key={g.name} type="button" aria-pressed={g === group} onClick={() => setMarked(g === group ? '' : g.name)}><i style={{ background: palette.boxes[g.fill] }} /><bdi>{shownName(g.name, 60)}</bdi>&nbsp;<small>{formatShare(g.self, tree.total[0])}</small></button>
+        ))}</p>
+      )}
       <p class="hidden" role="status" aria-live="polite">{focused && frame >= 0 ? announcementOf(tree, frame) : ''}</p>
       {hover && <Tooltip tree={tree} hover={hover} />}
       {menu?.tree === tree && <FrameMenu key={menu.node} {...context(menu.node)} at={menu} onClose={(back) => { setMenu(null); if (back) scroller.current?.focus({ preventScroll: true }); }} />}
@@ -208,7 +241,7 @@ function Tooltip({ tree, hover }: { tree: Tree; hover: { hit: Hit; x: number; y:
     <div class="tip" role="tooltip" style={style}>
       {run ? <><strong>{formatMany(run.count, 'frame')} too narrow to draw</strong><br />{formatShare(run.value, tree.total[0])} together · largest: <bdi>{nameOf(tree, run.largest).slice(0, 200)}</bdi><br />click to widen</> : (
         <><strong><bdi>{nameOf(tree, node).slice(0, 400)}</bdi></strong><br />{numbersOf(tree, node)}<br />
-          {!isFold(tree, node) && <>self {selfOf(tree, node)}</>}
+          {tree.parent[node] > 0 && !tree.totalBefore && <>{formatShare(tree.total[node], tree.total[tree.parent[node]])} of its caller · </>}{!isFold(tree, node) && <>self {selfOf(tree, node)}</>}
           {(f.module || f.file) && <><br />{[f.module, f.file].filter(Boolean).join(' · ').slice(0, 200)}</>}</>
       )}
     </div>
@@ -243,7 +276,7 @@ function useAnimatedRange(tree: Tree, zoom: number, address: string, range: [num
       if (by !== 0) set([from[0] + by, from[1] + by]);
       return;
     }
-    if (jump) { set(to); return; }
+    if (jump || (from[0] === to[0] && from[1] === to[1])) { set(to); return; }
     const began = performance.now();
     let id = requestAnimationFrame(function frame(now) {
       const t = Math.min(1, (now - began) / 120);

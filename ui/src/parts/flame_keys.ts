@@ -45,10 +45,10 @@ export const KEYS: [string, string, Needs?][] = [
   ['Arrows', 'caller, callee, neighbours'], ['Home, End', 'root, end of the hot path'], ['Enter', 'zoom to the frame, open a fold'],
   ['Backspace', 'zoom back'], ['Esc, 0', 'whole graph'], ['+ −', 'zoom in and out'], ['Menu, Shift F10', 'everything that can be done with the frame'],
   ['/, Ctrl F', 'search'], ['n, N or . ,', 'next, previous match'], ['*', 'search the frame\'s name'],
-  ['f h m c d', 'focus, hide, merge, collapse, drop the function', 'lens'], ['s, o, t', 'callers and callees, source, traces of the function', 'links'], ['y', 'copy the stack'],
+  ['f h m c d', 'focus, hide, merge, collapse, drop the function', 'lens'], ['C', 'neighbouring calls inside its module become one', 'lens'], ['s, o, t', 'callers and callees, source, traces of the function', 'links'], ['y', 'copy the stack'],
   ['i', 'turn the graph upside down', 'flip'], ['Ctrl + wheel', 'zoom at the pointer'], ['Shift + wheel', 'move sideways'],
 ];
 export const TREE_KEYS: [string, string][] = [
   ['Arrows', 'walk; right opens, left closes or goes to the caller'], ['*', 'open the hot path'], ['Enter', 'zoom the graph to it'], ['Menu, Shift F10', 'everything that can be done with it'],
-  ['/, Ctrl F', 'search'], ['n, N or . ,', 'next, previous match'], ['f h m c d, s o t, y', 'as in a flame graph'],
+  ['/, Ctrl F', 'search'], ['n, N or . ,', 'next, previous match'], ['f h m c d C, s o t, y', 'as in a flame graph'],
 ];

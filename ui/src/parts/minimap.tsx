@@ -8,7 +8,8 @@ import { prepare } from './canvas';
 
 const HEIGHT = 34;
 
-export function Minimap({ tree, range, onRange, flip }: { tree: Tree; range: [number, number]; onRange: (r: [number, number]) => void; flip: boolean }) {
+// `node`: the frame that is pointed at or selected; -1 for none.
+export function Minimap({ tree, node, range, onRange, flip }: { tree: Tree; node: number; range: [number, number]; onRange: (r: [number, number]) => void; flip: boolean }) {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
@@ -33,6 +34,7 @@ export function Minimap({ tree, range, onRange, flip }: { tree: Tree; range: [nu
     <div ref={box} class="minimap" aria-hidden="true" style={{ height: HEIGHT }} onPointerDown={(e) => { held.current = true; e.currentTarget.setPointerCapture(e.pointerId); move(e); }}
       onPointerMove={(e) => { if (held.current) move(e); }} onPointerUp={() => { held.current = false; }}>
       <canvas ref={canvas} />
+      {node > 0 && <b style={{ left: 100 * tree.start[node] / whole + '%', width: `max(2px, ${100 * tree.width[node] / whole}%)` }} />}
       <i style={{ left: 100 * range[0] / whole + '%', width: `max(3px, ${100 * (range[1] - range[0]) / whole}%)` }} />
     </div>
   );

@@ -4,7 +4,7 @@ import { useMemo } from 'preact/hooks';
 import type { About } from '../core/about';
 import { getFlame } from '../core/api';
 import { buildTree } from '../core/tree';
-import type { FrameLink, LensOp } from './actions';
+import type { FrameLink } from './actions';
 import { FlameGraph } from './flame';
 import { functionHeading } from './heading';
 import { Lines } from './lines';
@@ -18,7 +18,7 @@ export interface SandwichProps {
   asked: Asked; about: About; fn: string; mod: string; search: string;
   up: SideState; down: SideState;
   onUp: (s: SideState, zoomed: boolean) => void; onDown: (s: SideState, zoomed: boolean) => void;
-  onSearch: (text: string) => void; onLens: (op: LensOp, name: string) => void; links: FrameLink[];
+  onSearch: (text: string) => void; onLens: (step: string) => void; links: FrameLink[];
 }
 
 export function Sandwich(p: SandwichProps) {
