@@ -3,7 +3,6 @@ import { defineConfig } from 'vite';
 
 export default defineConfig({
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
-  resolve: { alias: { '@preact/signals': '/src/core/small_signals.ts' } },
   build: {
     target: 'es2022',
     modulePreload: false,

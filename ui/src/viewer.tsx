@@ -1,8 +1,8 @@
 // The script of a saved flame graph: shows the data that lie beside it in the same file. Zoom, search and the selected
 // frame are kept for this look only; a file has no address to put them in.
-import { effect } from '@preact/signals';
 import { render } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
+import { drawWith } from './core/signals';
 import { readSaved } from './core/standalone';
 import { buildTree } from './core/tree';
 import { Legend } from './parts/difference';
@@ -29,5 +29,4 @@ function Viewer() {
   );
 }
 
-// Again when the theme or another of the reader's choices changes.
-effect(() => render(<Viewer />, document.getElementById('app')!));
+drawWith(() => render(<Viewer />, document.getElementById('app')!));

@@ -1,6 +1,5 @@
 // The colours of graphs as this reader wants them.
-import { computed } from '@preact/signals';
 import { PALETTES } from './palette';
 import { dark, diffColours } from './settings';
 
-export const colours = computed(() => PALETTES[diffColours.value][dark.value ? 'dark' : 'light']);
+export const coloursNow = () => PALETTES[diffColours.value][dark.value ? 'dark' : 'light'];

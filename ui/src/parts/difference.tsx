@@ -1,6 +1,6 @@
 // A difference as every page shows it: how values are compared, the graph's legend, the functions that changed most.
 import { useMemo } from 'preact/hooks';
-import { colours } from '../core/colours';
+import { coloursNow } from '../core/colours';
 import { changesOf, factorOf, type Change, type DiffMode } from '../core/difference';
 import type { FlameColumns } from '../core/flame';
 import { exactly, shortName } from '../core/names';
@@ -35,7 +35,7 @@ export function Modes({ difference, onMode }: { difference: Difference; onMode: 
 }
 
 export function Legend() {
-  const { less, more, same } = colours.value;
+  const { less, more, same } = coloursNow();
   const box = (background: string) => <i style={{ background }} />;
   return (
     <p class="legend">

@@ -2,7 +2,7 @@
 // What is zoomed, selected and searched for belongs to the caller (the URL); the view in between is kept here.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { About } from '../core/about';
-import { colours } from '../core/colours';
+import { coloursNow } from '../core/colours';
 import { formatMany, formatShare } from '../core/format';
 import { addressOf, nodeAt } from '../core/path';
 import { groupsOf } from '../core/groups';
@@ -66,7 +66,7 @@ export function FlameGraph(p: FlameProps) {
   const [range, setRange] = useState<[number, number]>([tree.start[zoom], tree.start[zoom] + tree.width[zoom]]);
   const flip = p.flip ?? false;
   const letter = useMemo(letterWidth, []);
-  const palette = colours.value;
+  const palette = coloursNow();
   const height = Math.min(Math.max(tree.rows * ROW, ROW * 4), MOST_HEIGHT);
   const view: View = { from: range[0], to: range[1], top, width: size.width, height: size.height, row: ROW, minWidth: 0.5, flip, zoom };
   const drawn = useRef<Drawn & { ms: number }>({ boxes: 0, blocks: 0, visited: 0, ms: 0 });

@@ -50,5 +50,5 @@ export const KEYS: [string, string, Needs?][] = [
 ];
 export const TREE_KEYS: [string, string][] = [
   ['Arrows', 'walk; right opens, left closes or goes to the caller'], ['*', 'open the hot path'], ['Enter', 'zoom the graph to it'], ['Menu, Shift F10', 'everything that can be done with it'],
-  ['/, Ctrl F', 'search'], ['n, N or . ,', 'next, previous match'], ['f h m c d C, s o t, y', 'as in a flame graph'],
+  ['/, Ctrl F', 'search'], ['n, N or . ,', 'next, previous match'], ['f h m c d C, s o t, y', 'what they do in a graph'],
 ];

@@ -1,7 +1,7 @@
 // The whole graph in a strip, and which part of it is in view. A drag or a click moves the view; the keyboard does the
 // same in the graph itself (+, -, arrows), so the strip is for the pointer only.
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { colours } from '../core/colours';
+import { coloursNow } from '../core/colours';
 import type { Tree } from '../core/tree';
 import { drawMinimap } from '../draw/minimap';
 import { prepare } from './canvas';
@@ -21,8 +21,8 @@ export function Minimap({ tree, node, range, onRange, flip }: { tree: Tree; node
   }, []);
   useLayoutEffect(() => {
     const g = prepare(canvas.current, { width, height: HEIGHT });
-    if (g) drawMinimap(g, tree, { width, height: HEIGHT, flip }, colours.value);
-  }, [tree, width, flip, colours.value]);
+    if (g) drawMinimap(g, tree, { width, height: HEIGHT, flip }, coloursNow());
+  }, [tree, width, flip, coloursNow()]);
   const whole = tree.width[0] || 1;
   const move = (e: PointerEvent) => {
     const span = range[1] - range[0];
