@@ -94,10 +94,21 @@ int main(int argc, char** argv) {
   double seconds = 10;
   std::string only_program = "all";
   std::string only_type = "each";
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::strcmp(argv[i], "--seconds") == 0) seconds = std::atof(argv[i + 1]);
-    if (std::strcmp(argv[i], "--program") == 0) only_program = argv[i + 1];
-    if (std::strcmp(argv[i], "--type") == 0) only_type = argv[i + 1];
+  for (int i = 1; i < argc; i += 2) {
+    const std::string option = argv[i];
+    const char* const value = i + 1 < argc ? argv[i + 1] : nullptr;
+    if (value != nullptr && option == "--seconds") {
+      seconds = std::atof(value);
+    } else if (value != nullptr && option == "--program") {
+      only_program = value;
+    } else if (value != nullptr && option == "--type") {
+      only_type = value;
+    } else {
+      std::fprintf(stderr,
+                   "usage: sdk_overhead [--seconds 10] [--program busy|alloc|lock|both|server|all]\n"
+                   "                    [--type cpu|wall|heap|mutex|block|threads|all|each]\n");
+      return option == "--help" ? 0 : 2;
+    }
   }
   wherefore::Options options;
   options.service_name = "sdk-overhead";

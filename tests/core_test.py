@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 """The core path from outside: OTLP in, durable, exact answers out; retries, links, traces, tenants."""
 import calendar
+import contextlib
 import gzip
 import json
 import os
+import pty
 import re
 import shutil
 import subprocess
+import threading
 import time
 import unittest
 import zlib
 
 from harness import (BINARY, PROTOBUF, ROOT, TRACES_METHOD, VECTOR, Case, Profiles, field, fixed64, http, one_profile,
-                     spans_request)
+                     spans_request, wait_until)
 
 TRACE = bytes(range(1, 17))
 SPAN = bytes(range(1, 9))
@@ -53,6 +56,34 @@ class Vector(Case):
             self.assertEqual(server.send(VECTOR).status, 200)  # the retry of a sender that never saw the answer
             server.flush()
             self.assertEqual(server.total("s"), 3)
+
+    def test_on_a_terminal_only_our_own_lines_appear(self):
+        ours, terminal = pty.openpty()
+        written = []
+
+        def read():
+            with contextlib.suppress(OSError):  # how a terminal says that nobody has it open any more
+                while chunk := os.read(ours, 4096):
+                    written.append(chunk)
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        arguments = ["--data", str(self.folder / "data"), "--http-port", "0", "--otlp-grpc-port", "0", "--otlp-http-port", "0"]
+        process = subprocess.Popen([BINARY, "serve", *arguments], stdin=terminal, stdout=terminal, stderr=terminal)
+        os.close(terminal)
+        try:
+            wait_until(lambda: b"msg=serving" in b"".join(written), what="the server did not start")
+            address = json.loads((self.folder / "data/addresses.json").read_text())["http"]
+            for number in range(20):
+                self.assertEqual(http("POST", address + "/v1development/profiles", one_profile(f"s{number}", 1),
+                                      {"content-type": PROTOBUF}).status, 200)
+        finally:
+            process.terminate()
+            self.assertEqual(process.wait(timeout=60), 0)
+            reader.join()
+            os.close(ours)
+        lines = b"".join(written).decode().splitlines()
+        self.assertEqual([line for line in lines if not re.match(r"Wherefore \d|  \w|time=\S+ level=info |$", line)], [])
 
     def test_every_encoding_and_path(self):
         with self.server() as server:

@@ -18,6 +18,13 @@ Counter& Api::LimitedQuestions() {
                                       "Questions that needed more time or memory than they may.");
 }
 
+void Api::AddQuestion(net::Router& router, const std::string& path, std::string name,
+                      Result<net::HttpResponse> (*answer)(query::Engine&,
+                                                          const net::HttpRequest&)) {
+  AddQuery(router, "GET", "/api/v1/" + path, std::move(name),
+           [this, answer](const net::HttpRequest& request) { return answer(engine_, request); });
+}
+
 void Api::AddQuery(net::Router& router, std::string method, std::string pattern, std::string name,
                    Answer answer) {
   // Deleting and backing up take as long as they take.

@@ -65,6 +65,9 @@ class Api {
   // Runs `answer` on a worker; measures it under `name`.
   void AddQuery(net::Router& router, std::string method, std::string pattern, std::string name,
                 Answer answer);
+  // The same for GET /api/v1/`path`, answered from the engine alone.
+  void AddQuestion(net::Router& router, const std::string& path, std::string name,
+                   Result<net::HttpResponse> (*answer)(query::Engine&, const net::HttpRequest&));
   void AddQueryRoutes(net::Router& router);   // api_query.cc
   void AddTraceRoutes(net::Router& router);   // api_traces.cc
   void AddServerRoutes(net::Router& router);  // api_server.cc

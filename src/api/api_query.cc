@@ -427,22 +427,17 @@ Result<HttpResponse> Export(query::Engine& engine, const HttpRequest& request) {
 }  // namespace
 
 void Api::AddQueryRoutes(net::Router& router) {
-  const auto add = [&](const std::string& path, std::string name,
-                       Result<HttpResponse> (*answer)(query::Engine&, const HttpRequest&)) {
-    AddQuery(router, "GET", "/api/v1/" + path, std::move(name),
-             [this, answer](const HttpRequest& request) { return answer(engine_, request); });
-  };
-  add("services", "services", Services);
-  add("overview", "overview", Overview);
-  add("heatmap", "heatmap", HeatMap);
-  add("flame", "flame", Flame);
-  add("top", "top", Top);
-  add("series", "series", Series);
-  add("diff", "diff", Diff);
-  add("list", "list", List);
-  add("profiles", "profiles", Profiles);
-  add("profiles/{id}", "profile", OneProfile);
-  add("export", "export", Export);
+  AddQuestion(router, "services", "services", Services);
+  AddQuestion(router, "overview", "overview", Overview);
+  AddQuestion(router, "heatmap", "heatmap", HeatMap);
+  AddQuestion(router, "flame", "flame", Flame);
+  AddQuestion(router, "top", "top", Top);
+  AddQuestion(router, "series", "series", Series);
+  AddQuestion(router, "diff", "diff", Diff);
+  AddQuestion(router, "list", "list", List);
+  AddQuestion(router, "profiles", "profiles", Profiles);
+  AddQuestion(router, "profiles/{id}", "profile", OneProfile);
+  AddQuestion(router, "export", "export", Export);
   AddQuery(router, "GET", "/api/v1/labels", "labels",
            [this](const HttpRequest& request) -> Result<HttpResponse> {
              WHEREFORE_ASSIGN_OR_RETURN(

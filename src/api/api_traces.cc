@@ -310,16 +310,11 @@ Result<HttpResponse> SpanNames(query::Engine& engine, const HttpRequest& request
 }  // namespace
 
 void Api::AddTraceRoutes(net::Router& router) {
-  const auto add = [&](const std::string& path, std::string name,
-                       Result<HttpResponse> (*answer)(query::Engine&, const HttpRequest&)) {
-    AddQuery(router, "GET", "/api/v1/" + path, std::move(name),
-             [this, answer](const HttpRequest& request) { return answer(engine_, request); });
-  };
-  add("traces", "trace_search", Search);
-  add("traces/{trace}", "trace", OneTrace);
-  add("traces/{trace}/flame", "trace_flame", TraceFlame);
-  add("function-traces", "function_traces", FunctionTraces);
-  add("span-names", "span_names", SpanNames);
+  AddQuestion(router, "traces", "trace_search", Search);
+  AddQuestion(router, "traces/{trace}", "trace", OneTrace);
+  AddQuestion(router, "traces/{trace}/flame", "trace_flame", TraceFlame);
+  AddQuestion(router, "function-traces", "function_traces", FunctionTraces);
+  AddQuestion(router, "span-names", "span_names", SpanNames);
 }
 
 }  // namespace wherefore::api

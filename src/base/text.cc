@@ -315,11 +315,10 @@ Result<std::int64_t> ParseBytes(std::string_view text) {
                              text));
   };
   double number = 0;
-  const char* const text_end = text.data() + text.size();
   const auto [end, error] =
-      std::from_chars(text.data(), text_end, number, std::chars_format::fixed);
+      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
   if (error != std::errc() || !(number >= 0)) return fail();
-  std::string_view unit(end, static_cast<std::size_t>(text_end - end));
+  std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
   while (unit.starts_with(' ')) unit.remove_prefix(1);
   double factor = 1;
   if (!unit.empty() && unit != "B") {

@@ -164,8 +164,8 @@ void AddQuery(CLI::App& app, Context& context) {
       NewCommand(app, "query", "Services, values over time, labels; exports in every format",
                  {"wherefore query --since 1d                      # which services there are",
                   "wherefore query checkout --by version --since 6h # CPU over time, per version",
-                  "wherefore query checkout --label '?'             # label names; --label "
-                  "version: its values",
+                  "wherefore query checkout --label '?'             # label names",
+                  "wherefore query checkout --label version         # the values of one",
                   "wherefore query checkout --format pprof -o cpu.pb.gz",
                   "wherefore query checkout --format svg -o flame.svg"});
   auto options = std::make_shared<QueryOptions>();

@@ -107,10 +107,11 @@ std::string RenderIndented(const FlameTree& tree, double min_share, int max_dept
     const profile::FlameFunction& f = shown.functions[shown.function[i]];
     // Deep stacks keep to the width: the depth is said instead of drawn.
     const std::size_t most = static_cast<std::size_t>(std::max(width / 2, 10));
-    const bool deep = shown.depth[i] * 2 > most;
+    const std::size_t indented = std::size_t{shown.depth[i]} * 2;
+    const bool deep = indented > most;
     const std::string indent =
         deep ? fmt::format("{:<{}}", fmt::format("[{}]", shown.depth[i]), most)
-             : std::string(shown.depth[i] * 2, ' ');
+             : std::string(indented, ' ');
     std::string name = IsMatch(&found, shown.function[i]) && i > 0 ? "* " + f.name : f.name;
     if (shown.hidden_nodes[i] > 0) name += fmt::format(" ({} smaller)", shown.hidden_nodes[i]);
     out += fmt::format("{:>10} {:>8}  {}{}\n", TreeValue(shown, shown.total[i]),

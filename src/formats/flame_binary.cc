@@ -136,8 +136,8 @@ class Cursor {
 };
 
 struct Entry {
-  std::uint16_t id;
-  std::uint32_t count;
+  std::uint16_t id = 0;
+  std::uint32_t count = 0;
   std::string_view bytes;
 };
 

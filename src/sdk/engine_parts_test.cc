@@ -1,6 +1,4 @@
 // The parts of the engine that can be tried without a process to profile: queue, tables, governor.
-#include <gtest/gtest.h>
-
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +11,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "sdk/crash_marker.h"
 #include "sdk/event_queue.h"
@@ -115,6 +115,23 @@ TEST(HeapTable, AFullBucketIsCounted) {
   EXPECT_GT(kept, 60'000U);
 }
 
+TEST(HeapTable, ManyThatMeetInTheFilterStayKnown) {
+  auto table = std::make_unique<HeapTable>();
+  const auto meets = [](std::uint64_t i) { return reinterpret_cast<void*>((i << 24) | (i << 8)); };
+  std::vector<void*> kept;
+  constexpr std::uint64_t kTries = 1'000;
+  for (std::uint64_t i = 1; i <= kTries; ++i) {
+    if (table->Insert(meets(i), i) != HeapTable::kNone) kept.push_back(meets(i));
+  }
+  EXPECT_EQ(kept.size() + table->TakeUntracked(), kTries);
+  EXPECT_GT(kept.size(), 100U);
+  for (void* pointer : kept) {
+    EXPECT_TRUE(table->MayHold(pointer));
+    EXPECT_NE(table->Remove(pointer).slot, HeapTable::kNone);
+  }
+  EXPECT_FALSE(table->MayHold(meets(1)));
+}
+
 TEST(ContendedTable, HoldersAreChargedWhatWaitersWait) {
   auto table = std::make_unique<ContendedTable>();
   int mutex = 0;
@@ -166,7 +183,8 @@ TEST(CrashMarker, NamesThePartAndLetsTheCrashGoOn) {
   const std::string folder = ::testing::TempDir() + "crash_marker." + std::to_string(getpid());
   const std::string marker = folder + "/wherefore-crash-program";
   std::filesystem::create_directory(folder);
-  // raise() is no instruction that fails again, so the child gets to its _exit: what counts is the file.
+  // raise() is no instruction that fails again, so the child gets to its _exit: what counts is the
+  // file.
   CrashInside(folder, Part::kNone);
   EXPECT_FALSE(std::filesystem::exists(marker)) << "a crash of the host's own was blamed on us";
   CrashInside(folder, Part::kHeap);
@@ -196,7 +214,8 @@ class GovernorTest : public ::testing::Test {
     usage_.process_ns += 1'000'000'000;
     // Half of it for samples of allocations, the rest for the others.
     const double cost = 1e9 * share;
-    usage_.samplers[static_cast<std::size_t>(Sampler::kHeap)] += static_cast<std::int64_t>(cost / 2);
+    usage_.samplers[static_cast<std::size_t>(Sampler::kHeap)] +=
+        static_cast<std::int64_t>(cost / 2);
     usage_.samplers[static_cast<std::size_t>(Sampler::kCpu)] += static_cast<std::int64_t>(cost / 4);
     usage_.rest += static_cast<std::int64_t>(cost / 4);
     return governor.Step(usage_);
@@ -223,7 +242,7 @@ TEST_F(GovernorTest, HalvesRatesAboveTheBudgetAndComesBackSlowly) {
   EXPECT_TRUE(Second(governor, 0.2));  // too much to wait for three
   EXPECT_EQ(governor.scale(Sampler::kHeap), 4);
   EXPECT_EQ(governor.scale(Sampler::kCpu), 1);  // it was not the expensive one
-  EXPECT_FALSE(Seconds(governor, 0.006));  // below, but one step up would be above again
+  EXPECT_FALSE(Seconds(governor, 0.006));       // below, but one step up would be above again
   int judged = 0;
   while (governor.scale(Sampler::kHeap) > 1 && judged < 100) {
     Seconds(governor, 0.001);

@@ -1,7 +1,8 @@
 // malloc and its family, as the host program calls them.
 //
-// Always: what the host gets is what its own allocator gave; errno is the allocator's. The fast path
-// is one subtraction (allocating) or one load (freeing). Any thread, also before main and after exit.
+// Always: what the host gets is what its own allocator gave; errno is the allocator's. The fast
+// path is one subtraction (allocating) or one load (freeing). Any thread, also before main and
+// after exit.
 #include <malloc.h>
 
 #include <cerrno>
@@ -18,7 +19,8 @@ namespace {
 // Allocates `size` bytes by `allocate`. The usual case ends in a jump to the real function.
 template <typename Allocate>
 [[gnu::always_inline]] inline void* Counted(std::size_t size, Allocate allocate) {
-  if (!CountDown(size)) [[likely]] return allocate();
+  if (!CountDown(size)) [[likely]]
+    return allocate();
   void* pointer = allocate();
   OnAllocated(pointer, size);
   return pointer;
@@ -26,7 +28,8 @@ template <typename Allocate>
 
 // What the block was, if it was sampled: to be put back when moving it fails.
 [[gnu::always_inline]] inline HeapTable::Removed Forget(void* pointer) {
-  if (g_heap_table.MayHold(pointer)) [[unlikely]] return OnFree(pointer);
+  if (g_heap_table.MayHold(pointer)) [[unlikely]]
+    return OnFree(pointer);
   return {};
 }
 
@@ -41,7 +44,19 @@ using wherefore::sdk::HeapTable;
 
 extern "C" {
 
-WHEREFORE_HOOK void* malloc(std::size_t size) noexcept { return Counted(size, [=] { return CallNext<"malloc", void*>(size); }); }
+// As Counted, but apart, so that the usual case of the most frequent call needs no stack frame.
+[[gnu::section("wherefore_hooks"), gnu::noinline]] static void* SampledMalloc(
+    std::size_t size) noexcept {
+  void* pointer = CallNext<"malloc", void*>(size);
+  wherefore::sdk::OnAllocated(pointer, size);
+  return pointer;
+}
+
+WHEREFORE_HOOK void* malloc(std::size_t size) noexcept {
+  if (wherefore::sdk::CountDown(size)) [[unlikely]]
+    return SampledMalloc(size);
+  return CallNext<"malloc", void*>(size);
+}
 
 WHEREFORE_HOOK void free(void* pointer) noexcept {
   Forget(pointer);
@@ -86,8 +101,12 @@ WHEREFORE_HOOK int posix_memalign(void** result, std::size_t alignment, std::siz
   return error;
 }
 
-WHEREFORE_HOOK void* valloc(std::size_t size) noexcept { return Counted(size, [=] { return CallNext<"valloc", void*>(size); }); }
+WHEREFORE_HOOK void* valloc(std::size_t size) noexcept {
+  return Counted(size, [=] { return CallNext<"valloc", void*>(size); });
+}
 
-WHEREFORE_HOOK void* pvalloc(std::size_t size) noexcept { return Counted(size, [=] { return CallNext<"pvalloc", void*>(size); }); }
+WHEREFORE_HOOK void* pvalloc(std::size_t size) noexcept {
+  return Counted(size, [=] { return CallNext<"pvalloc", void*>(size); });
+}
 
 }  // extern "C"

@@ -32,29 +32,35 @@ constinit Counts g_counts = Counts::kNotKnown;
   return g_counts;
 }
 
-[[gnu::always_inline]] inline bool CountsHere() {
-  const Counts counts = g_counts;
-  return (counts == Counts::kNotKnown ? WhereItCounts() : counts) == Counts::kHere;
+[[gnu::always_inline]] inline bool CountsInMalloc() {
+  if (g_counts == Counts::kInMalloc) [[likely]]
+    return true;
+  return g_counts == Counts::kNotKnown && WhereItCounts() == Counts::kInMalloc;
 }
 
 template <Symbol Name, typename... Args>
 [[gnu::always_inline]] inline void* New(std::size_t size, Args... args) {
-  if (!CountsHere() && sizeof...(Args) == 0) {
+  if (sizeof...(Args) == 0 && CountsInMalloc()) {
     // What a C++ library would do, without the detour; when memory is out, it throws for us.
-    if (void* pointer = std::malloc(size > 0 ? size : 1); pointer != nullptr) [[likely]] return pointer;
+    if (void* pointer = std::malloc(size > 0 ? size : 1); pointer != nullptr) [[likely]]
+      return pointer;
   }
   void* pointer = CallNextThrowing<Name, void*>(size, args...);
   // A host in C has no operator new behind ours; the library's own calls must not get a null.
   constexpr bool kMayBeNull = (std::is_same_v<Args, const std::nothrow_t*> || ...);
-  if (pointer == nullptr && !kMayBeNull) [[unlikely]] throw std::bad_alloc();
-  if (CountsHere() && CountDown(size)) [[unlikely]] OnAllocated(pointer, size);
+  if (pointer == nullptr && !kMayBeNull) [[unlikely]]
+    throw std::bad_alloc();
+  if (!CountsInMalloc() && CountDown(size)) [[unlikely]]
+    OnAllocated(pointer, size);
   return pointer;
 }
 
 template <Symbol Name, typename... Args>
 [[gnu::always_inline]] inline void Delete(void* pointer, Args... args) {
-  if (!CountsHere()) return std::free(pointer);
-  if (g_heap_table.MayHold(pointer)) [[unlikely]] OnFree(pointer);
+  if (CountsInMalloc()) [[likely]]
+    return std::free(pointer);
+  if (g_heap_table.MayHold(pointer)) [[unlikely]]
+    OnFree(pointer);
   CallNext<Name, void>(pointer, args...);
 }
 
@@ -67,34 +73,54 @@ using std::size_t;
 using wherefore::sdk::Delete;
 using wherefore::sdk::New;
 
-WHEREFORE_HOOK void* operator new(size_t n) { return New<"_Znwm">(n); }
-WHEREFORE_HOOK void* operator new[](size_t n) { return New<"_Znam">(n); }
+WHEREFORE_HOOK void* operator new(size_t n) {
+  return New<"_Znwm">(n);
+}
+WHEREFORE_HOOK void* operator new[](size_t n) {
+  return New<"_Znam">(n);
+}
 WHEREFORE_HOOK void* operator new(size_t n, const nothrow_t& t) noexcept {
   return New<"_ZnwmRKSt9nothrow_t">(n, &t);
 }
 WHEREFORE_HOOK void* operator new[](size_t n, const nothrow_t& t) noexcept {
   return New<"_ZnamRKSt9nothrow_t">(n, &t);
 }
-WHEREFORE_HOOK void* operator new(size_t n, align_val_t a) { return New<"_ZnwmSt11align_val_t">(n, a); }
-WHEREFORE_HOOK void* operator new[](size_t n, align_val_t a) { return New<"_ZnamSt11align_val_t">(n, a); }
+WHEREFORE_HOOK void* operator new(size_t n, align_val_t a) {
+  return New<"_ZnwmSt11align_val_t">(n, a);
+}
+WHEREFORE_HOOK void* operator new[](size_t n, align_val_t a) {
+  return New<"_ZnamSt11align_val_t">(n, a);
+}
 WHEREFORE_HOOK void* operator new(size_t n, align_val_t a, const nothrow_t& t) noexcept {
   return New<"_ZnwmSt11align_val_tRKSt9nothrow_t">(n, a, &t);
 }
 WHEREFORE_HOOK void* operator new[](size_t n, align_val_t a, const nothrow_t& t) noexcept {
   return New<"_ZnamSt11align_val_tRKSt9nothrow_t">(n, a, &t);
 }
-WHEREFORE_HOOK void operator delete(void* p) noexcept { Delete<"_ZdlPv">(p); }
-WHEREFORE_HOOK void operator delete[](void* p) noexcept { Delete<"_ZdaPv">(p); }
-WHEREFORE_HOOK void operator delete(void* p, size_t n) noexcept { Delete<"_ZdlPvm">(p, n); }
-WHEREFORE_HOOK void operator delete[](void* p, size_t n) noexcept { Delete<"_ZdaPvm">(p, n); }
+WHEREFORE_HOOK void operator delete(void* p) noexcept {
+  Delete<"_ZdlPv">(p);
+}
+WHEREFORE_HOOK void operator delete[](void* p) noexcept {
+  Delete<"_ZdaPv">(p);
+}
+WHEREFORE_HOOK void operator delete(void* p, size_t n) noexcept {
+  Delete<"_ZdlPvm">(p, n);
+}
+WHEREFORE_HOOK void operator delete[](void* p, size_t n) noexcept {
+  Delete<"_ZdaPvm">(p, n);
+}
 WHEREFORE_HOOK void operator delete(void* p, const nothrow_t& t) noexcept {
   Delete<"_ZdlPvRKSt9nothrow_t">(p, &t);
 }
 WHEREFORE_HOOK void operator delete[](void* p, const nothrow_t& t) noexcept {
   Delete<"_ZdaPvRKSt9nothrow_t">(p, &t);
 }
-WHEREFORE_HOOK void operator delete(void* p, align_val_t a) noexcept { Delete<"_ZdlPvSt11align_val_t">(p, a); }
-WHEREFORE_HOOK void operator delete[](void* p, align_val_t a) noexcept { Delete<"_ZdaPvSt11align_val_t">(p, a); }
+WHEREFORE_HOOK void operator delete(void* p, align_val_t a) noexcept {
+  Delete<"_ZdlPvSt11align_val_t">(p, a);
+}
+WHEREFORE_HOOK void operator delete[](void* p, align_val_t a) noexcept {
+  Delete<"_ZdaPvSt11align_val_t">(p, a);
+}
 WHEREFORE_HOOK void operator delete(void* p, size_t n, align_val_t a) noexcept {
   Delete<"_ZdlPvmSt11align_val_t">(p, n, a);
 }

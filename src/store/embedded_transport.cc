@@ -216,6 +216,8 @@ class EmbeddedTransport final : public Transport {
         "--primary_index_cache_size=33554432", "--uncompressed_cache_size=0",
         "--index_mark_cache_size=4194304", "--query_condition_cache_size=4194304",
         "--mmap_cache_size=0", "--max_server_memory_usage=4000000000",
+        // On a terminal it writes lines of its own between ours; its errors come back as answers.
+        "--logger.console=false",
         // Its own threads that look around: 20 times a second otherwise.
         "--memory_worker_period_ms=1000", "--background_pool_size=2",
         "--background_merges_mutations_concurrency_ratio=1", "--background_schedule_pool_size=4",

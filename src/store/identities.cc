@@ -3,11 +3,11 @@
 
 #include <fcntl.h>
 
-#include <cstring>
 #include <filesystem>
 
 #include "base/log.h"
 #include "store/file.h"
+#include "store/raw_bytes.h"
 
 namespace wherefore::store {
 namespace {
@@ -16,17 +16,6 @@ constexpr std::string_view kMagic{"WFIDS\0\0\2", 8};
 constexpr std::uint64_t kSmallFile = 1u << 20;
 constexpr std::size_t kFixedBytes =
     44;  // identity 16, time 8, rejected 8, service 8, message length 4
-
-template <typename T>
-void AppendRaw(std::string& out, T value) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof(T));
-}
-template <typename T>
-T Load(std::string_view bytes, std::size_t at) {
-  T value;
-  std::memcpy(&value, bytes.data() + at, sizeof(T));
-  return value;
-}
 
 }  // namespace
 

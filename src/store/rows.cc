@@ -6,23 +6,13 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "store/raw_bytes.h"
 
 namespace wherefore::store {
 namespace {
 
 constexpr std::size_t kRunBytes = 12;  // u32 count, u64 value
 constexpr std::size_t kMaxBuckets = 50;
-
-template <typename T>
-void AppendRaw(std::string& out, T value) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof(T));
-}
-template <typename T>
-T Load(const std::string& data, std::size_t at) {
-  T value;
-  std::memcpy(&value, data.data() + at, sizeof(T));
-  return value;
-}
 
 // Length of the varint-prefixed text at `at`, prefix included; 0 when it does not fit.
 std::size_t TextLength(std::string_view data, std::size_t at) {

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <random>
 
@@ -14,20 +13,10 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "store/raw_bytes.h"
 
 namespace wherefore::store {
 namespace {
-
-template <typename T>
-void AppendRaw(std::string& out, T value) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof(T));
-}
-template <typename T>
-T Load(std::string_view bytes, std::size_t at) {
-  T value;
-  std::memcpy(&value, bytes.data() + at, sizeof(T));
-  return value;
-}
 
 // The nonce is part of it: a frame copied from another segment does not count here.
 std::uint64_t Checksum(std::string_view payload, std::uint64_t nonce) {
