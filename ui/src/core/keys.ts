@@ -4,8 +4,8 @@ import { muted } from './settings';
 
 const typing = (e: Event) => (e.target as Element | null)?.closest?.('input, select, textarea, dialog');
 
-// Without modifiers, and not one that somebody switched off.
-export const plain = (e: KeyboardEvent) => !e.ctrlKey && !e.metaKey && !e.altKey && !muted(e);
+// Without modifiers (but the one some keyboards need for brackets), and not one that somebody switched off.
+export const plain = (e: KeyboardEvent) => !e.metaKey && (e.getModifierState('AltGraph') || (!e.ctrlKey && !e.altKey)) && !muted(e);
 
 // Not while somebody types, nor where something with the focus took it. `act` says whether it was one of its keys.
 export function onPageKey(act: (e: KeyboardEvent) => boolean): () => void {

@@ -10,12 +10,14 @@ import { plain } from '../core/keys';
 import { undo } from '../core/location';
 import { isFold, nextMatch, shownShare, type Tree } from '../core/tree';
 import { boxOf, drawFlame, drawOverlay, FONT, hitFlame, rowTop, shownName, type Drawn, type Hit, type View } from '../draw/flame';
-import { announcementOf, nameOf, numbersOf, selfOf, wholeOf } from './describe';
+import { announcementOf, nameOf, wholeOf } from './describe';
 import { act, actionOf, type FrameContext, type FrameLink } from './actions';
 import { Drawer } from './drawer';
 import { prepare } from './canvas';
 import { Minimap } from './minimap';
 import { KEYS, moveOf } from './flame_keys';
+import { scaled, useAnimatedRange } from './flame_range';
+import { Tooltip } from './flame_tip';
 import { KeyList } from './key_list';
 import { FrameMenu, type MenuPlace } from './menu';
 import { remember } from './picture';
@@ -232,60 +234,10 @@ export function FlameGraph(p: FlameProps) {
   );
 }
 
-function Tooltip({ tree, hover }: { tree: Tree; hover: { hit: Hit; x: number; y: number } }) {
-  const { run, node } = hover.hit;
-  const left = Math.min(hover.x + 14, innerWidth - 430);
-  const style = hover.y > innerHeight - 140 ? { left, bottom: innerHeight - hover.y + 12 } : { left, top: hover.y + 18 };
-  const f = tree.functions[tree.func[node]];
-  return (
-    <div class="tip" role="tooltip" style={style}>
-      {run ? <><strong>{formatMany(run.count, 'frame')} too narrow to draw</strong><br />{formatShare(run.value, tree.total[0])} together · largest: <bdi>{nameOf(tree, run.largest).slice(0, 200)}</bdi><br />click to widen</> : (
-        <><strong><bdi>{nameOf(tree, node).slice(0, 400)}</bdi></strong><br />{numbersOf(tree, node)}<br />
-          {tree.parent[node] > 0 && !tree.totalBefore && <>{formatShare(tree.total[node], tree.total[tree.parent[node]])} of its caller · </>}{!isFold(tree, node) && <>self {selfOf(tree, node)}</>}
-          {(f.module || f.file) && <><br />{[f.module, f.file].filter(Boolean).join(' · ').slice(0, 200)}</>}</>
-      )}
-    </div>
-  );
-}
-
 function letterWidth(): number {
   const g = document.createElement('canvas').getContext('2d')!;
   g.font = FONT;
   return g.measureText('mmmmmmmmmm').width / 10;
-}
-
-function scaled(tree: Tree, [from, to]: [number, number], factor: number, centre: number): [number, number] {
-  const whole = tree.width[0];
-  const span = Math.min((to - from) * factor, whole);
-  const left = Math.max(0, Math.min(centre - (centre - from) / (to - from) * span, whole - span));
-  return [left, left + span];
-}
-
-// Zooming glides for 120 ms, unless the reader asked for less motion. Where the same is drawn with more or fewer frames (a
-// search, an opened fold, another order) the view stays on what it was on.
-function useAnimatedRange(tree: Tree, zoom: number, address: string, range: [number, number], set: (r: [number, number]) => void): void {
-  const last = useRef({ tree, zoom, address });
-  useLayoutEffect(() => {
-    const to: [number, number] = [tree.start[zoom], tree.start[zoom] + tree.width[zoom]];
-    const before = last.current;
-    const jump = before.tree !== tree || matchMedia('(prefers-reduced-motion: reduce)').matches;
-    const from = range;
-    last.current = { tree, zoom, address };
-    if (before.tree !== tree && before.address === address && before.tree.width[before.zoom] === tree.width[zoom] && before.tree.width[0] === tree.width[0]) {
-      const by = tree.start[zoom] - before.tree.start[before.zoom];
-      if (by !== 0) set([from[0] + by, from[1] + by]);
-      return;
-    }
-    if (jump || (from[0] === to[0] && from[1] === to[1])) { set(to); return; }
-    const began = performance.now();
-    let id = requestAnimationFrame(function frame(now) {
-      const t = Math.min(1, (now - began) / 120);
-      const ease = 1 - (1 - t) ** 3;
-      set([from[0] + (to[0] - from[0]) * ease, from[1] + (to[1] - from[1]) * ease]);
-      if (t < 1) id = requestAnimationFrame(frame);
-    });
-    return () => cancelAnimationFrame(id);
-  }, [tree, zoom]);
 }
 
 // What is drawn, for tests and for scripts that drive the page.

@@ -116,6 +116,7 @@ export function Timeline(props: TimelineProps) {
       u.over.addEventListener('mousedown', (e) => {
         baseline.current = e.ctrlKey || e.metaKey;
         box.current?.classList.toggle('baseline', baseline.current);
+        addEventListener('mouseup', () => box.current?.classList.remove('baseline'), { once: true });
       }, true);
       u.over.addEventListener('dblclick', () => select.current(null));
       plot.current = u;
