@@ -46,7 +46,7 @@ export const KEYS: [string, string, Needs?][] = [
   ['Backspace', 'zoom back'], ['Esc, 0', 'whole graph'], ['+ −', 'zoom in and out'], ['Menu, Shift F10', 'everything that can be done with the frame'],
   ['/, Ctrl F', 'search'], ['n, N or . ,', 'next, previous match'], ['*', 'search the frame\'s name'],
   ['f h m c d', 'focus, hide, merge, collapse, drop the function', 'lens'], ['C', 'neighbouring calls inside its module become one', 'lens'], ['s, o, t', 'callers and callees, source, traces of the function', 'links'], ['y', 'copy the stack'],
-  ['i', 'turn the graph upside down', 'flip'], ['Ctrl + wheel', 'zoom at the pointer'], ['Shift + wheel', 'move sideways'],
+  ['i', 'turn the graph upside down', 'flip'], ['Right click', 'the menu of a frame'], ['Ctrl + wheel', 'zoom at the pointer'], ['Drag, Shift + wheel', 'move the graph'],
 ];
 export const TREE_KEYS: [string, string][] = [
   ['Arrows', 'walk; right opens, left closes or goes to the caller'], ['*', 'open the hot path'], ['Enter', 'zoom the graph to it'], ['Menu, Shift F10', 'everything that can be done with it'],

@@ -45,26 +45,26 @@ export function TopTable(p: TableProps) {
     <div onKeyDown={(e) => { findKey(e, input.current); }}>
       <SearchBox query={p.query} onQuery={p.onQuery} input={input} />
       <TableBox label="Functions">
-      {problem !== '' && <p class="note error" role="status">The search: {problem}.</p>}
-      <table class="top">
-        <caption>{formatMany(top.functions, 'function')}, {value(total)} in all, {formatMany(count, 'sample')}{!all && top.rows.length < top.functions ? `; the ${formatCount(top.rows.length)} largest are listed` : ''}{all && `; ${formatCount(all.functions)} match, ${formatShare(Number(all.value), total)}${wanted.length < all.functions ? `, the ${formatCount(wanted.length)} largest of them are listed` : ''}`}</caption>
-        <thead><tr>{header('self', 'Self')}<th scope="col" class="number">Share</th>{header('total', 'Total')}<th scope="col" class="number">Share</th><th scope="col" class="number">Samples</th><th scope="col">Function</th><th scope="col">Module</th><th scope="col"><span class="hidden">More about it</span></th></tr></thead>
-        <tbody>
-          {wanted.slice(0, most).map((r, i) => (
-            <tr key={r.module + '\0' + r.name} ref={i === place ? chosen : undefined} class={i === place ? 'selected' : undefined} aria-current={i === place ? 'true' : undefined}>
-              <td class="number">{value(r.self)}</td>
-              <td class="number">{formatShare(Number(r.self), total)} <small>{formatError(Number(r.self_count), count)}</small></td>
-              <td class="number">{value(r.total)}</td>
-              <td class="number">{formatShare(Number(r.total), total)} <small>{formatError(Number(r.total_count), count)}</small></td>
-              <td class="number">{formatCount(Number(r.total_count))}</td>
-              <th scope="row"><button type="button" class="link" title={safe(r.name).slice(0, 1000)} onClick={() => p.onPick(r)}><bdi>{shownName(shortName(r.name))}</bdi></button></th>
-              <td>{r.module}</td><td class="more">{p.links.map((l) => <a key={l.text} href={l.href(r, '')} aria-label={`${l.text} of ${safe(shortName(r.name))}`}>{l.text.split(' ')[0].toLowerCase()}</a>)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {wanted.length === 0 && <p>No function matches “{p.query}”.</p>}
-      {wanted.length > most && <p><button type="button" onClick={() => setRows(most + 5 * PAGE)}>Show more ({formatCount(wanted.length - most)})</button></p>}
+        {problem !== '' && <p class="note error" role="status">The search: {problem}.</p>}
+        <table class="top">
+          <caption>{formatMany(top.functions, 'function')}, {value(total)} in all, {formatMany(count, 'sample')}{!all && top.rows.length < top.functions ? `; the ${formatCount(top.rows.length)} largest are listed` : ''}{all && `; ${formatCount(all.functions)} match, ${formatShare(Number(all.value), total)}${wanted.length < all.functions ? `, the ${formatCount(wanted.length)} largest of them are listed` : ''}`}</caption>
+          <thead><tr>{header('self', 'Self')}<th scope="col" class="number">Share</th>{header('total', 'Total')}<th scope="col" class="number">Share</th><th scope="col" class="number">Samples</th><th scope="col">Function</th><th scope="col">Module</th><th scope="col"><span class="hidden">More about it</span></th></tr></thead>
+          <tbody>
+            {wanted.slice(0, most).map((r, i) => (
+              <tr key={r.module + '\0' + r.name} ref={i === place ? chosen : undefined} class={i === place ? 'selected' : undefined} aria-current={i === place ? 'true' : undefined}>
+                <td class="number">{value(r.self)}</td>
+                <td class="number">{formatShare(Number(r.self), total)} <small>{formatError(Number(r.self_count), count)}</small></td>
+                <td class="number">{value(r.total)}</td>
+                <td class="number">{formatShare(Number(r.total), total)} <small>{formatError(Number(r.total_count), count)}</small></td>
+                <td class="number">{formatCount(Number(r.total_count))}</td>
+                <th scope="row"><button type="button" class="link" title={safe(r.name).slice(0, 1000)} onClick={() => p.onPick(r)}><bdi>{shownName(shortName(r.name))}</bdi></button></th>
+                <td>{r.module}</td><td class="more">{p.links.map((l) => <a key={l.text} href={l.href(r, '')} aria-label={`${l.text} of ${safe(shortName(r.name))}`}>{l.text.split(' ')[0].toLowerCase()}</a>)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        {wanted.length === 0 && <p>No function matches “{p.query}”.</p>}
+        {wanted.length > most && <p><button type="button" onClick={() => setRows(most + 5 * PAGE)}>Show more ({formatCount(wanted.length - most)})</button></p>}
       </TableBox>
     </div>
   );
