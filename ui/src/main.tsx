@@ -4,6 +4,7 @@ import { render, type ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { watchServer } from './core/alive';
 import { url } from './core/location';
+import { drawWith } from './core/signals';
 import { OverviewPage } from './pages/overview';
 import { Shell } from './parts/shell';
 import './style.css';
@@ -45,4 +46,4 @@ function App() {
 }
 
 watchServer();
-render(<App />, document.getElementById('app')!);
+drawWith(() => render(<App />, document.getElementById('app')!));
