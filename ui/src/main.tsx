@@ -4,7 +4,6 @@ import { render, type ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { watchServer } from './core/alive';
 import { url } from './core/location';
-import { drawWith } from './core/signals';
 import { OverviewPage } from './pages/overview';
 import { Shell } from './parts/shell';
 import './style.css';
@@ -46,4 +45,4 @@ function App() {
 }
 
 watchServer();
-drawWith(() => render(<App />, document.getElementById('app')!));
+render(<App />, document.getElementById('app')!);

@@ -2,7 +2,6 @@
 // frame are kept for this look only; a file has no address to put them in.
 import { render } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import { drawWith } from './core/signals';
 import { readSaved } from './core/standalone';
 import { buildTree } from './core/tree';
 import { Legend } from './parts/difference';
@@ -29,4 +28,4 @@ function Viewer() {
   );
 }
 
-drawWith(() => render(<Viewer />, document.getElementById('app')!));
+render(<Viewer />, document.getElementById('app')!);

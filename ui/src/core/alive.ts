@@ -1,6 +1,6 @@
 // Whether the server is there, on a page that asks it nothing else: a small question now and then while the page is seen,
 // none while it is hidden. Questions of the page's parts notice and recover for themselves (parts/query.tsx).
-import { signal } from './signals';
+import { signal } from '@preact/signals';
 
 export const gone = signal(false);
 

@@ -1,5 +1,5 @@
 // Where the page is. `url` follows the address bar; go() and replace() move it.
-import { signal } from './signals';
+import { signal } from '@preact/signals';
 
 export const url = signal(new URL(location.href));
 

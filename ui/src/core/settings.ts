@@ -1,5 +1,5 @@
 // What a person chose for this browser: theme, time zone, keys, colours. Kept in localStorage where there is one.
-import { effect, signal } from './signals';
+import { effect, signal } from '@preact/signals';
 
 function stored<T extends string>(key: string, choices: readonly T[]) {
   let value: string | null = null;
