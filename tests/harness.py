@@ -209,16 +209,20 @@ class Profiles:
         self.links.append(field(1, trace) + field(2, span))
         return len(self.links) - 1
 
-    def profile(self, samples, time_ns=None, id=b"", extra=b""):
-        """samples: (stack, value) or (stack, value, link) or raw bytes."""
-        body = field(1, field(1, 1) + field(2, 2))
+    def profile(self, samples, time_ns=None, id=b"", extra=b"", of=None):
+        """samples: (stack, value) or (stack, value, link) or raw bytes. of: another type and unit, also of the period."""
+        what, period = (1, 2), (3, 4)
+        if of:
+            self.strings += [text for text in of if text not in self.strings]
+            what = period = tuple(self.strings.index(text) for text in of)
+        body = field(1, field(1, what[0]) + field(2, what[1]))
         for s in samples:
             if not isinstance(s, bytes):
                 stack, value, link = (*s, 0)[:3]
                 s = field(1, stack) + (field(3, link) if link else b"") + packed(4, [value])
             body += field(2, s)
         body += fixed64(3, time.time_ns() if time_ns is None else time_ns) + field(4, 10 * 10**9)
-        body += field(5, field(1, 3) + field(2, 4)) + field(6, 10_000_000)
+        body += field(5, field(1, period[0]) + field(2, period[1])) + field(6, 10_000_000)
         self.profiles.append(body + (field(7, id) if id else b"") + extra)
         return self
 

@@ -357,6 +357,44 @@ class Questions(Case):
             listed = server.ask("list", query="svc", type="samples", function=".", file="lib.cc")["functions"]
             self.assertEqual(sorted((f["name"], f["lines"]) for f in listed), [("f", [[5, 0, 3]]), ("g", [[9, 3, 3]])])
 
+    def test_times_nothing_is_stored_for_are_refused_by_name(self):
+        with self.server() as server:
+            def refused(path="services", **times):
+                answer = server.get("/api/v1/" + path, **times)
+                return answer.json["error"]["message"] if answer.status == 400 else answer.status
+            now = int(time.time())
+            self.assertRegex(refused(**{"from": "99999999999999"}), r"^parameter 'from': '99999999999999' is not a time from 1970 to 2261")
+            self.assertRegex(refused(**{"from": str(now + 200_000)}), r"^parameter 'from': '\d+' is 20\d\d-.*Z, which is to come; Unix times may be in s, ms, us or ns")
+            self.assertRegex(refused(to="2000"), r"^parameter 'to': '2000' is 1970-01-01T00:33:20Z, before anything that is stored")
+            self.assertRegex(refused("diff", query="a", base_from="1", base_to="2000"), r"^parameter 'base_to'")
+            for unit in (1, 10**3, 10**6, 10**9):
+                self.assertEqual(refused(**{"from": str((now - 3600) * unit), "to": str(now * unit)}), 200)
+            self.assertEqual(refused(**{"from": "0", "to": "2100-01-01T00:00:00Z"}), 200)
+
+    def test_a_file_is_searched_before_it_is_cut(self):
+        many = "".join(f"main;big{i:05d} 100\n" for i in range(5000)) + "main;big00000;needle::inner 3\n"
+        with self.server() as server:
+            ask = lambda **more: http("POST", server.http + "/api/v1/adhoc?" + "&".join(f"{k}={v}" for k, v in more.items()), many.encode()).json
+            plain, found = ask(max_nodes=100), ask(max_nodes=100, search="NEEDLE")
+            names = lambda answer: {f[0] for f in answer["functions"]}
+            self.assertNotIn("needle::inner", names(plain))
+            self.assertNotIn("search", plain)
+            self.assertIn("needle::inner", names(found))
+            self.assertEqual((found["search"]["value"], found["search"]["nodes"], found["total"]), (3, 1, plain["total"]))
+            self.assertEqual(http("POST", server.http + "/api/v1/adhoc?search=a(b", many.encode()).status, 400)
+
+    def test_functions_without_a_module_can_be_asked_for(self):
+        with self.server() as server:
+            p = Profiles("svc")
+            p.profile([(p.stack("main", "f"), 3), (p.stack("main", ("f", "/lib/libf.so")), 5)])
+            server.send(p.encode())
+            server.flush()
+            listed = lambda **more: sorted((f["module"], f["self"]) for f in server.ask("list", query="svc", type="samples", function="^f$", **more)["functions"])
+            self.assertEqual(listed(), [("", 3), ("libf.so", 5)])
+            self.assertEqual((listed(module=""), listed(module="libf.so")), ([("", 3)], [("libf.so", 5)]))
+            callers = lambda **more: server.ask("flame", query="svc", type="samples", function="f", side="callers", **more)["total"]
+            self.assertEqual((callers(), callers(module=""), callers(module="libf.so")), (8, 3, 5))
+
     def test_from_a_function_to_its_traces(self):
         with self.server() as server:
             now = time.time_ns()
@@ -494,6 +532,30 @@ class Questions(Case):
             self.assertGreater(services["heap"]["heap_bytes"], 0)
             self.assertNotIn("cpu", services["heap"])
             self.assertTrue(services["heap"]["top"])
+
+    def test_cores_are_over_the_time_in_which_a_service_could_be_seen(self):
+        with self.server() as server:
+            now = time.time_ns()
+            server.send(one_profile("once", 500, time_ns=now - 60 * 10**9))  # 5 s of CPU time in 10 s
+            server.flush()
+            young = server.ask("overview")
+            once = young["services"][0]
+            self.assertAlmostEqual(once["cores"], 0.5, 3, "nothing was sent before it, and what came after is on its way")
+            self.assertEqual((once["seen_ms"], young["observed_to_ms"] - young["observed_from_ms"]), (10_000, 10_000))
+            p = Profiles("steady")
+            stack = p.stack("main")
+            for i in range(1, 401):  # a tenth of a core, for longer than the range
+                p.profile([(stack, 100)], now - i * 10 * 10**9)
+            server.send(p.encode())
+            server.flush()
+            answer = server.ask("overview", since="1h")
+            services = {s["name"]: s for s in answer["services"]}
+            whole = answer["observed_to_ms"] - answer["observed_from_ms"]
+            self.assertAlmostEqual(whole, 3600_000, delta=60_000)
+            self.assertAlmostEqual(services["once"]["cores"], 5 / 3600, 3)
+            self.assertEqual(services["once"]["seen_ms"], 10_000)
+            self.assertAlmostEqual(services["steady"]["cores"], 0.1, 2)
+            self.assertGreater(services["steady"]["seen_ms"], 0.95 * whole)
 
 
 def address(*names):

@@ -73,7 +73,8 @@ Result<HttpResponse> Rewrite(ProfileFile& file, const Parameters& p, const std::
 
 Result<HttpResponse> OneFile(const HttpRequest& request, const Parameters& p, const Files& files) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
-  WHEREFORE_ASSIGN_OR_RETURN(const auto prune, p.Prune());
+  WHEREFORE_ASSIGN_OR_RETURN(auto prune, p.Prune());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto search, p.Search());
   const std::string format = p.Get("format");
   WHEREFORE_ASSIGN_OR_RETURN(ProfileFile file, files.file.Read(p.Get("service", "adhoc")));
   const bool otlp = format == "otlp" || format == "otlp-json";
@@ -86,10 +87,15 @@ Result<HttpResponse> OneFile(const HttpRequest& request, const Parameters& p, co
   if (IsTreeFile(format))
     return RenderTreeFile(tree, format, {.title = files.file.name, .time_ns = file.facts().time_ns},
                           request.cancel);
+  const query::Found found = search.In(tree);
+  if (!search.empty()) prune.wanted = found.functions;
   const profile::FlameTree pruned = profile::Prune(tree, prune);
-  return RenderTree(
-      request, format,
-      {.tree = &pruned, .full_nodes = tree.size(), .types = file.types(), .file = &file.facts()});
+  return RenderTree(request, format,
+                    {.tree = &pruned,
+                     .full_nodes = tree.size(),
+                     .found = search.empty() ? nullptr : &found,
+                     .types = file.types(),
+                     .file = &file.facts()});
 }
 
 // Types both files have; the last is looked at when none is asked for.
@@ -110,7 +116,8 @@ Result<std::vector<std::string>> CommonTypes(const ProfileFile& base, const Prof
 
 Result<HttpResponse> TwoFiles(const HttpRequest& request, const Parameters& p, const Files& files) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
-  WHEREFORE_ASSIGN_OR_RETURN(const auto prune, p.Prune());
+  WHEREFORE_ASSIGN_OR_RETURN(auto prune, p.Prune());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto search, p.Search());
   WHEREFORE_ASSIGN_OR_RETURN(const ProfileFile base, files.base.Read("adhoc"));
   WHEREFORE_ASSIGN_OR_RETURN(const ProfileFile file, files.file.Read("adhoc"));
   WHEREFORE_ASSIGN_OR_RETURN(const auto types, CommonTypes(base, file));
@@ -126,10 +133,13 @@ Result<HttpResponse> TwoFiles(const HttpRequest& request, const Parameters& p, c
   const query::DiffTree whole = query::Diff(before, after);
   if (const std::string format = p.Get("format"); IsDiffFile(format))
     return RenderDiffFile(whole, format, request.cancel);
+  const query::Found found = search.In(whole.tree, whole.before);
+  if (!search.empty()) prune.wanted = found.functions;
   const query::DiffTree diff = query::PruneDiff(whole, prune);
   return RenderTree(request, p.Get("format"),
                     {.tree = &diff.tree,
                      .full_nodes = whole.tree.size(),
+                     .found = search.empty() ? nullptr : &found,
                      .before_total = diff.before,
                      .before_self = diff.before_self,
                      .before_count = diff.before_count,
@@ -142,7 +152,7 @@ Result<HttpResponse> TwoFiles(const HttpRequest& request, const Parameters& p, c
 Result<HttpResponse> AdHoc(const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto p, Parameters::Read(request, {"type", "lens", "max_nodes", "min_share", "format",
-                                               "service", "time"}));
+                                               "service", "time", "search"}));
   WHEREFORE_ASSIGN_OR_RETURN(const Files files, ReadFiles(request));
   return files.base.bytes == nullptr ? OneFile(request, p, files) : TwoFiles(request, p, files);
 }

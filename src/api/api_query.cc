@@ -69,7 +69,7 @@ void AppendOverview(JsonWriter& json, const query::ServiceOverview& s) {
   if (!s.cpu.empty()) {
     json.Key("cpu").BeginArray();
     for (const std::int64_t v : s.cpu) json.Int(v);
-    json.EndArray();
+    json.EndArray().Field("cores", s.cores).Field("seen_ms", s.seen_ns / 1'000'000);
   }
   AppendTop(json, s);
   json.Key("versions").BeginArray();
@@ -100,7 +100,9 @@ Result<HttpResponse> Overview(query::Engine& engine, const HttpRequest& request)
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject().Field("start_ms", answer.start_ns / 1'000'000);
-  json.Field("step_ms", answer.step_ns / 1'000'000).Key("services").BeginArray();
+  json.Field("step_ms", answer.step_ns / 1'000'000);
+  json.Field("observed_from_ms", answer.observed.from_ns / 1'000'000);
+  json.Field("observed_to_ms", answer.observed.to_ns / 1'000'000).Key("services").BeginArray();
   for (const query::ServiceOverview& s : answer.services) AppendOverview(json, s);
   json.EndArray().EndObject();
   return response;
@@ -327,7 +329,9 @@ Result<HttpResponse> List(query::Engine& engine, const HttpRequest& request) {
     return Error(Code::kInvalid, "parameter 'function': expected a regular expression");
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto answer,
-      engine.List(selection, p.Get("function"), {.module = p.Get("module"), .file = p.Get("file")},
+      engine.List(selection, p.Get("function"),
+                  {.module = p.Has("module") ? std::optional(p.Get("module")) : std::nullopt,
+                   .file = p.Get("file")},
                   request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);

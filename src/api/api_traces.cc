@@ -176,6 +176,9 @@ Result<store::SpanSearch> ReadSearch(const Parameters& p) {
   }
   WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t limit, p.Int("limit", 20, 1, 1000));
   search.limit = static_cast<std::size_t>(limit);
+  // Twenty of a trace are enough to show why it matched.
+  WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t matched, p.Int("matched", 20, 0, 20));
+  search.most_per_trace = static_cast<std::size_t>(matched);
   return search;
 }
 
@@ -183,7 +186,7 @@ Result<HttpResponse> Search(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto p,
       Parameters::Read(request, {"from", "to", "since", "service", "name", "min_duration",
-                                 "max_duration", "status", "attribute", "limit"}));
+                                 "max_duration", "status", "attribute", "limit", "matched"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto search, ReadSearch(p));
   WHEREFORE_ASSIGN_OR_RETURN(const auto traces, engine.SearchTraces(search, request.cancel));
   HttpResponse response;
@@ -193,7 +196,12 @@ Result<HttpResponse> Search(query::Engine& engine, const HttpRequest& request) {
     json.BeginObject().Field("trace", ToHex(t.trace)).Field("root_service", t.root_service);
     json.Field("root_name", t.root_name).Field("start", FormatTime(t.start_ns));
     json.Field("start_ns", t.start_ns).Field("duration_ns", t.duration_ns);
-    json.Field("spans", t.spans).Field("errors", t.errors).Key("matched").BeginArray();
+    json.Field("spans", t.spans).Field("errors", t.errors).Key("profiled").BeginArray();
+    for (const query::TraceProfile& profile : t.profiles) {
+      json.BeginObject().Field("type", profile.type).Field("unit", profile.unit);
+      json.Field("value", profile.value).Field("count", profile.count).EndObject();
+    }
+    json.EndArray().Key("matched").BeginArray();
     for (const store::SpanRow& span : t.matched) AppendSpan(json, span);
     json.EndArray().EndObject();
   }

@@ -217,23 +217,6 @@ Result<HttpResponse> JaegerApi::OneTrace(const HttpRequest& request) {
   return Success(1, [&](JsonWriter& json) { AppendJaegerTrace(json, spans); });
 }
 
-Result<std::vector<profile::TraceId>> JaegerApi::Find(store::SpanSearch search, std::size_t limit,
-                                                      const CancelToken& cancel) {
-  // Several spans of one trace may match, so more spans than traces are looked at.
-  for (search.limit = limit * 8;; search.limit *= 8) {
-    search.limit = std::min(search.limit, kMostSpans);
-    WHEREFORE_ASSIGN_OR_RETURN(const auto spans, engine_.reader().SearchSpans(search, cancel));
-    std::vector<profile::TraceId> traces;
-    std::set<profile::TraceId> seen;
-    for (const store::SpanRow& span : spans) {
-      if (traces.size() < limit && seen.insert(span.trace).second) traces.push_back(span.trace);
-    }
-    if (traces.size() >= limit || spans.size() < search.limit || search.limit == kMostSpans) {
-      return traces;
-    }
-  }
-}
-
 Result<HttpResponse> JaegerApi::Search(const HttpRequest& request) {
   const JaegerParameters p = ReadParameters(request);
   const std::uint32_t tenant = operations_.tenant_of(request);
@@ -251,8 +234,8 @@ Result<HttpResponse> JaegerApi::Search(const HttpRequest& request) {
       return Error(Code::kInvalid,
                    fmt::format("parameter 'limit': expected a number up to {}", kMostTraces));
     }
-    WHEREFORE_ASSIGN_OR_RETURN(
-        traces, Find(std::move(search), static_cast<std::size_t>(*limit), request.cancel));
+    search.limit = static_cast<std::size_t>(*limit);
+    WHEREFORE_ASSIGN_OR_RETURN(traces, engine_.reader().FindTraces(search, request.cancel));
   }
   std::vector<std::vector<store::SpanRow>> found;
   for (const profile::TraceId& trace : traces) {

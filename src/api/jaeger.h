@@ -35,9 +35,6 @@ class JaegerApi {
 
   Result<std::vector<std::string>> NamesOf(const net::HttpRequest& request,
                                            const std::string& service);
-  // The traces of the newest matching spans, at most `limit` of them.
-  Result<std::vector<profile::TraceId>> Find(store::SpanSearch search, std::size_t limit,
-                                             const CancelToken& cancel);
 
   query::Engine& engine_;
   net::WorkerPool& workers_;

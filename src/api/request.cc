@@ -31,6 +31,7 @@ Result<Array> ParseHexId(std::string_view hex, std::string_view what) {
   return id;
 }
 
+constexpr std::int64_t kYear2000 = 946'684'800 * kNsPerSecond;
 constexpr std::size_t kMostChanges = 50;
 
 // Exact, whatever was pruned of the tree.
@@ -173,6 +174,15 @@ Result<store::TimeRange> Parameters::Range(std::string_view prefix) const {
   const auto time = [&](std::string_view name, const std::string& text) -> Result<std::int64_t> {
     auto ns = ParseTime(text, now);
     if (!ns) return Bad(fmt::format("{}{}", prefix, name), ns.error().message());
+    // Times that nothing is stored for are slips: other units, a digit too many.
+    const bool late = name == "from" && *ns > now + kNsPerDay;
+    const bool early = name == "to" && *ns < kYear2000;
+    if (late || early) {
+      return Bad(
+          fmt::format("{}{}", prefix, name),
+          fmt::format("'{}' is {}, {}; Unix times may be in s, ms, us or ns", text, FormatTime(*ns),
+                      late ? "which is to come" : "before anything that is stored"));
+    }
     return ns;
   };
   const std::string from = Get(fmt::format("{}from", prefix));

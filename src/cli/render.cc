@@ -1,13 +1,13 @@
 #include "cli/render.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
 #include "base/hash.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "profile/share_error.h"
 
 namespace wherefore::cli {
 namespace {
@@ -58,13 +58,8 @@ std::string ShareText(const FlameTree& tree, std::int64_t value) {
 }
 
 std::string ErrorText(const FlameTree& tree, std::int64_t count) {
-  const auto all = static_cast<double>(tree.total_count[0]);
-  if (all < 1) return "";
-  const double p = std::clamp(static_cast<double>(count) / all, 0.0, 1.0);
-  // Agresti-Coull: honest at shares near 0 and 1 too.
-  const double n = all + 4;
-  const double q = (p * all + 2) / n;
-  return fmt::format("±{:.1f}", 100 * 1.96 * std::sqrt(q * (1 - q) / n));
+  if (tree.total_count[0] < 1) return "";
+  return "±" + profile::ShareErrorText(count, tree.total_count[0]);
 }
 
 std::string RenderTop(const FlameTree& tree, std::size_t limit, int width,

@@ -12,7 +12,7 @@ namespace wherefore::cli {
 [[nodiscard]] std::string TreeValue(const profile::FlameTree& tree, std::int64_t value);
 // "12.3 %" of the root.
 [[nodiscard]] std::string ShareText(const profile::FlameTree& tree, std::int64_t value);
-// Half width of the 95 % interval of a share, from the number of observations: "±0.8".
+// How far off the share may be (profile::ShareError), from the number of observations: "±0.8".
 [[nodiscard]] std::string ErrorText(const profile::FlameTree& tree, std::int64_t count);
 
 // `found` or `search`: what is looked for; rows of other functions are left out, frames of these

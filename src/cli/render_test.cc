@@ -34,6 +34,15 @@ TEST(RenderTop, PrintsValuesSharesAndWhatIsLeft) {
   EXPECT_NE(one.find("other (1 functions)"), std::string::npos);
 }
 
+TEST(RenderTop, AShareSeenAlwaysOrNeverIsNotCertain) {
+  profile::TreeBuilder b;
+  const std::uint32_t main = b.Child(0, b.AddFunction({.name = "main"}));
+  b.AddValue(b.Child(main, b.AddFunction({.name = "all_of_it"})), 140'000'000, 14);
+  const std::string text = RenderTop(b.Build(), 10, 100);
+  EXPECT_NE(text.find("100.0 %    ±22"), std::string::npos) << text;
+  EXPECT_NE(text.find("0.0 %    ±22"), std::string::npos) << text;
+}
+
 TEST(RenderFlame, NoRowIsWiderThanTheTerminal) {
   for (const int width : {20, 33, 80, 121}) {
     const std::string text = RenderFlame(Sample(), width, 10, false);

@@ -1,4 +1,5 @@
 // Commands that show a flame tree: top, tree, flame, diff. Each reads a server or files.
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -61,6 +62,21 @@ int Shown(const Searched& loaded, const std::string& text) {
   if (source.tree.size() <= 1 && source.tree.total[0] == 0) return kFound;
   fmt::print("{}", text);
   return loaded.search.empty() || loaded.found.nodes > 0 ? kFine : kFound;
+}
+
+// What top, tree and flame have in common: a selection or files, a search, and a text made of them.
+void Draws(CLI::App& command, Context& context, const std::string& search_help,
+           const std::function<std::string(const Searched&)>& draw) {
+  auto options = std::make_shared<SelectionOptions>();
+  auto search = std::make_shared<SearchOption>();
+  options->AddTo(command, kWhat);
+  search->AddTo(command, search_help);
+  command.callback([&context, options, search, draw] {
+    context.run = [&context, options, search, draw]() -> int {
+      const auto loaded = LoadSearched(context, *options, *search);
+      return loaded ? Shown(*loaded, draw(*loaded)) : Fail(loaded.error());
+    };
+  });
 }
 
 std::string TopJson(const profile::FlameTree& tree, std::size_t limit, const query::Found* found) {
@@ -145,75 +161,51 @@ void AddTop(CLI::App& app, Context& context) {
                   "wherefore top 'checkout{version=v2}' --type alloc_space --limit 50",
                   "wherefore top checkout --search 'json::|malloc'",
                   "wherefore top profile.pb.gz --lens 'my-code'"});
-  auto options = std::make_shared<SelectionOptions>();
-  auto search = std::make_shared<SearchOption>();
   auto limit = std::make_shared<std::size_t>(30);
-  options->AddTo(*command, kWhat);
-  search->AddTo(*command, "Only functions whose name or module matches");
+  Draws(*command, context, "Only functions whose name or module matches",
+        [&context, limit](const Searched& s) {
+          const profile::FlameTree& tree = s.source.tree;
+          return context.json ? TopJson(tree, *limit, s.matches())
+                              : RenderTop(tree, *limit, TerminalWidth(), s.matches());
+        });
   command->add_option("--limit", *limit, "Rows")
       ->check(CLI::Range(1, kMaxRows))
       ->capture_default_str();
-  command->callback([&context, options, search, limit] {
-    context.run = [&context, options, search, limit]() -> int {
-      const auto loaded = LoadSearched(context, *options, *search);
-      if (!loaded) return Fail(loaded.error());
-      const profile::FlameTree& tree = loaded->source.tree;
-      return Shown(*loaded, context.json
-                                ? TopJson(tree, *limit, loaded->matches())
-                                : RenderTop(tree, *limit, TerminalWidth(), loaded->matches()));
-    };
-  });
 }
 
 void AddTree(CLI::App& app, Context& context) {
   CLI::App* command = NewCommand(
       app, "tree", "The call tree, indented, root first",
       {"wherefore tree checkout --min-share 0.01", "wherefore tree profile.pb.gz --depth 8"});
-  auto options = std::make_shared<SelectionOptions>();
   auto min_share = std::make_shared<double>(0.005);
   auto depth = std::make_shared<int>(0);
-  auto search = std::make_shared<SearchOption>();
-  options->AddTo(*command, kWhat);
-  search->AddTo(*command, "Mark functions whose name or module matches, however small");
+  Draws(*command, context, "Mark functions whose name or module matches, however small",
+        [&context, min_share, depth](const Searched& s) {
+          const profile::FlameTree& tree = s.source.tree;
+          return context.json ? TreeJson(tree, s.matches())
+                              : RenderIndented(tree, *min_share, *depth, TerminalWidth(), s.search);
+        });
   command->add_option("--min-share", *min_share, "Smaller nodes are added up as 'other'")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   command->add_option("--depth", *depth, "At most this deep (0: no limit)");
-  command->callback([&context, options, search, min_share, depth] {
-    context.run = [&context, options, search, min_share, depth]() -> int {
-      const auto loaded = LoadSearched(context, *options, *search);
-      if (!loaded) return Fail(loaded.error());
-      const profile::FlameTree& tree = loaded->source.tree;
-      return Shown(*loaded, context.json ? TreeJson(tree, loaded->matches())
-                                         : RenderIndented(tree, *min_share, *depth, TerminalWidth(),
-                                                          loaded->search));
-    };
-  });
 }
 
 void AddFlame(CLI::App& app, Context& context) {
   CLI::App* command =
       NewCommand(app, "flame", "A flame graph in the terminal (root on top)",
                  {"wherefore flame checkout --since 1h", "wherefore flame stacks.folded --rows 0"});
-  auto options = std::make_shared<SelectionOptions>();
   auto rows = std::make_shared<int>(40);
-  auto search = std::make_shared<SearchOption>();
-  options->AddTo(*command, kWhat);
-  search->AddTo(*command, "Mark functions whose name or module matches");
+  Draws(*command, context, "Mark functions whose name or module matches",
+        [&context, rows](const Searched& s) {
+          const profile::FlameTree& tree = s.source.tree;
+          return context.json ? TreeJson(tree, s.matches())
+                              : RenderFlame(tree, TerminalWidth(), *rows <= 0 ? INT_MAX : *rows,
+                                            context.color, s.matches());
+        });
   command->add_option("--rows", *rows, "At most this many rows (0: all)")
       ->check(CLI::Range(0, kMaxRows))
       ->capture_default_str();
-  command->callback([&context, options, search, rows] {
-    context.run = [&context, options, search, rows]() -> int {
-      const auto loaded = LoadSearched(context, *options, *search);
-      if (!loaded) return Fail(loaded.error());
-      const profile::FlameTree& tree = loaded->source.tree;
-      return Shown(*loaded, context.json
-                                ? TreeJson(tree, loaded->matches())
-                                : RenderFlame(tree, TerminalWidth(), *rows <= 0 ? INT_MAX : *rows,
-                                              context.color, loaded->matches()));
-    };
-  });
 }
 
 void AddDiff(CLI::App& app, Context& context) {

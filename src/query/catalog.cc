@@ -81,6 +81,38 @@ std::string DefaultType(const std::vector<store::TypeRow>& types) {
   return first;
 }
 
+TypesRead ReadAs(const std::vector<store::TypeRow>& types, const std::string& wanted) {
+  TypesRead out;
+  for (const store::TypeRow& t : types) {
+    if (const auto match = profile::MatchType(t.details, wanted)) {
+      out.uses.try_emplace(t.type, TypeUse{.multiplier = match->multiplier, .details = t.details});
+      out.unit = match->unit;
+    }
+  }
+  return out;
+}
+
+std::set<std::string> ShortNamesOf(const std::vector<store::TypeRow>& types) {
+  std::set<std::string> names;
+  for (const store::TypeRow& t : types) {
+    names.insert(profile::ShortName(t.details));
+    if (t.details.stands_for_cpu) names.insert("cpu");
+  }
+  return names;
+}
+
+Result<std::vector<store::TypeRow>> Catalog::TypesOf(const TypesSeen& seen,
+                                                     const CancelToken& cancel) {
+  std::vector<store::TypeRow> types;
+  std::set<store::DictionaryKey> keys;
+  for (const auto& [dictionary, type] : seen) keys.insert(dictionary);
+  if (keys.empty()) return types;
+  WHEREFORE_ASSIGN_OR_RETURN(types, Types({keys.begin(), keys.end()}, cancel));
+  std::erase_if(types,
+                [&](const store::TypeRow& t) { return !seen.contains({t.dictionary, t.type}); });
+  return types;
+}
+
 void Catalog::ForgetIfChanged() {
   const std::uint64_t now = reader_.Generation();
   if (now != 0 && now == generation_) return;

@@ -65,6 +65,17 @@ struct Resolved {
 [[nodiscard]] std::string_view GroupLabel(const std::string& service, const SeriesList& list,
                                           std::uint32_t series, std::string_view name);
 
+using TypesSeen = std::set<std::pair<store::DictionaryKey, std::uint64_t>>;
+
+// Stored types read as the one that is asked for.
+struct TypesRead {
+  std::unordered_map<std::uint64_t, TypeUse> uses;  // by stored type; others do not answer it
+  std::string unit;
+};
+[[nodiscard]] TypesRead ReadAs(const std::vector<store::TypeRow>& types, const std::string& wanted);
+// What they can be asked for.
+[[nodiscard]] std::set<std::string> ShortNamesOf(const std::vector<store::TypeRow>& types);
+
 class Catalog {
  public:
   explicit Catalog(store::Reader& reader) : reader_(reader) {}
@@ -82,6 +93,8 @@ class Catalog {
                                                   const CancelToken& cancel);
   Result<std::vector<store::TypeRow>> Types(const std::vector<store::DictionaryKey>& dictionaries,
                                             const CancelToken& cancel);
+  // Only types that were seen: a default must not be one without data.
+  Result<std::vector<store::TypeRow>> TypesOf(const TypesSeen& seen, const CancelToken& cancel);
   Result<SeriesList> Series(const store::DictionaryKey& dictionary, const CancelToken& cancel);
 
   // A sentence for people when a question found nothing: which part of it has no data.

@@ -86,6 +86,14 @@ struct SpanProfileAnswer {
   std::string hint;  // why there is nothing to show; empty when there is
 };
 
+// What the samples of a trace add up to, read as one type.
+struct TraceProfile {
+  std::string type;  // short name
+  std::string unit;
+  std::int64_t value = 0;
+  std::int64_t count = 0;  // observations
+};
+
 struct TraceSummary {
   profile::TraceId trace{};
   std::string root_service;
@@ -94,6 +102,7 @@ struct TraceSummary {
   std::int64_t duration_ns = 0;
   std::size_t spans = 0;
   std::size_t errors = 0;
+  std::vector<TraceProfile> profiles;  // of a search: what SpanProfile shows by itself comes first
   std::vector<store::SpanRow> matched;
 };
 
@@ -158,6 +167,8 @@ struct HeatMapAnswer {
 struct ServiceOverview {
   ServiceInfo info;
   std::vector<std::int64_t> cpu;      // per step; empty: no CPU profiles
+  double cores = 0;                   // CPU time over OverviewAnswer::observed
+  std::int64_t seen_ns = 0;           // how much of that time its CPU profiles cover
   std::vector<std::string> versions;  // service.version in the newest step that has any
   std::string earlier_version;        // what ran before it in the range, if it changed
   std::vector<profile::TopRow> top;   // into `functions`
@@ -170,15 +181,18 @@ struct ServiceOverview {
   std::set<std::string> instances;  // where it runs
 };
 struct OverviewAnswer {
+  // The part of the range in which a service could be seen: since anything was sent, and up to
+  // what has arrived.
+  store::TimeRange observed;
   std::int64_t start_ns = 0;
   std::int64_t step_ns = 0;
   std::vector<ServiceOverview> services;
 };
 
-// Only functions of that module (its file name) and of that source file; empty: of any.
+// Only functions of that module (its file name; empty: of none) and of that source file.
 struct ListOptions {
-  std::string module;
-  std::string file;
+  std::optional<std::string> module;  // not said: of any
+  std::string file;                   // empty: of any
 };
 struct ListAnswer {
   std::string type;
@@ -262,6 +276,8 @@ class Engine {
                                                  const CancelToken& cancel) {
     return reader_.TraceShape(tenant, trace, cancel);
   }
+  // Engine_traces.cc: that with the newest match first; `most_per_trace` of the spans that matched
+  // come with it.
   Result<std::vector<TraceSummary>> SearchTraces(const store::SpanSearch& search,
                                                  const CancelToken& cancel);
   Result<std::vector<std::pair<std::string, std::string>>> SpanNames(std::uint32_t tenant,
@@ -314,6 +330,14 @@ class Engine {
   Result<std::string> ExplainNoLinks(std::uint32_t tenant, const std::vector<store::SpanRow>& trace,
                                      const std::vector<profile::SpanId>& wanted,
                                      std::string_view types, const CancelToken& cancel);
+  // Engine_traces.cc: what there is to know of traces that are stored, and of their samples.
+  Result<> Summarise(std::uint32_t tenant, const std::vector<TraceSummary*>& traces,
+                     const CancelToken& cancel);
+  Result<> CountSamples(std::uint32_t tenant, const std::vector<TraceSummary*>& traces,
+                        const CancelToken& cancel);
+  // Engine_functions.cc: names and lengths of the spans a function was seen in.
+  Result<> NameSpans(std::uint32_t tenant, std::vector<FunctionTraces::Trace>& traces,
+                     const CancelToken& cancel);
   Result<> SumFunction(const Resolved& resolved, const FunctionName& function,
                        FunctionTraces& answer, const CancelToken& cancel);
   // Puts the longest or the newest first; those without spans last.
@@ -325,6 +349,14 @@ class Engine {
   Result<> AddTops(const Selection& everything,
                    const std::map<std::string, ServiceOverview*>& services,
                    const CancelToken& cancel);
+  Result<store::TimeRange> Observed(std::uint32_t tenant, store::TimeRange range,
+                                    const CancelToken& cancel);
+  // From the first profile to the end of the last one, of all services; zeros when there is none.
+  Result<store::TimeRange> Covered(std::uint32_t tenant, store::TimeRange range,
+                                   const CancelToken& cancel);
+  Result<> AddCores(const Selection& everything, store::TimeRange observed,
+                    const std::map<std::string, ServiceOverview*>& services,
+                    const CancelToken& cancel);
   Result<> AddCpu(const Selection& everything, OverviewAnswer& answer,
                   const std::map<std::string, ServiceOverview*>& services,
                   const CancelToken& cancel);
@@ -336,9 +368,6 @@ class Engine {
   Catalog catalog_;
   StackTries tries_;
 };
-
-// What there is to know of a trace beside its matched spans; `trace` are all of its spans.
-void Summarise(const std::vector<store::SpanRow>& trace, TraceSummary& summary);
 
 // Adds to `spans` every span of `trace` that lies below one of them. Parents may go in a circle or
 // be missing.

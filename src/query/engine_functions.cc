@@ -109,8 +109,8 @@ Result<> Engine::OrderByTime(std::uint32_t tenant, TraceOrder order,
     places.emplace(traces[i].summary.trace, i);
     ids.push_back(traces[i].summary.trace);
   }
-  WHEREFORE_ASSIGN_OR_RETURN(const auto times, reader_.TraceTimes(tenant, ids, cancel));
-  for (const store::TraceTime& t : times) {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto rows, reader_.Traces(tenant, ids, cancel));
+  for (const store::TraceRow& t : rows) {
     TraceSummary& summary = traces[places.at(t.trace)].summary;
     summary.start_ns = t.start_ns;
     summary.duration_ns = t.end_ns - t.start_ns;
@@ -118,6 +118,36 @@ Result<> Engine::OrderByTime(std::uint32_t tenant, TraceOrder order,
   std::ranges::stable_sort(traces, std::greater(), [order](const FunctionTraces::Trace& t) {
     return order == TraceOrder::kTime ? t.summary.start_ns : t.summary.duration_ns;
   });
+  return {};
+}
+
+Result<> Engine::NameSpans(std::uint32_t tenant, std::vector<FunctionTraces::Trace>& traces,
+                           const CancelToken& cancel) {
+  std::vector<TraceSummary*> summaries;
+  for (FunctionTraces::Trace& t : traces) {
+    if (t.summary.trace != profile::TraceId{}) summaries.push_back(&t.summary);
+  }
+  WHEREFORE_RETURN_IF_ERROR(Summarise(tenant, summaries, cancel));
+  std::map<SpanKey, FunctionTraces::Span*> wanted;
+  std::vector<profile::SpanId> ids;
+  store::TimeRange range{.from_ns = INT64_MAX, .to_ns = 0};
+  for (FunctionTraces::Trace& t : traces) {
+    if (t.summary.spans == 0) continue;
+    range.from_ns = std::min(range.from_ns, t.summary.start_ns);
+    range.to_ns = std::max(range.to_ns, t.summary.start_ns + t.summary.duration_ns + 1);
+    for (FunctionTraces::Span& span : t.spans) {
+      wanted[{t.summary.trace, span.span}] = &span;
+      ids.push_back(span.span);
+    }
+  }
+  if (ids.empty()) return {};
+  WHEREFORE_ASSIGN_OR_RETURN(const auto rows, reader_.SpansById(tenant, range, ids, cancel));
+  for (const store::SpanRow& row : rows) {
+    const auto span = wanted.find({row.trace, row.id});
+    if (span == wanted.end()) continue;
+    span->second->name = row.name;
+    span->second->duration_ns = row.duration_ns;
+  }
   return {};
 }
 
@@ -172,18 +202,7 @@ Result<FunctionTraces> Engine::TracesOf(const Selection& selection, const Functi
     WHEREFORE_RETURN_IF_ERROR(OrderByTime(selection.tenant, options.order, answer.traces, cancel));
   }
   if (answer.traces.size() > options.limit) answer.traces.resize(options.limit);
-  for (FunctionTraces::Trace& t : answer.traces) {
-    if (t.summary.trace == profile::TraceId{}) continue;
-    WHEREFORE_ASSIGN_OR_RETURN(const auto rows,
-                               TraceShape(selection.tenant, t.summary.trace, cancel));
-    Summarise(rows, t.summary);
-    for (FunctionTraces::Span& span : t.spans) {
-      const auto row = std::ranges::find(rows, span.span, &store::SpanRow::id);
-      if (row == rows.end()) continue;
-      span.name = row->name;
-      span.duration_ns = row->duration_ns;
-    }
-  }
+  WHEREFORE_RETURN_IF_ERROR(NameSpans(selection.tenant, answer.traces, cancel));
   if (answer.found == 0) {
     answer.hint =
         "none of its samples is linked to a span: its profiler does not know spans, or no span ran";

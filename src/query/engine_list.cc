@@ -92,7 +92,7 @@ Result<ListAnswer> Engine::List(const Selection& selection, const std::string& f
   WHEREFORE_ASSIGN_OR_RETURN(const auto values, SumOrAverage(r, cancel));
   ListAnswer answer{.type = r.type, .unit = r.unit, .scale = r.snapshot ? kAverageScale : 1};
   profile::LineTable table([&](const profile::FlameFunction& f) {
-    return (options.module.empty() || f.module == options.module) &&
+    return (!options.module || f.module == *options.module) &&
            re2::RE2::PartialMatch(f.name, *regex);
   });
   bool found = false;
@@ -112,7 +112,7 @@ Result<ListAnswer> Engine::List(const Selection& selection, const std::string& f
   answer.functions = table.Take();
   if (answer.hint.empty() && answer.functions.empty()) {
     answer.hint = fmt::format("no function of this selection matches '{}'", function_regex);
-    if (!options.module.empty()) answer.hint += fmt::format(" in module '{}'", options.module);
+    if (options.module) answer.hint += fmt::format(" in module '{}'", *options.module);
     if (!options.file.empty()) answer.hint += fmt::format(" in file '{}'", options.file);
   }
   return answer;

@@ -94,17 +94,79 @@ Result<> Engine::AddCpu(const Selection& everything, OverviewAnswer& answer, con
                                     cancel));
   answer.start_ns = series.start_ns;
   std::map<std::string, std::map<std::string, std::vector<std::int64_t>>> by_service;
+  std::map<ServiceOverview*, std::vector<bool>> seen_in;
   for (const SeriesGroup& group : series.groups) {
     const std::string service(FindLabel(group.labels, "service_name"));
     const auto at = services.find(service);
     if (at == services.end()) continue;
     std::vector<std::int64_t>& cpu = at->second->cpu;
     cpu.resize(group.values.size());
-    for (std::size_t i = 0; i < cpu.size(); ++i) cpu[i] = WrappingAdd(cpu[i], group.values[i]);
+    std::vector<bool>& seen = seen_in[at->second];
+    seen.resize(group.values.size());
+    for (std::size_t i = 0; i < cpu.size(); ++i) {
+      cpu[i] = WrappingAdd(cpu[i], group.values[i]);
+      if (group.profiles[i] > 0) seen[i] = true;
+    }
     by_service[service][std::string(FindLabel(group.labels, "service.version"))] = group.values;
   }
   for (const auto& [service, versions] : by_service) {
     TakeVersions(versions, versions.begin()->second.size(), *services.at(service));
+  }
+  for (const auto& [service, steps] : seen_in)
+    service->seen_ns = std::ranges::count(steps, true) * answer.step_ns;
+  return {};
+}
+
+Result<store::TimeRange> Engine::Covered(std::uint32_t tenant, store::TimeRange range,
+                                         const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto services, catalog_.Services(tenant, range, cancel));
+  store::SampleQuery query{.tenant = tenant, .range = range};
+  for (const store::ServiceRow& s : services)
+    query.selections.push_back({.dictionary = s.dictionary});
+  WHEREFORE_ASSIGN_OR_RETURN(const auto rows, reader_.Coverage(query, cancel));
+  store::TimeRange covered;
+  if (rows.empty()) return covered;
+  covered.from_ns = std::ranges::min(rows, {}, &store::CoverRow::first_ns).first_ns;
+  covered.to_ns = std::ranges::max(rows, {}, &store::CoverRow::end_ns).end_ns;
+  return covered;
+}
+
+Result<store::TimeRange> Engine::Observed(std::uint32_t tenant, store::TimeRange range,
+                                          const CancelToken& cancel) {
+  // Senders send what the last seconds cost when they are over.
+  constexpr std::int64_t kArrivesWithin = 120 * kNsPerSecond;
+  store::TimeRange observed = range;
+  observed.to_ns = std::clamp(NowUnixNs(), range.from_ns + 1, range.to_ns);
+  WHEREFORE_ASSIGN_OR_RETURN(const auto covered, Covered(tenant, range, cancel));
+  if (covered.to_ns == 0) return observed;
+  if (covered.to_ns < observed.to_ns && observed.to_ns - covered.to_ns < kArrivesWithin)
+    observed.to_ns = covered.to_ns;
+  // A server that is younger than the range could not have seen more.
+  const std::int64_t width = range.to_ns - range.from_ns;
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto before,
+      Covered(tenant, {std::max<std::int64_t>(range.from_ns - width, 0), range.from_ns}, cancel));
+  if (before.to_ns == 0) observed.from_ns = covered.from_ns;
+  observed.to_ns = std::max(observed.to_ns, observed.from_ns + 1);
+  return observed;
+}
+
+Result<> Engine::AddCores(const Selection& everything, store::TimeRange observed,
+                          const ByName& services, const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, catalog_.Resolve(everything, {}, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto rows, reader_.Coverage(r.query, cancel));
+  std::map<std::string, std::int64_t> lasted;
+  for (const store::CoverRow& row : rows)
+    lasted[r.services[row.dictionary]] += std::min(row.duration_ns, kNsPerDay * 365);
+  const std::int64_t whole = observed.to_ns - observed.from_ns;
+  for (const auto& [name, service] : services) {
+    if (service->cpu.empty()) continue;
+    double sum = 0;
+    for (const std::int64_t v : service->cpu) sum += static_cast<double>(v);
+    service->cores = sum / static_cast<double>(whole);
+    // Steps are coarse; profiles that do not say how long they took say nothing.
+    if (lasted[name] > 0) service->seen_ns = std::min(service->seen_ns, lasted[name]);
+    service->seen_ns = std::min(service->seen_ns, whole);
   }
   return {};
 }
@@ -148,7 +210,9 @@ Result<OverviewAnswer> Engine::Overview(std::uint32_t tenant, store::TimeRange r
   for (auto& [name, service] : all) services[name] = &service;
 
   Selection everything{.tenant = tenant, .type = "cpu", .range = range};
+  WHEREFORE_ASSIGN_OR_RETURN(answer.observed, Observed(tenant, range, cancel));
   WHEREFORE_RETURN_IF_ERROR(AddCpu(everything, answer, services, cancel));
+  WHEREFORE_RETURN_IF_ERROR(AddCores(everything, answer.observed, services, cancel));
   WHEREFORE_RETURN_IF_ERROR(AddTops(everything, services, cancel));
   for (auto& [name, service] : all) {
     if (!service.cpu.empty() || service.info.profiles == 0) continue;

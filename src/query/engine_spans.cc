@@ -1,4 +1,4 @@
-// Engine, the trace side: profiles of spans, traces by id, trace search.
+// Engine: profiles of spans and of whole traces, and traces by their id.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -88,34 +88,15 @@ store::LinkRow Within(const store::TimedLinkRow& row, const profile::SpanId& spa
 Result<> Engine::FillSpanAnswer(const std::vector<store::LinkRow>& links, const std::string& type,
                                 SpanProfileAnswer& answer, std::string& type_names,
                                 const CancelToken& cancel) {
-  std::set<store::DictionaryKey> keys;
-  for (const store::LinkRow& link : links) keys.insert(link.dictionary);
-  std::vector<store::TypeRow> types;
-  if (!keys.empty()) {
-    WHEREFORE_ASSIGN_OR_RETURN(types, catalog_.Types({keys.begin(), keys.end()}, cancel));
-  }
-  // Only types these samples really have: the default must not be one without data here.
-  std::set<std::pair<store::DictionaryKey, std::uint64_t>> seen;
+  TypesSeen seen;
   for (const store::LinkRow& link : links) seen.emplace(link.dictionary, link.type);
-  std::erase_if(types,
-                [&](const store::TypeRow& t) { return !seen.contains({t.dictionary, t.type}); });
-
+  WHEREFORE_ASSIGN_OR_RETURN(const auto types, catalog_.TypesOf(seen, cancel));
   const std::string wanted = type.empty() ? DefaultType(types) : type;
-  std::unordered_map<std::uint64_t, TypeUse> uses;
-  std::set<std::string> present;
-  std::string unit;
-  for (const store::TypeRow& t : types) {
-    present.insert(profile::ShortName(t.details));
-    if (t.details.stands_for_cpu) present.insert("cpu");
-    if (const auto match = profile::MatchType(t.details, wanted)) {
-      uses.try_emplace(t.type, TypeUse{.multiplier = match->multiplier, .details = t.details});
-      unit = match->unit;
-    }
-  }
+  const TypesRead read = ReadAs(types, wanted);
   std::map<store::DictionaryKey, std::vector<StackValue>> values;
   for (const store::LinkRow& link : links) {
-    const auto use = uses.find(link.type);
-    if (use == uses.end()) continue;
+    const auto use = read.uses.find(link.type);
+    if (use == read.uses.end()) continue;
     const std::int64_t value = use->second.Value(link.value);
     values[link.dictionary].push_back(
         {.stack = link.stack, .value = value, .count = use->second.Count(link.value, link.count)});
@@ -128,8 +109,8 @@ Result<> Engine::FillSpanAnswer(const std::vector<store::LinkRow>& links, const 
   }
   WHEREFORE_ASSIGN_OR_RETURN(answer.tree, BuildTree(builder, cancel));
   answer.tree.type = wanted;
-  answer.tree.unit = unit;
-  type_names = fmt::format("{}", fmt::join(present, ", "));
+  answer.tree.unit = read.unit;
+  type_names = fmt::format("{}", fmt::join(ShortNamesOf(types), ", "));
   return {};
 }
 
@@ -254,45 +235,6 @@ Result<std::vector<store::SpanRow>> Engine::Trace(std::uint32_t tenant,
                                                   const profile::TraceId& trace,
                                                   const CancelToken& cancel) {
   return reader_.Trace(tenant, trace, cancel);
-}
-
-Result<std::vector<TraceSummary>> Engine::SearchTraces(const store::SpanSearch& search,
-                                                       const CancelToken& cancel) {
-  // Twenty of a trace are enough to show why it matched.
-  constexpr std::size_t kMostPerTrace = 20;
-  store::SpanSearch wide = search;
-  wide.most_per_trace = kMostPerTrace;
-  wide.limit = search.limit * kMostPerTrace;
-  WHEREFORE_ASSIGN_OR_RETURN(auto matched, reader_.SearchSpans(wide, cancel));
-  std::vector<TraceSummary> out;
-  std::map<profile::TraceId, std::size_t> index;
-  for (store::SpanRow& span : matched) {
-    if (out.size() == search.limit && !index.contains(span.trace)) continue;
-    const auto [it, added] = index.try_emplace(span.trace, out.size());
-    if (added) out.push_back({.trace = span.trace});
-    out[it->second].matched.push_back(std::move(span));
-  }
-  for (TraceSummary& summary : out) {
-    WHEREFORE_ASSIGN_OR_RETURN(const auto spans, TraceShape(search.tenant, summary.trace, cancel));
-    Summarise(spans, summary);
-  }
-  return out;
-}
-
-void Summarise(const std::vector<store::SpanRow>& trace, TraceSummary& summary) {
-  std::int64_t end = 0;
-  summary.spans = trace.size();
-  for (const store::SpanRow& span : trace) {
-    if (summary.start_ns == 0) summary.start_ns = span.start_ns;
-    end = std::max(end, span.start_ns + span.duration_ns);
-    summary.errors += span.status_code == 2 ? 1 : 0;
-    const bool root = span.parent == profile::SpanId{};
-    if (summary.root_name.empty() || root) {
-      summary.root_name = span.name;
-      summary.root_service = span.service_name;
-    }
-  }
-  summary.duration_ns = end - summary.start_ns;
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> Engine::SpanNames(

@@ -145,6 +145,14 @@ struct SeriesPoint {
   std::int64_t last_ns = 0;   // start of the newest profile in the step
 };
 
+// When the profiles of one selection were taken.
+struct CoverRow {
+  std::uint32_t dictionary = 0;  // index into selections
+  std::int64_t first_ns = 0;     // when the first one begins
+  std::int64_t end_ns = 0;       // when the last one ends
+  std::int64_t duration_ns = 0;  // of all of them together
+};
+
 struct ProfileRow {
   DictionaryKey dictionary;
   std::uint64_t type = 0;
@@ -230,13 +238,28 @@ struct SpanSearch {
   std::size_t limit = 100;
   std::size_t most_per_trace = 0;  // 0: no limit; one large trace must not push out the others
   bool roots_only = false;
+  std::vector<profile::TraceId> traces;  // empty: any
 };
 
-// When a trace began and its last span ended.
-struct TraceTime {
+// What a list says of a trace.
+struct TraceRow {
   profile::TraceId trace{};
-  std::int64_t start_ns = 0;
-  std::int64_t end_ns = 0;
+  std::int64_t start_ns = 0;  // of its first span
+  std::int64_t end_ns = 0;    // of whichever span ended last
+  std::int64_t spans = 0;
+  std::int64_t errors = 0;
+  std::string root_service;  // of the first span without a parent, else of the first
+  std::string root_name;
+};
+
+// Samples of one trace that are alike in type, value and observations.
+struct TraceSamples {
+  DictionaryKey dictionary;
+  profile::TraceId trace{};
+  std::uint64_t type = 0;
+  std::int64_t value = 0;  // of one
+  std::int64_t count = 0;
+  std::int64_t samples = 0;  // how many of them there are
 };
 
 // How long the requests of a service took: spans that others, or nobody, called from outside.
@@ -296,6 +319,9 @@ class Reader {
   virtual Result<std::vector<SeriesPoint>> Timeline(const SampleQuery& query, const Steps& steps,
                                                     bool from_samples,
                                                     const CancelToken& cancel) = 0;
+  // One row per selection and type that has profiles in the range.
+  virtual Result<std::vector<CoverRow>> Coverage(const SampleQuery& query,
+                                                 const CancelToken& cancel) = 0;
   // Profiles of the selection, oldest first, at most `limit` (0 = all).
   virtual Result<std::vector<ProfileRow>> Profiles(const SampleQuery& query, std::size_t limit,
                                                    const CancelToken& cancel) = 0;
@@ -346,10 +372,18 @@ class Reader {
   virtual Result<std::vector<SpanRow>> SpansById(std::uint32_t tenant, TimeRange range,
                                                  const std::vector<profile::SpanId>& spans,
                                                  const CancelToken& cancel) = 0;
+  // The traces with a span that matches, that with the newest one first, at most `limit`.
+  virtual Result<std::vector<profile::TraceId>> FindTraces(const SpanSearch& search,
+                                                           const CancelToken& cancel) = 0;
   // Of those that have spans, in no order.
-  virtual Result<std::vector<TraceTime>> TraceTimes(std::uint32_t tenant,
-                                                    const std::vector<profile::TraceId>& traces,
-                                                    const CancelToken& cancel) = 0;
+  virtual Result<std::vector<TraceRow>> Traces(std::uint32_t tenant,
+                                               const std::vector<profile::TraceId>& traces,
+                                               const CancelToken& cancel) = 0;
+  // Every linked sample of these traces, those of profilers that know only spans too, counted
+  // instead of listed. In no order.
+  virtual Result<std::vector<TraceSamples>> SamplesOfTraces(
+      std::uint32_t tenant, const std::vector<profile::TraceId>& traces,
+      const CancelToken& cancel) = 0;
   virtual Result<std::vector<LatencyRow>> Latencies(std::uint32_t tenant, TimeRange range,
                                                     const CancelToken& cancel) = 0;
 

@@ -436,6 +436,24 @@ Result<std::vector<SeriesPoint>> ReaderImpl::Timeline(const SampleQuery& query, 
   return points;
 }
 
+Result<std::vector<CoverRow>> ReaderImpl::Coverage(const SampleQuery& query,
+                                                   const CancelToken& cancel) {
+  std::vector<CoverRow> rows;
+  if (query.selections.empty()) return rows;
+  const SelectionNumber selection(query);
+  WHEREFORE_RETURN_IF_ERROR(
+      Run(fmt::format("SELECT {} AS selection, type, min(time), max(time + duration), "
+                      "toInt64(least(sum(toFloat64(duration)), 9e18)) FROM {} WHERE {} GROUP BY "
+                      "selection, type",
+                      selection.Sql(), PhysicalName(Table::kProfiles), SelectionCondition(query)),
+          5, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+            if (const auto at = selection.Find(c[0].U32(row), c[1].Uint(row)))
+              rows.push_back({*at, c[2].Int(row), c[3].Int(row), c[4].Int(row)});
+            return {};
+          }));
+  return rows;
+}
+
 Result<EngineStatistics> ReaderImpl::Statistics(const CancelToken& cancel) {
   EngineStatistics statistics;
   WHEREFORE_RETURN_IF_ERROR(

@@ -1,7 +1,7 @@
 // The Reader over a Transport (read.h says what each call answers).
 //
 // reader.cc: names and samples; reader_profiles.cc: single profiles and links; reader_spans.cc:
-// traces.
+// spans and whole traces; reader_traces.cc: lists of traces.
 #pragma once
 
 #include <atomic>
@@ -26,6 +26,14 @@ enum class When { kInRange, kAny };  // tables without a column `time` cannot sa
 // range.
 [[nodiscard]] std::string SelectionCondition(const SampleQuery& query, When when = When::kInRange);
 
+// WHERE condition for the spans of a search.
+[[nodiscard]] std::string SearchCondition(const SpanSearch& search);
+
+// The attribute of a span that says under which id its profiler filed its samples, and the
+// expression that reads it; empty where a span has none.
+inline constexpr std::string_view kProfileId = "pyroscope.profile.id";
+[[nodiscard]] std::string ProfileIdText();
+
 class ReaderImpl final : public Reader {
  public:
   ReaderImpl(Transport& transport, QueryLimits limits,
@@ -49,6 +57,8 @@ class ReaderImpl final : public Reader {
                                                           const CancelToken& cancel) override;
   Result<std::vector<SeriesPoint>> Timeline(const SampleQuery& query, const Steps& steps,
                                             bool from_samples, const CancelToken& cancel) override;
+  Result<std::vector<CoverRow>> Coverage(const SampleQuery& query,
+                                         const CancelToken& cancel) override;
   Result<std::vector<ProfileRow>> Profiles(const SampleQuery& query, std::size_t limit,
                                            const CancelToken& cancel) override;
   Result<std::vector<ProfileRow>> ProfileById(std::uint32_t tenant, const profile::ProfileId& id,
@@ -75,9 +85,14 @@ class ReaderImpl final : public Reader {
   Result<std::vector<SpanRow>> SpansById(std::uint32_t tenant, TimeRange range,
                                          const std::vector<profile::SpanId>& spans,
                                          const CancelToken& cancel) override;
-  Result<std::vector<TraceTime>> TraceTimes(std::uint32_t tenant,
-                                            const std::vector<profile::TraceId>& traces,
-                                            const CancelToken& cancel) override;
+  Result<std::vector<profile::TraceId>> FindTraces(const SpanSearch& search,
+                                                   const CancelToken& cancel) override;
+  Result<std::vector<TraceRow>> Traces(std::uint32_t tenant,
+                                       const std::vector<profile::TraceId>& traces,
+                                       const CancelToken& cancel) override;
+  Result<std::vector<TraceSamples>> SamplesOfTraces(std::uint32_t tenant,
+                                                    const std::vector<profile::TraceId>& traces,
+                                                    const CancelToken& cancel) override;
   Result<std::vector<LatencyRow>> Latencies(std::uint32_t tenant, TimeRange range,
                                             const CancelToken& cancel) override;
   Result<std::vector<OffsetCell>> Offsets(const SampleQuery& query, const Steps& steps,
@@ -109,12 +124,31 @@ class ReaderImpl final : public Reader {
                                         const CancelToken& cancel);
   Result<> NameServices(std::vector<SpanRow>& rows, const std::set<std::uint32_t>& buckets,
                         std::uint32_t tenant, const CancelToken& cancel);
-  Result<std::vector<SpanRow>> RunSpans(const std::string& where, const std::string& tail,
-                                        std::uint32_t tenant, const CancelToken& cancel);
+  // Columns of `spans` beside those every question reads, which come first.
+  static constexpr std::size_t kShapeColumns = 10;
+  struct MoreColumns {
+    std::string names;
+    std::size_t count = 0;
+    std::function<void(const Columns&, std::size_t row, SpanRow&)> take;
+  };
+  Result<std::vector<SpanRow>> RunSpans(const MoreColumns& more, const std::string& where,
+                                        std::string_view tail, std::uint32_t tenant,
+                                        const CancelToken& cancel);
+  Result<std::vector<SpanRow>> WholeSpans(const std::string& where, std::string_view tail,
+                                          std::uint32_t tenant, const CancelToken& cancel);
+  // Where the spans of some traces lie.
+  struct Place {
+    std::set<std::uint32_t> buckets;  // empty: there are none
+    std::string where;
+  };
+  Result<Place> SpansOfTraces(std::uint32_t tenant, const std::string& traces,
+                              const CancelToken& cancel);
+  Result<> AddTraces(std::uint32_t tenant, const Place& place, std::vector<TraceRow>& rows,
+                     const CancelToken& cancel);
+  Result<> AddSamples(const std::string& sql, std::uint32_t tenant, std::vector<TraceSamples>& rows,
+                      const CancelToken& cancel);
+  Result<bool> HasSpanOnlyLinks(std::uint32_t tenant, const CancelToken& cancel);
   // Names of services by hash, profiles and spans alike, from the buckets of `where`.
-  // Where the spans of some traces lie; "" when there are none.
-  Result<std::string> SpansOfTraces(std::uint32_t tenant, const std::string& traces,
-                                    const CancelToken& cancel);
   Result<std::vector<std::pair<std::uint64_t, std::string>>> ServiceNames(
       const std::string& where, const CancelToken& cancel);
 

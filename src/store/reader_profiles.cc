@@ -8,22 +8,13 @@
 #include <fmt/ranges.h>
 
 #include "store/dictionary.h"
+#include "store/ids.h"
 #include "store/reader.h"
 #include "store/schema.h"
 
 namespace wherefore::store {
 namespace {
 
-template <typename Id>
-Id AsId(std::string_view bytes) {
-  Id id{};
-  bytes.copy(reinterpret_cast<char*>(id.data()), id.size());  // at most what there is
-  return id;
-}
-template <typename Id>
-std::string_view AsText(const Id& id) {
-  return {reinterpret_cast<const char*>(id.data()), id.size()};
-}
 template <typename Id>
 bool IsZero(const Id& id) {
   return id == Id{};
@@ -38,10 +29,9 @@ SampleKey KeyOf(const SampleRow& row) {
 
 // Samples of profilers that know only the span have a trace of zeros.
 std::string TraceCondition(const profile::TraceId& trace, bool or_unknown) {
-  const std::string literal = QuoteBytes(AsText(trace));
-  return or_unknown
-             ? fmt::format("trace IN ({}, {})", literal, QuoteBytes(AsText(profile::TraceId{})))
-             : "trace = " + literal;
+  const std::string literal = QuoteId(trace);
+  return or_unknown ? fmt::format("trace IN ({}, {})", literal, QuoteId(profile::TraceId{}))
+                    : "trace = " + literal;
 }
 
 // Profiles belong to the set their samples' sets extend, so those say nothing about a profile.
@@ -106,8 +96,8 @@ Result<std::vector<ProfileRow>> ReaderImpl::Profiles(const SampleQuery& query, s
 Result<std::vector<ProfileRow>> ReaderImpl::ProfileById(std::uint32_t tenant,
                                                         const profile::ProfileId& id,
                                                         const CancelToken& cancel) {
-  return RunProfiles(fmt::format("tenant = {} AND id = {}", tenant, QuoteBytes(AsText(id))), tenant,
-                     0, cancel);
+  return RunProfiles(fmt::format("tenant = {} AND id = {}", tenant, QuoteId(id)), tenant, 0,
+                     cancel);
 }
 
 Result<Payload> ReaderImpl::OriginalPayload(const ProfileRow& profile, const CancelToken& cancel) {
@@ -220,18 +210,13 @@ Result<std::vector<LinkRow>> ReaderImpl::LinkedSamples(std::uint32_t tenant,
   std::string where = fmt::format("tenant = {}", tenant);
   if (!IsZero(trace)) where += " AND " + TraceCondition(trace, !spans.empty());
   if (spans.empty()) return RunLinks(where, tenant, cancel);
-  // The engine refuses a condition of more than 50,000 parts, and an id is six of them.
-  constexpr std::size_t kSpansPerQuery = 5'000;
   std::vector<LinkRow> rows;
-  for (std::size_t begin = 0; begin < spans.size(); begin += kSpansPerQuery) {
-    std::vector<std::string> literals;
-    for (std::size_t i = begin; i < std::min(begin + kSpansPerQuery, spans.size()); ++i)
-      literals.push_back(QuoteBytes(AsText(spans[i])));
-    WHEREFORE_ASSIGN_OR_RETURN(const auto some, RunLinks(fmt::format("{} AND span IN ({})", where,
-                                                                     fmt::join(literals, ",")),
-                                                         tenant, cancel));
+  WHEREFORE_RETURN_IF_ERROR(InParts(spans, kSpansAtOnce, [&](const std::string& ids) -> Result<> {
+    WHEREFORE_ASSIGN_OR_RETURN(
+        const auto some, RunLinks(fmt::format("{} AND span IN ({})", where, ids), tenant, cancel));
     rows.insert(rows.end(), some.begin(), some.end());
-  }
+    return {};
+  }));
   return rows;
 }
 
@@ -293,8 +278,7 @@ Result<std::vector<TimedLinkRow>> ReaderImpl::TimedLinks(std::uint32_t tenant, c
               "{} AND service = {} AND time >= {} AND time < {} AND span = {} AND {} AND "
               "notEmpty(times)",
               PhysicalName(Table::kDetails), tenant, span.service, span.start_ns - kLongestProfile,
-              span.start_ns + span.duration_ns, QuoteBytes(AsText(span.id)),
-              TraceCondition(span.trace, true)),
+              span.start_ns + span.duration_ns, QuoteId(span.id), TraceCondition(span.trace, true)),
           7, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
             TimedLinkRow& link = rows.emplace_back();
             link.dictionary = {tenant, span.service, c[0].U32(row), c[1].U32(row)};

@@ -9,23 +9,12 @@
 #include <fmt/ranges.h>
 
 #include "base/hash.h"
+#include "store/ids.h"
 #include "store/reader.h"
 #include "store/schema.h"
 
 namespace wherefore::store {
 namespace {
-
-template <typename Id>
-Id AsId(std::string_view bytes) {
-  Id id{};
-  bytes.copy(reinterpret_cast<char*>(id.data()), id.size());  // at most what there is
-  return id;
-}
-
-template <typename Id>
-std::string QuoteId(const Id& id) {
-  return QuoteBytes({reinterpret_cast<const char*>(id.data()), id.size()});
-}
 
 void TakePairs(const NativeColumn& names, const NativeColumn& values, std::size_t row,
                std::vector<std::pair<std::string, std::string>>& out) {
@@ -68,133 +57,75 @@ Result<> ReaderImpl::NameServices(std::vector<SpanRow>& rows,
   return {};
 }
 
-Result<std::vector<SpanRow>> ReaderImpl::RunSpans(const std::string& where, const std::string& tail,
-                                                  std::uint32_t tenant, const CancelToken& cancel) {
+// What every question about spans reads; `more` are further columns, which `take` reads.
+Result<std::vector<SpanRow>> ReaderImpl::RunSpans(const MoreColumns& more, const std::string& where,
+                                                  std::string_view tail, std::uint32_t tenant,
+                                                  const CancelToken& cancel) {
   std::vector<SpanRow> rows;
   std::set<std::uint32_t> buckets;
-  WHEREFORE_RETURN_IF_ERROR(Run(
-      fmt::format("SELECT bucket, service, trace, span, parent, name, kind, status, "
-                  "status_message, start, duration, "
-                  "names, `values`, resource_names, resource_values, encoded FROM {} WHERE {} {}",
-                  PhysicalName(Table::kSpans), where, tail),
-      16, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
-        buckets.insert(c[0].U32(row));
-        SpanRow& span = rows.emplace_back();
-        span.service = c[1].Uint(row);
-        span.trace = AsId<profile::TraceId>(c[2].Text(row));
-        span.id = AsId<profile::SpanId>(c[3].Text(row));
-        span.parent = AsId<profile::SpanId>(c[4].Text(row));
-        span.name = c[5].Text(row);
-        span.kind = static_cast<std::uint8_t>(c[6].U32(row));
-        span.status_code = static_cast<std::uint8_t>(c[7].U32(row));
-        span.status_message = c[8].Text(row);
-        span.start_ns = c[9].Int(row);
-        span.duration_ns = c[10].Int(row);
-        TakePairs(c[11], c[12], row, span.attributes);
-        TakePairs(c[13], c[14], row, span.resource);
-        span.encoded = c[15].Text(row);
-        return {};
-      }));
+  WHEREFORE_RETURN_IF_ERROR(
+      Run(fmt::format("SELECT bucket, service, trace, span, parent, name, kind, status, start, "
+                      "duration, {} FROM {} WHERE {} {}",
+                      more.names, PhysicalName(Table::kSpans), where, tail),
+          kShapeColumns + more.count, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+            buckets.insert(c[0].U32(row));
+            SpanRow& span = rows.emplace_back();
+            span.service = c[1].Uint(row);
+            span.trace = AsId<profile::TraceId>(c[2].Text(row));
+            span.id = AsId<profile::SpanId>(c[3].Text(row));
+            span.parent = AsId<profile::SpanId>(c[4].Text(row));
+            span.name = c[5].Text(row);
+            span.kind = static_cast<std::uint8_t>(c[6].U32(row));
+            span.status_code = static_cast<std::uint8_t>(c[7].U32(row));
+            span.start_ns = c[8].Int(row);
+            span.duration_ns = c[9].Int(row);
+            more.take(c, row, span);
+            return {};
+          }));
   WHEREFORE_RETURN_IF_ERROR(NameServices(rows, buckets, tenant, cancel));
   return rows;
 }
 
-// The index says where to look; without it a trace would be searched in every service.
-Result<std::string> ReaderImpl::SpansOfTraces(std::uint32_t tenant, const std::string& traces,
-                                              const CancelToken& cancel) {
-  std::set<std::uint32_t> buckets;
-  std::set<std::uint64_t> services;
-  std::int64_t first = INT64_MAX;
-  std::int64_t last = 0;
-  WHEREFORE_RETURN_IF_ERROR(
-      Run(fmt::format("SELECT bucket, service, min(start), max(last) FROM {} WHERE tenant = {} AND "
-                      "trace IN ({}) GROUP BY bucket, service",
-                      PhysicalName(Table::kTraceIndex), tenant, traces),
-          4, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
-            buckets.insert(c[0].U32(row));
-            services.insert(c[1].Uint(row));
-            first = std::min(first, c[2].Int(row));
-            last = std::max(last, c[3].Int(row));
-            return {};
-          }));
-  if (buckets.empty()) return std::string();
-  return fmt::format(
-      "tenant = {} AND bucket IN ({}) AND service IN ({}) AND start >= {} AND start <= {} AND "
-      "trace IN ({})",
-      tenant, fmt::join(buckets, ","), fmt::join(services, ","), first, last, traces);
+Result<std::vector<SpanRow>> ReaderImpl::WholeSpans(const std::string& where, std::string_view tail,
+                                                    std::uint32_t tenant,
+                                                    const CancelToken& cancel) {
+  static const MoreColumns kEverything = {
+      .names = "status_message, names, `values`, resource_names, resource_values, encoded",
+      .count = 6,
+      .take = [](const Columns& c, std::size_t row, SpanRow& span) {
+        span.status_message = c[kShapeColumns].Text(row);
+        TakePairs(c[kShapeColumns + 1], c[kShapeColumns + 2], row, span.attributes);
+        TakePairs(c[kShapeColumns + 3], c[kShapeColumns + 4], row, span.resource);
+        span.encoded = c[kShapeColumns + 5].Text(row);
+      }};
+  return RunSpans(kEverything, where, tail, tenant, cancel);
 }
 
 constexpr std::string_view kTraceOrder = "ORDER BY start, span";
 
 Result<std::vector<SpanRow>> ReaderImpl::Trace(std::uint32_t tenant, const profile::TraceId& trace,
                                                const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(const std::string where,
-                             SpansOfTraces(tenant, QuoteId(trace), cancel));
-  if (where.empty()) return std::vector<SpanRow>();
-  return RunSpans(where, std::string(kTraceOrder), tenant, cancel);
+  WHEREFORE_ASSIGN_OR_RETURN(const auto place, SpansOfTraces(tenant, QuoteId(trace), cancel));
+  if (place.buckets.empty()) return std::vector<SpanRow>();
+  return WholeSpans(place.where, kTraceOrder, tenant, cancel);
 }
 
 Result<std::vector<SpanRow>> ReaderImpl::TraceShape(std::uint32_t tenant,
                                                     const profile::TraceId& trace,
                                                     const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(const std::string where,
-                             SpansOfTraces(tenant, QuoteId(trace), cancel));
-  std::vector<SpanRow> rows;
-  if (where.empty()) return rows;
-  constexpr std::string_view kProfileId = "pyroscope.profile.id";
-  std::set<std::uint32_t> buckets;
-  WHEREFORE_RETURN_IF_ERROR(
-      Run(fmt::format("SELECT bucket, service, span, parent, name, kind, status, start, duration, "
-                      "`values`[indexOf(names, {})] FROM {} WHERE {} {}",
-                      Quote(kProfileId), PhysicalName(Table::kSpans), where, kTraceOrder),
-          10, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
-            buckets.insert(c[0].U32(row));
-            SpanRow& span = rows.emplace_back();
-            span.service = c[1].Uint(row);
-            span.trace = trace;
-            span.id = AsId<profile::SpanId>(c[2].Text(row));
-            span.parent = AsId<profile::SpanId>(c[3].Text(row));
-            span.name = c[4].Text(row);
-            span.kind = static_cast<std::uint8_t>(c[5].U32(row));
-            span.status_code = static_cast<std::uint8_t>(c[6].U32(row));
-            span.start_ns = c[7].Int(row);
-            span.duration_ns = c[8].Int(row);
-            if (const std::string_view value = c[9].Text(row); !value.empty())
-              span.attributes.emplace_back(kProfileId, value);
-            return {};
-          }));
-  WHEREFORE_RETURN_IF_ERROR(NameServices(rows, buckets, tenant, cancel));
-  return rows;
+  WHEREFORE_ASSIGN_OR_RETURN(const auto place, SpansOfTraces(tenant, QuoteId(trace), cancel));
+  if (place.buckets.empty()) return std::vector<SpanRow>();
+  static const MoreColumns kOnlyProfileId = {
+      .names = ProfileIdText(),
+      .count = 1,
+      .take = [](const Columns& c, std::size_t row, SpanRow& span) {
+        if (const std::string_view value = c[kShapeColumns].Text(row); !value.empty())
+          span.attributes.emplace_back(kProfileId, value);
+      }};
+  return RunSpans(kOnlyProfileId, place.where, kTraceOrder, tenant, cancel);
 }
 
-Result<std::vector<TraceTime>> ReaderImpl::TraceTimes(std::uint32_t tenant,
-                                                      const std::vector<profile::TraceId>& traces,
-                                                      const CancelToken& cancel) {
-  constexpr std::size_t kAtOnce = 1000;  // a statement's length is limited
-  std::vector<TraceTime> rows;
-  for (std::size_t from = 0; from < traces.size(); from += kAtOnce) {
-    std::vector<std::string> literals;
-    for (std::size_t i = from; i < std::min(from + kAtOnce, traces.size()); ++i) {
-      literals.push_back(QuoteId(traces[i]));
-    }
-    WHEREFORE_ASSIGN_OR_RETURN(
-        const std::string where,
-        SpansOfTraces(tenant, fmt::format("{}", fmt::join(literals, ",")), cancel));
-    if (where.empty()) continue;
-    WHEREFORE_RETURN_IF_ERROR(Run(
-        fmt::format("SELECT trace, min(start), max(start + duration) FROM {} WHERE {} GROUP BY "
-                    "trace",
-                    PhysicalName(Table::kSpans), where),
-        3, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
-          rows.push_back({AsId<profile::TraceId>(c[0].Text(row)), c[1].Int(row), c[2].Int(row)});
-          return {};
-        }));
-  }
-  return rows;
-}
-
-Result<std::vector<SpanRow>> ReaderImpl::SearchSpans(const SpanSearch& search,
-                                                     const CancelToken& cancel) {
+std::string SearchCondition(const SpanSearch& search) {
   std::string where =
       fmt::format("tenant = {} AND {} AND start >= {} AND start < {}", search.tenant,
                   BucketCondition(search.range.from_ns, search.range.to_ns), search.range.from_ns,
@@ -207,35 +138,47 @@ Result<std::vector<SpanRow>> ReaderImpl::SearchSpans(const SpanSearch& search,
     where += fmt::format(" AND duration <= {}", search.max_duration_ns);
   if (search.status_code >= 0) where += fmt::format(" AND status = {}", search.status_code);
   if (search.kind >= 0) where += fmt::format(" AND kind = {}", search.kind);
-  if (search.roots_only) where += fmt::format(" AND parent = {}", QuoteBytes(std::string(8, '\0')));
+  if (search.roots_only) where += fmt::format(" AND parent = {}", QuoteId(profile::SpanId{}));
   for (const auto& [name, value] : search.attributes) {
     where += fmt::format(
         " AND (arrayExists((k, v) -> k = {0} AND v = {1}, names, `values`) OR "
         "arrayExists((k, v) -> k = {0} AND v = {1}, resource_names, resource_values))",
         Quote(name), Quote(value));
   }
-  return RunSpans(
-      where,
+  if (!search.traces.empty()) where += fmt::format(" AND trace IN ({})", QuoteIds(search.traces));
+  return where;
+}
+
+Result<std::vector<SpanRow>> ReaderImpl::SearchSpans(const SpanSearch& search,
+                                                     const CancelToken& cancel) {
+  const std::string where = SearchCondition(search);
+  // Which ones first: all of them are sorted, and only those that are wanted are read whole.
+  const std::string order = fmt::format(
+      "ORDER BY start DESC, span {} LIMIT {}",
+      search.most_per_trace > 0 ? fmt::format("LIMIT {} BY trace", search.most_per_trace) : "",
+      search.limit);
+  return WholeSpans(
       fmt::format(
-          "ORDER BY start DESC, span {} LIMIT {}",
-          search.most_per_trace > 0 ? fmt::format("LIMIT {} BY trace", search.most_per_trace) : "",
-          search.limit),
-      search.tenant, cancel);
+          "{0} AND (start, span, trace) IN (SELECT start, span, trace FROM {1} WHERE {0} {2})",
+          where, PhysicalName(Table::kSpans), order),
+      order, search.tenant, cancel);
 }
 
 Result<std::vector<SpanRow>> ReaderImpl::SpansById(std::uint32_t tenant, TimeRange range,
                                                    const std::vector<profile::SpanId>& spans,
                                                    const CancelToken& cancel) {
-  if (spans.empty()) return std::vector<SpanRow>();
-  std::vector<std::string> literals;
-  literals.reserve(spans.size());
-  for (const profile::SpanId& span : spans) {
-    literals.push_back(QuoteId(span));
-  }
-  return RunSpans(fmt::format("tenant = {} AND {} AND start >= {} AND start < {} AND span IN ({})",
-                              tenant, BucketCondition(range.from_ns, range.to_ns), range.from_ns,
-                              range.to_ns, fmt::join(literals, ",")),
-                  "ORDER BY start, span", tenant, cancel);
+  std::vector<SpanRow> rows;
+  WHEREFORE_RETURN_IF_ERROR(InParts(spans, kSpansAtOnce, [&](const std::string& some) -> Result<> {
+    WHEREFORE_ASSIGN_OR_RETURN(
+        auto part,
+        WholeSpans(fmt::format("tenant = {} AND {} AND start >= {} AND start < {} AND span IN ({})",
+                               tenant, BucketCondition(range.from_ns, range.to_ns), range.from_ns,
+                               range.to_ns, some),
+                   kTraceOrder, tenant, cancel));
+    std::ranges::move(part, std::back_inserter(rows));
+    return {};
+  }));
+  return rows;
 }
 
 Result<std::vector<LatencyRow>> ReaderImpl::Latencies(std::uint32_t tenant, TimeRange range,

@@ -35,6 +35,7 @@ struct TestSpan {
   std::int64_t duration_ns = 0;
   std::uint8_t kind = 1;
   std::uint8_t status = 0;
+  char profile_id = 0;  // 0: none
 };
 
 profile::WriteRequest SpansOf(const std::string& service, const std::vector<TestSpan>& spans) {
@@ -43,6 +44,7 @@ profile::WriteRequest SpansOf(const std::string& service, const std::vector<Test
                                   0,
                                   {profile::Value::Kind::kString, batch.AddText(service), 0}});
   batch.resources.push_back({{0, 1}, 0, 0, 0});
+  const auto profile_id = batch.AddText("pyroscope.profile.id");
   for (const TestSpan& s : spans) {
     profile::Span span;
     span.resource = 1;
@@ -54,6 +56,11 @@ profile::WriteRequest SpansOf(const std::string& service, const std::vector<Test
     span.status_code = s.status;
     span.start_ns = static_cast<std::uint64_t>(s.start_ns);
     span.end_ns = static_cast<std::uint64_t>(s.start_ns + s.duration_ns);
+    if (s.profile_id != 0) {
+      span.attributes = {static_cast<std::uint32_t>(batch.own_attributes.size()), 1};
+      const auto text = batch.AddText(Hex(s.profile_id, 16));
+      batch.own_attributes.push_back({profile_id, 0, {profile::Value::Kind::kString, text, 0}});
+    }
     batch.spans.push_back(span);
   }
   EXPECT_TRUE(batch.Validate());
@@ -100,22 +107,108 @@ class ReaderTest : public testing::Test {
 TEST_F(ReaderTest, ATraceBeginsWithItsFirstSpanAndEndsWithItsLastInAnyService) {
   Write(SpansOf("web", {{.trace = '1', .span = '1', .start_ns = now_, .duration_ns = 10 * kMs},
                         {.trace = '2', .span = '2', .start_ns = now_ + 5, .duration_ns = 7}}));
+  // Its clock is behind: the span that called it begins later.
   Write(SpansOf("db", {{.trace = '1',
                         .span = '3',
                         .parent = '1',
-                        .start_ns = now_ + 9 * kMs,
-                        .duration_ns = 20 * kMs}}));
+                        .start_ns = now_ - kMs,
+                        .duration_ns = 20 * kMs,
+                        .status = 2},
+                       {.trace = '3', .span = '4', .parent = '9', .start_ns = now_}}));
   Flush();
-  const auto times = reader().TraceTimes(0, {Trace('1'), Trace('2'), Trace('9')}, {});
-  ASSERT_TRUE(times) << times.error().message();
-  std::map<profile::TraceId, std::pair<std::int64_t, std::int64_t>> by_trace;
-  for (const TraceTime& t : *times) by_trace[t.trace] = {t.start_ns - now_, t.end_ns - now_};
-  EXPECT_EQ(by_trace, (decltype(by_trace){{Trace('1'), {0, 29 * kMs}}, {Trace('2'), {5, 12}}}));
-  EXPECT_TRUE(reader().TraceTimes(1, {Trace('1')}, {})->empty()) << "another tenant's";
-  EXPECT_TRUE(reader().TraceTimes(0, {}, {})->empty());
+  const auto traces = reader().Traces(0, {Trace('1'), Trace('2'), Trace('3'), Trace('9')}, {});
+  ASSERT_TRUE(traces) << traces.error().message();
+  std::map<profile::TraceId, TraceRow> by_trace;
+  for (const TraceRow& t : *traces) by_trace[t.trace] = t;
+  ASSERT_EQ(by_trace.size(), 3U);
+  const auto times = [&](char trace) {
+    const TraceRow& t = by_trace[Trace(trace)];
+    return std::pair(t.start_ns - now_, t.end_ns - now_);
+  };
+  EXPECT_EQ(times('1'), std::pair(-kMs, 19 * kMs));
+  EXPECT_EQ(times('2'), std::pair(std::int64_t{5}, std::int64_t{12}));
+  const TraceRow& first = by_trace[Trace('1')];
+  EXPECT_EQ(std::pair(first.spans, first.errors), std::pair(std::int64_t{2}, std::int64_t{1}));
+  EXPECT_EQ(first.root_service, "web") << "the span nobody called, although it is not the first";
+  EXPECT_EQ(first.root_name, "op");
+  EXPECT_EQ(by_trace[Trace('3')].root_service, "db") << "its first span is not stored";
+  EXPECT_TRUE(reader().Traces(1, {Trace('1')}, {})->empty()) << "another tenant's";
+  EXPECT_TRUE(reader().Traces(0, {}, {})->empty());
 }
 
-TEST_F(ReaderTest, MoreTracesThanFitAStatementAllHaveTheirTimes) {
+TEST_F(ReaderTest, TracesAreFoundOnceByTheNewestSpanThatMatches) {
+  Write(SpansOf("web", {{.trace = '1', .span = '1', .start_ns = now_},
+                        {.trace = '1', .span = '2', .start_ns = now_ + 20, .status = 2},
+                        {.trace = '2', .span = '3', .start_ns = now_ + 10},
+                        {.trace = '3', .span = '4', .start_ns = now_ + 5, .status = 2}}));
+  Flush();
+  SpanSearch search{.range = {now_, now_ + 100}};
+  const auto found = [&] {
+    std::string out;
+    const auto traces = reader().FindTraces(search, {});
+    EXPECT_TRUE(traces) << traces.error().message();
+    for (const profile::TraceId& trace : *traces) out += ToHex(trace)[0];
+    return out;
+  };
+  const auto spans = [&] {
+    std::string out;
+    const auto rows = reader().SearchSpans(search, {});
+    EXPECT_TRUE(rows) << rows.error().message();
+    for (const SpanRow& row : *rows) out += ToHex(row.id)[0];
+    return out;
+  };
+  EXPECT_EQ(found(), "123");
+  EXPECT_EQ(spans(), "2341");
+  search.most_per_trace = 1;
+  EXPECT_EQ(spans(), "234");
+  search.traces = {Trace('1'), Trace('3')};
+  EXPECT_EQ(spans(), "24");
+  EXPECT_EQ(found(), "13");
+  search.traces.clear();
+  search.status_code = 2;
+  EXPECT_EQ(found(), "13");
+  search.limit = 1;
+  EXPECT_EQ(found(), "1");
+}
+
+TEST_F(ReaderTest, SamplesOfTracesAreCountedAlsoWhereAProfilerKnowsOnlySpans) {
+  Write(SpansOf("web", {{.trace = '1', .span = '1', .start_ns = now_},
+                        {.trace = '1', .span = '2', .parent = '1', .start_ns = now_ + 10},
+                        {.trace = '2', .span = '3', .start_ns = now_, .profile_id = 'd'},
+                        {.trace = '3', .span = '4', .start_ns = now_}}));
+  const auto count = [&](const std::vector<profile::TraceId>& traces) {
+    std::map<char, std::pair<std::int64_t, std::int64_t>> out;  // value, samples
+    const auto rows = reader().SamplesOfTraces(0, traces, {});
+    EXPECT_TRUE(rows) << rows.error().message();
+    for (const TraceSamples& row : *rows) {
+      auto& [value, samples] = out[ToHex(row.trace)[0]];
+      value += row.value * row.samples;
+      samples += row.samples;
+    }
+    return out;
+  };
+  using Counted = decltype(count({}));
+  BatchBuilder batch;
+  batch.Add({.time_ns = now_}, {{{"a"}, 5, Hex('1', 32), Hex('1', 16)},
+                                {{"b"}, 5, Hex('1', 32), Hex('1', 16)},
+                                {{"a"}, 7, Hex('1', 32), Hex('2', 16)},
+                                {{"a"}, 9, Hex('3', 32), Hex('4', 16)}});
+  Write(batch.Request("with traces"));
+  Flush();
+  EXPECT_EQ(count({Trace('1'), Trace('2')}), (Counted{{'1', {17, 3}}}));
+  BatchBuilder only;
+  only.Add({.time_ns = now_}, {{{"c"}, 100, Hex('0', 32), Hex('2', 16)},
+                               {{"c"}, 200, Hex('0', 32), Hex('d', 16)},
+                               {{"c"}, 400, Hex('0', 32), Hex('e', 16)}});
+  Write(only.Request("with spans only"));
+  Flush();
+  EXPECT_EQ(count({Trace('1'), Trace('2'), Trace('3')}),
+            (Counted{{'1', {117, 4}}, {'2', {200, 1}}, {'3', {9, 1}}}));
+  EXPECT_TRUE(count({}).empty());
+  EXPECT_TRUE(count({Trace('9')}).empty());
+}
+
+TEST_F(ReaderTest, MoreTracesThanFitAStatementAreAllSummedUp) {
   profile::SpanBatch batch;
   batch.own_attributes.push_back(
       {batch.AddText("service.name"), 0, {profile::Value::Kind::kString, batch.AddText("web"), 0}});
@@ -136,9 +229,10 @@ TEST_F(ReaderTest, MoreTracesThanFitAStatementAllHaveTheirTimes) {
   request.identity = HashString("many");
   Write(std::move(request));
   Flush();
-  const auto times = reader().TraceTimes(0, ids, {});
-  ASSERT_TRUE(times) << times.error().message();
-  EXPECT_EQ(times->size(), ids.size());
+  const auto traces = reader().Traces(0, ids, {});
+  ASSERT_TRUE(traces) << traces.error().message();
+  EXPECT_EQ(traces->size(), ids.size());
+  EXPECT_TRUE(reader().SamplesOfTraces(0, ids, {}));
 }
 
 TEST_F(ReaderTest, SpansAreFoundByTheirIdAloneWithinTheRange) {

@@ -1,11 +1,5 @@
 #include "store/store.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
-#include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -14,53 +8,10 @@
 #include "base/text.h"
 #include "profile/typed_attributes.h"
 #include "store/span_extras.h"
-#include "store/test_batch.h"
-#include "store/test_directory.h"
+#include "store/test_store.h"
 
 namespace wherefore::store {
 namespace {
-
-using Totals = std::map<std::string, std::int64_t>;
-constexpr const char* kTrace = "0102030405060708090a0b0c0d0e0f10";
-constexpr const char* kSpan = "1112131415161718";
-
-class StoreTest : public testing::Test {
- protected:
-  void SetUp() override {
-    WHEREFORE_SKIP_WITHOUT_ENGINE();
-    Open();
-  }
-  void Open() {
-    store_.reset();
-    options_.directory = directory_ / "data";
-    auto opened = Store::Open(options_);
-    ASSERT_TRUE(opened) << opened.error().message();
-    store_ = std::move(*opened);
-  }
-  profile::WriteAnswer Write(profile::WriteRequest request) {
-    auto answer = WriteNow(*store_, std::move(request));
-    EXPECT_TRUE(answer) << answer.error().message();
-    return answer ? *answer : profile::WriteAnswer{};
-  }
-  void Flush() {
-    const auto flushed = store_->Flush();
-    ASSERT_TRUE(flushed) << flushed.error().message();
-  }
-  SampleQuery Everything(const std::string& service = "shop") {
-    SampleQuery query{.tenant = 0, .range = {0, INT64_MAX}, .selections = {}};
-    const auto services = store_->reader().Services(0, query.range, {});
-    EXPECT_TRUE(services);
-    for (const ServiceRow& row : *services) {
-      if (row.name == service) query.selections.push_back({row.dictionary, {}, {}});
-    }
-    return query;
-  }
-
-  TestDirectory directory_;
-  StoreOptions options_;
-  std::unique_ptr<Store> store_;
-  const std::int64_t now_ = NowUnixNs();
-};
 
 TEST_F(StoreTest, SumsAreExactAfterFlush) {
   BatchBuilder batch;
@@ -368,38 +319,6 @@ TEST_F(StoreTest, TenantsDoNotSeeEachOther) {
   EXPECT_EQ(StackTotals(*store_, "shop", 7), (Totals{{"main", 1}}));
 }
 
-profile::WriteRequest SpanRequest(std::int64_t time_ns) {
-  profile::SpanBatch batch;
-  const auto text = [&](std::string_view t) { return batch.AddText(t); };
-  batch.own_attributes.push_back(
-      {text("service.name"), 0, {profile::Value::Kind::kString, text("shop"), 0}});
-  batch.resources.push_back({{0, 1}, 0, 0, 0});
-  batch.own_attributes.push_back(
-      {text("http.route"), 0, {profile::Value::Kind::kString, text("/pay"), 0}});
-  batch.own_attributes.push_back({text("http.status"), 0, {profile::Value::Kind::kInt, 0, 200}});
-  batch.events.push_back({static_cast<std::uint64_t>(time_ns) + 1, text("retry"), {2, 1}, 0});
-  for (std::uint8_t i = 1; i <= 2; ++i) {
-    profile::Span span;
-    span.resource = 1;
-    std::memcpy(span.trace.data(), FromHex(kTrace)->data(), 16);
-    span.id[0] = i;
-    if (i == 2) span.parent[0] = 1;
-    span.name = text(i == 1 ? "POST /pay" : "SELECT");
-    span.kind = 2;
-    span.status_code = i == 2 ? 2 : 0;
-    span.start_ns = static_cast<std::uint64_t>(time_ns) + i;
-    span.end_ns = span.start_ns + std::uint64_t{1000} * i;
-    span.attributes = {1, 2};
-    span.events = {0, 1};
-    batch.spans.push_back(span);
-  }
-  EXPECT_TRUE(batch.Validate());
-  profile::WriteRequest request;
-  request.data = std::move(batch);
-  request.identity = HashString("spans");
-  return request;
-}
-
 TEST_F(StoreTest, SpansAreFoundByTraceAndBySearch) {
   Write(SpanRequest(now_));
   Flush();
@@ -460,181 +379,6 @@ TEST_F(StoreTest, SpansAreFoundByTraceAndBySearch) {
   EXPECT_EQ(*names, (Labels{{"shop", "POST /pay"}, {"shop", "SELECT"}}));
   EXPECT_TRUE(reader.Services(0, {0, INT64_MAX}, {})->empty())
       << "a service with spans only has no profiles";
-}
-
-TEST_F(StoreTest, ASecondOpenIsRefusedAndNamesTheHolder) {
-  const auto second = Store::Open(options_);
-  ASSERT_FALSE(second);
-  EXPECT_NE(second.error().message().find("is in use by pid " + std::to_string(getpid())),
-            std::string::npos)
-      << second.error().message();
-}
-
-TEST_F(StoreTest, ANewerSchemaIsRefused) {
-  store_.reset();
-  std::ofstream(directory_ / "data/schema") << "99\n";
-  const auto opened = Store::Open(options_);
-  ASSERT_FALSE(opened);
-  EXPECT_EQ(opened.error().code(), Code::kUnsupported);
-  EXPECT_NE(opened.error().message().find("newer version"), std::string::npos);
-}
-
-TEST_F(StoreTest, RetentionDropsOldBucketsAndRefusesOldData) {
-  BatchBuilder batch;
-  batch.Add({.time_ns = now_ - 10 * kNsPerDay}, {{{"old"}, 1}});
-  batch.Add({.time_ns = now_}, {{{"new"}, 1}});
-  Write(batch.Request("a"));
-  Flush();
-  EXPECT_EQ(StackTotals(*store_, "shop").size(), 2u);
-  options_.retention_ns = 7 * kNsPerDay;
-  Open();
-  batch.Add({.time_ns = now_ - 10 * kNsPerDay}, {{{"old"}, 1}});
-  batch.Add({.time_ns = now_}, {{{"new"}, 1}});
-  EXPECT_EQ(Write(batch.Request("b")).rejected, 1u);
-  Flush();
-  store_.reset();  // the inserter's round that dropped is over
-  Open();
-  EXPECT_EQ(StackTotals(*store_, "shop"), (Totals{{"new", 2}}));
-}
-
-TEST_F(StoreTest, DeleteRemovesRowsAndLeakedNames) {
-  BatchBuilder batch;
-  batch.Add({.service = "leaky", .time_ns = now_}, {{{"secret", "main"}, 3, kTrace, kSpan}});
-  Write(batch.Request("a"));
-  batch.Add({.time_ns = now_}, {{{"main"}, 5}});
-  Write(batch.Request("of another service"));
-  Write(SpanRequest(now_));
-  Flush();
-  const auto query = Everything("leaky");
-  const auto deleted =
-      store_->Delete({.tenant = 0, .range = {now_ - 1, now_ + 1}, .selections = query.selections});
-  ASSERT_TRUE(deleted) << deleted.error().message();
-  EXPECT_EQ(deleted->samples, 1u);
-  EXPECT_EQ(deleted->profiles, 1u);
-  EXPECT_TRUE(StackTotals(*store_, "leaky").empty());
-  EXPECT_EQ(StackTotals(*store_, "shop"), (Totals{{"main", 5}}));
-  EXPECT_TRUE(
-      store_->reader().Dictionary(query.selections.at(0).dictionary, {}, {})->functions.empty());
-  profile::TraceId trace{};
-  std::memcpy(trace.data(), FromHex(kTrace)->data(), 16);
-  EXPECT_TRUE(store_->reader().LinkedSamples(0, trace, {}, {})->empty());
-  EXPECT_EQ(store_->reader().Trace(0, trace, {})->size(), 2u) << "another service's spans stay";
-
-  // Another service's request is still known: its sender's retry must not count twice.
-  batch.Add({.time_ns = now_}, {{{"main"}, 5}});
-  EXPECT_TRUE(Write(batch.Request("of another service")).repeated);
-  // The same request again is stored again, under ids nobody has cached.
-  batch.Add({.service = "leaky", .time_ns = now_}, {{{"fine", "main"}, 3}});
-  EXPECT_FALSE(Write(batch.Request("a")).repeated);
-  Flush();
-  EXPECT_EQ(StackTotals(*store_, "leaky"), (Totals{{"main;fine", 3}}));
-  EXPECT_NE(Everything("leaky").selections.at(0).dictionary, query.selections[0].dictionary);
-  Open();
-  batch.Add({.service = "leaky", .time_ns = now_}, {{{"fine", "main"}, 3}});
-  Write(batch.Request("c"));
-  Flush();
-  EXPECT_EQ(StackTotals(*store_, "leaky"), (Totals{{"main;fine", 6}}));
-}
-
-TEST_F(StoreTest, DeleteOfARangeKeepsTheRest) {
-  BatchBuilder batch;
-  batch.Add({.resource = {{"pod", "a"}}, .time_ns = now_ - 100}, {{{"main"}, 1}});
-  batch.Add({.resource = {{"pod", "a"}}, .time_ns = now_}, {{{"main"}, 2}});
-  batch.Add({.resource = {{"pod", "b"}}, .time_ns = now_}, {{{"main"}, 4}});
-  Write(batch.Request("a"));
-  Flush();
-  auto query = Everything();
-  query.selections.at(0).series = {1};
-  const auto deleted =
-      store_->Delete({.tenant = 0, .range = {now_, now_ + 1}, .selections = query.selections});
-  ASSERT_TRUE(deleted) << deleted.error().message();
-  EXPECT_EQ(deleted->samples, 1u);
-  EXPECT_EQ(StackTotals(*store_, "shop"), (Totals{{"main", 5}}));
-}
-
-TEST_F(StoreTest, BackupAndRestoreGiveTheSameTotals) {
-  BatchBuilder batch;
-  batch.Add({.time_ns = now_}, {{{"work", "main"}, 3, kTrace, kSpan}, {{"main"}, 4}});
-  batch.Add({.time_ns = now_ - 100 * kNsPerDay}, {{{"main"}, 9}});
-  Write(batch.Request("a"));
-  const auto made = store_->Backup(directory_ / "backup");
-  ASSERT_TRUE(made) << made.error().message();
-  const auto before = StackTotals(*store_, "shop");
-  EXPECT_EQ(before, (Totals{{"main;work", 3}, {"main", 13}}));
-  EXPECT_FALSE(store_->Backup(directory_ / "backup")) << "never over an existing one";
-  store_.reset();
-  const auto restored = Store::Restore(directory_ / "backup", directory_ / "restored");
-  ASSERT_TRUE(restored) << restored.error().message();
-  options_.directory = directory_ / "restored";
-  auto opened = Store::Open(options_);
-  ASSERT_TRUE(opened) << opened.error().message();
-  store_ = std::move(*opened);
-  EXPECT_EQ(StackTotals(*store_, "shop"), before);
-  batch.Add({.time_ns = now_}, {{{"work", "main"}, 1}});
-  Write(batch.Request("b"));
-  Flush();
-  EXPECT_EQ(StackTotals(*store_, "shop"), (Totals{{"main;work", 4}, {"main", 13}}));
-}
-
-TEST_F(StoreTest, ABackupThatDoesNotMatchItsManifestIsRefused) {
-  BatchBuilder batch;
-  batch.Add({.time_ns = now_}, {{{"main"}, 4}});
-  Write(batch.Request("a"));
-  ASSERT_TRUE(store_->Backup(directory_ / "backup"));
-  store_.reset();
-  std::ifstream in(directory_ / "backup/manifest");
-  std::string text((std::istreambuf_iterator<char>(in)), {});
-  const auto at = text.find("samples_v1 1 ");
-  ASSERT_NE(at, std::string::npos);
-  text.replace(at, 13, "samples_v1 2 ");
-  std::ofstream(directory_ / "backup/manifest") << text;
-  const auto restored = Store::Restore(directory_ / "backup", directory_ / "restored");
-  ASSERT_FALSE(restored);
-  EXPECT_EQ(restored.error().code(), Code::kCorrupt);
-  EXPECT_FALSE(std::filesystem::exists(directory_ / "restored")) << "nothing is left behind";
-  std::filesystem::create_directory(directory_ / "mine");
-  EXPECT_FALSE(Store::Restore(directory_ / "backup", directory_ / "mine"));
-  EXPECT_TRUE(std::filesystem::is_empty(directory_ / "mine")) << "but what was there stays";
-  EXPECT_FALSE(Store::Restore(directory_ / "no backup", directory_ / "a/b"));
-  EXPECT_FALSE(std::filesystem::exists(directory_ / "a"));
-}
-
-TEST_F(StoreTest, AFullQueueAnswersLimit) {
-  options_.max_queued_bytes = 1;
-  Open();
-  BatchBuilder batch;
-  std::atomic<int> limited{0};
-  std::atomic<int> stored{0};
-  for (int i = 0; i < 200; ++i) {
-    batch.Add({.time_ns = now_}, {{{"main"}, 1}});
-    store_->Write(batch.Request("r" + std::to_string(i)), [&](Result<profile::WriteAnswer> answer) {
-      if (answer) {
-        ++stored;
-      } else {
-        EXPECT_EQ(answer.error().code(), Code::kLimit);
-        ++limited;
-      }
-    });
-  }
-  while (limited + stored < 200) std::this_thread::yield();
-  EXPECT_GT(limited, 0);
-  EXPECT_GT(stored, 0);
-  Flush();
-  EXPECT_EQ(StackTotals(*store_, "shop"), (Totals{{"main", stored.load()}}));
-}
-
-TEST_F(StoreTest, StatisticsAndStatusSpeakOfTheData) {
-  BatchBuilder batch;
-  batch.Add({.time_ns = now_}, {{{"main"}, 1}});
-  Write(batch.Request("a"));
-  Flush();
-  const auto statistics = store_->reader().Statistics({});
-  ASSERT_TRUE(statistics);
-  const auto rows =
-      std::map<std::string, std::uint64_t>(statistics->rows.begin(), statistics->rows.end());
-  EXPECT_EQ(rows.at("samples"), 1u);
-  EXPECT_TRUE(store_->NotReadyReason().empty());
-  EXPECT_EQ(store_->status().part, "store");
 }
 
 }  // namespace

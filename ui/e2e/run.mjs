@@ -11,6 +11,7 @@ import { extremes, folds, hostile } from './large.mjs';
 import { budgets, offline } from './network.mjs';
 import { everyPage } from './pages.mjs';
 import { narrow, reflows } from './reflow.mjs';
+import { lists, searchedFile, times } from './lists.mjs';
 import { says } from './said.mjs';
 import { searches, searchesEverything } from './search.mjs';
 import { service } from './service.mjs';
@@ -32,6 +33,9 @@ async function walk() {
   await presets(page);
   await savedFile(context, page);
   await says(page);
+  await lists(page);
+  await times(page);
+  await searchedFile(page);
   await statusPage(page);
   await budgets(page);
   await files(page);

@@ -10,7 +10,7 @@ async function overview(page) {
   assert.equal(await page.locator('table.services tbody tr').count(), services.length);
   const cores = Number((await api('top', { ...ALL, query: CHECKOUT, type: 'cpu' })).total) / 1e9 / (30 * 60);
   const row = page.locator('table.services tbody tr', { has: page.getByRole('link', { name: 'checkout', exact: true }) });
-  assert.ok(Math.abs(Number(await row.locator('td').first().textContent()) - cores) < 0.05, `cores ${await row.locator('td').first().textContent()} against ${cores}`);
+  assert.ok(Math.abs(parseFloat(await row.locator('td').first().textContent()) - cores) < 0.05, `cores ${await row.locator('td').first().textContent()} against ${cores}`);
   await row.getByText('json::parse_object').waitFor();
   await row.getByRole('link', { name: /v2 of checkout is new/ }).waitFor();
   const gateway = page.locator('table.services tbody tr', { has: page.getByRole('link', { name: 'gateway', exact: true }) });

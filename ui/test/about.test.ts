@@ -54,6 +54,6 @@ test('a trace and files say what they are', () => {
 test('what is announced has the error that is seen', () => {
   const tree = buildTree(columns([[0, 'total', '', 0, 0], [1, 'rare', '', 6, 6], [1, 'rest', '', 99_994, 99_994]]));
   const rare = [...tree.func.keys()].find((i) => tree.functions[tree.func[i]].name === 'rare')!;
-  expect(numbersOf(tree, rare)).toContain('±\u00a00.002');
-  expect(announcementOf(tree, rare)).toContain('0.006 percent plus or minus 0.002,');
+  expect(numbersOf(tree, rare)).toContain('±\u00a00.007');
+  expect(announcementOf(tree, rare)).toContain('0.006 percent plus or minus 0.007,');
 });

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import { coresOf, settledSteps, stepsTogether, together, versionIn, versionChanges } from '../src/core/trend';
+import { settledSteps, stepsTogether, together, versionIn, versionChanges } from '../src/core/trend';
 import { changesOf, factorOf, formatMeasured, formatMoved } from '../src/core/difference';
-import { formatAgo, formatMany, formatShare, formatValue, isSignificant, parseSpan, shareError } from '../src/core/format';
+import { heard, now } from '../src/core/clock';
+import { formatAgo, formatError, formatMany, formatShare, formatTime, formatValue, isSignificant, parseSpan, shareError, withTimes } from '../src/core/format';
 import { exactly, fitName, groupOf, ladder } from '../src/core/names';
 import { profiledServices, waterfall, visibleRows } from '../src/core/waterfall';
 import { againstItself, dayBefore, justBefore, serviceIn, swapped, valueAgainst, valueIn, windowBeside, withLabel, withoutLabel } from '../src/core/presets';
@@ -15,6 +16,7 @@ import { drawHeat, shadeOf } from '../src/draw/heat';
 import { scaleOf } from '../src/core/scale';
 import type { TraceColumns } from '../src/core/api';
 import { columns, SHOP } from './sample';
+import errors from '../../tests/golden/share_errors.txt?raw';
 
 test('values have units people know', () => {
   expect([formatValue(1284e9, 'nanoseconds'), formatValue(1.5e6, 'nanoseconds'), formatValue(3 * 2 ** 20, 'bytes'), formatValue(1234567, 'count'), formatValue(2500, 'count', 1000)])
@@ -26,10 +28,31 @@ test('values have units people know', () => {
   expect([parseSpan('15m'), parseSpan('x')]).toEqual([900e3, NaN]);
 });
 
-test('a share seen once is not certain', () => {
-  expect(shareError(1, 10)).toBe(10);
-  expect(shareError(5000, 10_000)).toBeCloseTo(0.5);
-  expect(shareError(10, 10)).toBe(0);
+test('errors of shares are those of the server and the command line', () => {
+  const lines = errors.split('\n').filter((line) => /^-?\d/.test(line));
+  expect(lines.length).toBeGreaterThan(10);
+  for (const line of lines) {
+    const [n, all, points, text] = line.split(' ');
+    expect(shareError(Number(n), Number(all)), line).toBeCloseTo(Number(points), 5);
+    expect(formatError(Number(n), Number(all)), line).toBe('±\u00a0' + text);
+  }
+});
+
+test("the server's times are shown in the page's zone", () => {
+  const text = 'no profiles between 2026-01-02T03:04:05.678Z and 2026-01-02T04:04:05Z; 2026-13-01T00:00:00Z';
+  expect(withTimes(text, true)).toBe('no profiles between 2026-01-02 03:04:05Z and 2026-01-02 04:04:05Z; 2026-13-01T00:00:00Z');
+  const at = Date.parse('2026-01-02T04:04:05Z');
+  expect(withTimes(text, false)).toContain(`and ${formatTime(at, false)};`);
+});
+
+test("now is the server's, whatever this machine's clock says", () => {
+  const own = Date.now();
+  heard(new Date(own + 3600e3).toUTCString(), own);
+  expect(Math.abs(now() - own - 3600e3)).toBeLessThan(3000);
+  heard('nonsense', own);
+  expect(Math.abs(now() - own - 3600e3)).toBeLessThan(3000);
+  heard(new Date(own).toUTCString(), own);
+  expect(Math.abs(now() - Date.now())).toBeLessThan(5);
 });
 
 test('a change of a few samples may be chance', () => {
@@ -64,11 +87,6 @@ test('colours go by the package a name begins with, or by module', () => {
     ['libc.so.6+0x27304', 'libc.so.6', 'libc.so.6'], ['/usr/include/a.h', 'hot', 'hot'], ['main', '', ''],
   ];
   for (const [name, module, group] of cases) expect(groupOf(name, module), name).toBe(group);
-});
-
-test('cores are averaged over the time the service was there', () => {
-  expect(coresOf([0, 0, 2e9, 2e9, 0], 1000, 1)).toBe(2);
-  expect(coresOf([0, 0], 1000, 1)).toBe(0);
 });
 
 test('steps are taken together where the sender is slower', () => {

@@ -1,6 +1,6 @@
 // decode(encode(x)) = x, for values a person or a hostile link could put there.
 import { expect, test } from 'vitest';
-import { decodeDiff, decodeFiles, decodeService, decodeTrace, decodeTraces, encodeDiff, encodeFiles, encodeService, encodeTrace, encodeTraces, lensSteps, selectorOf } from '../src/core/state';
+import { decodeDiff, decodeFiles, decodeService, decodeTrace, decodeTraces, encodeDiff, encodeFiles, encodeService, encodeTrace, encodeTraces, lensSteps, newService, selectorOf, timeProblem } from '../src/core/state';
 
 const TEXTS = ['', 'a', 'a b&c=d', '../x', 'héé', '<script>alert(1)</script>', '\u202eabc', '"quoted\\', '100%', 'a/b?c#d', '+', ' > '];
 const url = (text: string) => new URL(text, 'http://h');
@@ -17,7 +17,7 @@ test('service addresses come back', () => {
 
 test('the others come back', () => {
   for (const text of TEXTS) {
-    const diff = { since: '1h', from: 1, to: 2, query: text, baseQuery: text, baseFrom: 3, baseTo: 4, type: text, lens: text, mode: 'share' as const, search: text, zoom: '', frame: '00000000000000fe' };
+    const diff = { since: '1h', from: 1e12, to: 2e12, query: text, baseQuery: text, baseFrom: 3, baseTo: 4, type: text, lens: text, mode: 'share' as const, search: text, zoom: '', frame: '00000000000000fe' };
     expect(decodeDiff(url(encodeDiff(diff)))).toEqual(diff);
     const traces = { since: '1h', from: null, to: null, service: text, name: text, min: text, max: text, status: text, attribute: text, sort: 'duration' as const };
     expect(decodeTraces(url(encodeTraces(traces)))).toEqual(traces);
@@ -31,6 +31,26 @@ test('the others come back', () => {
 test('nonsense becomes the default', () => {
   expect(decodeService(url('/s/x?since=abc&from=9&to=3&sel=9-3&view=x&zoom=12'))).toMatchObject({ since: '1h', from: null, to: null, sel: null, view: 'flame', zoom: '' });
   expect(decodeService(url('/s/%E0%A4%A')).service).toBe('%E0%A4%A');
+});
+
+test('a function without a module is another than one of any', () => {
+  for (const mod of ['', 'libc.so.6', null]) expect(decodeService(url(encodeService({ ...newService('x', { since: '1h', from: null, to: null }), fn: 'f', mod }))).mod).toBe(mod);
+  expect(decodeService(url('/s/x?fn=f')).mod).toBe(null);
+});
+
+test('times of an address may be in any unit, and it is said when they are none', () => {
+  const range = (from: string, to: string) => { const { from: a, to: b } = decodeService(url(`/s/x?from=${from}&to=${to}`)); return [a, b]; };
+  const ms = [1763200000000, 1763203600000];
+  for (const unit of ['', '000', '000000']) expect(range(ms[0] + unit, ms[1] + unit)).toEqual(ms);
+  expect(range('1763200000', '1763203600')).toEqual(ms);
+  expect(range('99999999999999', '999999999999999')).toEqual([null, null]);
+  const problem = (query: string) => timeProblem(url('/traces?' + query));
+  expect(problem('from=99999999999999&to=1763203600000')).toMatch(/^“from” in this page's address, 99999999999999, is no time/);
+  expect(problem('from=1&to=x')).toMatch(/^“to” .* x, is no time/);
+  expect(problem('from=1763200000')).toMatch(/^“to” is missing/);
+  expect(problem('from=9&to=3')).toMatch(/not before “to”/);
+  expect(problem('base_from=x&base_to=3')).toMatch(/^“base_from”/);
+  expect([problem(''), problem('since=1h'), problem('from=1&to=2')]).toEqual(['', '', '']);
 });
 
 test('selectors quote what they are given', () => {

@@ -1,4 +1,5 @@
 // Questions to the server. Every call can be ended early; a failure says what to do about it.
+import { heard } from './clock';
 import { decode } from './decoder';
 import type { FlameColumns, FlameFound } from './flame';
 
@@ -12,7 +13,7 @@ export class ApiError extends Error {
 function address(path: string, params: Params): string {
   const p = new URLSearchParams();
   for (const [name, value] of Object.entries(params)) {
-    for (const v of Array.isArray(value) ? value : [value]) if (v !== undefined && v !== '') p.append(name, v);
+    for (const v of Array.isArray(value) ? value : [value]) if (v !== undefined && (v !== '' || name === 'module')) p.append(name, v);  // "" is the module of functions without one
   }
   return '/api/v1/' + path + (p.size > 0 ? '?' + p : '');
 }
@@ -24,12 +25,14 @@ async function ask(path: string, params: Params, signal: AbortSignal, accept: st
 
 async function request(where: string, init: RequestInit & { signal: AbortSignal }): Promise<Response> {
   let response: Response;
+  const sent = Date.now();
   try {
     response = await fetch(where, init);
   } catch (e) {
     if (init.signal.aborted) throw e;
     throw new ApiError('The server does not answer.', 0, true);
   }
+  heard(response.headers.get('date'), sent);
   if (response.ok) return response;
   const text = await response.text();
   let message = text.slice(0, 300) || response.statusText;
@@ -73,10 +76,10 @@ export interface Settings { source: boolean; repository_template: string; otlp_g
 export interface ServiceInfo { name: string; profiles: number; types: { name: string; id: string }[]; last: string }
 type Int = number | string;  // text beyond 2^53
 export interface ServiceOverview {
-  name: string; profiles: number; types: string[]; last?: string; cpu?: Int[]; top: { name: string; module: string; self: Int }[]; top_type: string; top_total: Int;
+  name: string; profiles: number; types: string[]; last?: string; cpu?: Int[]; cores?: number; seen_ms?: number; top: { name: string; module: string; self: Int }[]; top_type: string; top_total: Int;
   versions: string[]; earlier_version?: string; heap_bytes?: Int; latency?: { requests: number; errors: number; median_ns: Int; p99_ns: Int }; senders: string[]; instances: number;
 }
-export interface OverviewAnswer { start_ms: number; step_ms: number; services: ServiceOverview[] }
+export interface OverviewAnswer { start_ms: number; step_ms: number; observed_from_ms: number; observed_to_ms: number; services: ServiceOverview[] }
 export interface SeriesAnswer {
   type: string; unit: string; scale: number; averaged: boolean; start_ms: number; step_ms: number; newest_ms?: number; hint?: string;
   groups: { labels: Record<string, string>; values: (number | string)[] }[];
@@ -96,4 +99,5 @@ export interface TraceColumns {
 }
 export interface TraceSummary {
   trace: string; root_service: string; root_name: string; start: string; start_ns: number | string; duration_ns: number | string; spans: number; errors: number;
+  profiled: { type: string; unit: string; value: Int; count: Int }[]; // by type; what the trace's own page shows comes first
 }

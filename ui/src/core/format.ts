@@ -16,6 +16,8 @@ export function formatValue(value: number, unit: string, scale = 1): string {
 
 export const formatCount = (v: number) => v.toLocaleString('en', { maximumFractionDigits: 2 });
 
+export const formatCores = (v: number) => (v > 0 && v < 0.005 ? '<0.01' : v.toFixed(2));
+
 // "1 frame", "2,000 frames"
 export const formatMany = (n: number, one: string, many = one + 's') => `${formatCount(n)} ${n === 1 ? one : many}`;
 
@@ -25,12 +27,14 @@ export function formatShare(part: number, whole: number): string {
   return (percent !== 0 && Math.abs(percent) < 0.1 ? percent.toPrecision(1) : percent.toFixed(1)) + ' %';
 }
 
-// One standard deviation of a share seen in n of N observations, in percentage points. Never less than
-// what one observation is worth: seeing a thing once does not make it certain.
+// How far off a share may be that was seen in n of `all` observations, in percentage points: to the farther end of Wilson's
+// 95 % interval, as src/profile/share_error.h has it. What was seen always, or never, is not certain either.
 export function shareError(n: number, all: number): number {
   if (!(all > 0)) return 0;
+  const z2 = 1.96 ** 2;
   const p = Math.min(Math.max(n, 0) / all, 1);
-  return 100 * Math.max(Math.sqrt(p * (1 - p) / all), n > 0 && n < all ? 1 / all : 0);
+  const center = (p + z2 / (2 * all)) / (1 + z2 / all);
+  return 100 * (Math.sqrt(z2 * (p * (1 - p) / all + z2 / (4 * all * all))) / (1 + z2 / all) + Math.abs(center - p));
 }
 
 export function formatError(n: number, all: number): string {
@@ -53,13 +57,20 @@ export function formatTime(ms: number, utc: boolean, seconds = true): string {
   return `${y}-${two(mo + 1)}-${two(da)} ${two(h)}:${two(mi)}${seconds ? ':' + two(s) : ''}${utc ? 'Z' : ''}`;
 }
 
-export function formatAgo(ms: number, now: number): string {
-  const s = Math.max(0, Math.round((now - ms) / 1000));
-  if (s < 90) return `${s} s ago`;
-  if (s < 5400) return `${Math.round(s / 60)} min ago`;
-  if (s < 129600) return `${Math.round(s / 3600)} h ago`;
-  return `${Math.round(s / 86400)} d ago`;
+// A sentence of the server, its times (2026-11-15T18:00:00.123Z) as the page shows times.
+export const withTimes = (text: string, utc: boolean) =>
+  text.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (t) => (Number.isNaN(Date.parse(t)) ? t : formatTime(Date.parse(t), utc)));
+
+// "10 s", "60 min", "3 d"
+export function formatSpan(ms: number): string {
+  const s = Math.max(0, Math.round(ms / 1000));
+  if (s < 90) return `${s} s`;
+  if (s < 5400) return `${Math.round(s / 60)} min`;
+  if (s < 129600) return `${Math.round(s / 3600)} h`;
+  return `${Math.round(s / 86400)} d`;
 }
+
+export const formatAgo = (ms: number, now: number) => formatSpan(now - ms) + ' ago';
 
 const MS: Record<string, number> = { s: 1e3, m: 60e3, h: 3600e3, d: 86400e3, w: 604800e3 };
 // "15m", "1h", "7d" to milliseconds; NaN when it is none.

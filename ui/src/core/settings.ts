@@ -1,5 +1,6 @@
 // What a person chose for this browser: theme, time zone, keys, colours. Kept in localStorage where there is one.
 import { effect, signal } from '@preact/signals';
+import { withTimes } from './format';
 
 function stored<T extends string>(key: string, choices: readonly T[]) {
   let value: string | null = null;
@@ -16,6 +17,9 @@ export const letters = stored('letters', ['on', 'off'] as const);
 
 // Is it a key of one character, and are those switched off (WCAG 2.1.4)?
 export const muted = (e: KeyboardEvent) => letters.value === 'off' && e.key.length === 1 && e.key !== ' ';
+
+// What the server says, with its times in the zone the page shows.
+export const said = (text: string) => withTimes(text, zone.value === 'utc');
 
 const systemDark = matchMedia('(prefers-color-scheme: dark)');
 export const dark = signal(false);

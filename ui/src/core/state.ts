@@ -21,7 +21,7 @@ export interface ServiceState extends TimeState {
   lens: string;
   view: View;
   fn: string;                     // the function that sandwich, source and traces are about
-  mod: string;                    // its module, where two share the name
+  mod: string | null;             // its module, where two share the name; "" = it has none, null = any
   line: number;                   // of its source; 0 = the hottest
   search: string;
   zoom: string;                   // address of a frame
@@ -50,10 +50,30 @@ export interface TraceState { trace: string; span: string; subtree: boolean; typ
 const DEFAULT_SINCE = '1h';
 const DIFF_MODES: readonly DiffMode[] = ['raw', 'rate', 'share'];
 
+// Unix time in s, ms, µs or ns, told apart by size as the API does it, in ms; null: not from 1970 to 2261. The first day
+// of 1970 is left in ms, so that what this gives is read as the same again.
+function unixMs(text: string | null): number | null {
+  if (!/^\d{1,19}$/.test(text ?? '')) return null;
+  const n = Number(text);
+  const ms = Math.floor(n < 1e8 ? n : n < 1e11 ? n * 1e3 : n < 1e14 ? n : n < 1e17 ? n / 1e3 : n / 1e6);
+  return ms < 9_223_372_036_854 ? ms : null;
+}
+
+// Why the times of an address are not used; "" when they are, or there are none.
+export function timeProblem(url: URL): string {
+  for (const names of [['from', 'to'], ['base_from', 'base_to']]) {
+    const texts = names.map((name) => url.searchParams.get(name));
+    if (texts.every((t) => t === null || t === '')) continue;
+    const bad = texts.findIndex((t) => unixMs(t) === null);
+    if (bad >= 0) return texts[bad] ? `“${names[bad]}” in this page's address, ${texts[bad]!.slice(0, 40)}, is no time from 1970 to 2261 (Unix time in s, ms, µs or ns). It is left out.` : `“${names[bad]}” is missing in this page's address. “${names[1 - bad]}” alone is left out.`;
+    if (unixMs(texts[0])! >= unixMs(texts[1])!) return `“${names[0]}” in this page's address is not before “${names[1]}”. Both are left out.`;
+  }
+  return '';
+}
+
 function time(p: URLSearchParams): TimeState {
-  const number = (name: string) => (/^\d{1,15}$/.test(p.get(name) ?? '') ? Number(p.get(name)) : null);
   const since = p.get('since') ?? '';
-  const [from, to] = [number('from'), number('to')];
+  const [from, to] = [unixMs(p.get('from')), unixMs(p.get('to'))];
   const fixed = from !== null && to !== null && from < to;
   return { since: Number.isNaN(parseSpan(since)) ? DEFAULT_SINCE : since, from: fixed ? from : null, to: fixed ? to : null };
 }
@@ -85,7 +105,7 @@ export function decodeService(url: URL): ServiceState {
   return {
     ...time(p), service: (url.pathname === STANDS_FOR_IT ? p.get('service') : null) ?? segment(url.pathname, '/s/'), type: p.get('type') ?? '', q: p.get('q') ?? '', by: p.get('by') ?? '',
     sel: sel && Number(sel[1]) < Number(sel[2]) ? [Number(sel[1]), Number(sel[2])] : null,
-    lens: p.get('lens') ?? '', view: oneOf(p.get('view'), VIEWS), fn: p.get('fn') ?? '', mod: p.get('mod') ?? '',
+    lens: p.get('lens') ?? '', view: oneOf(p.get('view'), VIEWS), fn: p.get('fn') ?? '', mod: p.get('mod'),
     line: /^\d{1,9}$/.test(p.get('line') ?? '') ? Number(p.get('line')) : 0, upzoom: address(p.get('upzoom')), upframe: address(p.get('upframe')), search: p.get('search') ?? '',
     zoom: address(p.get('zoom')), frame: address(p.get('frame')), order: oneOf(p.get('order'), ['weight', 'name']), flip: p.get('flip') === '1', live: p.get('live') === '1',
     sort: oneOf(p.get('sort'), ['self', 'total']), seensort: oneOf(p.get('seensort'), ['value', 'duration', 'time']),
@@ -96,7 +116,7 @@ export function encodeService(s: ServiceState): string {
   const odd: [string, string, string?][] = NO_SEGMENT.includes(s.service) ? [['service', s.service, '-']] : [];
   return (odd.length > 0 ? STANDS_FOR_IT : '/s/' + encodeURIComponent(s.service)) + query([
     ...odd, ...timePairs(s), ['type', s.type], ['q', s.q], ['by', s.by], ['sel', s.sel ? s.sel.join('-') : ''], ['lens', s.lens],
-    ['view', s.view, 'flame'], ['fn', s.fn], ['mod', s.mod], ['line', String(s.line), '0'], ['search', s.search],
+    ['view', s.view, 'flame'], ['fn', s.fn], ...(s.mod === null ? [] : [['mod', s.mod, '\0'] as [string, string, string]]), ['line', String(s.line), '0'], ['search', s.search],
     ['zoom', s.zoom], ['frame', s.frame], ['upzoom', s.upzoom], ['upframe', s.upframe], ['order', s.order, 'weight'], ['flip', s.flip ? '1' : ''], ['live', s.live ? '1' : ''],
     ['sort', s.sort, 'self'], ['seensort', s.seensort, 'value'],
   ]);
@@ -154,7 +174,7 @@ export const encodeFiles = (s: FilesState) => '/adhoc' + query([['file', s.file]
 
 // A service's page as one first opens it.
 export const newService = (service: string, time: TimeState): ServiceState => ({
-  since: time.since, from: time.from, to: time.to, service, type: '', q: '', by: '', sel: null, lens: '', view: 'flame', fn: '', mod: '', line: 0, search: '', zoom: '', frame: '',
+  since: time.since, from: time.from, to: time.to, service, type: '', q: '', by: '', sel: null, lens: '', view: 'flame', fn: '', mod: null, line: 0, search: '', zoom: '', frame: '',
   upzoom: '', upframe: '', order: 'weight', flip: false, live: false, sort: 'self', seensort: 'value',
 });
 

@@ -1,7 +1,4 @@
 // Cores out of CPU time per step. Pure.
-//
-// A service that was there for five minutes of an hour used its cores for five minutes: the average is taken from the
-// first step with something in it to the last one.
 import type { SeriesAnswer } from './api';
 
 function edges(values: number[]): [number, number] {
@@ -10,14 +7,6 @@ function edges(values: number[]): [number, number] {
   while (last >= 0 && values[last] === 0) last--;
   if (first < 0) first = 0;
   return [first, last];
-}
-
-export function coresOf(values: number[], stepMs: number, scale: number): number {
-  const [first, last] = edges(values);
-  if (last < first) return 0;
-  let sum = 0;
-  for (const v of values) sum += v;
-  return sum / scale / 1e6 / ((last - first + 1) * stepMs);
 }
 
 // At most `points` averages over the range, in cores.

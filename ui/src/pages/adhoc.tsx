@@ -15,6 +15,7 @@ import { FlameGraph } from '../parts/flame';
 import { Keep } from '../parts/keep';
 import { LensChips } from '../parts/lens';
 import { Answer, QueryState, useQuery } from '../parts/query';
+import { useSearchedFlame } from '../parts/searched';
 import { Shell } from '../parts/shell';
 
 const FORMATS = 'pprof, OTLP profiles, JFR, folded stacks, speedscope, flamebearer; gzipped or not';
@@ -47,9 +48,10 @@ export function AdHocPage() {
   const flame = useQuery(ready ? JSON.stringify([state.file, state.base, asked]) : null, (s) => postFlame('adhoc', asked, formOf(file!, base), s));
   const data = ready && !flame.error ? flame.data : undefined;
   const two = data?.before !== undefined;
-  const one = useMemo(() => data && !two && buildTree(data), [data]);
+  const { columns, searched } = useSearchedFlame(data, JSON.stringify(['adhoc', state.file, state.base]), asked, state.search, (p, s) => postFlame('adhoc', p, formOf(file!, base), s));
+  const one = useMemo(() => columns && !two && buildTree(columns), [columns]);
   const seconds = { before: (data?.meta.base?.duration_ns ?? 0) / 1e9, after: (data?.meta.file?.duration_ns ?? 0) / 1e9 };
-  const difference = useDifference(two ? data : undefined, state.mode, seconds);
+  const difference = useDifference(two ? columns : undefined, state.mode, seconds);
   const tree = two ? difference.tree : one || undefined;
   const types = data?.meta.types ?? [];
   const shown = tree !== undefined && tree.width[0] > 0;
@@ -79,7 +81,7 @@ export function AdHocPage() {
       {data && !shown && <p class="note">Nothing to show: {state.lens !== '' ? 'the lens takes all of it away' : 'the file was read, but its values add up to nothing'}{types.length > 1 ? '; choose another type' : ''}.</p>}
       {tree && shown && (
         <Answer query={flame}>
-          <FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} onZoom={(zoom, frame) => set({ zoom, frame })}
+          <FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} onZoom={(zoom, frame) => set({ zoom, frame })}
             onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
             onLens={(step) => set({ lens: addStep(state.lens, step), zoom: '', frame: '' })} noLinks="only of what is stored; below the file can be kept." />
           {two && <><Legend /><Changes difference={difference} onSearch={(search) => set({ search })} /></>}

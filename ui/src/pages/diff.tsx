@@ -3,6 +3,8 @@ import { useEffect, useState } from 'preact/hooks';
 import { aboutDiff } from '../core/about';
 import { apiAddress, getFlame, getJson, type ServiceInfo } from '../core/api';
 import { parseSpan } from '../core/format';
+import { said } from '../core/settings';
+import { now } from '../core/clock';
 import { onPageKey, plain } from '../core/keys';
 import { go, replace, url } from '../core/location';
 import { rangeOf, serviceIn, swapped } from '../core/presets';
@@ -37,9 +39,9 @@ export function DiffPage() {
   const { columns, searched } = useSearchedFlame(data, 'diff', asked, state.search);
   const difference = useDifference(columns, state.mode, seconds);
   const { tree } = difference;
-  const about = aboutDiff(state, state.type || data?.meta.type || '', difference.mode, diff.at || Date.now(), location.origin);
+  const about = aboutDiff(state, state.type || data?.meta.type || '', difference.mode, diff.at || now(), location.origin);
   const empty = tree && tree.width[0] === 0;
-  const swap = () => set({ ...swapped(decodeDiff(url.value), Date.now()), zoom: '', frame: '' });
+  const swap = () => set({ ...swapped(decodeDiff(url.value), now()), zoom: '', frame: '' });
   useEffect(() => onPageKey((e) => {
     if (e.key !== 'x' || !plain(e) || state.query === '') return false;
     swap();
@@ -58,7 +60,7 @@ export function DiffPage() {
       </div>
       <div class="sides">
         <Side name="A before" query={state.baseQuery || state.query} onQuery={(q) => set({ baseQuery: q, zoom: '', frame: '' })}>
-          {fixedBase ? <RangePicker time={{ since: state.since, from: state.baseFrom, to: state.baseTo }} onChange={(t) => { const [baseFrom, baseTo] = rangeOf(t, Date.now()); set({ baseFrom, baseTo, zoom: '', frame: '' }); }} /> : <p>{base.base_from ? 'as long before B' : 'at the same time as B'} <button type="button" onClick={() => { const now = Date.now(); const b = state.from ?? now - span; const w = (state.to ?? now) - b; set({ baseFrom: b - w, baseTo: b }); }}>Choose a time</button></p>}
+          {fixedBase ? <RangePicker time={{ since: state.since, from: state.baseFrom, to: state.baseTo }} onChange={(t) => { const [baseFrom, baseTo] = rangeOf(t, now()); set({ baseFrom, baseTo, zoom: '', frame: '' }); }} /> : <p>{base.base_from ? 'as long before B' : 'at the same time as B'} <button type="button" onClick={() => { const at = now(); const b = state.from ?? at - span; const w = (state.to ?? at) - b; set({ baseFrom: b - w, baseTo: b }); }}>Choose a time</button></p>}
         </Side>
         <Side name="B after" query={state.query} onQuery={(q) => set({ query: q, zoom: '', frame: '' })}>
           <RangePicker time={state} onChange={(t) => set({ ...t, zoom: '', frame: '' })} />
@@ -68,10 +70,10 @@ export function DiffPage() {
       <LensChips lens={state.lens} onChange={(lens) => set({ lens, zoom: '', frame: '' })} />
       <QueryState query={diff} what="the difference" />
       {state.query === '' && <Choose onChoose={(q) => set({ query: q })} />}
-      {(empty || (data?.meta.hint && empty)) && <p class="note">Nothing on either side: {data?.meta.hint ?? 'no samples'}</p>}
+      {(empty || (data?.meta.hint && empty)) && <p class="note">Nothing on either side: {said(data?.meta.hint ?? 'no samples')}</p>}
       {tree && !empty && (
         <Answer query={diff}>
-          {data?.meta.hint && <p class="note">One side is empty: {data.meta.hint}</p>}
+          {data?.meta.hint && <p class="note">One side is empty: {said(data.meta.hint)}</p>}
           <FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} onZoom={(zoom, frame) => set({ zoom, frame })}
             onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
             onLens={(step) => set({ lens: addStep(state.lens, step), zoom: '', frame: '' })} links={links} noLinks={links ? undefined : 'B is not one service.'} />

@@ -1,11 +1,12 @@
 // All services: what they cost now, how that moves, where it goes, when they were last heard of.
 import { useMemo } from 'preact/hooks';
+import { now } from '../core/clock';
 import { getJson, type OverviewAnswer, type ServiceOverview } from '../core/api';
-import { formatAgo, formatCount, formatMany, formatShare, formatTime, formatValue } from '../core/format';
+import { formatAgo, formatCores, formatCount, formatMany, formatShare, formatSpan, formatTime, formatValue } from '../core/format';
 import { go, url } from '../core/location';
 import { fitName } from '../core/names';
 import { zone } from '../core/settings';
-import { coresOf, settledSteps, stepsTogether, together, trendOf } from '../core/trend';
+import { settledSteps, stepsTogether, together, trendOf } from '../core/trend';
 import { decodeTraces, encodeDiff, encodeService, encodeTraces, newService, newTraces, selectorOf, timeOf, type TimeState } from '../core/state';
 import { safe, shownName } from '../draw/flame';
 import { Answer, QueryState, useQuery } from '../parts/query';
@@ -24,6 +25,7 @@ export function OverviewPage() {
   const set = (t: TimeState) => go('/' + (t.from !== null ? `?from=${t.from}&to=${t.to}` : t.since === '1h' ? '' : `?since=${t.since}`));
   const rows = useMemo(() => rowsOf(overview.data), [overview.data]);
   const sum = rows.reduce((n, r) => n + (r.cores ?? 0), 0);
+  const observed = (overview.data?.observed_to_ms ?? 0) - (overview.data?.observed_from_ms ?? 0);
   const some = { version: rows.some((r) => r.versions.length > 0), heap: rows.some((r) => r.heap_bytes !== undefined), latency: rows.some((r) => r.latency) };
   return (
     <Shell title="">
@@ -31,7 +33,7 @@ export function OverviewPage() {
         <h1>Services</h1>
         <RangePicker time={time} onChange={set} />
         <span class="grow" />
-        {rows.length > 0 && <p data-testid="sum">{formatMany(rows.length, 'service')} · {sum.toFixed(2)} cores used</p>}
+        {rows.length > 0 && <p data-testid="sum">{formatMany(rows.length, 'service')} · {formatCores(sum)} cores used</p>}
       </div>
       <QueryState query={overview} what="services" />
       {overview.data && rows.length === 0 && <Empty />}
@@ -45,13 +47,13 @@ export function OverviewPage() {
           <tbody>{rows.map((r) => (
             <tr key={r.name}>
               <th scope="row"><a href={r.profiles > 0 ? link(r.name, time) : tracesLink(r.name, time)}><bdi>{shownName(r.name)}</bdi></a>{r.profiles === 0 && <small> traces only</small>}</th>
-              <td class="number">{r.cores === null ? '–' : r.cores.toFixed(2)}</td>
+              <td class="number"><Cores row={r} observed={observed} /></td>
               <td>{r.trend && <Sparkline values={r.trend} label={`cores of ${r.name}`} />}</td>
               <td><Top row={r} /></td>
               {some.version && <td><Version row={r} time={time} /></td>}
               {some.heap && <td class="number">{r.heap_bytes === undefined ? '–' : formatValue(Number(r.heap_bytes), 'bytes')}</td>}
               {some.latency && <td class="number"><Latency row={r} time={time} /></td>}
-              <td><Sender row={r} until={to ?? Date.now()} /></td>
+              <td><Sender row={r} until={to ?? now()} /></td>
             </tr>
           ))}</tbody>
         </table></TableBox></Answer>
@@ -60,20 +62,26 @@ export function OverviewPage() {
   );
 }
 
-type Row = ServiceOverview & { cores: number | null; trend: number[] | null };
+type Row = ServiceOverview & { trend: number[] | null };
 
 function rowsOf(answer: OverviewAnswer | undefined): Row[] {
   return (answer?.services ?? []).map((s): Row => {
-    if (!s.cpu) return { ...s, cores: null, trend: null };
+    if (!s.cpu) return { ...s, trend: null };
     const fine = s.cpu.map(Number);
     const phase = Math.round(answer!.start_ms / answer!.step_ms);
     const k = stepsTogether([fine], phase);
     const step = answer!.step_ms * k;
     const all = together(fine, k, false, phase);
     const start = answer!.start_ms - phase % k * answer!.step_ms;
-    const values = all.slice(0, settledSteps([all], start, step, s.last ? Date.parse(s.last) : undefined, Date.now()));
-    return { ...s, cores: coresOf(values, step, 1), trend: trendOf(values, step, 1) };
+    const values = all.slice(0, settledSteps([all], start, step, s.last ? Date.parse(s.last) : undefined, now()));
+    return { ...s, trend: trendOf(values, step, 1) };
   }).sort((a, b) => (b.cores ?? -1) - (a.cores ?? -1) || a.name.localeCompare(b.name));
+}
+
+// An average over an hour of what was seen for ten seconds must say so.
+function Cores({ row, observed }: { row: Row; observed: number }) {
+  if (row.cores === undefined) return <>–</>;
+  return <>{formatCores(row.cores)}{row.seen_ms! < observed / 2 && <small class="part">seen {formatSpan(row.seen_ms!)} of {formatSpan(observed)}</small>}</>;
 }
 
 const tracesLink = (service: string, time: TimeState) => encodeTraces(newTraces(service, time));
@@ -116,7 +124,7 @@ function Sender({ row, until }: { row: Row; until: number }) {
   const from = [row.senders.join(', '), row.instances > 1 ? `${formatCount(row.instances)}\u00a0instances` : ''].filter(Boolean).join(', ');
   return (
     <>
-      {last > 0 && <time dateTime={row.last} title={formatTime(last, zone.value === 'utc')} class={quiet ? 'warn' : undefined}>{quiet ? `quiet, last ${formatAgo(last, Date.now())}` : formatAgo(last, Date.now())}</time>}
+      {last > 0 && <time dateTime={row.last} title={formatTime(last, zone.value === 'utc')} class={quiet ? 'warn' : undefined}>{quiet ? `quiet, last ${formatAgo(last, now())}` : formatAgo(last, now())}</time>}
       {from && last > 0 && ' '}{from && <small>{safe(from).slice(0, 80)}</small>}{!(last > 0) && !from && '–'}
     </>
   );

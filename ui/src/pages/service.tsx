@@ -1,5 +1,6 @@
 // One service: when (timeline), what kind (type), which part (filters, lens), and where it went (flame graph, table).
 import { useEffect, useMemo, useState } from 'preact/hooks';
+import { now } from '../core/clock';
 import { aboutService } from '../core/about';
 import { apiAddress, getFlame, getJson, type SeriesAnswer, type ServiceInfo, type TopAnswer } from '../core/api';
 import { formatTime } from '../core/format';
@@ -10,7 +11,7 @@ import { addressOf, nodeAt } from '../core/path';
 import { patternOf } from '../core/pattern';
 import { againstItself, valueIn, windowBeside } from '../core/presets';
 import { addStep, decodeService, encodeDiff, encodeService, encodeTraces, newTraces, selectorOf, timeOf, VIEWS, type DiffState, type ServiceState } from '../core/state';
-import { zone } from '../core/settings';
+import { said, zone } from '../core/settings';
 import { markersOf, versionIn, type Marker } from '../core/trend';
 import { functionOf, heaviestLeaf, heaviestOf, isFold } from '../core/tree';
 import { safe, shownName } from '../draw/flame';
@@ -81,11 +82,11 @@ export function ServicePage() {
     const view = VIEWS[Number(e.key) - 1];
     const by = e.key === '[' ? -1 : e.key === ']' ? 1 : 0;
     if (!plain(e) || (!view && by === 0)) return false;
-    const beside = by === 0 ? '' : windowBeside(decodeService(url.value), by, Date.now());
+    const beside = by === 0 ? '' : windowBeside(decodeService(url.value), by, now());
     if (view) show(view); else if (typeof beside === 'string') announce(beside); else set({ ...beside, ...clear });
     return true;
   }));
-  const about = aboutService(state, shownType, flame.at || Date.now(), location.origin);
+  const about = aboutService(state, shownType, flame.at || now(), location.origin);
   const picture = !hint && (state.view === 'flame' || state.view === 'heat');  // one flame graph, and it is what is shown
   const version = valueIn(state.q, 'service.version') || versionIn(versions.data, markers, state.sel);
   return (
@@ -187,7 +188,7 @@ function narrowedBy(state: ServiceState): string {
 function Nothing({ hint, narrowed, onClear }: { hint: string; narrowed: string; onClear: () => void }) {
   return (
     <div class="empty">
-      <p><strong>Nothing to show:</strong> {hint}</p>
+      <p><strong>Nothing to show:</strong> {said(hint)}</p>
       {narrowed !== '' && <p><button type="button" onClick={onClear}>Clear {narrowed}</button></p>}
       <p>What is stored: <a href="/?since=30d">services of the last 30 days</a>, <a href="/?since=3650d">of all time</a></p>
     </div>

@@ -1,6 +1,7 @@
 // How the server is: its problems first, who sends what, facts of each part as it tells them itself, and how to connect
 // what does not send yet.
 import { useState } from 'preact/hooks';
+import { now } from '../core/clock';
 import { getJson, type OverviewAnswer, type Settings } from '../core/api';
 import { formatAgo, formatCount } from '../core/format';
 import { encodeService, newService } from '../core/state';
@@ -43,7 +44,7 @@ export function StatusPage() {
           <tbody>{senders.data.services.map((s) => (
             <tr key={s.name}>
               <th scope="row"><a href={encodeService(newService(s.name, DAY))}><bdi>{shownName(s.name)}</bdi></a></th>
-              <td>{s.last ? formatAgo(Date.parse(s.last), Date.now()) : '–'}</td>
+              <td>{s.last ? formatAgo(Date.parse(s.last), now()) : '–'}</td>
               <td class="number">{formatCount(s.profiles)}</td><td class="number">{s.instances > 0 ? formatCount(s.instances) : '–'}</td>
               <td>{safe(s.versions.join(', ')) || '–'}</td><td>{s.types.join(', ') || '–'}</td>
               <td class="number">{s.latency ? formatCount(s.latency.requests) : '–'}</td><td>{safe(s.senders.join(', ')) || 'does not say'}</td>

@@ -5,7 +5,7 @@ import { apiAddress, getFlame, getJson, type Span, type TraceColumns } from '../
 import { formatCount, formatMany, formatTime, formatValue } from '../core/format';
 import { go, replace, url } from '../core/location';
 import { againstItself } from '../core/presets';
-import { zone } from '../core/settings';
+import { said, zone } from '../core/settings';
 import { addStep, decodeTrace, encodeDiff, encodeService, encodeTrace, encodeTraces, newService, newTraces, selectorOf, type TraceState } from '../core/state';
 import { buildTree } from '../core/tree';
 import { profiledServices, waterfall } from '../core/waterfall';
@@ -37,7 +37,7 @@ export function TracePage() {
     <Shell title={root ? root.name.slice(0, 80) : 'Trace'}>
       <div class="toolbar">
         <h1>{root ? <><bdi>{shownName(root.name, 120)}</bdi></> : 'Trace'}</h1>
-        {root && <p>{root.service} · {formatTime(began, zone.value === 'utc')} · {formatValue(duration * 1e6, 'nanoseconds')} · {formatMany(rows.length, 'span')} · {formatMany(services, 'service')}{errors > 0 && <em class="bad"> · {formatMany(errors, 'error')}</em>}</p>}
+        {root && <p>{root.service} · {formatTime(began, zone.value === 'utc')} · {formatValue(duration * 1e6, 'nanoseconds')} · {formatMany(rows.length, 'span')} · {formatMany(services, 'service')}{errors > 0 && <em class="bad"> · {formatMany(errors, 'error')}</em>}{whole.data && Number(whole.data.meta.count) > 0 && <> · <span data-testid="samples">{formatMany(Number(whole.data.meta.count), 'sample')}</span></>}</p>}
         <span class="grow" />
         <button type="button" onClick={() => copyText(state.trace)}>Copy trace id</button>
       </div>
@@ -119,7 +119,7 @@ function SpanFlame({ state, whole, span, below, services, range, set }: SpanFlam
         <p class="note">Its profiler files samples under the request's first span in this service; these are the ones taken while this span ran.{' '}
           <button type="button" onClick={() => set({ span: flame.data!.meta.filed_under!, zoom: '', frame: '' })}>Show that span</button></p>
       )}
-      {flame.data?.meta.hint && <p class="note" data-testid="hint">No profile: {flame.data.meta.hint}</p>}
+      {flame.data?.meta.hint && <p class="note" data-testid="hint">No profile: {said(flame.data.meta.hint)}</p>}
       {nothing && <p class="note">Nothing is left: the lens takes all of it away.</p>}
       {tree && !flame.data?.meta.hint && !nothing && (
         <Answer query={flame}><FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched}

@@ -14,11 +14,21 @@ import { TableBox } from '../parts/table_box';
 export const traceLink = (trace: string) => encodeTrace({ trace, span: '', subtree: false, type: '', lens: '', zoom: '', frame: '', search: '' });
 const LIMIT = 200;
 
+function valueOf(t: TraceSummary, type: string): string {
+  const found = t.profiled.find((p) => p.type === type);
+  return found ? formatValue(Number(found.value), found.unit) : '–';
+}
+
+// Of the type that its own page shows; which one is said where it is not CPU time.
+function samplesOf({ profiled: [first] }: TraceSummary): string {
+  return first ? formatCount(Number(first.count)) + (first.type === 'cpu' ? '' : ` ${first.type}`) : 'none';
+}
+
 export function TracesPage() {
   const state = decodeTraces(url.value);
   const set = (change: Partial<TracesState>) => go(encodeTraces({ ...decodeTraces(url.value), ...change }));
   const time = timeOf(state);
-  const asked = { ...time, service: state.service, name: state.name, min_duration: state.min, max_duration: state.max, status: state.status, attribute: state.attribute, limit: String(LIMIT) };
+  const asked = { ...time, service: state.service, name: state.name, min_duration: state.min, max_duration: state.max, status: state.status, attribute: state.attribute, limit: String(LIMIT), matched: '0' };
   const names = useQuery(JSON.stringify(['names', time]), (s) => getJson<{ spans: { service: string; name: string }[] }>('span-names', time, s));
   const found = useQuery(JSON.stringify(['traces', asked]), (s) => getJson<{ traces: TraceSummary[] }>('traces', asked, s));
   const { sort } = state;
@@ -26,10 +36,11 @@ export function TracesPage() {
   const services = [...new Set(names.data?.spans.map((s) => s.service))].sort();
   const spans = [...new Set(names.data?.spans.filter((s) => !state.service || s.service === state.service).map((s) => s.name))].sort();
   const traces = [...found.data?.traces ?? []].sort((a, b) => (sort === 'duration' ? Number(b.duration_ns) - Number(a.duration_ns) : Number(b.start_ns) - Number(a.start_ns)));
+  const waits = traces.some((t) => t.profiled.some((p) => p.type === 'off_cpu'));
   return (
     <Shell title="Traces">
       <div class="toolbar"><h1>Traces</h1><RangePicker time={state} onChange={set} /></div>
-      <form class="filters" key={encodeTraces({ ...state, sort: 'time' })} onSubmit={(e) => {
+      <form class="filters fields" key={encodeTraces({ ...state, sort: 'time' })} onSubmit={(e) => {
         e.preventDefault();
         const form = new FormData(e.currentTarget);
         const text = (name: string) => String(form.get(name) ?? '').trim();
@@ -58,14 +69,15 @@ export function TracesPage() {
       )}
       {traces.length > 0 && (
         <Answer query={found}>
-          <Scatter points={traces.map((t) => ({ x: Number(t.start_ns) / 1e6, y: Number(t.duration_ns), bad: t.errors > 0, label: `${t.root_service} ${t.root_name}`, href: traceLink(t.trace) }))} />
+          <Scatter points={traces.map((t) => ({ x: Number(t.start_ns) / 1e6, y: Number(t.duration_ns), bad: t.errors > 0, profiled: t.profiled.length > 0, label: `${t.root_service} ${t.root_name}`, note: samplesOf(t), href: traceLink(t.trace) }))} />
           <TableBox label="Traces"><table class="traces">
-            <caption>{formatMany(traces.length, 'trace')}{traces.length === LIMIT ? ' (the newest that match; narrow the search to see others)' : ''}</caption>
+            <caption>{formatMany(traces.length, 'trace')}, {formatCount(traces.filter((t) => t.profiled.length > 0).length)} with profile samples{traces.length === LIMIT ? ' (the newest that match; narrow the search to see others)' : ''}</caption>
             <thead><tr>
               <th scope="col" aria-sort={sort === 'time' ? 'descending' : undefined}><button type="button" onClick={() => setSort('time')}>Start{sort === 'time' ? ' ▾' : ''}</button></th>
               <th scope="col">Root span</th>
               <th scope="col" class="number" aria-sort={sort === 'duration' ? 'descending' : undefined}><button type="button" onClick={() => setSort('duration')}>Duration{sort === 'duration' ? ' ▾' : ''}</button></th>
               <th scope="col" class="number">Spans</th><th scope="col" class="number">Errors</th>
+              <th scope="col" class="number">CPU</th>{waits && <th scope="col" class="number">Off-CPU</th>}<th scope="col" class="number">Samples</th>
             </tr></thead>
             <tbody>{traces.map((t) => (
               <tr key={t.trace}>
@@ -74,6 +86,7 @@ export function TracesPage() {
                 <td class="number">{formatValue(Number(t.duration_ns), 'nanoseconds')}</td>
                 <td class="number">{formatCount(t.spans)}</td>
                 <td class="number">{t.errors > 0 ? <em class="bad">{formatCount(t.errors)}</em> : 0}</td>
+                <td class="number">{valueOf(t, 'cpu')}</td>{waits && <td class="number">{valueOf(t, 'off_cpu')}</td>}<td class="number">{samplesOf(t)}</td>
               </tr>
             ))}</tbody>
           </table></TableBox>

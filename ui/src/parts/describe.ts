@@ -15,6 +15,9 @@ export function wholeOf(tree: Tree): string {
   return tree.totalBefore ? `${value(Number(tree.meta.total_before ?? tree.totalBefore[0]))} → ${value(tree.total[0])}` : value(tree.total[0]);
 }
 
+// " ± 0.2": of the whole it is a share of itself.
+const errorOf = (tree: Tree, node: number) => (node === 0 ? '' : ' ' + formatError(tree.totalCount[node], tree.totalCount[0]));
+
 // "3.1 % ± 0.2 · 40 s"; in a difference both sides.
 export function selfOf(tree: Tree, node: number): string {
   if (tree.before) return `${valueOf(tree, tree.before[node])} → ${valueOf(tree, tree.self[node])}`;
@@ -23,7 +26,7 @@ export function selfOf(tree: Tree, node: number): string {
 
 // "11.9 % ± 0.2 · 153 s · 49,131 samples"
 export function numbersOf(tree: Tree, node: number): string {
-  const parts = [`${formatShare(tree.total[node], tree.total[0])} ${formatError(tree.totalCount[node], tree.totalCount[0])}`, valueOf(tree, tree.total[node])];
+  const parts = [`${formatShare(tree.total[node], tree.total[0])}${errorOf(tree, node)}`, valueOf(tree, tree.total[node])];
   if (tree.totalBefore) return changeOf(tree, node);
   parts.push(formatMany(tree.totalCount[node], 'sample'));
   return parts.join(' · ');
@@ -43,7 +46,7 @@ export function announcementOf(tree: Tree, node: number): string {
   const callees = childrenOf(tree, node).length;
   const share = formatShare(tree.total[node], tree.total[0]).replace(' %', ' percent');
   const numbers = tree.totalBefore ? changeOf(tree, node)
-    : `${share} ${formatError(tree.totalCount[node], tree.totalCount[0]).replace('±\u00a0', 'plus or minus ')}, ${valueOf(tree, tree.total[node])}`;
+    : `${share}${errorOf(tree, node).replace('±\u00a0', 'plus or minus ')}, ${valueOf(tree, tree.total[node])}`;
   return `${nameOf(tree, node).slice(0, 300)}, ${numbers}, level ${tree.depth[node] + 1}, ${formatMany(callees, 'callee')}`;
 }
 

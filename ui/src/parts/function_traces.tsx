@@ -1,7 +1,7 @@
 // The requests in which a function was seen, where it took most, the longest or the newest first; each opens its trace at the span that ran it.
 import { getJson } from '../core/api';
 import { formatCount, formatShare, formatTime, formatValue } from '../core/format';
-import { zone } from '../core/settings';
+import { said, zone } from '../core/settings';
 import { encodeTrace } from '../core/state';
 import { safe } from '../draw/flame';
 import { QueryState, useQuery } from './query';
@@ -23,9 +23,9 @@ const keyOf = (t: FunctionTrace, sort: Sort) => Number(sort === 'value' ? t.valu
 
 const spanLink = (trace: string, span: string, type: string) => encodeTrace({ trace, span, subtree: false, type, lens: '', zoom: '', frame: '', search: '' });
 
-export function FunctionTraces({ asked, fn, mod, sort, onSort }: { asked: Record<string, string>; fn: string; mod: string; sort: Sort; onSort: (sort: Sort) => void }) {
+export function FunctionTraces({ asked, fn, mod, sort, onSort }: { asked: Record<string, string>; fn: string; mod: string | null; sort: Sort; onSort: (sort: Sort) => void }) {
   const { lens: _, ...selection } = asked;
-  const params = { ...selection, function: fn, module: mod, limit: String(LIMIT) };
+  const params = { ...selection, function: fn, module: mod ?? undefined, limit: String(LIMIT) };
   const found = useQuery(fn === '' ? null : JSON.stringify(['function traces', params]), (s) => getJson<FunctionTracesAnswer>('function-traces', params, s));
   // What is not listed may come first in another order: then the server puts them in it.
   const cut = found.data !== undefined && found.data.found > found.data.traces.length;
@@ -41,7 +41,7 @@ export function FunctionTraces({ asked, fn, mod, sort, onSort }: { asked: Record
       {functionHeading(fn, mod)}
       <QueryState query={found} what="traces" />
       <QueryState query={sorted} what="traces" />
-      {answer?.hint && <p class="note" data-testid="no-traces">No traces: {answer.hint}</p>}
+      {answer?.hint && <p class="note" data-testid="no-traces">No traces: {said(answer.hint)}</p>}
       {answer && rows.length > 0 && (
         <>
           <p data-testid="linked">Seen in {formatCount(answer.found)} {answer.found === 1 ? 'trace' : 'traces'}{answer.found > rows.length ? `; the ${formatCount(rows.length)} ${LISTED[sort]} are listed` : ''}.

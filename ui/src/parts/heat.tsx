@@ -4,7 +4,7 @@
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { getJson } from '../core/api';
 import { formatCount, formatTime, formatValue } from '../core/format';
-import { dark, zone } from '../core/settings';
+import { dark, said, zone } from '../core/settings';
 import { drawHeat, mostOf, SHADES } from '../draw/heat';
 import { prepare } from './canvas';
 import { Answer, QueryState, useQuery } from './query';
@@ -27,7 +27,7 @@ export function HeatMap(p: HeatMapProps) {
   return (
     <>
       <QueryState query={query} what="the heat map" />
-      {heat && (heat.hint || heat.cells.length === 0) && <p class="note">{heat.hint ?? 'No observations.'}</p>}
+      {heat && (heat.hint || heat.cells.length === 0) && <p class="note">{said(heat.hint ?? 'No observations.')}</p>}
       {heat && heat.cells.length > 0 && <Answer query={query}><Cells heat={heat} selection={p.selection} onSelect={p.onSelect} /></Answer>}
     </>
   );

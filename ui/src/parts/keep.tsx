@@ -1,5 +1,6 @@
 // The form that keeps a file: asks for the service's name, says which time counts, and leads to what was stored.
 import { useRef, useState } from 'preact/hooks';
+import { now } from '../core/clock';
 import { getJson, type Settings } from '../core/api';
 import type { FileFacts } from '../core/flame';
 import { formatTime } from '../core/format';
@@ -22,7 +23,7 @@ export function Keep({ file, facts }: { file: File; facts: FileFacts }) {
   const [state, setState] = useState<{ step: 'asking' | 'sending' | 'kept'; problem?: string; link?: string }>({ step: 'asking' });
   const request = useRef<AbortController | null>(null);
   if (!facts.can_be_kept) return <p class="note">A saved flame graph has no samples any more: it can be looked at, but not kept.</p>;
-  const usual = defaultTime(facts, settings.data?.retention_ms ?? 0, Date.now());
+  const usual = defaultTime(facts, settings.data?.retention_ms ?? 0, now());
   const time = wanted ?? usual.time;
   const submit = async () => {
     const own = request.current = new AbortController();

@@ -11,9 +11,9 @@ interface ListAnswer {
   functions: { name: string; module: string; file: string; start_line: number; self: number; total: number; lines: [number, number, number][] }[];
 }
 
-export function Lines({ asked, fn, mod }: { asked: Record<string, string>; fn: string; mod: string }) {
+export function Lines({ asked, fn, mod }: { asked: Record<string, string>; fn: string; mod: string | null }) {
   const { lens: _, ...selection } = asked;
-  const params = { ...selection, function: exactly(fn), module: mod };
+  const params = { ...selection, function: exactly(fn), module: mod ?? undefined };
   const list = useQuery(JSON.stringify(['lines', params]), (s) => getJson<ListAnswer>('list', params, s));
   const answer = list.data;
   const value = (v: number) => formatValue(Number(v), answer!.unit, answer!.scale);

@@ -1,5 +1,6 @@
 // One click for the comparisons people ask for often; each only sets the two sides above it.
 import { useState } from 'preact/hooks';
+import { now } from '../core/clock';
 import { getJson, type SeriesAnswer } from '../core/api';
 import { formatTime } from '../core/format';
 import { dayBefore, justBefore, valueAgainst, withoutLabel } from '../core/presets';
@@ -20,8 +21,8 @@ export function Presets({ state, set }: { state: DiffState; set: (change: Partia
   return (
     <div class="presets" role="group" aria-label="Presets">
       <span class="label">Presets</span>
-      <button type="button" onClick={() => choose(justBefore(state, Date.now()))}>As long before</button>
-      <button type="button" onClick={() => choose(dayBefore(state, Date.now()))}>Same time yesterday</button>
+      <button type="button" onClick={() => choose(justBefore(state, now()))}>As long before</button>
+      <button type="button" onClick={() => choose(dayBefore(state, now()))}>Same time yesterday</button>
       {change && <button type="button" onClick={() => choose(valueAgainst(whole, 'service.version', change.from, change.to))} title={`changed at ${formatTime(change.at, zone.value === 'utc')}`}>Version {change.from} → {change.to}</button>}
       <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>One label value against another…</button>
       {open && <Values state={state} choose={choose} />}

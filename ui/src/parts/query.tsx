@@ -2,7 +2,9 @@
 // there. Loading shows itself only after 300 ms, with a way to stop it; a server that went away is asked again.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { now } from '../core/clock';
 import { ApiError } from '../core/api';
+import { said } from '../core/settings';
 
 // `at`: when the answer that is there was asked for, ms.
 export interface Query<T> { data?: T; at: number; error?: ApiError; loading: boolean; slow: boolean; cancel: () => void; retry: () => void }
@@ -18,7 +20,7 @@ export function useQuery<T>(key: string | null, load: (signal: AbortSignal) => P
     if (key === null) { set({ at: 0, loading: false, slow: false }); return; }
     const own = new AbortController();
     controller.current = own;
-    const at = Date.now();
+    const at = now();
     let again = 0;
     set((s) => ({ ...s, loading: true, slow: false }));
     const slow = window.setTimeout(() => set((s) => ({ ...s, slow: true })), SLOW_MS);
@@ -49,7 +51,7 @@ export function QueryState({ query, what, shown = query.data !== undefined }: { 
   if (query.error) {
     return (
       <p class="note error" role="alert">
-        {query.error.offline ? 'The server does not answer; trying again every 2 s. Is wherefore serve running?' : `${what}: ${query.error.message}`}{shown && ' What is shown is the answer before.'}{' '}
+        {query.error.offline ? 'The server does not answer; trying again every 2 s. Is wherefore serve running?' : `${what}: ${said(query.error.message)}`}{shown && ' What is shown is the answer before.'}{' '}
         <button type="button" onClick={query.retry}>Try again</button> <a href="/">All services</a>
       </p>
     );

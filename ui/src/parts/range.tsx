@@ -1,5 +1,6 @@
 // Which time: the last so-and-so-long, or from and to. Every drag on a timeline can be done here by keyboard.
 import { useId, useState } from 'preact/hooks';
+import { now } from '../core/clock';
 import { parseTime, rangeProblem } from '../core/entered';
 import { formatTime } from '../core/format';
 import { zone } from '../core/settings';
@@ -31,7 +32,6 @@ export function RangePicker({ time, onChange }: { time: TimeState; onChange: (t:
   const [open, setOpen] = useState(false);
   const fixed = time.from !== null && time.to !== null;
   const utc = zone.value === 'utc';
-  const now = Date.now();
   return (
     <span class="range">
       <label>Time <select value={fixed || open ? 'fixed' : time.since} onChange={(e) => {
@@ -44,7 +44,7 @@ export function RangePicker({ time, onChange }: { time: TimeState; onChange: (t:
         <option value="fixed">{fixed ? `${formatTime(time.from!, utc)} – ${formatTime(time.to!, utc)}` : 'from … to …'}</option>
       </select></label>
       {fixed && !open && <button type="button" onClick={() => setOpen(true)}>Edit</button>}
-      {open && <TimeForm range={[time.from ?? now - 3600e3, time.to ?? now]} actions={[['Show', ([from, to]) => { setOpen(false); onChange({ ...time, from, to }); }]]} onCancel={() => setOpen(false)} />}
+      {open && <TimeForm range={[time.from ?? now() - 3600e3, time.to ?? now()]} actions={[['Show', ([from, to]) => { setOpen(false); onChange({ ...time, from, to }); }]]} onCancel={() => setOpen(false)} />}
     </span>
   );
 }

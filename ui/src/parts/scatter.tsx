@@ -5,10 +5,12 @@ import { go } from '../core/location';
 import { scaleOf } from '../core/scale';
 import { zone } from '../core/settings';
 
-export interface Point { x: number; y: number; bad: boolean; label: string; href: string }
+export interface Point { x: number; y: number; bad: boolean; profiled: boolean; label: string; note: string; href: string }
+
+const Dot = ({ kind = '' }: { kind?: string }) => <svg class="dot" width={14} height={14}><circle cx={7} cy={7} r={5} class={kind} /></svg>;
 
 export function Scatter({ points }: { points: Point[] }) {
-  const [w, h, left, bottom] = [1400, 150, 80, 20];
+  const [w, h, left, bottom] = [Math.min(Math.max(innerWidth - 40, 280), 1400), 150, 64, 20];  // as wide as it is shown: text keeps its size
   const xs = points.map((p) => p.x);
   const [x0, x1] = [Math.min(...xs), Math.max(...xs)];
   const most = Math.max(...points.map((p) => p.y), 1);
@@ -16,14 +18,15 @@ export function Scatter({ points }: { points: Point[] }) {
   const { share, ticks } = scaleOf(least, most);
   const x = (v: number) => left + (x1 > x0 ? (v - x0) / (x1 - x0) : 0.5) * (w - left - 12);
   const y = (v: number) => h - bottom - share(v) * (h - bottom - 10);
-  const utc = zone.value === 'utc';
+  const when = (ms: number) => formatTime(ms, zone.value === 'utc').slice(w < 450 ? 11 : 0);
   return (
     <figure class="scatter">
       <svg viewBox={`0 0 ${w} ${h}`} aria-hidden="true">
         {ticks.map((t) => <g key={t}><line x1={left} x2={w} y1={y(t)} y2={y(t)} /><text x={left - 6} y={y(t) + 4} text-anchor="end">{formatValue(t, 'nanoseconds')}</text></g>)}
-        <text x={left} y={h - 4}>{formatTime(x0, utc)}</text><text x={w} y={h - 4} text-anchor="end">{formatTime(x1, utc)}</text>
-        {points.map((p, i) => <circle key={i} cx={x(p.x)} cy={y(p.y)} r={5} class={p.bad ? 'bad' : ''} onClick={() => go(p.href)}><title>{`${p.label.slice(0, 120)}: ${formatValue(p.y, 'nanoseconds')}`}</title></circle>)}
+        <text x={left} y={h - 4}>{when(x0)}</text><text x={w} y={h - 4} text-anchor="end">{when(x1)}</text>
+        {points.map((p, i) => <circle key={i} cx={x(p.x)} cy={y(p.y)} r={5} class={`${p.bad ? 'bad' : ''} ${p.profiled ? '' : 'hollow'}`} onClick={() => go(p.href)}><title>{`${p.label.slice(0, 120)}: ${formatValue(p.y, 'nanoseconds')}, samples: ${p.note}`}</title></circle>)}
       </svg>
+      <figcaption aria-hidden="true"><Dot /> with profile samples <Dot kind="hollow" /> without{points.some((p) => p.bad) && <> <Dot kind="bad" /> with errors</>}</figcaption>
     </figure>
   );
 }

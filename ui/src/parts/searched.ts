@@ -24,14 +24,15 @@ function useSettled(source: string): string {
 }
 
 // The flame graph to draw, and what is found in all of it. `columns` is the answer without a search.
-export function useSearchedFlame(columns: FlameColumns | undefined, path: string, params: Params, text: string): { columns?: FlameColumns; searched?: Searched } {
+// `load`: another way to ask for it, with a pattern.
+export function useSearchedFlame(columns: FlameColumns | undefined, path: string, params: Params, text: string, load = (p: Params, s: AbortSignal) => getFlame(path, p, s)): { columns?: FlameColumns; searched?: Searched } {
   const pattern = useMemo(() => patternOf(text), [text]);
   const source = pattern?.source ?? '';
   const settled = useSettled(source);
   const folded = useMemo(() => columns !== undefined && columns.hidden.some((n) => n > 0), [columns]);
   const total = columns?.meta.total;
   const query = useQuery(folded && settled !== '' ? JSON.stringify(['search', path, params, settled, total]) : null,
-    async (s) => ({ source: settled, total, columns: await getFlame(path, { ...params, search: settled }, s) }));
+    async (s) => ({ source: settled, total, columns: await load({ ...params, search: settled }, s) }));
   const drawn = useMemo(() => {
     if (!pattern || !columns || !folded) return 0;
     const hit = matching(columns, pattern);

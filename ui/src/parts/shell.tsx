@@ -6,11 +6,13 @@ import { url } from '../core/location';
 import { Help } from './help';
 import { Palette } from './palette';
 import { theme, zone } from '../core/settings';
+import { timeProblem } from '../core/state';
 
 const PAGES: [string, string][] = [['/', 'Services'], ['/traces', 'Traces'], ['/diff', 'Diff'], ['/adhoc', 'Files'], ['/status', 'Status']];
 
 export function Shell({ title, children }: { title: string; children?: ComponentChildren }) {
   const path = url.value.pathname;
+  const problem = timeProblem(url.value);
   const page = path + (path.startsWith('/s/') ? url.value.searchParams.get('service') ?? '' : '');
   useEffect(() => {
     document.title = title === '' ? 'Wherefore' : `${title} · Wherefore`;
@@ -36,6 +38,7 @@ export function Shell({ title, children }: { title: string; children?: Component
         </select></label>
       </header>
       {gone.value && <p class="note error gone" role="alert">The server does not answer. What is shown is from before; the page goes on by itself as soon as it is back.</p>}
+      {problem && <p class="note error gone" role="alert">{problem}</p>}
       <main id="main" tabIndex={-1}>{children}</main>
     </>
   );

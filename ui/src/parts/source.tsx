@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ApiError, getJson, type Settings } from '../core/api';
 import { formatMany, formatShare, formatValue } from '../core/format';
+import { said } from '../core/settings';
 import { plain } from '../core/keys';
 import { exactly } from '../core/names';
 import { costsOf, hottestLine, repositoryLink, type LineCost, type ListedFunction } from '../core/source';
@@ -19,14 +20,14 @@ const ROW = 20;
 const HEIGHT = 560;
 
 export interface SourceProps {
-  asked: Record<string, string>; service: string; version: string; fn: string; mod: string; line: number;
+  asked: Record<string, string>; service: string; version: string; fn: string; mod: string | null; line: number;
   onLine: (line: number) => void;
 }
 
 export function Source(p: SourceProps) {
   const { lens: _, ...selection } = p.asked;
   const own = useQuery(p.fn === '' ? null : JSON.stringify(['lines', selection, p.fn]), (s) => getJson<ListAnswer>('list', { ...selection, function: exactly(p.fn) }, s));
-  const wanted = own.data?.functions.filter((f) => p.mod === '' || f.module === p.mod) ?? [];
+  const wanted = own.data?.functions.filter((f) => p.mod === null || f.module === p.mod) ?? [];
   const file = wanted.find((f) => f.file !== '')?.file ?? '';
   const whole = useQuery(file === '' ? null : JSON.stringify(['file lines', selection, file]), (s) => getJson<ListAnswer>('list', { ...selection, function: '.', file }, s));
   const text = useQuery<Text | { missing: string }>(file === '' ? null : JSON.stringify(['source', selection.query, selection.from, selection.since, file]), async (s) => {
@@ -51,7 +52,7 @@ export function Source(p: SourceProps) {
     <section aria-label="Source">
       {functionHeading(p.fn, p.mod)}
       <QueryState query={own} what="lines" /><QueryState query={whole} what="the file's lines" /><QueryState query={text} what="the source" />
-      {own.data && file === '' && <p class="note" data-testid="no-source">{own.data.hint ?? 'The profiles name no source file for it.'}</p>}
+      {own.data && file === '' && <p class="note" data-testid="no-source">{said(own.data.hint ?? 'The profiles name no source file for it.')}</p>}
       {file !== '' && (
         <div class="toolbar">
           <p data-testid="source-path"><bdi>{found ? found.path : safe(file)}</bdi>{line > 0 && `, line ${line}`}{p.asked.lens ? ' (without the lens)' : ''}</p>

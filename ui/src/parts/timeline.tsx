@@ -3,6 +3,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type uPlot from 'uplot';
 import type { SeriesAnswer } from '../core/api';
+import { now } from '../core/clock';
 import { formatTime, formatValue } from '../core/format';
 import { settledSteps, stepsTogether, together, type Marker } from '../core/trend';
 import { dark, zone } from '../core/settings';
@@ -50,7 +51,7 @@ function dataOf(s: SeriesAnswer): uPlot.AlignedData {
   const { factor } = rateOf(s);
   const n = Math.max(0, ...s.groups.map((g) => g.values.length));
   const x = Array.from({ length: n }, (_, i) => (s.start_ms + i * s.step_ms) / 1000);
-  const end = settledSteps(s.groups.map((g) => g.values.map(Number)), s.start_ms, s.step_ms, s.newest_ms, Date.now());
+  const end = settledSteps(s.groups.map((g) => g.values.map(Number)), s.start_ms, s.step_ms, s.newest_ms, now());
   return [x, ...s.groups.map((g) => g.values.map((v, i) => (i < end ? Number(v) * factor : null)))];
 }
 

@@ -1,0 +1,18 @@
+// How far off a share may be, from the number of observations behind it. Pure; any thread.
+//
+// tests/golden/share_errors.txt has vectors; the page (ui/src/core/format.ts) computes the same.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace wherefore::profile {
+
+// Of a share seen in `seen` of `all` observations, in percentage points: the distance to the
+// farther end of Wilson's 95 % interval. Never 0 where there are observations: what was seen
+// always, or not once, may still be otherwise.
+[[nodiscard]] double ShareError(std::int64_t seen, std::int64_t all);
+// "22", "0.8", "0.002".
+[[nodiscard]] std::string ShareErrorText(std::int64_t seen, std::int64_t all);
+
+}  // namespace wherefore::profile

@@ -1,0 +1,105 @@
+// Engine: lists of traces, with what each was profiled doing, in a few questions for all of them.
+#include <algorithm>
+#include <map>
+
+#include "query/engine.h"
+
+namespace wherefore::query {
+namespace {
+
+// The samples of one trace by type, the one its own page shows first.
+std::vector<TraceProfile> ProfilesOf(const std::vector<store::TypeRow>& types,
+                                     const std::vector<const store::TraceSamples*>& samples) {
+  std::vector<TraceProfile> out;
+  const auto add = [&](const std::string& name) {
+    const TypesRead read = ReadAs(types, name);
+    TraceProfile& sum = out.emplace_back(TraceProfile{.type = name, .unit = read.unit});
+    for (const store::TraceSamples* s : samples) {
+      const auto use = read.uses.find(s->type);
+      if (use == read.uses.end()) continue;
+      sum.value = WrappingAdd(sum.value, WrappingMultiply(use->second.Value(s->value), s->samples));
+      sum.count += use->second.Count(s->value, s->count) * s->samples;
+    }
+  };
+  const std::string first = DefaultType(types);
+  if (first.empty()) return out;
+  add(first);
+  for (const std::string& name : ShortNamesOf(types)) {
+    if (name != first) add(name);
+  }
+  return out;
+}
+
+std::vector<profile::TraceId> IdsOf(const std::vector<TraceSummary*>& traces) {
+  std::vector<profile::TraceId> ids;
+  ids.reserve(traces.size());
+  for (const TraceSummary* trace : traces) ids.push_back(trace->trace);
+  return ids;
+}
+
+}  // namespace
+
+Result<> Engine::Summarise(std::uint32_t tenant, const std::vector<TraceSummary*>& traces,
+                           const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(auto rows, reader_.Traces(tenant, IdsOf(traces), cancel));
+  std::map<profile::TraceId, store::TraceRow*> by_id;
+  for (store::TraceRow& row : rows) by_id[row.trace] = &row;
+  for (TraceSummary* trace : traces) {
+    const auto found = by_id.find(trace->trace);
+    if (found == by_id.end()) continue;
+    store::TraceRow& row = *found->second;
+    trace->root_service = std::move(row.root_service);
+    trace->root_name = std::move(row.root_name);
+    trace->start_ns = row.start_ns;
+    trace->duration_ns = row.end_ns - row.start_ns;
+    trace->spans = static_cast<std::size_t>(row.spans);
+    trace->errors = static_cast<std::size_t>(row.errors);
+  }
+  return {};
+}
+
+Result<> Engine::CountSamples(std::uint32_t tenant, const std::vector<TraceSummary*>& traces,
+                              const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto rows,
+                             reader_.SamplesOfTraces(tenant, IdsOf(traces), cancel));
+  std::map<profile::TraceId, std::vector<const store::TraceSamples*>> by_trace;
+  for (const store::TraceSamples& row : rows) by_trace[row.trace].push_back(&row);
+  for (TraceSummary* trace : traces) {
+    const auto own = by_trace.find(trace->trace);
+    if (own == by_trace.end()) continue;
+    TypesSeen seen;
+    for (const store::TraceSamples* s : own->second) seen.emplace(s->dictionary, s->type);
+    WHEREFORE_ASSIGN_OR_RETURN(const auto types, catalog_.TypesOf(seen, cancel));
+    trace->profiles = ProfilesOf(types, own->second);
+  }
+  return {};
+}
+
+Result<std::vector<TraceSummary>> Engine::SearchTraces(const store::SpanSearch& search,
+                                                       const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto ids, reader_.FindTraces(search, cancel));
+  std::vector<TraceSummary> out(ids.size());
+  std::vector<TraceSummary*> all;
+  std::map<profile::TraceId, TraceSummary*> by_id;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    out[i].trace = ids[i];
+    all.push_back(&out[i]);
+    by_id[ids[i]] = &out[i];
+  }
+  if (ids.empty()) return out;
+  WHEREFORE_RETURN_IF_ERROR(Summarise(search.tenant, all, cancel));
+  WHEREFORE_RETURN_IF_ERROR(CountSamples(search.tenant, all, cancel));
+  if (search.most_per_trace == 0) return out;
+  store::SpanSearch spans = search;
+  spans.traces = ids;
+  spans.limit = ids.size() * search.most_per_trace;
+  WHEREFORE_ASSIGN_OR_RETURN(auto matched, reader_.SearchSpans(spans, cancel));
+  for (store::SpanRow& span : matched) {
+    // Not there: it came in after the traces were looked for.
+    if (const auto at = by_id.find(span.trace); at != by_id.end())
+      at->second->matched.push_back(std::move(span));
+  }
+  return out;
+}
+
+}  // namespace wherefore::query

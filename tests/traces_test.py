@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Lists of traces: what is found, in which order, and that what a list says of a trace is what the trace's own page says."""
+import time
+import unittest
+
+import ui_data
+from harness import Case, Profiles, spans_request
+
+SECOND, MS = 10**9, 10**6
+
+
+def trace_id(i):
+    return bytes([5, i]) * 8
+
+
+def span_id(i, n=0):
+    return bytes([6, i, n]) + bytes(4) + b"\x01"
+
+
+class Lists(Case):
+    def assert_same_as_the_trace_says(self, server, trace):
+        """A row of a list against traces/{trace} and traces/{trace}/flame."""
+        columns = server.ask(f"traces/{trace['trace']}", format="columns")
+        self.assertEqual((trace["spans"], trace["errors"], trace["start_ns"]),
+                         (len(columns["span"]), columns["status"].count(2), columns["start_ns"]))
+        self.assertEqual(int(trace["duration_ns"]), max(int(s) + int(d) for s, d in zip(columns["start"], columns["duration"])))
+        own = server.ask(f"traces/{trace['trace']}/flame")
+        if not trace["profiled"]:
+            self.assertIn("hint", own)
+            return
+        first = trace["profiled"][0]
+        self.assertEqual((first["type"], first["unit"], first["value"], first["count"]), (own["type"], own["unit"], own["total"], own["count"]))
+        for profile in trace["profiled"]:
+            same = server.ask(f"traces/{trace['trace']}/flame", type=profile["type"])
+            self.assertEqual((profile["unit"], profile["value"], profile["count"]), (same["unit"], same["total"], same["count"]), profile)
+
+    def test_samples_and_their_cpu_time_are_what_the_trace_s_page_shows(self):
+        with self.server() as server:
+            now = time.time_ns()
+            spans = lambda i: [{"trace": trace_id(i), "span": span_id(i, n), "parent": span_id(i) if n else b"", "start": now - (10 - i) * SECOND + n, "end": now - (9 - i) * SECOND}
+                               for n in range(3)]
+            rows = sum((spans(i) for i in range(6)), [])
+            rows[3 * 4]["attributes"] = {"pyroscope.profile.id": b"elsewher".hex()}
+            server.send(spans_request("svc", rows), "/v1/traces")
+            p = Profiles("svc")
+            a, b = p.stack("main", "a"), p.stack("main", "b")
+            p.profile([(a, 3, p.link(trace_id(0), span_id(0))), (b, 4, p.link(trace_id(0), span_id(0, 2))), (a, 50),        # cpu and waiting
+                       (a, 7, p.link(trace_id(2), span_id(2))),                                                        # cpu only
+                       (a, 11, p.link(bytes(16), span_id(3, 1))), (b, 2, p.link(trace_id(3), span_id(3))),             # a profiler that knows only spans, beside one that knows traces
+                       (a, 13, p.link(bytes(16), b"elsewher")), (a, 17, p.link(bytes(16), b"nobody's"))], now - 10 * SECOND)
+            p.profile([(a, 25 * MS, p.link(trace_id(0), span_id(0))), (b, 5 * MS, p.link(trace_id(0), span_id(0, 1))),
+                       (b, 480 * MS, p.link(trace_id(1), span_id(1)))], now - 10 * SECOND, of=("off_cpu", "nanoseconds"))
+            server.send(p.encode())
+            server.flush()
+            found = {t["trace"]: t for t in server.ask("traces", limit=100)["traces"]}
+            self.assertEqual(len(found), 6)
+            for trace in found.values():
+                self.assert_same_as_the_trace_says(server, trace)
+            profiled = [{p["type"]: (p["value"], p["count"]) for p in found[trace_id(i).hex()]["profiled"]} for i in range(6)]
+            self.assertEqual(profiled[0]["cpu"], (70 * MS, 7))
+            self.assertEqual((profiled[0]["off_cpu"][0], profiled[1]["off_cpu"][0]), (30 * MS, 480 * MS))
+            self.assertEqual([p.get("cpu", (0, 0))[1] for p in profiled], [7, 0, 7, 13, 13, 0])
+            self.assertEqual(profiled[5], {})
+
+    def test_spans_that_matched_are_listed_as_far_as_they_are_asked_for(self):
+        with self.server() as server:
+            now = time.time_ns()
+            server.send(spans_request("svc", [{"trace": trace_id(i), "span": span_id(i, n), "start": now - 1000 * i - n, "end": now, "attributes": {"n": str(n)}}
+                                              for i in range(3) for n in range(30)]), "/v1/traces")
+            server.flush()
+            ask = lambda **more: [(t["trace"], [s["attributes"]["n"] for s in t["matched"]]) for t in server.ask("traces", **more)["traces"]]
+            self.assertEqual(ask(matched=2), [(trace_id(i).hex(), ["0", "1"]) for i in range(3)])
+            self.assertEqual(ask(matched=0, limit=2), [(trace_id(i).hex(), []) for i in range(2)])
+            self.assertEqual([len(spans) for _, spans in ask()], [20, 20, 20])
+            self.assertEqual(ask(attribute="n=7"), [(trace_id(i).hex(), ["7"]) for i in range(3)])
+            self.assertEqual(server.get("/api/v1/traces", matched=21).status, 400)
+
+    def test_a_large_trace_is_summed_up_as_its_page_does(self):
+        with self.server() as server:
+            now = time.time_ns()
+            ui_data.send_large_trace(server, now, 30_000)
+            ui_data.send_traces(server, now)
+            server.flush()
+            found = server.ask("traces", limit=200, matched=0)["traces"]
+            self.assertEqual(len(found), 1 + ui_data.TRACES)
+            for trace in found:
+                self.assert_same_as_the_trace_says(server, trace)
+            large = next(t for t in found if t["trace"] == ui_data.LARGE_TRACE.hex())
+            self.assertEqual((large["root_service"], large["root_name"], large["spans"]), ("batch", "batch job", 30_000))
+
+
+if __name__ == "__main__":
+    unittest.main()
