@@ -4,6 +4,7 @@ Programs that know their own profile (tests/sdk/truth.cc), one that tortures (te
 from Debian that nobody built for us, all by LD_PRELOAD. TORTURE_SECONDS sets how long (60 in ./test).
 """
 import contextlib
+import ctypes
 import errno
 import functools
 import json
@@ -13,6 +14,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -142,6 +144,8 @@ class Truth(Profiled):
         blocks = self.truth("blocks", 3, WHEREFORE_HEAP_RATE="10KB")["AllocBlock"]
         for type in ("alloc_space", "alloc_objects"):
             self.assertAlmostEqual(observations(type, "AllocBlock"), blocks, delta=1)  # the first may begin the countdown
+        # Seen for certain, each counts as exactly what it is.
+        self.assertAlmostEqual(int(self.rows("alloc_space", lens="focus:AllocBlock")[0]["total"]), blocks * 400_000, delta=400_000)
         turns = self.truth("turns", 3, WHEREFORE_MUTEX_RATE="10us", WHEREFORE_BLOCK_RATE="10us")
         for type, name in (("mutex", "HoldTurn"), ("mutex_count", "HoldTurn"), ("block", "WaitMyTurn")):
             # A waiter that a busy machine keeps from waiting in time is none.
@@ -171,6 +175,11 @@ class Truth(Profiled):
         truth = self.truth("short", 4)
         _, rows = self.rows("off_cpu")
         self.assertAlmostEqual(int(rows["ShortWait"]["total"]) / 1e9, truth["ShortWait"], delta=0.2 * truth["ShortWait"])
+
+    def test_a_short_program_has_its_threads_listed(self):
+        self.truth("waits", 3)
+        _, rows = self.rows("threads")
+        self.assertIn("main", rows)
 
     def test_nothing_is_interrupted(self):
         self.assertEqual(self.truth("eintr", 5), {"interrupted": 0, "lost_errno": 0})
@@ -204,7 +213,47 @@ class Truth(Profiled):
         self.assertLess(broken / int(answer["total"]), 0.02)
 
 
+class Short(Profiled):
+    """Programs that are over before there is much to see: a script may start a thousand of them."""
+
+    def test_one_that_was_never_seen_sends_nothing(self):
+        # Distances at which nothing that short is ever sampled.
+        rare = {"WHEREFORE_CPU_RATE": "0.001", "WHEREFORE_WALL_RATE": "0.001", "WHEREFORE_OFF_CPU_RATE": "0.001",
+                "WHEREFORE_HEAP_RATE": "100GB", "WHEREFORE_MUTEX_RATE": "1h", "WHEREFORE_BLOCK_RATE": "1h"}
+        self.profiled(str(PROGRAMS / "truth"), "first", "0", **rare)
+        self.assertEqual(list(self.folder.glob("out*")), [])
+        # The same, and its allocations are seen.
+        self.profiled(str(PROGRAMS / "truth"), "first", "0", **{**rare, "WHEREFORE_HEAP_RATE": "10KB"})
+        self.assertEqual(len(list(self.folder.glob("out*profiles.otlp"))), 1)
+
+    def test_the_first_stacks_are_complete(self):
+        """Taken before there were tables to follow them with."""
+        blocks = json.loads(self.profiled(str(PROGRAMS / "truth"), "first", "0", WHEREFORE_HEAP_RATE="10KB",
+                                          WHEREFORE_WALL_RATE="0.001", WHEREFORE_OFF_CPU_RATE="0.001").stdout)["AllocBlock"]
+        self.assertAlmostEqual(self.rows("alloc_space", lens="focus:AllocBlock")[0]["count"], blocks, delta=1)
+        _, rows = self.rows("alloc_space")
+        self.assertGreaterEqual(int(rows["main"]["total"]), int(rows["AllocBlock"]["total"]))
+        self.assertNotIn("[incomplete]", rows)
+
+    @estimate
+    def test_programs_of_a_tenth_of_a_second_add_up(self):
+        used = sum(json.loads(self.profiled(str(PROGRAMS / "truth"), "brief", "0.1").stdout)["Brief"] for _ in range(20))
+        answer, rows = self.rows("cpu")
+        seen = int(rows["Brief"]["total"]) / 1e9
+        # The last 10 ms of each may end before the kernel's tick that would have shown them.
+        self.assertAlmostEqual(seen, used, delta=0.15 * used)
+        self.assertEqual(rows["main"]["total"], rows["Brief"]["total"])
+
+
 class Limits(Profiled):
+    def test_files_keep_to_every_rule(self):
+        for what in ("cpu", "locks", "blocks", "depth"):
+            self.profiled(str(PROGRAMS / "truth"), what, "1.5", WHEREFORE_THREADS_RATE="1s")
+        files = sorted(str(file) for file in self.folder.glob("out*profiles.otlp"))
+        done = subprocess.run([BINARY, "check", "--strict", *files], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout.count(" 0 errors, 0 warnings")), (0, len(files)), done.stdout)
+        self.assertGreaterEqual(len(files), 4)
+
     def test_a_profile_above_its_size_is_divided_and_what_is_left_out_is_other(self):
         done = self.profiled(str(PROGRAMS / "truth"), "stacks", "0", WHEREFORE_HEAP_RATE="1KB",
                              WHEREFORE_MAX_PROFILE_SIZE="64KB")
@@ -228,6 +277,59 @@ class Limits(Profiled):
                               env=preload(OTEL_SDK_DISABLED="true", WHEREFORE_LOG="info"))
         self.assertEqual(done.returncode, 0)
         self.assertEqual(done.stderr, "wherefore: off: OTEL_SDK_DISABLED\n")
+
+
+def refuse(*numbers):
+    """In a child before it becomes the program: these system calls fail with EPERM from here on."""
+    statements = [(0x20, 0, 0, 0)]  # load the number
+    statements += [(0x15, len(numbers) - i, 0, number) for i, number in enumerate(numbers)]  # equal: to the last statement
+    statements += [(0x06, 0, 0, 0x7fff0000), (0x06, 0, 0, 0x00050000 | errno.EPERM)]  # allow; or the error
+    code = ctypes.create_string_buffer(b"".join(struct.pack("<HBBI", *statement) for statement in statements))
+    program = struct.pack("<HxxxxxxQ", len(statements), ctypes.addressof(code))
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def install():
+        assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+        assert libc.prctl(22, 2, program, 0, 0) == 0, code  # PR_SET_SECCOMP
+    return install
+
+
+TIMER_CREATE, PROCESS_VM_READV = 222, 310
+
+
+class Sandboxed(Profiled):
+    def sandboxed(self, what, *numbers, **environment):
+        done = subprocess.run([str(PROGRAMS / "truth"), what, "0.5"], capture_output=True, text=True, timeout=60, preexec_fn=refuse(*numbers),
+                              env=preload(WHEREFORE_OUTPUT=str(self.folder / "out"), WHEREFORE_LOG="info", **environment))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stderr.split("; off: ")
+
+    def test_without_timers_cpu_is_off_and_says_so(self):
+        on, off = self.sandboxed("waits", TIMER_CREATE)
+        self.assertIn("on: wall 20 Hz (waiting only: timer_create: Operation not permitted), off_cpu", on)
+        self.assertIn("cpu (timer_create: Operation not permitted)", off)
+        self.assertTrue(self.rows("off_cpu")[1])
+        with self.assertRaises(AssertionError):
+            self.rows("cpu")
+
+    def test_without_reading_stacks_waiting_is_off_and_says_so(self):
+        on, off = self.sandboxed("cpu", PROCESS_VM_READV)
+        self.assertIn("on: cpu 100 Hz, heap", on)
+        for type in ("wall", "off_cpu", "threads"):
+            self.assertIn(f"{type} (process_vm_readv: Operation not permitted)", off)
+        self.assertIn("CpuLarge", self.rows("cpu")[1])
+
+    def test_without_anything_it_needs_the_program_runs_as_ever(self):
+        # And timer_settime, timer_delete, prctl, getrandom, memfd_create, socket, sched_getaffinity, madvise, perf_event_open.
+        on, off = self.sandboxed("cpu", TIMER_CREATE, PROCESS_VM_READV, 223, 226, 157, 318, 319, 41, 204, 28, 298)
+        self.assertIn("on: heap", on)
+        self.assertIn("cpu (timer_create", off)
+
+    def test_a_program_that_locks_itself_in_later(self):
+        done = self.profiled(str(PROGRAMS / "truth"), "sandbox", "3")
+        self.assertEqual(json.loads(done.stdout), {"refused": 0})
+        self.assertEqual(done.stderr.count("not all threads are seen in the cpu profile: timer_create: Operation not permitted"), 1)
+        self.assertEqual(done.stderr.count("wall, off_cpu and threads are off from here on"), 1)
 
 
 class Torture(Profiled):

@@ -273,6 +273,18 @@ target_link_libraries(static PRIVATE Wherefore::static)
                 self.assertIn(symbol, symbols, name)
 
 
+class NullArguments(harness.Case):
+    def test_every_function_takes_null_for_every_pointer_running_or_not(self):
+        header = ROOT / "include/wherefore/wherefore.h"
+        done = subprocess.run(["/usr/bin/python3", str(ROOT / "tests/sdk/null_arguments.py"), str(header), str(self.folder / "log")],
+                              capture_output=True, text=True, timeout=60,
+                              env={**os.environ, "LD_PRELOAD": str(SHARED), "WHEREFORE_OUTPUT": str(self.folder / "out"), "WHEREFORE_LOG": "error"})
+        log = (self.folder / "log").read_text().splitlines()
+        self.assertEqual(done.returncode, 0, f"{done.stderr} in {log[-1:]}")
+        declared = set(re.findall(r"\b(wherefore_\w+)\(", header.read_text()))
+        self.assertEqual({line.split()[0] for line in log}, declared, "not all were tried")
+
+
 class FullyStatic(harness.Case):
     def test_cpu_wall_threads_and_links_work_and_the_rest_says_why_not(self):
         program = compile_program(ROOT / "tests/sdk/static_program.cc", self.folder / "static", "-static", str(NO_HOOKS))
@@ -409,6 +421,75 @@ class Run(harness.Case):
         self.assertEqual(done.returncode, 0)
         self.assertIn("no server at", done.stderr)
         self.assertLess(time.monotonic() - begin, 5)
+
+
+class Doctor(harness.Case):
+    def doctor(self, *arguments, **environment):
+        """state -> what and fix, of the checks about libwherefore and programs."""
+        plain = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "WHEREFORE_"))}
+        done = subprocess.run([BINARY, "--json", "--server", "http://127.0.0.1:1", "doctor", *arguments], capture_output=True,
+                              text=True, timeout=60, env={**plain, **environment})
+        self.assertEqual((done.returncode, done.stderr), (1, ""))  # there is no server
+        report = json.loads(done.stdout)
+        found = {"ok": [], "problem": []}
+        for check in report["checks"][1:]:
+            found[check["state"]].append(f"{check['what']} -> {check['fix']}")
+        self.assertEqual(report["problems"], 1 + len(found["problem"]))
+        return "\n".join(found["ok"]), "\n".join(found["problem"])
+
+    def test_all_is_well(self):
+        fine, wrong = self.doctor()
+        self.assertEqual(wrong, "")
+        self.assertRegex(fine, rf"libwherefore \d+\.\d+\.\d+ can be loaded: {SHARED}")
+        self.assertIn("on here: cpu, wall, off_cpu, heap, mutex, block, threads", fine)
+        self.assertRegex(fine, r"highest CPU rate: \d+ Hz")
+        self.assertIn("crash markers: none are kept", fine)
+
+    def test_this_environment_counts(self):
+        fine, wrong = self.doctor(WHEREFORE_TYPES="cpu,heap", WHEREFORE_TYPE="x")
+        self.assertIn("on here: cpu, heap ", fine)
+        self.assertIn("mutex is off: switched off", fine)
+        self.assertIn("WHEREFORE_TYPE is no setting of ours", wrong)
+        self.assertIn("does not start in this environment: off: OTEL_SDK_DISABLED", self.doctor(OTEL_SDK_DISABLED="true")[1])
+
+    def test_a_library_that_cannot_be_loaded(self):
+        broken = self.folder / "libwherefore.so"
+        broken.write_text("no library")
+        self.assertRegex(self.doctor("--library", str(broken))[1], f"{broken} cannot be loaded: ERROR: ld.so: .*file too short")
+        broken.write_bytes(SHARED.read_bytes()[:100_000])
+        self.assertIn(f"{broken} cannot be loaded: ", self.doctor("--library", str(broken))[1])
+        self.assertIn("no library at", self.doctor("--library", str(self.folder / "none.so"))[1])
+
+    def test_crash_markers_are_named(self):
+        (self.folder / "wherefore-crash-0123abcd").write_text("heap")
+        wrong = self.doctor(WHEREFORE_STATE_DIR=str(self.folder))[1]
+        self.assertIn("crashed the program with build id 0123abcd in 'heap'", wrong)
+        self.assertIn(f"remove {self.folder}/wherefore-crash-0123abcd", wrong)
+        fine, wrong = self.doctor("--program", "/bin/true", WHEREFORE_STATE_DIR=str(self.folder))
+        self.assertEqual(wrong, "")  # it is another program's
+        self.assertIn("crash markers: none in", fine)
+        self.assertEqual(self.doctor(WHEREFORE_STATE_DIR=str(self.folder / "none"))[1], "")
+        self.assertFalse((self.folder / "none").exists())
+        (self.folder / "file").write_text("")
+        self.assertIn("cannot use", self.doctor(WHEREFORE_STATE_DIR=str(self.folder / "file/state"))[1])
+
+    def test_a_program_is_looked_at(self):
+        (self.folder / "busy.cc").write_text(BUSY)
+        plain = compile_program(self.folder / "busy.cc", self.folder / "plain")
+        fine, wrong = self.doctor("--", str(plain), "--its", "own")
+        self.assertEqual(wrong, "")
+        self.assertIn(f"libwherefore can be preloaded into {plain}", fine)
+        static = compile_program(self.folder / "busy.cc", self.folder / "static", "-static")
+        self.assertIn(f"{static} is linked statically", self.doctor("--program", str(static))[1])
+        sanitized = compile_program(self.folder / "busy.cc", self.folder / "sanitized", "-fsanitize=address")
+        self.assertIn("is built with AddressSanitizer", self.doctor("--program", str(sanitized))[1])
+        (self.folder / "own.cc").write_text(BUSY + "extern \"C\" void* __libc_malloc(std::size_t);\n"
+                                            "extern \"C\" void* malloc(std::size_t n) { return __libc_malloc(n); }\n")
+        own = compile_program(self.folder / "own.cc", self.folder / "own")
+        self.assertIn(f"{own}: heap will be off: malloc is inside the executable", self.doctor("--program", str(own))[1])
+        os.chmod(plain, 0o4755)
+        self.assertIn("is setuid or setgid", self.doctor("--program", str(plain))[1])
+        self.assertIn("cannot execute no-such-program", self.doctor("--program", "no-such-program")[1])
 
 
 class Https(harness.Case):

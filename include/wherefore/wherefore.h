@@ -5,6 +5,10 @@
  * child. None throws, none touches errno, none writes to stdout. None may be called from a signal
  * handler except wherefore_span_enter and wherefore_span_leave. Text is UTF-8. Structures that may
  * grow begin with their size; fields are only ever added at the end.
+ *
+ * Any pointer may be NULL. Where the text below says nothing else: what cannot be told is not said
+ * (an output), counts as empty (text, a span's ids) or as not there (attributes); a function that has
+ * nothing left to do then does nothing, and one that gives a status gives WHEREFORE_INVALID.
  */
 #ifndef WHEREFORE_WHEREFORE_H_
 #define WHEREFORE_WHEREFORE_H_
@@ -125,10 +129,11 @@ struct wherefore_span_context {
 struct wherefore_saved_span {
   unsigned char bytes[28];
 };
-/* From now on this thread works for that span. `saved` gets what was there before. */
+/* From now on this thread works for that span; for none when it is NULL. `saved` gets what was
+ * there before; NULL: it is not put back. */
 WHEREFORE_API void wherefore_span_enter(const struct wherefore_span_context* span,
                                         struct wherefore_saved_span* saved) WHEREFORE_NOEXCEPT;
-/* On the same thread, in reverse order. */
+/* On the same thread, in reverse order. NULL: nothing happens. */
 WHEREFORE_API void wherefore_span_leave(const struct wherefore_saved_span* saved)
     WHEREFORE_NOEXCEPT;
 /* What this thread works for now; 1 when there is a span. */
@@ -192,7 +197,8 @@ WHEREFORE_API void wherefore_span_add_runtime_statistics(struct wherefore_span* 
 /* Ends and frees it. */
 WHEREFORE_API void wherefore_span_end(struct wherefore_span* span) WHEREFORE_NOEXCEPT;
 
-/* W3C traceparent. Parse: 1 when `text` is one. Format: writes 55 characters and a NUL. */
+/* W3C traceparent. Parse: 1 when `text` is one. Format: writes 55 characters and a NUL; for a NULL
+ * span the NUL alone. */
 WHEREFORE_API int wherefore_traceparent_parse(
     const char* text, size_t length, struct wherefore_span_context* out) WHEREFORE_NOEXCEPT;
 WHEREFORE_API void wherefore_traceparent_format(const struct wherefore_span_context* span,

@@ -1,11 +1,11 @@
 // `doctor`: what is wrong with a server or this machine, and what to do about it.
 
-#include <filesystem>
+#include "cli/doctor.h"
+
+#include <memory>
 
 #include <fmt/format.h>
 
-#include "base/json_writer.h"
-#include "base/text.h"
 #include "cli/command.h"
 #include "cli/json.h"
 #include "cli/source.h"
@@ -13,44 +13,6 @@
 
 namespace wherefore::cli {
 namespace {
-
-class Report {
- public:
-  explicit Report(bool json) : json_(json) {
-    if (json_) writer_.BeginObject().Key("checks").BeginArray();
-  }
-  void Good(const std::string& what) { Line("ok", what, ""); }
-  void Bad(const std::string& what, const std::string& fix) {
-    ++problems_;
-    Line("problem", what, fix);
-  }
-  int Finish() {
-    if (json_) {
-      writer_.EndArray().Field("problems", problems_).EndObject();
-      fmt::print("{}\n", document_);
-    } else {
-      fmt::print("{}\n", problems_ == 0
-                             ? "nothing wrong found"
-                             : fmt::format("{} problem{}", problems_, problems_ == 1 ? "" : "s"));
-    }
-    return problems_ == 0 ? kFine : kFound;
-  }
-
- private:
-  void Line(const char* state, const std::string& what, const std::string& fix) {
-    if (json_) {
-      writer_.BeginObject().Field("state", state).Field("what", what).Field("fix", fix).EndObject();
-    } else if (fix.empty()) {
-      fmt::print("ok       {}\n", what);
-    } else {
-      fmt::print("PROBLEM  {}\n         -> {}\n", what, fix);
-    }
-  }
-  bool json_;
-  int problems_ = 0;
-  std::string document_;  // one, printed at the end
-  JsonWriter writer_{document_};
-};
 
 void CheckStatus(const Context& context, Report& report) {
   const auto body = Ask(context, "GET", "/api/v1/status", {});
@@ -92,13 +54,12 @@ void CheckRefusals(const Context& context, Report& report) {
   }
 }
 
-int Examine(const Context& context) {
-  Report report(context.json);
+void CheckServer(const Context& context, Report& report) {
   const auto ready = net::Fetch("GET", context.server + "/ready");
   if (!ready) {
     report.Bad(ready.error().message(),
                "start one: wherefore serve, or name it: --server http://host:4040");
-    return report.Finish();
+    return;
   }
   if (ready->status == 200) {
     report.Good("server " + context.server + " is ready");
@@ -108,16 +69,34 @@ int Examine(const Context& context) {
   }
   CheckStatus(context, report);
   CheckRefusals(context, report);
+}
+
+int Diagnose(const Context& context, const SdkQuestion& question) {
+  Report report(context.json);
+  CheckServer(context, report);
+  CheckSdk(question, report);
   return report.Finish();
 }
 
 }  // namespace
 
 void AddDoctor(CLI::App& app, Context& context) {
-  CLI::App* command =
-      NewCommand(app, "doctor", "Find out what is wrong and what to do about it",
-                 {"wherefore doctor", "wherefore doctor --server http://profiles.internal:4040"});
-  command->callback([&context] { context.run = [&context] { return Examine(context); }; });
+  CLI::App* command = NewCommand(
+      app, "doctor",
+      "Find out what is wrong and what to do about it: the server, libwherefore, a program",
+      {"wherefore doctor", "wherefore doctor --server http://profiles.internal:4040",
+       "wherefore doctor -- ./app      # can it be profiled?"});
+  auto question = std::make_shared<SdkQuestion>();
+  auto words = std::make_shared<std::vector<std::string>>();
+  command->add_option("--library", question->library,
+                      "libwherefore.so (default: beside wherefore)");
+  auto* const program =
+      command->add_option("--program", question->program, "A program: can it be profiled?");
+  command->add_option("command", *words, "The same as `run` would take it")->excludes(program);
+  command->callback([&context, question, words] {
+    if (!words->empty()) question->program = words->front();
+    context.run = [&context, question] { return Diagnose(context, *question); };
+  });
 }
 
 }  // namespace wherefore::cli

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "cli/command.h"
+#include "cli/doctor.h"
 #include "cli/version.h"
 #include "symbols/worker.h"
 
@@ -51,6 +52,10 @@ int main(int argc, char** argv) {
   // The server runs itself as the process that reads debug information.
   if (argc == 2 && std::string_view(argv[1]) == wherefore::cli::kSymbolsWorker) {
     return wherefore::symbols::RunWorker(STDIN_FILENO);
+  }
+  // And doctor as the process it tries libwherefore in.
+  if (argc == 2 && std::string_view(argv[1]) == wherefore::cli::kSdkProbe) {
+    return wherefore::cli::RunSdkProbe();
   }
   return wherefore::cli::Main(argc, argv);
 }

@@ -2,19 +2,16 @@
 //
 // The program takes the place of this one (exec): its exit code, its signals and its terminal are
 // its own. What is on, what is off and why is said by the library itself, which knows.
-#include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include <fmt/format.h>
 
 #include "cli/command.h"
-#include "elf/elf_file.h"
+#include "cli/program.h"
 #include "net/http_client.h"
 
 namespace wherefore::cli {
@@ -33,10 +30,6 @@ struct RunOptions {
 };
 
 // NOLINTBEGIN(concurrency-mt-unsafe): this program has no other thread here
-std::string Environment(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 void SetDefault(const char* name, const std::string& value) {
   if (!value.empty() && Environment(name).empty()) setenv(name, value.c_str(), 1);
 }
@@ -44,74 +37,6 @@ void Set(const char* name, const std::string& value) {
   if (!value.empty()) setenv(name, value.c_str(), 1);
 }
 // NOLINTEND(concurrency-mt-unsafe)
-
-// As the shell would: a path as it is, a name from PATH.
-std::string FindProgram(const std::string& name) {
-  if (name.find('/') != std::string::npos) return name;
-  std::string path = Environment("PATH");
-  while (!path.empty()) {
-    const std::size_t end = std::min(path.find(':'), path.size());
-    const fs::path candidate = fs::path(path.substr(0, end)) / name;
-    path.erase(0, std::min(end + 1, path.size()));
-    if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate)) return candidate;
-  }
-  return name;
-}
-
-// The file that is executed in the end: a script's interpreter ("#!").
-std::string Interpreter(const std::string& program) {
-  std::ifstream in(program, std::ios::binary);
-  std::string line;
-  if (!std::getline(in, line) || !line.starts_with("#!")) return program;
-  const std::size_t begin = line.find_first_not_of(' ', 2);
-  if (begin == std::string::npos) return program;
-  return line.substr(begin, line.find_first_of(" \t", begin) - begin);
-}
-
-// Why this program will not be profiled: the dynamic linker preloads nothing into it. Empty when it
-// will be.
-std::string WhyNot(const std::string& program) {
-  const Result<elf::ElfFile> file = elf::ElfFile::Open(program);
-  // The library is inside already and needs nothing preloaded.
-  if (file && file->FindSection("wherefore_inside") != nullptr) return "";
-  struct stat status{};
-  if (stat(program.c_str(), &status) != 0) return "";
-  if ((status.st_mode & (S_ISUID | S_ISGID)) != 0)
-    return "is setuid or setgid: the system ignores LD_PRELOAD for it";
-  if (getxattr(program.c_str(), "security.capability", nullptr, 0) > 0)
-    return "has file capabilities: the system ignores LD_PRELOAD for it";
-  if (!file) return fmt::format("is no x86-64 ELF file ({})", file.error().message());
-  if (file->FindSection(".interp") == nullptr)
-    return "is linked statically: nothing can be preloaded into it; link "
-           "libwherefore_nohooks.a instead";
-  if (const elf::Section* const names = file->FindSection(".dynstr"); names != nullptr) {
-    const Result<elf::Data> data = file->Read(*names);
-    if (data) {
-      const auto bytes = data->bytes();
-      const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-      if (text.find("libasan.so") != std::string_view::npos)
-        return "is built with AddressSanitizer, which refuses to be preloaded over";
-    }
-  }
-  return "";
-}
-
-Result<std::string> FindLibrary(const std::string& given) {
-  if (!given.empty()) {
-    if (fs::exists(given)) return fs::absolute(given).string();
-    return Error(Code::kInvalid, "no library at " + given);
-  }
-  std::error_code error;
-  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const char* place :
-       {"libwherefore.so", "../lib/libwherefore.so", "../lib/x86_64-linux-gnu/libwherefore.so",
-        "../lib64/libwherefore.so"}) {
-    if (fs::exists(here / place)) return fs::weakly_canonical(here / place).string();
-  }
-  return Error(Code::kNotFound,
-               "libwherefore.so is neither beside this program nor in ../lib; name "
-               "it with --library");
-}
 
 // Beside what somebody else wants preloaded, ours first.
 void Preload(const std::string& library) {
@@ -143,7 +68,7 @@ int Run(const Context& context, const RunOptions& options, std::vector<std::stri
     fmt::print(stderr, "error: cannot execute {}\n", command.front());
     return access(program.c_str(), F_OK) == 0 ? 126 : 127;  // as a shell says it
   }
-  const std::string why_not = WhyNot(Interpreter(program));
+  const std::string why_not = Examine(Interpreter(program)).why_not;
   if (!why_not.empty()) {
     fmt::print(stderr, "wherefore: not profiled: {} {}\n", Interpreter(program), why_not);
   } else {

@@ -495,9 +495,7 @@ TEST(OtlpProfiles, OldLayoutsGiveTheSameBatch) {
 }
 
 TEST(OtlpProfiles, CommentsOfLayout18BecomeAnAttribute) {
-  ProfilesData data = TwoProfiles();
-  std::string old = ToOld(data, true);
-  ProfilesData only = data;
+  const ProfilesData data = TwoProfiles();
   std::string bytes;
   {
     PbfWriter root(bytes);

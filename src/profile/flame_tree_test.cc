@@ -61,6 +61,7 @@ TEST(TreeBuilder, NewChildrenAreFoundAgainHoweverTheyWereMade) {
   TreeBuilder quick;
   const auto make = [&](TreeBuilder& b, bool by_new) {
     std::vector<std::uint32_t> functions;
+    functions.reserve(40);
     for (int f = 0; f < 40; ++f)
       functions.push_back(b.AddFunction({.name = fmt::format("f{}", f)}));
     std::set<std::pair<std::uint32_t, std::uint32_t>> known;

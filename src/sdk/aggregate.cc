@@ -255,6 +255,11 @@ profile::Batch Aggregate::Empty(Series series, const Window& window) const {
   return std::move(writer).Finish();
 }
 
+bool Aggregate::nothing() {
+  DropFreed();
+  return live_.empty() && std::ranges::all_of(sums_, [](const Sums& sums) { return sums.empty(); });
+}
+
 void Aggregate::Forget() {
   ForgetSums();
   ForgetUnused();

@@ -48,6 +48,8 @@ class Aggregate {
   // The enabled series, each without a sample: what to answer when nothing has been seen.
   [[nodiscard]] profile::Batch Empty(const Window& window) const;
   [[nodiscard]] profile::Batch Empty(Series series, const Window& window) const;
+  // There is not a sample in any series, and no heap in use that was sampled.
+  [[nodiscard]] bool nothing();
   [[nodiscard]] std::size_t size(Series series) const { return sums_[Index(series)].size(); }
   // What Take forgets.
   void Forget();

@@ -3,12 +3,14 @@
 #include "sdk/aggregate.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <memory>
 
 #include <gtest/gtest.h>
 
+#include "formats/formats.h"
 #include "profile/observations.h"
 #include "sdk/module_map.h"
 
@@ -31,16 +33,29 @@ class AggregateTest : public testing::Test {
     sums_.Add(event);
   }
 
-  // Leaf -> value, of the batch's first profile.
+  // Leaf -> value, of the batch's first profile. These addresses belong to no file.
   static std::map<std::string, std::int64_t> Leaves(const profile::Batch& batch) {
     std::map<std::string, std::int64_t> leaves;
     const profile::Profile& p = batch.profiles.at(0);
     for (std::uint32_t i = p.first_sample; i < p.first_sample + p.sample_count; ++i) {
       const profile::Frame& leaf = batch.frames[batch.StackFrames(batch.samples.stack[i])[0]];
       const profile::Id function = batch.FrameLines(leaf)[0].function;
-      leaves[std::string(batch.Text(batch.functions[function].name))] += batch.samples.value[i];
+      const std::string_view name = batch.Text(batch.functions[function].name);
+      leaves[name == "[generated code]" ? std::to_string(leaf.address) : std::string(name)] +=
+          batch.samples.value[i];
     }
     return leaves;
+  }
+
+  // What `wherefore check` says about it: "rule path", both errors and warnings.
+  static std::vector<std::string> Complaints(profile::Batch batch) {
+    if (batch.profiles.empty()) return {};  // is not sent
+    batch.resources.resize(2);
+    batch.scopes.resize(2);
+    std::vector<std::string> complaints;
+    for (const formats::Violation& v : formats::CheckOtlpProfiles(formats::EncodeOtlpProfiles(batch)))
+      complaints.push_back(v.rule + " " + v.path);
+    return complaints;
   }
 
   ModuleMap map_;
@@ -55,9 +70,8 @@ TEST_F(AggregateTest, TheSmallestStacksOfALargeProfileAddUpToOther) {
   const profile::Batch all = sums_.Peek(Series::kAllocated, {});
   EXPECT_EQ(Leaves(all).size(), 100U);
   const profile::Batch some = sums_.Peek(Series::kAllocated, {}, 4);
-  EXPECT_EQ(Leaves(some),
-            (std::map<std::string, std::int64_t>{
-                {"0x64", 100}, {"0x63", 99}, {"0x62", 98}, {"[other]", 97 * 98 / 2}}));
+  EXPECT_EQ(Leaves(some), (std::map<std::string, std::int64_t>{
+                              {"100", 100}, {"99", 99}, {"98", 98}, {"[other]", 97 * 98 / 2}}));
   ASSERT_EQ(some.profiles.size(), 2U) << "bytes and objects";
   std::int64_t objects = 0;
   std::int64_t observations = 0;
@@ -113,6 +127,69 @@ TEST_F(AggregateTest, TheProgramIsTheFirstMapping) {
   EXPECT_EQ(batch.Text(batch.mappings[1].filename),
             std::filesystem::read_symlink("/proc/self/exe").string());
   EXPECT_NE(batch.Text(batch.mappings[2].filename).find("libc"), std::string_view::npos);
+}
+
+TEST_F(AggregateTest, WhatIsSentKeepsToEveryRule) {
+  for (std::size_t i = 0; i < kSeriesCount; ++i) sums_.Enable(static_cast<Series>(i), true);
+  sums_.SetLabelKeys({"route", "user"});
+  const auto in_libc = reinterpret_cast<std::uint64_t>(&std::strtoull);
+  const auto in_program = reinterpret_cast<std::uint64_t>(&Leaves);
+  std::vector<std::uint64_t> stack = {in_libc, in_program, 0x1234};
+  for (const EventKind kind : {EventKind::kCpu, EventKind::kBlocked, EventKind::kAlloc, EventKind::kHolder, EventKind::kWaiter,
+                               EventKind::kThread}) {
+    for (const std::uint16_t depth : std::initializer_list<std::uint16_t>{1, 2, 3, 2, 3}) {
+      Event event{};
+      event.kind = kind;
+      event.value = 1'000'000 * depth;
+      event.count = 3;
+      event.detail = kind == EventKind::kAlloc ? ~0U : 0;
+      event.depth = depth;
+      event.pcs = stack.data();
+      event.generation = map_.Modules()->generation;
+      event.has_span = depth > 1 ? 1 : 0;
+      event.trace[0] = event.span[0] = static_cast<std::uint8_t>(depth);
+      const std::string labels = depth == 3 ? std::string("\1\1x\0\2/a", 7) : std::string("\0\2/a\1\1x", 7);
+      std::memcpy(event.labels, labels.data(), labels.size());
+      event.label_bytes = depth > 1 ? 7 : 0;
+      sums_.Add(event);
+    }
+  }
+  sums_.AddKnown(Series::kCpu, {kCollectorFrame, kProfilerFrame}, 5);
+  const Window window = {.start_ns = 7, .duration_ns = 9, .periods = {1'000'000, 1, 1, 1, 1, 1, 1, 1}};
+  EXPECT_EQ(Complaints(sums_.Peek(window)), std::vector<std::string>());
+  for (std::size_t i = 0; i < kSeriesCount; ++i)
+    EXPECT_EQ(Complaints(sums_.Peek(static_cast<Series>(i), window, 2)), std::vector<std::string>()) << i;
+}
+
+TEST_F(AggregateTest, NoMappingThatNoFrameIsIn) {
+  sums_.Enable(Series::kCpu, true);
+  Add(EventKind::kCpu, {reinterpret_cast<std::uint64_t>(&std::strtoull)}, 1);
+  EXPECT_EQ(Complaints(sums_.Take({.duration_ns = 1})), std::vector<std::string>());
+}
+
+TEST_F(AggregateTest, SamplesThatLoseTheirLinksBecomeOne) {
+  sums_.Enable(Series::kBlock, true);
+  std::uint64_t pc = 1;
+  for (std::uint8_t i = 1; i <= 3; ++i) {
+    Event event{};
+    event.kind = EventKind::kWaiter;
+    event.value = 10 * i;
+    event.count = 2;
+    event.depth = 1;
+    event.pcs = &pc;
+    event.has_span = 1;
+    event.trace[0] = event.span[0] = i;
+    sums_.Add(event);
+  }
+  sums_.FilterLinks([](const profile::TraceId& trace) { return trace[0] == 3; });
+  const profile::Batch batch = sums_.Take({});
+  ASSERT_EQ(batch.profiles.size(), 2U);
+  ASSERT_EQ(batch.profiles[0].sample_count, 2U);
+  std::map<std::uint32_t, std::pair<std::int64_t, std::int64_t>> by_observations;
+  for (std::uint32_t i = 0; i < 2; ++i)
+    by_observations[batch.samples.count[i]] = {batch.samples.value[i], batch.samples.value[2 + i]};
+  EXPECT_EQ(by_observations[2], (std::pair<std::int64_t, std::int64_t>(10 + 20, 4)));
+  EXPECT_EQ(by_observations[1], (std::pair<std::int64_t, std::int64_t>(30, 2)));
 }
 
 }  // namespace

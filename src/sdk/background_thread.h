@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <cstdint>
 
 namespace wherefore::sdk {
@@ -17,12 +18,13 @@ void SetThreadHooks(void (*enter)(), void (*leave)());
 
 class BackgroundThread {
  public:
-  // Runs `body(argument)`; `name` of at most 15 characters. False: the system gave no thread.
+  // Runs `body(argument)`; `name`, a constant of at most 15 characters. False: the system gave no thread.
   [[nodiscard]] bool Start(const char* name, void (*body)(void*), void* argument);
   // Waits for it to end.
   void Join();
-  void Forget() { running_ = false; }
-  [[nodiscard]] bool running() const { return running_; }
+  void Forget() { running_.store(false); }
+  // This and CpuTime() also while another thread starts it.
+  [[nodiscard]] bool running() const { return running_.load(std::memory_order_acquire); }
   // CPU time it has used so far, in nanoseconds; 0 when it does not run.
   [[nodiscard]] std::int64_t CpuTime() const;
 
@@ -31,7 +33,7 @@ class BackgroundThread {
   static void* Run(void* task);
 
   pthread_t thread_ = {};
-  bool running_ = false;
+  std::atomic<bool> running_{false};  // then `thread_` is what it says
 };
 
 }  // namespace wherefore::sdk

@@ -2,6 +2,8 @@
 
 #include <sys/random.h>
 
+#include <algorithm>
+
 #include "formats/formats.h"
 #include "profile/observations.h"
 
@@ -60,12 +62,29 @@ void BatchWriter::Begin(Series series) {
   series_ = series;
   first_ = static_cast<std::uint32_t>(batch_.samples.size());
   counts_.clear();
+  samples_.clear();
 }
 
 void BatchWriter::Add(const Sample& sample) {
-  batch_.samples.Append(StackOf(sample.stack), LabelsOf(sample.labels), LinkOf(sample.link), sample.value, {}, {});
+  const Id stack = StackOf(sample.stack);
+  const Id link = LinkOf(sample.link);
+  const std::vector<Id> labels = LabelsOf(sample.labels);
+  std::string key(BytesOf(labels));
+  key.append(BytesOf(std::array{stack, link}));
+  profile::Samples& s = batch_.samples;
+  const auto [at, fresh] = samples_.try_emplace(std::move(key), static_cast<std::uint32_t>(s.size()));
+  if (!fresh) {
+    s.value[at->second] += sample.value;
+    s.count[at->second] += sample.observations;
+    counts_[at->second - first_] += sample.count;
+    return;
+  }
+  const profile::Range refs = {.begin = static_cast<std::uint32_t>(batch_.attribute_refs.size()),
+                               .count = static_cast<std::uint32_t>(labels.size())};
+  batch_.attribute_refs.insert(batch_.attribute_refs.end(), labels.begin(), labels.end());
+  s.Append(stack, refs, link, sample.value, {}, {});
   counts_.push_back(sample.count);
-  batch_.samples.count.push_back(sample.observations);
+  s.count.push_back(sample.observations);
 }
 
 void BatchWriter::AddEmpty(Series series) {
@@ -95,7 +114,6 @@ void BatchWriter::AppendProfile(std::string_view sample_type, std::string_view u
   profile::Profile p;
   p.resource = 1;
   p.scope = 1;
-  p.name = Text(type.name);
   p.sample_type = {.type = Text(sample_type), .unit = Text(unit)};
   p.period_type = {.type = Text(type.period.type), .unit = Text(type.period.unit)};
   p.period = window_.periods[static_cast<std::size_t>(series_)];
@@ -113,14 +131,48 @@ void BatchWriter::AppendProfile(std::string_view sample_type, std::string_view u
 
 profile::Batch BatchWriter::Finish() && {
   End();
+  PutProgramFirst();
   GiveObservations();
+  PlaceInlineTexts();
   return std::move(batch_);
 }
 
-// For profiles whose numbers of observations do not follow from their values. Comes last: the bytes
-// are behind all texts that are referred to by index, and so in no table of texts.
+// Tools that know pprof take the first mapping for the program.
+void BatchWriter::PutProgramFirst() {
+  const auto found = mappings_.find(modules_.program());
+  if (found == mappings_.end() || found->second == 1) return;
+  const Id program = found->second;
+  std::swap(batch_.mappings[1], batch_.mappings[program]);
+  for (profile::Frame& frame : batch_.frames) {
+    if (frame.mapping == 1) {
+      frame.mapping = program;
+    } else if (frame.mapping == program) {
+      frame.mapping = 1;
+    }
+  }
+}
+
+// Values stand beside their keys, not in the table of texts. The encoder's table ends with the last
+// text that is referred to by index; these come behind it.
+void BatchWriter::PlaceInlineTexts() {
+  std::unordered_map<std::string_view, Id> placed;
+  for (const auto& [attribute, text] : values_) {
+    const auto [at, fresh] = placed.try_emplace(text, 0);
+    if (fresh) at->second = batch_.AddText(text);
+    batch_.attributes[attribute].value.text = at->second;
+  }
+  for (profile::Profile& p : batch_.profiles) {
+    for (const Id id : batch_.AttributeRefs(p.attributes)) {
+      const profile::Attribute& a = batch_.attributes[id];
+      if (batch_.Text(a.key) == formats::kProfileNameKey) p.name = a.value.text;
+    }
+  }
+}
+
+// For profiles whose numbers of observations do not follow from their values. After the last text that
+// is referred to by index but its own key: the bytes are in no table of texts.
 void BatchWriter::GiveObservations() {
-  const Id key = Text(profile::kObservationsKey);
+  std::unordered_map<std::string, Id> known;  // both profiles of a series have the same
   for (profile::Profile& p : batch_.profiles) {
     const std::span counts =
         std::span(batch_.samples.count).subspan(p.first_sample, p.sample_count);
@@ -129,13 +181,17 @@ void BatchWriter::GiveObservations() {
       implied = implied && profile::ImpliedObservations(batch_, p, p.first_sample + i) == counts[i];
     }
     if (implied) continue;
+    const Id key = Text(profile::kObservationsKey);
+    std::string packed = profile::PackObservations(counts);
+    const auto [at, fresh] = known.try_emplace(packed, static_cast<Id>(batch_.attributes.size()));
+    if (fresh) {
+      batch_.attributes.push_back(
+          {.key = key,
+           .value = {.kind = profile::Value::Kind::kBytes, .text = batch_.AddText(packed)}});
+    }
     const std::span own = batch_.AttributeRefs(p.attributes);
     std::vector<Id> refs(own.begin(), own.end());
-    refs.push_back(static_cast<Id>(batch_.attributes.size()));
-    batch_.attributes.push_back(
-        {.key = key,
-         .value = {.kind = profile::Value::Kind::kBytes,
-                   .text = batch_.AddText(profile::PackObservations(counts))}});
+    refs.push_back(at->second);
     p.attributes = {.begin = static_cast<std::uint32_t>(batch_.attribute_refs.size()),
                     .count = static_cast<std::uint32_t>(refs.size())};
     batch_.attribute_refs.insert(batch_.attribute_refs.end(), refs.begin(), refs.end());
@@ -154,8 +210,9 @@ Id BatchWriter::AttributeOf(std::string_view key, std::string_view value) {
   both.append(1, '\0').append(value);
   const auto [at, fresh] = attributes_.try_emplace(std::move(both), static_cast<Id>(batch_.attributes.size()));
   if (fresh) {
+    values_.emplace_back(at->second, value);
     batch_.attributes.push_back(
-        {.key = Text(key), .value = {.kind = profile::Value::Kind::kString, .text = Text(value)}});
+        {.key = Text(key), .value = {.kind = profile::Value::Kind::kString}});
   }
   return at->second;
 }
@@ -184,9 +241,6 @@ Id BatchWriter::FrameOf(const Frame& frame) {
 
 Id BatchWriter::MappingOf(std::uint64_t module) {
   if (module == Modules::kUnknown) return 0;
-  // Tools that know pprof take the first one for the program.
-  const std::uint32_t program = modules_.program();
-  if (mappings_.empty() && program != Modules::kUnknown) AddMapping(program);
   const auto number = static_cast<std::uint32_t>(module);
   if (!mappings_.contains(number)) AddMapping(number);
   return mappings_[number];
@@ -237,14 +291,12 @@ Id BatchWriter::LinkOf(const profile::Link& link) {
   return at->second;
 }
 
-profile::Range BatchWriter::LabelsOf(const Labels& labels) {
-  if (labels.empty()) return {};
+std::vector<Id> BatchWriter::LabelsOf(const Labels& labels) {
   std::vector<Id> ids;
+  ids.reserve(labels.size());
   for (const auto& [key, value] : labels) ids.push_back(AttributeOf(key, value));
-  const profile::Range range = {.begin = static_cast<std::uint32_t>(batch_.attribute_refs.size()),
-                                .count = static_cast<std::uint32_t>(ids.size())};
-  batch_.attribute_refs.insert(batch_.attribute_refs.end(), ids.begin(), ids.end());
-  return range;
+  std::ranges::sort(ids);  // the order they were given in means nothing
+  return ids;
 }
 
 }  // namespace wherefore::sdk

@@ -2,6 +2,8 @@
 // sent.
 //
 // One Batch per object: Begin a series, Add its samples, go on to the next, Finish. Collector thread.
+// Always: `wherefore check` has nothing to say about what becomes of it. Samples of a series that mean
+// the same are one, no table has an entry twice, and none that nobody refers to.
 #pragma once
 
 #include <array>
@@ -73,6 +75,7 @@ class BatchWriter {
   BatchWriter(Modules& modules, const Window& window) : modules_(modules), window_(window) {}
 
   void Begin(Series series);
+  // Added to an earlier one of the series with the same stack, labels and link.
   void Add(const Sample& sample);
   // The profiles of a series without a sample, for those who ask for them by name.
   void AddEmpty(Series series);
@@ -87,6 +90,8 @@ class BatchWriter {
   void End();
   void AppendProfiles();
   void GiveObservations();
+  void PutProgramFirst();
+  void PlaceInlineTexts();
   void AppendProfile(std::string_view type, std::string_view unit, std::uint32_t first);
   profile::Id Text(std::string_view text);
   profile::Id AttributeOf(std::string_view key, std::string_view value);
@@ -96,7 +101,7 @@ class BatchWriter {
   profile::Id FunctionOf(const FunctionName& name);
   profile::Id StackOf(std::span<const Frame> frames);
   profile::Id LinkOf(const profile::Link& link);
-  profile::Range LabelsOf(const Labels& labels);
+  std::vector<profile::Id> LabelsOf(const Labels& labels);
 
   Modules& modules_;
   Window window_;
@@ -104,6 +109,8 @@ class BatchWriter {
   Series series_ = Series::kCpu;
   std::uint32_t first_ = 0;            // of the series' samples
   std::vector<std::int64_t> counts_;   // of the same
+  std::unordered_map<std::string, std::uint32_t> samples_;  // of the same, by what tells them apart
+  std::vector<std::pair<profile::Id, std::string>> values_;  // of attributes, not yet in the Batch
   std::unordered_map<std::string, profile::Id> texts_;
   std::unordered_map<std::string, profile::Id> attributes_;
   std::unordered_map<std::string, profile::Id> functions_;

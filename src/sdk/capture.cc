@@ -67,7 +67,49 @@ StackEnd EndOf(UnwindEnd end) {
   return end == UnwindEnd::kTruncated ? StackEnd::kTruncated : StackEnd::kBroken;
 }
 
-// Fills in the stack above `start`.
+void UnwindWith(const CodeMap* map, Event& event, const Registers& start, const StackMemory& memory) {
+  event.generation = map == nullptr ? 0 : map->generation;
+  const CacheLoan cache(event.tid);
+  UnwindEnd end = UnwindEnd::kNoTable;
+  event.depth = static_cast<std::uint16_t>(Unwind(
+      start, memory,
+      {.map = map, .cache = cache.get(), .max_depth = static_cast<int>(g_shared.queue.max_depth())},
+      event.pcs, &end));
+  event.end = EndOf(end);
+}
+
+// How much of a stack is kept: of the thread's own, and of one whose end we do not know.
+constexpr std::uint64_t kMostKept = 64U << 10U;
+constexpr std::uint64_t kMostKeptByKernel = 16U << 10U;
+constexpr std::uint64_t kPage = 4096;
+
+// There are no tables yet: keeps the stack as it is (early_stacks.h). False: there was no room.
+bool KeepForLater(Event& event, const Registers& start, const StackMemory& memory) {
+  const bool own = memory.high != 0;
+  const std::uint64_t left = memory.high - start.sp;
+  EarlyStacks::Kept* const kept =
+      g_shared.early.Claim(start, !own ? kMostKeptByKernel : left < kMostKept ? left : kMostKept);
+  if (kept == nullptr) return false;
+  if (own) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a stack address
+    __builtin_memcpy(kept->bytes(), reinterpret_cast<const void*>(start.sp), kept->size);
+  } else {
+    std::uint64_t done = 0;
+    while (done < kMostKeptByKernel) {
+      const std::uint64_t to_page = kPage - ((start.sp + done) % kPage);
+      const std::uint64_t piece = to_page < kMostKeptByKernel - done ? to_page : kMostKeptByKernel - done;
+      if (!ReadByKernel(memory.pid, start.sp + done, kept->bytes() + done, piece)) break;
+      done += piece;
+    }
+    kept->size = done;
+  }
+  event.early = g_shared.early.NumberOf(kept);
+  event.depth = 0;
+  event.end = StackEnd::kBroken;
+  return true;
+}
+
+// Fills in the stack above `start`, which is this thread's. Without tables it is kept for later.
 void UnwindInto(Event& event, const Registers& start) {
   const ThreadState& state = t_state;
   StackMemory memory = {.pid = g_shared.pid.load(std::memory_order_relaxed)};
@@ -76,14 +118,8 @@ void UnwindInto(Event& event, const Registers& start) {
     memory.high = state.stack_high;
   }
   const CodeMapSlots::Reader reader(*g_shared.code_maps);
-  event.generation = reader.get() == nullptr ? 0 : reader.get()->generation;
-  const CacheLoan cache(state.tid);
-  UnwindEnd end = UnwindEnd::kNoTable;
-  event.depth = static_cast<std::uint16_t>(Unwind(
-      start, memory,
-      {.map = reader.get(), .cache = cache.get(), .max_depth = static_cast<int>(g_shared.queue.max_depth())},
-      event.pcs, &end));
-  event.end = EndOf(end);
+  if (reader.get() == nullptr && KeepForLater(event, start, memory)) return;
+  UnwindWith(reader.get(), event, start, memory);
 }
 
 void DropOwnFrames(Event& event) {
@@ -102,6 +138,15 @@ void CaptureSignal(Event& event, const void* context) {
   UnwindInto(event, {.pc = static_cast<std::uint64_t>(registers[REG_RIP]),
                      .sp = static_cast<std::uint64_t>(registers[REG_RSP]),
                      .bp = static_cast<std::uint64_t>(registers[REG_RBP])});
+}
+
+void FollowEarly(Event& event) {
+  const EarlyStacks::Kept& kept = g_shared.early.Get(event.early);
+  const CodeMapSlots::Reader reader(*g_shared.code_maps);
+  UnwindWith(reader.get(), event, kept.start,
+             {.low = kept.start.sp, .high = kept.start.sp + kept.size, .copy = kept.bytes()});
+  event.early = 0;
+  if (event.kind != EventKind::kCpu) DropOwnFrames(event);
 }
 
 void CaptureHere(Event& event) {

@@ -17,6 +17,9 @@ namespace wherefore::sdk {
 // The stack the signal interrupted. `context` is the handler's third argument.
 void CaptureSignal(Event& event, const void* context);
 
+// For an event whose stack was kept for later (early_stacks.h): follows it now. Collector.
+void FollowEarly(Event& event);
+
 // The caller's stack; frames of our own hooks on top of it are left out.
 [[gnu::noinline]] void CaptureHere(Event& event);
 

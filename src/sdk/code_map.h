@@ -86,6 +86,9 @@ class CodeMapSlots {
     Slot* slot_ = nullptr;
   };
 
+  // Any thread: there is a map.
+  [[nodiscard]] bool published() const { return current_.load() >= 0; }
+
   // For the one publishing thread. A slot that nobody reads and that is not in force, or -1.
   [[nodiscard]] int FindFree() const {
     for (int i = 0; i < kSlots; ++i) {

@@ -132,7 +132,8 @@ void wherefore_span_enter(const wherefore_span_context* span,
   if (!block.published) [[unlikely]]
     return EnterFirstSpan(span, saved);  // a jump: the usual way needs no stack frame
   ThreadRecord& record = block.record;
-  CopyHead(saved->bytes, &record);
+  if (saved != nullptr) [[likely]]
+    CopyHead(saved->bytes, &record);
   const std::uint32_t label_bytes = record.tail.label_bytes();
   static constexpr wherefore_span_context kNone{};
   // Both ids or none.
@@ -148,6 +149,7 @@ void wherefore_span_enter(const wherefore_span_context* span,
 }
 
 void wherefore_span_leave(const wherefore_saved_span* saved) noexcept {
+  if (saved == nullptr) return;
   ThreadRecord& record = t_thread_block.record;  // published when the span was entered
   RecordTail tail{};
   std::memcpy(&tail, saved->bytes + offsetof(ThreadRecord, tail), sizeof(tail));
@@ -185,10 +187,11 @@ void wherefore_label_leave(int saved) noexcept {
 }
 
 void wherefore_context_save(wherefore_context* out) noexcept {
-  std::memcpy(out->bytes, &OwnRecord(), kRecordBytes);
+  if (out != nullptr) std::memcpy(out->bytes, &OwnRecord(), kRecordBytes);
 }
 
 void wherefore_context_restore(const wherefore_context* context) noexcept {
+  if (context == nullptr) return;
   ThreadRecord& record = OwnRecord();
   ThreadRecord other;
   std::memcpy(&other, context->bytes, kRecordBytes);
@@ -202,8 +205,10 @@ void wherefore_context_restore(const wherefore_context* context) noexcept {
 }
 
 int wherefore_span_current(wherefore_span_context* out) noexcept {
-  *out = {};
-  return ReadThreadContext(out) ? 1 : 0;
+  wherefore_span_context found{};
+  const bool there = ReadThreadContext(&found);
+  if (out != nullptr) *out = found;
+  return there ? 1 : 0;
 }
 
 int wherefore_label_key(const char* name) noexcept {

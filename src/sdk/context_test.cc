@@ -127,5 +127,27 @@ TEST(Context, ASavedContextMovesSpanAndLabelsToAnotherThread) {
   EXPECT_EQ(after, std::string(28, '\0'));
 }
 
+TEST(Context, NullIsNoSpanAndNowhereToPutIt) {
+  std::thread([] {
+    wherefore_saved_span saved{};
+    const SpanContext span = Span(5);
+    wherefore_span_leave(nullptr);  // before the thread has a record
+    wherefore_span_enter(&span, nullptr);
+    EXPECT_EQ(wherefore_span_current(nullptr), 1);
+    EXPECT_EQ(CurrentSpan().span_id[7], 5);
+    wherefore_span_enter(nullptr, &saved);
+    EXPECT_EQ(wherefore_span_current(nullptr), 0);
+    wherefore_span_leave(nullptr);
+    EXPECT_EQ(wherefore_span_current(nullptr), 0);
+    wherefore_span_leave(&saved);
+    EXPECT_EQ(CurrentSpan().span_id[7], 5);
+    wherefore_context_save(nullptr);
+    wherefore_context_restore(nullptr);
+    EXPECT_EQ(CurrentSpan().span_id[7], 5);
+    EXPECT_EQ(wherefore_label_key(nullptr), -1);
+    EXPECT_EQ(wherefore_label_enter(0, nullptr, 3), -1);
+  }).join();
+}
+
 }  // namespace
 }  // namespace wherefore::sdk

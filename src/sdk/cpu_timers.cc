@@ -1,5 +1,6 @@
 #include "sdk/cpu_timers.h"
 
+#include <cerrno>
 #include <csignal>
 #include <ctime>
 #include <mutex>
@@ -24,7 +25,7 @@ timespec ToTimespec(std::int64_t ns) {
 
 }  // namespace
 
-void CpuTimers::Start(int signal, void* cookie, std::int64_t period_ns) {
+void CpuTimers::Start(int signal, void* cookie, std::int64_t period_ns, bool only_this_thread) {
   {
     const std::lock_guard hold(lock_);
     signal_ = signal;
@@ -32,8 +33,9 @@ void CpuTimers::Start(int signal, void* cookie, std::int64_t period_ns) {
     period_ns_ = period_ns;
     running_ = true;
     if (random_ == 0) random_ = reinterpret_cast<std::uintptr_t>(this) ^ static_cast<std::uint64_t>(time(nullptr));
+    if (only_this_thread) AddLocked(CurrentTid());
   }
-  Scan();
+  if (!only_this_thread) Scan();
 }
 
 void CpuTimers::Stop() {
@@ -50,6 +52,11 @@ void CpuTimers::SetPeriod(std::int64_t period_ns) {
   for (const auto& [tid, timer] : timers_) {
     Arm(timer, 1 + static_cast<std::int64_t>(NextRandom(random_) % static_cast<std::uint64_t>(period_ns_)));
   }
+}
+
+bool CpuTimers::any() {
+  const std::lock_guard hold(lock_);
+  return !timers_.empty();
 }
 
 void CpuTimers::Add(std::uint32_t tid) {
@@ -95,7 +102,9 @@ void CpuTimers::AddLocked(std::uint32_t tid) {
   event._sigev_un._tid = static_cast<pid_t>(tid);
   int timer = 0;
   if (syscall(SYS_timer_create, ThreadCpuClock(tid), &event, &timer) != 0) {
-    return;  // it ended meanwhile, or the kernel has no room for another timer
+    int none = 0;
+    if (errno != EINVAL) refused_.compare_exchange_strong(none, errno);  // EINVAL: it ended meanwhile
+    return;
   }
   timers_.emplace(tid, timer);
   // A random phase, or threads that live shorter than one period would never be seen.

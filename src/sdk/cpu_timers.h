@@ -4,7 +4,7 @@
 // fires only while its thread runs, so it never interrupts a system call that waits.
 // Threads started through pthread_create register themselves (Add / Remove from that thread); all
 // others are found by Scan(), which the collector calls every second. Any thread, not in signal
-// handlers. A kernel without room for another timer costs that thread its CPU samples, nothing else.
+// handlers. A thread that gets no timer has no CPU samples, nothing else: refused() then says why.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,9 @@ class CpuTimers {
  public:
   explicit CpuTimers(ThreadRegistry& registry) : registry_(registry) {}
 
-  // `signal` is sent with `cookie` as its value every `period_ns`.
-  void Start(int signal, void* cookie, std::int64_t period_ns);
+  // `signal` is sent with `cookie` as its value every `period_ns`: to all threads, or, where there is
+  // no other, to this one.
+  void Start(int signal, void* cookie, std::int64_t period_ns, bool only_this_thread = false);
   void Stop();
   // Changes the distance between samples of all threads.
   void SetPeriod(std::int64_t period_ns);
@@ -30,6 +31,12 @@ class CpuTimers {
   void Remove(std::uint32_t tid);
   // Finds threads nobody told us about, forgets those that ended. Gives the number of threads.
   std::uint32_t Scan();
+
+  // The first error with which the system refused a thread its timer (EPERM: a sandbox; EAGAIN: no
+  // room), 0 when it never did. A thread that ended meanwhile is none.
+  [[nodiscard]] int refused() const { return refused_.load(std::memory_order_relaxed); }
+  // Whether any thread has one.
+  [[nodiscard]] bool any();
 
   // In a forked child: the parent's timers and threads are not ours.
   void ForgetAll();
@@ -48,6 +55,7 @@ class CpuTimers {
   std::int64_t period_ns_ = 0;
   bool running_ = false;
   std::uint64_t random_ = 0;
+  std::atomic<int> refused_{0};
 };
 
 }  // namespace wherefore::sdk

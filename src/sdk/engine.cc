@@ -29,7 +29,11 @@ namespace {
 
 constexpr std::uint32_t kQueueSlots = 2048;
 // The kernel looks at CPU timers once per tick of its clock, 250 times a second nearly everywhere.
-constexpr double kMostCpuRate = 250;
+double MostCpuRate() {
+  timespec tick{};
+  if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0 || tick.tv_sec != 0 || tick.tv_nsec <= 0) return 250;
+  return 1e9 / static_cast<double>(tick.tv_nsec);
+}
 
 constexpr char kNoHooks[] = "there are no hooks in a fully static program";
 
@@ -73,7 +77,7 @@ Sampler SamplerOf(Type type) {
 
 constinit std::atomic<Engine*> Engine::g_engine{nullptr};
 
-Engine::Engine() : timers_(registry_), wall_(registry_), modules_(map_), sums_(modules_), since_start_(modules_) {
+Engine::Engine() : timers_(registry_), wall_(registry_, map_), modules_(map_), sums_(modules_), since_start_(modules_) {
   g_shared.code_maps = &map_.slots();
 }
 
@@ -96,7 +100,7 @@ Result<> Engine::Start(const Options& options, Exporter& exporter) {
   exporter_ = &exporter;
   governor_.emplace(options_);
   g_shared.pid.store(getpid());
-  if (!g_shared.queue.Open(kQueueSlots, options_.max_stack_depth)) {
+  if (!g_shared.queue.Open(kQueueSlots, options_.max_stack_depth) || !g_shared.early.Open()) {
     return Error(Code::kLimit, "no memory for the queue of samples");
   }
   HeedCrashMarker();
@@ -104,10 +108,13 @@ Result<> Engine::Start(const Options& options, Exporter& exporter) {
     return Error(Code::kUnavailable, "it crashed this program before; remove " + CrashMarkerPath() + " to try again");
   }
   signal_ = InstallSampler();
-  wall_possible_ = WallSampler::Possible();
+  wall_trouble_ = WallSampler::WhyNot();
   const StackBounds bounds = ThisThreadStack();
   registry_.EnterThisThread(bounds.low, bounds.high);
-  map_.Update();  // some milliseconds; without tables the first stacks would be of one frame
+  // Some milliseconds. Preloaded, before main and into whatever program, the first sample decides:
+  // early_stacks.h. Elsewhere there are threads already whose stacks we do not know.
+  settled_ = !options_.preloaded;
+  if (settled_) map_.Update();
   StartSamplers();
   if (!collector_.running()) return Error(Code::kLimit, "the system gave no thread for the collector");
   return {};
@@ -142,7 +149,8 @@ void Engine::StartSamplers() {
   stop_.store(false);
   const std::int64_t now = MonotonicNow();
   window_start_ns_ = WallClockNow();
-  started_ = window_started_ = last_second_ = last_threads_ = now;
+  started_ = window_started_ = last_second_ = now;
+  last_threads_.reset();
   const bool started = collector_.Start(
       "wherefore", [](void* self) { static_cast<Engine*>(self)->Collect(); }, this);
   if (!started) return;
@@ -168,9 +176,10 @@ void Engine::Stop() {
   const Busy busy;
   RestartCollectorIfDue();  // a forked child ends that never got to it: what it has is sent
   if (!running_.load()) return;
+  OwnCpu own;
   {
     const std::lock_guard hold(lock_);
-    AddOwnCost();
+    own = OwnCpuNow();
     StopSamplers();
     stop_.store(true);
   }
@@ -178,7 +187,8 @@ void Engine::Stop() {
   collector_.Join();
   const std::lock_guard hold(lock_);
   Drain();
-  Export(MonotonicNow());
+  // A program that was not seen at all sends nothing: a script may start a thousand of them.
+  if (sent_ || !sums_.nothing()) Export(MonotonicNow(), own);
   running_.store(false);
 }
 
@@ -186,9 +196,9 @@ void Engine::Flush() {
   const Busy busy;
   const std::lock_guard hold(lock_);
   if (!running_.load()) return;
-  map_.Update();
+  UpdateMapIfNeeded();
   Drain();
-  Export(MonotonicNow());
+  Export(MonotonicNow(), OwnCpuNow());
 }
 
 bool Engine::Wanted(Type type) const {
@@ -206,11 +216,12 @@ std::string Engine::Unavailable(Type type) const {
   }
   switch (type) {
     case Type::kCpu:
+      if (timers_refused_) return TimerTrouble();
       return signal_ == 0 ? "no signal is free for its timers" : "";
     case Type::kWall:
     case Type::kOffCpu:
     case Type::kThreads:
-      return wall_possible_ ? "" : "/proc/self/task is not readable here";
+      return wall_trouble_;
     case Type::kHeap: {
       static const std::string why = WhyMallocIsNotOurs();
       return why;
@@ -224,7 +235,7 @@ std::string Engine::Unavailable(Type type) const {
 }
 
 // With the lock held: brings every sampler to what is wanted now.
-void Engine::ApplyRates() {
+void Engine::ApplyRates(std::optional<std::int64_t> since) {
   const auto scale = [this](Sampler sampler) { return static_cast<double>(governor_->scale(sampler)); };
   const auto distance = [&](Type type) {
     const std::int64_t factor = type == Type::kHeap ? heap_control_.factor() : wait_control_.factor();
@@ -236,21 +247,26 @@ void Engine::ApplyRates() {
     EnableSeries(sums_, type, options_.of(type).enabled && Wanted(type));
     EnableSeries(since_start_, type, options_.pprof_port >= 0 && options_.of(type).enabled && Wanted(type));
   }
-  const double cpu_rate = std::min(options_.of(Type::kCpu).rate, kMostCpuRate);
+  const double cpu_rate = std::min(options_.of(Type::kCpu).rate, MostCpuRate());
   // Wall clock time that was spent running is seen by the CPU timers.
   const bool timers = Unavailable(Type::kCpu).empty() && (Wanted(Type::kCpu) || Wanted(Type::kWall));
   const std::int64_t period = timers ? static_cast<std::int64_t>(1e9 / cpu_rate * scale(Sampler::kCpu)) : 0;
   if (g_shared.cpu_period_ns.exchange(period) == 0) g_shared.cpu_session.fetch_add(1);
   if (period > 0) {
-    timers_.Start(signal_, TimerCookie(), period);
+    // Before main there are no other threads, and listing them costs a short program much.
+    timers_.Start(signal_, TimerCookie(), period, !settled_);
     timers_.SetPeriod(period);
+    if (timers_.refused() != 0 && !timers_.any()) {  // a sandbox: once and for all
+      timers_refused_ = said_trouble_ = true;  // the start line says so
+      return ApplyRates(since);
+    }
   } else {
     timers_.Stop();
   }
   const bool waiting = Wanted(Type::kWall) || Wanted(Type::kOffCpu) || Wanted(Type::kBlock);
   const double wall_rate = std::max(options_.of(Type::kWall).rate, options_.of(Type::kOffCpu).rate) / scale(Sampler::kWall);
-  if (waiting || Wanted(Type::kThreads)) {
-    wall_.Start(waiting ? wall_rate : 0);
+  if (settled_ && (waiting || Wanted(Type::kThreads))) {
+    wall_.Start(waiting ? wall_rate : 0, since.value_or(MonotonicNow()));
     wall_.SetRate(waiting ? wall_rate : 0);
   } else {
     wall_.SetRate(0);
@@ -312,6 +328,23 @@ std::string Engine::WhyOff(Type type) const {
   return Unavailable(type);
 }
 
+std::string Engine::TimerTrouble() const {
+  return "timer_create: " + std::generic_category().message(timers_.refused());
+}
+
+// With the lock held: what one should know of a type that is on; mostly nothing.
+std::string Engine::Restriction(Type type) {
+  const bool cpu = Unavailable(Type::kCpu).empty();
+  if (type == Type::kBlock && !HooksAreLinked()) return "input and output only: " + std::string(kNoHooks);
+  if (type == Type::kBlock && !wall_trouble_.empty()) return "without input and output: " + wall_trouble_;
+  if (type == Type::kWall && !cpu) return "waiting only: " + Unavailable(Type::kCpu);
+  if (type == Type::kCpu && timers_.refused() != 0) return "not all threads: " + TimerTrouble();
+  if (type == Type::kCpu && options_.of(type).rate > MostCpuRate()) {
+    return fmt::format("the kernel's clock ticks {:g} times a second", MostCpuRate());
+  }
+  return {};
+}
+
 std::vector<TypeState> Engine::States() {
   const Busy busy;
   const std::lock_guard hold(lock_);
@@ -321,15 +354,10 @@ std::vector<TypeState> Engine::States() {
     TypeState state = {.type = type, .on = false, .rate = options_.of(type).rate, .why = {}};
     state.why = WhyOff(type);
     state.on = state.why.empty();
-    if (type == Type::kBlock && state.on && !HooksAreLinked()) {
-      state.why = "input and output only: " + std::string(kNoHooks);
-    }
+    if (state.on) state.why = Restriction(type);
     const auto scale = static_cast<double>(governor_ ? governor_->scale(SamplerOf(type)) : 1);
     const bool per_second = type == Type::kCpu || type == Type::kWall || type == Type::kOffCpu;
-    if (type == Type::kCpu && state.rate > kMostCpuRate) {
-      state.rate = kMostCpuRate;
-      if (state.on) state.why = "the kernel's clock ticks 250 times a second";
-    }
+    if (type == Type::kCpu) state.rate = std::min(state.rate, MostCpuRate());
     if (type != Type::kThreads) state.rate = per_second ? state.rate / scale : state.rate * scale;
     states.push_back(std::move(state));
   }

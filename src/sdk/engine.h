@@ -87,17 +87,20 @@ class Engine {
 
   Engine();
   void Collect();  // body of the collector thread
+  bool UpdateMapIfNeeded();
   int Drain();  // gives how many events there were
   bool ControlRates(std::int64_t elapsed_ns);
   void EverySecond(std::int64_t now);
   [[nodiscard]] bool OnlyOwnThreadsAreLeft();
   void EndProcess();
-  void Export(std::int64_t now);
+  // `own` is what our threads have used so far, asked for while they were there.
+  void Export(std::int64_t now, const OwnCpu& own);
   std::vector<std::string> Requests();
   std::string Encode(profile::Batch batch) const;
   void SayAtMostOnceAMinute(const std::string& text);
-  void AddOwnCost();
-  void ApplyRates();
+  void AddOwnCost(const OwnCpu& now);
+  // `since`: from when on the wall clock counts, if it begins now.
+  void ApplyRates(std::optional<std::int64_t> since = std::nullopt);
   void StartSamplers();
   void StopSamplers();
   void LookUpStack(const Event& event);
@@ -105,6 +108,9 @@ class Engine {
   [[nodiscard]] bool Wanted(Type type) const;
   [[nodiscard]] std::string Unavailable(Type type) const;
   [[nodiscard]] std::string WhyOff(Type type) const;
+  [[nodiscard]] std::string Restriction(Type type);
+  [[nodiscard]] std::string TimerTrouble() const;
+  bool NoteTrouble();
   [[nodiscard]] OwnCpu OwnCpuNow() const;
   [[nodiscard]] Usage UsageNow();
   [[nodiscard]] Window WindowSince(std::uint64_t start_ns, std::int64_t started) const;
@@ -136,20 +142,24 @@ class Engine {
   std::int64_t heap_events_ = 0;  // since rates were last looked at
   std::int64_t wait_events_ = 0;
   int signal_ = 0;
+  bool timers_refused_ = false;  // no thread got one
   int restart_timer_ = -1;  // of a forked child, until it has samplers of its own
   Part crashed_in_ = Part::kNone;  // in the run before this one
   std::array<bool, kTypeCount> crashed_ = {};
   std::int64_t started_ = 0;
-  bool wall_possible_ = true;
+  std::string wall_trouble_;  // why nobody can be looked at; empty: one can
+  bool said_trouble_ = false;
   std::uint64_t window_start_ns_ = 0;  // wall clock
   std::int64_t window_started_ = 0;    // monotonic
   std::int64_t last_second_ = 0;
   bool first_thread_ended_ = false;  // the collector's own
-  std::int64_t last_threads_ = 0;
+  std::optional<std::int64_t> last_threads_;  // nothing: not yet
   std::int64_t next_warning_ = 0;
   std::int64_t exempt_ns_ = 0;       // CPU time of ours that happens once, not at a rate
   OwnCpu exported_;  // what was in the exports so far
+  bool sent_ = false;  // there was one
   std::array<std::int64_t, kSeriesCount> periods_ = {};  // distances in force, kept over a stop
+  bool settled_ = true;  // this program runs long enough for the wall clock
   double ticks_per_ns_ = 0;  // of the time stamp counter, since these two
   std::uint64_t first_ticks_ = 0;
   std::int64_t first_ticks_at_ = 0;

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
+#include <system_error>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
 #include "formats/formats.h"
 #include "sdk/background_thread.h"
+#include "sdk/capture.h"
 #include "sdk/clock.h"
 #include "sdk/context.h"
 #include "sdk/crash_marker.h"
@@ -42,10 +44,7 @@ constexpr std::int64_t kSignalNs = 2'000;
 void Engine::Collect() {
   const Inside inside(Part::kCollector);
   {
-    const std::int64_t before = ClockNow(CLOCK_THREAD_CPUTIME_ID);
-    map_.Update();  // the tables of everything loaded so far: once, not at a rate
     const std::lock_guard hold(lock_);
-    exempt_ns_ += ClockNow(CLOCK_THREAD_CPUTIME_ID) - before;
     first_ticks_ = __rdtsc();
     first_ticks_at_ = MonotonicNow();
   }
@@ -54,9 +53,14 @@ void Engine::Collect() {
     g_shared.collector_wake.WaitFor(pause);
     if (stop_.load()) return;
     const std::int64_t before = ClockNow(CLOCK_THREAD_CPUTIME_ID);
-    const bool loaded = map_.Update();
+    const bool loaded = UpdateMapIfNeeded();
     const std::lock_guard hold(lock_);
+    // Tables are read once for what is loaded, not at a rate.
     if (loaded) exempt_ns_ += ClockNow(CLOCK_THREAD_CPUTIME_ID) - before;
+    if (!settled_) {
+      settled_ = true;
+      ApplyRates(started_);
+    }
     pause = Drain() < kFewEvents ? kCalmBetweenDrains : kBetweenDrains;
     const std::int64_t now = MonotonicNow();
     if (now - last_second_ >= kSecond) {
@@ -64,7 +68,7 @@ void Engine::Collect() {
       first_thread_ended_ = FirstThreadEnded();
     }
     if (first_thread_ended_ && OnlyOwnThreadsAreLeft()) EndProcess();
-    if (now - window_started_ >= options_.upload_interval_ns) Export(now);
+    if (now - window_started_ >= options_.upload_interval_ns) Export(now, OwnCpuNow());
   }
 }
 
@@ -84,12 +88,21 @@ void Engine::EndProcess() {
   if (!last.Start("wherefore-exit", [](void*) { std::exit(0); }, nullptr)) _exit(0);
 }
 
+// A program that ends before anything was sampled needs no tables.
+bool Engine::UpdateMapIfNeeded() {
+  return (map_.slots().published() || !g_shared.queue.empty()) && map_.Update();
+}
+
 int Engine::Drain() {
   int events = 0;
   sums_.SetLabelKeys(LabelKeys());
   for (Event* event = g_shared.queue.Front(); event != nullptr;
        event = g_shared.queue.Front(), ++events) {
     if (event->kind == EventKind::kCpu && event->detail != 0) LookUpStack(*event);
+    if (event->early != 0) {
+      if (!map_.slots().published()) map_.Update();  // it came after UpdateMapIfNeeded looked
+      FollowEarly(*event);
+    }
     heap_events_ += event->kind == EventKind::kAlloc ? 1 : 0;
     wait_events_ += event->kind == EventKind::kWaiter || event->kind == EventKind::kHolder ? 1 : 0;
     sums_.Add(*event);
@@ -132,13 +145,30 @@ void Engine::EverySecond(std::int64_t now) {
   heap_bytes_.store(static_cast<std::int64_t>(heap.bytes), std::memory_order_relaxed);
   heap_objects_.store(static_cast<std::int64_t>(heap.objects), std::memory_order_relaxed);
   const bool governed = governor_->Step(UsageNow());
-  if (controlled || governed) ApplyRates();
+  const bool troubled = NoteTrouble();
+  if (controlled || governed || troubled) ApplyRates();
   const auto between =
       static_cast<std::int64_t>(options_.of(Type::kThreads).rate * static_cast<double>(kSecond));
-  if (Wanted(Type::kThreads) && now - last_threads_ >= between) {
+  if (Wanted(Type::kThreads) && (!last_threads_ || now - *last_threads_ >= between)) {
     last_threads_ = now;
     wall_.RequestThreads();
   }
+}
+
+// A sandbox that the program put itself into after the start: said once. True: something is off now.
+bool Engine::NoteTrouble() {
+  bool off = false;
+  if (wall_trouble_.empty() && wall_.refused() != 0) {
+    wall_trouble_ = "reading /proc/self/task and the stacks of threads: " +
+                    std::generic_category().message(wall_.refused());
+    Log(LogLevel::kWarn, "wall, off_cpu and threads are off from here on: " + wall_trouble_);
+    off = true;
+  }
+  if (!said_trouble_ && timers_.refused() != 0) {
+    said_trouble_ = true;
+    Log(LogLevel::kWarn, "not all threads are seen in the cpu profile: " + TimerTrouble());
+  }
+  return off;
 }
 
 Engine::OwnCpu Engine::OwnCpuNow() const {
@@ -164,8 +194,7 @@ Usage Engine::UsageNow() {
 
 // The profiler is part of the picture it draws. Handlers and hooks ran in threads whose CPU time is
 // sampled anyway; our own threads are not, so only those are added.
-void Engine::AddOwnCost() {
-  const OwnCpu now = OwnCpuNow();
+void Engine::AddOwnCost(const OwnCpu& now) {
   sums_.AddKnown(Series::kCpu, {kCollectorFrame, kProfilerFrame},
                  now.collector - exported_.collector);
   sums_.AddKnown(Series::kCpu, {kWallSamplerFrame, kProfilerFrame}, now.wall - exported_.wall);
@@ -179,14 +208,15 @@ Window Engine::WindowSince(std::uint64_t start_ns, std::int64_t started) const {
           .periods = periods_};
 }
 
-void Engine::Export(std::int64_t now) {
-  AddOwnCost();
+void Engine::Export(std::int64_t now, const OwnCpu& own) {
+  AddOwnCost(own);
   if (options_.conditional.active()) {
     sums_.FilterLinks(
         [](const profile::TraceId& trace) { return Tracer::Global().links().Keeps(trace); });
   }
   std::vector<std::string> requests = Requests();
   sums_.Forget();
+  sent_ = sent_ || !requests.empty();
   window_start_ns_ = WallClockNow();
   window_started_ = now;
   for (std::string& request : requests) exporter_->Enqueue(Signal::kProfiles, std::move(request));

@@ -63,6 +63,7 @@ void Engine::AfterForkInChild() {
   wall_.Forget();
   g_contended.Reset();
   g_shared.queue.Reset();
+  g_shared.early.Reset();
   g_shared.pid.store(getpid());
   g_shared.cpu_session.fetch_add(1);  // its CPU clock begins anew
   operations_.clear();
@@ -88,6 +89,7 @@ void Engine::Restart() {
   sums_.ForgetSums();  // what the parent had gathered is the parent's
   since_start_.ForgetSums();
   exported_ = {};
+  sent_ = false;
   exempt_ns_ = 0;
   governor_.emplace(options_);
   exporter_->AfterFork();

@@ -32,6 +32,7 @@ struct Event {
   std::uint16_t label_bytes;
   std::uint8_t has_span;
   std::uint32_t tid;
+  std::uint32_t early;       // of EarlyStacks: the stack is still to be followed; 0: it is here
   std::uint64_t generation;  // of the code map the stack was taken under; 0: none
   std::uint64_t detail;
   std::uint64_t id;

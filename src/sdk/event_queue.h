@@ -51,6 +51,7 @@ class EventQueue {
       if (turn == at) {
         if (!head_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) continue;
         slot.event.pcs = reinterpret_cast<std::uint64_t*>(&slot + 1);
+        slot.event.early = 0;
         return &slot.event;
       }
       if (turn < at) {
@@ -78,6 +79,10 @@ class EventQueue {
     tail_.store(tail + 1, std::memory_order_relaxed);
   }
 
+  // Any thread: nobody has claimed a slot that was not taken out again.
+  [[nodiscard]] bool empty() const {
+    return head_.load(std::memory_order_relaxed) == tail_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] std::uint32_t max_depth() const { return max_depth_; }
   // Events that found no room since the last call.
   [[nodiscard]] std::uint64_t TakeLost() { return lost_.exchange(0, std::memory_order_relaxed); }

@@ -112,11 +112,15 @@ Exporter::Worker::Worker(const Options& options)
 Exporter::Worker::~Worker() = default;
 
 bool Exporter::Worker::Start() {
-  {
-    const MutexLock lock(mutex_);
-    stopping_ = false;
-    for (Lane& lane : lanes_) lane.gave_up = false;
-  }
+  const MutexLock lock(mutex_);
+  stopping_ = false;
+  started_ = true;
+  for (Lane& lane : lanes_) lane.gave_up = false;
+  const bool nothing_yet = last_number_ == 0;
+  return (options_.preloaded && nothing_yet) || StartThread();
+}
+
+bool Exporter::Worker::StartThread() {
   if (thread_.running()) return true;
   return thread_.Start(
       "wherefore-send", [](void* self) { static_cast<Worker*>(self)->Run(); }, this);
@@ -126,6 +130,7 @@ void Exporter::Worker::Stop(std::int64_t deadline_ns) {
   {
     const MutexLock lock(mutex_);
     stopping_ = true;
+    started_ = false;
     stop_by_ns_ = deadline_ns;
     for (Lane& lane : lanes_) {
       if (!lane.told_to_wait) lane.not_before_ns = 0;
@@ -161,6 +166,8 @@ void Exporter::Worker::Enqueue(Signal signal, std::string request) {
   queued_bytes_ += request.size();
   lanes_[static_cast<std::size_t>(signal)].queue.push_back(
       {std::move(request), false, ++last_number_});
+  if (started_ && !StartThread() && last_number_ == 1)
+    Log(LogLevel::kWarn, "the system gave no thread to send from; what is sampled waits in memory");
   while (queued_bytes_ > kMaxQueuedBytes) DropOldest();
   changed_.NotifyAll();
 }

@@ -57,6 +57,7 @@ class Exporter::Worker {
     std::string why;
   };
 
+  bool StartThread() REQUIRES(mutex_);
   void Run();
   // The lane with something due, or null and how long there is nothing to do.
   Lane* NextDue(std::int64_t now, std::int64_t& wait_until) REQUIRES(mutex_);
@@ -74,6 +75,7 @@ class Exporter::Worker {
   std::size_t queued_bytes_ GUARDED_BY(mutex_) = 0;
   std::uint64_t last_number_ GUARDED_BY(mutex_) = 0;
   std::uint64_t in_flight_ GUARDED_BY(mutex_) = 0;  // the number being sent, or 0
+  bool started_ GUARDED_BY(mutex_) = false;
   bool stopping_ GUARDED_BY(mutex_) = false;
   std::int64_t stop_by_ns_ GUARDED_BY(mutex_) = 0;
   ExporterStatistics statistics_ GUARDED_BY(mutex_);

@@ -37,7 +37,8 @@ class Exporter {
   Exporter(const Exporter&) = delete;
   Exporter& operator=(const Exporter&) = delete;
 
-  // False when the system gave no thread; requests then wait in memory.
+  // False when the system gave no thread; requests then wait in memory. In a preloaded library the
+  // thread comes with the first request: most programs a script starts have none.
   bool Start();
   // Sends what waits until `deadline_ns` (monotonic), then ends the thread; the rest is dropped.
   void Stop(std::int64_t deadline_ns);

@@ -2,9 +2,14 @@
 
 #include <dlfcn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
+#include "sdk/jit_names.h"
 #include "sdk/unwind_sampling.h"
 #include "sdk/unwind_workload.h"
 
@@ -113,6 +118,72 @@ TEST(ModuleMap, WorksInTheChildOfAFork) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+class JitNamesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "jit-XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+    path_ = folder_ + "/perf-" + std::to_string(getpid()) + ".map";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void Append(std::string_view text) const { std::ofstream(path_, std::ios::app) << text; }
+
+  std::string folder_;
+  std::string path_;
+};
+
+TEST_F(JitNamesTest, AFunctionIsWhereItsCompilerSaid) {
+  JitNames names(folder_);
+  EXPECT_EQ(names.Find(0x1000), "") << "there is no file";
+  Append("1000 20 LazyCompile:*parse app.js:3\n0x2000 0x10 py::main:/app.py\n");
+  names.Refresh();
+  EXPECT_EQ(names.Find(0xfff), "");
+  EXPECT_EQ(names.Find(0x1000), "LazyCompile:*parse app.js:3");
+  EXPECT_EQ(names.Find(0x101f), "LazyCompile:*parse app.js:3");
+  EXPECT_EQ(names.Find(0x1020), "");
+  EXPECT_EQ(names.Find(0x200f), "py::main:/app.py");
+}
+
+TEST_F(JitNamesTest, WhatIsAppendedCountsOnceItsLineIsWhole) {
+  JitNames names(folder_);
+  Append("1000 20 first\n2000 20 sec");
+  names.Refresh();
+  EXPECT_EQ(names.Find(0x2000), "");
+  Append("ond\n1000 8 again\n");
+  names.Refresh();
+  EXPECT_EQ(names.Find(0x2000), "second");
+  EXPECT_EQ(names.Find(0x1000), "again") << "the last one counts";
+  EXPECT_EQ(names.Find(0x1010), "");
+}
+
+TEST_F(JitNamesTest, WhatIsNoLineIsPassedOver) {
+  JitNames names(folder_);
+  Append(
+      "\nnonsense\n1000\n1000 20\n1000 0 nothing\n99999999999999999999 1 too large\n3000 1 fine\n");
+  Append("4000 1 " + std::string(100'000, 'x') + "\n");
+  names.Refresh();
+  EXPECT_EQ(names.Find(0x1000), "");
+  EXPECT_EQ(names.Find(0x3000), "fine");
+  EXPECT_EQ(names.Find(0x4000), std::string(512, 'x'));
+}
+
+TEST_F(JitNamesTest, ALinkIsNotFollowedAndAnotherFileStartsAgain) {
+  JitNames names(folder_);
+  std::ofstream(folder_ + "/other") << "1000 20 secret\n";
+  std::filesystem::create_symlink(folder_ + "/other", path_);
+  names.Refresh();
+  EXPECT_EQ(names.Find(0x1000), "");
+  std::filesystem::remove(path_);
+  Append("2000 20 mine\n");
+  names.Refresh();
+  EXPECT_EQ(names.Find(0x2000), "mine");
+  std::filesystem::rename(folder_ + "/other", path_);
+  names.Refresh();
+  EXPECT_EQ(names.Find(0x2000), "");
+  EXPECT_EQ(names.Find(0x1000), "secret");
 }
 
 }  // namespace

@@ -86,7 +86,17 @@ Modules::Names& Modules::NamesOf(std::uint32_t module) {
   return *names;
 }
 
+// Not by address: a compiler may put another function there.
+const FunctionName& Modules::NameOfGenerated(std::uint64_t address) {
+  std::string name(jit_names_.Find(address));
+  if (name.empty()) name = "[generated code]";
+  FunctionName& kept = NamesOf(kUnknown).known[name];
+  if (kept.name.empty()) kept.name = std::move(name);
+  return kept;
+}
+
 const FunctionName& Modules::NameOf(std::uint32_t module, std::uint64_t address) {
+  if (module == kUnknown) return NameOfGenerated(address);
   Names& names = NamesOf(module);
   if (const auto found = names.by_address.find(address); found != names.by_address.end()) return *found->second;
   FunctionName name;
@@ -94,8 +104,6 @@ const FunctionName& Modules::NameOf(std::uint32_t module, std::uint64_t address)
   if (!symbol.empty()) {
     name.name = elf::Demangle(symbol);
     if (name.name != symbol) name.system_name = symbol;
-  } else if (module == kUnknown) {
-    name.name = symbol = HexNumber(address);
   } else {
     const auto function = tables_[module]->FindFunction(address);
     name.name = std::string(FileName(infos_[module].path)) + '+' + HexNumber(function ? function->start : address);

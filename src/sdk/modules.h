@@ -2,7 +2,8 @@
 //
 // Guarded by the collector's lock. A module keeps its number as long as the process lives, also after
 // dlclose. Names come from the module's file, read when its first name is asked for; a file that is
-// gone or was replaced (another build id) gives no names, only module+0x<offset>.
+// gone or was replaced (another build id) gives no names, only module+0x<offset>. Code that belongs to
+// no file has the name its compiler wrote down (jit_names.h), or one for all.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 
 #include "elf/symbols.h"
 #include "elf/unwind_table.h"
+#include "sdk/jit_names.h"
 #include "sdk/module_map.h"
 
 namespace wherefore::sdk {
@@ -57,6 +59,7 @@ class Modules {
   void UseGeneration(std::uint64_t generation);
   std::uint32_t NumberOf(const Module& module);
   Names& NamesOf(std::uint32_t module);
+  const FunctionName& NameOfGenerated(std::uint64_t address);
 
   ModuleMap& map_;
   std::shared_ptr<const ModuleList> list_;   // the one the last address was found in
@@ -66,6 +69,7 @@ class Modules {
   std::uint32_t program_ = kUnknown;
   std::vector<std::shared_ptr<const elf::UnwindTable>> tables_;
   std::vector<std::unique_ptr<Names>> names_;
+  JitNames jit_names_;
 };
 
 }  // namespace wherefore::sdk

@@ -99,6 +99,7 @@ struct Options {
   bool follow_exec = true;
   bool manual_start = false;  // ready, but nothing is sampled until asked to
   bool disabled = false;
+  bool preloaded = false;  // by the dynamic linker, into whatever program: starting must cost little
 
   [[nodiscard]] const TypeOptions& of(Type type) const {
     return types[static_cast<std::size_t>(type)];
@@ -124,6 +125,8 @@ struct LoadedOptions {
 // included.
 [[nodiscard]] std::vector<std::string> KnownVariables();
 
+// A finite number and nothing else.
+[[nodiscard]] std::optional<double> ParseNumber(std::string_view text);
 // "0.9", "90%" or, above 1, "90": a share between 0 and 1. Nothing when it is no such thing.
 [[nodiscard]] std::optional<double> ParseShare(std::string_view text);
 // on/off, true/false, yes/no, 1/0, any case.

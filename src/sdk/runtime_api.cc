@@ -351,6 +351,7 @@ int StartPreloaded() {
   if (TooLittleSpace()) return WHEREFORE_UNAVAILABLE;
   g_used.store(true);
   LoadedOptions loaded = LoadWithCode(nullptr);
+  loaded.options.preloaded = true;
   // The first program says what is on; those it starts keep quiet, however many they are, unless
   // somebody asked for more.
   constexpr char kSaid[] = "WHEREFORE_SAID";

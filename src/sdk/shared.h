@@ -10,6 +10,7 @@
 
 #include "sdk/code_map.h"
 #include "sdk/cost.h"
+#include "sdk/early_stacks.h"
 #include "sdk/event_queue.h"
 #include "sdk/futex_event.h"
 
@@ -17,6 +18,7 @@ namespace wherefore::sdk {
 
 struct Shared {
   EventQueue queue;
+  EarlyStacks early;
   CodeMapSlots* code_maps = nullptr;  // set before the first sample, never unset
   Cost cost;
   FutexEvent collector_wake;
@@ -36,8 +38,11 @@ extern constinit Shared g_shared;
 
 // Ordinary context: hands the event over, and calls the collector when it has much to do.
 inline void PublishEvent(Event* event) {
+  const bool early = event->early != 0;
   g_shared.queue.Publish(event);
-  if (g_shared.queue.MoreThanHalfFull()) [[unlikely]] g_shared.collector_wake.Signal();
+  if (g_shared.queue.MoreThanHalfFull() || (early && g_shared.early.MoreThanHalfFull())) [[unlikely]] {
+    g_shared.collector_wake.Signal();
+  }
 }
 
 }  // namespace wherefore::sdk

@@ -41,7 +41,7 @@ wherefore_span* wherefore_span_start(const char* name, int kind,
 }
 
 void wherefore_span_get_context(const wherefore_span* span, wherefore_span_context* out) noexcept {
-  *out = span == nullptr ? wherefore_span_context{} : span->ids;
+  if (out != nullptr) *out = span == nullptr ? wherefore_span_context{} : span->ids;
 }
 
 void wherefore_span_set_text(wherefore_span* span, const char* key, const char* value,
@@ -71,6 +71,7 @@ void wherefore_span_add_event(wherefore_span* span, const char* name,
     wherefore::sdk::SpanEventRecord event;
     event.time_ns = static_cast<std::uint64_t>(wherefore::NowUnixNs());
     event.name = View(name).substr(0, wherefore::sdk::kMaxSpanText);
+    if (attributes == nullptr) count = 0;
     for (size_t i = 0; i < std::min(count, wherefore::sdk::kMaxSpanAttributes); ++i)
       event.attributes.push_back(
           {std::string(View(attributes[i].key)), std::string(View(attributes[i].value))});
@@ -96,12 +97,12 @@ void wherefore_span_end(wherefore_span* span) noexcept {
 
 int wherefore_traceparent_parse(const char* text, size_t length,
                                 wherefore_span_context* out) noexcept {
-  *out = {};
+  if (out != nullptr) *out = {};
   if (text == nullptr) return 0;
   int found = 0;
   Quietly([&] {
     if (const auto parsed = wherefore::sdk::ParseTraceparent({text, length})) {
-      *out = *parsed;
+      if (out != nullptr) *out = *parsed;
       found = 1;
     }
   });
@@ -109,7 +110,9 @@ int wherefore_traceparent_parse(const char* text, size_t length,
 }
 
 void wherefore_traceparent_format(const wherefore_span_context* span, char out[56]) noexcept {
+  if (out == nullptr) return;
   out[0] = '\0';
+  if (span == nullptr) return;
   Quietly([&] {
     const std::string text = wherefore::sdk::FormatTraceparent(*span);
     std::memcpy(out, text.c_str(), text.size() + 1);

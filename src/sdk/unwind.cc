@@ -19,24 +19,6 @@ constexpr std::uint64_t kMaxScan = 16384;    // how far a frame record is looked
 constexpr std::uint64_t kLowestCode = 4096;  // page 0 is never mapped
 constexpr std::uint64_t kHighestCode = std::uint64_t{1} << 47;
 
-// process_vm_readv without libc, whose wrapper would set errno. True when all bytes were read.
-bool ReadByKernel(int pid, std::uint64_t address, void* to, std::uint64_t size) {
-  struct {
-    std::uint64_t base;
-    std::uint64_t length;
-  } const local{reinterpret_cast<std::uint64_t>(to), size}, remote{address, size};
-  long result = SYS_process_vm_readv;
-  register const void* from asm("r10") = &remote;
-  register long from_count asm("r8") = 1;
-  register long flags asm("r9") = 0;
-  asm volatile("syscall"
-               : "+a"(result)
-               : "D"(static_cast<long>(pid)), "S"(&local), "d"(1L), "r"(from), "r"(from_count),
-                 "r"(flags)
-               : "rcx", "r11", "memory");
-  return result == static_cast<long>(size);
-}
-
 class Memory {
  public:
   explicit Memory(const StackMemory& stack) : stack_(stack) {}
@@ -242,6 +224,24 @@ class Unwinder {
 };
 
 }  // namespace
+
+// process_vm_readv without libc, whose wrapper would set errno.
+bool ReadByKernel(int pid, std::uint64_t address, void* to, std::uint64_t size) {
+  struct {
+    std::uint64_t base;
+    std::uint64_t length;
+  } const local{reinterpret_cast<std::uint64_t>(to), size}, remote{address, size};
+  long result = SYS_process_vm_readv;
+  register const void* from asm("r10") = &remote;
+  register long from_count asm("r8") = 1;
+  register long flags asm("r9") = 0;
+  asm volatile("syscall"
+               : "+a"(result)
+               : "D"(static_cast<long>(pid)), "S"(&local), "d"(1L), "r"(from), "r"(from_count),
+                 "r"(flags)
+               : "rcx", "r11", "memory");
+  return result == static_cast<long>(size);
+}
 
 int Unwind(const Registers& start, const StackMemory& memory, const UnwindOptions& options,
            std::uint64_t* pcs, UnwindEnd* end) {

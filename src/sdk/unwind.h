@@ -78,4 +78,8 @@ struct UnwindOptions {
 int Unwind(const Registers& start, const StackMemory& memory, const UnwindOptions& options,
            std::uint64_t* pcs, UnwindEnd* end);
 
+// Memory of process `pid`, which is this one, through the kernel: what cannot be read is no fault. True
+// when all of it was read.
+bool ReadByKernel(int pid, std::uint64_t address, void* to, std::uint64_t size);
+
 }  // namespace wherefore::sdk

@@ -55,7 +55,7 @@ inline StackMemory OwnStack() {
 class Sampler {
  public:
   explicit Sampler(ModuleMap& map, std::size_t capacity = 2000) : map_(map), samples_(capacity) {
-    current_ = this;
+    g_current = this;
     struct sigaction action{};
     action.sa_sigaction = Handle;
     action.sa_flags = SA_SIGINFO | SA_RESTART;
@@ -63,7 +63,7 @@ class Sampler {
   }
   ~Sampler() {
     signal(SIGPROF, SIG_IGN);
-    current_ = nullptr;
+    g_current = nullptr;
     sigaction(SIGPROF, &before_, nullptr);
   }
   Sampler(const Sampler&) = delete;
@@ -140,8 +140,8 @@ class Sampler {
   class ThreadTimer {
    public:
     explicit ThreadTimer(Sampler& sampler) {
-      stack_ = OwnStack();
-      stack_.pid = sampler.pid_;
+      t_stack = OwnStack();
+      t_stack.pid = sampler.pid_;
       sigevent event{};
       event.sigev_notify = SIGEV_THREAD_ID;
       event.sigev_signo = SIGPROF;
@@ -152,7 +152,7 @@ class Sampler {
     }
     ~ThreadTimer() {
       timer_delete(timer_);
-      stack_ = {};
+      t_stack = {};
     }
     ThreadTimer(const ThreadTimer&) = delete;
     ThreadTimer& operator=(const ThreadTimer&) = delete;
@@ -163,8 +163,8 @@ class Sampler {
 
  private:
   static void Handle(int, siginfo_t*, void* context) {
-    Sampler* const sampler = current_;
-    if (sampler == nullptr || stack_.high == 0) return;
+    Sampler* const sampler = g_current;
+    if (sampler == nullptr || t_stack.high == 0) return;
     const std::size_t index = sampler->taken_.fetch_add(1);
     if (index < sampler->samples_.size()) sampler->Take(*static_cast<ucontext_t*>(context), index);
   }
@@ -177,15 +177,15 @@ class Sampler {
                               .bp = static_cast<std::uint64_t>(gregs[REG_RBP])};
     const std::int64_t started = NowNs();
     const CodeMapSlots::Reader map(map_.slots());
-    const UnwindOptions options{.map = map.get(), .cache = &cache_, .max_depth = kMaxDepth};
-    sample.depth = Unwind(registers, stack_, options, sample.pcs, &sample.end);
+    const UnwindOptions options{.map = map.get(), .cache = &t_cache, .max_depth = kMaxDepth};
+    sample.depth = Unwind(registers, t_stack, options, sample.pcs, &sample.end);
     sample.ns = NowNs() - started;
     sample.generation = map.get() == nullptr ? 0 : map.get()->generation;
   }
 
-  static inline std::atomic<Sampler*> current_{nullptr};
-  static inline thread_local StackMemory stack_;
-  static inline thread_local RuleCache cache_;
+  static inline std::atomic<Sampler*> g_current{nullptr};
+  static inline thread_local StackMemory t_stack;
+  static inline thread_local RuleCache t_cache;
 
   ModuleMap& map_;
   std::vector<Sample> samples_;

@@ -5,13 +5,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <system_error>
 
 #include "sdk/clock.h"
 #include "sdk/context.h"
 #include "sdk/crash_marker.h"
+#include "sdk/module_map.h"
 #include "sdk/shared.h"
 #include "sdk/task_list.h"
 #include "sdk/thread_state.h"
@@ -35,7 +38,7 @@ std::uint64_t HashBytes(const std::uint8_t* bytes, std::size_t size) {
   return hash ^ (hash >> 32);
 }
 
-// Copies what can be read from `address` on, page by page, and gives how much that was.
+// Copies what can be read from `address` on, page by page, and gives how much that was; 0 with errno.
 std::size_t CopyMemory(std::uint64_t address, std::uint8_t* out, std::size_t size) {
   constexpr std::size_t kPage = 4096;
   std::array<iovec, 17> remote;
@@ -50,12 +53,14 @@ std::size_t CopyMemory(std::uint64_t address, std::uint8_t* out, std::size_t siz
   return got < 0 ? 0 : static_cast<std::size_t>(got);
 }
 
-// The content of a small /proc file, zero-terminated; 0 when it cannot be read.
+// The content of a small /proc file, zero-terminated; 0, with errno, when it cannot be read.
 std::size_t ReadSmallFile(const char* path, char* out, std::size_t size) {
   const int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
   const ssize_t got = read(file, out, size - 1);
+  const int error = got == 0 ? 0 : errno;
   close(file);
+  errno = error;
   if (got <= 0) return 0;
   out[got] = '\0';
   return static_cast<std::size_t>(got);
@@ -63,15 +68,28 @@ std::size_t ReadSmallFile(const char* path, char* out, std::size_t size) {
 
 }  // namespace
 
-bool WallSampler::Possible() {
+std::string WallSampler::WhyNot() {
   char text[256];
-  return ReadSmallFile("/proc/self/syscall", text, sizeof text) > 0;
+  std::uint8_t copy[8];
+  if (ReadSmallFile("/proc/self/syscall", text, sizeof text) == 0 || access("/proc/self/task/", R_OK | X_OK) != 0) {
+    return "/proc/self/task is not readable here";
+  }
+  if (CopyMemory(reinterpret_cast<std::uintptr_t>(text), copy, sizeof copy) == 0) {
+    return "process_vm_readv: " + std::generic_category().message(errno);
+  }
+  return {};
 }
 
-bool WallSampler::Start(double rate) {
+// Whether the last system call failed for good, not for the one thread that was looked at.
+void WallSampler::NoteRefusal() {
+  if (errno == EPERM || errno == EACCES || errno == ENOSYS) refused_.store(errno, std::memory_order_relaxed);
+}
+
+bool WallSampler::Start(double rate, std::int64_t since) {
   rate_.store(rate, std::memory_order_relaxed);
   stop_.store(false, std::memory_order_relaxed);
   if (thread_.running()) return true;
+  since_ = since;
   return thread_.Start("wherefore-wall", [](void* self) { static_cast<WallSampler*>(self)->Run(); }, this);
 }
 
@@ -100,7 +118,7 @@ void WallSampler::Forget() {
 
 void WallSampler::Run() {
   const Inside inside(Part::kWall);
-  std::int64_t last = MonotonicNow();
+  std::int64_t last = since_;
   while (!stop_.load(std::memory_order_relaxed)) {
     const double rate = rate_.load(std::memory_order_relaxed);
     // Half to one and a half times the distance: a program that works in step would look the same
@@ -121,7 +139,7 @@ void WallSampler::Run() {
 // Once a second, and whenever threads came or went, as long as listing them takes one part in 500.
 void WallSampler::List(std::int64_t now) {
   listed_changes_ = registry_.changes();
-  ListThreads(tids_);
+  if (!ListThreads(tids_)) NoteRefusal();
   std::erase_if(tids_, [this](std::uint32_t tid) { return registry_.IsOwn(tid); });
   if (seen_.size() > 2 * tids_.size() + 64) seen_.clear();
   list_at_ = now + kSecond;
@@ -163,11 +181,15 @@ void WallSampler::Look(std::uint32_t tid, EventKind kind, std::int64_t value, do
   Emit(tid, kind, seen, waiting, value, moved ? weight : 0);
 }
 
-bool WallSampler::ReadWaiting(std::uint32_t tid, Waiting& waiting) const {
+bool WallSampler::ReadWaiting(std::uint32_t tid, Waiting& waiting) {
   char path[48];
   char text[256];
   std::snprintf(path, sizeof path, "/proc/self/task/%u/syscall", tid);
-  if (ReadSmallFile(path, text, sizeof text) == 0 || text[0] == 'r') return false;  // "running"
+  if (ReadSmallFile(path, text, sizeof text) == 0) {
+    NoteRefusal();
+    return false;
+  }
+  if (text[0] == 'r') return false;  // "running"
   // "number argument*6 sp pc", or "-1 sp pc" for a thread that waits outside a system call.
   char* at = text;
   std::uint64_t fields[9] = {};
@@ -192,6 +214,7 @@ bool WallSampler::OutOfDate(const Seen& seen) {
 
 bool WallSampler::Follow(const Waiting& waiting, Seen& seen) {
   std::size_t copied = CopyMemory(waiting.sp, copy_.data(), kTopBytes);
+  if (copied == 0) NoteRefusal();
   const std::uint64_t top = HashBytes(copy_.data(), copied);
   if (seen.pc == waiting.pc && seen.sp == waiting.sp && seen.top == top && !OutOfDate(seen)) return false;
   copied = CopyMemory(waiting.sp, copy_.data(), copy_.size());
@@ -203,6 +226,7 @@ bool WallSampler::Follow(const Waiting& waiting, Seen& seen) {
 }
 
 void WallSampler::UnwindCopy(const Waiting& waiting, std::size_t copied, Seen& seen) {
+  if (!map_.slots().published()) map_.Update();  // the first sample of this process
   const CodeMapSlots::Reader reader(*g_shared.code_maps);
   seen.generation = reader.get() == nullptr ? 0 : reader.get()->generation;
   seen.pcs.resize(g_shared.queue.max_depth());

@@ -13,6 +13,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -23,13 +24,15 @@
 
 namespace wherefore::sdk {
 
+class ModuleMap;
 class ThreadRegistry;
 
 class WallSampler {
  public:
-  explicit WallSampler(ThreadRegistry& registry) : registry_(registry) {}
+  WallSampler(ThreadRegistry& registry, ModuleMap& map) : registry_(registry), map_(map) {}
 
-  bool Start(double rate);
+  // Ticks per second; time counts from `since` (monotonic) on.
+  bool Start(double rate, std::int64_t since);
   void Stop();
   // Ticks per second; 0 pauses.
   void SetRate(double rate);
@@ -39,8 +42,11 @@ class WallSampler {
   void Forget();
 
   [[nodiscard]] const BackgroundThread& thread() const { return thread_; }
-  // False: /proc does not tell (hidepid, a sandbox); then nothing is sampled.
-  [[nodiscard]] static bool Possible();
+  // Why it cannot work here (hidepid, a sandbox); empty when it can.
+  [[nodiscard]] static std::string WhyNot();
+  // The error with which the system began to refuse what it needs (EPERM: a sandbox that came after
+  // the start), 0 when it did not.
+  [[nodiscard]] int refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:
   // A thread as it was last seen waiting.
@@ -64,7 +70,8 @@ class WallSampler {
   void ListAll();
   // One thread; `value` is what it stands for.
   void Look(std::uint32_t tid, EventKind kind, std::int64_t value, double weight);
-  [[nodiscard]] bool ReadWaiting(std::uint32_t tid, Waiting& waiting) const;
+  [[nodiscard]] bool ReadWaiting(std::uint32_t tid, Waiting& waiting);
+  void NoteRefusal();
   // Brings `seen` up to date; true when the thread has moved since.
   bool Follow(const Waiting& waiting, Seen& seen);
   [[nodiscard]] static bool OutOfDate(const Seen& seen);
@@ -74,12 +81,15 @@ class WallSampler {
   void CopyContext(std::uint32_t tid, Event& event) const;
 
   ThreadRegistry& registry_;
+  ModuleMap& map_;
   BackgroundThread thread_;
   FutexEvent wake_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> list_all_{false};
   std::atomic<double> rate_{0};
+  std::atomic<int> refused_{0};
 
+  std::int64_t since_ = 0;
   std::vector<std::uint32_t> tids_;
   std::int64_t list_at_ = 0;
   std::int64_t list_at_earliest_ = 0;

@@ -1,7 +1,7 @@
 // Programs whose profile is known: they measure themselves and print the truth as one line of JSON,
 // {"function": number, ...}. tests/native_test.py compares it with what the profiler saw.
 //
-//   truth cpu|alloc|live|blocks|stacks|turns|locks|waits|eintr|depth|fork|context|exhaust|leave|short|masks SECONDS
+//   truth cpu|brief|alloc|live|blocks|first|stacks|turns|locks|waits|eintr|depth|fork|context|exhaust|leave|short|masks|sandbox SECONDS
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -17,7 +17,11 @@
 #include <mutex>
 #include <poll.h>
 #include <semaphore.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <string>
@@ -94,6 +98,13 @@ void CpuTruth(double seconds) {
   Print(truth);
 }
 
+// SECONDS of CPU time, then the end.
+[[gnu::noinline]] void Brief(double seconds) {
+  const double begin = Cpu();
+  while (Cpu() < begin + seconds) Work(1000);
+  Print({{"Brief", Cpu() - begin}});
+}
+
 // Keeps the calling function on the stack: without it the compiler would jump to malloc.
 [[gnu::always_inline]] inline void* Stay(void* pointer) {
   asm volatile("" : "+r"(pointer));
@@ -150,6 +161,13 @@ void BlocksTruth(double seconds) {
     usleep(10'000);
   }
   Print({{"AllocBlock", static_cast<double>(kept.size())}});
+}
+
+// The same, all at once and as soon as the program begins.
+void FirstTruth() {
+  constexpr int kBlocks = 200;
+  for (int i = 0; i < kBlocks; ++i) std::free(AllocBlock());
+  Print({{"AllocBlock", kBlocks}});
 }
 
 // Thousands of different stacks, one block each.
@@ -458,6 +476,24 @@ void ExhaustMemory(double seconds) {
   _exit(0);
 }
 
+// Forbids itself, in all its threads, what the profiler needs; then goes on.
+void Sandbox(double seconds) {
+  usleep(300'000);
+  sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),  // the number
+                          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_timer_create, 1, 0),
+                          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog program{.len = 5, .filter = filter};
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  const long refused = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+  std::thread([seconds] {
+    const double end = Wall() + seconds;
+    while (Wall() < end) usleep(1000);
+  }).join();
+  Print({{"refused", static_cast<double>(refused)}});
+}
+
 // main ends before its thread does; then the process ends with that.
 void LeaveMain(double seconds) {
   std::thread([seconds] {
@@ -478,9 +514,11 @@ int main(int argc, char** argv) {
   const std::string what = argv[1];
   const double seconds = std::atof(argv[2]);
   if (what == "cpu") CpuTruth(seconds);
+  if (what == "brief") Brief(seconds);
   if (what == "alloc") AllocTruth(seconds);
   if (what == "live") LiveTruth(seconds);
   if (what == "blocks") BlocksTruth(seconds);
+  if (what == "first") FirstTruth();
   if (what == "stacks") StacksTruth(seconds);
   if (what == "turns") TurnsTruth(seconds);
   if (what == "locks") LocksTruth(seconds);
@@ -493,5 +531,6 @@ int main(int argc, char** argv) {
   if (what == "leave") LeaveMain(seconds);
   if (what == "short") ShortThreads(seconds);
   if (what == "masks") Masks();
+  if (what == "sandbox") Sandbox(seconds);
   return 0;
 }

@@ -10,6 +10,9 @@ const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 const FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 
 export const PAGE = process.env.PAGE;
+export const ALL = { since: '1h' };
+export const CHECKOUT = '{service_name="checkout"}';
+export const step = (text) => console.log('  ' + text);
 export const api = async (path, params = {}) => {
   const response = await fetch(`${PAGE}/api/v1/${path}?${new URLSearchParams(params)}`);
   assert.equal(response.status, 200, path);
@@ -48,11 +51,40 @@ export async function drawn(page, what, test, argument) {
   }
 }
 
-export async function clickBox(page, name) {
+export async function clickBox(page, name, options) {
   const b = await box(page, name);
   assert.ok(b, 'no box ' + name);
   const area = await page.locator('.flame-view').boundingBox();
-  await page.mouse.click(area.x + Math.max(b.x, 0) + Math.min(b.w / 2, 40), area.y + b.y + 10);
+  await page.mouse.click(area.x + Math.max(b.x, 0) + Math.min(b.w / 2, 40), area.y + b.y + 10, options);
+}
+
+// When a service's newest profile ends, ms: the data get older while the tests run.
+export const newest = async (service) => Date.parse((await api('services', ALL)).services.find((s) => s.name === service).last);
+
+// Drags over a part of the timeline, in shares of its width.
+export async function dragTimeline(page, first, last) {
+  await page.waitForLoadState('networkidle');
+  await page.locator('.u-over').hover();  // waits until it stays where it is
+  const plot = await page.locator('.u-over').boundingBox();
+  await page.mouse.move(plot.x + plot.width * first, plot.y + 50);
+  await page.mouse.down();
+  await page.mouse.move(plot.x + plot.width * last, plot.y + 60, { steps: 5 });
+  await page.mouse.up();
+}
+
+// What of the timeline the address says is selected.
+export async function selection(page) {
+  await page.waitForURL(/sel=/);
+  return new URL(page.url()).searchParams.get('sel').split('-');
+}
+
+// Presses Tab until what has the focus passes the test.
+export async function tabTo(page, what, test) {
+  for (let i = 0; i < 120; i++) {
+    await page.keyboard.press('Tab');
+    if (await page.evaluate(test)) return;
+  }
+  assert.fail('Tab does not reach ' + what);
 }
 
 // Serious problems of accessibility: none, in either theme. The page's policy allows no inline script: axe runs in

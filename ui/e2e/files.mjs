@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { accessible, api, drawn, flame, PAGE } from './browser.mjs';
+import { accessible, api, drawn, flame, PAGE, step } from './browser.mjs';
 import { narrow, reflows } from './reflow.mjs';
 
-const step = (text) => console.log('  ' + text);
 const file = (name, text) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) });
 const drop = (page, ...files) => page.locator('input[type=file]').setInputFiles(files);
 const ONE = file('one.folded', 'main;a 30\nmain;b 12\n');

@@ -1,10 +1,10 @@
 // Lists say of a trace and of a service what their own pages say.
 import assert from 'node:assert/strict';
-import { api, drawn, open, PAGE } from './browser.mjs';
+import { api, drawn, open, PAGE, step } from './browser.mjs';
 
 const ALL = { since: '1h' };
 
-export async function lists(page, step) {
+export async function lists(page) {
   step('traces: which have samples, as many as their page shows; dots say the same');
   const { traces } = await api('traces', { ...ALL, limit: 200, matched: 0 });
   const profiled = traces.filter((t) => t.profiled.length > 0);
@@ -35,7 +35,7 @@ export async function lists(page, step) {
 }
 
 // What is about time: the server's sentences, addresses, clocks.
-export async function times(page, step) {
+export async function times(page) {
   step('an address with a time that is none says so');
   await page.goto(PAGE + '/traces?from=99999999999999&to=1763203600000');
   await page.getByRole('alert').filter({ hasText: '“from” in this page\'s address, 99999999999999, is no time from 1970 to 2261' }).waitFor();
@@ -65,7 +65,7 @@ export async function times(page, step) {
   }
 }
 
-export async function searchedFile(page, step) {
+export async function searchedFile(page) {
   step('a file is searched where the page has it folded');
   const many = Array.from({ length: 30_000 }, (_, i) => `main;big${i} 100`).join('\n') + '\nmain;big0;needle::inner 3\n';
   await page.goto(PAGE + '/adhoc');

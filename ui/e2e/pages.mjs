@@ -1,7 +1,5 @@
 // Every page there is, with something on it: for axe and for screenshots.
-import { api, PAGE } from './browser.mjs';
-
-const ALL = { since: '1h' };
+import { ALL, api, PAGE } from './browser.mjs';
 
 async function addresses() {
   const { traces } = await api('traces', { ...ALL, service: 'checkout', limit: 200 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { accessible, clickBox, drawn, PAGE } from './browser.mjs';
+import { accessible, clickBox, drawn, PAGE, step } from './browser.mjs';
 
 const UTC = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ to \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ \(UTC\)`;
 const shown = (page) => drawn(page, 'a flame graph', () => window.__wherefore?.flame?.count > 0);
@@ -13,7 +13,7 @@ const copied = async (page) => {
   return page.evaluate(() => window.copied);
 };
 
-export async function says(page, step) {
+export async function says(page) {
   step('after a step to another page its heading has the focus');
   await page.goto(PAGE + '/');
   await page.getByRole('link', { name: 'checkout', exact: true }).click();

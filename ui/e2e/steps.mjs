@@ -1,10 +1,8 @@
 // From "which service?" to the traces of one function, and at every single step: what is drawn, a reload draws it again, the back
 // button draws the step before, forward draws this one again.
 import assert from 'node:assert/strict';
-import { api, box, clickBox, drawn, PAGE } from './browser.mjs';
+import { ALL, api, box, CHECKOUT, clickBox, dragTimeline, drawn, PAGE, selection } from './browser.mjs';
 
-const ALL = { since: '1h' };
-const CHECKOUT = '{service_name="checkout"}';
 const total = (page, what, value) => drawn(page, what, (v) => window.__wherefore?.flame?.total === v, Number(value));
 
 // `here` asserts what a step drew; `before` what the back button must draw: the step before, unless the step put no address
@@ -50,14 +48,8 @@ async function service(page) {
 async function compare(page, searched) {
   let [part, earlier] = [null, null];
   const drag = async () => {
-    await page.waitForLoadState('networkidle');
-    const plot = await page.locator('.u-over').boundingBox();
-    await page.mouse.move(plot.x + plot.width * 0.55, plot.y + 50);
-    await page.mouse.down();
-    await page.mouse.move(plot.x + plot.width * 0.75, plot.y + 60, { steps: 5 });
-    await page.mouse.up();
-    await page.waitForURL(/sel=/);
-    const [from, to] = new URL(page.url()).searchParams.get('sel').split('-');
+    await dragTimeline(page, 0.55, 0.75);
+    const [from, to] = await selection(page);
     part = await api('top', { from, to, query: CHECKOUT });
   };
   const selected = await step(page, 'a time range', drag, async () => {

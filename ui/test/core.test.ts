@@ -5,11 +5,12 @@ import { heard, now } from '../src/core/clock';
 import { formatAgo, formatError, formatMany, formatShare, formatTime, formatValue, isSignificant, parseSpan, shareError, withTimes } from '../src/core/format';
 import { exactly, fitName, groupOf, ladder } from '../src/core/names';
 import { profiledServices, waterfall, visibleRows } from '../src/core/waterfall';
-import { dayBefore, justBefore, swapped, valueAgainst, valueIn, withLabel, withoutLabel } from '../src/core/presets';
-import { hotChain, opened, openRows } from '../src/core/rows';
+import { againstItself, dayBefore, justBefore, serviceIn, swapped, valueAgainst, valueIn, windowBeside, withLabel, withoutLabel } from '../src/core/presets';
+import { groupsOf } from '../src/core/groups';
+import { hotChain, matchedRows, opened, openRows } from '../src/core/rows';
 import { readSaved, standaloneHtml } from '../src/core/standalone';
 import { costsOf, hottestLine, repositoryLink } from '../src/core/source';
-import { joinLens, lensSteps, traceIn } from '../src/core/state';
+import { joinLens, lensSteps, newService, traceIn } from '../src/core/state';
 import { buildTree } from '../src/core/tree';
 import { drawHeat, shadeOf } from '../src/draw/heat';
 import { scaleOf } from '../src/core/scale';
@@ -242,4 +243,46 @@ test('an id or a traceparent header is a trace to jump to', () => {
   expect(traceIn(` ${id.toUpperCase()} `)).toEqual([{ name: id, kind: 'trace', href: `/traces/${id}` }]);
   expect(traceIn(`00-${id}-1112131415161718-01`)[0].href).toBe(`/traces/${id}?span=1112131415161718`);
   expect(traceIn('checkout')).toEqual([]);
+});
+
+test('a search leaves a call tree its matches, what leads to them and what they called', () => {
+  const tree = buildTree(columns(SHOP), 'name');  // main > (cart > parse), (pay > parse > parse, other)
+  const cart = matchedRows(tree, [2]);
+  expect(openRows(tree, cart.open, cart.kept)).toEqual([1, 2]);
+  expect(openRows(tree, new Set([...cart.open, 2]), cart.kept)).toEqual([1, 2, 3]);
+  const parse = matchedRows(tree, [3, 5, 6]);
+  expect(openRows(tree, parse.open, parse.kept)).toEqual([1, 2, 3, 4, 5, 6]);
+  expect(openRows(tree, new Set([1]), matchedRows(tree, []).kept)).toEqual([]);
+});
+
+test('a service against itself: before it, or against a baseline per second', () => {
+  const state = { ...newService('shop', { since: '1h', from: null, to: null }), type: 'cpu', lens: 'my-code' };
+  expect(againstItself(state, 'q')).toMatchObject({ since: '1h', from: null, to: null, baseFrom: null, baseTo: null, query: 'q', baseQuery: 'q', type: 'cpu', lens: 'my-code', mode: 'raw' });
+  expect(againstItself({ ...state, from: 100, to: 200 }, 'q')).toMatchObject({ from: 100, to: 200, baseFrom: 0, baseTo: 100 });
+  expect(againstItself({ ...state, from: 100, to: 200, sel: [150, 160] }, 'q')).toMatchObject({ from: 150, to: 160, baseFrom: 140, baseTo: 150 });
+  expect(againstItself({ ...state, sel: [150, 160] }, 'q', [10, 90])).toMatchObject({ from: 150, to: 160, baseFrom: 10, baseTo: 90, mode: 'rate' });
+  expect(againstItself(state, 'q', [10, 90])).toMatchObject({ since: '1h', from: null, baseFrom: 10, baseTo: 90, mode: 'rate' });
+});
+
+test('the window before and after', () => {
+  const state = newService('shop', { since: '1h', from: null, to: null });
+  const hour = 3600e3;
+  expect(windowBeside(state, -1, 10 * hour)).toEqual({ from: 8 * hour, to: 9 * hour, live: false });
+  expect(windowBeside(state, 1, 10 * hour)).toMatch(/later than now/);
+  expect(windowBeside({ ...state, from: hour, to: 3 * hour }, 1, 10 * hour)).toEqual({ from: 3 * hour, to: 5 * hour, live: false });
+  expect(windowBeside({ ...state, from: 8.9 * hour, to: 9.9 * hour }, 1, 10 * hour)).toEqual({ from: null, to: null });
+  const part = { ...state, from: 0, to: 100, sel: [40, 60] as [number, number] };
+  expect([windowBeside(part, 1, hour), windowBeside({ ...part, sel: [80, 100] }, 1, hour)]).toEqual([{ sel: [60, 80] }, 'The timeline ends there.']);
+});
+
+test('the one service a selector is about', () => {
+  expect(serviceIn('shop')).toEqual({ service: 'shop', q: '' });
+  expect(serviceIn('shop{a="b"}')).toEqual({ service: 'shop', q: 'a="b"' });
+  expect(serviceIn('{service_name="a\\"b", x=~"y,z"}')).toEqual({ service: 'a"b', q: 'x=~"y,z"' });
+  expect([serviceIn('{x="y"}'), serviceIn('{service_name=~"a|b"}'), serviceIn('')]).toEqual([null, null, null]);
+});
+
+test('a legend has each colour once, by what was done in it', () => {
+  const groups = groupsOf(buildTree(columns(SHOP), 'weight'));
+  expect(groups.map((g) => [g.name, g.self, g.functions.size])).toEqual([['json', 65, 1], ['app', 40, 3]]);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { DARK, LIGHT } from '../src/core/palette';
 import { buildTree } from '../src/core/tree';
-import { boxOf, drawFlame, hitFlame, safe, type View } from '../src/draw/flame';
+import { boxOf, drawFlame, drawOverlay, hitFlame, safe, type View } from '../src/draw/flame';
 import { drawMinimap } from '../src/draw/minimap';
 import { columns, randomTree, SHOP, type Node } from './sample';
 
@@ -34,6 +34,16 @@ test('a difference is hatched where it may be chance, framed where it is new or 
   const chance = boxOf(tree, view(tree), 2);
   expect(hatches.length).toBeGreaterThan(10);
   expect(hatches.every(([x, y]) => x >= chance.x && x < chance.x + chance.w && y === chance.y)).toBe(true);
+});
+
+test('with a frame every other call of its function is ringed', () => {
+  const tree = buildTree(columns(SHOP), 'weight');  // all main pay parse parse fold cart parse
+  const ringed = (marks: { hover: number; frame: number }) => {
+    const { g, strokes } = recorder();
+    drawOverlay({ ...g, clearRect() {} }, tree, view(tree), LIGHT, { focused: false, ...marks });
+    return strokes.length;
+  };
+  expect([ringed({ hover: 3, frame: -1 }), ringed({ hover: -1, frame: 3 }), ringed({ hover: 2, frame: 3 }), ringed({ hover: 0, frame: -1 }), ringed({ hover: -1, frame: -1 })]).toEqual([3, 3, 2, 1, 0]);
 });
 
 test('the minimap has every box that is half a pixel wide', () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { buildTree, childrenOf, functionOf, graft, heaviestLeaf, search, shownShare, stackOf } from '../src/core/tree';
+import { join } from '../src/core/join';
+import { buildTree, childrenOf, functionOf, heaviestLeaf, heaviestOf, nextMatch, search, shownShare, stackOf } from '../src/core/tree';
 import { factorOf, mayBeChance } from '../src/core/difference';
 import { changeOf, selfOf, wholeOf } from '../src/parts/describe';
 import { columns, randomTree, SHOP, type Node } from './sample';
@@ -41,10 +42,10 @@ test('the hot path ends at the heaviest leaf', () => {
 });
 
 test('an opened fold keeps every total', () => {
-  const tree = buildTree(columns(SHOP), 'weight');
-  const pay = childrenOf(tree, 1)[0];
+  const tree = buildTree(columns(SHOP), 'name');
+  const pay = childrenOf(tree, 1)[1];
   const part = columns([[0, 'pay', 'app', 30, 3], [1, 'log', 'app', 3, 1], [1, 'parse', 'json', 40, 4], [2, 'parse', 'json', 5, 1], [1, 'sign', 'ssl', 4, 0]]);
-  const opened = buildTree(graft(tree, pay, tree.end[pay], part), 'weight');
+  const opened = buildTree(join(columns(SHOP), pay, part), 'weight');
   expect(opened.total[0]).toBe(tree.total[0]);
   expect(shownShare(opened)).toBe(1);
   expect(names(opened, childrenOf(opened, childrenOf(opened, 1)[0]))).toEqual(['parse', 'sign', 'log']);
@@ -84,4 +85,16 @@ test('a chain of 10,000 calls and 100,000 siblings are no problem', () => {
   expect(buildTree(columns(chain)).rows).toBe(10_000);
   const wide: Node[] = [[0, 'total', '', 0, 0], ...Array.from({ length: 100_000 }, (_, i): Node => [1, 'f' + i, '', 1, 1])];
   expect(buildTree(columns(wide)).total[0]).toBe(100_000);
+});
+
+test('matches are stepped through, round and round', () => {
+  expect([nextMatch([3, 5, 9], -1, 1), nextMatch([3, 5, 9], 5, 1), nextMatch([3, 5, 9], 9, 1), nextMatch([3, 5, 9], 6, -1), nextMatch([3, 5, 9], 3, -1)]).toEqual([3, 9, 3, 5, 9]);
+  expect([nextMatch([3, 5], 20, 1), nextMatch([3, 5], 20, -1)]).toEqual([3, 5]);
+});
+
+test('the largest frame of a function', () => {
+  const tree = buildTree(columns(SHOP), 'weight');
+  const parse = heaviestOf(tree, { name: 'parse', module: 'json' });
+  expect(names(tree, stackOf(tree, parse))).toEqual(['total', 'main', 'pay', 'parse']);
+  expect(heaviestOf(tree, { name: 'other', module: '' })).toBe(-1);
 });

@@ -7,14 +7,15 @@ addEventListener('popstate', () => { url.value = new URL(location.href); });
 
 export function go(address: string): void {
   if (address === location.pathname + location.search) return;
-  history.pushState(null, '', address);
+  const same = new URL(address, location.href).pathname === location.pathname;
+  history.pushState(same ? { step: (history.state?.step ?? 0) + 1 } : null, '', address);
   url.value = new URL(location.href);
 }
 
 // For what changes with every key: one step back must not undo one letter.
 export function replace(address: string): void {
   if (address === location.pathname + location.search) return;
-  history.replaceState(null, '', address);
+  history.replaceState(history.state, '', address);
   url.value = new URL(location.href);
 }
 
@@ -27,3 +28,11 @@ addEventListener('click', (event) => {
   go(link.pathname + link.search);
   scrollTo(0, 0);
 });
+
+// One step back on this page: a zoom, a lens, a view. The way to the page before is the browser's button.
+// False where there was none.
+export function undo(): boolean {
+  const there = history.state?.step > 0;
+  if (there) history.back();
+  return there;
+}

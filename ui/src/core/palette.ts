@@ -24,13 +24,23 @@ export const DARK: Palette = {
   background: '#15181d', edge: '#15181d', match: '#d3a6ff', focus: '#8ab4ff',
 };
 
+// Red and green for those who are used to them; many people cannot tell them apart, so nobody gets them unasked.
+const RED_GREEN = {
+  light: { less: ['#dcefd9', '#a9d8a2', '#74bd6b'], more: ['#fbdcd9', '#f4aaa3', '#ea7a70'] },
+  dark: { less: ['#1f3a26', '#1f5230', '#1f6b3a'], more: ['#4a2424', '#6f2a29', '#8f322f'] },
+};
+export const PALETTES = {
+  orange: { light: LIGHT, dark: DARK },
+  red: { light: { ...LIGHT, ...RED_GREEN.light }, dark: { ...DARK, ...RED_GREEN.dark } },
+};
+
 export function colourIndex(name: string, module: string): number {
   let hash = 0x811c9dc5;
   for (const c of (groupOf(name, module) || name).slice(0, 200)) hash = Math.imul(hash ^ c.codePointAt(0)!, 0x01000193);
   return ((hash ^ hash >>> 13) >>> 0) % (HUES.length * 2);
 }
 
-// Blue: less, orange: more; the stronger the larger the change relative to the larger side.
+// Blue (green): less, orange (red): more; the stronger the larger the change relative to the larger side.
 export const diffFills = (p: Palette) => [p.same, ...p.less, ...p.more];
 export function diffIndex(before: number, after: number): number {
   const larger = Math.max(before, after);

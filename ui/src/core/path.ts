@@ -1,5 +1,5 @@
 // A frame's address (docs/format.md): the same 16 hex digits as src/profile/tree_path.cc gives.
-import type { FlameFunction } from './flame';
+import type { FlameColumns, FlameFunction } from './flame';
 import type { Tree } from './tree';
 
 const PRIME_A = 0x01000193;
@@ -20,6 +20,14 @@ function hashFunction(f: FlameFunction): [number, number] {
   return [a, b];
 }
 
+// Once per function: a selected frame is looked up and addressed with every drawing.
+const known = new WeakMap<FlameFunction, [number, number]>();
+function hashOf(f: FlameFunction): [number, number] {
+  let hash = known.get(f);
+  if (!hash) known.set(f, hash = hashFunction(f));
+  return hash;
+}
+
 function chain(parent: number, own: number, prime: number): number {
   const x = Math.imul((parent << 5 | parent >>> 27) ^ own, prime);
   return x ^ x >>> 16;
@@ -32,7 +40,7 @@ export function addressOf(tree: Tree, node: number): string {
   for (let i = node; i > 0; i = tree.parent[i]) path.push(i);
   let [a, b] = [0, 0];
   for (const i of path.reverse()) {
-    const own = hashFunction(tree.functions[tree.func[i]]);
+    const own = hashOf(tree.functions[tree.func[i]]);
     a = chain(a, own[0], PRIME_A);
     b = chain(b, own[1], PRIME_B);
   }
@@ -40,10 +48,10 @@ export function addressOf(tree: Tree, node: number): string {
 }
 
 // The node at an address, or -1.
-export function nodeAt(tree: Tree, address: string): number {
+export function nodeAt(tree: FlameColumns & { parent: Int32Array }, address: string): number {
   if (/^0{16}$/.test(address)) return 0;
   const [wantedA, wantedB] = [parseInt(address.slice(0, 8), 16) | 0, parseInt(address.slice(8), 16) | 0];
-  const own = tree.functions.map(hashFunction);
+  const own = tree.functions.map(hashOf);
   const a = new Int32Array(tree.func.length);
   const b = new Int32Array(tree.func.length);
   for (let i = 1; i < a.length; i++) {

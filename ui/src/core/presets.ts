@@ -1,5 +1,5 @@
 // Comparisons people ask for often, as two sides of a difference. Pure.
-import type { DiffState, TimeState } from './state';
+import type { DiffState, ServiceState, TimeState } from './state';
 import { parseSpan } from './format';
 
 const quoted = (value: string) => '"' + value.replace(/[\\"]/g, '\\$&').replace(/\n/g, '\\n') + '"';
@@ -50,9 +50,38 @@ function split(text: string): string[] {
   return [...out, part.trim()].filter(Boolean);
 }
 
+// The one service a selector asks for, and what else it says; null where it is none or several.
+export function serviceIn(query: string): { service: string; q: string } | null {
+  const { name, matchers } = parts(query);
+  const own = ['service_name', 'service.name'].find((label) => valueIn(matchers.join(', '), label) !== '');
+  const service = name || (own ? valueIn(matchers.join(', '), own) : '');
+  return service === '' ? null : { service, q: matchers.filter((m) => name !== '' || labelOf(m) !== own).join(', ') };
+}
+
 // What B covers, in ms; a relative range is pinned to now.
 export function rangeOf(time: TimeState, now: number): [number, number] {
   return time.from !== null && time.to !== null ? [time.from, time.to] : [now - parseSpan(time.since), now];
+}
+
+// The same service against itself: the selection (or now) against as long before it, or against `base`. Sides of different
+// lengths are compared per second.
+export function againstItself(s: ServiceState, query: string, base?: [number, number]): DiffState {
+  const [from, to] = s.sel ?? (s.from !== null && s.to !== null ? [s.from, s.to] : [null, null]);
+  const before: [number, number] | null = base ?? (from !== null && to !== null ? [2 * from - to, from] : null);
+  return {
+    since: s.since, from, to, query, baseQuery: query, baseFrom: before?.[0] ?? null, baseTo: before?.[1] ?? null, type: s.type, lens: s.lens, mode: base ? 'rate' : 'raw', search: '', zoom: '', frame: '',
+  };
+}
+
+// The time window before or after the one that is looked at, as long as it; a text says why there is none.
+export function windowBeside(s: ServiceState, by: 1 | -1, now: number): Partial<ServiceState> | string {
+  const [first, last] = rangeOf(s, now);
+  const [from, to] = s.sel ?? [first, last];
+  const moved: [number, number] = [from + by * (to - from), to + by * (to - from)];
+  if (s.sel) return moved[1] <= first || moved[0] >= last ? 'The timeline ends there.' : { sel: moved };
+  if (moved[0] >= now) return 'There is nothing later than now.';
+  if (moved[1] > now && to - from === parseSpan(s.since)) return { from: null, to: null };  // it moves with the clock again
+  return { from: moved[0], to: moved[1], live: false };
 }
 
 type Sides = Pick<DiffState, 'query' | 'baseQuery' | 'from' | 'to' | 'baseFrom' | 'baseTo' | 'mode'>;

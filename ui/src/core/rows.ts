@@ -1,14 +1,26 @@
 // The visible rows of a call tree: which nodes are shown when some are open. Pure; no recursion.
 import type { Tree } from './tree';
 
-// `open` holds the nodes whose callees are shown; the root is always open.
-export function openRows(tree: Tree, open: ReadonlySet<number>): number[] {
+// `open` holds the nodes whose callees are shown; the root is always open. `kept`: which rows there are at all.
+export function openRows(tree: Tree, open: ReadonlySet<number>, kept?: Uint8Array): number[] {
   const rows: number[] = [];
   for (let i = 1; i < tree.func.length;) {
+    if (kept && kept[i] === 0) { i = tree.end[i]; continue; }
     rows.push(i);
     i = open.has(i) ? i + 1 : tree.end[i];
   }
   return rows;
+}
+
+// What a search leaves of a call tree: matches, what leads to them (open) and what they called (to be opened).
+export function matchedRows(tree: Tree, matches: readonly number[]): { kept: Uint8Array; open: ReadonlySet<number> } {
+  const kept = new Uint8Array(tree.func.length);
+  const open = new Set<number>();
+  for (const node of matches) {
+    for (let i = tree.parent[node]; i > 0 && !open.has(i); i = tree.parent[i]) { open.add(i); kept[i] = 1; }
+    if (kept[node] === 0) kept.fill(1, node, tree.end[node]);
+  }
+  return { kept, open };
 }
 
 // What must be open for a node to be seen.

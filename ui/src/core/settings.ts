@@ -1,4 +1,4 @@
-// What a person chose for this browser: theme and time zone. Kept in localStorage where there is one.
+// What a person chose for this browser: theme, time zone, keys, colours. Kept in localStorage where there is one.
 import { effect, signal } from '@preact/signals';
 import { withTimes } from './format';
 
@@ -12,6 +12,11 @@ function stored<T extends string>(key: string, choices: readonly T[]) {
 
 export const theme = stored('theme', ['system', 'light', 'dark'] as const);
 export const zone = stored('zone', ['local', 'utc'] as const);
+export const diffColours = stored('diff', ['orange', 'red'] as const);
+export const letters = stored('letters', ['on', 'off'] as const);
+
+// Is it a key of one character, and are those switched off (WCAG 2.1.4)?
+export const muted = (e: KeyboardEvent) => letters.value === 'off' && e.key.length === 1 && e.key !== ' ';
 
 // What the server says, with its times in the zone the page shows.
 export const said = (text: string) => withTimes(text, zone.value === 'utc');

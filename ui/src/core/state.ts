@@ -195,6 +195,7 @@ export function timeOf(s: TimeState): Record<string, string> {
 
 export const lensSteps = (lens: string) => lens.split(' > ').map((s) => s.trim()).filter(Boolean);
 export const joinLens = (steps: string[]) => steps.join(' > ');
+export const addStep = (lens: string, step: string) => joinLens([...lensSteps(lens), step]);
 
 // An id out of a log line, or a whole traceparent header, which has the span too.
 export function traceIn(text: string): { name: string; kind: string; href: string }[] {

@@ -48,7 +48,7 @@ export function buildTree(columns: FlameColumns, order: Order = 'weight', normal
   return tree;
 }
 
-function shapeOf(depth: Uint32Array) {
+export function shapeOf(depth: Uint32Array) {
   const n = depth.length;
   const parent = new Int32Array(n).fill(-1);
   const end = new Uint32Array(n).fill(n);
@@ -63,7 +63,7 @@ function shapeOf(depth: Uint32Array) {
   return { parent, end, rows };
 }
 
-function addUp(self: Float64Array, parent: Int32Array): Float64Array {
+export function addUp(self: Float64Array, parent: Int32Array): Float64Array {
   const total = Float64Array.from(self);
   for (let i = total.length - 1; i > 0; i--) total[parent[i]] += total[i];
   return total;
@@ -140,38 +140,6 @@ export function childrenOf(tree: Tree, node: number): number[] {
   return out;
 }
 
-// The columns with what lies below `node` replaced by `part`, whose root is that node.
-export function graft(base: FlameColumns, node: number, end: number, part: FlameColumns): FlameColumns {
-  const functions = [...base.functions];
-  const ids = new Map(functions.map((f, i) => [f.kind + '\0' + f.module + '\0' + f.name, i]));
-  const mapped = part.functions.map((f) => {
-    const key = f.kind + '\0' + f.module + '\0' + f.name;
-    const known = ids.get(key);
-    if (known !== undefined) return known;
-    ids.set(key, functions.length);
-    return functions.push(f) - 1;
-  });
-  const below = part.depth.length - 1;
-  const size = base.depth.length - (end - node - 1) + below;
-  const join = <T extends Float64Array | Uint32Array>(make: (n: number) => T, a: T, b: T): T => {
-    const out = make(size);
-    out.set(a.subarray(0, node + 1) as never);
-    out.set(b.subarray(1) as never, node + 1);
-    out.set(a.subarray(end) as never, node + 1 + below);
-    return out;
-  };
-  const u32 = (n: number) => new Uint32Array(n);
-  const f64 = (n: number) => new Float64Array(n);
-  return {
-    meta: { ...base.meta, nodes: size }, functions,
-    depth: join(u32, base.depth, part.depth.map((d) => d + base.depth[node])),
-    func: join(u32, base.func, part.func.map((f) => mapped[f])),
-    self: join(f64, base.self, part.self),
-    count: join(f64, base.count, part.count),
-    hidden: join(u32, base.hidden, part.hidden),
-  };
-}
-
 // By function: whether it matches. Folds and the root are no functions.
 export function matching(tree: FlameColumns, pattern: { test: (text: string) => boolean }): boolean[] {
   const hit = tree.functions.map((f) => f.kind !== OTHER && (pattern.test(f.name) || pattern.test(f.module)));
@@ -197,11 +165,28 @@ export function search(tree: Tree, pattern: { test: (text: string) => boolean })
   return { nodes, first, value, functions: hit.filter(Boolean).length };
 }
 
+// The match after or before a node, round and round.
+export function nextMatch(first: number[], from: number, by: 1 | -1): number {
+  const at = first.findIndex((n) => n >= Math.max(from, 0));
+  const to = at < 0 ? (by === 1 ? 0 : first.length - 1) : first[at] === from ? at + by : by === 1 ? at : at - 1;
+  return first[(to + first.length) % first.length];
+}
+
 // How much of the whole has a name, i.e. is not folded away.
 export function shownShare(tree: Tree): number {
   let folded = 0;
   for (let i = 1; i < tree.func.length; i++) if (isFold(tree, i)) folded += tree.total[i];
   return tree.total[0] > 0 ? 1 - folded / tree.total[0] : 1;
+}
+
+// The largest frame of a function; -1 where none is drawn.
+export function heaviestOf(tree: Tree, f: { name: string; module: string }): number {
+  let best = -1;
+  for (let i = 1; i < tree.func.length; i++) {
+    const own = functionOf(tree, i);
+    if (own.name === f.name && own.module === f.module && !isFold(tree, i) && (best < 0 || tree.total[i] > tree.total[best])) best = i;
+  }
+  return best;
 }
 
 // From the root always to the heaviest child: the hot path's last node.

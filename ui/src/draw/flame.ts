@@ -182,29 +182,33 @@ export const safe = (text: string) => text.replace(/[\u0000-\u001f\u007f-\u009f\
 // A name from outside as it may be shown: what is only space is no name.
 export const shownName = (name: string, most = 2000) => safe(name.slice(0, most)).trim() || '(no name)';
 
-// Frames on top: matches, the selected and the hovered one, on a canvas of their own.
+// Every node that is drawn as a box of its own, sideways; rows out of view as well.
+function visit(tree: Tree, view: View, each: (node: number) => void): void {
+  const scale = view.width / (view.to - view.from || 1);
+  for (let i = 0; i < tree.func.length;) {
+    const x = (tree.start[i] - view.from) * scale;
+    const w = tree.width[i] * scale;
+    if (w < view.minWidth || x + w <= 0 || x >= view.width) { i = tree.end[i]; continue; }
+    each(i);
+    i++;
+  }
+}
+
+// Frames on top: matches, the selected and the hovered one with every other call of the same function, on a canvas of their
+// own.
 export function drawOverlay(g: Context & Pick<CanvasRenderingContext2D, 'clearRect'>, tree: Tree, view: View, palette: Palette,
   marks: { matches?: Uint8Array; hover: number; frame: number; focused: boolean }): void {
   g.clearRect(0, 0, view.width, view.height);
-  const scale = view.width / (view.to - view.from || 1);
-  if (marks.matches) {
-    g.fillStyle = palette.background;
-    for (let i = 0; i < tree.func.length;) {
-      const x = (tree.start[i] - view.from) * scale;
-      const w = tree.width[i] * scale;
-      if (w < view.minWidth || x + w <= 0 || x >= view.width) { i = tree.end[i]; continue; }
+  const { matches } = marks;
+  if (matches) {
+    visit(tree, view, (i) => {
       const box = boxOf(tree, view, i);
-      if (marks.matches[i]) {
-        g.fillStyle = palette.match;
-        g.fillRect(box.x, box.y + view.row - 4, Math.max(box.w - 1, 1), 3);
-      } else {
-        g.globalAlpha = 0.55;
-        g.fillStyle = palette.background;
-        g.fillRect(box.x, box.y, box.w, view.row);
-        g.globalAlpha = 1;
-      }
-      i++;
-    }
+      g.fillStyle = matches[i] ? palette.match : palette.background;
+      if (matches[i]) { g.fillRect(box.x, box.y + view.row - 4, Math.max(box.w - 1, 1), 3); return; }
+      g.globalAlpha = 0.55;
+      g.fillRect(box.x, box.y, box.w, view.row);
+      g.globalAlpha = 1;
+    });
   }
   const ring = (node: number, colour: string, width: number) => {
     const box = boxOf(tree, view, node);
@@ -212,8 +216,11 @@ export function drawOverlay(g: Context & Pick<CanvasRenderingContext2D, 'clearRe
     g.lineWidth = width;
     g.strokeRect(box.x + width / 2, box.y + width / 2, Math.max(box.w - width - 1, 1), view.row - width - 1);
   };
-  if (marks.hover >= 0) ring(marks.hover, palette.text, 1);
-  if (marks.frame >= 0) ring(marks.frame, palette.focus, marks.focused ? 3 : 2);
+  const { hover, frame } = marks;
+  const same = hover >= 0 ? hover : frame;
+  if (same > 0 && !isFold(tree, same)) visit(tree, view, (i) => { if (tree.func[i] === tree.func[same] && i !== same) ring(i, hover >= 0 ? palette.text : palette.focus, 1); });
+  if (hover >= 0) ring(hover, palette.text, 2);
+  if (frame >= 0) ring(frame, palette.focus, marks.focused ? 3 : 2);
 }
 
 // What is at a point: a node, or a run of nodes too narrow to be drawn on their own.

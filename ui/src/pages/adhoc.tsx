@@ -6,8 +6,7 @@ import { postFile, postFlame } from '../core/api';
 import { chosen, remember, remembered } from '../core/files';
 import { formatCount } from '../core/format';
 import { go, replace, url } from '../core/location';
-import { exactly } from '../core/names';
-import { decodeFiles, encodeFiles, joinLens, lensSteps, type FilesState } from '../core/state';
+import { addStep, decodeFiles, encodeFiles, type FilesState } from '../core/state';
 import { buildTree } from '../core/tree';
 import { safe, shownName } from '../draw/flame';
 import { Changes, Legend, Modes, useDifference } from '../parts/difference';
@@ -84,7 +83,7 @@ export function AdHocPage() {
         <Answer query={flame}>
           <FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} onZoom={(zoom, frame) => set({ zoom, frame })}
             onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
-            onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), zoom: '', frame: '' })} />
+            onLens={(step) => set({ lens: addStep(state.lens, step), zoom: '', frame: '' })} noLinks="only of what is stored; below the file can be kept." />
           {two && <><Legend /><Changes difference={difference} onSearch={(search) => set({ search })} /></>}
         </Answer>
       )}

@@ -5,11 +5,12 @@ import { apiAddress, getFlame, getJson, type ServiceInfo } from '../core/api';
 import { parseSpan } from '../core/format';
 import { said } from '../core/settings';
 import { now } from '../core/clock';
+import { onPageKey, plain } from '../core/keys';
 import { go, replace, url } from '../core/location';
-import { exactly } from '../core/names';
-import { rangeOf, swapped } from '../core/presets';
-import { decodeDiff, encodeDiff, joinLens, lensSteps, selectorOf, timeOf, type DiffState } from '../core/state';
+import { rangeOf, serviceIn, swapped } from '../core/presets';
+import { addStep, decodeDiff, encodeDiff, newService, selectorOf, timeOf, type DiffState } from '../core/state';
 import { safe, shownName } from '../draw/flame';
+import { viewLinks } from '../parts/actions';
 import { Changes, Legend, Modes, useDifference } from '../parts/difference';
 import { Export, OF_TWO } from '../parts/export';
 import { FlameGraph } from '../parts/flame';
@@ -40,10 +41,19 @@ export function DiffPage() {
   const { tree } = difference;
   const about = aboutDiff(state, state.type || data?.meta.type || '', difference.mode, diff.at || now(), location.origin);
   const empty = tree && tree.width[0] === 0;
+  const swap = () => set({ ...swapped(decodeDiff(url.value), now()), zoom: '', frame: '' });
+  useEffect(() => onPageKey((e) => {
+    if (e.key !== 'x' || !plain(e) || state.query === '') return false;
+    swap();
+    return true;
+  }));
+  // From a frame to its function in B, where that is one service.
+  const one = serviceIn(state.query);
+  const links = one ? viewLinks({ ...newService(one.service, state), q: one.q, type: state.type, lens: state.lens }) : undefined;
   return (
     <Shell title="Diff">
       <div class="toolbar"><h1>Diff</h1>
-        <button type="button" onClick={() => set({ ...swapped(state, now()), zoom: '', frame: '' })} disabled={state.query === ''}>Swap A and B</button>
+        <button type="button" onClick={swap} disabled={state.query === ''}>Swap A and B</button>
         <Modes difference={difference} onMode={(mode) => set({ mode })} />
         <span class="grow" />
         {tree && !empty && <Export formats={OF_TWO} texts={{ folded: 'folded stacks of both sides', csv: 'CSV of all functions, both sides' }} address={(format) => apiAddress('diff', { ...asked, format })} tree={tree} about={about} />}
@@ -66,7 +76,7 @@ export function DiffPage() {
           {data?.meta.hint && <p class="note">One side is empty: {said(data.meta.hint)}</p>}
           <FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} onZoom={(zoom, frame) => set({ zoom, frame })}
             onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
-            onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), zoom: '', frame: '' })} />
+            onLens={(step) => set({ lens: addStep(state.lens, step), zoom: '', frame: '' })} links={links} noLinks={links ? undefined : 'B is not one service.'} />
           <Legend />
           <Changes difference={difference} onSearch={(search) => set({ search })} />
         </Answer>

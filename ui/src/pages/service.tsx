@@ -4,33 +4,36 @@ import { now } from '../core/clock';
 import { aboutService } from '../core/about';
 import { apiAddress, getFlame, getJson, type SeriesAnswer, type ServiceInfo, type TopAnswer } from '../core/api';
 import { formatTime } from '../core/format';
+import { onPageKey, plain } from '../core/keys';
 import { go, replace, url } from '../core/location';
 import { exactly } from '../core/names';
+import { addressOf, nodeAt } from '../core/path';
 import { patternOf } from '../core/pattern';
-import { valueIn } from '../core/presets';
-import { decodeService, encodeDiff, encodeService, encodeTraces, joinLens, lensSteps, newTraces, selectorOf, timeOf, type ServiceState } from '../core/state';
+import { againstItself, valueIn, windowBeside } from '../core/presets';
+import { addStep, decodeService, encodeDiff, encodeService, encodeTraces, newTraces, selectorOf, timeOf, VIEWS, type DiffState, type ServiceState } from '../core/state';
 import { said, zone } from '../core/settings';
 import { markersOf, versionIn, type Marker } from '../core/trend';
-import { functionOf, heaviestLeaf } from '../core/tree';
+import { functionOf, heaviestLeaf, heaviestOf, isFold } from '../core/tree';
 import { safe, shownName } from '../draw/flame';
 import { Export } from '../parts/export';
 import { Filters } from '../parts/filters';
 import { CallTree } from '../parts/call_tree';
-import { FlameGraph, type LensOp } from '../parts/flame';
+import { viewLinks, type FrameLink } from '../parts/actions';
+import { FlameGraph } from '../parts/flame';
 import { FunctionTraces } from '../parts/function_traces';
 import { HeatMap } from '../parts/heat';
 import { LensChips } from '../parts/lens';
 import { useOpenedTree } from '../parts/opened';
 import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
-import { Shell } from '../parts/shell';
+import { announce, Shell } from '../parts/shell';
 import { Sandwich } from '../parts/sandwich';
 import { useSearchedFlame, useSearchedTop } from '../parts/searched';
 import { Source } from '../parts/source';
 import { TopTable } from '../parts/table';
 import { Timeline } from '../parts/timeline';
 
-const VIEWS: [ServiceState['view'], string][] = [['flame', 'Flame graph'], ['table', 'Table'], ['tree', 'Call tree'], ['sandwich', 'Sandwich'], ['heat', 'Heat map'], ['source', 'Source'], ['traces', 'Traces with it']];
+const NAMES: Record<ServiceState['view'], string> = { flame: 'Flame graph', table: 'Table', tree: 'Call tree', sandwich: 'Sandwich', heat: 'Heat map', source: 'Source', traces: 'Traces with it' };
 const ROWS = '1000';  // of the table
 // Views about one function: opened without one they take the hottest.
 const ABOUT_ONE: ServiceState['view'][] = ['sandwich', 'source', 'traces'];
@@ -53,15 +56,36 @@ export function ServicePage() {
   const top = useQuery(state.view === 'table' ? JSON.stringify(['top', asked, state.sort, tick]) : null, (s) => getJson<TopAnswer>('top', { ...asked, sort: state.sort, limit: ROWS }, s));
   const { columns, searched } = useSearchedFlame(flame.data, 'flame', asked, state.search);
   const found = useSearchedTop(top.data, { ...asked, sort: state.sort, limit: ROWS }, state.view === 'table' ? state.search : '');
-  const { tree, open } = useOpenedTree(columns, state.order, { ...asked, search: columns?.meta.search && patternOf(state.search)?.source });
+  const { tree, open } = useOpenedTree(columns, state.order, asked, columns?.meta.search && patternOf(state.search)?.source);
   const types = services.data?.services.find((s) => s.name === state.service)?.types ?? [];
   const shownType = state.type || flame.data?.meta.type || '';
   const hint = flame.data?.meta.hint ?? (tree && tree.width[0] === 0 ? 'there are profiles, but they add up to nothing; choose another type or a longer time' : undefined);
   const clear = { zoom: '', frame: '', upzoom: '', upframe: '' };
   const hottest = tree && heaviestLeaf(tree) > 0 ? functionOf(tree, heaviestLeaf(tree)) : null;
-  const to = (view: ServiceState['view']) => (f: { name: string; module: string }) => encodeService({ ...decodeService(url.value), view, fn: f.name, mod: f.module, line: 0, ...clear });
-  const links = [{ text: 'Callers and callees', key: 's', href: to('sandwich') }, { text: 'Source', key: 'o', href: to('source') }, { text: 'Traces with it', key: 't', href: to('traces') }];
-  const addLens = (op: LensOp, name: string) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), ...clear });
+  const against = (change: Partial<DiffState>, base?: [number, number]) => encodeDiff({ ...againstItself(state, query, base), ...change });
+  const views = viewLinks(state);
+  const links: FrameLink[] = [...views, { text: 'Open in diff', key: '', href: (_, frame) => against({ zoom: state.zoom, frame }) }];
+  // In a sandwich a frame's address begins at the function: it is found by its name instead.
+  const sideLinks: FrameLink[] = [...views, { text: 'Open in diff', key: '', href: (f) => against({ search: exactly(f.name) }) }];
+  const addLens = (step: string) => set({ lens: addStep(state.lens, step), ...clear });
+  // A row of the table and the frames of its function are one selection.
+  const selected = useMemo(() => {
+    const node = tree && state.view === 'table' && state.frame ? nodeAt(tree, state.frame) : -1;
+    return node > 0 && !isFold(tree!, node) ? functionOf(tree!, node) : undefined;
+  }, [tree, state.view, state.frame]);
+  const pick = (f: { name: string; module: string }) => {
+    const heaviest = tree ? heaviestOf(tree, f) : -1;
+    set({ view: 'flame', search: exactly(f.name), ...clear, frame: heaviest > 0 ? addressOf(tree!, heaviest) : '' });
+  };
+  const show = (view: ServiceState['view']) => set({ view, ...(ABOUT_ONE.includes(view) && !decodeService(url.value).fn && hottest ? { fn: hottest.name, mod: hottest.module } : {}) });
+  useEffect(() => onPageKey((e) => {
+    const view = VIEWS[Number(e.key) - 1];
+    const by = e.key === '[' ? -1 : e.key === ']' ? 1 : 0;
+    if (!plain(e) || (!view && by === 0)) return false;
+    const beside = by === 0 ? '' : windowBeside(decodeService(url.value), by, now());
+    if (view) show(view); else if (typeof beside === 'string') announce(beside); else set({ ...beside, ...clear });
+    return true;
+  }));
   const about = aboutService(state, shownType, flame.at || now(), location.origin);
   const picture = !hint && (state.view === 'flame' || state.view === 'heat');  // one flame graph, and it is what is shown
   const version = valueIn(state.q, 'service.version') || versionIn(versions.data, markers, state.sel);
@@ -77,24 +101,24 @@ export function ServicePage() {
         <button type="button" aria-pressed={state.live} disabled={state.from !== null} title="Ask again every 5 seconds" onClick={() => set({ live: !state.live })}>Live</button>
         <span class="grow" />
         <a class="button" href={encodeTraces(newTraces(state.service, { ...state, ...(state.sel && { from: state.sel[0], to: state.sel[1] }) }))}>Traces</a>
-        <a class="button" href={diffOf(state, query)}>Compare</a>
+        <a class="button" href={against({})}>Compare</a>
         <Export formats={['pprof', 'folded', 'speedscope', 'otlp', 'svg', 'csv']} texts={state.lens ? { pprof: 'pprof, functions only', otlp: 'OTLP (without the lens)' } : undefined}
           address={(format) => apiAddress('export', { ...asked, lens: format === 'otlp' ? '' : state.lens, format })} tree={picture ? tree : undefined} about={about} />
       </div>
       <Filters q={state.q} service={state.service} selector={selectorOf(state.service, '')} time={time} by={state.by} onQ={(q) => set({ q, ...clear })} onBy={(by) => set({ by })} />
       <QueryState query={series} what="the timeline" />
-      {series.data && !series.data.hint && <Answer query={series}><Timeline series={series.data} selection={state.sel} markers={markers} onSelect={(sel) => set({ sel, ...clear })} /></Answer>}
+      {series.data && !series.data.hint && <Answer query={series}><Timeline series={series.data} selection={state.sel} markers={markers} onSelect={(sel) => set({ sel, ...clear })} onBaseline={(base) => go(against({}, base))} /></Answer>}
       {markers.length > 0 && <Deploys markers={markers} state={state} query={query} />}
       <div class="toolbar">
         <div role="group" aria-label="View" class="switch">
-          {VIEWS.map(([v, text]) => <button key={v} type="button" aria-pressed={state.view === v} onClick={() => set({ view: v, ...(ABOUT_ONE.includes(v) && !state.fn && hottest ? { fn: hottest.name, mod: hottest.module } : {}) })}>{text}</button>)}
+          {VIEWS.map((v) => <button key={v} type="button" aria-pressed={state.view === v} onClick={() => show(v)}>{NAMES[v]}</button>)}
         </div>
         {state.view === 'flame' && <label>Order <select value={state.order} onChange={(e) => set({ order: e.currentTarget.value as 'weight' | 'name' })}>
           <option value="weight">by weight</option><option value="name">by name</option>
         </select></label>}
         <LensChips lens={state.lens} onChange={(lens) => set({ lens, ...clear })} />
       </div>
-      <QueryState query={flame} what="the flame graph" />
+      <QueryState query={flame} what="the flame graph" shown={flame.data !== undefined && (picture || state.view === 'tree')} />
       {hint && <Nothing hint={hint} narrowed={narrowedBy(state)} onClear={() => set({ type: '', q: '', lens: '', sel: null, from: null, to: null, ...clear })} />}
       {!hint && state.view === 'heat' && <HeatMap asked={{ query, type: state.type, ...time }} selection={state.sel} tick={tick} onSelect={(sel) => set({ sel, ...clear })} />}
       {picture && tree && (
@@ -106,7 +130,7 @@ export function ServicePage() {
       )}
       {!hint && state.view === 'tree' && tree && (
         <Answer query={flame}>
-          <CallTree tree={tree} about={about} frame={state.frame} query={state.search} onFrame={(frame) => set({ frame }, replace)}
+          <CallTree tree={tree} about={about} frame={state.frame} query={state.search} searched={searched} onQuery={(search) => set({ search }, replace)} onFrame={(frame) => set({ frame }, replace)}
             onZoom={(zoom) => set({ view: 'flame', zoom, frame: zoom })} onOpenFold={open} links={links} onLens={addLens} />
         </Answer>
       )}
@@ -115,10 +139,9 @@ export function ServicePage() {
           <QueryState query={top} what="the table" />
           {top.data && (
             <Answer query={top}>
-              <label>Search <input type="search" value={state.search} placeholder="regular expression" onInput={(e) => set({ search: e.currentTarget.value }, replace)} /></label>
-              <QueryState query={found.query} what="the search" />
-              <TopTable top={top.data} found={found.top} sort={state.sort} query={state.search} onSort={(sort) => set({ sort }, replace)} onPick={(name) => set({ view: 'flame', search: exactly(name) })}
-                links={[{ text: 'callers', say: 'Callers and callees', href: to('sandwich') }, { text: 'source', say: 'Source', href: to('source') }, { text: 'traces', say: 'Traces', href: to('traces') }]} />
+              <QueryState query={found.query} what="the search" shown={false} />
+              <TopTable top={top.data} found={found.top} sort={state.sort} query={state.search} selected={selected} onQuery={(search) => set({ search }, replace)} onSort={(sort) => set({ sort }, replace)} onPick={pick}
+                links={views} />
             </Answer>
           )}
         </>
@@ -126,7 +149,7 @@ export function ServicePage() {
       {!hint && state.view === 'sandwich' && (
         <Sandwich asked={asked} about={about} fn={state.fn} mod={state.mod} search={state.search} up={{ zoom: state.upzoom, frame: state.upframe }} down={{ zoom: state.zoom, frame: state.frame }}
           onUp={(s, zoomed) => set({ upzoom: s.zoom, upframe: s.frame }, zoomed ? go : replace)} onDown={(s, zoomed) => set(s, zoomed ? go : replace)}
-          onSearch={(search) => set({ search }, replace)} onPick={(f) => set({ fn: f.name, mod: f.module, ...clear })} />
+          onSearch={(search) => set({ search }, replace)} onLens={addLens} links={sideLinks} />
       )}
       {!hint && state.view === 'source' && <Source asked={asked} service={state.service} version={version} fn={state.fn} mod={state.mod} line={state.line} onLine={(line) => set({ line }, replace)} />}
       {!hint && state.view === 'traces' && <FunctionTraces asked={asked} fn={state.fn} mod={state.mod} sort={state.seensort} onSort={(seensort) => set({ seensort }, replace)} />}
@@ -154,17 +177,6 @@ function Deploys({ markers, state, query }: { markers: Marker[]; state: ServiceS
         {formatTime(m.at, zone.value === 'utc')}: {m.from} → {m.to}, compare</a>
     ))}</p>
   );
-}
-
-// The same service against itself: the selection (or now) against as long before it.
-function diffOf(state: ServiceState, query: string): string {
-  const to = state.sel?.[1] ?? state.to;
-  const from = state.sel?.[0] ?? state.from;
-  const fixed = from !== null && to !== null && from !== undefined && to !== undefined;
-  return encodeDiff({
-    since: state.since, from: fixed ? from : null, to: fixed ? to : null, query, baseQuery: query,
-    baseFrom: fixed ? from - (to - from) : null, baseTo: fixed ? from : null, type: state.type, lens: state.lens, mode: 'raw', search: '', zoom: '', frame: '',
-  });
 }
 
 // What keeps something from being shown, in words.

@@ -4,14 +4,14 @@ import { aboutTrace } from '../core/about';
 import { apiAddress, getFlame, getJson, type Span, type TraceColumns } from '../core/api';
 import { formatCount, formatMany, formatTime, formatValue } from '../core/format';
 import { go, replace, url } from '../core/location';
-import { exactly } from '../core/names';
+import { againstItself } from '../core/presets';
 import { said, zone } from '../core/settings';
-import { decodeTrace, encodeService, encodeTrace, encodeTraces, joinLens, lensSteps, newService, newTraces, type TraceState } from '../core/state';
+import { addStep, decodeTrace, encodeDiff, encodeService, encodeTrace, encodeTraces, newService, newTraces, selectorOf, type TraceState } from '../core/state';
 import { buildTree } from '../core/tree';
 import { profiledServices, waterfall } from '../core/waterfall';
 import { safe, shownName } from '../draw/flame';
-import type { FlameColumns, FlameFunction } from '../core/flame';
-import type { FrameLink } from '../parts/drawer';
+import type { FlameColumns } from '../core/flame';
+import { viewLinks, type FrameLink } from '../parts/actions';
 import { Export, OF_ONE } from '../parts/export';
 import { FlameGraph } from '../parts/flame';
 import { LensChips } from '../parts/lens';
@@ -76,10 +76,10 @@ function SpanFacts({ span }: { span: Span }) {
   );
 }
 
-// From a frame to that function in its service at that time.
-function functionLinks(service: string, time: [number, number]): FrameLink[] {
-  const to = (view: 'sandwich' | 'source' | 'traces') => (f: FlameFunction) => encodeService({ ...newService(service, around(time)), view, fn: f.name, mod: f.module });
-  return [{ text: 'Callers and callees', key: 's', href: to('sandwich') }, { text: 'Source', key: 'o', href: to('source') }, { text: 'Traces with it', key: 't', href: to('traces') }];
+// From a frame to that function in its service at that time, or to that frame against as long before.
+function functionLinks(service: string, time: [number, number], { type, lens }: TraceState): FrameLink[] {
+  const then = { ...newService(service, around(time)), type };
+  return [...viewLinks(then), { text: 'Open in diff', key: '', href: (_, frame) => encodeDiff({ ...againstItself({ ...then, lens }, selectorOf(service, '')), frame }) }];
 }
 
 interface SpanFlameProps { state: TraceState; whole: Query<FlameColumns>; span?: Span; below: number; services: string[]; range: [number, number]; set: (change: Partial<TraceState>, how?: typeof go) => void }
@@ -95,7 +95,7 @@ function SpanFlame({ state, whole, span, below, services, range, set }: SpanFlam
   const tree = useMemo(() => columns && buildTree(columns), [columns]);
   const about = aboutTrace(state, span ? `${span.service} ${span.name}` : '', state.type || flame.data?.meta.type || '', range, location.origin);
   // Of a whole trace it is not said which service a frame is of, unless only one has profiles.
-  const links = span ? functionLinks(span.service, timeOfSpan(span)) : state.span === '' && services.length === 1 ? functionLinks(services[0], range) : undefined;
+  const links = span ? functionLinks(span.service, timeOfSpan(span), state) : state.span === '' && services.length === 1 ? functionLinks(services[0], range, state) : undefined;
   const noLinks = state.span === '' && !links ? `Choose a span first${services.length > 1 ? ': several services have profiles in this trace' : ''}.` : undefined;
   const nothing = tree && !flame.data?.meta.hint && tree.width[0] === 0;
   const what = state.span === '' ? 'the whole trace' : state.subtree ? 'this span and those below it' : 'this span';
@@ -124,7 +124,7 @@ function SpanFlame({ state, whole, span, below, services, range, set }: SpanFlam
       {tree && !flame.data?.meta.hint && !nothing && (
         <Answer query={flame}><FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched}
           onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
-          onLens={(op, name) => set({ lens: joinLens([...lensSteps(state.lens), `${op}:${exactly(name)}`]), zoom: '', frame: '' })} links={links} noLinks={noLinks} /></Answer>
+          onLens={(step) => set({ lens: addStep(state.lens, step), zoom: '', frame: '' })} links={links} noLinks={noLinks} /></Answer>
       )}
     </section>
   );

@@ -1,8 +1,10 @@
 // A difference as every page shows it: how values are compared, the graph's legend, the functions that changed most.
 import { useMemo } from 'preact/hooks';
+import { coloursNow } from '../core/colours';
 import { changesOf, factorOf, type Change, type DiffMode } from '../core/difference';
 import type { FlameColumns } from '../core/flame';
 import { exactly, shortName } from '../core/names';
+import { diffColours } from '../core/settings';
 import { buildTree, type Tree } from '../core/tree';
 import { safe } from '../draw/flame';
 import { movedOf, valueOf } from './describe';
@@ -32,9 +34,18 @@ export function Modes({ difference, onMode }: { difference: Difference; onMode: 
   );
 }
 
-export const Legend = () => (
-  <p class="legend"><i class="less" /> less <i class="more" /> more <i class="same" /> about the same <i class="doubt" /> may be chance <i class="new" /> new <i class="gone" /> vanished. Widths are the larger side's.</p>
-);
+export function Legend() {
+  const { less, more, same } = coloursNow();
+  const box = (background: string) => <i style={{ background }} />;
+  return (
+    <p class="legend">
+      {box(less[2])} less {box(more[2])} more {box(same)} about the same <i class="doubt" /> may be chance <i class="new" /> new <i class="gone" /> vanished. Widths are the larger side's.{' '}
+      <label>Colours <select value={diffColours.value} onChange={(e) => { diffColours.value = e.currentTarget.value as typeof diffColours.value; }}>
+        <option value="orange">blue and orange</option><option value="red">green and red</option>
+      </select></label>
+    </p>
+  );
+}
 
 export function Changes({ difference: { tree, rows, mode }, onSearch }: { difference: Difference; onSearch: (text: string) => void }) {
   if (!tree) return null;

@@ -2,25 +2,28 @@
 // What is zoomed, selected and searched for belongs to the caller (the URL); the view in between is kept here.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { About } from '../core/about';
-import { formatCount, formatMany, formatShare } from '../core/format';
+import { coloursNow } from '../core/colours';
+import { formatMany, formatShare } from '../core/format';
 import { addressOf, nodeAt } from '../core/path';
-import { patternOf } from '../core/pattern';
-import { DARK, LIGHT } from '../core/palette';
-import { dark } from '../core/settings';
-import { go } from '../core/location';
-import { functionOf, isFold, search, shownShare, type Tree } from '../core/tree';
-import { drawFlame, drawOverlay, FONT, hitFlame, rowTop, type Drawn, type Hit, type View } from '../draw/flame';
-import { announcementOf, nameOf, numbersOf, selfOf, stackText, wholeOf } from './describe';
-import { Drawer, type FrameLink } from './drawer';
+import { groupsOf } from '../core/groups';
+import { plain } from '../core/keys';
+import { undo } from '../core/location';
+import { isFold, nextMatch, shownShare, type Tree } from '../core/tree';
+import { boxOf, drawFlame, drawOverlay, FONT, hitFlame, rowTop, shownName, type Drawn, type Hit, type View } from '../draw/flame';
+import { announcementOf, nameOf, wholeOf } from './describe';
+import { act, actionOf, type FrameContext, type FrameLink } from './actions';
+import { Drawer } from './drawer';
 import { prepare } from './canvas';
 import { Minimap } from './minimap';
-import { KEYS, LINK_KEYS, moveOf } from './flame_keys';
+import { KEYS, moveOf } from './flame_keys';
+import { scaled, useAnimatedRange } from './flame_range';
+import { Tooltip } from './flame_tip';
+import { KeyList } from './key_list';
+import { FrameMenu, type MenuPlace } from './menu';
 import { remember } from './picture';
+import { findKey, Matched, searchFor, SearchBox } from './search_box';
 import type { Searched } from './searched';
-import { announce, copyText } from './shell';
 import { TreeItems } from './tree_items';
-
-export type LensOp = 'focus' | 'hide' | 'merge' | 'collapse' | 'drop';
 
 export interface FlameProps {
   tree: Tree; about: About;
@@ -31,7 +34,7 @@ export interface FlameProps {
   onFrame: (address: string) => void;
   onQuery: (text: string) => void;
   onFlip?: () => void;
-  onLens?: (op: LensOp, name: string) => void;
+  onLens?: (step: string) => void;
   onOpenFold?: (parent: number) => void;
   links?: FrameLink[];
   noLinks?: string;  // why there are none
@@ -52,19 +55,25 @@ export function FlameGraph(p: FlameProps) {
   const [hover, setHover] = useState<{ hit: Hit; x: number; y: number } | null>(null);
   const [focused, setFocused] = useState(false);
   const [help, setHelp] = useState(false);
+  const [menu, setMenu] = useState<MenuPlace & { tree: Tree } | null>(null);
   const zoomedTo = useMemo(() => (p.zoom ? nodeAt(tree, p.zoom) : 0), [tree, p.zoom]);
   const zoom = Math.max(0, zoomedTo);
   const frame = useMemo(() => (p.frame ? nodeAt(tree, p.frame) : -1), [tree, p.frame]);
-  const found = useMemo(() => { const wanted = patternOf(p.query); return wanted && { ...search(tree, wanted), problem: wanted.problem() }; }, [tree, p.query]);
+  const found = useMemo(() => searchFor(tree, p.query), [tree, p.query]);
+  // Colours have a legend where there is one graph and it is no difference; one of them can be marked.
+  const groups = useMemo(() => (p.name || tree.before ? [] : groupsOf(tree)), [tree]);
+  const [marked, setMarked] = useState('');
+  const group = groups.find((g) => g.name === marked);
+  const matches = useMemo(() => (group ? Uint8Array.from(tree.func, (f) => Number(group.functions.has(f))) : found?.nodes), [group, found]);
   const [range, setRange] = useState<[number, number]>([tree.start[zoom], tree.start[zoom] + tree.width[zoom]]);
   const flip = p.flip ?? false;
   const letter = useMemo(letterWidth, []);
-  const palette = dark.value ? DARK : LIGHT;
+  const palette = coloursNow();
   const height = Math.min(Math.max(tree.rows * ROW, ROW * 4), MOST_HEIGHT);
   const view: View = { from: range[0], to: range[1], top, width: size.width, height: size.height, row: ROW, minWidth: 0.5, flip, zoom };
   const drawn = useRef<Drawn & { ms: number }>({ boxes: 0, blocks: 0, visited: 0, ms: 0 });
 
-  useAnimatedRange(tree, zoom, range, setRange);
+  useAnimatedRange(tree, zoom, p.zoom, range, setRange);
   useEffect(() => {
     const box = scroller.current!;
     const observer = new ResizeObserver(() => setSize({ width: box.clientWidth, height: box.clientHeight }));
@@ -81,8 +90,14 @@ export function FlameGraph(p: FlameProps) {
   }, [tree, range, top, size, palette, flip]);
   useLayoutEffect(() => {
     const g = prepare(overlay.current, size);
-    if (g) drawOverlay(g, tree, view, palette, { matches: found?.nodes, hover: hover ? hover.hit.node : -1, frame, focused });
-  }, [tree, range, top, size, palette, flip, found, hover, frame, focused]);
+    if (g) drawOverlay(g, tree, view, palette, { matches, hover: hover ? hover.hit.node : -1, frame, focused });
+  }, [tree, range, top, size, palette, flip, matches, hover, frame, focused]);
+  useEffect(() => {
+    if (!hover) return;
+    const dismiss = (e: KeyboardEvent) => { if (e.key === 'Escape') setHover(null); };
+    addEventListener('keydown', dismiss);
+    return () => removeEventListener('keydown', dismiss);
+  }, [hover !== null]);
   expose(p, view, drawn.current, zoom, frame, p.searched?.found?.value ?? found?.value ?? 0);
 
   useEffect(() => () => { delete (window as unknown as { __wherefore: Record<string, unknown> }).__wherefore[p.name ?? 'flame']; }, []);
@@ -104,17 +119,23 @@ export function FlameGraph(p: FlameProps) {
   const click = (hit: Hit) => {
     if (hit.run) setRange([hit.run.from, hit.run.to]); else activate(hit.node);
   };
-  const step = (by: 1 | -1) => {
-    if (!found || found.first.length === 0) return;
-    const at = found.first.findIndex((n) => n >= Math.max(frame, 0));
-    const now = found.first[at] === frame ? at + by : by === 1 ? at : at - 1;
-    select(found.first[(now + found.first.length) % found.first.length]);
+  const step = (by: 1 | -1) => { if (found && found.first.length > 0) select(nextMatch(found.first, frame, by)); };
+  const context = (node: number): FrameContext => ({
+    tree, node, about: p.about, onZoom: activate, onQuery: p.onQuery, onLens: p.onLens, onOpenFold: p.onOpenFold && ((n) => p.onOpenFold!(tree.parent[n])), links: p.links, noLinks: p.noLinks,
+  });
+  const showMenu = (node: number, x: number, y: number) => { setHover(null); setMenu({ tree, node, x, y }); };
+  // By key: below the frame, which is brought into view.
+  const openMenu = (node: number) => {
+    select(node);
+    const area = base.current!.getBoundingClientRect();
+    const at = boxOf(tree, { ...view, top: scroller.current!.scrollTop }, node);
+    showMenu(node, area.left + Math.max(0, Math.min(at.x + Math.min(Math.max(at.w, 0) / 2, 40), size.width)), area.top + at.y + ROW);
   };
   const onKey = (e: KeyboardEvent) => {
-    if (e.ctrlKey || e.metaKey || e.altKey) return;
-    const link = frame > 0 && !isFold(tree, frame) ? p.links?.find((l) => l.key === e.key) : undefined;
-    if (link) { e.preventDefault(); go(link.href(functionOf(tree, frame))); return; }
-    if (frame > 0 && p.noLinks && LINK_KEYS.includes(e.key)) { e.preventDefault(); announce(p.noLinks); return; }
+    if (findKey(e, input.current) || !plain(e)) return;
+    const action = e.key.length === 1 ? actionOf(e.key, context(Math.max(frame, 0))) : undefined;
+    if (e.key === 'ContextMenu' || (e.key === 'F10' && e.shiftKey)) { e.preventDefault(); openMenu(Math.max(frame, 0)); return; }
+    if (action) { e.preventDefault(); act(action); return; }
     const move = moveOf(tree, Math.max(frame, 0), e.key, flip);
     if (!move) return;
     e.preventDefault();
@@ -122,28 +143,41 @@ export function FlameGraph(p: FlameProps) {
     else if ('zoom' in move) activate(move.zoom);
     else if ('scale' in move) setRange(scaled(tree, range, move.scale, frame >= 0 ? tree.start[frame] + tree.width[frame] / 2 : (range[0] + range[1]) / 2));
     else if ('step' in move) step(move.step);
-    else if ('lens' in move) { if (frame > 0 && !isFold(tree, frame)) p.onLens?.(move.lens as LensOp, tree.functions[tree.func[frame]].name); }
     else if (move.act === 'search') input.current?.focus();
-    else if (move.act === 'copy') void copyText(stackText(tree, Math.max(frame, 0)));
     else if (move.act === 'flip') p.onFlip?.();
     else if (move.act === 'help') setHelp(!help);
-    else history.back();
+    else if (!undo() && zoom !== 0) activate(0);
   };
   const at = (e: MouseEvent) => {
     const box = base.current!.getBoundingClientRect();
     return hitFlame(tree, view, e.clientX - box.left, e.clientY - box.top);
   };
+  const span = range[1] - range[0];
+  const pan = (pixels: number) => {
+    const by = Math.max(-range[0], Math.min(pixels / size.width * span, tree.width[0] - range[1]));
+    setRange([range[0] + by, range[1] + by]);
+  };
   const wheel = (e: WheelEvent) => {
-    const span = range[1] - range[0];
     const box = base.current!.getBoundingClientRect();
     if (e.ctrlKey || e.metaKey) {
       e.preventDefault();
       setRange(scaled(tree, range, Math.exp(e.deltaY / 400), range[0] + (e.clientX - box.left) / size.width * span));
     } else if (e.shiftKey) {
       e.preventDefault();
-      const by = Math.max(-range[0], Math.min((e.deltaX || e.deltaY) / size.width * span, tree.width[0] - range[1]));
-      setRange([range[0] + by, range[1] + by]);
+      pan(e.deltaX || e.deltaY);
     }
+  };
+  // Held and moved: the graph goes along, and the click that follows is none.
+  const held = useRef<{ x: number; y: number; moved: boolean } | null>(null);
+  const drag = (e: MouseEvent): boolean => {
+    const from = held.current;
+    if (!from || e.buttons !== 1) { held.current = null; return false; }
+    if (!from.moved && Math.hypot(e.clientX - from.x, e.clientY - from.y) < 5) return false;
+    pan(from.x - e.clientX);
+    scroller.current!.scrollTop += from.y - e.clientY;
+    held.current = { x: e.clientX, y: e.clientY, moved: true };
+    setHover(null);
+    return true;
   };
   useEffect(() => {
     const box = scroller.current!;
@@ -164,63 +198,38 @@ export function FlameGraph(p: FlameProps) {
           {tree.totalCount[0] > 0 && tree.totalCount[0] < 100 && <span class="warn"> · few samples: shares are rough</span>}
         </p>
         <span class="grow" />
-        <span class="matched" role="status">{found && <>{found.problem !== '' && <em class="bad">{found.problem} · </em>}<Matched tree={tree} drawn={found} searched={p.searched} /></>}</span>
+        <Matched tree={tree} found={found} searched={p.searched} />
         {zoomed && <button type="button" onClick={() => { setRange([0, tree.width[0]]); p.onZoom('', ''); }}>Reset zoom</button>}
         {p.onFlip && <button type="button" aria-pressed={flip} onClick={p.onFlip}>Root at bottom</button>}
         <button type="button" aria-expanded={help} onClick={() => setHelp(!help)}>Keys</button>
-        <label>Search <input ref={input} type="search" value={p.query} placeholder="regular expression" onInput={(e) => p.onQuery(e.currentTarget.value)}
-          onKeyDown={(e) => { if (e.key === 'Enter') { e.preventDefault(); step(e.shiftKey ? -1 : 1); } if (e.key === 'Escape') p.onQuery(''); }} /></label>
+        <SearchBox query={p.query} onQuery={p.onQuery} onStep={step} input={input} />
       </div>
       {lost && <p class="note lost" role="status">The frame in the address is not drawn here: too small, or gone. <button type="button" onClick={() => p.onZoom(zoomedTo < 0 ? '' : p.zoom, frame < 0 ? '' : p.frame)}>Take it out of the address</button></p>}
-      {help && <dl class="keys">{KEYS.map(([key, text]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{text}</dd></div>)}</dl>}
-      {tree.func.length > MINIMAP_FROM && <Minimap tree={tree} range={range} onRange={setRange} flip={flip} />}
+      {help && <KeyList keys={KEYS.filter(([, , needs]) => !needs || { lens: p.onLens, links: p.links ?? p.noLinks, flip: p.onFlip }[needs])} />}
+      {tree.func.length > MINIMAP_FROM && <Minimap tree={tree} node={hover ? hover.hit.node : frame} range={range} onRange={setRange} flip={flip} />}
       <div ref={scroller} class="flame-box" style={{ height: height + 2 }} role="tree" tabIndex={0}
         aria-label={`Flame graph${p.name ? ` of ${p.name}` : ''}, ${wholeOf(tree)}, ${formatMany(tree.totalCount[0], 'sample')}. Arrow keys walk, Enter zooms.`}
         aria-activedescendant={`${p.name ?? 'flame'}-${Math.max(frame, 0)}`} onKeyDown={onKey} onFocus={() => setFocused(true)} onBlur={() => setFocused(false)}
         onScroll={(e) => setTop(e.currentTarget.scrollTop)}
-        onMouseMove={(e) => { const hit = at(e); setHover(hit && { hit, x: e.clientX, y: e.clientY }); }}
+        onMouseDown={(e) => { held.current = e.button === 0 ? { x: e.clientX, y: e.clientY, moved: false } : null; }}
+        onMouseMove={(e) => { if (drag(e)) return; const hit = at(e); setHover(hit && { hit, x: e.clientX, y: e.clientY }); }}
         onMouseLeave={() => setHover(null)}
-        onClick={(e) => { const hit = at(e); if (hit) click(hit); }}
-        onContextMenu={(e) => { const hit = at(e); if (hit && !hit.run) { e.preventDefault(); select(hit.node); } }}>
+        onClick={(e) => { const hit = held.current?.moved ? null : at(e); held.current = null; if (hit) click(hit); }}
+        onContextMenu={(e) => { const hit = at(e); if (hit && !hit.run) { e.preventDefault(); p.onFrame(addressOf(tree, hit.node)); showMenu(hit.node, e.clientX, e.clientY); } }}>
         <TreeItems name={p.name ?? 'flame'} tree={tree} node={Math.max(frame, 0)} />
         <div class="flame-rows" role="presentation" style={{ height: tree.rows * ROW }}>
           <div class="flame-view" style={{ height: size.height }}><canvas ref={base} aria-hidden="true" /><canvas ref={overlay} aria-hidden="true" /></div>
         </div>
       </div>
+      {groups.length > 1 && (
+        <p class="legend" role="group" aria-label="Colours">{groups.map((g) => (
+          <button key={g.name} type="button" aria-pressed={g === group} onClick={() => setMarked(g === group ? '' : g.name)}><i style={{ background: palette.boxes[g.fill] }} /><bdi>{shownName(g.name, 60)}</bdi>&nbsp;<small>{formatShare(g.self, tree.total[0])}</small></button>
+        ))}</p>
+      )}
       <p class="hidden" role="status" aria-live="polite">{focused && frame >= 0 ? announcementOf(tree, frame) : ''}</p>
       {hover && <Tooltip tree={tree} hover={hover} />}
-      {frame >= 0 && <Drawer tree={tree} node={frame} about={p.about} onZoom={activate} onClose={() => { p.onFrame(''); scroller.current?.focus(); }} onLens={p.onLens}
-        onOpenFold={p.onOpenFold && ((node) => p.onOpenFold!(tree.parent[node]))} links={p.links} noLinks={p.noLinks} />}
-    </div>
-  );
-}
-
-// How much matches. Where something is folded only the server knows; until it answers the figures are those of what is drawn.
-function Matched({ tree, drawn, searched }: { tree: Tree; drawn: { first: number[]; value: number }; searched?: Searched }) {
-  const all = searched?.found;
-  const frames = drawn.first.length;
-  if (all) return <>{formatMany(all.nodes, 'frame')}, {formatShare(all.value, tree.total[0])}{all.nodes > frames && ` · ${formatCount(frames)} drawn`}</>;
-  const query = searched?.query;
-  return (
-    <>{formatMany(frames, 'frame')}, {formatShare(drawn.value, tree.total[0])}
-      {query && ' of what is drawn'}
-      {query?.error && !query.loading && <em class="bad"> · the rest: {query.error.message}</em>}
-      {query?.slow && query.loading && <> · <span class="spinner" aria-hidden="true" /> searching the rest… <button type="button" onClick={query.cancel}>Stop</button></>}</>
-  );
-}
-
-function Tooltip({ tree, hover }: { tree: Tree; hover: { hit: Hit; x: number; y: number } }) {
-  const { run, node } = hover.hit;
-  const left = Math.min(hover.x + 14, innerWidth - 430);
-  const style = hover.y > innerHeight - 140 ? { left, bottom: innerHeight - hover.y + 12 } : { left, top: hover.y + 18 };
-  const f = tree.functions[tree.func[node]];
-  return (
-    <div class="tip" role="tooltip" style={style}>
-      {run ? <><strong>{formatMany(run.count, 'frame')} too narrow to draw</strong><br />{formatShare(run.value, tree.total[0])} together · largest: <bdi>{nameOf(tree, run.largest).slice(0, 200)}</bdi><br />click to widen</> : (
-        <><strong><bdi>{nameOf(tree, node).slice(0, 400)}</bdi></strong><br />{numbersOf(tree, node)}<br />
-          {!isFold(tree, node) && <>self {selfOf(tree, node)}</>}
-          {(f.module || f.file) && <><br />{[f.module, f.file].filter(Boolean).join(' · ').slice(0, 200)}</>}</>
-      )}
+      {menu?.tree === tree && <FrameMenu key={menu.node} {...context(menu.node)} at={menu} onClose={(back) => { setMenu(null); if (back) scroller.current?.focus({ preventScroll: true }); }} />}
+      {frame >= 0 && <Drawer {...context(frame)} onClose={() => { p.onFrame(''); scroller.current?.focus(); }} />}
     </div>
   );
 }
@@ -229,33 +238,6 @@ function letterWidth(): number {
   const g = document.createElement('canvas').getContext('2d')!;
   g.font = FONT;
   return g.measureText('mmmmmmmmmm').width / 10;
-}
-
-function scaled(tree: Tree, [from, to]: [number, number], factor: number, centre: number): [number, number] {
-  const whole = tree.width[0];
-  const span = Math.min((to - from) * factor, whole);
-  const left = Math.max(0, Math.min(centre - (centre - from) / (to - from) * span, whole - span));
-  return [left, left + span];
-}
-
-// Zooming glides for 120 ms, unless the reader asked for less motion.
-function useAnimatedRange(tree: Tree, zoom: number, range: [number, number], set: (r: [number, number]) => void): void {
-  const last = useRef({ tree, zoom });
-  useLayoutEffect(() => {
-    const to: [number, number] = [tree.start[zoom], tree.start[zoom] + tree.width[zoom]];
-    const jump = last.current.tree !== tree || matchMedia('(prefers-reduced-motion: reduce)').matches;
-    const from = range;
-    last.current = { tree, zoom };
-    if (jump) { set(to); return; }
-    const began = performance.now();
-    let id = requestAnimationFrame(function frame(now) {
-      const t = Math.min(1, (now - began) / 120);
-      const ease = 1 - (1 - t) ** 3;
-      set([from[0] + (to[0] - from[0]) * ease, from[1] + (to[1] - from[1]) * ease]);
-      if (t < 1) id = requestAnimationFrame(frame);
-    });
-    return () => cancelAnimationFrame(id);
-  }, [tree, zoom]);
 }
 
 // What is drawn, for tests and for scripts that drive the page.

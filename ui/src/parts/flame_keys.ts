@@ -1,8 +1,8 @@
-// The flame graph by keyboard (facts: arrows, Home, End, Enter, Backspace, + - 0, n N, /). Pure: a key and where one
-// is give where one goes. Letters act only while the graph has the focus.
+// The flame graph by keyboard. Pure: a key and where one is give where one goes. Letters act only while the graph has the
+// focus, and not at all where somebody switched them off. What acts on a frame is in actions.ts.
 import { childrenOf, heaviestLeaf, type Tree } from '../core/tree';
 
-export type Move = { select: number } | { zoom: number } | { scale: number } | { act: 'search' | 'back' | 'copy' | 'flip' | 'help' } | { step: 1 | -1 } | { lens: string };
+export type Move = { select: number } | { zoom: number } | { scale: number } | { act: 'search' | 'back' | 'flip' | 'help' } | { step: 1 | -1 };
 
 export function moveOf(tree: Tree, frame: number, key: string, flip: boolean): Move | null {
   const up = () => (tree.parent[frame] >= 0 ? { select: tree.parent[frame] } : null);
@@ -23,17 +23,11 @@ export function moveOf(tree: Tree, frame: number, key: string, flip: boolean): M
     case 'Escape': case '0': return { zoom: 0 };
     case '+': case '=': return { scale: 0.7 };
     case '-': return { scale: 1 / 0.7 };
-    case 'n': return { step: 1 };
-    case 'N': return { step: -1 };
+    case 'n': case '.': return { step: 1 };
+    case 'N': case ',': return { step: -1 };
     case '/': return { act: 'search' };
-    case 'y': return { act: 'copy' };
     case 'i': return { act: 'flip' };
     case '?': return { act: 'help' };
-    case 'f': return { lens: 'focus' };
-    case 'h': return { lens: 'hide' };
-    case 'm': return { lens: 'merge' };
-    case 'c': return { lens: 'collapse' };
-    case 'd': return { lens: 'drop' };
     default: return null;
   }
 }
@@ -45,10 +39,16 @@ function sibling(tree: Tree, frame: number, by: 1 | -1): Move | null {
   return to === undefined ? null : { select: to };
 }
 
-export const LINK_KEYS = ['s', 'o', 't'];
-export const KEYS: [string, string][] = [
-  ['Arrows', 'caller, callee, neighbours'], ['Home, End', 'root, end of the hot path'], ['Enter', 'zoom to the frame'],
-  ['Backspace', 'zoom back'], ['Esc, 0', 'whole graph'], ['+ −', 'zoom in and out'], ['/', 'search'], ['n, N', 'next, previous match'],
-  ['f h m c d', 'focus, hide, merge, collapse, drop the function'], ['s, o, t', 'callers and callees, source, traces of the function'], ['y', 'copy the stack'], ['i', 'turn the graph upside down'],
-  ['Ctrl + wheel', 'zoom at the pointer'], ['Shift + wheel', 'move sideways'],
+// What the keys do, for those who ask. `needs`: not on every page.
+export type Needs = 'lens' | 'links' | 'flip';
+export const KEYS: [string, string, Needs?][] = [
+  ['Arrows', 'caller, callee, neighbours'], ['Home, End', 'root, end of the hot path'], ['Enter', 'zoom to the frame, open a fold'],
+  ['Backspace', 'zoom back'], ['Esc, 0', 'whole graph'], ['+ −', 'zoom in and out'], ['Menu, Shift F10', 'everything that can be done with the frame'],
+  ['/, Ctrl F', 'search'], ['n, N or . ,', 'next, previous match'], ['*', 'search the frame\'s name'],
+  ['f h m c d', 'focus, hide, merge, collapse, drop the function', 'lens'], ['C', 'neighbouring calls inside its module become one', 'lens'], ['s, o, t', 'callers and callees, source, traces of the function', 'links'], ['y', 'copy the stack'],
+  ['i', 'turn the graph upside down', 'flip'], ['Right click', 'the menu of a frame'], ['Ctrl + wheel', 'zoom at the pointer'], ['Drag, Shift + wheel', 'move the graph'],
+];
+export const TREE_KEYS: [string, string][] = [
+  ['Arrows', 'walk; right opens, left closes or goes to the caller'], ['*', 'open the hot path'], ['Enter', 'zoom the graph to it'], ['Menu, Shift F10', 'everything that can be done with it'],
+  ['/, Ctrl F', 'search'], ['n, N or . ,', 'next, previous match'], ['f h m c d C, s o t, y', 'what they do in a graph'],
 ];

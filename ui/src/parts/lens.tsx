@@ -1,7 +1,7 @@
 // The lens as chips: the same words as in `wherefore top --lens` and the API (docs/api.md). Steps apply left to right.
 import { useId, useState } from 'preact/hooks';
 import { LENS_HELP, lensBegun, lensProblem } from '../core/entered';
-import { joinLens, lensSteps } from '../core/state';
+import { addStep, joinLens, lensSteps } from '../core/state';
 
 export function LensChips({ lens, onChange }: { lens: string; onChange: (lens: string) => void }) {
   const [text, setText] = useState('');
@@ -15,7 +15,7 @@ export function LensChips({ lens, onChange }: { lens: string; onChange: (lens: s
       e.preventDefault();
       setTried(true);
       if (text.trim() === '' || lensProblem(text)) return;
-      onChange(joinLens([...steps, text.trim()]));
+      onChange(addStep(lens, text.trim()));
       setText('');
       setTried(false);
     }}>
@@ -26,8 +26,8 @@ export function LensChips({ lens, onChange }: { lens: string; onChange: (lens: s
           <button type="button" aria-label={`Remove ${step}`} onClick={() => onChange(joinLens(steps.filter((_, j) => j !== i)))}>✕</button>
         </span>
       ))}
-      {!steps.includes('my-code') && <button type="button" title="Hide the language runtime, the C library and the kernel" onClick={() => onChange(joinLens([...steps, 'my-code']))}>My code</button>}
-      {!steps.includes('merge-templates') && <button type="button" title="Instances of one C++ template become one" onClick={() => onChange(joinLens([...steps, 'merge-templates']))}>Merge templates</button>}
+      {!steps.includes('my-code') && <button type="button" title="Hide the language runtime, the C library and the kernel" onClick={() => onChange(addStep(lens, 'my-code'))}>My code</button>}
+      {!steps.includes('merge-templates') && <button type="button" title="Instances of one C++ template become one" onClick={() => onChange(addStep(lens, 'merge-templates'))}>Merge templates</button>}
       <input aria-label={`Add a step: ${LENS_HELP}`} placeholder="hide:^std::" title={LENS_HELP} value={text} aria-invalid={problem !== ''} aria-describedby={problem ? why : undefined} onInput={(e) => { setText(e.currentTarget.value); setTried(false); }} />
       <button type="submit" disabled={text.trim() === ''}>Add</button>
       <span role="status">{problem && <em class="bad" id={why}>{problem}</em>}</span>

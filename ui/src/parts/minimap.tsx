@@ -1,15 +1,15 @@
 // The whole graph in a strip, and which part of it is in view. A drag or a click moves the view; the keyboard does the
 // same in the graph itself (+, -, arrows), so the strip is for the pointer only.
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { DARK, LIGHT } from '../core/palette';
-import { dark } from '../core/settings';
+import { coloursNow } from '../core/colours';
 import type { Tree } from '../core/tree';
 import { drawMinimap } from '../draw/minimap';
 import { prepare } from './canvas';
 
 const HEIGHT = 34;
 
-export function Minimap({ tree, range, onRange, flip }: { tree: Tree; range: [number, number]; onRange: (r: [number, number]) => void; flip: boolean }) {
+// `node`: the frame that is pointed at or selected; -1 for none.
+export function Minimap({ tree, node, range, onRange, flip }: { tree: Tree; node: number; range: [number, number]; onRange: (r: [number, number]) => void; flip: boolean }) {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
@@ -21,8 +21,8 @@ export function Minimap({ tree, range, onRange, flip }: { tree: Tree; range: [nu
   }, []);
   useLayoutEffect(() => {
     const g = prepare(canvas.current, { width, height: HEIGHT });
-    if (g) drawMinimap(g, tree, { width, height: HEIGHT, flip }, dark.value ? DARK : LIGHT);
-  }, [tree, width, flip, dark.value]);
+    if (g) drawMinimap(g, tree, { width, height: HEIGHT, flip }, coloursNow());
+  }, [tree, width, flip, coloursNow()]);
   const whole = tree.width[0] || 1;
   const move = (e: PointerEvent) => {
     const span = range[1] - range[0];
@@ -34,6 +34,7 @@ export function Minimap({ tree, range, onRange, flip }: { tree: Tree; range: [nu
     <div ref={box} class="minimap" aria-hidden="true" style={{ height: HEIGHT }} onPointerDown={(e) => { held.current = true; e.currentTarget.setPointerCapture(e.pointerId); move(e); }}
       onPointerMove={(e) => { if (held.current) move(e); }} onPointerUp={() => { held.current = false; }}>
       <canvas ref={canvas} />
+      {node > 0 && <b style={{ left: 100 * tree.start[node] / whole + '%', width: `max(2px, ${100 * tree.width[node] / whole}%)` }} />}
       <i style={{ left: 100 * range[0] / whole + '%', width: `max(3px, ${100 * (range[1] - range[0]) / whole}%)` }} />
     </div>
   );

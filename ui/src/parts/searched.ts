@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { getFlame, getJson, type Params, type TopAnswer } from '../core/api';
 import type { FlameColumns, FlameFound } from '../core/flame';
+import { join } from '../core/join';
 import { patternOf } from '../core/pattern';
 import { matching } from '../core/tree';
 import { useQuery, type Query } from './query';
@@ -37,11 +38,13 @@ export function useSearchedFlame(columns: FlameColumns | undefined, path: string
     const hit = matching(columns, pattern);
     return columns.func.reduce((n, f) => n + (hit[f] ? 1 : 0), 0);
   }, [columns, pattern, folded]);
-  if (!columns || !folded || source === '') return { columns };
   const answer = query.data?.total === total ? query.data : undefined;
   const found = answer?.source === source ? answer!.columns.meta.search : undefined;
-  // Until there is a new answer the one before stays; what has every match already stays as well.
-  return { columns: answer && !(found && found.nodes <= drawn) ? answer.columns : columns, searched: { found, query } };
+  const needed = columns && folded && source !== '' && answer && !(found && found.nodes <= drawn) ? answer.columns : undefined;
+  // Laid over what is there, so that nothing that was zoomed to or opened goes; unless the data moved on in between. Until
+  // there is a new answer the one before stays; what has every match already stays as well.
+  const both = useMemo(() => needed && (needed.meta.total === total ? { ...join(columns!, 0, needed), meta: { ...columns!.meta, search: needed.meta.search } } : needed), [columns, needed]);
+  return folded && source !== '' ? { columns: both ?? columns, searched: { found, query } } : { columns };
 }
 
 // The rows of the table that match, where not all were sent.

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ApiError, getJson, type Settings } from '../core/api';
 import { formatMany, formatShare, formatValue } from '../core/format';
 import { said } from '../core/settings';
+import { plain } from '../core/keys';
 import { exactly } from '../core/names';
 import { costsOf, hottestLine, repositoryLink, type LineCost, type ListedFunction } from '../core/source';
 import { safe } from '../draw/flame';
@@ -84,7 +85,7 @@ function Listing({ lines, costs, unit, line, onLine }: ListingProps) {
     if (line > 0 && (y < b.scrollTop || y + ROW > b.scrollTop + b.clientHeight)) b.scrollTop = Math.max(0, y - b.clientHeight / 3);
   }, [line, lines]);
   const onKey = (e: KeyboardEvent) => {
-    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    if (!plain(e)) return;
     const to = e.key === 'ArrowDown' ? line + 1 : e.key === 'ArrowUp' ? line - 1 : e.key === 'Home' ? 1 : e.key === 'End' ? lines.length
       : e.key === 'n' ? hot.find((l) => l > line) : e.key === 'N' ? hot.filter((l) => l < line).pop() : undefined;
     if (to === undefined || to < 1 || to > lines.length) return;

@@ -1,11 +1,13 @@
-// The timeline: values per second over time (uPlot, loaded when first needed). Dragging selects a range at once, a
-// double click takes it back; the range picker does the same by keyboard. A hidden table says it in words.
-import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+// The timeline: values per second over time (uPlot, loaded when first needed). Dragging selects a range at once, with Ctrl it is
+// the baseline of a difference instead, a double click takes the selection back; without a pointer two times are typed.
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type uPlot from 'uplot';
 import type { SeriesAnswer } from '../core/api';
+import { now } from '../core/clock';
 import { formatTime, formatValue } from '../core/format';
 import { settledSteps, stepsTogether, together, type Marker } from '../core/trend';
 import { dark, zone } from '../core/settings';
+import { TimeForm } from './range';
 
 const LINES = ['#0b6bcb', '#c2570c', '#2e7d32', '#8e24aa', '#a1790a', '#00838f', '#c2185b', '#5d4037'];
 const LINES_DARK = ['#6cb6ff', '#f2a15f', '#7fd488', '#d59be6', '#e3c063', '#5fd0da', '#ff8ab3', '#c7a899'];
@@ -20,6 +22,7 @@ async function load(): Promise<typeof uPlot> {
 export interface TimelineProps {
   series: SeriesAnswer; selection: [number, number] | null;
   onSelect: (range: [number, number] | null) => void;
+  onBaseline: (range: [number, number]) => void;  // what the selection, or all of it, is to be compared with
   markers: Marker[];
 }
 
@@ -48,7 +51,7 @@ function dataOf(s: SeriesAnswer): uPlot.AlignedData {
   const { factor } = rateOf(s);
   const n = Math.max(0, ...s.groups.map((g) => g.values.length));
   const x = Array.from({ length: n }, (_, i) => (s.start_ms + i * s.step_ms) / 1000);
-  const end = settledSteps(s.groups.map((g) => g.values.map(Number)), s.start_ms, s.step_ms, s.newest_ms, Date.now());
+  const end = settledSteps(s.groups.map((g) => g.values.map(Number)), s.start_ms, s.step_ms, s.newest_ms, now());
   return [x, ...s.groups.map((g) => g.values.map((v, i) => (i < end ? Number(v) * factor : null)))];
 }
 
@@ -74,7 +77,7 @@ function optionsOf(p: TimelineProps, width: number, select: (r: [number, number]
     hooks: {
       draw: [(u) => drawMarkers(u, p.markers)],
       setSelect: [(u) => {
-        if (u.select.width < 3) return;
+        if (u.select.width < 3) return mark(u, p.selection);  // no more than a click: what was selected stays
         const at = (px: number) => Math.round(u.posToVal(px, 'x') * 1000);
         select([at(u.select.left), at(u.select.left + u.select.width)]);
       }],
@@ -100,14 +103,22 @@ export function Timeline(props: TimelineProps) {
   const p = { ...props, series: useMemo(() => coarser(props.series), [props.series]) };
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
-  const select = useRef(p.onSelect);
-  select.current = p.onSelect;
+  // Ctrl or Cmd when the button went down: the drag is about the baseline.
+  const baseline = useRef(false);
+  const select = useRef((_: [number, number] | null) => {});
+  select.current = (r) => { if (r && baseline.current) p.onBaseline(r); else p.onSelect(r); };
+  const [typing, setTyping] = useState(false);
   useLayoutEffect(() => {
     let gone = false;
     let resize: ResizeObserver | null = null;
     const show = (Plot: typeof uPlot) => {
       if (gone || !box.current) return;
       const u = new Plot(optionsOf(p, box.current.clientWidth, (r) => select.current(r)), dataOf(p.series), box.current);
+      u.over.addEventListener('mousedown', (e) => {
+        baseline.current = e.ctrlKey || e.metaKey;
+        box.current?.classList.toggle('baseline', baseline.current);
+        addEventListener('mouseup', () => box.current?.classList.remove('baseline'), { once: true });
+      }, true);
       u.over.addEventListener('dblclick', () => select.current(null));
       plot.current = u;
       mark(u, p.selection);
@@ -121,11 +132,15 @@ export function Timeline(props: TimelineProps) {
   const utc = zone.value === 'utc';
   const { label } = rateOf(p.series);
   const peak = peakOf(p.series);
+  const steps = Math.max(0, ...p.series.groups.map((g) => g.values.length));
+  const whole: [number, number] = [p.series.start_ms, p.series.start_ms + steps * p.series.step_ms];
   return (
     <figure class="timeline">
       <div ref={box} class="plot" aria-hidden="true" />
       <figcaption>
-        {label} over time, in steps of {formatValue(p.series.step_ms * 1e6, 'nanoseconds').replace(/\.0+ /, ' ')}{peak ? `, peak ${peak.value} at ${formatTime(peak.at, utc)}` : ''} · drag to select
+        {label} over time, in steps of {formatValue(p.series.step_ms * 1e6, 'nanoseconds').replace(/\.0+ /, ' ')}{peak ? `, peak ${peak.value} at ${formatTime(peak.at, utc)}` : ''} · drag: select · Ctrl+drag: baseline of a diff · double click: all
+        {typing ? <TimeForm range={p.selection ?? whole} actions={[['Select', (r) => { setTyping(false); p.onSelect(r); }], ['Baseline of a diff', p.onBaseline]]} onCancel={() => setTyping(false)} />
+          : <> · <button type="button" onClick={() => setTyping(true)}>Type times</button></>}
         {p.selection && <> · selected {formatTime(p.selection[0], utc)} – {formatTime(p.selection[1], utc)} <button type="button" onClick={() => p.onSelect(null)}>Whole range</button></>}
       </figcaption>
     </figure>

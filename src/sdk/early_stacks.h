@@ -1,0 +1,80 @@
+// EarlyStacks: stacks of samples that were taken before there were tables to follow them with.
+//
+// Reading unwind tables takes milliseconds, more than most programs that a script starts ever run.
+// So a preloaded library reads none until there is a sample (engine_collect.cc). Whoever takes one
+// before keeps a copy of the stack itself here, and the collector follows it later (capture.h).
+//
+// Claim() from any thread and from signal handlers, lock-free. Get() by the collector, of samples
+// that were published. Memory: one mapping, of which only what is used takes pages, never given
+// back, so that a late handler cannot fall off it. When it is full Claim() says so; such a stack is
+// then followed by frame pointers alone.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "sdk/unwind.h"
+
+namespace wherefore::sdk {
+
+class EarlyStacks {
+ public:
+  static constexpr std::uint64_t kMostBytes = 4U << 20U;  // of all together
+
+  struct Kept {
+    Registers start;
+    std::uint64_t size;  // bytes from start.sp on, which follow
+
+    [[nodiscard]] std::uint8_t* bytes() { return reinterpret_cast<std::uint8_t*>(this + 1); }
+    [[nodiscard]] const std::uint8_t* bytes() const {
+      return reinterpret_cast<const std::uint8_t*>(this + 1);
+    }
+  };
+
+  // Before the first Claim(). False: no memory.
+  bool Open() {
+    if (memory_ != nullptr) return true;
+    void* memory =
+        mmap(nullptr, kMostBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return false;
+    memory_ = static_cast<std::uint8_t*>(memory);
+    return true;
+  }
+
+  // Room for `size` bytes of the stack above start.sp, for the caller to copy them there. Null:
+  // there is none, or start.sp is no stack pointer.
+  [[nodiscard]] Kept* Claim(const Registers& start, std::uint64_t size) {
+    if (memory_ == nullptr || start.sp % 8 != 0) return nullptr;
+    size = (size + 7) & ~std::uint64_t{7};
+    const std::uint64_t at = used_.fetch_add(sizeof(Kept) + size, std::memory_order_relaxed);
+    if (at + sizeof(Kept) + size > kMostBytes) return nullptr;
+    auto* const kept = reinterpret_cast<Kept*>(memory_ + at);
+    kept->start = start;
+    kept->size = size;
+    return kept;
+  }
+
+  // What an event carries of it; never 0.
+  [[nodiscard]] std::uint32_t NumberOf(const Kept* kept) const {
+    return static_cast<std::uint32_t>(reinterpret_cast<const std::uint8_t*>(kept) - memory_) + 1;
+  }
+  [[nodiscard]] const Kept& Get(std::uint32_t number) const {
+    return *reinterpret_cast<const Kept*>(memory_ + number - 1);
+  }
+
+  [[nodiscard]] bool MoreThanHalfFull() const {
+    return used_.load(std::memory_order_relaxed) > kMostBytes / 2;
+  }
+
+  // In a forked child: what was kept is the parent's.
+  void Reset() { used_.store(0, std::memory_order_relaxed); }
+
+ private:
+  std::uint8_t* memory_ = nullptr;
+  std::atomic<std::uint64_t> used_{0};
+};
+
+}  // namespace wherefore::sdk
