@@ -241,8 +241,8 @@ class Short(Profiled):
         _, rows = self.rows("cpu")
         seen = int(rows["Brief"]["total"]) / 1e9
         # The last 10 ms of each may end before the kernel's tick that would have shown them.
-        self.assertAlmostEqual(seen, used, delta=0.15 * used)
-        self.assertEqual(rows["main"]["total"], rows["Brief"]["total"])
+        self.assertAlmostEqual(seen, used, delta=0.2 * used)
+        self.assertGreaterEqual(int(rows["main"]["total"]), int(rows["Brief"]["total"]))
 
 
 class Limits(Profiled):
