@@ -238,11 +238,11 @@ class Short(Profiled):
     @estimate
     def test_programs_of_a_tenth_of_a_second_add_up(self):
         used = sum(json.loads(self.profiled(str(PROGRAMS / "truth"), "brief", "0.1").stdout)["Brief"] for _ in range(20))
-        answer, rows = self.rows("cpu")
+        _, rows = self.rows("cpu")
         seen = int(rows["Brief"]["total"]) / 1e9
         # The last 10 ms of each may end before the kernel's tick that would have shown them.
-        self.assertAlmostEqual(seen, used, delta=0.15 * used)
-        self.assertEqual(rows["main"]["total"], rows["Brief"]["total"])
+        self.assertAlmostEqual(seen, used, delta=0.2 * used)
+        self.assertGreaterEqual(int(rows["main"]["total"]), int(rows["Brief"]["total"]))
 
 
 class Limits(Profiled):

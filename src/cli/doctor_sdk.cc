@@ -138,7 +138,7 @@ std::optional<std::string> RunProbe(const std::string& library, const std::strin
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   std::string output;
-  std::array<char, 4096> buffer;
+  std::array<char, 4096> buffer{};
   ssize_t got = 0;
   while (error == 0 && (got = read(ends[0], buffer.data(), buffer.size())) > 0)
     output.append(buffer.data(), static_cast<std::size_t>(got));

@@ -13,8 +13,10 @@
 #include "sdk/unwind.h"
 
 // Set by the linker: the section of our hooks. Null in a program that has none of them.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the linker's names
 extern "C" [[gnu::weak, gnu::visibility("hidden")]] const char __start_wherefore_hooks[];
 extern "C" [[gnu::weak, gnu::visibility("hidden")]] const char __stop_wherefore_hooks[];
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 namespace wherefore::sdk {
 
@@ -156,7 +158,7 @@ void CaptureHere(Event& event) {
 }
 
 void CaptureContext(Event& event) {
-  wherefore_span_context span;
+  wherefore_span_context span{};
   event.has_span = ReadThreadContext(&span) ? 1 : 0;
   if (event.has_span != 0) {
     __builtin_memcpy(event.trace, span.trace_id, sizeof event.trace);

@@ -56,9 +56,11 @@ struct ThreadBlock {
 };
 
 // This thread's. No C++ initialiser, initial-exec: a plain load from the thread pointer.
+// NOLINTNEXTLINE(bugprone-dynamic-static-initializers): zeros
 extern __thread ThreadBlock t_thread_block
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 // Another publisher in this process owns the symbol; its records are read instead of ours.
+// NOLINTNEXTLINE(bugprone-dynamic-static-initializers): a constant
 extern bool g_foreign_publisher __attribute__((visibility("hidden")));
 [[nodiscard]] const ThreadRecord* ForeignRecord();
 

@@ -26,7 +26,7 @@ class EarlyStacks {
 
   struct Kept {
     Registers start;
-    std::uint64_t size;  // bytes from start.sp on, which follow
+    std::uint64_t size = 0;  // bytes from start.sp on, which follow
 
     [[nodiscard]] std::uint8_t* bytes() { return reinterpret_cast<std::uint8_t*>(this + 1); }
     [[nodiscard]] const std::uint8_t* bytes() const {

@@ -50,6 +50,7 @@ std::string WhyMallocIsNotOurs() {
     return "malloc is not to be found";
   }
   if (ours.dli_fbase == theirs.dli_fbase) return {};
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel gives an address as a number
   void* entry = reinterpret_cast<void*>(getauxval(AT_ENTRY));
   const bool inside = dladdr(entry, &program) != 0 && program.dli_fbase == theirs.dli_fbase;
   if (inside || theirs.dli_fname == nullptr) return "malloc is inside the executable";
@@ -223,8 +224,8 @@ std::string Engine::Unavailable(Type type) const {
     case Type::kThreads:
       return wall_trouble_;
     case Type::kHeap: {
-      static const std::string why = WhyMallocIsNotOurs();
-      return why;
+      static const std::string kWhy = WhyMallocIsNotOurs();
+      return kWhy;
     }
     case Type::kMutex:
       return HooksAreLinked() ? "" : kNoHooks;

@@ -130,7 +130,7 @@ std::string Runtime::StartLine() {
   return line;
 }
 
-bool Runtime::Stop(std::int64_t deadline_ns) {
+bool Runtime::Stop(std::int64_t longest_ns) {
   const Busy busy;
   const MutexLock lock(mutex_);
   if (!running_) return false;
@@ -139,7 +139,7 @@ bool Runtime::Stop(std::int64_t deadline_ns) {
   server_.reset();
   Tracer::Global().Stop();
   StopProfiler();
-  exporter_->Stop(deadline_ns);
+  exporter_->Stop(MonotonicNs() + longest_ns);
   return true;
 }
 

@@ -25,8 +25,9 @@ class Runtime {
   // kUnavailable: already running (nothing changes); kUnsupported: disabled by OTEL_SDK_DISABLED;
   // otherwise what the engines said. One line in the log tells what is on, what is off and why.
   [[nodiscard]] Result<> Start(const LoadedOptions& loaded);
-  // Sends what is left, at most until `deadline_ns` (monotonic). False: nothing was running.
-  bool Stop(std::int64_t deadline_ns);
+  // Sends what is left, for at most `longest_ns` once it is ready to be sent. False: nothing was
+  // running.
+  bool Stop(std::int64_t longest_ns);
   // True when everything sampled and traced before has arrived.
   bool Flush(std::int64_t deadline_ns);
   [[nodiscard]] bool running();

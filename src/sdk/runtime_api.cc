@@ -192,8 +192,7 @@ int wherefore_start(const wherefore_options* options) noexcept {
 int wherefore_stop(void) noexcept {
   return Guarded([] {
     Runtime& runtime = Runtime::Global();
-    const std::int64_t deadline = wherefore::MonotonicNs() + runtime.timeout_ns();
-    return runtime.Stop(deadline) ? WHEREFORE_OK : WHEREFORE_NOT_RUNNING;
+    return runtime.Stop(runtime.timeout_ns()) ? WHEREFORE_OK : WHEREFORE_NOT_RUNNING;
   });
 }
 
@@ -375,7 +374,7 @@ int StartPreloaded() {
   if (!g_used.load()) return;
   Guarded([] {
     Runtime& runtime = Runtime::Global();
-    runtime.Stop(wherefore::MonotonicNs() + std::min(runtime.timeout_ns(), kLongestGoodbyeNs));
+    runtime.Stop(std::min(runtime.timeout_ns(), kLongestGoodbyeNs));
     return WHEREFORE_OK;
   });
 }

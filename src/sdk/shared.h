@@ -34,7 +34,7 @@ struct Shared {
   std::atomic<bool> restart_due{false};
 };
 
-extern constinit Shared g_shared;
+extern constinit Shared g_shared;  // NOLINT(bugprone-dynamic-static-initializers): constinit
 
 // Ordinary context: hands the event over, and calls the collector when it has much to do.
 inline void PublishEvent(Event* event) {

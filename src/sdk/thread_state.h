@@ -27,6 +27,7 @@ struct ThreadState {
   bool host_blocks;             // the host asked to block the sampler's signal; see signal_hooks.cc
 };
 
+// NOLINTNEXTLINE(bugprone-dynamic-static-initializers): constinit
 extern thread_local constinit ThreadState t_state [[gnu::tls_model("initial-exec")]];
 
 // While one of these lives the thread's own hooks are off: the profiler does not profile itself.

@@ -41,10 +41,11 @@ std::uint64_t HashBytes(const std::uint8_t* bytes, std::size_t size) {
 // Copies what can be read from `address` on, page by page, and gives how much that was; 0 with errno.
 std::size_t CopyMemory(std::uint64_t address, std::uint8_t* out, std::size_t size) {
   constexpr std::size_t kPage = 4096;
-  std::array<iovec, 17> remote;
+  std::array<iovec, 17> remote{};
   std::size_t pieces = 0;
   for (std::size_t done = 0; done < size && pieces < remote.size();) {
     const std::size_t piece = std::min(kPage - ((address + done) % kPage), size - done);
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address from /proc
     remote[pieces++] = {.iov_base = reinterpret_cast<void*>(address + done), .iov_len = piece};
     done += piece;
   }
@@ -262,7 +263,7 @@ void WallSampler::CopyContext(std::uint32_t tid, Event& event) const {
   event.has_span = 0;
   event.label_bytes = 0;
   const std::uintptr_t address = registry_.ContextOf(tid);
-  ThreadRecord record;
+  ThreadRecord record{};
   if (address == 0 || CopyMemory(address, reinterpret_cast<std::uint8_t*>(&record), sizeof record) != sizeof record) {
     return;
   }
