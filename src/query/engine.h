@@ -168,7 +168,7 @@ struct ServiceOverview {
   ServiceInfo info;
   std::vector<std::int64_t> cpu;      // per step; empty: no CPU profiles
   double cores = 0;                   // CPU time over OverviewAnswer::observed
-  std::int64_t seen_ns = 0;           // how much of that time its CPU profiles cover
+  std::int64_t seen_ns = 0;           // from its first profile to the end of its last
   std::vector<std::string> versions;  // service.version in the newest step that has any
   std::string earlier_version;        // what ran before it in the range, if it changed
   std::vector<profile::TopRow> top;   // into `functions`

@@ -94,26 +94,18 @@ Result<> Engine::AddCpu(const Selection& everything, OverviewAnswer& answer, con
                                     cancel));
   answer.start_ns = series.start_ns;
   std::map<std::string, std::map<std::string, std::vector<std::int64_t>>> by_service;
-  std::map<ServiceOverview*, std::vector<bool>> seen_in;
   for (const SeriesGroup& group : series.groups) {
     const std::string service(FindLabel(group.labels, "service_name"));
     const auto at = services.find(service);
     if (at == services.end()) continue;
     std::vector<std::int64_t>& cpu = at->second->cpu;
     cpu.resize(group.values.size());
-    std::vector<bool>& seen = seen_in[at->second];
-    seen.resize(group.values.size());
-    for (std::size_t i = 0; i < cpu.size(); ++i) {
-      cpu[i] = WrappingAdd(cpu[i], group.values[i]);
-      if (group.profiles[i] > 0) seen[i] = true;
-    }
+    for (std::size_t i = 0; i < cpu.size(); ++i) cpu[i] = WrappingAdd(cpu[i], group.values[i]);
     by_service[service][std::string(FindLabel(group.labels, "service.version"))] = group.values;
   }
   for (const auto& [service, versions] : by_service) {
     TakeVersions(versions, versions.begin()->second.size(), *services.at(service));
   }
-  for (const auto& [service, steps] : seen_in)
-    service->seen_ns = std::ranges::count(steps, true) * answer.step_ns;
   return {};
 }
 
@@ -155,18 +147,21 @@ Result<> Engine::AddCores(const Selection& everything, store::TimeRange observed
                           const ByName& services, const CancelToken& cancel) {
   WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, catalog_.Resolve(everything, {}, cancel));
   WHEREFORE_ASSIGN_OR_RETURN(const auto rows, reader_.Coverage(r.query, cancel));
-  std::map<std::string, std::int64_t> lasted;
-  for (const store::CoverRow& row : rows)
-    lasted[r.services[row.dictionary]] += std::min(row.duration_ns, kNsPerDay * 365);
+  std::map<std::string, store::TimeRange> there;  // from its first profile to the end of its last
+  for (const store::CoverRow& row : rows) {
+    const auto [at, fresh] =
+        there.try_emplace(r.services[row.dictionary], store::TimeRange{row.first_ns, row.end_ns});
+    if (fresh) continue;
+    at->second.from_ns = std::min(at->second.from_ns, row.first_ns);
+    at->second.to_ns = std::max(at->second.to_ns, row.end_ns);
+  }
   const std::int64_t whole = observed.to_ns - observed.from_ns;
   for (const auto& [name, service] : services) {
     if (service->cpu.empty()) continue;
     double sum = 0;
     for (const std::int64_t v : service->cpu) sum += static_cast<double>(v);
     service->cores = sum / static_cast<double>(whole);
-    // Steps are coarse; profiles that do not say how long they took say nothing.
-    if (lasted[name] > 0) service->seen_ns = std::min(service->seen_ns, lasted[name]);
-    service->seen_ns = std::min(service->seen_ns, whole);
+    service->seen_ns = std::min(there[name].to_ns - there[name].from_ns, whole);
   }
   return {};
 }

@@ -150,7 +150,6 @@ struct CoverRow {
   std::uint32_t dictionary = 0;  // index into selections
   std::int64_t first_ns = 0;     // when the first one begins
   std::int64_t end_ns = 0;       // when the last one ends
-  std::int64_t duration_ns = 0;  // of all of them together
 };
 
 struct ProfileRow {

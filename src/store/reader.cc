@@ -442,13 +442,14 @@ Result<std::vector<CoverRow>> ReaderImpl::Coverage(const SampleQuery& query,
   if (query.selections.empty()) return rows;
   const SelectionNumber selection(query);
   WHEREFORE_RETURN_IF_ERROR(
-      Run(fmt::format("SELECT {} AS selection, type, min(time), max(time + duration), "
-                      "toInt64(least(sum(toFloat64(duration)), 9e18)) FROM {} WHERE {} GROUP BY "
-                      "selection, type",
-                      selection.Sql(), PhysicalName(Table::kProfiles), SelectionCondition(query)),
-          5, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+      // A year at most: what a sender says must not run over.
+      Run(fmt::format("SELECT {} AS selection, type, min(time), max(time + toInt64(least(duration, "
+                      "{}))) FROM {} WHERE {} GROUP BY selection, type",
+                      selection.Sql(), kNsPerDay * 365, PhysicalName(Table::kProfiles),
+                      SelectionCondition(query)),
+          4, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
             if (const auto at = selection.Find(c[0].U32(row), c[1].Uint(row)))
-              rows.push_back({*at, c[2].Int(row), c[3].Int(row), c[4].Int(row)});
+              rows.push_back({*at, c[2].Int(row), c[3].Int(row)});
             return {};
           }));
   return rows;

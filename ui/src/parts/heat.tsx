@@ -8,6 +8,7 @@ import { dark, said, zone } from '../core/settings';
 import { drawHeat, mostOf, SHADES } from '../draw/heat';
 import { prepare } from './canvas';
 import { Answer, QueryState, useQuery } from './query';
+import { useWidth } from './width';
 
 interface HeatAnswer {
   rows_are: 'offset' | 'value'; type: string; unit: string; start_ms: number; step_ms: number; steps: number; rows: number; row_width: number; hint?: string; cells: [number, number, number][];
@@ -34,18 +35,12 @@ export function HeatMap(p: HeatMapProps) {
 }
 
 function Cells({ heat, selection, onSelect }: { heat: HeatAnswer; selection: HeatMapProps['selection']; onSelect: HeatMapProps['onSelect'] }) {
-  const box = useRef<HTMLDivElement>(null);
+  const { box, width } = useWidth<HTMLDivElement>();
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [width, setWidth] = useState(0);
   const [drag, setDrag] = useState<[number, number] | null>(null);   // steps
   const [mark, setMark] = useState<[number, number] | null>(null);
   const [hover, setHover] = useState<{ step: number; row: number } | null>(null);
   const counts = useMemo(() => new Map(heat.cells.map(([s, r, n]) => [s * heat.rows + r, n])), [heat]);
-  useLayoutEffect(() => {
-    const observer = new ResizeObserver(() => setWidth(box.current?.clientWidth ?? 0));
-    observer.observe(box.current!);
-    return () => observer.disconnect();
-  }, []);
   useLayoutEffect(() => {
     const g = prepare(canvas.current, { width, height: HEIGHT });
     const drawn = g ? drawHeat(g, heat, { width, height: HEIGHT }, dark.value ? DARK : LIGHT) : 0;

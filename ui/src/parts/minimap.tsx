@@ -1,24 +1,19 @@
 // The whole graph in a strip, and which part of it is in view. A drag or a click moves the view; the keyboard does the
 // same in the graph itself (+, -, arrows), so the strip is for the pointer only.
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { coloursNow } from '../core/colours';
 import type { Tree } from '../core/tree';
 import { drawMinimap } from '../draw/minimap';
 import { prepare } from './canvas';
+import { useWidth } from './width';
 
 const HEIGHT = 34;
 
 // `node`: the frame that is pointed at or selected; -1 for none.
 export function Minimap({ tree, node, range, onRange, flip }: { tree: Tree; node: number; range: [number, number]; onRange: (r: [number, number]) => void; flip: boolean }) {
-  const box = useRef<HTMLDivElement>(null);
+  const { box, width } = useWidth<HTMLDivElement>();
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [width, setWidth] = useState(0);
   const held = useRef(false);
-  useLayoutEffect(() => {
-    const observer = new ResizeObserver(() => setWidth(box.current?.clientWidth ?? 0));
-    observer.observe(box.current!);
-    return () => observer.disconnect();
-  }, []);
   useLayoutEffect(() => {
     const g = prepare(canvas.current, { width, height: HEIGHT });
     if (g) drawMinimap(g, tree, { width, height: HEIGHT, flip }, coloursNow());

@@ -4,13 +4,15 @@ import { formatTime, formatValue } from '../core/format';
 import { go } from '../core/location';
 import { scaleOf } from '../core/scale';
 import { zone } from '../core/settings';
+import { useWidth } from './width';
 
 export interface Point { x: number; y: number; bad: boolean; profiled: boolean; label: string; note: string; href: string }
 
 const Dot = ({ kind = '' }: { kind?: string }) => <svg class="dot" width={14} height={14}><circle cx={7} cy={7} r={5} class={kind} /></svg>;
 
 export function Scatter({ points }: { points: Point[] }) {
-  const [w, h, left, bottom] = [Math.min(Math.max(innerWidth - 40, 280), 1400), 150, 64, 20];  // as wide as it is shown: text keeps its size
+  const { box, width } = useWidth<HTMLElement>(Math.max(innerWidth - 40, 280));
+  const [w, h, left, bottom] = [width, 150, 64, 20];  // as wide as it is shown: text keeps its size
   const xs = points.map((p) => p.x);
   const [x0, x1] = [Math.min(...xs), Math.max(...xs)];
   const most = Math.max(...points.map((p) => p.y), 1);
@@ -20,7 +22,7 @@ export function Scatter({ points }: { points: Point[] }) {
   const y = (v: number) => h - bottom - share(v) * (h - bottom - 10);
   const when = (ms: number) => formatTime(ms, zone.value === 'utc').slice(w < 450 ? 11 : 0);
   return (
-    <figure class="scatter">
+    <figure class="scatter" ref={box}>
       <svg viewBox={`0 0 ${w} ${h}`} aria-hidden="true">
         {ticks.map((t) => <g key={t}><line x1={left} x2={w} y1={y(t)} y2={y(t)} /><text x={left - 6} y={y(t) + 4} text-anchor="end">{formatValue(t, 'nanoseconds')}</text></g>)}
         <text x={left} y={h - 4}>{when(x0)}</text><text x={w} y={h - 4} text-anchor="end">{when(x1)}</text>
