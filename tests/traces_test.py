@@ -34,6 +34,35 @@ class Lists(Case):
             same = server.ask(f"traces/{trace['trace']}/flame", type=profile["type"])
             self.assertEqual((profile["unit"], profile["value"], profile["count"]), (same["unit"], same["total"], same["count"]), profile)
 
+    def test_the_slowest_are_found_however_old_they_are(self):
+        with self.server() as server:
+            now = time.time_ns()
+            slow = {3, 17, 29}
+            server.send(spans_request("svc", [
+                {"trace": trace_id(i), "span": span_id(i), "start": now - (100 - i) * SECOND, "end": now - (100 - i) * SECOND + (900 + i if i in slow else 10) * MS}
+                for i in range(60)]), "/v1/traces")
+            server.flush()
+            found = server.ask("traces", sort="duration", limit=3, matched=0)["traces"]
+            self.assertEqual([t["trace"] for t in found], [trace_id(i).hex() for i in (29, 17, 3)])
+            newest = server.ask("traces", limit=3, matched=0)["traces"]
+            self.assertEqual([t["trace"] for t in newest], [trace_id(i).hex() for i in (59, 58, 57)])
+            self.assertEqual(server.get("/api/v1/traces", sort="size").status, 400)
+
+    def test_profiles_that_are_on_their_way_are_waited_for(self):
+        with self.server() as server:
+            now = time.time_ns()
+            rows = [{"trace": trace_id(i), "span": span_id(i), "start": now - (30 - 20 * i) * SECOND, "end": now - (29 - 20 * i) * SECOND} for i in range(2)]
+            server.send(spans_request("svc", rows), "/v1/traces")
+            p = Profiles("svc")
+            p.profile([(p.stack("main"), 5, p.link(trace_id(9), span_id(9)))], now - 35 * SECOND)  # 10 s of it: over before the second span
+            server.send(p.encode())
+            server.flush()
+            seen, fresh = (server.ask(f"traces/{trace_id(i).hex()}/flame") for i in range(2))
+            self.assertNotIn("arriving", seen)
+            self.assertNotIn("arrived", seen["hint"])
+            self.assertIs(fresh["arriving"], True)
+            self.assertIn("has not arrived yet", fresh["hint"])
+
     def test_samples_and_their_cpu_time_are_what_the_trace_s_page_shows(self):
         with self.server() as server:
             now = time.time_ns()

@@ -179,14 +179,18 @@ Result<store::SpanSearch> ReadSearch(const Parameters& p) {
   // Twenty of a trace are enough to show why it matched.
   WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t matched, p.Int("matched", 20, 0, 20));
   search.most_per_trace = static_cast<std::size_t>(matched);
+  const std::string sort = p.Get("sort", "time");
+  if (sort != "time" && sort != "duration")
+    return Error(Code::kInvalid, "parameter 'sort': expected time or duration");
+  search.slowest = sort == "duration";
   return search;
 }
 
 Result<HttpResponse> Search(query::Engine& engine, const HttpRequest& request) {
-  WHEREFORE_ASSIGN_OR_RETURN(
-      const auto p,
-      Parameters::Read(request, {"from", "to", "since", "service", "name", "min_duration",
-                                 "max_duration", "status", "attribute", "limit", "matched"}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto p,
+                             Parameters::Read(request, {"from", "to", "since", "service", "name",
+                                                        "min_duration", "max_duration", "status",
+                                                        "attribute", "limit", "matched", "sort"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto search, ReadSearch(p));
   WHEREFORE_ASSIGN_OR_RETURN(const auto traces, engine.SearchTraces(search, request.cancel));
   HttpResponse response;
@@ -249,7 +253,9 @@ Result<HttpResponse> TraceFlame(query::Engine& engine, const HttpRequest& reques
                      .hint = answer.hint,
                      .found = search.empty() ? nullptr : &found,
                      .by_span = &answer.by_span,
-                     .filed_under = answer.filed_under});
+                     .filed_under = answer.filed_under,
+                     .arriving = answer.arriving,
+                     .types = answer.types});
 }
 
 void AppendFunctionTrace(JsonWriter& json, const query::FunctionTraces::Trace& t) {

@@ -69,6 +69,7 @@ void AppendMeta(JsonWriter& json, const TreeAnswer& answer) {
   if (!answer.hint.empty()) json.Field("hint", answer.hint);
   if (answer.found != nullptr) answer.found->AppendTo(json, !answer.before_total.empty());
   if (!answer.filed_under.empty()) json.Field("filed_under", answer.filed_under);
+  if (answer.arriving) json.Field("arriving", true);
   if (answer.changes != nullptr) AppendChanges(json, *answer.changes);
   if (!answer.types.empty()) {
     json.Key("types").BeginArray();

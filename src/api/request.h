@@ -53,11 +53,12 @@ struct TreeAnswer {
   const query::Found* found = nullptr;  // of a search, in the unpruned tree
   const std::map<std::string, std::int64_t>* by_span = nullptr;  // hex span id -> value
   std::string filed_under;                                       // see SpanProfileAnswer
+  bool arriving = false;                                         // likewise
   std::span<const std::int64_t> before_total;
   std::span<const std::int64_t> before_self;
   std::span<const std::int64_t> before_count;
   const query::DiffTree* changes = nullptr;  // unpruned: whose functions changed most
-  std::span<const std::string> types;        // of a file: what else is in it
+  std::span<const std::string> types;        // what else it could be of
   const FileFacts* file = nullptr;           // of a file, and of the one before it
   const FileFacts* base = nullptr;
 };

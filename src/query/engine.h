@@ -83,7 +83,9 @@ struct SpanProfileAnswer {
   // for ran, as far as their sender gave times. Only with samples: what is not shown is explained
   // by the hint alone.
   std::string filed_under;
-  std::string hint;  // why there is nothing to show; empty when there is
+  std::vector<std::string> types;  // that these samples have
+  bool arriving = false;           // nothing yet, but there may be in some seconds
+  std::string hint;                // why there is nothing to show; empty when there is
 };
 
 // What the samples of a trace add up to, read as one type.
@@ -329,7 +331,8 @@ class Engine {
                                 const CancelToken& cancel);
   Result<std::string> ExplainNoLinks(std::uint32_t tenant, const std::vector<store::SpanRow>& trace,
                                      const std::vector<profile::SpanId>& wanted,
-                                     std::string_view types, const CancelToken& cancel);
+                                     std::string_view types, bool& arriving,
+                                     const CancelToken& cancel);
   // Engine_traces.cc: what there is to know of traces that are stored, and of their samples.
   Result<> Summarise(std::uint32_t tenant, const std::vector<TraceSummary*>& traces,
                      const CancelToken& cancel);

@@ -110,7 +110,9 @@ Result<> Engine::FillSpanAnswer(const std::vector<store::LinkRow>& links, const 
   WHEREFORE_ASSIGN_OR_RETURN(answer.tree, BuildTree(builder, cancel));
   answer.tree.type = wanted;
   answer.tree.unit = read.unit;
-  type_names = fmt::format("{}", fmt::join(ShortNamesOf(types), ", "));
+  const std::set<std::string> names = ShortNamesOf(types);
+  answer.types.assign(names.begin(), names.end());
+  type_names = fmt::format("{}", fmt::join(names, ", "));
   return {};
 }
 
@@ -176,7 +178,8 @@ Result<> Engine::FillFromLocalRoot(std::uint32_t tenant, const std::vector<store
       if (holder_row != nullptr) answer.filed_under = ToHex(holder_row->id);
       return {};
     }
-    WHEREFORE_ASSIGN_OR_RETURN(answer.hint, ExplainNoLinks(tenant, trace, spans, types, cancel));
+    WHEREFORE_ASSIGN_OR_RETURN(
+        answer.hint, ExplainNoLinks(tenant, trace, spans, types, answer.arriving, cancel));
   } else if (holder_row != nullptr) {
     answer.hint = fmt::format(
         "its profiler files all samples of a request under the local root span {} ({}); {}",
@@ -225,7 +228,8 @@ Result<SpanProfileAnswer> Engine::SpanProfile(std::uint32_t tenant, const profil
     WHEREFORE_RETURN_IF_ERROR(FillFromLocalRoot(tenant, rows, spans, type, answer, cancel));
   }
   if (answer.by_span.empty() && answer.hint.empty()) {
-    WHEREFORE_ASSIGN_OR_RETURN(answer.hint, ExplainNoLinks(tenant, rows, spans, types, cancel));
+    WHEREFORE_ASSIGN_OR_RETURN(answer.hint,
+                               ExplainNoLinks(tenant, rows, spans, types, answer.arriving, cancel));
   }
   if (!lens.empty()) answer.tree = lens.Apply(answer.tree);
   return answer;

@@ -47,6 +47,11 @@ std::string WhyNoSamples(const ServiceThen& then) {
         "--service {} -- PROGRAM, or what the status page says for its language)",
         then.service, Copyable(then.service));
   }
+  if (then.arriving) {
+    return fmt::format(
+        "what {} did then has not arrived yet: profilers send some seconds after the fact",
+        then.service);
+  }
   if (then.links == 0) {
     return fmt::format(
         "{} was profiled ({} {} around that time), but none of the samples belongs to a span: its "
@@ -86,6 +91,12 @@ Result<ServiceThen> Engine::ServiceAt(std::uint32_t tenant, const store::SpanRow
   WHEREFORE_ASSIGN_OR_RETURN(const auto profiles, reader_.Profiles(query, 0, cancel));
   then.profiles = profiles.size();
   if (profiles.empty()) return then;
+  const std::int64_t span_end = span.start_ns + span.duration_ns;
+  then.arriving =
+      NowUnixNs() - span_end < kAround &&
+      std::ranges::none_of(
+          profiles,
+          [&](const store::ProfileRow& p) { return p.time_ns + p.duration_ns >= span_end; });
   WHEREFORE_ASSIGN_OR_RETURN(const auto links, reader_.Links(query, cancel));
   then.links = links.size();
   WHEREFORE_ASSIGN_OR_RETURN(const auto types, catalog_.Types(keys, cancel));
@@ -105,7 +116,8 @@ Result<ServiceThen> Engine::ServiceAt(std::uint32_t tenant, const store::SpanRow
 Result<std::string> Engine::ExplainNoLinks(std::uint32_t tenant,
                                            const std::vector<store::SpanRow>& trace,
                                            const std::vector<profile::SpanId>& wanted,
-                                           std::string_view types, const CancelToken& cancel) {
+                                           std::string_view types, bool& arriving,
+                                           const CancelToken& cancel) {
   if (!types.empty()) return fmt::format("no samples of that type; the samples are of: {}", types);
   if (trace.empty()) return "neither spans nor samples of this trace are stored";
   std::map<std::string, const store::SpanRow*> longest;  // by service
@@ -122,6 +134,7 @@ Result<std::string> Engine::ExplainNoLinks(std::uint32_t tenant,
     if (services.size() == kMostAsked) break;
     WHEREFORE_ASSIGN_OR_RETURN(services.emplace_back(), ServiceAt(tenant, *span, cancel));
   }
+  arriving = std::ranges::any_of(services, &ServiceThen::arriving);
   return "no samples are linked to it: " + WhyNoSamples(services);
 }
 

@@ -15,6 +15,7 @@ struct ServiceThen {
   std::size_t profiles = 0;        // of any type
   std::size_t links = 0;           // samples of it that belong to some span
   std::int64_t cpu_period_ns = 0;  // CPU time between two samples; 0: no CPU profile, or not said
+  bool arriving = false;           // its profiles of that time are on their way
   bool shows_waiting = false;      // wall-clock or off-CPU profiles are there
 };
 

@@ -41,6 +41,17 @@ TEST(WhyNoSamples, WithLinksItWasTooShortOrWaited) {
   EXPECT_TRUE(Says(then, "took 800 ms and was too short, or waited"));
 }
 
+TEST(WhyNoSamples, WhatIsOnItsWayIsNotCalledTooShort) {
+  const ServiceThen then{.service = "web",
+                         .span_ns = 3 * kMs,
+                         .profiles = 12,
+                         .links = 9,
+                         .cpu_period_ns = 10 * kMs,
+                         .arriving = true};
+  EXPECT_TRUE(Says(then, "has not arrived yet"));
+  EXPECT_FALSE(Says(then, "too short"));
+}
+
 TEST(WhyNoSamples, OfAWholeTraceEveryServiceHasItsOwnReason) {
   const std::string text = WhyNoSamples({{.service = "a"}, {.service = "b", .profiles = 1}});
   EXPECT_NE(text.find("a sent no profiles"), std::string::npos);

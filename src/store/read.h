@@ -237,6 +237,7 @@ struct SpanSearch {
   std::size_t limit = 100;
   std::size_t most_per_trace = 0;  // 0: no limit; one large trace must not push out the others
   bool roots_only = false;
+  bool slowest = false;  // of traces: those with the longest matching spans, not the newest
   std::vector<profile::TraceId> traces;  // empty: any
 };
 

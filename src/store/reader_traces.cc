@@ -45,14 +45,15 @@ Result<ReaderImpl::Place> ReaderImpl::SpansOfTraces(std::uint32_t tenant, const 
 Result<std::vector<profile::TraceId>> ReaderImpl::FindTraces(const SpanSearch& search,
                                                              const CancelToken& cancel) {
   std::vector<profile::TraceId> traces;
-  WHEREFORE_RETURN_IF_ERROR(Run(
-      fmt::format("SELECT trace FROM {} WHERE {} GROUP BY trace ORDER BY max(start) DESC, trace "
-                  "LIMIT {}",
-                  PhysicalName(Table::kSpans), SearchCondition(search), search.limit),
-      1, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
-        traces.push_back(AsId<profile::TraceId>(c[0].Text(row)));
-        return {};
-      }));
+  WHEREFORE_RETURN_IF_ERROR(
+      Run(fmt::format("SELECT trace FROM {} WHERE {} GROUP BY trace ORDER BY max({}) DESC, trace "
+                      "LIMIT {}",
+                      PhysicalName(Table::kSpans), SearchCondition(search),
+                      search.slowest ? "duration" : "start", search.limit),
+          1, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+            traces.push_back(AsId<profile::TraceId>(c[0].Text(row)));
+            return {};
+          }));
   return traces;
 }
 

@@ -64,9 +64,9 @@ export function rangeOf(time: TimeState, now: number): [number, number] {
 }
 
 // The same service against itself: the selection (or now) against as long before it, or against `base`. Sides of different
-// lengths are compared per second.
-export function againstItself(s: ServiceState, query: string, base?: [number, number]): DiffState {
-  const [from, to] = s.sel ?? (s.from !== null && s.to !== null ? [s.from, s.to] : [null, null]);
+// lengths are compared per second; `covered` is the part of the range that has data, since time without any is no idle time.
+export function againstItself(s: ServiceState, query: string, base?: [number, number], covered?: [number, number] | null): DiffState {
+  const [from, to] = s.sel ?? (base && covered) ?? (s.from !== null && s.to !== null ? [s.from, s.to] : [null, null]);
   const before: [number, number] | null = base ?? (from !== null && to !== null ? [2 * from - to, from] : null);
   return {
     since: s.since, from, to, query, baseQuery: query, baseFrom: before?.[0] ?? null, baseTo: before?.[1] ?? null, type: s.type, lens: s.lens, mode: base ? 'rate' : 'raw', search: '', zoom: '', frame: '',

@@ -124,3 +124,10 @@ export function versionChanges(groups: { version: string; values: number[] }[], 
   }
   return out;
 }
+
+// From the first step with a value to the end of the last.
+export function coveredBy(s: { start_ms: number; step_ms: number; groups: { values: (number | string)[] }[] }): [number, number] | null {
+  const has = s.groups[0]?.values.map((_, i) => s.groups.some((g) => Number(g.values[i]) > 0)) ?? [];
+  const first = has.indexOf(true);
+  return first < 0 ? null : [s.start_ms + first * s.step_ms, s.start_ms + (has.lastIndexOf(true) + 1) * s.step_ms];
+}

@@ -82,7 +82,7 @@ export function AdHocPage() {
       {tree && shown && (
         <Answer query={flame}>
           <FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} onZoom={(zoom, frame) => set({ zoom, frame })}
-            onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
+            onFrame={(frame) => set({ frame }, replace)} onQuery={(search, typed) => set({ search }, typed ? replace : go)}
             onLens={(step) => set({ lens: addStep(state.lens, step), zoom: '', frame: '' })} noLinks="only of what is stored; below the file can be kept." />
           {two && <><Legend /><Changes difference={difference} onSearch={(search) => set({ search })} /></>}
         </Answer>

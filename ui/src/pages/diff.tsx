@@ -75,7 +75,7 @@ export function DiffPage() {
         <Answer query={diff}>
           {data?.meta.hint && <p class="note">One side is empty: {said(data.meta.hint)}</p>}
           <FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} onZoom={(zoom, frame) => set({ zoom, frame })}
-            onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
+            onFrame={(frame) => set({ frame }, replace)} onQuery={(search, typed) => set({ search }, typed ? replace : go)}
             onLens={(step) => set({ lens: addStep(state.lens, step), zoom: '', frame: '' })} links={links} noLinks={links ? undefined : 'B is not one service.'} />
           <Legend />
           <Changes difference={difference} onSearch={(search) => set({ search })} />

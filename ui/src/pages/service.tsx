@@ -12,7 +12,7 @@ import { patternOf } from '../core/pattern';
 import { againstItself, valueIn, windowBeside } from '../core/presets';
 import { addStep, decodeService, encodeDiff, encodeService, encodeTraces, newTraces, selectorOf, timeOf, VIEWS, type DiffState, type ServiceState } from '../core/state';
 import { said, zone } from '../core/settings';
-import { markersOf, versionIn, type Marker } from '../core/trend';
+import { coveredBy, markersOf, versionIn, type Marker } from '../core/trend';
 import { functionOf, heaviestLeaf, heaviestOf, isFold } from '../core/tree';
 import { safe, shownName } from '../draw/flame';
 import { Export } from '../parts/export';
@@ -62,7 +62,7 @@ export function ServicePage() {
   const hint = flame.data?.meta.hint ?? (tree && tree.width[0] === 0 ? 'there are profiles, but they add up to nothing; choose another type or a longer time' : undefined);
   const clear = { zoom: '', frame: '', upzoom: '', upframe: '' };
   const hottest = tree && heaviestLeaf(tree) > 0 ? functionOf(tree, heaviestLeaf(tree)) : null;
-  const against = (change: Partial<DiffState>, base?: [number, number]) => encodeDiff({ ...againstItself(state, query, base), ...change });
+  const against = (change: Partial<DiffState>, base?: [number, number]) => encodeDiff({ ...againstItself(state, query, base, series.data && coveredBy(series.data)), ...change });
   const views = viewLinks(state);
   const links: FrameLink[] = [...views, { text: 'Open in diff', key: '', href: (_, frame) => against({ zoom: state.zoom, frame }) }];
   // In a sandwich a frame's address begins at the function: it is found by its name instead.
@@ -124,13 +124,13 @@ export function ServicePage() {
       {picture && tree && (
         <Answer query={flame}>
           <FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} flip={state.flip}
-            onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
+            onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search, typed) => set({ search }, typed ? replace : go)}
             onFlip={() => set({ flip: !state.flip })} onOpenFold={open} links={links} onLens={addLens} />
         </Answer>
       )}
       {!hint && state.view === 'tree' && tree && (
         <Answer query={flame}>
-          <CallTree tree={tree} about={about} frame={state.frame} query={state.search} searched={searched} onQuery={(search) => set({ search }, replace)} onFrame={(frame) => set({ frame }, replace)}
+          <CallTree tree={tree} about={about} frame={state.frame} query={state.search} searched={searched} onQuery={(search, typed) => set({ search }, typed ? replace : go)} onFrame={(frame) => set({ frame }, replace)}
             onZoom={(zoom) => set({ view: 'flame', zoom, frame: zoom })} onOpenFold={open} links={links} onLens={addLens} />
         </Answer>
       )}
@@ -140,7 +140,7 @@ export function ServicePage() {
           {top.data && (
             <Answer query={top}>
               <QueryState query={found.query} what="the search" shown={false} />
-              <TopTable top={top.data} found={found.top} sort={state.sort} query={state.search} selected={selected} onQuery={(search) => set({ search }, replace)} onSort={(sort) => set({ sort }, replace)} onPick={pick}
+              <TopTable top={top.data} found={found.top} sort={state.sort} query={state.search} selected={selected} onQuery={(search, typed) => set({ search }, typed ? replace : go)} onSort={(sort) => set({ sort }, replace)} onPick={pick}
                 links={views} />
             </Answer>
           )}
@@ -149,7 +149,7 @@ export function ServicePage() {
       {!hint && state.view === 'sandwich' && (
         <Sandwich asked={asked} about={about} fn={state.fn} mod={state.mod} search={state.search} up={{ zoom: state.upzoom, frame: state.upframe }} down={{ zoom: state.zoom, frame: state.frame }}
           onUp={(s, zoomed) => set({ upzoom: s.zoom, upframe: s.frame }, zoomed ? go : replace)} onDown={(s, zoomed) => set(s, zoomed ? go : replace)}
-          onSearch={(search) => set({ search }, replace)} onLens={addLens} links={sideLinks} />
+          onSearch={(search, typed) => set({ search }, typed ? replace : go)} onLens={addLens} links={sideLinks} />
       )}
       {!hint && state.view === 'source' && <Source asked={asked} service={state.service} version={version} fn={state.fn} mod={state.mod} line={state.line} onLine={(line) => set({ line }, replace)} />}
       {!hint && state.view === 'traces' && <FunctionTraces asked={asked} fn={state.fn} mod={state.mod} sort={state.seensort} onSort={(seensort) => set({ seensort }, replace)} />}

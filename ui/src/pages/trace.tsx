@@ -1,5 +1,5 @@
 // One trace: its waterfall, the chosen span's facts, and what that span (or everything below it) was profiled doing.
-import { useMemo } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import { aboutTrace } from '../core/about';
 import { apiAddress, getFlame, getJson, type Span, type TraceColumns } from '../core/api';
 import { formatCount, formatMany, formatTime, formatValue } from '../core/format';
@@ -42,7 +42,7 @@ export function TracePage() {
         <button type="button" onClick={() => copyText(state.trace)}>Copy trace id</button>
       </div>
       <QueryState query={trace} what="the trace" />
-      {rows.length > 0 && <Waterfall rows={rows} duration={duration} selected={state.span} values={whole.data?.meta.by_span ?? {}} onSelect={(id) => set({ span: id, zoom: '', frame: '' }, state.span === '' ? go : replace)} />}
+      {rows.length > 0 && <Waterfall rows={rows} duration={duration} selected={state.span} values={whole.data?.meta.by_span ?? {}} onSelect={(id, walked) => set({ span: id, zoom: '', frame: '' }, walked && state.span !== '' ? replace : go)} />}
       <QueryState query={facts} what="the span" />
       {span && <SpanFacts span={span} />}
       {rows.length > 0 && <SpanFlame state={state} whole={whole} span={span} below={row?.descendants ?? 0} services={profiled} range={[began, began + duration]} set={set} />}
@@ -93,6 +93,12 @@ function SpanFlame({ state, whole, span, below, services, range, set }: SpanFlam
   const flame = part ? own : whole;
   const { columns, searched } = useSearchedFlame(flame.data, path, asked, state.search);
   const tree = useMemo(() => columns && buildTree(columns), [columns]);
+  const arriving = flame.data?.meta.arriving;
+  useEffect(() => {
+    if (!arriving || flame.loading) return;
+    const id = setTimeout(flame.retry, 5000);  // for two minutes: then the server has another reason
+    return () => clearTimeout(id);
+  }, [flame.data, flame.loading]);
   const about = aboutTrace(state, span ? `${span.service} ${span.name}` : '', state.type || flame.data?.meta.type || '', range, location.origin);
   // Of a whole trace it is not said which service a frame is of, unless only one has profiles.
   const links = span ? functionLinks(span.service, timeOfSpan(span), state) : state.span === '' && services.length === 1 ? functionLinks(services[0], range, state) : undefined;
@@ -103,6 +109,7 @@ function SpanFlame({ state, whole, span, below, services, range, set }: SpanFlam
     <section aria-label="Profile of the span">
       <div class="toolbar">
         <h2>What {what} did</h2>
+        <TypeChoice types={flame.data?.meta.types ?? []} type={flame.data?.meta.type ?? ''} onType={(type) => set({ type, zoom: '', frame: '' })} />
         {span && below > 0 && (
           <div role="group" aria-label="Scope" class="switch">
             <button type="button" aria-pressed={!state.subtree} onClick={() => set({ subtree: false, zoom: '', frame: '' })}>This span</button>
@@ -123,9 +130,15 @@ function SpanFlame({ state, whole, span, below, services, range, set }: SpanFlam
       {nothing && <p class="note">Nothing is left: the lens takes all of it away.</p>}
       {tree && !flame.data?.meta.hint && !nothing && (
         <Answer query={flame}><FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched}
-          onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search) => set({ search }, replace)}
+          onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search, typed) => set({ search }, typed ? replace : go)}
           onLens={(step) => set({ lens: addStep(state.lens, step), zoom: '', frame: '' })} links={links} noLinks={noLinks} /></Answer>
       )}
     </section>
   );
+}
+
+// What the numbers below are; a choice where the samples have several types.
+function TypeChoice({ types, type, onType }: { types: string[]; type: string; onType: (type: string) => void }) {
+  if (types.length < 2) return type ? <span>{type}</span> : null;
+  return <label>Type <select value={type} onChange={(e) => onType(e.currentTarget.value)}>{types.map((t) => <option key={t}>{t}</option>)}</select></label>;
 }

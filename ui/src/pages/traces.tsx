@@ -1,7 +1,7 @@
 // Traces: search, the latency of what was found over time, and the list.
 import { getJson, type TraceSummary } from '../core/api';
 import { formatCount, formatMany, formatTime, formatValue } from '../core/format';
-import { go, replace, url } from '../core/location';
+import { go, url } from '../core/location';
 import { zone } from '../core/settings';
 import { decodeTraces, encodeTrace, encodeTraces, newTraces, timeOf, type TracesState } from '../core/state';
 import { safe, shownName } from '../draw/flame';
@@ -28,11 +28,11 @@ export function TracesPage() {
   const state = decodeTraces(url.value);
   const set = (change: Partial<TracesState>) => go(encodeTraces({ ...decodeTraces(url.value), ...change }));
   const time = timeOf(state);
-  const asked = { ...time, service: state.service, name: state.name, min_duration: state.min, max_duration: state.max, status: state.status, attribute: state.attribute, limit: String(LIMIT), matched: '0' };
+  const asked = { ...time, service: state.service, name: state.name, min_duration: state.min, max_duration: state.max, status: state.status, attribute: state.attribute, limit: String(LIMIT), matched: '0', sort: state.sort };
   const names = useQuery(JSON.stringify(['names', time]), (s) => getJson<{ spans: { service: string; name: string }[] }>('span-names', time, s));
   const found = useQuery(JSON.stringify(['traces', asked]), (s) => getJson<{ traces: TraceSummary[] }>('traces', asked, s));
   const { sort } = state;
-  const setSort = (by: TracesState['sort']) => replace(encodeTraces({ ...state, sort: by }));
+  const setSort = (by: TracesState['sort']) => set({ sort: by });
   const services = [...new Set(names.data?.spans.map((s) => s.service))].sort();
   const spans = [...new Set(names.data?.spans.filter((s) => !state.service || s.service === state.service).map((s) => s.name))].sort();
   const traces = [...found.data?.traces ?? []].sort((a, b) => (sort === 'duration' ? Number(b.duration_ns) - Number(a.duration_ns) : Number(b.start_ns) - Number(a.start_ns)));
@@ -71,7 +71,7 @@ export function TracesPage() {
         <Answer query={found}>
           <Scatter points={traces.map((t) => ({ x: Number(t.start_ns) / 1e6, y: Number(t.duration_ns), bad: t.errors > 0, profiled: t.profiled.length > 0, label: `${t.root_service} ${t.root_name}`, note: samplesOf(t), href: traceLink(t.trace) }))} />
           <TableBox label="Traces"><table class="traces">
-            <caption>{formatMany(traces.length, 'trace')}, {formatCount(traces.filter((t) => t.profiled.length > 0).length)} with profile samples{traces.length === LIMIT ? ' (the newest that match; narrow the search to see others)' : ''}</caption>
+            <caption>{formatMany(traces.length, 'trace')}, {formatCount(traces.filter((t) => t.profiled.length > 0).length)} with profile samples{traces.length === LIMIT ? ` (the ${sort === 'duration' ? 'slowest' : 'newest'} that match; narrow the search to see others)` : ''}</caption>
             <thead><tr>
               <th scope="col" aria-sort={sort === 'time' ? 'descending' : undefined}><button type="button" onClick={() => setSort('time')}>Start{sort === 'time' ? ' ▾' : ''}</button></th>
               <th scope="col">Root span</th>

@@ -23,7 +23,7 @@ const HEIGHT = 620;
 export interface CallTreeProps {
   tree: Tree; about: About; frame: string; query: string;
   searched?: Searched;
-  onQuery: (text: string) => void;
+  onQuery: (text: string, typed?: boolean) => void;
   onFrame: (address: string) => void;
   onZoom: (address: string) => void;
   onLens?: (step: string) => void;

@@ -1,7 +1,7 @@
 // A frame in words and numbers: for the tooltip, the drawer, screen readers and incident notes. Pure.
 import type { About } from '../core/about';
 import { formatMeasured, formatMoved, mayBeChance } from '../core/difference';
-import { formatError, formatMany, formatShare, formatValue } from '../core/format';
+import { formatCount, formatError, formatMany, formatShare, formatValue } from '../core/format';
 import { childrenOf, functionOf, isFold, stackOf, type Tree } from '../core/tree';
 import { labelOf, shownName } from '../draw/flame';
 
@@ -12,8 +12,19 @@ export const movedOf = (tree: Tree, v: number) => formatMoved(v, tree.meta.unit,
 // The whole as the server gave it, whatever the numbers below are measured in.
 export function wholeOf(tree: Tree): string {
   const value = (v: number) => formatValue(v, tree.meta.unit, tree.meta.scale);
-  return tree.totalBefore ? `${value(Number(tree.meta.total_before ?? tree.totalBefore[0]))} → ${value(tree.total[0])}` : value(tree.total[0]);
+  const what = tree.meta.unit === 'count' ? ` ${tree.meta.type}` : '';  // a bare number says nothing
+  return (tree.totalBefore ? `${value(Number(tree.meta.total_before ?? tree.totalBefore[0]))} → ${value(tree.total[0])}` : value(tree.total[0])) + what;
 }
+
+// "14 samples"; of a difference both sides'.
+export function samplesOf(tree: Tree): string {
+  const before = tree.totalCountBefore?.[0];
+  return (before === undefined ? '' : `${formatCount(before)} → `) + formatMany(tree.totalCount[0], 'sample');
+}
+export const fewSamples = (tree: Tree) => {
+  const fewest = Math.min(tree.totalCount[0], tree.totalCountBefore?.[0] ?? Infinity);
+  return tree.totalCount[0] > 0 && fewest < 100;
+};
 
 // " ± 0.2": of the whole it is a share of itself.
 const errorOf = (tree: Tree, node: number) => (node === 0 ? '' : ' ' + formatError(tree.totalCount[node], tree.totalCount[0]));
@@ -34,7 +45,8 @@ export function numbersOf(tree: Tree, node: number): string {
 
 export function changeOf(tree: Tree, node: number): string {
   const [before, after] = [tree.totalBefore![node], tree.total[node]];
-  const delta = after - before;
+  const moved = after - before;
+  const delta = Math.abs(moved) < 1e-9 * Math.max(before, after) ? 0 : moved;  // sides brought to one scale: less is rounding
   const sign = delta > 0 ? '+' : delta < 0 ? '−' : '±';
   const relative = before === 0 ? 'new' : after === 0 ? 'vanished' : `${sign}${(100 * Math.abs(delta) / before).toFixed(1)} %`;
   return `${valueOf(tree, before)} → ${valueOf(tree, after)} · ${sign}${movedOf(tree, Math.abs(delta))} (${relative})${doubtOf(tree, node)}`;

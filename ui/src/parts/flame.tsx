@@ -3,14 +3,14 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { About } from '../core/about';
 import { coloursNow } from '../core/colours';
-import { formatMany, formatShare } from '../core/format';
+import { formatShare } from '../core/format';
 import { addressOf, nodeAt } from '../core/path';
 import { groupsOf } from '../core/groups';
 import { plain } from '../core/keys';
 import { undo } from '../core/location';
 import { isFold, nextMatch, shownShare, type Tree } from '../core/tree';
 import { boxOf, drawFlame, drawOverlay, FONT, hitFlame, rowTop, shownName, type Drawn, type Hit, type View } from '../draw/flame';
-import { announcementOf, nameOf, wholeOf } from './describe';
+import { announcementOf, fewSamples, nameOf, samplesOf, wholeOf } from './describe';
 import { act, actionOf, type FrameContext, type FrameLink } from './actions';
 import { Drawer } from './drawer';
 import { prepare } from './canvas';
@@ -32,7 +32,7 @@ export interface FlameProps {
   searched?: Searched;  // where something is folded: what the server finds in all of it
   onZoom: (zoom: string, frame: string) => void;
   onFrame: (address: string) => void;
-  onQuery: (text: string) => void;
+  onQuery: (text: string, typed?: boolean) => void;
   onFlip?: () => void;
   onLens?: (step: string) => void;
   onOpenFold?: (parent: number) => void;
@@ -194,8 +194,8 @@ export function FlameGraph(p: FlameProps) {
       <div class="flame-bar">
         <p class="summary" data-testid="summary">
           <strong>{wholeOf(tree)}</strong>{tree.meta.averaged ? ' on average' : ''}
-          {' · '}{formatMany(tree.totalCount[0], 'sample')} · {(shown * 100).toFixed(shown > 0.9995 ? 0 : 1)} % shown
-          {tree.totalCount[0] > 0 && tree.totalCount[0] < 100 && <span class="warn"> · few samples: shares are rough</span>}
+          {' · '}{samplesOf(tree)} · {(shown * 100).toFixed(shown > 0.9995 ? 0 : 1)} % shown
+          {fewSamples(tree) && <span class="warn"> · few samples: shares are rough</span>}
         </p>
         <span class="grow" />
         <Matched tree={tree} found={found} searched={p.searched} />
@@ -208,7 +208,7 @@ export function FlameGraph(p: FlameProps) {
       {help && <KeyList keys={KEYS.filter(([, , needs]) => !needs || { lens: p.onLens, links: p.links ?? p.noLinks, flip: p.onFlip }[needs])} />}
       {tree.func.length > MINIMAP_FROM && <Minimap tree={tree} node={hover ? hover.hit.node : frame} range={range} onRange={setRange} flip={flip} />}
       <div ref={scroller} class="flame-box" style={{ height: height + 2 }} role="tree" tabIndex={0}
-        aria-label={`Flame graph${p.name ? ` of ${p.name}` : ''}, ${wholeOf(tree)}, ${formatMany(tree.totalCount[0], 'sample')}. Arrow keys walk, Enter zooms.`}
+        aria-label={`Flame graph${p.name ? ` of ${p.name}` : ''}, ${wholeOf(tree)}, ${samplesOf(tree)}. Arrow keys walk, Enter zooms.`}
         aria-activedescendant={`${p.name ?? 'flame'}-${Math.max(frame, 0)}`} onKeyDown={onKey} onFocus={() => setFocused(true)} onBlur={() => setFocused(false)}
         onScroll={(e) => setTop(e.currentTarget.scrollTop)}
         onMouseDown={(e) => { held.current = e.button === 0 ? { x: e.clientX, y: e.clientY, moved: false } : null; }}
@@ -223,7 +223,7 @@ export function FlameGraph(p: FlameProps) {
       </div>
       {groups.length > 1 && (
         <p class="legend" role="group" aria-label="Colours">{groups.map((g) => (
-          <button key={g.name} type="button" aria-pressed={g === group} onClick={() => setMarked(g === group ? '' : g.name)}><i style={{ background: palette.boxes[g.fill] }} /><bdi>{shownName(g.name, 60)}</bdi>&nbsp;<small>{formatShare(g.self, tree.total[0])}</small></button>
+          <button key={g.name} type="button" aria-pressed={g === group} onClick={() => setMarked(g === group ? '' : g.name)}><i style={{ background: palette.boxes[g.fill] }} /><bdi>{shownName(g.name, 60)}</bdi>&nbsp;<small>{formatShare(g.self, tree.total[0])} self</small></button>
         ))}</p>
       )}
       <p class="hidden" role="status" aria-live="polite">{focused && frame >= 0 ? announcementOf(tree, frame) : ''}</p>

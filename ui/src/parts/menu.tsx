@@ -1,4 +1,4 @@
-// The menu of a frame: the drawer's actions where the pointer or the frame is. Arrows, Home, End and first letters walk, Escape
+// The menu of a frame: the drawer's actions where the pointer or the frame is. Arrows, Home, End and first letters walk, a printed key acts, Escape
 // and Tab leave it for where one came from; anything that moves the page under it closes it.
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { actionsOf, type FrameContext } from './actions';
@@ -37,6 +37,7 @@ export function FrameMenu(p: FrameContext & { at: MenuPlace; onClose: (back: boo
   const onKey = (e: KeyboardEvent) => {
     const all = items();
     const at = all.indexOf(document.activeElement as HTMLElement);
+    const own = all.find((i) => i.querySelector('kbd')?.textContent === e.key);
     const letter = e.key.length === 1 && e.key !== ' ' && !e.ctrlKey && !e.metaKey && !e.altKey;
     e.stopPropagation();  // the graph's keys are not the menu's
     if (e.key === 'ArrowDown') all[(at + 1) % all.length].focus();
@@ -45,6 +46,7 @@ export function FrameMenu(p: FrameContext & { at: MenuPlace; onClose: (back: boo
     else if (e.key === 'End') all[all.length - 1].focus();
     else if (e.key === 'Escape' || e.key === 'Tab') p.onClose(true);
     else if (e.key === 'Enter' || e.key === ' ') all[at]?.click();
+    else if (letter && own) own.click();
     else if (letter) [...all.slice(at + 1), ...all.slice(0, at + 1)].find((i) => i.textContent!.toLowerCase().startsWith(e.key.toLowerCase()))?.focus();
     else return;
     e.preventDefault();

@@ -19,7 +19,7 @@ export interface SandwichProps {
   asked: Asked; about: About; fn: string; mod: string | null; search: string;
   up: SideState; down: SideState;
   onUp: (s: SideState, zoomed: boolean) => void; onDown: (s: SideState, zoomed: boolean) => void;
-  onSearch: (text: string) => void; onLens: (step: string) => void; links: FrameLink[];
+  onSearch: (text: string, typed?: boolean) => void; onLens: (step: string) => void; links: FrameLink[];
 }
 
 export function Sandwich(p: SandwichProps) {

@@ -5,13 +5,13 @@ import { patternOf } from '../core/pattern';
 import { search, type Tree } from '../core/tree';
 import type { Searched } from './searched';
 
-export interface SearchBoxProps { query: string; onQuery: (text: string) => void; onStep?: (by: 1 | -1) => void; input?: RefObject<HTMLInputElement> }
+export interface SearchBoxProps { query: string; onQuery: (text: string, typed: boolean) => void; onStep?: (by: 1 | -1) => void; input?: RefObject<HTMLInputElement> }
 
 export function SearchBox({ query, onQuery, onStep, input }: SearchBoxProps) {
   return (
-    <label>Search <input ref={input} type="search" value={query} placeholder="regular expression" onInput={(e) => onQuery(e.currentTarget.value)} onKeyDown={(e) => {
+    <label>Search <input ref={input} type="search" value={query} placeholder="regular expression" onInput={(e) => onQuery(e.currentTarget.value, true)} onKeyDown={(e) => {
       if (e.key === 'Enter' && onStep) { e.preventDefault(); onStep(e.shiftKey ? -1 : 1); }
-      if (e.key === 'Escape') onQuery('');
+      if (e.key === 'Escape') onQuery('', true);
     }} /></label>
   );
 }

@@ -15,7 +15,7 @@ export interface TableProps {
   top: TopAnswer; sort: 'self' | 'total'; query: string;
   found?: TopAnswer;  // the rows that match, where `top` does not have all
   selected?: { name: string; module: string };  // the frame chosen in another view
-  onQuery: (text: string) => void;
+  onQuery: (text: string, typed?: boolean) => void;
   onSort: (sort: 'self' | 'total') => void;
   onPick: (f: TopRow) => void;
   links: FrameLink[];

@@ -10,7 +10,7 @@ import { shownName } from '../draw/flame';
 const ROW = 26;
 const MOST_ROWS = 16;
 
-export interface WaterfallProps { rows: Row[]; duration: number; selected: string; values: Record<string, number>; onSelect: (span: string) => void }
+export interface WaterfallProps { rows: Row[]; duration: number; selected: string; values: Record<string, number>; onSelect: (span: string, walked: boolean) => void }
 
 const ms = (v: number) => formatValue(v * 1e6, 'nanoseconds');
 
@@ -45,7 +45,7 @@ export function Waterfall(p: WaterfallProps) {
   const onKey = (e: KeyboardEvent) => {
     const to = e.key === 'ArrowDown' ? at + 1 : e.key === 'ArrowUp' ? at - 1 : e.key === 'Home' ? 0 : e.key === 'End' ? rows.length - 1 : -1;
     const row = rows[at];
-    if (rows[to]) p.onSelect(rows[to].id);
+    if (rows[to]) p.onSelect(rows[to].id, true);
     else if (row && row.children > 0 && (e.key === 'ArrowLeft') !== folded.has(row.id) && /^Arrow(Left|Right)$/.test(e.key)) toggle(row.id);
     else return;
     e.preventDefault();
@@ -62,7 +62,7 @@ export function Waterfall(p: WaterfallProps) {
             return (
               <div key={r.id + (first + i)} id={`span-${r.id}`} role="treeitem" class={'wf-row' + (r.id === p.selected ? ' selected' : '')}
                 aria-level={r.depth + 1} aria-selected={r.id === p.selected} aria-expanded={r.children > 0 ? !folded.has(r.id) : undefined}
-                style={{ top: (first + i) * ROW, height: ROW }} onClick={() => p.onSelect(r.id)}>
+                style={{ top: (first + i) * ROW, height: ROW }} onClick={() => p.onSelect(r.id, false)}>
                 <span class="wf-name" style={{ paddingLeft: Math.min(r.depth, 30) * 14 }}>
                   {r.children > 0
                     ? <span class="fold" aria-hidden="true" onClick={(e) => { e.stopPropagation(); toggle(r.id); }}>{folded.has(r.id) ? '▸' : '▾'}</span>
