@@ -52,6 +52,8 @@ export async function drawn(page, what, test, argument) {
 }
 
 export async function clickBox(page, name, options) {
+  await page.waitForLoadState('networkidle');
+  await page.locator('.flame-view').hover({ position: { x: 1, y: 1 } });  // waits until it stays where it is
   const b = await box(page, name);
   assert.ok(b, 'no box ' + name);
   const area = await page.locator('.flame-view').boundingBox();
