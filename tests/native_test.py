@@ -199,6 +199,11 @@ class Truth(Profiled):
         _, rows = self.rows("cpu")
         self.assertAlmostEqual(int(rows["InChild"]["total"]) / 1e9, 2, delta=0.2)
 
+    def test_a_child_of_a_child_as_daemons_have_it(self):
+        self.assertEqual(self.truth("twice", 1)["status"], 0)
+        _, rows = self.rows("cpu")
+        self.assertAlmostEqual(int(rows["InChild"]["total"]) / 1e9, 1, delta=0.15)
+
     def test_a_coroutine_on_its_own_stack(self):
         self.truth("context", 2)
         _, rows = self.rows("cpu")

@@ -16,6 +16,7 @@ int CheckFiles(const Context& context, const std::vector<std::string>& files, bo
   std::string out;
   JsonWriter json(out);
   json.BeginArray();
+  std::size_t passed_over = 0;
   for (const std::string& file : files) {
     const auto bytes = ReadProfileFile(file);
     if (!bytes) return Fail(bytes.error());
@@ -24,11 +25,12 @@ int CheckFiles(const Context& context, const std::vector<std::string>& files, bo
     if (!pprof && format != formats::FileFormat::kOtlpProfiles &&
         format != formats::FileFormat::kOtlpProfilesJson &&
         format != formats::FileFormat::kUnknown) {
-      return Fail(Error(
-          Code::kInvalid,
-          fmt::format(
-              "{}: {} files have no rules to check; expected OTLP profiles (protobuf) or pprof",
-              file, formats::FormatName(format))));
+      const std::string why = fmt::format(
+          "{}: {} files have no rules to check; expected OTLP profiles (protobuf) or pprof", file,
+          formats::FormatName(format));
+      if (++passed_over == files.size()) return Fail(Error(Code::kInvalid, why));
+      fmt::print(stderr, "{}\n", why);
+      continue;
     }
     const auto violations =
         pprof ? formats::CheckPprof(*bytes) : formats::CheckOtlpProfiles(*bytes);

@@ -82,7 +82,7 @@ void UnwindWith(const CodeMap* map, Event& event, const Registers& start, const 
 
 // How much of a stack is kept: of the thread's own, and of one whose end we do not know.
 constexpr std::uint64_t kMostKept = 64U << 10U;
-constexpr std::uint64_t kMostKeptByKernel = 16U << 10U;
+constexpr std::uint64_t kMostKeptByKernel = 8U << 10U;
 constexpr std::uint64_t kPage = 4096;
 
 // There are no tables yet: keeps the stack as it is (early_stacks.h). False: there was no room.
@@ -129,6 +129,8 @@ void DropOwnFrames(Event& event) {
   for (int i = 0; i < event.depth && i < kMostOwnFrames; ++i) {
     if (IsHook(event.pcs[i])) own = i + 1;
   }
+  // It broke before it came to the host: none of these is the host's.
+  if (own == 0 && event.end == StackEnd::kBroken) own = event.depth;
   for (int i = own; i < event.depth; ++i) event.pcs[i - own] = event.pcs[i];
   event.depth = static_cast<std::uint16_t>(event.depth - own);
 }

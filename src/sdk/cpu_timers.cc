@@ -106,14 +106,19 @@ void CpuTimers::AddLocked(std::uint32_t tid) {
     if (errno != EINVAL) refused_.compare_exchange_strong(none, errno);  // EINVAL: it ended meanwhile
     return;
   }
-  timers_.emplace(tid, timer);
   // A random phase, or threads that live shorter than one period would never be seen.
-  Arm(timer, 1 + static_cast<std::int64_t>(NextRandom(random_) % static_cast<std::uint64_t>(period_ns_)));
+  if (!Arm(timer, 1 + static_cast<std::int64_t>(NextRandom(random_) % static_cast<std::uint64_t>(period_ns_)))) {
+    int none = 0;
+    refused_.compare_exchange_strong(none, errno);
+    syscall(SYS_timer_delete, timer);
+    return;
+  }
+  timers_.emplace(tid, timer);
 }
 
-void CpuTimers::Arm(int timer, std::int64_t first_ns) const {
+bool CpuTimers::Arm(int timer, std::int64_t first_ns) const {
   const itimerspec when{.it_interval = ToTimespec(period_ns_), .it_value = ToTimespec(first_ns)};
-  syscall(SYS_timer_settime, timer, 0, &when, nullptr);
+  return syscall(SYS_timer_settime, timer, 0, &when, nullptr) == 0;
 }
 
 }  // namespace wherefore::sdk

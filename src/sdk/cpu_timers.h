@@ -45,7 +45,7 @@ class CpuTimers {
 
  private:
   void AddLocked(std::uint32_t tid);
-  void Arm(int timer, std::int64_t first_ns) const;
+  bool Arm(int timer, std::int64_t first_ns) const;
 
   FutexLock lock_;
   std::unordered_map<std::uint32_t, int> timers_;  // thread -> kernel's timer id

@@ -22,7 +22,7 @@ namespace wherefore::sdk {
 
 class EarlyStacks {
  public:
-  static constexpr std::uint64_t kMostBytes = 4U << 20U;  // of all together
+  static constexpr std::uint64_t kMostBytes = 8U << 20U;  // of all together
 
   struct Kept {
     Registers start;

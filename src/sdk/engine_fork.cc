@@ -1,10 +1,9 @@
 // fork, as Engine lives through it.
-#include <csignal>
-#include <ctime>
-
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <ctime>
 #include <mutex>
 
 #include "sdk/clock.h"
@@ -23,7 +22,8 @@ constexpr long kFirstCpuNs = 10'000'000;
 
 constinit std::atomic<void (*)(const ResourceAttributes&)> g_child_listener{nullptr};
 
-// A timer on this thread's CPU time, which a waiting thread never notices. Gives its number, -1: none.
+// A timer on this thread's CPU time, which a waiting thread never notices. Gives its number, -1:
+// none.
 int ArmRestartTimer(int signal) {
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
@@ -67,8 +67,10 @@ void Engine::AfterForkInChild() {
   g_shared.pid.store(getpid());
   g_shared.cpu_session.fetch_add(1);  // its CPU clock begins anew
   operations_.clear();
+  // The parent may be a child itself that had not come to its own restart: a daemon forks twice.
+  const bool was_due = g_shared.restart_due.exchange(false) || restart_timer_ >= 0;
   const bool was_running = running_.exchange(false);
-  if (was_running && signal_ != 0) restart_timer_ = ArmRestartTimer(signal_);
+  restart_timer_ = (was_running || was_due) && signal_ != 0 ? ArmRestartTimer(signal_) : -1;
 }
 
 void OnChildRestart(void (*listener)(const ResourceAttributes& resource)) {

@@ -13,13 +13,13 @@ constexpr std::size_t kHistory = 64;
 // Tables of modules that are no longer loaded are dropped beyond this.
 constexpr std::size_t kMaxUnusedTableBytes = 32 << 20;
 
-std::string ProgramPath() {
+}  // namespace
+
+std::string ModuleMap::ProgramPath() {
   std::array<char, 4096> path{};
   const ssize_t size = readlink("/proc/self/exe", path.data(), path.size());
   return size > 0 ? std::string(path.data(), static_cast<std::size_t>(size)) : std::string();
 }
-
-}  // namespace
 
 const Module* ModuleList::Find(std::uint64_t pc) const {
   const auto it = std::upper_bound(modules.begin(), modules.end(), pc,
@@ -67,7 +67,7 @@ void ModuleMap::AddModule(const void* phdr_info, ModuleList& list) {
   if (!file) return;
   Module module{.path = info.dlpi_name, .build_id = file->build_id(), .bias = info.dlpi_addr};
   module.program = module.path.empty();
-  if (module.program) module.path = ProgramPath();
+  if (module.program) module.path = program_path_;
   for (const elf::Segment& segment : file->segments()) {
     if (!segment.executable) continue;
     const std::uint64_t start = info.dlpi_addr + segment.address;

@@ -75,12 +75,15 @@ class ModuleMap {
   };
   struct Visit;
 
+  static std::string ProgramPath();
   void AddModule(const void* phdr_info, ModuleList& list);
   std::shared_ptr<const elf::UnwindTable> TableFor(const elf::ElfFile& file,
                                                    const std::string& path);
   bool Publish(ModuleList modules);
   void DropUnusedTables();
 
+  // Read at once: it is not to be had any more when main has ended before its threads.
+  const std::string program_path_ = ProgramPath();
   mutable std::mutex mutex_;  // everything below but the slots
   LoaderCounts seen_;
   std::uint64_t generation_ = 0;

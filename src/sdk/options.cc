@@ -1,9 +1,12 @@
 // Where settings come from: the file, the environment, the program's code; and what they add up to.
 #include "sdk/options.h"
 
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <climits>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -24,7 +27,15 @@ std::string ProgramName() {
   std::array<char, 4096> path{};
   const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
   const std::string_view exe(path.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
-  const std::string_view name = exe.substr(exe.rfind('/') + 1);
+  std::string_view name = exe.substr(exe.rfind('/') + 1);
+  // As it was started, where that is a link to it: redis-server is one to redis-check-rdb.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel gives an address as a number
+  const auto* const started = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  std::array<char, PATH_MAX> real{};
+  if (started != nullptr && realpath(started, real.data()) != nullptr && exe == real.data()) {
+    const std::string_view link(started);
+    name = link.substr(link.rfind('/') + 1);
+  }
   return name.empty() ? "unknown_service" : std::string(name);
 }
 

@@ -1,7 +1,7 @@
 // Programs whose profile is known: they measure themselves and print the truth as one line of JSON,
 // {"function": number, ...}. tests/native_test.py compares it with what the profiler saw.
 //
-//   truth cpu|brief|alloc|live|blocks|first|stacks|turns|locks|waits|eintr|depth|fork|context|exhaust|leave|short|masks|sandbox SECONDS
+//   truth cpu|brief|alloc|live|blocks|first|stacks|turns|locks|waits|eintr|depth|fork|twice|context|exhaust|leave|short|masks|sandbox SECONDS
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -418,6 +418,23 @@ void ForkTruth(double seconds) {
   Print({{"InChild", seconds}, {"status", status}});
 }
 
+// As daemons do it: the child of a child works.
+void ForkTwice(double seconds) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const pid_t grandchild = fork();
+    if (grandchild == 0) {
+      InChild(seconds);
+      std::exit(0);
+    }
+    waitpid(grandchild, nullptr, 0);
+    std::exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  Print({{"InChild", seconds}, {"status", status}});
+}
+
 // A coroutine on a stack of its own.
 ucontext_t g_caller;
 ucontext_t g_coroutine;
@@ -526,6 +543,7 @@ int main(int argc, char** argv) {
   if (what == "eintr") EintrTruth(seconds);
   if (what == "depth") DepthTruth(seconds);
   if (what == "fork") ForkTruth(seconds);
+  if (what == "twice") ForkTwice(seconds);
   if (what == "context") ContextTruth(seconds);
   if (what == "exhaust") ExhaustMemory(seconds);
   if (what == "leave") LeaveMain(seconds);
