@@ -100,7 +100,8 @@ TEST(EarlyStacks, KeepsStacksUntilItIsFull) {
     kept->bytes()[kEach - 1] = static_cast<std::uint8_t>(numbers.size());
     numbers.push_back(stacks.NumberOf(kept));
   }
-  EXPECT_EQ(numbers.size(), 63U);  // what is written before each takes the room of one
+  // What is written before each takes the room of one.
+  EXPECT_EQ(numbers.size(), EarlyStacks::kMostBytes / kEach - 1);
   EXPECT_TRUE(stacks.MoreThanHalfFull());
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     ASSERT_NE(numbers[i], 0U);
