@@ -93,8 +93,10 @@ void AddDoctor(CLI::App& app, Context& context) {
   auto* const program =
       command->add_option("--program", question->program, "A program: can it be profiled?");
   command->add_option("command", *words, "The same as `run` would take it")->excludes(program);
-  command->callback([&context, question, words] {
+  command->callback([&context, question, words, program] {
     if (!words->empty()) question->program = words->front();
+    if (question->program.empty() && (program->count() > 0 || !words->empty()))
+      throw CLI::ValidationError("--program", "names no program");
     context.run = [&context, question] { return Diagnose(context, *question); };
   });
 }

@@ -164,8 +164,9 @@ int wherefore_label_enter(int key, const char* value, size_t length) noexcept {
   ThreadRecord& record = OwnRecord();
   const RecordTail before = record.tail;
   const std::size_t used = before.label_bytes();
+  if (value == nullptr) length = 0;
   if (key < 0 || key >= static_cast<int>(kMaxLabelKeys) || length > 255 ||
-      (value == nullptr && length != 0) || used + 2 + length > kLabelBytes) {
+      used + 2 + length > kLabelBytes) {
     return -1;
   }
   // Past the end first; the new size makes it count.

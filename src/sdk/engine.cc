@@ -324,7 +324,8 @@ Result<> Engine::SetEnabled(Type type, bool enabled) {
 }
 
 Result<> Engine::SetRate(Type type, double rate) {
-  if (!(rate > 0)) return Error(Code::kInvalid, "a rate must be greater than zero");
+  constexpr double kMost = 1e15;  // far more than any of them means, and still a number to compute with
+  if (!(rate > 0) || rate > kMost) return Error(Code::kInvalid, "a rate must be greater than zero, and at most 1e15");
   const Busy busy;
   const std::lock_guard hold(lock_);
   options_.of(type).rate = rate;

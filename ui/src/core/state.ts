@@ -50,9 +50,13 @@ export interface TraceState { trace: string; span: string; subtree: boolean; typ
 const DEFAULT_SINCE = '1h';
 const DIFF_MODES: readonly DiffMode[] = ['raw', 'rate', 'share'];
 
-// Unix time in s, ms, µs or ns, told apart by size as the API does it, in ms; null: not from 1970 to 2261. The first day
-// of 1970 is left in ms, so that what this gives is read as the same again.
+// Unix time in s, ms, µs or ns, told apart by size as the API does it, or a date and time with its zone, in ms; null: not
+// from 1970 to 2261. The first day of 1970 is left in ms, so that what this gives is read as the same again.
 function unixMs(text: string | null): number | null {
+  if (/^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:?\d\d)$/.test(text ?? '')) {
+    const ms = Date.parse(text!);
+    return ms >= 0 && ms < 9_223_372_036_854 ? ms : null;
+  }
   if (!/^\d{1,19}$/.test(text ?? '')) return null;
   const n = Number(text);
   const ms = Math.floor(n < 1e8 ? n : n < 1e11 ? n * 1e3 : n < 1e14 ? n : n < 1e17 ? n / 1e3 : n / 1e6);
@@ -61,11 +65,13 @@ function unixMs(text: string | null): number | null {
 
 // Why the times of an address are not used; "" when they are, or there are none.
 export function timeProblem(url: URL): string {
+  const since = url.searchParams.get('since');
+  if (since && Number.isNaN(parseSpan(since))) return `“since” in this page's address, ${since.slice(0, 40)}, is no length of time (15m, 1h, 2d). The last hour is shown.`;
   for (const names of [['from', 'to'], ['base_from', 'base_to']]) {
     const texts = names.map((name) => url.searchParams.get(name));
     if (texts.every((t) => t === null || t === '')) continue;
     const bad = texts.findIndex((t) => unixMs(t) === null);
-    if (bad >= 0) return texts[bad] ? `“${names[bad]}” in this page's address, ${texts[bad]!.slice(0, 40)}, is no time from 1970 to 2261 (Unix time in s, ms, µs or ns). It is left out.` : `“${names[bad]}” is missing in this page's address. “${names[1 - bad]}” alone is left out.`;
+    if (bad >= 0) return texts[bad] ? `“${names[bad]}” in this page's address, ${texts[bad]!.slice(0, 40)}, is no time from 1970 to 2261 (2026-11-15T19:40:00Z, or Unix time in s, ms, µs or ns). It is left out.` : `“${names[bad]}” is missing in this page's address. “${names[1 - bad]}” alone is left out.`;
     if (unixMs(texts[0])! >= unixMs(texts[1])!) return `“${names[0]}” in this page's address is not before “${names[1]}”. Both are left out.`;
   }
   return '';

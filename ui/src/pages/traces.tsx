@@ -13,6 +13,7 @@ import { TableBox } from '../parts/table_box';
 
 export const traceLink = (trace: string) => encodeTrace({ trace, span: '', subtree: false, type: '', lens: '', zoom: '', frame: '', search: '' });
 const LIMIT = 200;
+const ESTIMATE = 'an estimate from the samples; the times of several threads add up, and one sample may stand for more than the request took';
 
 function valueOf(t: TraceSummary, type: string): string {
   const found = t.profiled.find((p) => p.type === type);
@@ -77,7 +78,7 @@ export function TracesPage() {
               <th scope="col">Root span</th>
               <th scope="col" class="number" aria-sort={sort === 'duration' ? 'descending' : undefined}><button type="button" onClick={() => setSort('duration')}>Duration{sort === 'duration' ? ' ▾' : ''}</button></th>
               <th scope="col" class="number">Spans</th><th scope="col" class="number">Errors</th>
-              <th scope="col" class="number">CPU</th>{waits && <th scope="col" class="number">Off-CPU</th>}<th scope="col" class="number">Samples</th>
+              <th scope="col" class="number" title={ESTIMATE}>CPU</th>{waits && <th scope="col" class="number" title={ESTIMATE}>Off-CPU</th>}<th scope="col" class="number">Samples</th>
             </tr></thead>
             <tbody>{traces.map((t) => (
               <tr key={t.trace}>

@@ -47,7 +47,7 @@ export function TopTable(p: TableProps) {
       <TableBox label="Functions">
         {problem !== '' && <p class="note error" role="status">The search: {problem}.</p>}
         <table class="top">
-          <caption>{formatMany(top.functions, 'function')}, {value(total)} in all, {formatMany(count, 'sample')}{!all && top.rows.length < top.functions ? `; the ${formatCount(top.rows.length)} largest are listed` : ''}{all && `; ${formatCount(all.functions)} match, ${formatShare(Number(all.value), total)}${wanted.length < all.functions ? `, the ${formatCount(wanted.length)} largest of them are listed` : ''}`}</caption>
+          <caption>{p.query !== '' && !all && `${formatCount(wanted.length)} of `}{formatMany(top.functions, 'function')}, {value(total)} in all, {formatMany(count, 'sample')}{!all && top.rows.length < top.functions ? `; the ${formatCount(top.rows.length)} largest are listed` : ''}{all && `; ${formatCount(all.functions)} match, ${formatShare(Number(all.value), total)}${wanted.length < all.functions ? `, the ${formatCount(wanted.length)} largest of them are listed` : ''}`}</caption>
           <thead><tr>{header('self', 'Self')}<th scope="col" class="number">Share</th>{header('total', 'Total')}<th scope="col" class="number">Share</th><th scope="col" class="number">Samples</th><th scope="col">Function</th><th scope="col">Module</th><th scope="col"><span class="hidden">More about it</span></th></tr></thead>
           <tbody>
             {wanted.slice(0, most).map((r, i) => (
