@@ -86,6 +86,7 @@ int Run(const Context& context, const RunOptions& options, std::vector<std::stri
   if (why_not.empty())
     SayWhere(context, Environment("OTEL_SERVICE_NAME"), !Environment("WHEREFORE_OUTPUT").empty());
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 2);
   for (std::string& argument : command) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
   execv(program.c_str(), arguments.data());
