@@ -388,8 +388,9 @@ std::string SpreadTimeline(const Steps& steps, std::int64_t range_to_ns, std::st
                            std::string_view from) {
   const auto part = [](std::string_view column) {
     return fmt::format(
-        "sum(toInt64(if(step = last, toInt128({0}), intDiv(toInt128({0}) * (ends - time), span)) - "
-        "if(step = first, toInt128(0), intDiv(toInt128({0}) * (begins - time), span))))",
+        "sum(if(first = last, {0}, toInt64(if(step = last, toInt128({0}), intDiv(toInt128({0}) * "
+        "(ends - time), span)) - if(step = first, toInt128(0), intDiv(toInt128({0}) * (begins - "
+        "time), span)))))",
         column);
   };
   return fmt::format(

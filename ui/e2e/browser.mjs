@@ -51,12 +51,20 @@ export async function drawn(page, what, test, argument) {
   }
 }
 
-export async function clickBox(page, name, options) {
+// Where an element is once it stays there; it may be drawn anew while one looks.
+async function settled(page, selector) {
   await page.waitForLoadState('networkidle');
-  await page.locator('.flame-view').hover({ position: { x: 1, y: 1 } });  // waits until it stays where it is
+  for (;;) {
+    await page.locator(selector).hover({ position: { x: 1, y: 1 } });  // waits until it does not move, 30 s at most
+    const area = await page.locator(selector).boundingBox();
+    if (area) return area;
+  }
+}
+
+export async function clickBox(page, name, options) {
+  const area = await settled(page, '.flame-view');
   const b = await box(page, name);
   assert.ok(b, 'no box ' + name);
-  const area = await page.locator('.flame-view').boundingBox();
   await page.mouse.click(area.x + Math.max(b.x, 0) + Math.min(b.w / 2, 40), area.y + b.y + 10, options);
 }
 
@@ -65,9 +73,7 @@ export const newest = async (service) => Date.parse((await api('services', ALL))
 
 // Drags over a part of the timeline, in shares of its width.
 export async function dragTimeline(page, first, last) {
-  await page.waitForLoadState('networkidle');
-  await page.locator('.u-over').hover();  // waits until it stays where it is
-  const plot = await page.locator('.u-over').boundingBox();
+  const plot = await settled(page, '.u-over');
   await page.mouse.move(plot.x + plot.width * first, plot.y + 50);
   await page.mouse.down();
   await page.mouse.move(plot.x + plot.width * last, plot.y + 60, { steps: 5 });
