@@ -349,6 +349,13 @@ class Torture(Profiled):
         answer, _ = self.rows("cpu")
         self.assertGreater(int(answer["total"]), TORTURE_SECONDS * 1e8)
 
+    def test_an_allocator_that_asks_the_loader_while_it_holds_its_lock(self):
+        """Libraries come and go meanwhile, whose tables are read. Whoever asks it for memory under the loader's lock never ends."""
+        for _ in range(5):
+            self.profiled(str(PROGRAMS / "loading"), "1", LD_PRELOAD=f"{LIBRARY}:{PROGRAMS / 'asking_malloc.so'}")
+            _, rows = self.rows("alloc_space")
+            self.assertIn("Allocate", rows)
+
     def test_the_server_is_gone(self):
         started = time.monotonic()
         done = subprocess.run([str(PROGRAMS / "truth"), "cpu", "2"], capture_output=True, text=True, timeout=30,

@@ -3,43 +3,25 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "elf/byte_reader.h"
+#include "elf/module_copy.h"
 
 namespace wherefore::elf {
 namespace {
 
 constexpr std::uint64_t kPageSize = 4096;
 constexpr std::size_t kMaxSections = 100'000;  // -ffunction-sections objects have tens of thousands
-constexpr std::size_t kMaxNoteBytes = 1 << 20;
-constexpr std::uint64_t kMaxPart = 1 << 29;  // what is copied out of a file at once
+constexpr std::uint64_t kMaxPart = 1 << 29;    // what is copied out of a file at once
 // A segment that spans more than this is no program we can address with 32-bit offsets.
 constexpr std::uint64_t kMaxAddress = std::uint64_t{1} << 48;
 
 bool Overflows(std::uint64_t start, std::uint64_t size, std::uint64_t limit) {
   return start > limit || size > limit - start;
-}
-
-// The GNU build id out of a note segment or section, empty when it holds none.
-std::string BuildIdFromNotes(std::span<const std::uint8_t> notes) {
-  ByteReader reader(notes);
-  while (reader.left() >= sizeof(Elf64_Nhdr)) {
-    const auto header = reader.Read<Elf64_Nhdr>();
-    const auto padded = [](std::uint64_t size) { return (size + 3) & ~std::uint64_t{3}; };
-    const auto name = reader.Take(padded(header.n_namesz));
-    const auto text = reader.Take(std::min<std::uint64_t>(padded(header.n_descsz), reader.left()));
-    if (reader.failed() || text.size() < header.n_descsz) return {};
-    if (header.n_type == NT_GNU_BUILD_ID && header.n_namesz == 4 &&
-        std::memcmp(name.data(), "GNU", 4) == 0) {
-      return {reinterpret_cast<const char*>(text.data()), header.n_descsz};
-    }
-  }
-  return {};
 }
 
 template <typename T>
@@ -51,13 +33,12 @@ std::vector<T> CopyTable(std::span<const std::uint8_t> bytes) {
 
 }  // namespace
 
-// Where bytes come from. Offsets are file offsets, or addresses of this process for a loaded
-// module.
+// Where bytes come from. Offsets are file offsets, or addresses of the file for a copied module.
 class ElfFile::Source {
  public:
   explicit Source(std::span<const std::uint8_t> bytes) : bytes_(bytes), size_(bytes.size()) {}
   Source(int fd, std::uint64_t size) : fd_(fd), size_(size) {}
-  explicit Source(std::uint64_t bias) : bias_(bias), size_(kMaxAddress) {}
+  explicit Source(const ModuleCopy& copy) : copy_(&copy), size_(kMaxAddress) {}
   ~Source() {
     if (fd_ >= 0) close(fd_);
   }
@@ -70,28 +51,16 @@ class ElfFile::Source {
     if (Overflows(offset, size, size_)) {
       return Error(Code::kCorrupt, "ELF: a part lies outside the file");
     }
-    if (bias_) return ReadMemory(*bias_ + offset, size);
+    if (copy_ != nullptr) return ReadCopy(offset, size);
     if (fd_ < 0) return Data(bytes_.subspan(offset, size));
     return ReadFile(offset, size);
   }
 
  private:
-  // Through the kernel, because a page whose file was cut short since it was mapped, or that may
-  // only be executed, would kill the process when read.
-  static Result<Data> ReadMemory(std::uint64_t address, std::uint64_t size) {
-    if (size > kMaxPart) return Error(Code::kLimit, "ELF: a part of over 512 MiB");
-    std::vector<std::uint8_t> out(size);
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader's own addresses
-    auto* const from = reinterpret_cast<std::uint8_t*>(address);
-    const iovec local{out.data(), size};
-    const iovec remote{from, size};
-    const int saved_errno = errno;
-    const ssize_t n = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
-    const bool forbidden = n < 0 && errno != EFAULT;
-    errno = saved_errno;
-    if (forbidden) return Data(std::span<const std::uint8_t>(from, size));
-    if (n != static_cast<ssize_t>(size)) return Error(Code::kIo, "ELF: memory cannot be read");
-    return Data(std::move(out));
+  [[nodiscard]] Result<Data> ReadCopy(std::uint64_t address, std::uint64_t size) const {
+    const auto bytes = copy_->Find(address, size);
+    if (bytes.empty()) return Error(Code::kIo, "ELF: not among what was copied of the module");
+    return Data(bytes);
   }
 
   [[nodiscard]] Result<Data> ReadFile(std::uint64_t offset, std::uint64_t size) const {
@@ -110,7 +79,7 @@ class ElfFile::Source {
 
   std::span<const std::uint8_t> bytes_;
   int fd_ = -1;
-  std::optional<std::uint64_t> bias_;
+  const ModuleCopy* copy_ = nullptr;
   std::uint64_t size_ = 0;
 };
 
@@ -160,12 +129,12 @@ Result<ElfFile> ElfFile::FromSource(std::shared_ptr<const Source> source) {
   return file;
 }
 
-Result<ElfFile> ElfFile::FromLoadedModule(std::uint64_t bias, std::span<const Elf64_Phdr> headers) {
+Result<ElfFile> ElfFile::FromCopy(const ModuleCopy& copy) {
   ElfFile file;
-  file.source_ = std::make_shared<const Source>(bias);
-  file.loaded_module_ = true;
-  WHEREFORE_RETURN_IF_ERROR(file.ReadSegments(headers));
-  file.ReadBuildId(headers);
+  file.source_ = std::make_shared<const Source>(copy);
+  file.copied_module_ = true;
+  file.build_id_ = copy.build_id;
+  WHEREFORE_RETURN_IF_ERROR(file.ReadSegments(copy.headers));
   return file;
 }
 
@@ -228,8 +197,7 @@ void ElfFile::ReadSections(const Elf64_Ehdr& header) {
 void ElfFile::ReadBuildId(std::span<const Elf64_Phdr> headers) {
   for (const Elf64_Phdr& header : headers) {
     if (header.p_type != PT_NOTE || header.p_filesz > kMaxNoteBytes) continue;
-    auto notes = loaded_module_ ? ReadAddress(header.p_vaddr, header.p_filesz)
-                                : source_->Read(header.p_offset, header.p_filesz);
+    auto notes = source_->Read(header.p_offset, header.p_filesz);
     if (notes) build_id_ = BuildIdFromNotes(notes->bytes());
     if (!build_id_.empty()) return;
   }
@@ -276,7 +244,7 @@ Result<Data> ElfFile::ReadAddress(std::uint64_t address, std::uint64_t size) con
   if (segment == nullptr) return Error(Code::kCorrupt, "ELF: an address outside every segment");
   const std::uint64_t inside = address - segment->address;
   const std::uint64_t length = std::min(size, segment->file_size - inside);
-  if (loaded_module_) return source_->Read(address, length);
+  if (copied_module_) return source_->Read(address, length);
   if (Overflows(segment->offset, inside, source_->size())) {
     return Error(Code::kCorrupt, "ELF: a segment lies outside the file");
   }

@@ -2,9 +2,9 @@
 //
 // Three kinds of source: a file on disk (read piece by piece with pread, never mapped, because a
 // file cut short while it is mapped kills the reader with SIGBUS), bytes in memory (borrowed), and
-// a module the dynamic loader has mapped into this process (segments only: there are no section
-// headers in memory). Every offset and size is checked; a damaged part gives an error when it is
-// asked for and never a crash. Const after opening: any thread.
+// the copy of a module the dynamic loader has mapped into this process (segments only: there are no
+// section headers in memory). Every offset and size is checked; a damaged part gives an error when
+// it is asked for and never a crash. Const after opening: any thread.
 //
 // This module lives in other people's processes too (libwherefore): of base it uses result.h only.
 #pragma once
@@ -22,6 +22,8 @@
 #include "base/result.h"
 
 namespace wherefore::elf {
+
+struct ModuleCopy;
 
 // Bytes of a file: borrowed from the source, or a copy of its own.
 class Data {
@@ -64,12 +66,12 @@ class ElfFile {
   static Result<ElfFile> Open(const std::string& path);
   // `bytes` must outlive the ElfFile and everything read from it.
   static Result<ElfFile> FromBytes(std::span<const std::uint8_t> bytes);
-  // A module as dl_iterate_phdr shows it. It must stay loaded while the ElfFile is used: call this
-  // and use it inside the callback of dl_iterate_phdr, which keeps dlclose out.
-  static Result<ElfFile> FromLoadedModule(std::uint64_t bias, std::span<const Elf64_Phdr> headers);
+  // A module as dl_iterate_phdr showed it, which must outlive the ElfFile and everything read from
+  // it; the module itself may be gone.
+  static Result<ElfFile> FromCopy(const ModuleCopy& copy);
 
   [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
-  // Empty for a loaded module, and where the section headers are missing or damaged.
+  // Empty for a copied module, and where the section headers are missing or damaged.
   [[nodiscard]] const std::vector<Section>& sections() const { return sections_; }
   [[nodiscard]] const Section* FindSection(std::string_view name) const;
   [[nodiscard]] const Section* FindSection(std::uint32_t type) const;
@@ -100,7 +102,7 @@ class ElfFile {
   [[nodiscard]] const Segment* SegmentOfAddress(std::uint64_t address) const;
 
   std::shared_ptr<const Source> source_;
-  bool loaded_module_ = false;
+  bool copied_module_ = false;
   std::vector<Segment> segments_;
   std::vector<Section> sections_;
   std::optional<Segment> eh_frame_header_;

@@ -40,25 +40,19 @@ TEST(ElfFile, SectionsAndAddressesAgree) {
   EXPECT_FALSE(file->Read(*file->FindSection(".bss")));
 }
 
-TEST(ElfFile, ALoadedModuleIsItsFile) {
-  auto on_disk = ElfFile::Open(LoadedLibrary("libc.so"));
-  ASSERT_TRUE(on_disk) << on_disk.error().message();
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* data) {
-        if (std::string_view(info->dlpi_name).find("libc.so") == std::string_view::npos) return 0;
-        const auto& disk = *static_cast<const ElfFile*>(data);
-        auto loaded =
-            ElfFile::FromLoadedModule(info->dlpi_addr, {info->dlpi_phdr, info->dlpi_phnum});
-        EXPECT_TRUE(loaded);
-        if (!loaded) return 1;
-        EXPECT_EQ(loaded->build_id(), disk.build_id());
-        EXPECT_EQ(loaded->base_address(), disk.base_address());
-        const Section& frames = *disk.FindSection(".eh_frame");
-        auto here = loaded->ReadAddress(frames.address, frames.size);
-        EXPECT_TRUE(here && std::ranges::equal(here->bytes(), disk.Read(frames)->bytes()));
-        return 1;
-      },
-      &*on_disk);
+TEST(ElfFile, TheCopyOfALoadedModuleIsItsFile) {
+  auto disk = ElfFile::Open(LoadedLibrary("libc.so"));
+  ASSERT_TRUE(disk) << disk.error().message();
+  PageArena arena;
+  const ModuleCopy copy = CopyOfLoaded("libc.so", arena);
+  auto loaded = ElfFile::FromCopy(copy);
+  ASSERT_TRUE(loaded) << loaded.error().message();
+  EXPECT_EQ(loaded->build_id(), disk->build_id());
+  EXPECT_EQ(loaded->base_address(), disk->base_address());
+  const Section& frames = *disk->FindSection(".eh_frame");
+  auto here = loaded->ReadAddress(frames.address, frames.size);
+  EXPECT_TRUE(here && std::ranges::equal(here->bytes(), disk->Read(frames)->bytes()));
+  EXPECT_FALSE(loaded->ReadAddress(disk->FindSection(".text")->address, 8)) << "not copied";
 }
 
 TEST(ElfFile, RefusesWhatItCannotRead) {

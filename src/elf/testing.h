@@ -12,6 +12,8 @@
 
 #include <gtest/gtest.h>
 
+#include "elf/module_copy.h"
+
 namespace wherefore::elf {
 
 // The output of a command; the test fails when the command does.
@@ -24,6 +26,26 @@ inline std::string Output(const std::string& command) {
   for (std::size_t n = 0; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) out.append(buffer, n);
   EXPECT_EQ(pclose(pipe), 0) << command;
   return out;
+}
+
+// A library this process has loaded, by a part of its name, as copied while the loader showed it.
+inline ModuleCopy CopyOfLoaded(std::string_view part, PageArena& arena) {
+  struct Search {
+    std::string_view part;
+    PageArena& arena;
+    ModuleCopy copy;
+  } search{part, arena, {}};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        auto* const s = static_cast<Search*>(data);
+        if (std::string_view(info->dlpi_name).find(s->part) == std::string_view::npos) return 0;
+        s->copy.CopyIdentity(*info, s->arena);
+        s->copy.CopyFrames(s->arena);
+        return 1;
+      },
+      &search);
+  EXPECT_FALSE(search.copy.headers.empty()) << part;
+  return search.copy;
 }
 
 // The file of a library this process has loaded, by a part of its name.

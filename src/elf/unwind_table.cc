@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "elf/byte_reader.h"
+#include "elf/module_copy.h"
 
 namespace wherefore::elf {
 namespace {
@@ -13,22 +13,6 @@ struct EhFrame {
   std::uint64_t address = 0;
 };
 
-// The section's address out of .eh_frame_hdr: four bytes of version and encodings, then a pointer.
-// Linkers write it relative to itself in 32 bits; nothing else has been seen.
-Result<std::uint64_t> AddressByHeader(const ElfFile& file) {
-  const std::uint64_t header = file.eh_frame_header()->address;
-  WHEREFORE_ASSIGN_OR_RETURN(const Data data, file.ReadAddress(header, 8));
-  ByteReader reader(data.bytes());
-  const auto version = reader.Read<std::uint8_t>();
-  const auto encoding = reader.Read<std::uint8_t>();
-  (void)reader.Read<std::uint16_t>();
-  const auto offset = reader.Read<std::int32_t>();
-  if (reader.failed() || version != 1 || encoding != 0x1b) {
-    return Error(Code::kUnsupported, ".eh_frame_hdr: of an unknown kind");
-  }
-  return header + 4 + static_cast<std::uint64_t>(std::int64_t{offset});
-}
-
 Result<EhFrame> FindEhFrame(const ElfFile& file) {
   if (const Section* section = file.FindSection(".eh_frame");
       section != nullptr && section->type != SHT_NOBITS) {
@@ -36,7 +20,10 @@ Result<EhFrame> FindEhFrame(const ElfFile& file) {
     return EhFrame{std::move(data), section->address};
   }
   if (!file.eh_frame_header()) return EhFrame{};
-  WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t address, AddressByHeader(file));
+  const std::uint64_t header = file.eh_frame_header()->address;
+  WHEREFORE_ASSIGN_OR_RETURN(const Data head, file.ReadAddress(header, 8));
+  const std::uint64_t address = EhFrameAddress(header, head.bytes());
+  if (address == 0) return Error(Code::kUnsupported, ".eh_frame_hdr: of an unknown kind");
   // Its end is marked by an entry of length 0; the segment ends not much later.
   WHEREFORE_ASSIGN_OR_RETURN(Data data, file.ReadAddress(address, UINT32_MAX));
   return EhFrame{std::move(data), address};

@@ -59,14 +59,6 @@ std::string WhyMallocIsNotOurs() {
   return std::string("malloc comes from ") + theirs.dli_fname + ", which is loaded before libwherefore";
 }
 
-// Whether malloc is served by another allocator than libc's.
-bool HasOtherAllocator() {
-  Dl_info info{};
-  void* next = HooksAreLinked() ? FindNext("malloc", nullptr) : nullptr;
-  return next != nullptr && dladdr(next, &info) != 0 && info.dli_fname != nullptr &&
-         std::strstr(info.dli_fname, "/libc.so") == nullptr;
-}
-
 Sampler SamplerOf(Type type) {
   switch (type) {
     case Type::kCpu:
@@ -123,10 +115,8 @@ Result<> Engine::Start(const Options& options, Exporter& exporter) {
   const StackBounds bounds = ThisThreadStack();
   registry_.EnterThisThread(bounds.low, bounds.high);
   // Some milliseconds. Preloaded, before main and into whatever program, the first sample decides:
-  // early_stacks.h. Elsewhere there are threads already whose stacks we do not know. And some
-  // allocators ask the loader while they hold a lock of theirs (tcmalloc when it grows), while
-  // reading tables asks for memory under the loader's: with them it is done before there are threads.
-  settled_ = !options_.preloaded || HasOtherAllocator();
+  // early_stacks.h. Elsewhere there are threads already whose stacks we do not know.
+  settled_ = !options_.preloaded;
   if (settled_) map_.Update();
   StartSamplers();
   if (!collector_.running()) return Error(Code::kLimit, "the system gave no thread for the collector");

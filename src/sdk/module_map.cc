@@ -5,6 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
+
+#include "elf/module_copy.h"
+#include "elf/page_arena.h"
 
 namespace wherefore::sdk {
 namespace {
@@ -27,50 +31,77 @@ const Module* ModuleList::Find(std::uint64_t pc) const {
   return it != modules.end() && it->start <= pc ? &*it : nullptr;
 }
 
+// One look at what is loaded. Everything in it comes from pages of its own.
 struct ModuleMap::Visit {
+  struct Copied {
+    elf::ModuleCopy module;
+    Copied* next = nullptr;
+  };
+
   ModuleMap* map = nullptr;
   std::unique_lock<std::mutex> lock;
-  ModuleList list;
+  elf::PageArena arena;
+  Copied* first = nullptr;
+  Copied* last = nullptr;
   LoaderCounts counts;
-  bool changed = false;
-  bool failed = false;
+  bool busy = false;     // another thread is at it
+  bool changed = false;  // since the last publication
 };
 
-// Our lock is taken under the loader's, never the other way round: a program may fork inside dlopen
-// (in a constructor), and BeforeFork() then comes with the loader's lock held.
-bool ModuleMap::Update() {
-  Visit visit{.map = this};
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* data) {
-        auto& v = *static_cast<Visit*>(data);
-        if (!v.lock.owns_lock()) v.lock = std::unique_lock(v.map->mutex_);
-        v.counts = {info->dlpi_adds, info->dlpi_subs};
-        v.changed = v.map->generation_ == 0 || v.counts != v.map->seen_;
-        try {  // nothing may be thrown through the loader's own frame
-          if (v.changed) v.map->AddModule(info, v.list);
-        } catch (...) {
-          v.failed = true;
-        }
-        return v.changed && !v.failed ? 0 : 1;
-      },
-      &visit);
-  // Out of memory: the next call tries again.
-  if (!visit.changed || visit.failed || !Publish(std::move(visit.list))) return false;
-  seen_ = visit.counts;
-  DropUnusedTables();
-  return true;
+// Under the loader's lock: see the header. Another thread may hold our lock while it waits for
+// memory, whose owner may wait for the loader; so it is only tried.
+int ModuleMap::CopyModule(dl_phdr_info* info, std::size_t /*size*/, void* visit) {
+  auto& v = *static_cast<Visit*>(visit);
+  if (!v.lock.owns_lock()) {
+    v.lock = std::unique_lock(v.map->mutex_, std::try_to_lock);
+    v.busy = !v.lock.owns_lock();
+    if (v.busy) return 1;
+    v.counts = {info->dlpi_adds, info->dlpi_subs};
+    v.changed = v.map->generation_ == 0 || v.counts != v.map->seen_;
+    if (!v.changed) return 1;
+  }
+  void* const memory = v.arena.Take(sizeof(Visit::Copied));
+  if (memory == nullptr) return 1;
+  auto* const copied = new (memory) Visit::Copied;
+  copied->module.CopyIdentity(*info, v.arena);
+  const std::string_view build_id = copied->module.build_id;
+  if (build_id.empty() || !v.map->tables_.contains(build_id)) copied->module.CopyFrames(v.arena);
+  (v.last == nullptr ? v.first : v.last->next) = copied;
+  v.last = copied;
+  return v.arena.exhausted() ? 1 : 0;
 }
 
-void ModuleMap::AddModule(const void* phdr_info, ModuleList& list) {
-  const auto& info = *static_cast<const dl_phdr_info*>(phdr_info);
-  auto file = elf::ElfFile::FromLoadedModule(info.dlpi_addr, {info.dlpi_phdr, info.dlpi_phnum});
+// Without memory nothing changes: the next call tries again.
+bool ModuleMap::Update() try {
+  while (true) {
+    Visit visit{.map = this};
+    dl_iterate_phdr(&ModuleMap::CopyModule, &visit);
+    if (visit.busy) {
+      const std::lock_guard wait(mutex_);
+      continue;
+    }
+    if (!visit.changed || visit.arena.exhausted()) return false;
+    ModuleList list;
+    for (const Visit::Copied* at = visit.first; at != nullptr; at = at->next)
+      AddModule(at->module, list);
+    if (!Publish(std::move(list))) return false;
+    seen_ = visit.counts;
+    DropUnusedTables();
+    return true;
+  }
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
+void ModuleMap::AddModule(const elf::ModuleCopy& copy, ModuleList& list) {
+  const auto file = elf::ElfFile::FromCopy(copy);
   if (!file) return;
-  Module module{.path = info.dlpi_name, .build_id = file->build_id(), .bias = info.dlpi_addr};
+  Module module{.path = std::string(copy.name), .build_id = file->build_id(), .bias = copy.bias};
   module.program = module.path.empty();
   if (module.program) module.path = program_path_;
   for (const elf::Segment& segment : file->segments()) {
     if (!segment.executable) continue;
-    const std::uint64_t start = info.dlpi_addr + segment.address;
+    const std::uint64_t start = copy.bias + segment.address;
     if (module.end == 0) {
       module.start = start;
       module.file_offset = segment.offset;
@@ -82,8 +113,7 @@ void ModuleMap::AddModule(const void* phdr_info, ModuleList& list) {
   list.modules.push_back(std::move(module));
 }
 
-std::shared_ptr<const elf::UnwindTable> ModuleMap::TableFor(const elf::ElfFile& file,
-                                                            const std::string& path) {
+ModuleMap::Table ModuleMap::TableFor(const elf::ElfFile& file, const std::string& path) {
   // Without a build id a path may be another file every time: such tables are not found again.
   const bool identified = !file.build_id().empty();
   if (identified) {

@@ -5,18 +5,30 @@
 // under, so that their addresses can be resolved later by the modules of that moment, even if
 // something else has been loaded at the same place since. Tables are copies of ours, kept by build
 // id, so a library that is loaded again costs nothing.
+//
+// Locks: under the loader's lock we only copy (elf/module_copy.h) and wait for nothing, neither for
+// memory nor for a lock of ours; with a lock of ours held we never ask the loader. So it does not
+// matter what an allocator, or a fork inside a constructor, holds while it waits for either.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "elf/unwind_table.h"
 #include "sdk/code_map.h"
+
+struct dl_phdr_info;
+
+namespace wherefore::elf {
+struct ModuleCopy;
+}
 
 namespace wherefore::sdk {
 
@@ -43,8 +55,8 @@ struct ModuleList {
 class ModuleMap {
  public:
   // Looks at what is loaded; true when something changed and was published. Not in a signal
-  // handler; calls from several threads wait for each other. Holds the loader's lock while it
-  // compiles tables of new modules (about 40 ns per row), so that none of them can vanish.
+  // handler; calls from several threads wait for each other. Tables of new modules are compiled
+  // (about 40 ns per row) from copies, after the loader has been left.
   bool Update();
 
   // For readers in any context.
@@ -75,10 +87,19 @@ class ModuleMap {
   };
   struct Visit;
 
+  using Table = std::shared_ptr<const elf::UnwindTable>;
+  // Tables are looked for without making a string, which may need memory.
+  struct HashText {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>()(text);
+    }
+  };
+
   static std::string ProgramPath();
-  void AddModule(const void* phdr_info, ModuleList& list);
-  std::shared_ptr<const elf::UnwindTable> TableFor(const elf::ElfFile& file,
-                                                   const std::string& path);
+  static int CopyModule(dl_phdr_info* info, std::size_t size, void* visit);
+  void AddModule(const elf::ModuleCopy& copy, ModuleList& list);
+  Table TableFor(const elf::ElfFile& file, const std::string& path);
   bool Publish(ModuleList modules);
   void DropUnusedTables();
 
@@ -87,7 +108,7 @@ class ModuleMap {
   mutable std::mutex mutex_;  // everything below but the slots
   LoaderCounts seen_;
   std::uint64_t generation_ = 0;
-  std::unordered_map<std::string, std::shared_ptr<const elf::UnwindTable>> tables_;
+  std::unordered_map<std::string, Table, HashText, std::equal_to<>> tables_;
   std::deque<std::shared_ptr<const ModuleList>> history_;
   Published published_[CodeMapSlots::kSlots];  // what the slots point into
   CodeMapSlots slots_;
