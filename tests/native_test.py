@@ -152,6 +152,14 @@ class Truth(Profiled):
             self.assertLessEqual(observations(type, name), turns[name])
             self.assertGreater(observations(type, name), 0.9 * turns[name])
 
+    @estimate
+    def test_live_bytes_after_the_distance_was_raised(self):
+        """Some before, some after so many allocations that few are sampled since: fewer observations than the samples before."""
+        truth = self.truth("live-twice", 2.5, WHEREFORE_MAX_OVERHEAD="100%")
+        answer, _ = self.rows("inuse_space")
+        self.assertLess(answer["count"], truth["KeepEarly"] / (512 * 1024) / 2)
+        self.assert_shares("inuse_space", truth, answer["count"])
+
     def test_observations_survive_the_server_and_the_way_back(self):
         self.truth("blocks", 1, WHEREFORE_HEAP_RATE="10KB")
         sent = self.rows("alloc_space")[0]["count"]

@@ -66,49 +66,59 @@ void Aggregate::Add(const Event& event) {
                                     ? WaitName(static_cast<WaitKind>(event.detail))
                                     : std::string_view();
   const Key key = {.stack = InternStack(event), .link = InternLink(event), .labels = InternLabels(event, wait)};
+  const Sum time = OneEvent(event.value, 1);
+  const Sum waits = OneEvent(event.value, event.count);
   switch (event.kind) {
     case EventKind::kCpu:
-      AddTo(Series::kCpu, key, event.value, 1);
-      AddTo(Series::kWall, key, event.value, 1);
+      AddTo(Series::kCpu, key, time);
+      AddTo(Series::kWall, key, time);
       break;
     case EventKind::kBlocked:
-      AddTo(Series::kWall, key, event.value, 1);
-      AddTo(Series::kOffCpu, key, event.value, 1);
+      AddTo(Series::kWall, key, time);
+      AddTo(Series::kOffCpu, key, time);
       if (io) {
-        Key waits = key;
-        waits.labels = InternLabels(event, WaitName(WaitKind::kIo));
-        AddTo(Series::kBlock, waits, event.value, event.count);
+        Key waiting = key;
+        waiting.labels = InternLabels(event, WaitName(WaitKind::kIo));
+        AddTo(Series::kBlock, waiting, waits);
       }
       break;
     case EventKind::kAlloc:
-      AddTo(Series::kAllocated, key, event.value, event.count);
+      AddTo(Series::kAllocated, key, OneEvent(event.value, event.count, event.distance));
       if (enabled(Series::kInUse) && event.detail != HeapTable::kNone) {
         live_.push_back({.key = key,
                          .slot = static_cast<std::uint32_t>(event.detail),
                          .id = event.id,
                          .bytes = event.value,
-                         .objects = event.count});
+                         .objects = event.count,
+                         .distance = event.distance});
       }
       break;
     case EventKind::kHolder:
-      AddTo(Series::kMutex, key, event.value, event.count);
+      AddTo(Series::kMutex, key, waits);
       break;
     case EventKind::kWaiter:
-      AddTo(Series::kBlock, key, event.value, event.count);
+      AddTo(Series::kBlock, key, waits);
       break;
     case EventKind::kThread:
-      AddTo(Series::kThreads, key, event.value, 1);
+      AddTo(Series::kThreads, key, time);
       break;
   }
 }
 
-void Aggregate::AddTo(Series series, const Key& key, std::int64_t value, double count,
-                      std::uint32_t observations) {
-  if (!enabled(series)) return;
-  Sum& sum = sums_[Index(series)][key];
-  sum.value += value;
-  sum.count += count;
-  sum.seen += observations;
+Aggregate::Sum Aggregate::OneEvent(std::int64_t value, double count, double distance) {
+  return {.value = value, .count = count, .seen = 1, .distance = distance, .squares = distance * distance};
+}
+
+void Aggregate::Sum::Add(const Sum& more) {
+  value += more.value;
+  count += more.count;
+  seen += more.seen;
+  distance += more.distance;
+  squares += more.squares;
+}
+
+void Aggregate::AddTo(Series series, const Key& key, const Sum& sum) {
+  if (enabled(series)) sums_[Index(series)][key].Add(sum);
 }
 
 Aggregate::StackId Aggregate::InternStack(const Event& event) {
@@ -137,7 +147,10 @@ Aggregate::StackId Aggregate::InternFrames(std::vector<Frame> frames) {
 
 void Aggregate::AddKnown(Series series, std::vector<Frame> stack, std::int64_t value,
                          std::uint32_t observations) {
-  if (value > 0) AddTo(series, {.stack = InternFrames(std::move(stack))}, value, 1, observations);
+  if (value <= 0) return;
+  const double each = observations;
+  AddTo(series, {.stack = InternFrames(std::move(stack))},
+        {.value = value, .count = 1, .seen = observations, .distance = each, .squares = each});
 }
 
 std::uint32_t Aggregate::InternLink(const Event& event) {
@@ -178,10 +191,8 @@ Aggregate::Sums Aggregate::InUseSums() {
   DropFreed();
   Sums sums;
   for (const Live& live : live_) {
-    Sum& sum = sums[{.stack = live.key.stack, .link = 0, .labels = live.key.labels}];
-    sum.value += live.bytes;
-    sum.count += live.objects;
-    ++sum.seen;
+    sums[{.stack = live.key.stack, .link = 0, .labels = live.key.labels}].Add(
+        OneEvent(live.bytes, live.objects, live.distance));
   }
   return sums;
 }
@@ -196,48 +207,83 @@ Aggregate::HeapInUse Aggregate::in_use() {
   return result;
 }
 
-void Aggregate::WriteSample(BatchWriter& writer, const Key& key, const Sum& sum) const {
+// Samples of a series -> the number of observations each stands for. All taken at one distance: as
+// many as there were. A sample taken at twice the distance stands for twice as much and says no more,
+// so where distances changed there are fewer than were taken: (sum d)^2 / sum d^2 of equal weight,
+// given to samples by their distances; and never more than one for every distance in force now,
+// since nothing smaller is sure to be seen. Of the heap; elsewhere distances are all 1.
+class Aggregate::Observations {
+ public:
+  Observations(const Sum& all, double distance_now) : per_distance_(0) {
+    if (all.distance <= 0 || all.squares <= 0) return;
+    double equal = all.distance * all.distance / all.squares;
+    if (distance_now > 0) equal = std::min(equal, all.distance / distance_now);
+    constexpr double kRounding = 0.999999;
+    if (equal < kRounding * all.seen) per_distance_ = std::max(equal, 1.0) / all.distance;
+  }
+
+  // What is less than one is left to the next, so that sums are right.
+  std::uint32_t Of(const Sum& sum) {
+    if (per_distance_ == 0) return sum.seen;
+    rest_ += sum.distance * per_distance_;
+    const double whole = std::floor(rest_ + 0.5);
+    rest_ -= whole;
+    return static_cast<std::uint32_t>(whole);
+  }
+
+ private:
+  double per_distance_;  // 0: as many as were seen
+  double rest_ = 0;      // -0.5 ... 0.5
+};
+
+void Aggregate::WriteSample(BatchWriter& writer, const Key& key, const Sum& sum,
+                            std::uint32_t observations) const {
   writer.Add({.stack = stacks_[key.stack],
               .link = links_[key.link],
               .labels = labels_[key.labels],
               .value = sum.value,
               .count = std::llround(sum.count),
-              .observations = sum.seen});
+              .observations = observations});
 }
 
-void Aggregate::WriteSeries(BatchWriter& writer, Series series, std::size_t most) {
+void Aggregate::WriteSeries(BatchWriter& writer, Series series, const Window& window,
+                            std::size_t most) {
   Sums& sums = sums_[Index(series)];
   if (series == Series::kInUse && enabled(series)) sums = InUseSums();
   writer.Begin(series);
   std::vector<const Sums::value_type*> samples;
   samples.reserve(sums.size());
-  for (const auto& sample : sums) samples.push_back(&sample);
+  Sum all;
+  for (const auto& sample : sums) {
+    samples.push_back(&sample);
+    all.Add(sample.second);
+  }
   Sum other;
   if (samples.size() > most) {
     const auto end = samples.begin() + static_cast<std::ptrdiff_t>(most - 1);
     std::ranges::nth_element(samples, end, std::ranges::greater(),
                              [](const auto* sample) { return sample->second.value; });
-    for (auto at = end; at != samples.end(); ++at) {
-      other.value += (*at)->second.value;
-      other.count += (*at)->second.count;
-      other.seen += (*at)->second.seen;
-    }
+    for (auto at = end; at != samples.end(); ++at) other.Add((*at)->second);
     samples.erase(end, samples.end());
   }
-  for (const auto* sample : samples) WriteSample(writer, sample->first, sample->second);
-  if (other.seen > 0) WriteSample(writer, {.stack = InternFrames({kOtherFrame})}, other);
+  const bool heap = series == Series::kAllocated || series == Series::kInUse;
+  Observations observations(all, heap ? static_cast<double>(window.periods[Index(series)]) : 0);
+  for (const auto* sample : samples)
+    WriteSample(writer, sample->first, sample->second, observations.Of(sample->second));
+  if (other.seen > 0)
+    WriteSample(writer, {.stack = InternFrames({kOtherFrame})}, other, observations.Of(other));
 }
 
 profile::Batch Aggregate::Peek(const Window& window) {
   BatchWriter writer(modules_, window);
   for (std::size_t i = 0; i < kSeriesCount; ++i)
-    WriteSeries(writer, static_cast<Series>(i), SIZE_MAX);
+    WriteSeries(writer, static_cast<Series>(i), window, SIZE_MAX);
   return std::move(writer).Finish();
 }
 
 profile::Batch Aggregate::Peek(Series series, const Window& window, std::size_t most) {
   BatchWriter writer(modules_, window);
-  WriteSeries(writer, series, most);
+  WriteSeries(writer, series, window, most);
   return std::move(writer).Finish();
 }
 

@@ -85,6 +85,10 @@ class Aggregate {
     std::int64_t value = 0;
     double count = 0;
     std::uint32_t seen = 0;  // events
+    double distance = 0;     // the distances these were taken at, added up
+    double squares = 0;      // and their squares
+
+    void Add(const Sum& more);
   };
   using Sums = std::unordered_map<Key, Sum, KeyHash>;
   struct Live {
@@ -93,17 +97,20 @@ class Aggregate {
     std::uint64_t id = 0;
     std::int64_t bytes = 0;
     double objects = 0;
+    double distance = 0;
   };
   static std::size_t Index(Series series) { return static_cast<std::size_t>(series); }
-  void AddTo(Series series, const Key& key, std::int64_t value, double count,
-             std::uint32_t observations = 1);
+  class Observations;
+  static Sum OneEvent(std::int64_t value, double count, double distance = 1);
+  void AddTo(Series series, const Key& key, const Sum& sum);
   StackId InternStack(const Event& event);
   StackId InternFrames(std::vector<Frame> frames);
   std::uint32_t InternLink(const Event& event);
   std::uint32_t InternLabels(const Event& event, std::string_view wait);
   void DropFreed();
-  void WriteSeries(BatchWriter& writer, Series series, std::size_t most);
-  void WriteSample(BatchWriter& writer, const Key& key, const Sum& sum) const;
+  void WriteSeries(BatchWriter& writer, Series series, const Window& window, std::size_t most);
+  void WriteSample(BatchWriter& writer, const Key& key, const Sum& sum,
+                   std::uint32_t observations) const;
   Sums InUseSums();
   // Forgets stacks nobody refers to, when there are many.
   void ForgetUnused();

@@ -21,11 +21,13 @@ class AggregateTest : public testing::Test {
  protected:
   AggregateTest() { map_.Update(); }
 
-  void Add(EventKind kind, std::vector<std::uint64_t> stack, std::int64_t value, double count = 1) {
+  void Add(EventKind kind, std::vector<std::uint64_t> stack, std::int64_t value, double count = 1,
+           double distance = 1) {
     Event event{};
     event.kind = kind;
     event.value = value;
     event.count = count;
+    event.distance = distance;
     event.detail = ~0U;  // an allocation that is not watched
     event.depth = static_cast<std::uint16_t>(stack.size());
     event.pcs = stack.data();
@@ -63,6 +65,15 @@ class AggregateTest : public testing::Test {
   Aggregate sums_{modules_};
 };
 
+// Value -> observations, of the batch's first profile.
+std::map<std::int64_t, std::int64_t> ObservationsByValue(const profile::Batch& batch) {
+  std::map<std::int64_t, std::int64_t> by_value;
+  const profile::Profile& p = batch.profiles.at(0);
+  for (std::uint32_t i = p.first_sample; i < p.first_sample + p.sample_count; ++i)
+    by_value[batch.samples.value[i]] += profile::Observations(batch, p, i);
+  return by_value;
+}
+
 TEST_F(AggregateTest, TheSmallestStacksOfALargeProfileAddUpToOther) {
   sums_.Enable(Series::kAllocated, true);
   for (std::uint64_t i = 1; i <= 100; ++i)
@@ -89,13 +100,26 @@ TEST_F(AggregateTest, SamplesThatWereTakenAreObservations) {
   for (int i = 0; i < 3; ++i) Add(EventKind::kWaiter, {1}, 1'000'000 * i + 1, 7);
   Add(EventKind::kWaiter, {2}, 5);
   const profile::Batch batch = sums_.Take({});
-  std::map<std::int64_t, std::int64_t> by_value;
-  const profile::Profile& p = batch.profiles.at(0);
-  for (std::uint32_t i = p.first_sample; i < p.first_sample + p.sample_count; ++i) {
-    by_value[batch.samples.value[i]] = profile::Observations(batch, p, i);
-  }
-  EXPECT_EQ(by_value, (std::map<std::int64_t, std::int64_t>{{3'000'003, 3}, {5, 1}}));
+  EXPECT_EQ(ObservationsByValue(batch),
+            (std::map<std::int64_t, std::int64_t>{{3'000'003, 3}, {5, 1}}));
   EXPECT_TRUE(sums_.Take({}).profiles.empty());
+}
+
+TEST_F(AggregateTest, SamplesTakenAtALargerDistanceAreFewerObservations) {
+  sums_.Enable(Series::kAllocated, true);
+  for (int i = 0; i < 400; ++i) Add(EventKind::kAlloc, {1}, 500, 1, 500);
+  for (int i = 0; i < 10; ++i) Add(EventKind::kAlloc, {2}, 40'000, 1, 40'000);
+  // 600,000^2 / (400 * 500^2 + 10 * 40,000^2) = 22.4, a third of them for what a third is.
+  EXPECT_EQ(ObservationsByValue(sums_.Peek(Series::kAllocated, {})),
+            (std::map<std::int64_t, std::int64_t>{{200'000, 7}, {400'000, 15}}));
+  Window window;
+  window.periods[static_cast<std::size_t>(Series::kAllocated)] = 100'000;
+  EXPECT_EQ(ObservationsByValue(sums_.Peek(Series::kAllocated, window)),
+            (std::map<std::int64_t, std::int64_t>{{200'000, 2}, {400'000, 4}}))
+      << "what is smaller than the distance in force now may not have been seen";
+  window.periods[static_cast<std::size_t>(Series::kAllocated)] = 100'000'000;
+  const auto at_least_one = ObservationsByValue(sums_.Peek(Series::kAllocated, window));
+  EXPECT_EQ(at_least_one.at(200'000) + at_least_one.at(400'000), 1);
 }
 
 TEST_F(AggregateTest, NothingSeenIsAProfileWithItsTypesAndTimeForThoseWhoAsk) {

@@ -38,6 +38,7 @@ struct Event {
   std::uint64_t id;
   std::int64_t value;
   double count;
+  double distance;  // kAlloc: bytes between samples, on average, when this one was taken
   std::uint8_t trace[16];
   std::uint8_t span[8];
   std::uint8_t labels[kEventLabelBytes];  // as in the thread context's attrs-data

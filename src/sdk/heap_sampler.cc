@@ -28,10 +28,12 @@ void Record(void* pointer, std::size_t size, double period) {
   const double chance = -std::expm1(-bytes / period);
   event->kind = EventKind::kAlloc;
   // Samples that found no room are made up for by the next one that does: sums stay right.
-  const double weight = (1 + t_state.heap_lost) / chance;
+  const double taken = 1.0 + t_state.heap_lost;
+  const double weight = taken / chance;
   t_state.heap_lost = 0;
   event->value = static_cast<std::int64_t>(std::llround(bytes * weight));
   event->count = weight;
+  event->distance = period * taken;
   event->id = g_next_id.fetch_add(1, std::memory_order_relaxed);
   CaptureHere(*event);
   CaptureContext(*event);

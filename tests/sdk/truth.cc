@@ -1,7 +1,7 @@
 // Programs whose profile is known: they measure themselves and print the truth as one line of JSON,
 // {"function": number, ...}. tests/native_test.py compares it with what the profiler saw.
 //
-//   truth cpu|brief|alloc|live|blocks|first|stacks|turns|locks|waits|eintr|depth|fork|twice|context|exhaust|leave|short|masks|sandbox SECONDS
+//   truth cpu|brief|alloc|live|live-twice|blocks|first|stacks|turns|locks|waits|eintr|depth|fork|twice|context|exhaust|leave|short|masks|sandbox SECONDS
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -151,6 +151,26 @@ void LiveTruth(double seconds) {
 }
 
 // Blocks far larger than the distance between samples: each of them is one. A hundred a second.
+// Before and after a time in which so much is allocated that the distance between samples is raised.
+[[gnu::noinline]] void* KeepEarly() { return Stay(std::malloc(65'536)); }
+[[gnu::noinline]] void* KeepLate() { return Stay(std::calloc(16, 4096)); }
+
+void LiveTwiceTruth(double seconds) {
+  constexpr int kEarly = 2800;
+  constexpr int kLate = 3600;
+  std::vector<void*> kept;
+  for (int i = 0; i < kEarly; ++i) kept.push_back(KeepEarly());
+  const double start = Wall();
+  constexpr double kPerSecond = 8e9;
+  for (double bytes = 0; Wall() < start + seconds;) {
+    if (bytes > kPerSecond * (Wall() - start)) continue;
+    ::operator delete(AllocLarge());
+    bytes += 300'000;
+  }
+  for (int i = 0; i < kLate; ++i) kept.push_back(KeepLate());
+  Print({{"KeepEarly", kEarly * 65'536.0}, {"KeepLate", kLate * 65'536.0}});
+}
+
 [[gnu::noinline]] void* AllocBlock() { return Stay(std::malloc(400'000)); }
 
 void BlocksTruth(double seconds) {
@@ -534,6 +554,7 @@ int main(int argc, char** argv) {
   if (what == "brief") Brief(seconds);
   if (what == "alloc") AllocTruth(seconds);
   if (what == "live") LiveTruth(seconds);
+  if (what == "live-twice") LiveTwiceTruth(seconds);
   if (what == "blocks") BlocksTruth(seconds);
   if (what == "first") FirstTruth();
   if (what == "stacks") StacksTruth(seconds);
