@@ -325,15 +325,27 @@ bool EhFrameReader::ParseFde(Entry& entry, const Cie& cie, FunctionRange& functi
   return true;
 }
 
+// False also for a CIE.
+bool EhFrameReader::Describe(Entry& entry, FunctionRange& function, std::vector<FrameRow>& rows) {
+  if (entry.id == 0 || entry.id > entry.id_at) return false;
+  const Cie& cie = CieAt(entry.id_at - entry.id);
+  return cie.usable && ParseFde(entry, cie, function, rows);
+}
+
+bool EhFrameReader::At(std::size_t offset, FunctionRange& function, std::vector<FrameRow>& rows) {
+  rows.clear();
+  Entry entry;
+  std::size_t next = 0;
+  return ReadEntry(offset, entry, next) && Describe(entry, function, rows) && budget_ > 0;
+}
+
 Result<bool> EhFrameReader::Next(FunctionRange& function, std::vector<FrameRow>& rows) {
   rows.clear();
   Entry entry;
   std::size_t next = 0;
   while (ReadEntry(at_, entry, next)) {
     at_ = next;
-    if (entry.id == 0 || entry.id > entry.id_at) continue;
-    const Cie& cie = CieAt(entry.id_at - entry.id);
-    const bool described = cie.usable && ParseFde(entry, cie, function, rows);
+    const bool described = Describe(entry, function, rows);
     if (budget_ == 0) return Error(Code::kLimit, ".eh_frame: too much work for its size");
     if (described) return true;
   }

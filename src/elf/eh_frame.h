@@ -57,6 +57,9 @@ class EhFrameReader {
   // first: ascending addresses, the first at the function's start.
   Result<bool> Next(FunctionRange& function, std::vector<FrameRow>& rows);
 
+  // The same of the FDE at an offset of the section; false when there is none of use.
+  bool At(std::size_t offset, FunctionRange& function, std::vector<FrameRow>& rows);
+
  private:
   struct Cie {
     bool usable = false;
@@ -80,6 +83,7 @@ class EhFrameReader {
   const Cie& CieAt(std::size_t at);
   [[nodiscard]] bool ReadEntry(std::size_t at, Entry& entry, std::size_t& next) const;
   [[nodiscard]] std::uint64_t ReadPointer(ByteReader& reader, std::uint8_t encoding) const;
+  bool Describe(Entry& entry, FunctionRange& function, std::vector<FrameRow>& rows);
   bool ParseFde(Entry& entry, const Cie& cie, FunctionRange& function, std::vector<FrameRow>& rows);
   void Run(std::span<const std::uint8_t> instructions, Program& program);
   void RunOther(std::uint8_t opcode, ByteReader& reader, Program& program);

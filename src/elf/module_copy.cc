@@ -109,7 +109,8 @@ void ModuleCopy::CopyIdentity(const dl_phdr_info& info, PageArena& arena) {
 void ModuleCopy::CopyFrames(PageArena& arena) {
   const auto header = std::ranges::find(headers, PT_GNU_EH_FRAME, &Elf64_Phdr::p_type);
   if (header == headers.end()) return;
-  const std::uint64_t frames = EhFrameAddress(header->p_vaddr, Copy(header->p_vaddr, 8, arena));
+  const std::uint64_t frames =
+      EhFrameAddress(header->p_vaddr, Copy(header->p_vaddr, header->p_filesz, arena));
   // Its end is marked by an entry of length 0; the segment ends not much later.
   if (frames != 0) (void)Copy(frames, UINT32_MAX, arena);
 }

@@ -37,7 +37,7 @@ struct ModuleCopy {
   // Everything but the unwind information. What cannot be read is left out; what there was no
   // memory for too, and the arena says so.
   void CopyIdentity(const dl_phdr_info& info, PageArena& arena);
-  // .eh_frame_hdr's head and .eh_frame, in the same way.
+  // .eh_frame_hdr and .eh_frame, in the same way.
   void CopyFrames(PageArena& arena);
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "elf/byte_reader.h"
 #include "elf/module_copy.h"
 
 namespace wherefore::elf {
@@ -29,6 +30,52 @@ Result<EhFrame> FindEhFrame(const ElfFile& file) {
   return EhFrame{std::move(data), address};
 }
 
+// .eh_frame_hdr's table: where functions start and where their entries are, sorted.
+class EhFrameIndex {
+ public:
+  EhFrameIndex(std::uint64_t address, std::span<const std::uint8_t> header) : address_(address) {
+    ByteReader reader(header);
+    const auto kinds = reader.Read<std::uint32_t>();
+    (void)reader.Read<std::uint32_t>();  // where the section is
+    const std::uint64_t count = reader.Read<std::uint32_t>();
+    // Version 1; a pointer, a count and pairs of 32 bits, these relative to the header.
+    if (kinds == 0x3b'03'1b'01) entries_ = reader.Take(count * sizeof(Entry));
+  }
+
+  [[nodiscard]] bool usable() const { return !entries_.empty(); }
+
+  // The entry of the last function that starts at or before an address; 0: none does.
+  [[nodiscard]] std::uint64_t Find(std::uint64_t address) const {
+    std::size_t low = 0;
+    std::size_t high = entries_.size() / sizeof(Entry);
+    while (low < high) {
+      const std::size_t middle = low + ((high - low) / 2);
+      if (Place(At(middle).start) <= address) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low == 0 ? 0 : Place(At(low - 1).entry);
+  }
+
+ private:
+  struct Entry {
+    std::int32_t start = 0;
+    std::int32_t entry = 0;
+  };
+
+  [[nodiscard]] std::uint64_t Place(std::int32_t offset) const {
+    return address_ + static_cast<std::uint64_t>(std::int64_t{offset});
+  }
+  [[nodiscard]] Entry At(std::size_t index) const {
+    return ByteReader(entries_, index * sizeof(Entry)).Read<Entry>();
+  }
+
+  std::uint64_t address_;
+  std::span<const std::uint8_t> entries_;
+};
+
 bool SameRule(const UnwindRow& a, const UnwindRow& b) {
   return a.kind == b.kind && a.cfa == b.cfa && a.rbp == b.rbp;
 }
@@ -45,26 +92,67 @@ bool FitsRow(const UnwindRule& rule) {
 
 }  // namespace
 
+// Functions with their rows, as the section has them.
+struct UnwindTable::Read {
+  std::uint64_t base = 0;
+  std::uint64_t end = 0;
+  std::vector<Function> functions;
+  std::vector<FrameRow> rows;
+
+  explicit Read(const ElfFile& file)
+      : base(file.base_address()), end(std::min(file.end_address(), base + UINT32_MAX)) {}
+
+  void Add(const FunctionRange& range, const std::vector<FrameRow>& its_rows) {
+    if (range.start < base || range.end > end) return;
+    functions.push_back({.start = static_cast<std::uint32_t>(range.start - base),
+                         .end = static_cast<std::uint32_t>(range.end - base),
+                         .first_row = static_cast<std::uint32_t>(rows.size()),
+                         .row_count = static_cast<std::uint32_t>(its_rows.size())});
+    rows.insert(rows.end(), its_rows.begin(), its_rows.end());
+  }
+};
+
 Result<UnwindTable> UnwindTable::Build(const ElfFile& file) {
-  UnwindTable table;
-  table.base_ = file.base_address();
   WHEREFORE_ASSIGN_OR_RETURN(const EhFrame frames, FindEhFrame(file));
   EhFrameReader reader(frames.data.bytes(), frames.address);
-  std::vector<Function> functions;
-  std::vector<FrameRow> all_rows;
+  Read read(file);
   std::vector<FrameRow> rows;
-  const std::uint64_t end = std::min(file.end_address(), table.base_ + UINT32_MAX);
   FunctionRange range;
   while (true) {
     WHEREFORE_ASSIGN_OR_RETURN(const bool more, reader.Next(range, rows));
     if (!more) break;
-    if (range.start < table.base_ || range.end > end) continue;
-    functions.push_back({.start = static_cast<std::uint32_t>(range.start - table.base_),
-                         .end = static_cast<std::uint32_t>(range.end - table.base_),
-                         .first_row = static_cast<std::uint32_t>(all_rows.size()),
-                         .row_count = static_cast<std::uint32_t>(rows.size())});
-    all_rows.insert(all_rows.end(), rows.begin(), rows.end());
+    read.Add(range, rows);
   }
+  UnwindTable table;
+  table.Assemble(std::move(read));
+  return table;
+}
+
+Result<UnwindTable> UnwindTable::BuildFor(const ElfFile& file,
+                                          std::span<const std::uint64_t> addresses) {
+  if (!file.eh_frame_header()) return Build(file);
+  const Segment& header = *file.eh_frame_header();
+  WHEREFORE_ASSIGN_OR_RETURN(const Data data, file.ReadAddress(header.address, header.file_size));
+  const EhFrameIndex index(header.address, data.bytes());
+  if (!index.usable()) return Build(file);
+  WHEREFORE_ASSIGN_OR_RETURN(const EhFrame frames, FindEhFrame(file));
+  EhFrameReader reader(frames.data.bytes(), frames.address);
+  Read read(file);
+  std::vector<FrameRow> rows;
+  FunctionRange range;
+  for (const std::uint64_t address : addresses) {
+    const std::uint64_t entry = index.Find(address);
+    if (entry >= frames.address && reader.At(entry - frames.address, range, rows))
+      read.Add(range, rows);
+  }
+  UnwindTable table;
+  table.Assemble(std::move(read));
+  return table;
+}
+
+void UnwindTable::Assemble(Read read) {
+  base_ = read.base;
+  std::vector<Function>& functions = read.functions;
   std::ranges::stable_sort(functions, {}, &Function::start);
   for (std::size_t i = 0; i < functions.size(); ++i) {
     if (i > 0 && functions[i].start == functions[i - 1].start) continue;
@@ -74,13 +162,12 @@ Result<UnwindTable> UnwindTable::Build(const ElfFile& file) {
     if (next < functions.size()) {
       functions[i].end = std::min(functions[i].end, functions[next].start);
     }
-    table.AppendFunction(functions[i], all_rows);
+    AppendFunction(functions[i], read.rows);
   }
-  if (!table.functions_.empty()) table.Append(table.functions_.back().end, {});
-  table.IndexPages();
-  table.rows_.shrink_to_fit();
-  table.functions_.shrink_to_fit();
-  return table;
+  if (!functions_.empty()) Append(functions_.back().end, {});
+  IndexPages();
+  rows_.shrink_to_fit();
+  functions_.shrink_to_fit();
 }
 
 void UnwindTable::AppendFunction(const Function& function, const std::vector<FrameRow>& rows) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -20,6 +21,10 @@ class UnwindTable {
  public:
   // Fails when .eh_frame cannot be read or costs more work than its size justifies.
   static Result<UnwindTable> Build(const ElfFile& file);
+  // Of the functions only that these virtual addresses lie in, found by .eh_frame_hdr's own table:
+  // microseconds. Where the file has none of the usual kind, all of it.
+  static Result<UnwindTable> BuildFor(const ElfFile& file,
+                                      std::span<const std::uint64_t> addresses);
 
   [[nodiscard]] UnwindRows rows() const {
     return {.rows = rows_.data(),
@@ -50,6 +55,9 @@ class UnwindTable {
     std::uint32_t end = 0;
   };
 
+  struct Read;
+
+  void Assemble(Read read);
   void Append(std::uint32_t address, const UnwindRule& rule);
   void AppendFunction(const Function& function, const std::vector<FrameRow>& rows);
   void IndexPages();

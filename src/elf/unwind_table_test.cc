@@ -4,6 +4,7 @@
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <tuple>
 
 #include "elf/testing.h"
 
@@ -179,6 +180,38 @@ TEST(UnwindTable, OfALoadedModuleIsThatOfItsFile) {
   const UnwindRows b = by_file->rows();
   ASSERT_EQ(a.row_count, b.row_count);
   EXPECT_EQ(std::memcmp(a.rows, b.rows, sizeof(UnwindRow) * a.row_count), 0);
+}
+
+TEST(UnwindTable, OfSomeFunctionsIsThatOfAllThere) {
+  PageArena arena;
+  const ModuleCopy copy = CopyOfLoaded("libc.so", arena);
+  auto loaded = ElfFile::FromCopy(copy);
+  ASSERT_TRUE(loaded);
+  auto all = UnwindTable::Build(*loaded);
+  ASSERT_TRUE(all);
+  std::vector<std::uint64_t> some;
+  for (std::uint64_t at = all->base_address(); at < loaded->end_address(); at += 10'007)
+    some.push_back(at);
+  auto part = UnwindTable::BuildFor(*loaded, some);
+  ASSERT_TRUE(part);
+  EXPECT_LT(part->function_count(), all->function_count());
+  std::size_t known = 0;
+  for (const std::uint64_t at : some) {
+    const auto expected = all->FindFunction(at);
+    const auto found = part->FindFunction(at);
+    ASSERT_EQ(found.has_value(), expected.has_value()) << at;
+    if (!expected) continue;
+    ++known;
+    EXPECT_EQ(found->start, expected->start);
+    EXPECT_EQ(found->end, expected->end);
+    for (std::uint64_t in = expected->start; in < expected->end; ++in) {
+      const UnwindRule a = all->Find(in);
+      const UnwindRule b = part->Find(in);
+      ASSERT_EQ(std::tuple(a.kind, a.cfa, a.rbp), std::tuple(b.kind, b.cfa, b.rbp)) << in;
+    }
+  }
+  EXPECT_GT(known, 50U);
+  EXPECT_EQ(UnwindTable::BuildFor(*loaded, {})->function_count(), 0U);
 }
 
 // A function whose stack the compiler realigns keeps its CFA in a slot below rbp.

@@ -144,11 +144,15 @@ void CaptureSignal(Event& event, const void* context) {
                      .bp = static_cast<std::uint64_t>(registers[REG_RBP])});
 }
 
-void FollowEarly(Event& event) {
+void TryEarly(Event& event) {
   const EarlyStacks::Kept& kept = g_shared.early.Get(event.early);
   const CodeMapSlots::Reader reader(*g_shared.code_maps);
   UnwindWith(reader.get(), event, kept.start,
              {.low = kept.start.sp, .high = kept.start.sp + kept.size, .copy = kept.bytes()});
+}
+
+void FollowEarly(Event& event) {
+  TryEarly(event);
   event.early = 0;
   if (event.kind != EventKind::kCpu) DropOwnFrames(event);
 }

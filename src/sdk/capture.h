@@ -19,6 +19,8 @@ void CaptureSignal(Event& event, const void* context);
 
 // For an event whose stack was kept for later (early_stacks.h): follows it now. Collector.
 void FollowEarly(Event& event);
+// The same, our own frames included, and it may be followed again: with more tables, further.
+void TryEarly(Event& event);
 
 // The caller's stack; frames of our own hooks on top of it are left out.
 [[gnu::noinline]] void CaptureHere(Event& event);

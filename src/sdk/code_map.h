@@ -101,6 +101,8 @@ class CodeMapSlots {
     slots_[index].map = map;
     current_.store(index);
   }
+  // There is no map any more; readers that have one keep it.
+  void Withdraw() { current_.store(-1); }
   // In the child of a fork: readers of other threads are gone.
   void ForgetReaders() {
     for (Slot& slot : slots_) slot.readers.store(0);

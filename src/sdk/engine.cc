@@ -189,7 +189,7 @@ void Engine::Stop() {
   g_shared.collector_wake.Signal();
   collector_.Join();
   const std::lock_guard hold(lock_);
-  Drain();
+  Drain(true);
   // A program that was not seen at all sends nothing: a script may start a thousand of them.
   if (sent_ || !sums_.nothing()) Export(MonotonicNow(), own);
   running_.store(false);

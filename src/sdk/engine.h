@@ -88,7 +88,11 @@ class Engine {
   Engine();
   void Collect();  // body of the collector thread
   bool UpdateMapIfNeeded();
-  int Drain();  // gives how many events there were
+  // Gives how many events there were. At the end of a program that has no tables none are read.
+  int Drain(bool at_end = false);
+  [[nodiscard]] bool MayEndSoon();
+  void FollowAtEnd(Event& event);
+  void Settle();
   bool ControlRates(std::int64_t elapsed_ns);
   void EverySecond(std::int64_t now);
   [[nodiscard]] bool OnlyOwnThreadsAreLeft();

@@ -34,6 +34,8 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kBetweenDrains = kSecond / 20;
 constexpr std::int64_t kCalmBetweenDrains = kSecond / 4;
 constexpr int kFewEvents = 100;
+// A preloaded program that is younger may end soon.
+constexpr std::int64_t kSoon = 3 * kSecond / 10;
 // After this long without a crash its marker goes.
 constexpr std::int64_t kCleanEnough = 600 * kSecond;
 // What the kernel needs to deliver one signal and to come back, which nobody else counts.
@@ -52,15 +54,17 @@ void Engine::Collect() {
   while (!stop_.load()) {
     g_shared.collector_wake.WaitFor(pause);
     if (stop_.load()) return;
+    if (MayEndSoon()) {
+      const std::lock_guard hold(lock_);
+      Settle();
+      continue;
+    }
     const std::int64_t before = ClockNow(CLOCK_THREAD_CPUTIME_ID);
     const bool loaded = UpdateMapIfNeeded();
     const std::lock_guard hold(lock_);
     // Tables are read once for what is loaded, not at a rate.
     if (loaded) exempt_ns_ += ClockNow(CLOCK_THREAD_CPUTIME_ID) - before;
-    if (!settled_) {
-      settled_ = true;
-      ApplyRates(started_);
-    }
+    Settle();
     pause = Drain() < kFewEvents ? kCalmBetweenDrains : kBetweenDrains;
     const std::int64_t now = MonotonicNow();
     if (now - last_second_ >= kSecond) {
@@ -70,6 +74,13 @@ void Engine::Collect() {
     if (first_thread_ended_ && OnlyOwnThreadsAreLeft()) EndProcess();
     if (now - window_started_ >= options_.upload_interval_ns) Export(now, OwnCpuNow());
   }
+}
+
+// With the lock held: it runs long enough for the wall clock.
+void Engine::Settle() {
+  if (settled_) return;
+  settled_ = true;
+  ApplyRates(started_);
 }
 
 // After pthread_exit in main a process ends with its last thread; ours would keep it for ever.
@@ -93,13 +104,32 @@ bool Engine::UpdateMapIfNeeded() {
   return (map_.slots().published() || !g_shared.queue.empty()) && map_.Update();
 }
 
-int Engine::Drain() {
+// Reading tables takes milliseconds of CPU time. A program that ends soon is better served by
+// FollowAtEnd(); until then its samples wait in the queue, as long as there is room.
+bool Engine::MayEndSoon() {
+  return options_.preloaded && !map_.slots().published() && MonotonicNow() - started_ < kSoon &&
+         !g_shared.queue.MoreThanHalfFull() && !g_shared.early.MoreThanHalfFull();
+}
+
+// There are no tables, and nobody will need them: follows a stack with the functions on it alone,
+// which become known from its top down.
+void Engine::FollowAtEnd(Event& event) {
+  do {
+    TryEarly(event);
+  } while (map_.UpdateFor({event.pcs, event.depth}));
+  FollowEarly(event);
+}
+
+int Engine::Drain(bool at_end) {
   int events = 0;
+  const bool parts = at_end && !map_.slots().published();
   sums_.SetLabelKeys(LabelKeys());
   for (Event* event = g_shared.queue.Front(); event != nullptr;
        event = g_shared.queue.Front(), ++events) {
     if (event->kind == EventKind::kCpu && event->detail != 0) LookUpStack(*event);
-    if (event->early != 0) {
+    if (event->early != 0 && parts) {
+      FollowAtEnd(*event);
+    } else if (event->early != 0) {
       if (!map_.slots().published()) map_.Update();  // it came after UpdateMapIfNeeded looked
       FollowEarly(*event);
     }
@@ -110,6 +140,7 @@ int Engine::Drain() {
     for (const auto& [id, operation] : operations_) operation->sums.Add(*event);
     g_shared.queue.Pop();
   }
+  if (parts) map_.ForgetPart();
   const std::uint64_t lost = g_shared.queue.TakeLost();
   if (lost == 0) return events;
   // Which kind was lost is not known; CPU samples are by far the most frequent.
@@ -155,7 +186,8 @@ void Engine::EverySecond(std::int64_t now) {
   }
 }
 
-// A sandbox that the program put itself into after the start: said once. True: something is off now.
+// A sandbox that the program put itself into after the start: said once. True: something is off
+// now.
 bool Engine::NoteTrouble() {
   bool off = false;
   if (wall_trouble_.empty() && wall_.refused() != 0) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <utility>
 
 #include "elf/module_copy.h"
 #include "elf/page_arena.h"
@@ -44,6 +45,7 @@ struct ModuleMap::Visit {
   Copied* first = nullptr;
   Copied* last = nullptr;
   LoaderCounts counts;
+  bool anyhow = false;   // also when nothing changed
   bool busy = false;     // another thread is at it
   bool changed = false;  // since the last publication
 };
@@ -57,7 +59,7 @@ int ModuleMap::CopyModule(dl_phdr_info* info, std::size_t /*size*/, void* visit)
     v.busy = !v.lock.owns_lock();
     if (v.busy) return 1;
     v.counts = {info->dlpi_adds, info->dlpi_subs};
-    v.changed = v.map->generation_ == 0 || v.counts != v.map->seen_;
+    v.changed = v.anyhow || v.map->generation_ == 0 || v.counts != v.map->seen_;
     if (!v.changed) return 1;
   }
   void* const memory = v.arena.Take(sizeof(Visit::Copied));
@@ -71,35 +73,75 @@ int ModuleMap::CopyModule(dl_phdr_info* info, std::size_t /*size*/, void* visit)
   return v.arena.exhausted() ? 1 : 0;
 }
 
+ModuleMap::ModuleMap() = default;
+ModuleMap::~ModuleMap() = default;
+
+// Our lock is held by `visit` afterwards.
+void ModuleMap::Look(Visit& visit) {
+  while (true) {
+    dl_iterate_phdr(&ModuleMap::CopyModule, &visit);
+    if (!std::exchange(visit.busy, false)) return;
+    const std::lock_guard wait(mutex_);
+  }
+}
+
 // Without memory nothing changes: the next call tries again.
 bool ModuleMap::Update() try {
-  while (true) {
-    Visit visit{.map = this};
-    dl_iterate_phdr(&ModuleMap::CopyModule, &visit);
-    if (visit.busy) {
-      const std::lock_guard wait(mutex_);
-      continue;
-    }
-    if (!visit.changed || visit.arena.exhausted()) return false;
-    ModuleList list;
-    for (const Visit::Copied* at = visit.first; at != nullptr; at = at->next)
-      AddModule(at->module, list);
-    if (!Publish(std::move(list))) return false;
-    seen_ = visit.counts;
-    DropUnusedTables();
-    return true;
-  }
+  Visit visit{.map = this};
+  Look(visit);
+  if (!visit.changed || visit.arena.exhausted() || !PublishCopied(visit, true)) return false;
+  seen_ = visit.counts;
+  DropUnusedTables();
+  return true;
 } catch (const std::bad_alloc&) {
   return false;
 }
 
-void ModuleMap::AddModule(const elf::ModuleCopy& copy, ModuleList& list) {
-  const auto file = elf::ElfFile::FromCopy(copy);
-  if (!file) return;
-  Module module{.path = std::string(copy.name), .build_id = file->build_id(), .bias = copy.bias};
-  module.program = module.path.empty();
-  if (module.program) module.path = program_path_;
-  for (const elf::Segment& segment : file->segments()) {
+bool ModuleMap::UpdateFor(std::span<const std::uint64_t> pcs) try {
+  bool fresh = false;
+  for (const std::uint64_t pc : pcs) fresh = asked_.insert(pc).second || fresh;
+  if (!fresh) return false;
+  if (part_ == nullptr) {
+    part_.reset(new Visit{.map = this, .anyhow = true});
+    Look(*part_);
+  } else {
+    part_->lock.lock();
+  }
+  const std::unique_lock hold = std::move(part_->lock);
+  part_->lock = std::unique_lock(mutex_, std::defer_lock);
+  seen_ = {};  // the next Update() reads all of it
+  return !part_->arena.exhausted() && PublishCopied(*part_, false);
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
+void ModuleMap::ForgetPart() {
+  if (part_ == nullptr) return;
+  slots_.Withdraw();
+  part_.reset();
+  asked_.clear();
+}
+
+bool ModuleMap::PublishCopied(const Visit& visit, bool whole) {
+  ModuleList list;
+  for (const Visit::Copied* at = visit.first; at != nullptr; at = at->next) {
+    const auto file = elf::ElfFile::FromCopy(at->module);
+    auto module = file ? Describe(at->module, *file) : std::nullopt;
+    if (!module) continue;
+    if (module->program) module->path = program_path_;
+    module->table = whole ? TableFor(*file, module->path) : PartFor(*file, *module);
+    list.modules.push_back(*std::move(module));
+  }
+  return Publish(std::move(list));
+}
+
+// Nothing for a module without code.
+std::optional<Module> ModuleMap::Describe(const elf::ModuleCopy& copy, const elf::ElfFile& file) {
+  Module module{.path = std::string(copy.name),
+                .build_id = file.build_id(),
+                .bias = copy.bias,
+                .program = copy.name.empty()};
+  for (const elf::Segment& segment : file.segments()) {
     if (!segment.executable) continue;
     const std::uint64_t start = copy.bias + segment.address;
     if (module.end == 0) {
@@ -108,9 +150,19 @@ void ModuleMap::AddModule(const elf::ModuleCopy& copy, ModuleList& list) {
     }
     module.end = std::max(module.end, start + segment.memory_size);
   }
-  if (module.end == 0) return;
-  module.table = TableFor(*file, module.path);
-  list.modules.push_back(std::move(module));
+  if (module.end == 0) return std::nullopt;
+  return module;
+}
+
+ModuleMap::Table ModuleMap::PartFor(const elf::ElfFile& file, const Module& module) const {
+  if (const auto known = tables_.find(file.build_id()); known != tables_.end())
+    return known->second;
+  std::vector<std::uint64_t> addresses;
+  for (const std::uint64_t pc : asked_) {
+    if (pc >= module.start && pc < module.end) addresses.push_back(pc - module.bias);
+  }
+  auto built = elf::UnwindTable::BuildFor(file, addresses);
+  return std::make_shared<const elf::UnwindTable>(built ? *std::move(built) : elf::UnwindTable());
 }
 
 ModuleMap::Table ModuleMap::TableFor(const elf::ElfFile& file, const std::string& path) {

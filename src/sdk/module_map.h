@@ -16,9 +16,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "elf/unwind_table.h"
@@ -54,10 +57,21 @@ struct ModuleList {
 
 class ModuleMap {
  public:
+  ModuleMap();
+  ~ModuleMap();
+  ModuleMap(const ModuleMap&) = delete;
+  ModuleMap& operator=(const ModuleMap&) = delete;
+
   // Looks at what is loaded; true when something changed and was published. Not in a signal
   // handler; calls from several threads wait for each other. Tables of new modules are compiled
   // (about 40 ns per row) from copies, after the loader has been left.
   bool Update();
+
+  // For a program that ends before it needed tables: publishes those of the functions that were
+  // asked for, these addresses' and all before. What is loaded is looked at once. False: none of
+  // these is new. One thread at a time; ForgetPart() when it is done, and no map is published then.
+  bool UpdateFor(std::span<const std::uint64_t> pcs);
+  void ForgetPart();
 
   // For readers in any context.
   [[nodiscard]] CodeMapSlots& slots() { return slots_; }
@@ -98,7 +112,10 @@ class ModuleMap {
 
   static std::string ProgramPath();
   static int CopyModule(dl_phdr_info* info, std::size_t size, void* visit);
-  void AddModule(const elf::ModuleCopy& copy, ModuleList& list);
+  void Look(Visit& visit);
+  bool PublishCopied(const Visit& visit, bool whole);
+  static std::optional<Module> Describe(const elf::ModuleCopy& copy, const elf::ElfFile& file);
+  Table PartFor(const elf::ElfFile& file, const Module& module) const;
   Table TableFor(const elf::ElfFile& file, const std::string& path);
   bool Publish(ModuleList modules);
   void DropUnusedTables();
@@ -110,6 +127,8 @@ class ModuleMap {
   std::uint64_t generation_ = 0;
   std::unordered_map<std::string, Table, HashText, std::equal_to<>> tables_;
   std::deque<std::shared_ptr<const ModuleList>> history_;
+  std::unique_ptr<Visit> part_;                // of UpdateFor()
+  std::unordered_set<std::uint64_t> asked_;    // the same
   Published published_[CodeMapSlots::kSlots];  // what the slots point into
   CodeMapSlots slots_;
 };

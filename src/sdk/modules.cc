@@ -62,9 +62,10 @@ std::uint32_t Modules::NumberOf(const Module& module) {
                       .start = start,
                       .limit = module.end - module.bias,
                       .file_offset = module.file_offset});
-    tables_.push_back(module.table);
+    tables_.emplace_back();
     names_.emplace_back();
   }
+  tables_[at->second] = module.table;  // may know more functions than before
   return at->second;
 }
 
