@@ -21,6 +21,12 @@ bool IsFunction(const Elf64_Sym& symbol) {
          symbol.st_shndx != SHN_UNDEF && symbol.st_shndx != SHN_ABS && symbol.st_value != 0;
 }
 
+bool Covers(const Elf64_Sym& symbol, std::span<const std::uint64_t> addresses) {
+  const auto at = std::ranges::lower_bound(addresses, symbol.st_value);
+  return at != addresses.end() &&
+         *at - symbol.st_value < std::max<std::uint64_t>(symbol.st_size, 1);
+}
+
 }  // namespace
 
 struct SymbolTable::Symbol {
@@ -33,28 +39,37 @@ struct SymbolTable::Symbol {
 };
 
 SymbolTable SymbolTable::Load(const ElfFile& file) {
+  return Read(file, nullptr);
+}
+
+SymbolTable SymbolTable::LoadFor(const ElfFile& file, std::span<const std::uint64_t> addresses) {
+  return Read(file, &addresses);
+}
+
+SymbolTable SymbolTable::Read(const ElfFile& file, Addresses wanted) {
   SymbolTable table;
   std::vector<Symbol> symbols;
-  table.CollectFrom(file, symbols);
+  table.CollectFrom(file, wanted, symbols);
   if (const Section* packed = file.FindSection(".gnu_debugdata")) {
     auto bytes = file.Read(*packed);
     auto unpacked = bytes ? UnpackXz(bytes->bytes(), kMaxMiniDebugBytes)
                           : Result<std::vector<std::uint8_t>>(std::move(bytes).error());
     auto mini = unpacked ? ElfFile::FromBytes(*unpacked) : std::move(unpacked).error();
-    if (mini) table.CollectFrom(*mini, symbols);
+    if (mini) table.CollectFrom(*mini, wanted, symbols);
   }
   table.Flatten(std::move(symbols));
   table.names_.shrink_to_fit();
   return table;
 }
 
-void SymbolTable::CollectFrom(const ElfFile& file, std::vector<Symbol>& out) {
+void SymbolTable::CollectFrom(const ElfFile& file, Addresses wanted, std::vector<Symbol>& out) {
   for (const std::uint32_t type : {SHT_SYMTAB, SHT_DYNSYM}) {
-    if (const Section* table = file.FindSection(type)) Collect(file, *table, out);
+    if (const Section* table = file.FindSection(type)) Collect(file, *table, wanted, out);
   }
 }
 
-void SymbolTable::Collect(const ElfFile& file, const Section& table, std::vector<Symbol>& out) {
+void SymbolTable::Collect(const ElfFile& file, const Section& table, Addresses wanted,
+                          std::vector<Symbol>& out) {
   if (table.link >= file.sections().size()) return;
   auto entries = file.Read(table);
   auto strings = file.Read(file.sections()[table.link]);
@@ -63,6 +78,8 @@ void SymbolTable::Collect(const ElfFile& file, const Section& table, std::vector
   while (reader.left() >= sizeof(Elf64_Sym) && out.size() < kMaxSymbols) {
     const auto entry = reader.Read<Elf64_Sym>();
     if (!IsFunction(entry)) continue;
+    // Which symbol an address has depends on those that cover it alone.
+    if (wanted != nullptr && !Covers(entry, *wanted)) continue;
     std::string_view name = ByteReader(strings->bytes(), entry.st_name).CString();
     name = name.substr(0, name.find('@', 1));
     if (name.empty() || name.size() > kMaxNameLength) continue;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,8 @@ class SymbolTable {
  public:
   // Never fails: tables that are missing or damaged contribute nothing.
   static SymbolTable Load(const ElfFile& file);
+  // Only what Find() needs for these addresses, sorted: most of the work is sorting the rest.
+  static SymbolTable LoadFor(const ElfFile& file, std::span<const std::uint64_t> addresses);
 
   // The mangled name (without its @version), or empty. `address` is a virtual address of the file.
   [[nodiscard]] std::string_view Find(std::uint64_t address) const;
@@ -37,8 +40,13 @@ class SymbolTable {
     std::uint32_t name = 0;  // offset of a zero-terminated name in names_
   };
 
-  void Collect(const ElfFile& file, const Section& table, std::vector<Symbol>& out);
-  void CollectFrom(const ElfFile& file, std::vector<Symbol>& out);
+  // Null: all addresses.
+  using Addresses = const std::span<const std::uint64_t>*;
+
+  static SymbolTable Read(const ElfFile& file, Addresses wanted);
+  void Collect(const ElfFile& file, const Section& table, Addresses wanted,
+               std::vector<Symbol>& out);
+  void CollectFrom(const ElfFile& file, Addresses wanted, std::vector<Symbol>& out);
   void Flatten(std::vector<Symbol> symbols);
 
   std::vector<Range> ranges_;

@@ -161,5 +161,22 @@ TEST(Demangle, NamesForPeople) {
   EXPECT_EQ(Demangle(endless), endless);
 }
 
+TEST(SymbolTable, OfSomeAddressesIsThatOfAllThere) {
+  const auto file = ElfFile::Open(LoadedLibrary("libc.so"));
+  ASSERT_TRUE(file);
+  const SymbolTable all = SymbolTable::Load(*file);
+  std::vector<std::uint64_t> some;
+  for (std::uint64_t at = 0; at < file->end_address(); at += 997) some.push_back(at);
+  const SymbolTable part = SymbolTable::LoadFor(*file, some);
+  std::size_t named = 0;
+  for (const std::uint64_t at : some) {
+    ASSERT_EQ(part.Find(at), all.Find(at)) << at;
+    named += part.Find(at).empty() ? 0 : 1;
+  }
+  EXPECT_GT(named, 100U);
+  EXPECT_LT(part.size(), all.size());
+  EXPECT_EQ(SymbolTable::LoadFor(*file, {}).size(), 0U);
+}
+
 }  // namespace
 }  // namespace wherefore::elf

@@ -306,6 +306,16 @@ bool Aggregate::nothing() {
   return live_.empty() && std::ranges::all_of(sums_, [](const Sums& sums) { return sums.empty(); });
 }
 
+void Aggregate::ExpectNoOtherStacks() {
+  std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> addresses;
+  for (const std::vector<Frame>& stack : stacks_) {
+    for (const Frame& frame : stack) {
+      if (frame.module != kNoModule) addresses[static_cast<std::uint32_t>(frame.module)].push_back(frame.address);
+    }
+  }
+  modules_.ExpectOnly(addresses);
+}
+
 void Aggregate::Forget() {
   ForgetSums();
   ForgetUnused();

@@ -51,6 +51,8 @@ class Aggregate {
   // There is not a sample in any series, and no heap in use that was sampled.
   [[nodiscard]] bool nothing();
   [[nodiscard]] std::size_t size(Series series) const { return sums_[Index(series)].size(); }
+  // Before the last of it is written: only names of these stacks will be needed.
+  void ExpectNoOtherStacks();
   // What Take forgets.
   void Forget();
 

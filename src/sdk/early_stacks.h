@@ -1,8 +1,9 @@
 // EarlyStacks: stacks of samples that were taken before there were tables to follow them with.
 //
 // Reading unwind tables takes milliseconds, more than most programs that a script starts ever run.
-// So a preloaded library reads none until there is a sample (engine_collect.cc). Whoever takes one
-// before keeps a copy of the stack itself here, and the collector follows it later (capture.h).
+// So a preloaded library reads none until there is a sample and the program has run for a while
+// (engine_collect.cc). Whoever takes one before keeps a copy of the stack itself here, and the
+// collector follows it later (capture.h).
 //
 // Claim() from any thread and from signal handlers, lock-free. Get() by the collector, of samples
 // that were published. Memory: one mapping, of which only what is used takes pages, never given

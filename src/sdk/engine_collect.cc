@@ -140,7 +140,10 @@ int Engine::Drain(bool at_end) {
     for (const auto& [id, operation] : operations_) operation->sums.Add(*event);
     g_shared.queue.Pop();
   }
-  if (parts) map_.ForgetPart();
+  if (parts) {
+    map_.ForgetPart();
+    sums_.ExpectNoOtherStacks();
+  }
   const std::uint64_t lost = g_shared.queue.TakeLost();
   if (lost == 0) return events;
   // Which kind was lost is not known; CPU samples are by far the most frequent.

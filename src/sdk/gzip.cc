@@ -2,12 +2,17 @@
 
 #include <zlib.h>
 
+#include <algorithm>
+#include <bit>
+
 namespace wherefore::sdk {
 
 std::optional<std::string> Gzip(std::string_view bytes) {
   z_stream stream{};
-  constexpr int kGzipWindow = 15 + 16;
-  if (deflateInit2(&stream, 1, Z_DEFLATED, kGzipWindow, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+  // As much memory as this takes: 256 KiB for a large request, of which a small one needs a tenth.
+  const int window = std::clamp(static_cast<int>(std::bit_width(bytes.size())), 9, 15);
+  constexpr int kGzip = 16;
+  if (deflateInit2(&stream, 1, Z_DEFLATED, window + kGzip, window - 7, Z_DEFAULT_STRATEGY) != Z_OK)
     return std::nullopt;
   std::string out(deflateBound(&stream, bytes.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));

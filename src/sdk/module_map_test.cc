@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <thread>
 
 #include "sdk/jit_names.h"
@@ -99,6 +100,36 @@ TEST(ModuleMap, ReadersWhileLibrariesComeAndGo) {
   for (std::thread& reader : readers) reader.join();
   printf("%zu unwound, %d loads\n", unwound.load(), rounds);
   EXPECT_GE(complete, unwound - unwound / 100);
+}
+
+// What a program does that ends before it needed tables.
+TEST(ModuleMap, AStackCanBeFollowedWithTheFunctionsOnItAlone) {
+  ModuleMap whole;
+  ModuleMap part;
+  whole.Update();
+  const StackMemory stack = OwnStack();
+  const Registers start = CaptureRegisters();
+  UnwindEnd end = UnwindEnd::kNoTable;
+  std::uint64_t expected[64];
+  std::uint64_t pcs[64];
+  const auto follow = [&](ModuleMap& map, std::uint64_t* into) {
+    const CodeMapSlots::Reader reader(map.slots());
+    const int depth = Unwind(start, stack, {.map = reader.get(), .max_depth = 64}, into, &end);
+    return std::span<const std::uint64_t>(into, static_cast<std::size_t>(depth));
+  };
+  const auto all = follow(whole, expected);
+  ASSERT_EQ(end, UnwindEnd::kComplete);
+  while (part.UpdateFor(follow(part, pcs))) {
+  }
+  EXPECT_TRUE(std::ranges::equal(follow(part, pcs), all));
+  EXPECT_EQ(end, UnwindEnd::kComplete);
+  std::size_t functions = 0;
+  for (const Module& module : part.Modules()->modules) functions += module.table->function_count();
+  EXPECT_LT(functions, 200U) << "of tens of thousands";
+  part.ForgetPart();
+  EXPECT_FALSE(part.slots().published());
+  EXPECT_TRUE(part.Update());
+  EXPECT_TRUE(std::ranges::equal(follow(part, pcs), all));
 }
 
 TEST(ModuleMap, WorksInTheChildOfAFork) {

@@ -1,6 +1,8 @@
 #include "sdk/modules.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -35,6 +37,7 @@ std::string_view FileName(std::string_view path) {
 // The names of one module: its symbols, and those already asked for.
 struct Modules::Names {
   elf::SymbolTable symbols;
+  std::optional<std::vector<std::uint64_t>> only;  // the addresses these are for, sorted; all others without
   std::unordered_map<std::string, FunctionName> known;  // by symbol, or by name where there is none
   std::unordered_map<std::uint64_t, const FunctionName*> by_address;
 };
@@ -77,14 +80,27 @@ Modules::Place Modules::Find(std::uint64_t pc, std::uint64_t generation) {
 }
 
 Modules::Names& Modules::NamesOf(std::uint32_t module) {
-  std::unique_ptr<Names>& names = names_[module];
-  if (names != nullptr) return *names;
-  names = std::make_unique<Names>();
+  if (names_[module] == nullptr) ReadNames(module, nullptr);
+  return *names_[module];
+}
+
+void Modules::ReadNames(std::uint32_t module, const std::vector<std::uint64_t>* addresses) {
+  names_[module] = std::make_unique<Names>();
+  Names& names = *names_[module];
   const ModuleInfo& info = infos_[module];
-  if (const auto file = elf::ElfFile::Open(info.path); file && Hex(file->build_id()) == info.build_id) {
-    names->symbols = elf::SymbolTable::Load(*file);
+  if (addresses != nullptr) {
+    names.only = *addresses;
+    std::ranges::sort(*names.only);
   }
-  return *names;
+  const auto file = elf::ElfFile::Open(info.path);
+  if (!file || Hex(file->build_id()) != info.build_id) return;
+  names.symbols = names.only ? elf::SymbolTable::LoadFor(*file, *names.only) : elf::SymbolTable::Load(*file);
+}
+
+void Modules::ExpectOnly(const std::unordered_map<std::uint32_t, std::vector<std::uint64_t>>& addresses) {
+  for (const auto& [module, its] : addresses) {
+    if (module != kUnknown && names_[module] == nullptr) ReadNames(module, &its);
+  }
 }
 
 // Not by address: a compiler may put another function there.
@@ -100,6 +116,10 @@ const FunctionName& Modules::NameOf(std::uint32_t module, std::uint64_t address)
   if (module == kUnknown) return NameOfGenerated(address);
   Names& names = NamesOf(module);
   if (const auto found = names.by_address.find(address); found != names.by_address.end()) return *found->second;
+  if (names.only && !std::ranges::binary_search(*names.only, address)) {
+    ReadNames(module, nullptr);
+    return NameOf(module, address);
+  }
   FunctionName name;
   std::string symbol(names.symbols.Find(address));
   if (!symbol.empty()) {

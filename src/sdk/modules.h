@@ -52,6 +52,9 @@ class Modules {
   [[nodiscard]] std::uint32_t program() const { return program_; }
   [[nodiscard]] const ModuleInfo& info(std::uint32_t module) const { return infos_[module]; }
   [[nodiscard]] const FunctionName& NameOf(std::uint32_t module, std::uint64_t address);
+  // For a program that ends: names of these will be asked for and hardly others, so that of a file
+  // that was not read yet only these are read.
+  void ExpectOnly(const std::unordered_map<std::uint32_t, std::vector<std::uint64_t>>& addresses);
 
  private:
   struct Names;
@@ -59,6 +62,7 @@ class Modules {
   void UseGeneration(std::uint64_t generation);
   std::uint32_t NumberOf(const Module& module);
   Names& NamesOf(std::uint32_t module);
+  void ReadNames(std::uint32_t module, const std::vector<std::uint64_t>* addresses);
   const FunctionName& NameOfGenerated(std::uint64_t address);
 
   ModuleMap& map_;
