@@ -11,6 +11,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -285,6 +286,22 @@ class Limits(Profiled):
         self.assertEqual(done.returncode, 0)
         self.assertRegex(done.stderr, r"profiles to /proc/nowhere/out: cannot write /proc/nowhere/out-\S+: No such file")
 
+    def test_programs_that_another_started_say_once_what_is_lost(self):
+        environment = preload(WHEREFORE_OUTPUT="/proc/nowhere/out", WHEREFORE_UPLOAD_INTERVAL="100ms")
+        del environment["WHEREFORE_LOG"]
+        program = f"{PROGRAMS}/truth cpu 0.5"
+        done = subprocess.run(["sh", "-c", f"{program}; {program}; true"], capture_output=True, text=True, timeout=60, env=environment)
+        self.assertEqual(done.returncode, 0)
+        first, *others = done.stderr.splitlines()
+        self.assertIn("profiling", first)
+        lost = [re.match(r"wherefore: warning: profiles to /proc/nowhere/out: cannot write \S+/out-(\d+)-\S+: No such file", line)[1] for line in others]
+        shell = re.search(r"process (\d+)", first)[1]
+        self.assertEqual(len(lost), len(set(lost)), done.stderr)
+        self.assertEqual(len(set(lost) - {shell}), 2, done.stderr)
+        # Whoever wants silence has it.
+        done = subprocess.run(["sh", "-c", f"{program}; true"], capture_output=True, text=True, timeout=60, env={**environment, "WHEREFORE_LOG": "error"})
+        self.assertEqual(done.stderr, "")
+
     def test_disabled_is_said_once(self):
         done = subprocess.run([str(PROGRAMS / "truth"), "cpu", "0.1"], capture_output=True, text=True, timeout=60,
                               env=preload(OTEL_SDK_DISABLED="true", WHEREFORE_LOG="info"))
@@ -307,7 +324,7 @@ def refuse(*numbers):
     return install
 
 
-TIMER_CREATE, PROCESS_VM_READV = 222, 310
+TIMER_CREATE, TIMER_SETTIME, PROCESS_VM_READV = 222, 223, 310
 
 
 class Sandboxed(Profiled):
@@ -324,6 +341,23 @@ class Sandboxed(Profiled):
         self.assertTrue(self.rows("off_cpu")[1])
         with self.assertRaises(AssertionError):
             self.rows("cpu")
+
+    def test_the_call_that_is_refused_is_named(self):
+        _, off = self.sandboxed("waits", TIMER_SETTIME)
+        self.assertIn("cpu (timer_settime: Operation not permitted)", off)
+
+    def test_a_program_that_another_started_says_what_is_refused_in_one_line(self):
+        """And nothing else: not what is on, and not what the one that started it has said."""
+        environment = preload(WHEREFORE_OUTPUT="/proc/nowhere/out", WHEREFORE_TYPO="1")
+        del environment["WHEREFORE_LOG"]
+        done = subprocess.run(["sh", "-c", f"{PROGRAMS}/truth cpu 0.3; {PROGRAMS}/truth cpu 0.3"], capture_output=True, text=True, timeout=60,
+                              preexec_fn=refuse(TIMER_CREATE), env=environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [line for line in done.stderr.splitlines() if "truth (process" in line]
+        self.assertEqual(len(lines), 2, done.stderr)
+        for line in lines:
+            self.assertRegex(line, r"^wherefore: warning: truth \(process \d+\): off: cpu \(timer_create: Operation not permitted\)$")
+        self.assertEqual(done.stderr.count("WHEREFORE_TYPO"), 1, "by the shell")
 
     def test_without_reading_stacks_waiting_is_off_and_says_so(self):
         on, off = self.sandboxed("cpu", PROCESS_VM_READV)

@@ -102,18 +102,23 @@ void CpuTimers::AddLocked(std::uint32_t tid) {
   event._sigev_un._tid = static_cast<pid_t>(tid);
   int timer = 0;
   if (syscall(SYS_timer_create, ThreadCpuClock(tid), &event, &timer) != 0) {
-    int none = 0;
-    if (errno != EINVAL) refused_.compare_exchange_strong(none, errno);  // EINVAL: it ended meanwhile
+    if (errno != EINVAL) NoteRefusal("timer_create", errno);  // EINVAL: it ended meanwhile
     return;
   }
   // A random phase, or threads that live shorter than one period would never be seen.
   if (!Arm(timer, 1 + static_cast<std::int64_t>(NextRandom(random_) % static_cast<std::uint64_t>(period_ns_)))) {
-    int none = 0;
-    refused_.compare_exchange_strong(none, errno);
+    NoteRefusal("timer_settime", errno);
     syscall(SYS_timer_delete, timer);
     return;
   }
   timers_.emplace(tid, timer);
+}
+
+// With the lock held. The first counts.
+void CpuTimers::NoteRefusal(const char* call, int error) {
+  if (refused() != 0) return;
+  refused_call_.store(call, std::memory_order_relaxed);
+  refused_.store(error, std::memory_order_release);
 }
 
 bool CpuTimers::Arm(int timer, std::int64_t first_ns) const {

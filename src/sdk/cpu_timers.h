@@ -34,7 +34,9 @@ class CpuTimers {
 
   // The first error with which the system refused a thread its timer (EPERM: a sandbox; EAGAIN: no
   // room), 0 when it never did. A thread that ended meanwhile is none.
-  [[nodiscard]] int refused() const { return refused_.load(std::memory_order_relaxed); }
+  [[nodiscard]] int refused() const { return refused_.load(std::memory_order_acquire); }
+  // And the name of the call that was refused.
+  [[nodiscard]] const char* refused_call() const { return refused_call_.load(std::memory_order_relaxed); }
   // Whether any thread has one.
   [[nodiscard]] bool any();
 
@@ -46,6 +48,7 @@ class CpuTimers {
  private:
   void AddLocked(std::uint32_t tid);
   bool Arm(int timer, std::int64_t first_ns) const;
+  void NoteRefusal(const char* call, int error);
 
   FutexLock lock_;
   std::unordered_map<std::uint32_t, int> timers_;  // thread -> kernel's timer id
@@ -56,6 +59,7 @@ class CpuTimers {
   bool running_ = false;
   std::uint64_t random_ = 0;
   std::atomic<int> refused_{0};
+  std::atomic<const char*> refused_call_{""};
 };
 
 }  // namespace wherefore::sdk

@@ -332,8 +332,16 @@ std::string Engine::WhyOff(Type type) const {
   return Unavailable(type);
 }
 
+// With the lock held: a crash before, or a sandbox.
+bool Engine::Refused(Type type) const {
+  if (crashed_[static_cast<std::size_t>(type)]) return true;
+  if (type == Type::kCpu) return timers_.refused() != 0;
+  return SamplerOf(type) == Sampler::kWall && !wall_trouble_.empty();
+}
+
 std::string Engine::TimerTrouble() const {
-  return "timer_create: " + std::generic_category().message(timers_.refused());
+  const int error = timers_.refused();
+  return std::string(timers_.refused_call()) + ": " + std::generic_category().message(error);
 }
 
 // With the lock held: what one should know of a type that is on; mostly nothing.
@@ -355,7 +363,7 @@ std::vector<TypeState> Engine::States() {
   std::vector<TypeState> states;
   for (std::size_t i = 0; i < kTypeCount; ++i) {
     const auto type = static_cast<Type>(i);
-    TypeState state = {.type = type, .on = false, .rate = options_.of(type).rate, .why = {}};
+    TypeState state = {.type = type, .on = false, .rate = options_.of(type).rate, .why = {}, .refused = Refused(type)};
     state.why = WhyOff(type);
     state.on = state.why.empty();
     if (state.on) state.why = Restriction(type);

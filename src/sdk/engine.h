@@ -113,6 +113,7 @@ class Engine {
   [[nodiscard]] std::string Unavailable(Type type) const;
   [[nodiscard]] std::string WhyOff(Type type) const;
   [[nodiscard]] std::string Restriction(Type type);
+  [[nodiscard]] bool Refused(Type type) const;
   [[nodiscard]] std::string TimerTrouble() const;
   bool NoteTrouble();
   [[nodiscard]] OwnCpu OwnCpuNow() const;

@@ -196,12 +196,12 @@ bool Engine::NoteTrouble() {
   if (wall_trouble_.empty() && wall_.refused() != 0) {
     wall_trouble_ = "reading /proc/self/task and the stacks of threads: " +
                     std::generic_category().message(wall_.refused());
-    Log(LogLevel::kWarn, "wall, off_cpu and threads are off from here on: " + wall_trouble_);
+    LogTrouble("wall, off_cpu and threads are off from here on: " + wall_trouble_);
     off = true;
   }
   if (!said_trouble_ && timers_.refused() != 0) {
     said_trouble_ = true;
-    Log(LogLevel::kWarn, "not all threads are seen in the cpu profile: " + TimerTrouble());
+    LogTrouble("not all threads are seen in the cpu profile: " + TimerTrouble());
   }
   return off;
 }

@@ -149,17 +149,14 @@ void Exporter::Worker::Stop(std::int64_t deadline_ns) {
   }
   queued_bytes_ = 0;
   statistics_.dropped += left;
-  if (left != 0) {
-    Log(said_why ? LogLevel::kDebug : LogLevel::kWarn,
-        fmt::format("{} requests were not sent in time", left));
-  }
+  if (left != 0 && !said_why) LogTrouble(fmt::format("{} requests were not sent in time", left));
 }
 
 void Exporter::Worker::Enqueue(Signal signal, std::string request) {
   const MutexLock lock(mutex_);
   if (request.size() > std::min(kMaxRequestBytes, kMaxQueuedBytes)) {
     ++statistics_.dropped;
-    Log(LogLevel::kWarn,
+    LogTrouble(
         fmt::format("a request of {} bytes is too large to send; dropped", request.size()));
     return;
   }
@@ -167,7 +164,7 @@ void Exporter::Worker::Enqueue(Signal signal, std::string request) {
   lanes_[static_cast<std::size_t>(signal)].queue.push_back(
       {std::move(request), false, ++last_number_});
   if (started_ && !StartThread() && last_number_ == 1)
-    Log(LogLevel::kWarn, "the system gave no thread to send from; what is sampled waits in memory");
+    LogTrouble("the system gave no thread to send from; what is sampled waits in memory");
   while (queued_bytes_ > kMaxQueuedBytes) DropOldest();
   changed_.NotifyAll();
 }
@@ -185,9 +182,8 @@ void Exporter::Worker::DropOldest() {
   ++statistics_.dropped;
   if (const std::int64_t now = MonotonicNs(); now >= oldest->next_log_ns) {
     oldest->next_log_ns = now + kLogEveryNs;
-    Log(LogLevel::kWarn, fmt::format("the server does not take {} fast enough; {} requests dropped "
-                                     "so far",
-                                     SignalName(oldest->signal), statistics_.dropped));
+    LogTrouble(fmt::format("the server does not take {} fast enough; {} requests dropped so far",
+                           SignalName(oldest->signal), statistics_.dropped));
   }
 }
 
@@ -301,8 +297,8 @@ void Exporter::Worker::Explain(Lane& lane, const Outcome& outcome) {
   const std::string& to = !options_.output_file.empty() ? options_.output_file
                           : profiles                    ? options_.profiles_url
                                                         : options_.traces_url;
-  Log(quiet ? LogLevel::kDebug : LogLevel::kWarn,
-      fmt::format("{} to {}: {}", SignalName(lane.signal), to, outcome.why));
+  const std::string text = fmt::format("{} to {}: {}", SignalName(lane.signal), to, outcome.why);
+  quiet ? Log(LogLevel::kDebug, text) : LogTrouble(text);
 }
 
 Exporter::Worker::Outcome Exporter::Worker::Deliver(Lane& lane, Item& item) {

@@ -13,19 +13,10 @@ namespace wherefore::sdk {
 namespace {
 
 std::atomic<LogLevel> g_level{LogLevel::kInfo};
+std::atomic<bool> g_brief{false};
+std::atomic<bool> g_said{false};  // the one line of a brief program
 
-}  // namespace
-
-void SetLogLevel(LogLevel level) {
-  g_level.store(level, std::memory_order_relaxed);
-}
-
-bool LogEnabled(LogLevel level) {
-  return level != LogLevel::kOff && level <= g_level.load(std::memory_order_relaxed);
-}
-
-void Log(LogLevel level, std::string_view text) {
-  if (!LogEnabled(level)) return;
+void Write(LogLevel level, std::string_view text) {
   const int saved = errno;
   constexpr std::string_view kBegin = "wherefore: ";
   const std::string_view grade = level == LogLevel::kError  ? "error: "
@@ -40,6 +31,34 @@ void Log(LogLevel level, std::string_view text) {
   const QuietSignals quiet;
   [[maybe_unused]] const ssize_t written = writev(STDERR_FILENO, line, std::size(line));
   errno = saved;
+}
+
+}  // namespace
+
+void SetLogLevel(LogLevel level) {
+  g_level.store(level, std::memory_order_relaxed);
+}
+
+void SetLogBrief() {
+  if (LogEnabled(LogLevel::kWarn)) g_brief.store(true, std::memory_order_relaxed);
+  if (LogIsBrief()) SetLogLevel(LogLevel::kError);
+}
+
+bool LogIsBrief() {
+  return g_brief.load(std::memory_order_relaxed);
+}
+
+bool LogEnabled(LogLevel level) {
+  return level != LogLevel::kOff && level <= g_level.load(std::memory_order_relaxed);
+}
+
+void Log(LogLevel level, std::string_view text) {
+  if (LogEnabled(level)) Write(level, text);
+}
+
+void LogTrouble(std::string_view text) {
+  if (LogEnabled(LogLevel::kWarn) || (LogIsBrief() && !g_said.exchange(true)))
+    Write(LogLevel::kWarn, text);
 }
 
 }  // namespace wherefore::sdk

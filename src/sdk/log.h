@@ -11,7 +11,14 @@
 namespace wherefore::sdk {
 
 void SetLogLevel(LogLevel level);
+// For a program that another profiled one started, of which there may be thousands: from warnings on
+// it is quiet, but for the first LogTrouble().
+void SetLogBrief();
+[[nodiscard]] bool LogIsBrief();
 [[nodiscard]] bool LogEnabled(LogLevel level);
 void Log(LogLevel level, std::string_view text);
+// A warning that something asked for is not there: a sandbox refuses it, it crashed before, data is
+// refused or lost.
+void LogTrouble(std::string_view text);
 
 }  // namespace wherefore::sdk

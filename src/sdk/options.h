@@ -99,6 +99,7 @@ struct Options {
   bool follow_exec = true;
   bool manual_start = false;  // ready, but nothing is sampled until asked to
   bool disabled = false;
+  bool log_brief = false;  // log.h
   bool preloaded = false;  // by the dynamic linker, into whatever program: starting must cost little
 
   [[nodiscard]] const TypeOptions& of(Type type) const {

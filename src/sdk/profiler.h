@@ -23,6 +23,7 @@ struct TypeState {
   bool on = false;
   double rate = 0;  // what is real now, in the type's unit (options.h)
   std::string why;  // when off: a reason a person can act on; when on: empty or a restriction
+  bool refused = false;  // `why` is a sandbox or a crash before, nothing that is so by nature
 };
 
 // Starts what `options` ask for and can work here; what cannot work is off with its reason, not an

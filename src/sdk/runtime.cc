@@ -65,6 +65,7 @@ Result<> Runtime::Start(const LoadedOptions& loaded) {
   const MutexLock lock(mutex_);
   if (running_) return Error(Code::kUnavailable, "the profiler is already running");
   SetLogLevel(loaded.options.log_level);
+  if (loaded.options.log_brief) SetLogBrief();
   for (const std::string& warning : loaded.warnings) Log(LogLevel::kWarn, warning);
   if (loaded.options.disabled) {
     Log(LogLevel::kInfo, "off: OTEL_SDK_DISABLED");
@@ -89,7 +90,19 @@ Result<> Runtime::Start(const LoadedOptions& loaded) {
   running_ = true;
   ServePprof();
   Log(LogLevel::kInfo, StartLine());
+  if (LogIsBrief()) SayWhatIsRefused();
   return {};
+}
+
+// Others say so in the line about their start.
+void Runtime::SayWhatIsRefused() {
+  std::string refused;
+  for (const TypeState& state : TypeStates()) {
+    if (!state.refused || state.why.empty()) continue;
+    refused += fmt::format("{}{} ({})", refused.empty() ? "" : ", ", TypeName(state.type), state.why);
+  }
+  if (!refused.empty())
+    LogTrouble(fmt::format("{} (process {}): off: {}", options_.service_name, getpid(), refused));
 }
 
 void Runtime::ServePprof() {

@@ -42,6 +42,7 @@ class Runtime {
   void AfterFork(bool in_child);
   void OnRestart(const ResourceAttributes& resource);
   [[nodiscard]] std::string StartLine() REQUIRES(mutex_);
+  void SayWhatIsRefused() REQUIRES(mutex_);
 
   Mutex mutex_;
   bool running_ GUARDED_BY(mutex_) = false;

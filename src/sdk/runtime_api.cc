@@ -351,16 +351,15 @@ int StartPreloaded() {
   g_used.store(true);
   LoadedOptions loaded = LoadWithCode(nullptr);
   loaded.options.preloaded = true;
-  // The first program says what is on; those it starts keep quiet, however many they are, unless
-  // somebody asked for more.
+  // The first program says what is on; those it starts keep quiet about that, however many they are,
+  // unless somebody asked for more.
   constexpr char kSaid[] = "WHEREFORE_SAID";
   // NOLINTBEGIN(concurrency-mt-unsafe): before main
-  if (std::getenv(kSaid) != nullptr && std::getenv("WHEREFORE_LOG") == nullptr)
-    loaded.options.log_level = LogLevel::kError;
+  loaded.options.log_brief = std::getenv(kSaid) != nullptr && std::getenv("WHEREFORE_LOG") == nullptr;
   setenv(kSaid, "1", 0);
   // NOLINTEND(concurrency-mt-unsafe)
   const auto started = Runtime::Global().Start(loaded);
-  if (!started && !loaded.options.disabled) Log(LogLevel::kWarn, started.error().message());
+  if (!started && !loaded.options.disabled) LogTrouble(started.error().message());
   if (!loaded.options.follow_exec) LeaveChildrenAlone();
   return WHEREFORE_OK;
 }
