@@ -302,6 +302,18 @@ class Limits(Profiled):
         done = subprocess.run(["sh", "-c", f"{program}; true"], capture_output=True, text=True, timeout=60, env={**environment, "WHEREFORE_LOG": "error"})
         self.assertEqual(done.stderr, "")
 
+    def test_what_ends_by_quick_exit_is_sent(self):
+        done = self.profiled(str(PROGRAMS / "truth"), "quick", "0.5")
+        _, rows = self.rows("cpu")
+        self.assertAlmostEqual(int(rows["Brief"]["total"]) / 1e9, json.loads(done.stdout)["Brief"], delta=0.1)
+
+    def test_quick_exit_in_a_handler_ends_at_once(self):
+        """Whatever it interrupted: where the last cannot be sent, half a second is waited for it."""
+        for i in range(10):
+            begin = time.monotonic()
+            self.profiled(str(PROGRAMS / "truth"), "quick-signal", str(0.1 + i / 20))
+            self.assertLess(time.monotonic() - begin, 20)
+
     def test_disabled_is_said_once(self):
         done = subprocess.run([str(PROGRAMS / "truth"), "cpu", "0.1"], capture_output=True, text=True, timeout=60,
                               env=preload(OTEL_SDK_DISABLED="true", WHEREFORE_LOG="info"))

@@ -24,6 +24,7 @@
 #include "sdk/crash_marker.h"
 #include "sdk/cpu_timers.h"
 #include "sdk/exporter.h"
+#include "sdk/futex_event.h"
 #include "sdk/futex_lock.h"
 #include "sdk/governor.h"
 #include "sdk/module_map.h"
@@ -46,6 +47,9 @@ class Engine {
   Result<> Start(const Options& options, Exporter& exporter);
   void Stop();
   void Flush();
+  // quick_exit, which may have been called in a signal handler: has the collector send what there is,
+  // and waits for that so long at most. Takes no lock and no memory itself.
+  void SendLast(std::int64_t longest_ns);
 
   Result<> SetEnabled(Type type, bool enabled);
   Result<> SetRate(Type type, double rate);
@@ -93,6 +97,7 @@ class Engine {
   [[nodiscard]] bool MayEndSoon();
   void FollowAtEnd(Event& event);
   void Settle();
+  void CollectLast();
   bool ControlRates(std::int64_t elapsed_ns);
   void EverySecond(std::int64_t now);
   [[nodiscard]] bool OnlyOwnThreadsAreLeft();
@@ -127,6 +132,8 @@ class Engine {
   BackgroundThread collector_;
   std::atomic<bool> running_{false};
   std::atomic<bool> stop_{false};
+  std::atomic<std::int64_t> send_last_by_{0};  // 0: nobody asked for that
+  FutexEvent sent_last_;
 
   ThreadRegistry registry_;
   CpuTimers timers_;

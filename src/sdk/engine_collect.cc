@@ -54,6 +54,10 @@ void Engine::Collect() {
   while (!stop_.load()) {
     g_shared.collector_wake.WaitFor(pause);
     if (stop_.load()) return;
+    if (send_last_by_.load() != 0) {
+      CollectLast();
+      continue;
+    }
     if (MayEndSoon()) {
       const std::lock_guard hold(lock_);
       Settle();
@@ -74,6 +78,27 @@ void Engine::Collect() {
     if (first_thread_ended_ && OnlyOwnThreadsAreLeft()) EndProcess();
     if (now - window_started_ >= options_.upload_interval_ns) Export(now, OwnCpuNow());
   }
+}
+
+void Engine::SendLast(std::int64_t longest_ns) {
+  if (!running_.load()) return;
+  const std::int64_t deadline = MonotonicNow() + longest_ns;
+  send_last_by_.store(deadline);
+  g_shared.collector_wake.Signal();
+  // A signal that comes meanwhile ends a wait early.
+  for (std::int64_t left = longest_ns; left > 0 && !sent_last_.WaitFor(left);)
+    left = deadline - MonotonicNow();
+}
+
+void Engine::CollectLast() {
+  {
+    const std::lock_guard hold(lock_);
+    Drain(true);
+    if (sent_ || !sums_.nothing()) Export(MonotonicNow(), OwnCpuNow());
+  }
+  Tracer::Global().Flush();
+  exporter_->Flush(send_last_by_.exchange(0));
+  sent_last_.Signal();
 }
 
 // With the lock held: it runs long enough for the wall clock.

@@ -70,6 +70,10 @@ void StopProfiler() {
   if (Engine* engine = Engine::Get(); engine != nullptr) engine->Stop();
 }
 
+void SendLastProfiles(std::int64_t longest_ns) {
+  if (Engine* engine = Engine::Get(); engine != nullptr) engine->SendLast(longest_ns);
+}
+
 bool FlushProfiler(std::int64_t deadline_ns) {
   if (Engine* engine = Engine::Get(); engine != nullptr) engine->Flush();
   return MonotonicNow() <= deadline_ns;

@@ -32,6 +32,8 @@ struct TypeState {
 [[nodiscard]] Result<> StartProfiler(const Options& options, Exporter& exporter);
 // Hands the last profiles to the exporter and stops every engine. Hooks stay in place, inactive.
 void StopProfiler();
+// For a handler of quick_exit, in any context: what there is is sent, or `longest_ns` pass.
+void SendLastProfiles(std::int64_t longest_ns);
 // Hands everything sampled so far to the exporter, now. False when `deadline_ns` (monotonic) came
 // first.
 [[nodiscard]] bool FlushProfiler(std::int64_t deadline_ns);

@@ -36,6 +36,12 @@ constexpr std::int64_t kLongestGoodbyeNs = kNsPerSecond / 2;
 // Whether there is a runtime to stop at exit: making one then would need memory.
 std::atomic<bool> g_used{false};
 
+// quick_exit runs no destructors, but this. A program may call it in a signal handler, so nothing is
+// done in this thread.
+void BeUsed() {
+  if (!g_used.exchange(true)) std::at_quick_exit([] { SendLastProfiles(kLongestGoodbyeNs); });
+}
+
 // With less left under the host's own limits, profiling could take what the host needs: each thread
 // of ours may make malloc reserve 64 MiB, and tables come on top.
 constexpr std::int64_t kSpaceNeeded = 512LL << 20U;
@@ -179,7 +185,7 @@ int wherefore_start(const wherefore_options* options) noexcept {
     if (options != nullptr && options->size < sizeof(options->size)) return WHEREFORE_INVALID;
     if (g_used.load() && Runtime::Global().running()) return WHEREFORE_ALREADY_RUNNING;
     if (TooLittleSpace()) return WHEREFORE_UNAVAILABLE;
-    g_used.store(true);
+    BeUsed();
     const LoadedOptions loaded = LoadWithCode(options);
     Runtime& runtime = Runtime::Global();
     const auto started = runtime.Start(loaded);
@@ -348,7 +354,7 @@ void LeaveChildrenAlone() {
 int StartPreloaded() {
   if (AnotherCopyIsFirst()) return WHEREFORE_ALREADY_RUNNING;
   if (TooLittleSpace()) return WHEREFORE_UNAVAILABLE;
-  g_used.store(true);
+  BeUsed();
   LoadedOptions loaded = LoadWithCode(nullptr);
   loaded.options.preloaded = true;
   // The first program says what is on; those it starts keep quiet about that, however many they are,

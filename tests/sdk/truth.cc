@@ -1,7 +1,7 @@
 // Programs whose profile is known: they measure themselves and print the truth as one line of JSON,
 // {"function": number, ...}. tests/native_test.py compares it with what the profiler saw.
 //
-//   truth cpu|brief|alloc|live|live-twice|blocks|first|stacks|turns|locks|waits|eintr|depth|fork|twice|context|exhaust|leave|short|masks|sandbox SECONDS
+//   truth cpu|brief|alloc|live|live-twice|blocks|first|stacks|turns|locks|waits|eintr|depth|fork|twice|context|exhaust|leave|short|masks|sandbox|quick|quick-signal SECONDS
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -22,6 +22,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <string>
@@ -531,6 +532,21 @@ void Sandbox(double seconds) {
   Print({{"refused", static_cast<double>(refused)}});
 }
 
+// Ends by quick_exit.
+void QuickExit(double seconds) {
+  Brief(seconds);
+  std::fflush(stdout);
+  std::quick_exit(0);
+}
+
+// The same in a signal handler that interrupts an allocation, most likely.
+void QuickExitInHandler(double seconds) {
+  signal(SIGALRM, [](int) { std::quick_exit(0); });
+  const itimerval when{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = static_cast<suseconds_t>(seconds * 1e6)}};
+  setitimer(ITIMER_REAL, &when, nullptr);
+  while (true) std::free(AllocMiddle());
+}
+
 // main ends before its thread does; then the process ends with that.
 void LeaveMain(double seconds) {
   std::thread([seconds] {
@@ -571,5 +587,7 @@ int main(int argc, char** argv) {
   if (what == "short") ShortThreads(seconds);
   if (what == "masks") Masks();
   if (what == "sandbox") Sandbox(seconds);
+  if (what == "quick") QuickExit(seconds);
+  if (what == "quick-signal") QuickExitInHandler(seconds);
   return 0;
 }
