@@ -76,7 +76,7 @@ Result<> Runtime::Start(const LoadedOptions& loaded) {
   if (const auto published = PublishProcessContext(resource, LabelKeys()); !published)
     Log(LogLevel::kDebug, published.error().message());
   OnNewLabelKey(&PublishLabelKeys);
-  exporter_ = new Exporter(options_);
+  exporter_ = new Exporter(options_, [] { Global().StopAtExit(); });
   WatchForks();
   // The engines first: they must know of every later thread of ours.
   WHEREFORE_RETURN_IF_ERROR(StartProfiler(options_, *exporter_));
@@ -141,6 +141,11 @@ bool Runtime::Stop(std::int64_t longest_ns) {
   StopProfiler();
   exporter_->Stop(MonotonicNs() + longest_ns);
   return true;
+}
+
+void Runtime::StopAtExit() {
+  constexpr std::int64_t kLongestGoodbyeNs = kNsPerSecond / 2;
+  Stop(std::min(timeout_ns(), kLongestGoodbyeNs));
 }
 
 bool Runtime::Flush(std::int64_t deadline_ns) {

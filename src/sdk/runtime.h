@@ -28,6 +28,8 @@ class Runtime {
   // Sends what is left, for at most `longest_ns` once it is ready to be sent. False: nothing was
   // running.
   bool Stop(std::int64_t longest_ns);
+  // The program ends: what was sampled last is sent, within bounds. May come twice.
+  void StopAtExit();
   // True when everything sampled and traced before has arrived.
   bool Flush(std::int64_t deadline_ns);
   [[nodiscard]] bool running();

@@ -27,7 +27,6 @@ namespace {
 
 // At exit nobody waits longer than this for a slow server, whatever the export timeout: a script
 // may start a hundred programs.
-constexpr std::int64_t kLongestGoodbyeNs = kNsPerSecond / 2;
 
 // By this section `wherefore run` knows a program that has the library inside, stripped or not.
 [[gnu::section("wherefore_inside"), gnu::used, gnu::retain]] constexpr char kInside[] =
@@ -369,12 +368,10 @@ int StartPreloaded() {
   if (Preloaded()) Guarded(&StartPreloaded);
 }
 
-// The program ends: what was sampled last is sent, within bounds.
 [[gnu::destructor]] void OnExit() {
   if (!g_used.load()) return;
   Guarded([] {
-    Runtime& runtime = Runtime::Global();
-    runtime.Stop(std::min(runtime.timeout_ns(), kLongestGoodbyeNs));
+    Runtime::Global().StopAtExit();
     return WHEREFORE_OK;
   });
 }
