@@ -234,9 +234,15 @@ class Library(harness.Case):
         (project / "main.cc").write_text("""#include <wherefore/profiler.h>
 #include <wherefore/tracer.h>
 #include <cstdio>
+using wherefore::Profiler;
 int main() {
-  auto profiler = wherefore::Profiler::Start();
+  std::printf("%s\\n", Profiler::State(wherefore::Type::kCpu).why);
+  auto profiler = Profiler::Start();
   { wherefore::Span span("outside"); }
+  Profiler::Enable(wherefore::Type::kThreads, false);
+  Profiler::SetRate(wherefore::Type::kCpu, 50);
+  const auto cpu = Profiler::State(wherefore::Type::kCpu);
+  std::printf("%d %g %s\\n", cpu.on, cpu.rate, Profiler::State(wherefore::Type::kThreads).why);
   std::printf("%s %d\\n", wherefore_version(), profiler.status());
 }
 """)
@@ -264,7 +270,9 @@ target_link_libraries(static PRIVATE Wherefore::static)
             path = {"LD_LIBRARY_PATH": library} if name in ("shared", "pkg") else {}
             done = subprocess.run([str(project / "build" / name)], capture_output=True, text=True, timeout=30,
                                   env={**os.environ, **path, "WHEREFORE_OUTPUT": str(out) + "/"})
-            self.assertEqual((done.returncode, done.stdout.split()[1:]), (0, ["0"]), done.stderr)
+            before, state, version = done.stdout.splitlines()
+            self.assertEqual((done.returncode, before, state), (0, "the profiler is not running", "1 50 switched off"), done.stderr)
+            self.assertEqual(version.split()[1:], ["0"])
             self.assertTrue(list(out.glob("*-traces.otlp")), name)
         for name in ("static", "pkg-static"):
             symbols = subprocess.run(["nm", "-D", "--defined-only", str(project / "build" / name)], check=True, capture_output=True,

@@ -110,6 +110,7 @@ struct wherefore_type_state {
   double rate;   /* what is real now */
   char why[160]; /* when off: why; cut to fit */
 };
+/* WHEREFORE_NOT_RUNNING: off, which is what `why` says too. */
 WHEREFORE_API int wherefore_get_type_state(int type,
                                            struct wherefore_type_state* out) WHEREFORE_NOEXCEPT;
 

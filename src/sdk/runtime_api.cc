@@ -238,8 +238,13 @@ int wherefore_get_type_state(int type, wherefore_type_state* out) noexcept {
       state.rate = s.rate;
       s.why.copy(state.why, sizeof(state.why) - 1);
     }
+    const bool running = Runtime::Global().running();
+    if (!running) {
+      state.on = 0;
+      std::strcpy(state.why, "the profiler is not running");
+    }
     std::memcpy(out, &state, state.size);
-    return Runtime::Global().running() ? WHEREFORE_OK : WHEREFORE_NOT_RUNNING;
+    return running ? WHEREFORE_OK : WHEREFORE_NOT_RUNNING;
   });
 }
 
