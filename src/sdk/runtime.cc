@@ -76,7 +76,7 @@ Result<> Runtime::Start(const LoadedOptions& loaded) {
   if (const auto published = PublishProcessContext(resource, LabelKeys()); !published)
     Log(LogLevel::kDebug, published.error().message());
   OnNewLabelKey(&PublishLabelKeys);
-  exporter_ = new Exporter(options_, [] { Global().StopAtExit(); });
+  exporter_ = new Exporter(options_, [] { static_cast<void>(Global().StopAtExit()); });
   WatchForks();
   // The engines first: they must know of every later thread of ours.
   WHEREFORE_RETURN_IF_ERROR(StartProfiler(options_, *exporter_));
@@ -143,9 +143,26 @@ bool Runtime::Stop(std::int64_t longest_ns) {
   return true;
 }
 
-void Runtime::StopAtExit() {
+bool Runtime::StopAtExit() {
   constexpr std::int64_t kLongestGoodbyeNs = kNsPerSecond / 2;
-  Stop(std::min(timeout_ns(), kLongestGoodbyeNs));
+  return Stop(std::min(timeout_ns(), kLongestGoodbyeNs));
+}
+
+void Runtime::WithoutThreads(const std::function<void()>& call) {
+  LoadedOptions again;
+  {
+    const MutexLock lock(mutex_);
+    again.options = options_;
+  }
+  const LogLevel level = std::exchange(again.options.log_level, LogLevel::kError);
+  const bool was_running = StopAtExit();
+  call();
+  if (!was_running) return;
+  const auto started = Start(again);  // said once already what is on
+  SetLogLevel(level);
+  if (!started) return Log(LogLevel::kInfo, "cannot go on: " + started.error().message());
+  const MutexLock lock(mutex_);
+  options_.log_level = level;
 }
 
 bool Runtime::Flush(std::int64_t deadline_ns) {

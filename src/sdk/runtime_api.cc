@@ -369,8 +369,16 @@ int StartPreloaded() {
   return WHEREFORE_OK;
 }
 
-[[gnu::constructor]] void OnLoad() {
-  if (Preloaded()) Guarded(&StartPreloaded);
+// Chromium's zygote, and that of everything made of it, ends itself when it finds a thread it did
+// not start.
+bool InsistsOnOneThread(int argc, const char* const* argv) {
+  return std::any_of(argv, argv + argc,
+                     [](std::string_view word) { return word == "--type=zygote"; });
+}
+
+// The C library gives constructors what main gets.
+[[gnu::constructor]] void OnLoad(int argc, char** argv, char** /*environment*/) {
+  if (Preloaded() && !InsistsOnOneThread(argc, argv)) Guarded(&StartPreloaded);
 }
 
 [[gnu::destructor]] void OnExit() {
