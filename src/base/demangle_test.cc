@@ -40,7 +40,7 @@ TEST(Demangle, RustsOlderScheme) {
 }
 
 TEST(Demangle, RustsOwnScheme) {
-  const std::pair<const char*, const char*> kNames[] = {
+  constexpr std::pair<const char*, const char*> kNames[] = {
       {"_RNvCs6GmmlP4bgsG_1r4main", "r::main"},
       {"_RNvMNtCs6GmmlP4bgsG_1r4workINtB2_1PmE3hotB4_", "<r::work::P<u32>>::hot"},
       {"_RNCINvNtCsjrHSEGnQ3l9_3std2rt10lang_startuE0Cs6GmmlP4bgsG_1r",

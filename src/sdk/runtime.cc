@@ -56,8 +56,8 @@ Result<std::string> CollectWhileServing(const HttpServer& server, Type type, dou
 }  // namespace
 
 Runtime& Runtime::Global() {
-  static auto* const runtime = new Runtime;
-  return *runtime;
+  static Runtime& runtime = *new Runtime;
+  return runtime;
 }
 
 Result<> Runtime::Start(const LoadedOptions& loaded) {

@@ -21,6 +21,7 @@ constexpr std::uint64_t kHighestCode = std::uint64_t{1} << 47;
 
 class Memory {
  public:
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): window_ is read when window_start_ says so
   explicit Memory(const StackMemory& stack) : stack_(stack) {}
 
   [[nodiscard]] bool Read(std::uint64_t address, std::uint64_t* value) {
@@ -213,7 +214,7 @@ class Unwinder {
     constexpr unsigned kLength = 16;
     std::uint64_t words[kLength / 8 + 1];
     for (unsigned i = 0; i < sizeof words / 8; ++i) {
-      if (!memory_.Read((next & ~std::uint64_t{7}) + 8 * i, &words[i])) return false;
+      if (!memory_.Read((next & ~std::uint64_t{7}) + std::uint64_t{8} * i, &words[i])) return false;
     }
     const auto* const code = reinterpret_cast<const std::uint8_t*>(words) + next % 8;
     std::int32_t size = 0;
