@@ -105,6 +105,7 @@ void Engine::CollectLast() {
 void Engine::Settle() {
   if (settled_) return;
   settled_ = true;
+  exporter_->Expect();
   ApplyRates(started_);
 }
 

@@ -4,6 +4,7 @@
 // One per process, never destroyed. Any thread; start and stop wait for each other. Nothing throws.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,6 +19,10 @@
 
 namespace wherefore::sdk {
 
+// At exit nobody waits longer than this for a slow server, whatever the export timeout: a script
+// may start a hundred programs.
+inline constexpr std::int64_t kLongestGoodbyeNs = 500'000'000;
+
 class Runtime {
  public:
   static Runtime& Global();
@@ -28,6 +33,11 @@ class Runtime {
   // Sends what is left, for at most `longest_ns` once it is ready to be sent. False: nothing was
   // running.
   bool Stop(std::int64_t longest_ns);
+  // Runs `call` while the process has no thread of ours; afterwards everything starts again as its
+  // options say. What was sampled before is sent first, within bounds.
+  void WithoutThreads(const std::function<void()>& call);
+  // The program ends: what was sampled last is sent, within bounds. May come twice.
+  bool StopAtExit();
   // True when everything sampled and traced before has arrived.
   bool Flush(std::int64_t deadline_ns);
   [[nodiscard]] bool running();
