@@ -10,10 +10,10 @@ import { exactly } from '../core/names';
 import { addressOf, nodeAt } from '../core/path';
 import { patternOf } from '../core/pattern';
 import { againstItself, valueIn, windowBeside } from '../core/presets';
-import { addStep, decodeService, encodeDiff, encodeService, encodeTraces, newTraces, selectorOf, timeOf, VIEWS, type DiffState, type ServiceState } from '../core/state';
+import { addStep, decodeService, encodeDiff, encodeService, encodeTraces, newTraces, selectorOf, timeOf, VIEWS, type DiffState, type ServiceState, NO_LOOK } from '../core/state';
 import { said, zone } from '../core/settings';
 import { coveredBy, markersOf, versionIn, type Marker } from '../core/trend';
-import { functionOf, heaviestLeaf, heaviestOf, isFold } from '../core/tree';
+import { functionOf, heaviestOf, hottestOf, isFold } from '../core/tree';
 import { safe, shownName } from '../draw/flame';
 import { Export } from '../parts/export';
 import { Filters } from '../parts/filters';
@@ -61,7 +61,8 @@ export function ServicePage() {
   const shownType = state.type || flame.data?.meta.type || '';
   const hint = flame.data?.meta.hint ?? (tree && tree.width[0] === 0 ? 'there are profiles, but they add up to nothing; choose another type or a longer time' : undefined);
   const clear = { zoom: '', frame: '', upzoom: '', upframe: '' };
-  const hottest = tree && heaviestLeaf(tree) > 0 ? functionOf(tree, heaviestLeaf(tree)) : null;
+  const hot = tree ? hottestOf(tree) : -1;
+  const hottest = hot > 0 ? functionOf(tree!, hot) : null;
   const against = (change: Partial<DiffState>, base?: [number, number]) => encodeDiff({ ...againstItself(state, query, base, series.data && coveredBy(series.data)), ...change });
   const views = viewLinks(state);
   const links: FrameLink[] = [...views, { text: 'Open in diff', key: '', href: (_, frame) => against({ zoom: state.zoom, frame }) }];
@@ -123,7 +124,7 @@ export function ServicePage() {
       {!hint && state.view === 'heat' && <HeatMap asked={{ query, type: state.type, ...time }} selection={state.sel} tick={tick} onSelect={(sel) => set({ sel, ...clear })} />}
       {picture && tree && (
         <Answer query={flame}>
-          <FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} flip={state.flip}
+          <FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} mark={state.mark} onMark={(mark) => set({ mark })} flip={state.flip}
             onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search, typed) => set({ search }, typed ? replace : go)}
             onFlip={() => set({ flip: !state.flip })} onOpenFold={open} links={links} onLens={addLens} />
         </Answer>
@@ -173,7 +174,7 @@ function Deploys({ markers, state, query }: { markers: Marker[]; state: ServiceS
   const side = (version: string) => query.replace(/}$/, () => `, service.version="${version.replace(/[\\"]/g, '\\$&')}"}`);
   return (
     <p class="deploys">{markers.slice(-5).map((m) => (
-      <a key={m.at} href={encodeDiff({ since: state.since, from: state.from, to: state.to, query: side(m.to), baseQuery: side(m.from), baseFrom: null, baseTo: null, type: state.type, lens: state.lens, mode: 'share', search: '', zoom: '', frame: '' })}>
+      <a key={m.at} href={encodeDiff({ since: state.since, from: state.from, to: state.to, query: side(m.to), baseQuery: side(m.from), baseFrom: null, baseTo: null, type: state.type, lens: state.lens, mode: 'share', ...NO_LOOK, zoom: '', frame: '' })}>
         {formatTime(m.at, zone.value === 'utc')}: {m.from} → {m.to}, compare</a>
     ))}</p>
   );

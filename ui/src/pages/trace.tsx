@@ -42,7 +42,8 @@ export function TracePage() {
         <button type="button" onClick={() => copyText(state.trace)}>Copy trace id</button>
       </div>
       <QueryState query={trace} what="the trace" />
-      {rows.length > 0 && <Waterfall rows={rows} duration={duration} selected={state.span} values={whole.data?.meta.by_span ?? {}} onSelect={(id, walked) => set({ span: id, zoom: '', frame: '' }, walked && state.span !== '' ? replace : go)} />}
+      {rows.length > 0 && <Waterfall rows={rows} duration={duration} selected={state.span} values={whole.data?.meta.by_span ?? {}} onSelect={(id, walked) => set({ span: id, zoom: '', frame: '' }, walked && state.span !== '' ? replace : go)}
+        onRange={(r, [from, to]) => go(encodeService(newService(r.service, { since: '1h', from: Math.floor(began + from), to: Math.ceil(began + to) })))} />}
       <QueryState query={facts} what="the span" />
       {span && <SpanFacts span={span} />}
       {rows.length > 0 && <SpanFlame state={state} whole={whole} span={span} below={row?.descendants ?? 0} services={profiled} range={[began, began + duration]} set={set} />}
@@ -129,7 +130,7 @@ function SpanFlame({ state, whole, span, below, services, range, set }: SpanFlam
       {flame.data?.meta.hint && <p class="note" data-testid="hint">No profile: {said(flame.data.meta.hint)}</p>}
       {nothing && <p class="note">Nothing is left: the lens takes all of it away.</p>}
       {tree && !flame.data?.meta.hint && !nothing && (
-        <Answer query={flame}><FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched}
+        <Answer query={flame}><FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} mark={state.mark} onMark={(mark) => set({ mark })}
           onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search, typed) => set({ search }, typed ? replace : go)}
           onLens={(step) => set({ lens: addStep(state.lens, step), zoom: '', frame: '' })} links={links} noLinks={noLinks} /></Answer>
       )}

@@ -3,7 +3,7 @@ import { getJson, type TraceSummary } from '../core/api';
 import { formatCount, formatMany, formatTime, formatValue } from '../core/format';
 import { go, url } from '../core/location';
 import { zone } from '../core/settings';
-import { decodeTraces, encodeTrace, encodeTraces, newTraces, timeOf, type TracesState } from '../core/state';
+import { decodeTraces, encodeTrace, encodeTraces, newTraces, timeOf, type TracesState, NO_LOOK } from '../core/state';
 import { safe, shownName } from '../draw/flame';
 import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
@@ -11,7 +11,7 @@ import { Scatter } from '../parts/scatter';
 import { Command, otlpCommand, Shell } from '../parts/shell';
 import { TableBox } from '../parts/table_box';
 
-export const traceLink = (trace: string) => encodeTrace({ trace, span: '', subtree: false, type: '', lens: '', zoom: '', frame: '', search: '' });
+export const traceLink = (trace: string) => encodeTrace({ trace, span: '', subtree: false, type: '', lens: '', zoom: '', frame: '', ...NO_LOOK });
 const LIMIT = 200;
 const ESTIMATE = 'an estimate from the samples; the times of several threads add up, and one sample may stand for more than the request took';
 

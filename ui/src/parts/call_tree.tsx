@@ -7,7 +7,7 @@ import { formatCount, formatError, formatShare } from '../core/format';
 import { plain } from '../core/keys';
 import { addressOf, nodeAt } from '../core/path';
 import { hotChain, matchedRows, opened, openRows } from '../core/rows';
-import { functionOf, isFold, nextMatch, type Tree } from '../core/tree';
+import { functionOf, isFold, nextMatch, ownOf, type Tree } from '../core/tree';
 import { shortName } from '../core/names';
 import { shownName } from '../draw/flame';
 import { nameOf, valueOf } from './describe';
@@ -71,6 +71,7 @@ export function CallTree(p: CallTreeProps) {
     else if (e.key === '/') input.current?.focus();
     else if (e.key === 'n' || e.key === '.') step(1);
     else if (e.key === 'N' || e.key === ',') step(-1);
+    else if (e.key === 'i' && p.onLens) p.onLens('invert');
     else if (node === undefined) return;
     else if (e.key === 'ContextMenu' || (e.key === 'F10' && e.shiftKey)) { const row = document.getElementById(`call-${node}`)!.getBoundingClientRect(); showMenu(node, row.left + 40, row.bottom); }
     else if (e.key === 'ArrowRight' && has(node)) { if (open.has(node)) select(rows[at + 1] ?? node); else toggle(node); }
@@ -106,7 +107,7 @@ export function CallTree(p: CallTreeProps) {
                 </span>
                 <span role="gridcell" class="number">{valueOf(tree, tree.total[node])}</span>
                 <span role="gridcell" class="number">{formatShare(tree.total[node], tree.total[0])} <small>{formatError(tree.totalCount[node], tree.totalCount[0])}</small></span>
-                <span role="gridcell" class="number">{isFold(tree, node) || tree.self[node] === 0 ? '' : valueOf(tree, tree.self[node])}</span>
+                <span role="gridcell" class="number">{isFold(tree, node) || !ownOf(tree, node) ? '' : valueOf(tree, ownOf(tree, node)!)}</span>
                 <span role="gridcell" class="number">{formatCount(tree.totalCount[node])}</span>
               </div>
             );
