@@ -32,8 +32,14 @@ import { useSearchedFlame, useSearchedTop } from '../parts/searched';
 import { Source } from '../parts/source';
 import { TopTable } from '../parts/table';
 import { Timeline } from '../parts/timeline';
+import { useViewFocus } from '../parts/view_focus';
 
 const NAMES: Record<ServiceState['view'], string> = { flame: 'Flame graph', table: 'Table', tree: 'Call tree', sandwich: 'Sandwich', heat: 'Heat map', source: 'Source', traces: 'Traces with it' };
+// Where the keyboard goes on after a step to a view.
+const MAIN: Record<ServiceState['view'], string[]> = {
+  flame: ['.flame-box'], table: ['table.top tr.selected th button', 'table.top tbody th button'], tree: ['.calltree'], sandwich: ['.flame-box'], heat: ['.heat-box'],
+  source: ['.source', '[data-testid=no-source] button', '.table-box a'], traces: ['table.seen tbody a'],
+};
 const ROWS = '1000';  // of the table
 // Views about one function: opened without one they take the hottest.
 const ABOUT_ONE: ServiceState['view'][] = ['sandwich', 'source', 'traces'];
@@ -79,12 +85,13 @@ export function ServicePage() {
     set({ view: 'flame', search: exactly(f.name), ...clear, frame: heaviest > 0 ? addressOf(tree!, heaviest) : '' });
   };
   const show = (view: ServiceState['view']) => set({ view, ...(ABOUT_ONE.includes(view) && !decodeService(url.value).fn && hottest ? { fn: hottest.name, mod: hottest.module } : {}) });
+  const { byKey } = useViewFocus(state.view, MAIN[state.view]);
   useEffect(() => onPageKey((e) => {
     const view = VIEWS[Number(e.key) - 1];
     const by = e.key === '[' ? -1 : e.key === ']' ? 1 : 0;
     if (!plain(e) || (!view && by === 0)) return false;
     const beside = by === 0 ? '' : windowBeside(decodeService(url.value), by, now());
-    if (view) show(view); else if (typeof beside === 'string') announce(beside); else set({ ...beside, ...clear });
+    if (view) { byKey(); show(view); } else if (typeof beside === 'string') announce(beside); else set({ ...beside, ...clear });
     return true;
   }));
   const about = aboutService(state, shownType, flame.at || now(), location.origin);
