@@ -164,6 +164,7 @@ test('a waterfall has every span once, whatever the parents say', () => {
   expect(rows.filter((r) => r.orphan).map((r) => r.id)).toEqual(['lost']);
   expect([errors, services]).toEqual([1, 1]);
   expect(visibleRows(rows, new Set(['a'])).map((r) => r.id)).toEqual(['a', 'z', 'lost', 'x', 'y']);
+  expect([trace([['a', '', 0], ['b', 'a', 1]]), trace([['b', 'a', 1], ['c', 'b', 2]]), undefined].map((t) => waterfall(t).rootless)).toEqual([false, true, false]);
 });
 
 test('100,000 spans are laid out, in a chain or side by side', () => {

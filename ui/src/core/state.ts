@@ -47,8 +47,10 @@ export interface DiffState extends TimeState, Look {
   type: string; lens: string; mode: DiffMode; zoom: string; frame: string;
 }
 
+export const TRACE_ORDERS = ['time', 'duration', 'cpu', 'samples'] as const;
+
 export interface TracesState extends TimeState {
-  service: string; name: string; min: string; max: string; status: string; attribute: string; sort: 'time' | 'duration';
+  service: string; name: string; min: string; max: string; status: string; attribute: string; sort: typeof TRACE_ORDERS[number];
 }
 
 export interface TraceState extends Look { trace: string; span: string; subtree: boolean; type: string; lens: string; zoom: string; frame: string }
@@ -69,8 +71,37 @@ function unixMs(text: string | null): number | null {
   return ms < 9_223_372_036_854 ? ms : null;
 }
 
+// What values of an address may be, by page: a choice of words or a form. What is none of them is not used, and said.
+type Form = readonly string[] | { form: RegExp; text: string };
+const ON: Form = ['1'];
+const FRAME: Form = { form: /^[0-9a-f]{16}$/, text: 'an id of 16 hex digits' };
+const GRAPH: Record<string, Form> = { zoom: FRAME, frame: FRAME, plain: ON };
+const FORMS: [RegExp, Record<string, Form>][] = [
+  [/^\/s\//, {
+    ...GRAPH, view: VIEWS, order: ['weight', 'name'], sort: ['self', 'total'], seensort: ['value', 'duration', 'time'], flip: ON, live: ON, upzoom: FRAME, upframe: FRAME,
+    sel: { form: /^(\d{1,15})-(\d{1,15})$/, text: 'a part of the timeline, two times in ms such as 1763200000000-1763203600000' }, line: { form: /^\d{1,9}$/, text: 'the number of a line' },
+  }],
+  [/^\/diff$/, { ...GRAPH, mode: DIFF_MODES }],
+  [/^\/adhoc$/, { ...GRAPH, mode: DIFF_MODES }],
+  [/^\/traces$/, { sort: TRACE_ORDERS }],
+  [/^\/traces\//, { ...GRAPH, span: FRAME, subtree: ON }],
+];
+
+// Everything in an address that is not used, in sentences; "" when all of it is.
+export function addressProblem(url: URL): string {
+  const forms = FORMS.find(([path]) => path.test(url.pathname))?.[1] ?? {};
+  const said = [timeProblem(url)];
+  for (const [name, form] of Object.entries(forms)) {
+    const value = url.searchParams.get(name);
+    if (value === null || value === '') continue;
+    const fits = 'form' in form ? form.form.test(value) && !(name === 'sel' && Number(value.split('-')[0]) >= Number(value.split('-')[1])) : form.includes(value);
+    if (!fits) said.push(`“${name}” in this page's address, ${value.slice(0, 40)}, is not ${'form' in form ? form.text : form.length === 1 ? form[0] : `one of ${form.join(', ')}`}. It is left out.`);
+  }
+  return said.filter(Boolean).join(' ');
+}
+
 // Why the times of an address are not used; "" when they are, or there are none.
-export function timeProblem(url: URL): string {
+function timeProblem(url: URL): string {
   const since = url.searchParams.get('since');
   if (since && Number.isNaN(parseSpan(since))) return `“since” in this page's address, ${since.slice(0, 40)}, is no length of time (15m, 1h, 2d). The last hour is shown.`;
   for (const names of [['from', 'to'], ['base_from', 'base_to']]) {
@@ -159,7 +190,7 @@ export function encodeDiff(s: DiffState): string {
 export function decodeTraces(url: URL): TracesState {
   const p = url.searchParams;
   const text = (name: string) => p.get(name) ?? '';
-  return { ...time(p), service: text('service'), name: text('name'), min: text('min'), max: text('max'), status: text('status'), attribute: text('attribute'), sort: oneOf(p.get('sort'), ['time', 'duration']) };
+  return { ...time(p), service: text('service'), name: text('name'), min: text('min'), max: text('max'), status: text('status'), attribute: text('attribute'), sort: oneOf(p.get('sort'), TRACE_ORDERS) };
 }
 
 export function encodeTraces(s: TracesState): string {

@@ -18,6 +18,7 @@ import { LensChips } from '../parts/lens';
 import { Answer, QueryState, useQuery, type Query } from '../parts/query';
 import { useSearchedFlame } from '../parts/searched';
 import { copyText, Shell } from '../parts/shell';
+import { valueOf } from '../parts/describe';
 import { Waterfall } from '../parts/waterfall';
 
 export function TracePage() {
@@ -27,7 +28,7 @@ export function TracePage() {
   const trace = useQuery(JSON.stringify(['trace', state.trace]), (s) => getJson<TraceColumns>(path, { format: 'columns' }, s));
   const facts = useQuery(state.span === '' ? null : JSON.stringify(['span', state.trace, state.span]), (s) => getJson<{ spans: Span[] }>(path, { span: state.span }, s));
   const whole = useQuery(JSON.stringify(['trace flame', state.trace, state.type]), (s) => getFlame(`traces/${encodeURIComponent(state.trace)}/flame`, { type: state.type }, s));
-  const { rows, duration, startNs, services, errors } = useMemo(() => waterfall(trace.data), [trace.data]);
+  const { rows, duration, startNs, services, errors, rootless } = useMemo(() => waterfall(trace.data), [trace.data]);
   const began = Number(startNs / 1_000_000n);
   const profiled = useMemo(() => profiledServices(rows, whole.data?.meta.by_span ?? {}), [rows, whole.data]);
   const root = rows[0];
@@ -42,6 +43,7 @@ export function TracePage() {
         <button type="button" onClick={() => copyText(state.trace)}>Copy trace id</button>
       </div>
       <QueryState query={trace} what="the trace" />
+      {rootless && <p class="note" data-testid="rootless">The root span of this trace has not arrived: the earliest span here names a parent that is not stored. What is shown begins there; the trace may be longer.</p>}
       {rows.length > 0 && <Waterfall rows={rows} duration={duration} selected={state.span} values={whole.data?.meta.by_span ?? {}} onSelect={(id, walked) => set({ span: id, zoom: '', frame: '' }, walked && state.span !== '' ? replace : go)}
         onRange={(r, [from, to]) => go(encodeService(newService(r.service, { since: '1h', from: Math.floor(began + from), to: Math.ceil(began + to) })))} />}
       <QueryState query={facts} what="the span" />
@@ -104,6 +106,7 @@ function SpanFlame({ state, whole, span, below, services, range, set }: SpanFlam
   // Of a whole trace it is not said which service a frame is of, unless only one has profiles.
   const links = span ? functionLinks(span.service, timeOfSpan(span), state) : state.span === '' && services.length === 1 ? functionLinks(services[0], range, state) : undefined;
   const noLinks = state.span === '' && !links ? `Choose a span first${services.length > 1 ? ': several services have profiles in this trace' : ''}.` : undefined;
+  const lasts = span ? Number(span.duration_ns) / 1e6 : range[1] - range[0];
   const nothing = tree && !flame.data?.meta.hint && tree.width[0] === 0;
   const what = state.span === '' ? 'the whole trace' : state.subtree ? 'this span and those below it' : 'this span';
   return (
@@ -128,6 +131,9 @@ function SpanFlame({ state, whole, span, below, services, range, set }: SpanFlam
           <button type="button" onClick={() => set({ span: flame.data!.meta.filed_under!, zoom: '', frame: '' })}>Show that span</button></p>
       )}
       {flame.data?.meta.hint && <p class="note" data-testid="hint">No profile: {said(flame.data.meta.hint)}</p>}
+      {tree && flame.data!.meta.unit === 'nanoseconds' && tree.total[0] > lasts * 1e6 && (
+        <p class="note" data-testid="more-than-it-took">{valueOf(tree, tree.total[0])} of {flame.data!.meta.type} in {formatValue(lasts * 1e6, 'nanoseconds')}: the times of several threads or spans that {flame.data!.meta.type === 'cpu' ? 'run' : 'wait'} at once add up, and each sample stands for a stretch of time that may reach beyond the {state.span === '' ? 'trace' : 'span'}.</p>
+      )}
       {nothing && <p class="note">Nothing is left: the lens takes all of it away.</p>}
       {tree && !flame.data?.meta.hint && !nothing && (
         <Answer query={flame}><FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} mark={state.mark} onMark={(mark) => set({ mark })}
