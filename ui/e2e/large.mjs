@@ -84,8 +84,8 @@ export async function extremes(page, problems) {
     for (const key of ['Home', 'ArrowLeft']) await page.keyboard.press(key);
     await rows(1);
     await page.keyboard.press('ArrowRight');
-    for (const key of ['ArrowDown', 'ArrowDown', 'ArrowLeft']) await page.keyboard.press(key);
-    await rows(99_900);
+    for (const key of ['ArrowDown', 'ArrowLeft']) await page.keyboard.press(key);
+    await rows(99_100);
     for (let i = 0; i < 20; i++) await page.keyboard.press(i % 4 === 3 ? 'ArrowUp' : 'ArrowDown');
     for (const key of ['w', 'w', 'd', 's', 'f']) await page.keyboard.press(key);
     await page.evaluate(() => new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r))));

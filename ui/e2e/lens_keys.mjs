@@ -22,11 +22,11 @@ async function transforms(page) {
   await drawn(page, 'a handler', () => window.__wherefore.flame.frame.startsWith('handle_'));
   const { frame } = await flame(page);
   await add('F', `focus-path:main;Server::run;${frame}`);
-  assert.ok((await flame(page)).box === undefined && (await page.evaluate(() => window.__wherefore.flame.box('main'))) === null, 'nothing above it');
+  await drawn(page, 'nothing above it', () => !window.__wherefore.flame.box('main'));
   await graph.focus();
   for (const key of ['Home', 'ArrowDown']) await page.keyboard.press(key);
   await add('M', `focus-path:main;Server::run;${frame} > merge-path:${frame}`);
-  assert.equal(await page.evaluate((n) => window.__wherefore.flame.box(n), frame), null);
+  await drawn(page, 'without that frame', (n) => !window.__wherefore.flame.box(n), frame);
   await page.goBack();
   await drawn(page, 'one step back', (n) => window.__wherefore?.flame?.box(n), frame);
   await page.reload();
@@ -40,8 +40,7 @@ async function transforms(page) {
   const rows = (await api('top', { ...ALL, query: CHECKOUT })).rows;
   await graph.focus();
   await add('i', 'invert');
-  const own = await page.evaluate(() => window.__wherefore.flame.box('json::parse_object'));
-  assert.equal(own.total, Number(rows.find((r) => r.name === 'json::parse_object').self), 'a top frame has what the function did itself');
+  await drawn(page, 'a top frame has what the function did itself', (v) => window.__wherefore.flame.box('json::parse_object')?.total === v, Number(rows.find((r) => r.name === 'json::parse_object').self));
   await drawn(page, 'the focus in the new graph', () => document.activeElement.matches('.flame-box'));
   await page.keyboard.press('End');
   await drawn(page, 'below it its callers, out to where stacks begin', () => window.__wherefore.flame.frame === 'main');
@@ -137,8 +136,8 @@ async function plainText(page) {
   await page.waitForURL((u) => u.searchParams.get('search') === '^json::parse_object$');
   assert.equal(await regular.getAttribute('aria-pressed'), 'true', 'a name is searched exactly');
   await page.keyboard.press('Control+k');
-  await page.keyboard.type('search');
-  await page.getByRole('option', { name: /Search with regular expressions/ }).click();
+  await page.keyboard.type('regular');
+  await page.getByRole('option', { name: /Find by regular expression/ }).click();
   await page.waitForURL((u) => !u.searchParams.has('plain'));
 }
 

@@ -122,7 +122,7 @@ function SpanFlame({ state, whole, span, below, services, range, set }: SpanFlam
         )}
         {span && <button type="button" onClick={() => set({ span: '', zoom: '', frame: '' })}>Whole trace</button>}
         <span class="grow" />
-        {tree && Object.keys(tree.meta.by_span ?? {}).length > 0 && <Export formats={OF_ONE} address={(format) => apiAddress(path, { ...asked, format })} tree={tree} about={about} />}
+        {tree && hasSome(tree.meta.by_span) && <Export formats={OF_ONE} address={(format) => apiAddress(path, { ...asked, format })} tree={tree} about={about} />}
       </div>
       {(state.lens !== '' || (tree && !flame.data?.meta.hint)) && <LensChips lens={state.lens} onChange={(lens) => set({ lens, zoom: '', frame: '' })} />}
       <QueryState query={flame} what="the profile" />
@@ -142,6 +142,12 @@ function SpanFlame({ state, whole, span, below, services, range, set }: SpanFlam
       )}
     </section>
   );
+}
+
+// By span there may be 100,000: they are not listed to see that there is one.
+function hasSome(values: Record<string, number> | undefined): boolean {
+  for (const _ in values) return true;
+  return false;
 }
 
 // What the numbers below are; a choice where the samples have several types.

@@ -22,7 +22,7 @@ export function LensChips({ lens, onChange }: { lens: string; onChange: (lens: s
       <span class="label">Lens</span>
       {steps.map((step, i) => (
         <span class="chip" key={i + step}>
-          <code>{step.length > 60 ? step.slice(0, 60) + '…' : step}</code>
+          <code title={step.length > 60 ? step : undefined}>{step.length > 60 ? step.slice(0, 60) + '…' : step}</code>
           <button type="button" aria-label={`Remove ${step}`} onClick={() => onChange(joinLens(steps.filter((_, j) => j !== i)))}>✕</button>
         </span>
       ))}

@@ -41,7 +41,7 @@ function Choices({ pages, close }: { pages: [string, string][]; close: () => voi
     ...traceIn(text),
     ...(services.data?.services ?? []).map((s) => ({ name: s.name, kind: 'service', href: encodeService(newService(s.name, { since: '1h', from: null, to: null })) })),
     ...pages.map(([href, name]) => ({ name, kind: 'page', href })),
-    ...(SEARCHED.test(url.value.pathname) ? [{ name: asPlain ? 'Search for plain text' : 'Search with regular expressions', kind: 'switch', href: searchedAs(url.value, asPlain) }] : []),
+    ...(SEARCHED.test(url.value.pathname) ? [{ name: asPlain ? 'Find plain text' : 'Find by regular expression', kind: 'switch', href: searchedAs(url.value, asPlain) }] : []),
   ].filter((c) => c.kind === 'trace' || c.name.toLowerCase().includes(wanted));
   // A name that begins with the text comes before one that has it somewhere.
   const found = all.sort((a, b) => Number(b.name.toLowerCase().startsWith(wanted)) - Number(a.name.toLowerCase().startsWith(wanted))).slice(0, 50);
