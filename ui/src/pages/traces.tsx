@@ -1,5 +1,5 @@
 // Traces: search, the latency of what was found over time, and the list.
-import { getJson, type TraceSummary } from '../core/api';
+import { ApiError, getJson, type TraceSummary } from '../core/api';
 import { formatCount, formatMany, formatTime, formatValue } from '../core/format';
 import { go, url } from '../core/location';
 import { zone } from '../core/settings';
@@ -74,7 +74,7 @@ export function TracesPage() {
         <label>Attribute <input name="attribute" size={20} defaultValue={state.attribute} placeholder="http.route=/pay" /></label>
         <button type="submit">Search</button>
       </form>
-      <QueryState query={found} what={bad ? `“${bad[2]}”, ${state[bad[0]].slice(0, 60)}` : 'traces'} instead={bad && { text: `Search without “${bad[2]}”`, href: encodeTraces({ ...state, [bad[0]]: '' }) }} />
+      <QueryState query={bad ? { ...found, error: new ApiError(found.error!.message.replace(/^parameter '\w+': /, ''), found.error!.status) } : found} what={bad ? `“${bad[2]}”, ${state[bad[0]].slice(0, 60)}` : 'traces'} instead={bad && { text: `Search without “${bad[2]}”`, href: encodeTraces({ ...state, [bad[0]]: '' }) }} />
       {found.data && traces.length === 0 && (
         <div class="empty">
           <p><strong>No trace matches.</strong> {state.service || state.name || state.min || state.max || state.status || state.attribute ? <a href={encodeTraces(newTraces('', state))}>Search without conditions</a> : 'Choose a longer range, or send traces:'}</p>

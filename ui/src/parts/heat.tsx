@@ -40,13 +40,14 @@ interface CellsProps { heat: HeatAnswer; selection: HeatMapProps['selection']; o
 // The columns in view, as a heat map of their own.
 function Zoomed({ heat, ...p }: CellsProps) {
   const whole: [number, number] = [heat.start_ms, heat.start_ms + heat.steps * heat.step_ms];
-  const { view, zoomed, onTimeKey } = useTimeKeys(whole, 4 * heat.step_ms, (r) => r.map((t) => formatTime(t, zone.value === 'utc')).join(' – '), (r) => p.onSelect([Math.round(r[0]), Math.round(r[1])]));
+  const spanText = (r: [number, number]) => r.map((t) => formatTime(t, zone.value === 'utc')).join(' – ');
+  const { view, zoomed, onTimeKey } = useTimeKeys(whole, 4 * heat.step_ms, spanText, (r) => p.onSelect([Math.round(r[0]), Math.round(r[1])]));
   const seen = useMemo(() => {
     if (!zoomed) return heat;
     const [first, end] = [Math.floor((view[0] - heat.start_ms) / heat.step_ms), Math.ceil((view[1] - heat.start_ms) / heat.step_ms)];
     return { ...heat, start_ms: heat.start_ms + first * heat.step_ms, steps: end - first, cells: heat.cells.filter(([s]) => s >= first && s < end).map(([s, r, n]): [number, number, number] => [s - first, r, n]) };
   }, [heat, view[0], view[1]]);
-  return <Cells {...p} heat={seen} onTimeKey={onTimeKey} />;
+  return <><Cells {...p} heat={seen} onTimeKey={onTimeKey} />{zoomed && <p class="note">In view: {spanText(view)}; F shows all of it.</p>}</>;
 }
 
 function Cells({ heat, selection, onSelect, onTimeKey }: CellsProps) {
