@@ -48,6 +48,44 @@ class Lists(Case):
             self.assertEqual([t["trace"] for t in newest], [trace_id(i).hex() for i in (59, 58, 57)])
             self.assertEqual(server.get("/api/v1/traces", sort="size").status, 400)
 
+    def test_most_cpu_and_most_samples_are_found_among_all_that_match(self):
+        with self.server() as server:
+            now = time.time_ns()
+            server.send(spans_request("svc", [
+                {"trace": trace_id(i), "span": span_id(i), "start": now - (100 - i) * SECOND, "end": now - (100 - i) * SECOND + 10 * MS} for i in range(60)]), "/v1/traces")
+            p = Profiles("svc")  # the second has most, the oldest a little
+            p.profile([(p.stack("main"), 9, p.link(trace_id(1), span_id(1))), (p.stack("main"), 2, p.link(trace_id(0), span_id(0))), (p.stack("main"), 5, p.link(trace_id(40), span_id(40)))],
+                      now - 100 * SECOND)
+            server.send(p.encode())
+            server.flush()
+            for sort in ("cpu", "samples"):
+                answer = server.ask("traces", sort=sort, limit=4, matched=1)
+                self.assertEqual([t["trace"] for t in answer["traces"]], [trace_id(i).hex() for i in (1, 40, 0, 59)], sort)
+                self.assertEqual([len(t["matched"]) for t in answer["traces"]], [1] * 4)
+                self.assertNotIn("looked_at", answer)
+                for trace in answer["traces"]:
+                    self.assert_same_as_the_trace_says(server, trace)
+            # Only of what matches.
+            self.assertEqual([t["trace"] for t in server.ask("traces", sort="cpu", limit=1, matched=0, to=str(now - 99 * SECOND + SECOND // 2))["traces"]], [trace_id(1).hex()])
+
+    def test_a_trace_without_its_root_says_so(self):
+        with self.server() as server:
+            now = time.time_ns()
+            server.send(spans_request("svc", [
+                {"trace": trace_id(0), "span": span_id(0), "start": now - SECOND, "end": now}, {"trace": trace_id(0), "span": span_id(0, 1), "parent": span_id(0), "start": now - SECOND, "end": now},
+                {"trace": trace_id(1), "span": span_id(1, 1), "parent": span_id(1), "name": "half", "start": now - SECOND, "end": now}]), "/v1/traces")
+            server.flush()
+            said = {t["trace"]: (t["root_missing"], t["root_name"]) for t in server.ask("traces")["traces"]}
+            self.assertEqual(said[trace_id(1).hex()], (True, "half"))
+            self.assertIs(said[trace_id(0).hex()][0], False)
+
+    def test_a_length_that_cannot_be_read_is_named(self):
+        with self.server() as server:
+            for name in ("min_duration", "max_duration"):
+                refused = server.get("/api/v1/traces", **{name: "abc"})
+                self.assertEqual(refused.status, 400)
+                self.assertRegex(refused.json["error"]["message"], f"parameter '{name}'.*abc")
+
     def test_profiles_that_are_on_their_way_are_waited_for(self):
         with self.server() as server:
             now = time.time_ns()

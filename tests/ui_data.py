@@ -86,6 +86,13 @@ def send_traces(server, now):
         assert server.send(with_source(p).encode()).status == 200
 
 
+def send_rootless(server, now):
+    """A trace whose root span has not arrived."""
+    start = now - 400 * 10**9
+    assert server.send(spans_request("late", [
+        {"trace": bytes([13]) * 16, "span": span_id(60, 1), "parent": span_id(60, 0), "name": "second half", "start": start, "end": start + 70 * 10**6}]), "/v1/traces").status == 200
+
+
 def send_many_traces(server, now, traces=120):
     """One function in more traces than a page lists: where it takes most the traces are shortest and oldest."""
     start = lambda i: now - (600 + i) * 10**9
@@ -149,6 +156,7 @@ def send_all(server):
     send_profiles(server, now)
     send_traces(server, now)
     send_many_traces(server, now)
+    send_rootless(server, now)
     send_timed(server, now)
     send_hostile(server, now)
     send_large_trace(server, now)

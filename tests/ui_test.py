@@ -40,6 +40,12 @@ class Served(Case):
                 self.assertEqual((browser.status, browser.body), (404, page.body), missing)
                 self.assertEqual(browser.headers["content-security-policy"], policy)
                 self.assertEqual(server.get(missing).json["error"]["code"], "not_found")
+            for wrong in ("/s/%E0%A4%A", "/100%"):  # an address that cannot be decoded: the page says so
+                browser = http("GET", server.http + wrong, headers={"accept": "text/html,*/*;q=0.8"})
+                self.assertEqual((browser.status, browser.body), (400, page.body), wrong)
+                self.assertEqual(browser.headers["content-security-policy"], policy)
+                self.assertEqual(server.get(wrong).json["error"]["code"], "invalid")
+            self.assertEqual(http("GET", server.http + "/api/v1/%A", headers={"accept": "text/html"}).json["error"]["code"], "invalid")
             for missing in ("/api/v1/nothing", "/assets/nothing.js"):
                 answer = http("GET", server.http + missing, headers={"accept": "text/html"})
                 self.assertEqual((answer.status, answer.json["error"]["code"]), (404, "not_found"), missing)
@@ -72,6 +78,29 @@ class Questions(Case):
             self.assertEqual((part["total"], part["depth"]), (7, [0, 1, 1]))
             self.assertEqual(server.get("/api/v1/flame", query="svc", root="0" * 15).status, 400)
             self.assertEqual(server.get("/api/v1/flame", query="svc", root="1" * 16).status, 404)
+
+    def test_one_lens_for_the_page_the_command_and_files(self):
+        with self.server() as server:
+            p = Profiles("svc")
+            p.profile([(p.stack("main", "a", "f", "a", "g"), 3), (p.stack("main", "b", "f"), 4), (p.stack("main", "b"), 5)])
+            server.send(p.encode())
+            server.flush()
+            folded = lambda lens: server.get("/api/v1/export", query="svc", type="samples", format="folded", lens=lens).body.decode().splitlines()
+            self.assertEqual(folded("invert"), ["b;main 5", "f;b;main 4", "g;a;f;a;main 3"])
+            self.assertEqual(folded("recursion:^a$"), ["main;a;g 3", "main;b 5", "main;b;f 4"])
+            self.assertEqual(folded("focus-path:main;b"), ["b 5", "b;f 4"])
+            self.assertEqual(folded("merge-path:main;b"), ["main 5", "main;a;f;a;g 3", "main;f 4"])
+            plain, turned = (json.loads(server.cli("top", "svc", "--type", "samples", "--json", *lens).stdout) for lens in ([], ["--lens", "invert"]))
+            self.assertEqual(plain["rows"], turned["rows"])
+            flame = server.ask("flame", query="svc", type="samples", lens="invert")
+            self.assertIs(flame["inverted"], True)
+            self.assertNotIn("inverted", server.ask("flame", query="svc", type="samples"))
+            # Callers stay callers.
+            for side in ("callers", "callees"):
+                ask = lambda **more: server.ask("flame", query="svc", type="samples", function="f", side=side, **more)
+                names = lambda answer: sorted(answer["functions"][f][0] for f in answer["function"])
+                self.assertEqual(names(ask()), names(ask(lens="invert")), side)
+            self.assertEqual(server.get("/api/v1/flame", query="svc", lens="focus-path:").status, 400)
 
     def test_one_function_from_all_its_call_sites(self):
         with self.server() as server:

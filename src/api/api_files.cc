@@ -83,7 +83,7 @@ Result<HttpResponse> OneFile(const HttpRequest& request, const Parameters& p, co
   if (otlp || (format == "pprof" && lens.empty() && file.facts().has_samples))
     return Rewrite(file, p, format);
   WHEREFORE_ASSIGN_OR_RETURN(profile::FlameTree tree, file.Tree(p.Get("type")));
-  tree = lens.Apply(tree);
+  WHEREFORE_ASSIGN_OR_RETURN(tree, lens.Apply(tree, request.cancel));
   if (IsTreeFile(format))
     return RenderTreeFile(tree, format, {.title = files.file.name, .time_ns = file.facts().time_ns},
                           request.cancel);
@@ -126,7 +126,7 @@ Result<HttpResponse> TwoFiles(const HttpRequest& request, const Parameters& p, c
                         const NamedFile& named) -> Result<profile::FlameTree> {
     auto built = of.Tree(type);
     if (!built) return std::move(built).error().Within(named.name);
-    return lens.Apply(*built);
+    return lens.Apply(*built, request.cancel);
   };
   WHEREFORE_ASSIGN_OR_RETURN(const auto before, tree(base, files.base));
   WHEREFORE_ASSIGN_OR_RETURN(const auto after, tree(file, files.file));

@@ -151,8 +151,9 @@ Result<> TakeSide(const Parameters& p, query::FlameAnswer& answer) {
   const std::string module = p.Get("module");
   const profile::WantedFunction wanted{
       .name = function, .module = p.Has("module") ? std::optional(module) : std::nullopt};
-  answer.tree = side == "callers" ? profile::Callers(answer.tree, wanted)
-                                  : profile::Callees(answer.tree, wanted);
+  // Of an inverted tree callers lie below.
+  answer.tree = (side == "callers") != answer.tree.inverted ? profile::Callers(answer.tree, wanted)
+                                                            : profile::Callees(answer.tree, wanted);
   if (answer.hint.empty() && answer.tree.size() == 1) {
     answer.hint = fmt::format("no function is called '{}' in {}", function,
                               module.empty() ? "this selection" : module);

@@ -151,16 +151,22 @@ Result<HttpResponse> OneTrace(query::Engine& engine, const HttpRequest& request)
   return response;
 }
 
+Result<std::int64_t> ReadDuration(std::string_view name, const std::string& text) {
+  auto duration = ParseDuration(text);
+  if (!duration) return std::move(duration).error().Within(fmt::format("parameter '{}'", name));
+  return duration;
+}
+
 Result<store::SpanSearch> ReadSearch(const Parameters& p) {
   store::SpanSearch search{.tenant = p.tenant()};
   WHEREFORE_ASSIGN_OR_RETURN(search.range, p.Range());
   search.service = p.Get("service");
   search.name = p.Get("name");
   if (const std::string text = p.Get("min_duration"); !text.empty()) {
-    WHEREFORE_ASSIGN_OR_RETURN(search.min_duration_ns, ParseDuration(text));
+    WHEREFORE_ASSIGN_OR_RETURN(search.min_duration_ns, ReadDuration("min_duration", text));
   }
   if (const std::string text = p.Get("max_duration"); !text.empty()) {
-    WHEREFORE_ASSIGN_OR_RETURN(search.max_duration_ns, ParseDuration(text));
+    WHEREFORE_ASSIGN_OR_RETURN(search.max_duration_ns, ReadDuration("max_duration", text));
   }
   if (const std::string text = p.Get("status"); !text.empty()) {
     const auto* const it = std::find(kStatuses.begin(), kStatuses.end(), text);
@@ -179,11 +185,15 @@ Result<store::SpanSearch> ReadSearch(const Parameters& p) {
   // Twenty of a trace are enough to show why it matched.
   WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t matched, p.Int("matched", 20, 0, 20));
   search.most_per_trace = static_cast<std::size_t>(matched);
-  const std::string sort = p.Get("sort", "time");
-  if (sort != "time" && sort != "duration")
-    return Error(Code::kInvalid, "parameter 'sort': expected time or duration");
-  search.slowest = sort == "duration";
   return search;
+}
+
+Result<query::SearchOrder> ReadOrder(const Parameters& p) {
+  constexpr std::array<std::string_view, 4> kOrders = {"time", "duration", "cpu", "samples"};
+  const auto* const order = std::ranges::find(kOrders, p.Get("sort", kOrders[0]));
+  if (order == kOrders.end())
+    return Error(Code::kInvalid, "parameter 'sort': expected time, duration, cpu or samples");
+  return static_cast<query::SearchOrder>(order - kOrders.begin());
 }
 
 Result<HttpResponse> Search(query::Engine& engine, const HttpRequest& request) {
@@ -192,13 +202,17 @@ Result<HttpResponse> Search(query::Engine& engine, const HttpRequest& request) {
                                                         "min_duration", "max_duration", "status",
                                                         "attribute", "limit", "matched", "sort"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto search, ReadSearch(p));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto traces, engine.SearchTraces(search, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto order, ReadOrder(p));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto found, engine.SearchTraces(search, order, request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
-  json.BeginObject().Key("traces").BeginArray();
-  for (const query::TraceSummary& t : traces) {
+  json.BeginObject();
+  if (found.looked_at != 0) json.Field("looked_at", found.looked_at);
+  json.Key("traces").BeginArray();
+  for (const query::TraceSummary& t : found.traces) {
     json.BeginObject().Field("trace", ToHex(t.trace)).Field("root_service", t.root_service);
-    json.Field("root_name", t.root_name).Field("start", FormatTime(t.start_ns));
+    json.Field("root_name", t.root_name).Field("root_missing", t.root_missing);
+    json.Field("start", FormatTime(t.start_ns));
     json.Field("start_ns", t.start_ns).Field("duration_ns", t.duration_ns);
     json.Field("spans", t.spans).Field("errors", t.errors).Key("profiled").BeginArray();
     for (const query::TraceProfile& profile : t.profiles) {

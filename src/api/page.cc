@@ -48,8 +48,9 @@ HttpResponse Serve(const Asset& asset, const HttpRequest& request) {
 // A person who typed a wrong address, as opposed to a program that asks for data or sends some.
 bool IsBrowsing(const HttpRequest& request) {
   return (request.method == "GET" || request.method == "HEAD") &&
-         request.Header("accept").contains("text/html") && !request.path.starts_with("/api/") &&
-         !request.path.starts_with("/assets/");
+         request.Header("accept").contains("text/html") &&
+         !request.encoded_path.starts_with("/api/") &&
+         !request.encoded_path.starts_with("/assets/");
 }
 
 }  // namespace
@@ -64,6 +65,10 @@ void AddPageRoutes(net::Router& router) {
       continue;
     }
     for (const std::string_view page : kPages) router.Add("GET", std::string(page), serve);
+    // A path that cannot be decoded: the page says what is wrong with it, and where to go on.
+    router.SetRefusalFormat("", [&asset](const HttpRequest& request, int, const Error& error) {
+      return IsBrowsing(request) ? Serve(asset, request) : net::JsonError(error);
+    });
     router.SetFallback([&asset, &router](const HttpRequest& request, const net::Respond& respond) {
       const Error nothing(Code::kNotFound, fmt::format("there is nothing at {}", request.path));
       HttpResponse response =

@@ -65,6 +65,7 @@ void AppendMeta(JsonWriter& json, const TreeAnswer& answer) {
   json.Field("count", tree.size() > 0 ? tree.total_count[0] : 0);
   json.Field("nodes", tree.size()).Field("nodes_in_full", answer.full_nodes);
   json.Field("averaged", answer.averaged);
+  if (tree.inverted) json.Field("inverted", true);
   if (!answer.before_total.empty()) json.Field("total_before", answer.before_total[0]);
   if (!answer.hint.empty()) json.Field("hint", answer.hint);
   if (answer.found != nullptr) answer.found->AppendTo(json, !answer.before_total.empty());

@@ -44,6 +44,7 @@ struct Meta {
   std::string hint;
   std::int64_t scale = 1;
   bool averaged = false;
+  bool inverted = false;
 };
 
 Result<Meta> ReadMeta(const std::string& json) {
@@ -61,6 +62,7 @@ Result<Meta> ReadMeta(const std::string& json) {
   text("hint", meta.hint);
   [[maybe_unused]] auto ignored = root["scale"].get(meta.scale);
   ignored = root["averaged"].get(meta.averaged);
+  ignored = root["inverted"].get(meta.inverted);
   return meta;
 }
 
@@ -97,7 +99,9 @@ Result<SourceTree> TreeOfFiles(const SelectionOptions& options) {
   SourceTree out{.tree = all.Build(), .hint = hint};
   out.tree.type = type;
   out.tree.unit = unit;
-  if (!lens.empty()) out.tree = lens.Apply(out.tree);
+  if (!lens.empty()) {
+    WHEREFORE_ASSIGN_OR_RETURN(out.tree, lens.Apply(out.tree, CancelToken()));
+  }
   return out;
 }
 
@@ -136,7 +140,8 @@ void SelectionOptions::AddTo(CLI::App& command, const std::string& positional_he
   command.add_option("--from", from, "Start: 2026-11-15T06:00:00Z, Unix time, -2h");
   command.add_option("--to", to, "End, like --from (default now)");
   command.add_option("--lens", lens,
-                     "focus:RE, hide:RE, merge:RE, collapse:RE, drop:RE, my-code, merge-templates; "
+                     "focus:RE, hide:RE, merge:RE, collapse:RE, drop:RE, recursion:RE, "
+                     "focus-path:A;B;C, merge-path:A;B;C, my-code, merge-templates, invert; "
                      "joined by ' > '");
 }
 
@@ -288,6 +293,7 @@ Result<SourceTree> LoadTree(const Context& context, const SelectionOptions& opti
   out.tree.type = meta.type;
   out.tree.unit = meta.unit;
   out.tree.scale = meta.scale;
+  out.tree.inverted = meta.inverted;
   return out;
 }
 

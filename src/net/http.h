@@ -77,7 +77,7 @@ class Router {
   void Add(std::string method, std::string_view pattern, HttpHandler handler);
   // Answers everything no pattern matched.
   void SetFallback(HttpHandler handler) { fallback_ = std::move(handler); }
-  // How refusals of exactly this path look.
+  // How refusals of exactly this path look; "": of one that could not be decoded.
   void SetRefusalFormat(std::string path, RefusalFormat format) {
     refusals_[std::move(path)] = std::move(format);
   }

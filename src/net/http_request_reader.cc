@@ -115,10 +115,10 @@ Result<> RequestReader::ReadHead() {
   }
   const std::size_t question = target.find('?');
   if (question != std::string_view::npos) request_.query = target.substr(question + 1);
-  auto path = PercentDecode(target.substr(0, question), false);
+  request_.encoded_path = target.substr(0, question);
+  auto path = PercentDecode(request_.encoded_path, false);
   if (!path) return Error(Code::kInvalid, "the path has a '%' without two hex digits after it");
   request_.path = std::move(*path);
-  request_.encoded_path = target.substr(0, question);
   if (message.version() >= 11 && request_.Header("Host").empty()) {
     return Error(Code::kInvalid, "the request has no Host header");
   }

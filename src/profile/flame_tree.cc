@@ -258,6 +258,7 @@ FlameTree Prune(const FlameTree& tree, const PruneOptions& options) {
   out.type = tree.type;
   out.unit = tree.unit;
   out.scale = tree.scale;
+  out.inverted = tree.inverted;
   out.functions = tree.functions;
   const auto other = static_cast<std::uint32_t>(out.functions.size());
   out.functions.push_back({.name = std::string(kOther), .kind = FrameKind::kOther});
@@ -311,8 +312,13 @@ std::vector<TopRow> Top(const FlameTree& tree) {
     const std::uint32_t f = tree.function[i];
     TopRow& row = rows[f];
     row.function = f;
-    row.self = WrappingAdd(row.self, tree.self[i]);
-    row.self_count = WrappingAdd(row.self_count, tree.self_count[i]);
+    if (!tree.inverted) {
+      row.self = WrappingAdd(row.self, tree.self[i]);
+      row.self_count = WrappingAdd(row.self_count, tree.self_count[i]);
+    } else if (tree.depth[i] == 1) {
+      row.self = WrappingAdd(row.self, tree.total[i]);
+      row.self_count = WrappingAdd(row.self_count, tree.total_count[i]);
+    }
     if (on_path[f]++ == 0) {
       row.total = WrappingAdd(row.total, tree.total[i]);
       row.total_count = WrappingAdd(row.total_count, tree.total_count[i]);

@@ -42,6 +42,9 @@ struct FlameTree {
   std::string type;        // short name or five-part id that was asked for
   std::string unit;        // nanoseconds, bytes, count
   std::int64_t scale = 1;  // values are in 1/scale units: 1000 for averages of snapshots
+  // Stacks stand on their heads (lens "invert"): below the root are the functions that did the
+  // work, below each its callers. What a function did itself is then its total at depth 1.
+  bool inverted = false;
   std::vector<FlameFunction> functions;  // [0] = root
 
   // One entry per node, in preorder; children of a node are ordered by name, "other" last.
@@ -162,7 +165,8 @@ struct TopRow {
   std::int64_t self_count = 0;
   std::int64_t total_count = 0;
 };
-// Functions by self value, largest first. Not to be used on a pruned tree.
+// Functions by what they did themselves, largest first; the same of a tree and of that tree
+// inverted. Not to be used on a pruned tree.
 [[nodiscard]] std::vector<TopRow> Top(const FlameTree& tree);
 
 }  // namespace wherefore::profile

@@ -77,6 +77,7 @@ FlameTree Subtree(const FlameTree& tree, std::size_t node) {
   out.type = tree.type;
   out.unit = tree.unit;
   out.scale = tree.scale;
+  out.inverted = tree.inverted;
   out.functions = tree.functions;
   const auto cut = [&](const auto& column) {
     return std::decay_t<decltype(column)>(column.begin() + static_cast<std::ptrdiff_t>(node),

@@ -30,6 +30,7 @@ profile::FlameTree UnderCallSite(const profile::FlameTree& tree,
   out.type = tree.type;
   out.unit = tree.unit;
   out.scale = tree.scale;
+  out.inverted = tree.inverted;
   return out;
 }
 

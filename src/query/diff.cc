@@ -70,6 +70,7 @@ DiffTree PruneDiff(const DiffTree& diff, const profile::PruneOptions& options) {
   out.tree.type = tree.type;
   out.tree.unit = tree.unit;
   out.tree.scale = tree.scale;
+  out.tree.inverted = tree.inverted;
   out.tree.functions = tree.functions;
   const auto other = static_cast<std::uint32_t>(out.tree.functions.size());
   out.tree.functions.push_back({.name = "other", .kind = profile::FrameKind::kOther});
@@ -126,6 +127,7 @@ DiffTree Diff(const FlameTree& before, const FlameTree& after) {
   diff.tree.type = after.type.empty() ? before.type : after.type;
   diff.tree.unit = after.unit.empty() ? before.unit : after.unit;
   diff.tree.scale = std::max(before.scale, after.scale);
+  diff.tree.inverted = before.inverted || after.inverted;
   return diff;
 }
 

@@ -210,7 +210,10 @@ Result<FlameAnswer> Engine::Flame(const Selection& selection, const Lens& lens,
   if (const Narrowing& narrowing = selection.selector.narrowing(); !narrowing.empty()) {
     WHEREFORE_ASSIGN_OR_RETURN(profile::FlameTree tree,
                                NarrowedFlame(selection, narrowing, cancel));
-    FlameAnswer narrowed{.tree = lens.empty() ? std::move(tree) : lens.Apply(tree)};
+    if (!lens.empty()) {
+      WHEREFORE_ASSIGN_OR_RETURN(tree, lens.Apply(tree, cancel));
+    }
+    FlameAnswer narrowed{.tree = std::move(tree)};
     if (narrowed.tree.total[0] == 0) narrowed.hint = "no samples of that span, trace or profile";
     return narrowed;
   }
@@ -233,9 +236,7 @@ Result<FlameAnswer> Engine::Flame(const Selection& selection, const Lens& lens,
     answer.hint = catalog_.ExplainEmpty(selection, cancel);
   }
   if (!lens.empty()) {
-    MemoryClaim second(cancel);
-    WHEREFORE_RETURN_IF_ERROR(second.Resize(answer.tree.bytes()));
-    answer.tree = lens.Apply(answer.tree);
+    WHEREFORE_ASSIGN_OR_RETURN(answer.tree, lens.Apply(answer.tree, cancel));
   }
   return answer;
 }

@@ -104,8 +104,22 @@ struct TraceSummary {
   std::int64_t duration_ns = 0;
   std::size_t spans = 0;
   std::size_t errors = 0;
+  bool root_missing = false;           // its root is then the earliest span there is
   std::vector<TraceProfile> profiles;  // of a search: what SpanProfile shows by itself comes first
   std::vector<store::SpanRow> matched;
+};
+
+// Which of the traces that match are listed, and in which order.
+enum class SearchOrder : std::uint8_t {
+  kTime,      // the newest
+  kDuration,  // those with the longest spans that match
+  kCpu,       // those with most CPU time in their samples
+  kSamples    // those with most observations, of the type their own page shows
+};
+struct TraceList {
+  std::vector<TraceSummary> traces;
+  // Not 0: more than this many match, and by their samples only so many, the newest, were compared.
+  std::size_t looked_at = 0;
 };
 
 // The traces in which a function was seen: samples that belong to spans and hold it.
@@ -278,10 +292,10 @@ class Engine {
                                                  const CancelToken& cancel) {
     return reader_.TraceShape(tenant, trace, cancel);
   }
-  // Engine_traces.cc: that with the newest match first; `most_per_trace` of the spans that matched
-  // come with it.
-  Result<std::vector<TraceSummary>> SearchTraces(const store::SpanSearch& search,
-                                                 const CancelToken& cancel);
+  // Engine_traces.cc: traces with a span that matches; `most_per_trace` of those spans come with
+  // each.
+  Result<TraceList> SearchTraces(const store::SpanSearch& search, SearchOrder order,
+                                 const CancelToken& cancel);
   Result<std::vector<std::pair<std::string, std::string>>> SpanNames(std::uint32_t tenant,
                                                                      store::TimeRange range,
                                                                      const CancelToken& cancel);

@@ -231,7 +231,9 @@ Result<SpanProfileAnswer> Engine::SpanProfile(std::uint32_t tenant, const profil
     WHEREFORE_ASSIGN_OR_RETURN(answer.hint,
                                ExplainNoLinks(tenant, rows, spans, types, answer.arriving, cancel));
   }
-  if (!lens.empty()) answer.tree = lens.Apply(answer.tree);
+  if (!lens.empty()) {
+    WHEREFORE_ASSIGN_OR_RETURN(answer.tree, lens.Apply(answer.tree, cancel));
+  }
   return answer;
 }
 

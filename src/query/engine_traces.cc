@@ -38,6 +38,22 @@ std::vector<profile::TraceId> IdsOf(const std::vector<TraceSummary*>& traces) {
   return ids;
 }
 
+std::vector<TraceSummary*> PointersTo(std::vector<TraceSummary>& traces) {
+  std::vector<TraceSummary*> out;
+  out.reserve(traces.size());
+  for (TraceSummary& trace : traces) out.push_back(&trace);
+  return out;
+}
+
+std::int64_t CpuOf(const TraceSummary& trace) {
+  const auto cpu = std::ranges::find(trace.profiles, "cpu", &TraceProfile::type);
+  return cpu == trace.profiles.end() ? 0 : cpu->value;
+}
+
+std::int64_t ObservationsOf(const TraceSummary& trace) {
+  return trace.profiles.empty() ? 0 : trace.profiles.front().count;
+}
+
 }  // namespace
 
 Result<> Engine::Summarise(std::uint32_t tenant, const std::vector<TraceSummary*>& traces,
@@ -55,6 +71,7 @@ Result<> Engine::Summarise(std::uint32_t tenant, const std::vector<TraceSummary*
     trace->duration_ns = row.end_ns - row.start_ns;
     trace->spans = static_cast<std::size_t>(row.spans);
     trace->errors = static_cast<std::size_t>(row.errors);
+    trace->root_missing = row.root_missing;
   }
   return {};
 }
@@ -65,42 +82,65 @@ Result<> Engine::CountSamples(std::uint32_t tenant, const std::vector<TraceSumma
                              reader_.SamplesOfTraces(tenant, IdsOf(traces), cancel));
   std::map<profile::TraceId, std::vector<const store::TraceSamples*>> by_trace;
   for (const store::TraceSamples& row : rows) by_trace[row.trace].push_back(&row);
+  std::map<TypesSeen, std::vector<store::TypeRow>> types;
   for (TraceSummary* trace : traces) {
     const auto own = by_trace.find(trace->trace);
     if (own == by_trace.end()) continue;
     TypesSeen seen;
     for (const store::TraceSamples* s : own->second) seen.emplace(s->dictionary, s->type);
-    WHEREFORE_ASSIGN_OR_RETURN(const auto types, catalog_.TypesOf(seen, cancel));
-    trace->profiles = ProfilesOf(types, own->second);
+    auto known = types.find(seen);  // most traces have the same few
+    if (known == types.end()) {
+      WHEREFORE_ASSIGN_OR_RETURN(auto found, catalog_.TypesOf(seen, cancel));
+      known = types.emplace(std::move(seen), std::move(found)).first;
+    }
+    trace->profiles = ProfilesOf(known->second, own->second);
   }
   return {};
 }
 
-Result<std::vector<TraceSummary>> Engine::SearchTraces(const store::SpanSearch& search,
-                                                       const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(const auto ids, reader_.FindTraces(search, cancel));
-  std::vector<TraceSummary> out(ids.size());
-  std::vector<TraceSummary*> all;
-  std::map<profile::TraceId, TraceSummary*> by_id;
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    out[i].trace = ids[i];
-    all.push_back(&out[i]);
-    by_id[ids[i]] = &out[i];
+Result<TraceList> Engine::SearchTraces(const store::SpanSearch& search, SearchOrder order,
+                                       const CancelToken& cancel) {
+  constexpr std::size_t kMostCompared = 20'000;  // traces, by their samples
+  const bool by_samples = order == SearchOrder::kCpu || order == SearchOrder::kSamples;
+  store::SpanSearch wanted = search;
+  wanted.slowest = order == SearchOrder::kDuration;
+  if (by_samples) wanted.limit = kMostCompared + 1;
+  WHEREFORE_ASSIGN_OR_RETURN(auto ids, reader_.FindTraces(wanted, cancel));
+  TraceList list;
+  if (by_samples && ids.size() > kMostCompared) {
+    ids.resize(kMostCompared);
+    list.looked_at = kMostCompared;
   }
-  if (ids.empty()) return out;
+  std::vector<TraceSummary>& out = list.traces;
+  out.resize(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) out[i].trace = ids[i];
+  if (ids.empty()) return list;
+  if (by_samples) {
+    WHEREFORE_RETURN_IF_ERROR(CountSamples(search.tenant, PointersTo(out), cancel));
+    // Of equal ones the newest stay first.
+    std::ranges::stable_sort(out, std::greater(), [&](const TraceSummary& t) {
+      return order == SearchOrder::kCpu ? CpuOf(t) : ObservationsOf(t);
+    });
+    if (out.size() > search.limit) out.resize(search.limit);
+  }
+  const std::vector<TraceSummary*> all = PointersTo(out);
   WHEREFORE_RETURN_IF_ERROR(Summarise(search.tenant, all, cancel));
-  WHEREFORE_RETURN_IF_ERROR(CountSamples(search.tenant, all, cancel));
-  if (search.most_per_trace == 0) return out;
+  if (!by_samples) {
+    WHEREFORE_RETURN_IF_ERROR(CountSamples(search.tenant, all, cancel));
+  }
+  if (search.most_per_trace == 0) return list;
+  std::map<profile::TraceId, TraceSummary*> by_id;
+  for (TraceSummary* trace : all) by_id[trace->trace] = trace;
   store::SpanSearch spans = search;
-  spans.traces = ids;
-  spans.limit = ids.size() * search.most_per_trace;
+  spans.traces = IdsOf(all);
+  spans.limit = all.size() * search.most_per_trace;
   WHEREFORE_ASSIGN_OR_RETURN(auto matched, reader_.SearchSpans(spans, cancel));
   for (store::SpanRow& span : matched) {
     // Not there: it came in after the traces were looked for.
     if (const auto at = by_id.find(span.trace); at != by_id.end())
       at->second->matched.push_back(std::move(span));
   }
-  return out;
+  return list;
 }
 
 }  // namespace wherefore::query

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include "profile/invert.h"
+#include "profile/tree_path.h"
 #include "query/selector.h"
 
 namespace wherefore::query {
@@ -55,7 +57,91 @@ FlameFunction WithoutTemplateArguments(FlameFunction f) {
   return f;
 }
 
+bool IsCalled(const FlameFunction& f, std::string_view text) {
+  return f.name == text ||
+         (text.size() == f.module.size() + 1 + f.name.size() && text.starts_with(f.module) &&
+          text[f.module.size()] == '`' && text.ends_with(f.name));
+}
+
+// By node: is it at the end of that path?
+std::vector<char> EndsOf(const std::vector<std::string>& path, const FlameTree& tree) {
+  std::vector<char> out(tree.size());
+  std::vector<std::uint32_t> same = {0};  // by depth: how many names agree down to there
+  for (std::size_t i = 1; i < tree.size(); ++i) {
+    const std::uint32_t depth = tree.depth[i];
+    same.resize(depth);
+    const bool agrees = same.back() == depth - 1 && depth <= path.size() &&
+                        IsCalled(tree.functions[tree.function[i]], path[depth - 1]);
+    same.push_back(agrees ? depth : same.back());
+    out[i] = agrees && depth == path.size();
+  }
+  return out;
+}
+
+// One call of a recursive function instead of several: where `function` is above `node` in the new
+// tree, that one. By walking up: stacks are short against the number of nodes.
+class Outermost {
+ public:
+  std::uint32_t Above(std::uint32_t node, std::uint32_t function) const {
+    while (node != 0 && made_[node].function != function) node = made_[node].parent;
+    return node;
+  }
+  void Made(std::uint32_t node, std::uint32_t parent, std::uint32_t function) {
+    if (node >= made_.size()) made_.resize(node + 1);
+    made_[node] = {.parent = parent, .function = function};
+  }
+
+ private:
+  struct Node {
+    std::uint32_t parent = 0;
+    std::uint32_t function = 0;
+  };
+  std::vector<Node> made_ = {{}};
+};
+
+constexpr std::array<std::string_view, 11> kNames = {
+    "focus",      "hide",       "merge",   "collapse",        "drop",  "recursion",
+    "focus-path", "merge-path", "my-code", "merge-templates", "invert"};
+
 }  // namespace
+
+Result<Lens::Step> Lens::ParseStep(std::string_view part) {
+  const std::size_t colon = part.find(':');
+  const auto* const word = std::ranges::find(kNames, part.substr(0, colon));
+  const auto op = static_cast<Op>(word - kNames.begin());
+  if (word == kNames.end() || (op < Op::kMyCode) != (colon != std::string_view::npos)) {
+    return Error(Code::kInvalid,
+                 fmt::format("lens '{}': expected focus:, hide:, merge:, collapse:, drop:, "
+                             "recursion:, focus-path:, merge-path:, my-code, merge-templates "
+                             "or invert",
+                             part));
+  }
+  Step step{.op = op};
+  if (op >= Op::kMyCode) return step;
+  step.text = std::string(part.substr(colon + 1));
+  if (op != Op::kFocusPath && op != Op::kMergePath) {
+    auto regex = CompileRegex(step.text);
+    if (!regex) return std::move(regex).error().Within("lens");
+    step.regex = *std::move(regex);
+    return step;
+  }
+  if (step.text.starts_with('@')) {
+    step.address = profile::ParsePathHash(std::string_view(step.text).substr(1));
+  } else {
+    for (std::string_view rest = step.text; !rest.empty();) {
+      const std::size_t end = std::min(rest.find(';'), rest.size());
+      step.path.emplace_back(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  if (step.path.empty() && !step.address) {
+    return Error(Code::kInvalid,
+                 fmt::format("lens '{}': expected functions from the top down, joined by ';', or @ "
+                             "and the 16 hex digits of a frame's address",
+                             part));
+  }
+  return step;
+}
 
 Result<Lens> Lens::Parse(std::string_view text) {
   Lens lens;
@@ -64,55 +150,55 @@ Result<Lens> Lens::Parse(std::string_view text) {
     const std::string_view part = text.substr(0, end);
     text.remove_prefix(std::min(end + 3, text.size()));
     if (part.empty()) continue;
-    if (part == "my-code" || part == "merge-templates") {
-      lens.steps_.push_back({.op = part == "my-code" ? Op::kMyCode : Op::kTemplates});
-      continue;
-    }
-    struct Word {
-      std::string_view name;
-      Op op;
-    };
-    static constexpr std::array kWords = {Word{"focus", Op::kFocus}, Word{"hide", Op::kHide},
-                                          Word{"merge", Op::kMerge},
-                                          Word{"collapse", Op::kCollapse}, Word{"drop", Op::kDrop}};
-    const std::size_t colon = part.find(':');
-    const auto* const word = std::find_if(kWords.begin(), kWords.end(), [&](const Word& w) {
-      return colon != std::string_view::npos && w.name == part.substr(0, colon);
-    });
-    if (word == kWords.end()) {
-      return Error(
-          Code::kInvalid,
-          fmt::format("lens '{}': expected focus:, hide:, merge:, collapse:, drop:, my-code "
-                      "or merge-templates",
-                      part));
-    }
-    Step step{.op = word->op, .pattern = std::string(part.substr(colon + 1))};
-    auto regex = CompileRegex(step.pattern);
-    if (!regex) return std::move(regex).error().Within("lens");
-    step.regex = *std::move(regex);
+    WHEREFORE_ASSIGN_OR_RETURN(Step step, ParseStep(part));
     lens.steps_.push_back(std::move(step));
   }
   return lens;
 }
 
-FlameTree Lens::Apply(const FlameTree& tree) const {
+Result<FlameTree> Lens::Apply(const FlameTree& tree, const CancelToken& cancel) const {
   FlameTree current = tree;
-  for (const Step& step : steps_) current = ApplyStep(step, current);
+  for (const Step& step : steps_) {
+    WHEREFORE_RETURN_IF_ERROR(cancel.Check());
+    if (step.op == Op::kInvert) {
+      WHEREFORE_ASSIGN_OR_RETURN(current, profile::Inverted(current, cancel));
+    } else {
+      MemoryClaim second(cancel);
+      WHEREFORE_RETURN_IF_ERROR(second.Resize(current.bytes()));
+      current = ApplyStep(step, current);
+    }
+  }
   return current;
+}
+
+std::vector<char> Lens::Matches(const Step& step, const FlameTree& tree) {
+  if (!step.path.empty()) return EndsOf(step.path, tree);
+  std::vector<char> out(tree.size());
+  if (step.address) {
+    const auto hashes = profile::PathHashes(tree);
+    for (std::size_t i = 1; i < out.size(); ++i) out[i] = hashes[i] == *step.address;
+    return out;
+  }
+  if (step.op == Op::kTemplates) return out;
+  std::vector<char> functions(tree.functions.size());
+  for (std::size_t f = 1; f < functions.size(); ++f) {
+    functions[f] = step.op == Op::kMyCode ? IsForeign(tree.functions[f])
+                                          : Found(tree.functions[f], *step.regex);
+  }
+  for (std::size_t i = 1; i < out.size(); ++i) out[i] = functions[tree.function[i]];
+  return out;
 }
 
 FlameTree Lens::ApplyStep(const Step& step, const FlameTree& tree) {
   TreeBuilder builder;
   std::vector<std::uint32_t> ids(tree.functions.size());
-  std::vector<char> match(tree.functions.size());
   for (std::size_t f = 1; f < tree.functions.size(); ++f) {
     const FlameFunction& function = tree.functions[f];
     ids[f] = builder.AddFunction(step.op == Op::kTemplates ? WithoutTemplateArguments(function)
                                                            : function);
-    match[f] = step.op == Op::kMyCode      ? IsForeign(function)
-               : step.op == Op::kTemplates ? false
-                                           : Found(function, *step.regex);
   }
+  const std::vector<char> match = Matches(step, tree);
+  Outermost outermost;  // of recursion only
 
   // Where each open node of the old tree went in the new one, and whether a match is above it.
   struct Open {
@@ -125,22 +211,31 @@ FlameTree Lens::ApplyStep(const Step& step, const FlameTree& tree) {
     path.resize(tree.depth[i]);
     Open here = path.empty() ? Open{} : path.back();
     const std::uint32_t f = tree.function[i];
-    const bool hit = i > 0 && match[f] != 0;
+    const bool hit = match[i] != 0;
     bool add_node = i > 0;
     bool add_value = true;
     switch (step.op) {
       case Op::kFocus:
+      case Op::kFocusPath:
         add_node = add_node && (here.matched || hit);
         add_value = add_node;
         break;
       case Op::kTemplates:
+      case Op::kInvert:
         break;
       case Op::kHide:
+      case Op::kMergePath:
       case Op::kMyCode:
         add_node = add_node && !hit;
         break;
       case Op::kMerge:
         add_node = add_node && !(hit && here.last_matched);
+        break;
+      case Op::kRecursion:
+        if (const std::uint32_t first = hit ? outermost.Above(here.node, ids[f]) : 0; first != 0) {
+          here.node = first;
+          add_node = false;
+        }
         break;
       case Op::kCollapse:
         add_node = add_node && !here.matched;
@@ -150,7 +245,11 @@ FlameTree Lens::ApplyStep(const Step& step, const FlameTree& tree) {
         add_node = add_node && add_value;
         break;
     }
-    if (add_node) here.node = builder.Child(here.node, ids[f]);
+    if (add_node) {
+      const std::uint32_t parent = here.node;
+      here.node = builder.Child(parent, ids[f]);
+      if (step.op == Op::kRecursion) outermost.Made(here.node, parent, ids[f]);
+    }
     if (add_value) builder.AddValue(here.node, tree.self[i], tree.self_count[i]);
     here.matched = here.matched || hit;
     here.last_matched = i > 0 && hit;
@@ -160,17 +259,16 @@ FlameTree Lens::ApplyStep(const Step& step, const FlameTree& tree) {
   out.type = tree.type;
   out.unit = tree.unit;
   out.scale = tree.scale;
+  out.inverted = tree.inverted;
   return out;
 }
 
 std::string Lens::Text() const {
-  static constexpr std::array<std::string_view, 7> kNames = {
-      "focus", "hide", "merge", "collapse", "drop", "my-code", "merge-templates"};
   std::string out;
   for (const Step& step : steps_) {
     if (!out.empty()) out += " > ";
     out += kNames[static_cast<std::size_t>(step.op)];
-    if (step.op < Op::kMyCode) out += ":" + step.pattern;
+    if (step.op < Op::kMyCode) out += ":" + step.text;
   }
   return out;
 }

@@ -2,23 +2,35 @@
 // pruned, so that its totals are exact. The same words work in the CLI, the URL and the API.
 //
 //   lens = step { " > " step }
-//   step = "focus:" re   keep stacks with a matching function; it becomes the top of the graph
-//        | "hide:" re    take matching functions out; what they did counts for their callers
-//        | "merge:" re   neighbouring matching functions in a stack become one (recursion, a
-//        library) | "collapse:" re  a matching function swallows everything it called | "drop:" re
-//        leave out stacks with a matching function altogether | "my-code"     hide the language
-//        runtime, the C library and the kernel | "merge-templates"  names without template
-//        arguments: instances of one template become one
+//   step = "focus:" re        keep stacks with a matching function; it becomes the top of the graph
+//        | "hide:" re         take matching functions out; what they did counts for their callers
+//        | "merge:" re        neighbouring matching functions in a stack become one (a library)
+//        | "collapse:" re     a matching function swallows everything it called
+//        | "drop:" re         leave out stacks with a matching function altogether
+//        | "recursion:" re    a matching function called by itself, directly or through others, is
+//                             its outermost call: what lies between the two is left out
+//        | "focus-path:" path keep what lies at and below one frame; it becomes the top
+//        | "merge-path:" path take one frame out, there only; its caller gets what it did
+//        | "my-code"          hide the language runtime, the C library and the kernel
+//        | "merge-templates"  names without template arguments: instances become one
+//        | "invert"           stacks stand on their heads: what did the work is on top, its callers
+//                             below it
+//   path = function { ";" function }   from the top down, each a name or "module`name"
+//        | "@" 16 hex digits           a frame's address (profile/tree_path.h): for long paths, and
+//                                      for names with ";" or " > " in them
 //
 // A regular expression (RE2) matches anywhere in "function" or "module`function". Steps apply left
-// to right.
+// to right, so that a path is one of the tree that the steps before it leave.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/cancel.h"
 #include "base/result.h"
 #include "profile/flame_tree.h"
 
@@ -32,16 +44,35 @@ class Lens {
  public:
   static Result<Lens> Parse(std::string_view text);
   [[nodiscard]] bool empty() const { return steps_.empty(); }
-  [[nodiscard]] profile::FlameTree Apply(const profile::FlameTree& tree) const;
+  // kLimit where an inverted tree needs more memory than the question may have.
+  [[nodiscard]] Result<profile::FlameTree> Apply(const profile::FlameTree& tree,
+                                                 const CancelToken& cancel) const;
   [[nodiscard]] std::string Text() const;
 
  private:
-  enum class Op : std::uint8_t { kFocus, kHide, kMerge, kCollapse, kDrop, kMyCode, kTemplates };
+  enum class Op : std::uint8_t {
+    kFocus,
+    kHide,
+    kMerge,
+    kCollapse,
+    kDrop,
+    kRecursion,
+    kFocusPath,
+    kMergePath,
+    kMyCode,  // from here on without a text behind the word
+    kTemplates,
+    kInvert
+  };
   struct Step {
     Op op;
-    std::string pattern;
-    std::shared_ptr<const re2::RE2> regex;
+    std::string text;                       // behind the word, as it was written
+    std::shared_ptr<const re2::RE2> regex;  // not of paths
+    std::vector<std::string> path;
+    std::optional<std::uint64_t> address;  // instead of a path
   };
+  static Result<Step> ParseStep(std::string_view part);
+  // By node: does the step mean it?
+  static std::vector<char> Matches(const Step& step, const profile::FlameTree& tree);
   static profile::FlameTree ApplyStep(const Step& step, const profile::FlameTree& tree);
 
   std::vector<Step> steps_;

@@ -250,6 +250,7 @@ struct TraceRow {
   std::int64_t errors = 0;
   std::string root_service;  // of the first span without a parent, else of the first
   std::string root_name;
+  bool root_missing = false;  // every span names a parent: the first of all has not come (yet)
 };
 
 // Samples of one trace that are alike in type, value and observations.

@@ -63,15 +63,15 @@ Result<> ReaderImpl::AddTraces(std::uint32_t tenant, const Place& place,
   const std::size_t before = rows.size();
   // Spans without a parent first, the earliest of them: one number, because the engine compares
   // tuples slowly.
+  const std::string no_parent = QuoteId(profile::SpanId{});
   const std::string root_first =
-      fmt::format("toUInt64(start) + if(parent = {}, 0, toUInt64(9223372036854775808))",
-                  QuoteId(profile::SpanId{}));
+      fmt::format("toUInt64(start) + if(parent = {}, 0, toUInt64(9223372036854775808))", no_parent);
   WHEREFORE_RETURN_IF_ERROR(
       Run(fmt::format("SELECT trace, min(start), max(start + duration), toInt64(count()), "
-                      "toInt64(countIf(status = 2)), argMin(service, {0}), argMin(name, {0}) "
-                      "FROM {1} WHERE {2} GROUP BY trace",
-                      root_first, PhysicalName(Table::kSpans), place.where),
-          7, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+                      "toInt64(countIf(status = 2)), argMin(service, {0}), argMin(name, {0}), "
+                      "toInt64(countIf(parent = {3})) FROM {1} WHERE {2} GROUP BY trace",
+                      root_first, PhysicalName(Table::kSpans), place.where, no_parent),
+          8, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
             TraceRow& trace = rows.emplace_back();
             trace.trace = AsId<profile::TraceId>(c[0].Text(row));
             trace.start_ns = c[1].Int(row);
@@ -80,6 +80,7 @@ Result<> ReaderImpl::AddTraces(std::uint32_t tenant, const Place& place,
             trace.errors = c[4].Int(row);
             services.push_back(c[5].Uint(row));
             trace.root_name = c[6].Text(row);
+            trace.root_missing = c[7].Int(row) == 0;
             return {};
           }));
   if (services.empty()) return {};

@@ -25,7 +25,7 @@ async function byPointer(page) {
   assert.deepEqual([(await flame(page)).frame, (await flame(page)).zoom], [PAY, 'all']);
   const offered = await texts(page);
   assert.deepEqual(offered, await page.locator('.drawer .actions > *').allTextContents());
-  assert.deepEqual(offered, ['Zoom', 'Focus', 'Hide', 'Merge', 'Collapse', 'Drop', 'Search its name', 'Copy name', 'Copy stack', 'Copy for incident', 'Callers and callees', 'Source', 'Traces with it', 'Open in diff']);
+  assert.deepEqual(offered, ['Zoom', 'Focus', 'Hide', 'Merge', 'Collapse', 'Drop', 'Collapse recursion', 'Focus here', 'Merge here', 'Search its name', 'Copy name', 'Copy stack', 'Copy for incident', 'Callers and callees', 'Source', 'Traces with it', 'Open in diff']);
   await accessible(page, 'a frame\'s menu');
   await page.setViewportSize({ width: 1440, height: 700 });
   await closed(page);

@@ -203,11 +203,16 @@ async function switchedOff(page) {
   await shown(page);
   await page.keyboard.press('?');
   const dialog = page.getByRole('dialog', { name: 'Keys' });
+  for (const text of ['On a timeline, a waterfall or a heat map', 'focus, merge this one frame', 'invert: what did the work on top']) await dialog.getByText(text).first().waitFor();
   await dialog.getByRole('checkbox').uncheck();
   await page.keyboard.press('Escape');
   await page.locator('.flame-box').focus();
   for (const key of ['/', 'd', '2', '?', '[']) await page.keyboard.press(key);
   assert.equal(await searching(page), false);
+  await page.locator('.timeline .axis').focus();
+  for (const key of ['w', 'r']) await page.keyboard.press(key);
+  assert.doesNotMatch(await page.locator('.timeline figcaption').textContent(), /in view/);
+  await page.locator('.flame-box').focus();
   await page.keyboard.press('End');
   await drawn(page, 'arrows and End go on', () => window.__wherefore.flame.frame === 'json::parse_object');
   await page.keyboard.press('d');

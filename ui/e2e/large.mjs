@@ -69,7 +69,7 @@ export async function extremes(page, problems) {
     assert.doesNotMatch(await page.locator('main').textContent(), / --[a-z]/);
     assert.doesNotMatch(await page.locator('main').textContent(), /NaN|Infinity|undefined/);
   });
-  step('a trace of 100,000 spans opens, scrolls and is walked');
+  step('a trace of 100,000 spans opens, scrolls, folds, zooms and is walked');
   const opened = Date.now();
   await withoutFreeze(page, '100,000 spans', '/traces/' + '09'.repeat(16), async () => {
     await page.getByText('100,000 spans').waitFor();
@@ -79,6 +79,16 @@ export async function extremes(page, problems) {
     await page.locator('.wf-row.selected').waitFor();
     await page.locator('.wf-row').first().waitFor();
     assert.ok(await page.evaluate(() => document.querySelector('.wf-box').scrollTop) > 2_000_000);
+    const rows = (n) => page.waitForFunction((most) => document.querySelector('.wf-box [role=presentation]').offsetHeight <= 26 * most, n);
+    for (const share of [0.5, 0.1, 0.9]) await page.evaluate((s) => new Promise((r) => { const b = document.querySelector('.wf-box'); b.scrollTop = s * b.scrollHeight; requestAnimationFrame(() => requestAnimationFrame(r)); }), share);
+    for (const key of ['Home', 'ArrowLeft']) await page.keyboard.press(key);
+    await rows(1);
+    await page.keyboard.press('ArrowRight');
+    for (const key of ['ArrowDown', 'ArrowLeft']) await page.keyboard.press(key);
+    await rows(99_100);
+    for (let i = 0; i < 20; i++) await page.keyboard.press(i % 4 === 3 ? 'ArrowUp' : 'ArrowDown');
+    for (const key of ['w', 'w', 'd', 's', 'f']) await page.keyboard.press(key);
+    await page.evaluate(() => new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r))));
   });
   console.log(`    opened three times in ${Date.now() - opened} ms`);
 }

@@ -2,11 +2,14 @@
 // with everything there is beside the way; then files, hostile names, large data, 320 pixels, accessibility in both themes.
 import assert from 'node:assert/strict';
 import { actions } from './actions.mjs';
+import { addresses } from './addresses.mjs';
 import { accessible, open, step } from './browser.mjs';
 import { compared, presets } from './diff.mjs';
 import { files } from './files.mjs';
+import { focus } from './focus.mjs';
 import { functions } from './function.mjs';
 import { keys } from './keys.mjs';
+import { lensKeys } from './lens_keys.mjs';
 import { extremes, folds, hostile } from './large.mjs';
 import { budgets, offline } from './network.mjs';
 import { everyPage } from './pages.mjs';
@@ -44,6 +47,9 @@ async function walk() {
 async function beside() {
   await actions(second.page);
   await keys(second.page, second.problems);
+  await lensKeys(second.page);
+  await focus(second.page);
+  await addresses(second.page, second.problems);
 }
 
 try {

@@ -32,8 +32,26 @@ const TracePage = later(() => import('./pages/trace').then((m) => m.TracePage));
 const AdHocPage = later(() => import('./pages/adhoc').then((m) => m.AdHocPage));
 const StatusPage = later(() => import('./pages/status').then((m) => m.StatusPage));
 
+function isReadable(path: string): boolean {
+  try { return decodeURIComponent(path) !== ''; } catch { return false; }  // used, or the call is taken for one without effect and left out
+}
+
+// A “%” that stands for nothing: what may have been meant, and the ways on.
+function Unreadable({ path }: { path: string }) {
+  const name = /^\/s\/([^/]+)$/.exec(path)?.[1];
+  return (
+    <Shell title="Not an address">
+      <h1>This address cannot be read</h1>
+      <p>It has a “%” without the two digits of a letter after it: <code>{path.slice(0, 300)}</code></p>
+      {name && <p>Is a service called that? <a href={'/s/' + encodeURIComponent(name)}>{name.slice(0, 100)}</a></p>}
+      <p><a href="/">All services</a> · <a href="/traces">Traces</a></p>
+    </Shell>
+  );
+}
+
 function App() {
   const path = url.value.pathname;
+  if (!isReadable(path)) return <Unreadable path={path} />;
   if (path === '/') return <OverviewPage />;
   if (/^\/s\/[^/]+$/.test(path)) return <ServicePage key={path + (url.value.searchParams.get('service') ?? '')} />;
   if (path === '/diff') return <DiffPage />;

@@ -13,7 +13,7 @@ const saved = readSaved(document.getElementById('data')!.textContent!);
 
 function Viewer() {
   const tree = useMemo(() => ({ ...buildTree(saved.columns), measure: saved.measure }), []);
-  const [view, setView] = useState({ zoom: '', frame: '', search: '', flip: false });
+  const [view, setView] = useState({ zoom: '', frame: '', search: '', flip: false, mark: '' });
   return (
     <>
       <div class="toolbar"><h1><bdi>{saved.title}</bdi></h1><p>{saved.note}</p></div>
@@ -21,7 +21,7 @@ function Viewer() {
         {saved.about.facts.map(([name, text]) => <div key={name}><dt>{name}</dt><dd><bdi>{text}</bdi></dd></div>)}
         <div><dt>Found again at</dt><dd><code>{saved.about.address}</code></dd></div>
       </dl>
-      <FlameGraph tree={tree} about={saved.about} zoom={view.zoom} frame={view.frame} query={view.search} flip={view.flip} onZoom={(zoom, frame) => setView({ ...view, zoom, frame })}
+      <FlameGraph tree={tree} about={saved.about} zoom={view.zoom} frame={view.frame} query={view.search} flip={view.flip} mark={view.mark} onMark={(mark) => setView({ ...view, mark })} onZoom={(zoom, frame) => setView({ ...view, zoom, frame })}
         onFrame={(frame) => setView({ ...view, frame })} onQuery={(search) => setView({ ...view, search })} onFlip={() => setView({ ...view, flip: !view.flip })} />
       {tree.before && <Legend />}
     </>

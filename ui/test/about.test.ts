@@ -7,7 +7,7 @@ import { columns, SHOP } from './sample';
 
 const AT = Date.UTC(2026, 0, 2, 15, 0, 0);
 const SERVER = 'http://wherefore:4040';
-const DIFF = { since: '1h', from: null, to: null, query: '{service_name="shop"}', baseQuery: '', baseFrom: null, baseTo: null, type: '', lens: '', mode: 'raw' as const, search: '', zoom: '', frame: '' };
+const DIFF = { since: '1h', from: null, to: null, query: '{service_name="shop"}', baseQuery: '', baseFrom: null, baseTo: null, type: '', lens: '', mode: 'raw' as const, search: '', plain: false, mark: '', zoom: '', frame: '' };
 
 test('an incident note says the absolute time, the filter and the lens, and its link is pinned', () => {
   const state = { ...newService('shop', { since: '1h', from: null, to: null }), q: 'host="a`b"', lens: 'hide:^std:: > my-code', live: true, frame: '0123456789abcdef' };
@@ -44,9 +44,9 @@ test('of a difference both sides are named with their times, and which number is
 });
 
 test('a trace and files say what they are', () => {
-  expect(aboutTrace({ trace: 'ab', span: '', subtree: false, type: '', lens: '', zoom: '', frame: '', search: '' }, '', 'cpu', [AT, AT + 500], SERVER))
+  expect(aboutTrace({ trace: 'ab', span: '', subtree: false, type: '', lens: '', zoom: '', frame: '', search: '', plain: false, mark: '' }, '', 'cpu', [AT, AT + 500], SERVER))
     .toMatchObject({ title: 'trace ab', address: SERVER + '/traces/ab?type=cpu' });
-  const files = { file: 'b', base: 'a', mode: 'raw' as const, type: '', lens: '', zoom: '', frame: '', search: '' };
+  const files = { file: 'b', base: 'a', mode: 'raw' as const, type: '', lens: '', zoom: '', frame: '', search: '', plain: false, mark: '' };
   expect(aboutFiles(files, 'cpu', 'raw', SERVER).facts.slice(0, 2).map(([, name]) => name)).toEqual(['a', 'b']);
   expect([lensInWords(''), lensInWords('focus:a:b')]).toEqual(['none', 'only stacks with a:b (focus)']);
 });

@@ -169,6 +169,7 @@ test('a waterfall has every span once, whatever the parents say', () => {
   expect(rows.filter((r) => r.orphan).map((r) => r.id)).toEqual(['lost']);
   expect([errors, services]).toEqual([1, 1]);
   expect(visibleRows(rows, new Set(['a'])).map((r) => r.id)).toEqual(['a', 'z', 'lost', 'x', 'y']);
+  expect([trace([['a', '', 0], ['b', 'a', 1]]), trace([['b', 'a', 1], ['c', 'b', 2]]), undefined].map((t) => waterfall(t).rootless)).toEqual([false, true, false]);
 });
 
 test('100,000 spans are laid out, in a chain or side by side', () => {
@@ -197,7 +198,7 @@ test('presets set both sides', () => {
   expect(withoutLabel('{service.version="v1", service_name="a,}"}', 'service.version')).toBe('{service_name="a,}"}');
   expect(withoutLabel('shop', 'service.version')).toBe('shop');
   expect([valueIn('host="a,b", service.version = "v\\"2"', 'service.version'), valueIn('service.version=~"v.*"', 'service.version'), valueIn('service.version!="v2"', 'service.version')]).toEqual(['v"2', '', '']);
-  const state = { since: '1h', from: null, to: null, query: 'shop', baseQuery: '', baseFrom: null, baseTo: null, type: '', lens: '', mode: 'raw' as const, search: '', zoom: '', frame: '' };
+  const state = { since: '1h', from: null, to: null, query: 'shop', baseQuery: '', baseFrom: null, baseTo: null, type: '', lens: '', mode: 'raw' as const, search: '', plain: false, mark: '', zoom: '', frame: '' };
   expect(dayBefore(state, 1e9)).toMatchObject({ from: 1e9 - 3600e3, to: 1e9, baseFrom: 1e9 - 3600e3 - 86400e3, baseTo: 1e9 - 86400e3 });
   expect(justBefore({ ...state, from: 100, to: 150 }, 0)).toMatchObject({ from: 100, to: 150, baseFrom: 50, baseTo: 100 });
   expect(swapped(state, 1e9)).toMatchObject({ from: 1e9 - 7200e3, to: 1e9 - 3600e3, baseFrom: 1e9 - 3600e3, baseTo: 1e9 });

@@ -12,6 +12,8 @@ test('a time that cannot be read says why', () => {
 
 test('a step of a lens that is none says why, once it cannot become one', () => {
   expect(['hide:^std::', ' my-code ', 'focus:a:b'].map(lensProblem)).toEqual(['', '', '']);
+  expect(['recursion:^f$', 'focus-path:main;a b', 'merge-path:@0123456789abcdef', 'invert'].map(lensProblem)).toEqual(['', '', '', '']);
+  expect(lensProblem('focus-path:')).toMatch(/functions from the top down/);
   expect(lensProblem('hide:')).toMatch(/regular expression/);
   expect(lensProblem('remove:x')).toMatch(/is no step of a lens.*focus:RE/);
   expect(['h', 'hide:', 'merge', 'hidden', 'x'].map(lensBegun)).toEqual([true, true, true, false, false]);

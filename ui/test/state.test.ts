@@ -1,6 +1,6 @@
 // decode(encode(x)) = x, for values a person or a hostile link could put there.
 import { expect, test } from 'vitest';
-import { decodeDiff, decodeFiles, decodeService, decodeTrace, decodeTraces, encodeDiff, encodeFiles, encodeService, encodeTrace, encodeTraces, lensSteps, newService, selectorOf, timeProblem } from '../src/core/state';
+import { addStep, decodeDiff, decodeFiles, decodeService, decodeTrace, decodeTraces, encodeDiff, encodeFiles, encodeService, encodeTrace, encodeTraces, lensSteps, newService, selectorOf, addressProblem } from '../src/core/state';
 
 const TEXTS = ['', 'a', 'a b&c=d', '../x', 'héé', '<script>alert(1)</script>', '\u202eabc', '"quoted\\', '100%', 'a/b?c#d', '+', ' > '];
 const url = (text: string) => new URL(text, 'http://h');
@@ -9,7 +9,7 @@ test('service addresses come back', () => {
   for (const text of [...TEXTS, '.', '..', '-', '...']) {
     const state = {
       service: text, since: '6h', from: null, to: null, type: text, q: text, by: text, sel: [5, 9] as [number, number], lens: text, view: 'sandwich' as const, fn: text, mod: text, line: 7, upzoom: '', upframe: '0123456789abcdef',
-      search: text, zoom: '0123456789abcdef', frame: '', order: 'name' as const, flip: true, live: true, sort: 'total' as const, seensort: 'duration' as const,
+      search: text, plain: true, mark: text, zoom: '0123456789abcdef', frame: '', order: 'name' as const, flip: true, live: true, sort: 'total' as const, seensort: 'duration' as const,
     };
     expect(decodeService(url(encodeService(state)))).toEqual(state);
   }
@@ -17,13 +17,13 @@ test('service addresses come back', () => {
 
 test('the others come back', () => {
   for (const text of TEXTS) {
-    const diff = { since: '1h', from: 1e12, to: 2e12, query: text, baseQuery: text, baseFrom: 3, baseTo: 4, type: text, lens: text, mode: 'share' as const, search: text, zoom: '', frame: '00000000000000fe' };
+    const diff = { since: '1h', from: 1e12, to: 2e12, query: text, baseQuery: text, baseFrom: 3, baseTo: 4, type: text, lens: text, mode: 'share' as const, search: text, plain: true, mark: text, zoom: '', frame: '00000000000000fe' };
     expect(decodeDiff(url(encodeDiff(diff)))).toEqual(diff);
     const traces = { since: '1h', from: null, to: null, service: text, name: text, min: text, max: text, status: text, attribute: text, sort: 'duration' as const };
     expect(decodeTraces(url(encodeTraces(traces)))).toEqual(traces);
-    const trace = { trace: text || 'x', span: '00000000000000ff', subtree: true, type: text, lens: text, zoom: '', frame: '00000000000000fe', search: text };
+    const trace = { trace: text || 'x', span: '00000000000000ff', subtree: true, type: text, lens: text, zoom: '', frame: '00000000000000fe', search: text, plain: true, mark: text };
     expect(decodeTrace(url(encodeTrace(trace)))).toEqual(trace);
-    const files = { file: text, base: text, mode: 'rate' as const, type: text, lens: text, zoom: '', frame: '00000000000000fe', search: text };
+    const files = { file: text, base: text, mode: 'rate' as const, type: text, lens: text, zoom: '', frame: '00000000000000fe', search: text, plain: true, mark: text };
     expect(decodeFiles(url(encodeFiles(files)))).toEqual(files);
   }
 });
@@ -44,7 +44,7 @@ test('times of an address may be in any unit, and it is said when they are none'
   for (const unit of ['', '000', '000000']) expect(range(ms[0] + unit, ms[1] + unit)).toEqual(ms);
   expect(range('1763200000', '1763203600')).toEqual(ms);
   expect(range('99999999999999', '999999999999999')).toEqual([null, null]);
-  const problem = (query: string) => timeProblem(url('/traces?' + query));
+  const problem = (query: string) => addressProblem(url('/traces?' + query));
   expect(problem('from=99999999999999&to=1763203600000')).toMatch(/^“from” in this page's address, 99999999999999, is no time/);
   expect(problem('from=1&to=x')).toMatch(/^“to” .* x, is no time/);
   expect(problem('from=1763200000')).toMatch(/^“to” is missing/);
@@ -53,7 +53,18 @@ test('times of an address may be in any unit, and it is said when they are none'
   expect([problem(''), problem('since=1h'), problem('from=1&to=2')]).toEqual(['', '', '']);
 });
 
+test('what an address has and the page does not know is said', () => {
+  const problem = (address: string) => addressProblem(url(address));
+  expect(problem('/s/x?view=zzz')).toBe("“view” in this page's address, zzz, is not one of flame, table, tree, sandwich, heat, source, traces. It is left out.");
+  expect(problem('/s/x?sel=xx')).toMatch(/^“sel” .* xx, is not a part of the timeline/);
+  expect(problem('/s/x?sel=9-3')).toMatch(/^“sel”/);
+  expect(problem('/s/x?since=abc&zoom=12&live=yes')).toMatch(/“since” .*“zoom” .*“live” .* is not 1\./);
+  expect([problem('/diff?mode=zzz'), problem('/adhoc?mode=zzz'), problem('/traces?sort=zzz'), problem('/traces/00?span=zzz')].every((t) => t.includes(', zzz, is not '))).toBe(true);
+  for (const fine of ['/s/x?view=heat&sel=3-9&line=7&live=1&zoom=0123456789abcdef&plain=1', '/diff?mode=share', '/traces?sort=cpu&status=ok', '/traces/00?span=0123456789abcdef&subtree=1', '/s/x?view=', '/status?view=zzz']) expect(problem(fine)).toBe('');
+});
+
 test('selectors quote what they are given', () => {
   expect(selectorOf('a"b\\c', 'version="v2", ')).toBe('{service_name="a\\"b\\\\c", version="v2"}');
   expect(lensSteps('hide:a > my-code')).toEqual(['hide:a', 'my-code']);
+  expect([addStep('', 'invert'), addStep('hide:a > invert', 'invert'), addStep('invert > hide:a', 'invert')]).toEqual(['invert', 'hide:a', 'invert > hide:a > invert']);
 });

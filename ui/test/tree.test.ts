@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
+import { groupsOf } from '../src/core/groups';
 import { join } from '../src/core/join';
-import { buildTree, childrenOf, functionOf, heaviestLeaf, heaviestOf, nextMatch, search, shownShare, stackOf } from '../src/core/tree';
+import { buildTree, childrenOf, functionOf, heaviestLeaf, heaviestOf, hottestOf, nextMatch, ownOf, search, shownShare, stackOf } from '../src/core/tree';
 import { factorOf, mayBeChance } from '../src/core/difference';
-import { changeOf, selfOf, wholeOf } from '../src/parts/describe';
+import { changeOf, selfOf, stackText, wholeOf } from '../src/parts/describe';
 import { columns, randomTree, SHOP, type Node } from './sample';
 
 const names = (tree: ReturnType<typeof buildTree>, nodes: number[]) => nodes.map((i) => functionOf(tree, i).name);
@@ -97,4 +98,18 @@ test('the largest frame of a function', () => {
   const parse = heaviestOf(tree, { name: 'parse', module: 'json' });
   expect(names(tree, stackOf(tree, parse))).toEqual(['total', 'main', 'pay', 'parse']);
   expect(heaviestOf(tree, { name: 'other', module: '' })).toBe(-1);
+});
+
+test('of an inverted graph the top frames are what did the work', () => {
+  // "parse" did 65, called by itself, pay and cart; "pay" 30.
+  const turned = columns([
+    [0, 'total', '', 0, 0], [1, 'parse', 'json', 0, 0], [2, 'pay', 'app', 0, 0], [3, 'main', 'app', 60, 6], [2, 'cart', 'app', 5, 1], [1, 'pay', 'app', 0, 0], [2, 'main', 'app', 30, 3],
+  ]);
+  turned.meta.inverted = true;
+  const tree = buildTree(turned, 'weight');
+  const name = (node: number) => tree.functions[tree.func[node]].name;
+  expect(name(hottestOf(tree))).toBe('parse');
+  expect(Array.from(tree.func, (_, i) => ownOf(tree, i))).toEqual([0, 65, undefined, undefined, undefined, 30, undefined]);
+  expect(groupsOf(tree).map((g) => [g.name, g.self])).toEqual([['json', 65], ['app', 30]]);
+  expect(stackText(tree, 3)).toBe('main\npay\nparse');
 });

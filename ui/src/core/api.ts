@@ -98,6 +98,7 @@ export interface TraceColumns {
   trace: string; start_ns: Int; span: string[]; parent: number[]; service: number[]; name: number[]; status: number[]; start: Int[]; duration: Int[]; strings: string[];
 }
 export interface TraceSummary {
+  root_missing: boolean;
   trace: string; root_service: string; root_name: string; start: string; start_ns: number | string; duration_ns: number | string; spans: number; errors: number;
   profiled: { type: string; unit: string; value: Int; count: Int }[]; // by type; what the trace's own page shows comes first
 }

@@ -20,17 +20,19 @@ export function filterExample(labels: string[]): string {
   return name === undefined || name === 'service.version' ? 'service.version="v2"' : `${name}=~"a.*"`;
 }
 
-const OPS = ['focus', 'hide', 'merge', 'collapse', 'drop'];
-const WORDS = ['my-code', 'merge-templates'];
-export const LENS_HELP = 'focus:RE, hide:RE, merge:RE, collapse:RE, drop:RE, my-code or merge-templates';
+const OPS = ['focus', 'hide', 'merge', 'collapse', 'drop', 'recursion'];
+const PATH_OPS = ['focus-path', 'merge-path'];
+const WORDS = ['my-code', 'merge-templates', 'invert'];
+export const LENS_HELP = 'focus:RE, hide:RE, merge:RE, collapse:RE, drop:RE, recursion:RE, focus-path:A;B;C, merge-path:A;B;C, my-code, merge-templates or invert';
 
 export function lensProblem(text: string): string {
   const step = text.trim();
   if (WORDS.includes(step)) return '';
   const at = step.indexOf(':');
   if (at >= 0 && OPS.includes(step.slice(0, at))) return step.length > at + 1 ? '' : `After “${step}” comes a regular expression, as in ${step}^std::`;
+  if (at >= 0 && PATH_OPS.includes(step.slice(0, at))) return step.length > at + 1 ? '' : `After “${step}” come functions from the top down, as in ${step}main;handle;parse`;
   return `“${step.slice(0, 60)}” is no step of a lens: it is one of ${LENS_HELP}.`;
 }
 
 // May it still become one?
-export const lensBegun = (text: string) => [...OPS.map((op) => op + ':'), ...WORDS].some((word) => word.startsWith(text.trim()));
+export const lensBegun = (text: string) => [...[...OPS, ...PATH_OPS].map((op) => op + ':'), ...WORDS].some((word) => word.startsWith(text.trim()));

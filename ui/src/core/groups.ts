@@ -2,13 +2,13 @@
 import { OTHER } from './flame';
 import { groupOf } from './names';
 import { colourIndex } from './palette';
-import type { Tree } from './tree';
+import { ownOf, type Tree } from './tree';
 
 export interface Group { name: string; fill: number; self: number; functions: Set<number> }
 
 export function groupsOf(tree: Tree, most = 8): Group[] {
   const self = new Float64Array(tree.functions.length);
-  for (let i = 1; i < tree.func.length; i++) self[tree.func[i]] += tree.self[i];
+  for (let i = 1; i < tree.func.length; i++) self[tree.func[i]] += ownOf(tree, i) ?? 0;
   const groups = new Map<string, Group>();
   tree.functions.forEach((f, i) => {
     const name = groupOf(f.name, f.module);

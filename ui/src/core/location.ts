@@ -5,10 +5,26 @@ export const url = signal(new URL(location.href));
 
 addEventListener('popstate', () => { url.value = new URL(location.href); });
 
+// Steps on one page are a run; how far it goes is kept for the tab, so that a step forth never leads to another page.
+interface Step { run: number; step: number }
+const kept = (run: number) => 'wherefore.run.' + run;
+function here(): Step {
+  const state = history.state as Step | null;
+  if (state) return state;
+  const first = { run: Date.now(), step: 0 };
+  history.replaceState(first, '');
+  return first;
+}
+function remember(run: number, furthest: number): void {
+  try { sessionStorage.setItem(kept(run), String(furthest)); } catch { /* no storage: no step forth */ }
+}
+
 export function go(address: string): void {
   if (address === location.pathname + location.search) return;
   const same = new URL(address, location.href).pathname === location.pathname;
-  history.pushState(same ? { step: (history.state?.step ?? 0) + 1 } : null, '', address);
+  const { run, step } = here();
+  remember(run, same ? step + 1 : step);  // what lay ahead is gone
+  history.pushState(same ? { run, step: step + 1 } : null, '', address);
   url.value = new URL(location.href);
 }
 
@@ -35,4 +51,13 @@ export function undo(): boolean {
   const there = history.state?.step > 0;
   if (there) history.back();
   return there;
+}
+
+// And one forth again, where one was taken back on this page.
+export function redo(): boolean {
+  const { run, step } = here();
+  let furthest = 0;
+  try { furthest = Number(sessionStorage.getItem(kept(run))); } catch { /* as above */ }
+  if (step < furthest) history.forward();
+  return step < furthest;
 }

@@ -47,6 +47,22 @@ export function addressOf(tree: Tree, node: number): string {
   return hex(a) + hex(b);
 }
 
+const LONGEST_PATH = 400;  // as names; beyond that nobody reads it
+
+// A frame as a lens names it: functions from the top down, or its address where names would be too long or not its own.
+export function pathText(tree: Tree, node: number): string {
+  const names: string[] = [];
+  const alike = new Map<string, number>();
+  for (const f of tree.functions) alike.set(f.name, (alike.get(f.name) ?? 0) + 1);
+  for (let i = node; i > 0; i = tree.parent[i]) {
+    const f = tree.functions[tree.func[i]];
+    names.push(alike.get(f.name) === 1 ? f.name : f.module + '`' + f.name);
+  }
+  const text = names.reverse().join(';');
+  const odd = text.length > LONGEST_PATH || text.startsWith('@') || / > |^\s|\s$|[\0-\x1f]/.test(text) || names.some((n) => n === '' || n.startsWith('`') || n.includes(';'));
+  return odd ? '@' + addressOf(tree, node) : text;
+}
+
 // The node at an address, or -1.
 export function nodeAt(tree: FlameColumns & { parent: Int32Array }, address: string): number {
   if (/^0{16}$/.test(address)) return 0;

@@ -1,5 +1,5 @@
 // Comparisons people ask for often, as two sides of a difference. Pure.
-import type { DiffState, ServiceState, TimeState } from './state';
+import { NO_LOOK, type DiffState, type ServiceState, type TimeState } from './state';
 import { parseSpan } from './format';
 
 const quoted = (value: string) => '"' + value.replace(/[\\"]/g, '\\$&').replace(/\n/g, '\\n') + '"';
@@ -69,7 +69,7 @@ export function againstItself(s: ServiceState, query: string, base?: [number, nu
   const [from, to] = s.sel ?? (base && covered) ?? (s.from !== null && s.to !== null ? [s.from, s.to] : [null, null]);
   const before: [number, number] | null = base ?? (from !== null && to !== null ? [2 * from - to, from] : null);
   return {
-    since: s.since, from, to, query, baseQuery: query, baseFrom: before?.[0] ?? null, baseTo: before?.[1] ?? null, type: s.type, lens: s.lens, mode: base ? 'rate' : 'raw', search: '', zoom: '', frame: '',
+    since: s.since, from, to, query, baseQuery: query, baseFrom: before?.[0] ?? null, baseTo: before?.[1] ?? null, type: s.type, lens: s.lens, mode: base ? 'rate' : 'raw', ...NO_LOOK, zoom: '', frame: '',
   };
 }
 

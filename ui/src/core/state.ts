@@ -12,7 +12,14 @@ export interface TimeState {
 export const VIEWS = ['flame', 'table', 'tree', 'sandwich', 'heat', 'source', 'traces'] as const;
 export type View = typeof VIEWS[number];
 
-export interface ServiceState extends TimeState {
+// How a flame graph is looked at, on every page that has one.
+export interface Look {
+  search: string;                 // a regular expression
+  plain: boolean;                 // the search field takes plain text
+  mark: string;                   // package or module whose frames stand out
+}
+
+export interface ServiceState extends TimeState, Look {
   service: string;
   type: string;                   // "" = the most useful one
   q: string;                      // label matchers, the inside of { }
@@ -23,7 +30,6 @@ export interface ServiceState extends TimeState {
   fn: string;                     // the function that sandwich, source and traces are about
   mod: string | null;             // its module, where two share the name; "" = it has none, null = any
   line: number;                   // of its source; 0 = the hottest
-  search: string;
   zoom: string;                   // address of a frame
   frame: string;                  // the selected one
   upzoom: string;                 // the same among the callers of a sandwich
@@ -35,17 +41,19 @@ export interface ServiceState extends TimeState {
   seensort: 'value' | 'duration' | 'time'; // of the traces with a function
 }
 
-export interface DiffState extends TimeState {
+export interface DiffState extends TimeState, Look {
   query: string; baseQuery: string;
   baseFrom: number | null; baseTo: number | null;
-  type: string; lens: string; mode: DiffMode; search: string; zoom: string; frame: string;
+  type: string; lens: string; mode: DiffMode; zoom: string; frame: string;
 }
+
+export const TRACE_ORDERS = ['time', 'duration', 'cpu', 'samples'] as const;
 
 export interface TracesState extends TimeState {
-  service: string; name: string; min: string; max: string; status: string; attribute: string; sort: 'time' | 'duration';
+  service: string; name: string; min: string; max: string; status: string; attribute: string; sort: typeof TRACE_ORDERS[number];
 }
 
-export interface TraceState { trace: string; span: string; subtree: boolean; type: string; lens: string; zoom: string; frame: string; search: string }
+export interface TraceState extends Look { trace: string; span: string; subtree: boolean; type: string; lens: string; zoom: string; frame: string }
 
 const DEFAULT_SINCE = '1h';
 const DIFF_MODES: readonly DiffMode[] = ['raw', 'rate', 'share'];
@@ -63,8 +71,37 @@ function unixMs(text: string | null): number | null {
   return ms < 9_223_372_036_854 ? ms : null;
 }
 
+// What values of an address may be, by page: a choice of words or a form. What is none of them is not used, and said.
+type Form = readonly string[] | { form: RegExp; text: string };
+const ON: Form = ['1'];
+const FRAME: Form = { form: /^[0-9a-f]{16}$/, text: 'an id of 16 hex digits' };
+const GRAPH: Record<string, Form> = { zoom: FRAME, frame: FRAME, plain: ON };
+const FORMS: [RegExp, Record<string, Form>][] = [
+  [/^\/s\//, {
+    ...GRAPH, view: VIEWS, order: ['weight', 'name'], sort: ['self', 'total'], seensort: ['value', 'duration', 'time'], flip: ON, live: ON, upzoom: FRAME, upframe: FRAME,
+    sel: { form: /^(\d{1,15})-(\d{1,15})$/, text: 'a part of the timeline, two times in ms such as 1763200000000-1763203600000' }, line: { form: /^\d{1,9}$/, text: 'the number of a line' },
+  }],
+  [/^\/diff$/, { ...GRAPH, mode: DIFF_MODES }],
+  [/^\/adhoc$/, { ...GRAPH, mode: DIFF_MODES }],
+  [/^\/traces$/, { sort: TRACE_ORDERS }],
+  [/^\/traces\//, { ...GRAPH, span: FRAME, subtree: ON }],
+];
+
+// Everything in an address that is not used, in sentences; "" when all of it is.
+export function addressProblem(url: URL): string {
+  const forms = FORMS.find(([path]) => path.test(url.pathname))?.[1] ?? {};
+  const said = [timeProblem(url)];
+  for (const [name, form] of Object.entries(forms)) {
+    const value = url.searchParams.get(name);
+    if (value === null || value === '') continue;
+    const fits = 'form' in form ? form.form.test(value) && !(name === 'sel' && Number(value.split('-')[0]) >= Number(value.split('-')[1])) : form.includes(value);
+    if (!fits) said.push(`“${name}” in this page's address, ${value.slice(0, 40)}, is not ${'form' in form ? form.text : form.length === 1 ? form[0] : `one of ${form.join(', ')}`}. It is left out.`);
+  }
+  return said.filter(Boolean).join(' ');
+}
+
 // Why the times of an address are not used; "" when they are, or there are none.
-export function timeProblem(url: URL): string {
+function timeProblem(url: URL): string {
   const since = url.searchParams.get('since');
   if (since && Number.isNaN(parseSpan(since))) return `“since” in this page's address, ${since.slice(0, 40)}, is no length of time (15m, 1h, 2d). The last hour is shown.`;
   for (const names of [['from', 'to'], ['base_from', 'base_to']]) {
@@ -94,6 +131,10 @@ function query(pairs: [string, string, string?][]): string {
 const timePairs = (s: TimeState): [string, string, string?][] =>
   [['since', s.since, DEFAULT_SINCE], ['from', s.from === null ? '' : String(s.from)], ['to', s.to === null ? '' : String(s.to)]];
 
+export const NO_LOOK: Look = { search: '', plain: false, mark: '' };
+const look = (p: URLSearchParams): Look => ({ search: p.get('search') ?? '', plain: p.get('plain') === '1', mark: p.get('mark') ?? '' });
+const lookPairs = (s: Look): [string, string][] => [['search', s.search], ['plain', s.plain ? '1' : ''], ['mark', s.mark]];
+
 const oneOf = <T extends string>(value: string | null, choices: readonly T[]): T =>
   choices.includes(value as T) ? value as T : choices[0];
 const address = (value: string | null) => (/^[0-9a-f]{16}$/.test(value ?? '') ? value! : '');
@@ -112,7 +153,7 @@ export function decodeService(url: URL): ServiceState {
     ...time(p), service: (url.pathname === STANDS_FOR_IT ? p.get('service') : null) ?? segment(url.pathname, '/s/'), type: p.get('type') ?? '', q: p.get('q') ?? '', by: p.get('by') ?? '',
     sel: sel && Number(sel[1]) < Number(sel[2]) ? [Number(sel[1]), Number(sel[2])] : null,
     lens: p.get('lens') ?? '', view: oneOf(p.get('view'), VIEWS), fn: p.get('fn') ?? '', mod: p.get('mod'),
-    line: /^\d{1,9}$/.test(p.get('line') ?? '') ? Number(p.get('line')) : 0, upzoom: address(p.get('upzoom')), upframe: address(p.get('upframe')), search: p.get('search') ?? '',
+    line: /^\d{1,9}$/.test(p.get('line') ?? '') ? Number(p.get('line')) : 0, upzoom: address(p.get('upzoom')), upframe: address(p.get('upframe')), ...look(p),
     zoom: address(p.get('zoom')), frame: address(p.get('frame')), order: oneOf(p.get('order'), ['weight', 'name']), flip: p.get('flip') === '1', live: p.get('live') === '1',
     sort: oneOf(p.get('sort'), ['self', 'total']), seensort: oneOf(p.get('seensort'), ['value', 'duration', 'time']),
   };
@@ -122,7 +163,7 @@ export function encodeService(s: ServiceState): string {
   const odd: [string, string, string?][] = NO_SEGMENT.includes(s.service) ? [['service', s.service, '-']] : [];
   return (odd.length > 0 ? STANDS_FOR_IT : '/s/' + encodeURIComponent(s.service)) + query([
     ...odd, ...timePairs(s), ['type', s.type], ['q', s.q], ['by', s.by], ['sel', s.sel ? s.sel.join('-') : ''], ['lens', s.lens],
-    ['view', s.view, 'flame'], ['fn', s.fn], ...(s.mod === null ? [] : [['mod', s.mod, '\0'] as [string, string, string]]), ['line', String(s.line), '0'], ['search', s.search],
+    ['view', s.view, 'flame'], ['fn', s.fn], ...(s.mod === null ? [] : [['mod', s.mod, '\0'] as [string, string, string]]), ['line', String(s.line), '0'], ...lookPairs(s),
     ['zoom', s.zoom], ['frame', s.frame], ['upzoom', s.upzoom], ['upframe', s.upframe], ['order', s.order, 'weight'], ['flip', s.flip ? '1' : ''], ['live', s.live ? '1' : ''],
     ['sort', s.sort, 'self'], ['seensort', s.seensort, 'value'],
   ]);
@@ -134,7 +175,7 @@ export function decodeDiff(url: URL): DiffState {
   return {
     ...time(p), query: p.get('query') ?? '', baseQuery: p.get('base_query') ?? '', baseFrom: base.from, baseTo: base.to,
     type: p.get('type') ?? '', lens: p.get('lens') ?? '', mode: oneOf(p.get('mode'), DIFF_MODES),
-    search: p.get('search') ?? '', zoom: address(p.get('zoom')), frame: address(p.get('frame')),
+    ...look(p), zoom: address(p.get('zoom')), frame: address(p.get('frame')),
   };
 }
 
@@ -142,14 +183,14 @@ export function encodeDiff(s: DiffState): string {
   return '/diff' + query([
     ...timePairs(s), ['query', s.query], ['base_query', s.baseQuery],
     ['base_from', s.baseFrom === null ? '' : String(s.baseFrom)], ['base_to', s.baseTo === null ? '' : String(s.baseTo)],
-    ['type', s.type], ['lens', s.lens], ['mode', s.mode, 'raw'], ['search', s.search], ['zoom', s.zoom], ['frame', s.frame],
+    ['type', s.type], ['lens', s.lens], ['mode', s.mode, 'raw'], ...lookPairs(s), ['zoom', s.zoom], ['frame', s.frame],
   ]);
 }
 
 export function decodeTraces(url: URL): TracesState {
   const p = url.searchParams;
   const text = (name: string) => p.get(name) ?? '';
-  return { ...time(p), service: text('service'), name: text('name'), min: text('min'), max: text('max'), status: text('status'), attribute: text('attribute'), sort: oneOf(p.get('sort'), ['time', 'duration']) };
+  return { ...time(p), service: text('service'), name: text('name'), min: text('min'), max: text('max'), status: text('status'), attribute: text('attribute'), sort: oneOf(p.get('sort'), TRACE_ORDERS) };
 }
 
 export function encodeTraces(s: TracesState): string {
@@ -160,27 +201,27 @@ export function decodeTrace(url: URL): TraceState {
   const p = url.searchParams;
   return {
     trace: segment(url.pathname, '/traces/'), span: address(p.get('span')), subtree: p.get('subtree') === '1', type: p.get('type') ?? '', lens: p.get('lens') ?? '',
-    zoom: address(p.get('zoom')), frame: address(p.get('frame')), search: p.get('search') ?? '',
+    zoom: address(p.get('zoom')), frame: address(p.get('frame')), ...look(p),
   };
 }
 
 export function encodeTrace(s: TraceState): string {
-  return '/traces/' + encodeURIComponent(s.trace) + query([['span', s.span], ['subtree', s.subtree ? '1' : ''], ['type', s.type], ['lens', s.lens], ['zoom', s.zoom], ['frame', s.frame], ['search', s.search]]);
+  return '/traces/' + encodeURIComponent(s.trace) + query([['span', s.span], ['subtree', s.subtree ? '1' : ''], ['type', s.type], ['lens', s.lens], ['zoom', s.zoom], ['frame', s.frame], ...lookPairs(s)]);
 }
 
 // The page of files: which they are, by name, and how they are looked at; what is in them cannot be in an address.
-export interface FilesState { file: string; base: string; mode: DiffMode; type: string; lens: string; zoom: string; frame: string; search: string }
+export interface FilesState extends Look { file: string; base: string; mode: DiffMode; type: string; lens: string; zoom: string; frame: string }
 
 export function decodeFiles(url: URL): FilesState {
   const p = url.searchParams;
-  return { file: p.get('file') ?? '', base: p.get('base') ?? '', mode: oneOf(p.get('mode'), DIFF_MODES), type: p.get('type') ?? '', lens: p.get('lens') ?? '', zoom: address(p.get('zoom')), frame: address(p.get('frame')), search: p.get('search') ?? '' };
+  return { file: p.get('file') ?? '', base: p.get('base') ?? '', mode: oneOf(p.get('mode'), DIFF_MODES), type: p.get('type') ?? '', lens: p.get('lens') ?? '', zoom: address(p.get('zoom')), frame: address(p.get('frame')), ...look(p) };
 }
 
-export const encodeFiles = (s: FilesState) => '/adhoc' + query([['file', s.file], ['base', s.base], ['mode', s.mode, 'raw'], ['type', s.type], ['lens', s.lens], ['zoom', s.zoom], ['frame', s.frame], ['search', s.search]]);
+export const encodeFiles = (s: FilesState) => '/adhoc' + query([['file', s.file], ['base', s.base], ['mode', s.mode, 'raw'], ['type', s.type], ['lens', s.lens], ['zoom', s.zoom], ['frame', s.frame], ...lookPairs(s)]);
 
 // A service's page as one first opens it.
 export const newService = (service: string, time: TimeState): ServiceState => ({
-  since: time.since, from: time.from, to: time.to, service, type: '', q: '', by: '', sel: null, lens: '', view: 'flame', fn: '', mod: null, line: 0, search: '', zoom: '', frame: '',
+  since: time.since, from: time.from, to: time.to, service, type: '', q: '', by: '', sel: null, lens: '', view: 'flame', fn: '', mod: null, line: 0, ...NO_LOOK, zoom: '', frame: '',
   upzoom: '', upframe: '', order: 'weight', flip: false, live: false, sort: 'self', seensort: 'value',
 });
 
@@ -201,7 +242,11 @@ export function timeOf(s: TimeState): Record<string, string> {
 
 export const lensSteps = (lens: string) => lens.split(' > ').map((s) => s.trim()).filter(Boolean);
 export const joinLens = (steps: string[]) => steps.join(' > ');
-export const addStep = (lens: string, step: string) => joinLens([...lensSteps(lens), step]);
+// Twice inverted is as it was.
+export const addStep = (lens: string, step: string) => {
+  const steps = lensSteps(lens);
+  return joinLens(step === 'invert' && steps.at(-1) === 'invert' ? steps.slice(0, -1) : [...steps, step]);
+};
 
 // An id out of a log line, or a whole traceparent header, which has the span too.
 export function traceIn(text: string): { name: string; kind: string; href: string }[] {

@@ -190,6 +190,15 @@ export function heaviestOf(tree: Tree, f: { name: string; module: string }): num
 }
 
 // From the root always to the heaviest child: the hot path's last node.
+// What a frame did itself. Of an inverted graph that is what the top frames are; undefined below them.
+export const ownOf = (tree: Tree, node: number) => (!tree.meta.inverted || node === 0 ? tree.self[node] : tree.depth[node] === 1 ? tree.total[node] : undefined);
+
+// The function that did most: where the heaviest path ends, of an inverted graph where it begins. -1 for none.
+export function hottestOf(tree: Tree): number {
+  if (!tree.meta.inverted) return heaviestLeaf(tree) || -1;
+  return childrenOf(tree, 0).reduce((best, c) => (!isFold(tree, c) && (best < 0 || tree.total[c] > tree.total[best]) ? c : best), -1);
+}
+
 export function heaviestLeaf(tree: Tree, from = 0): number {
   let node = from;
   for (;;) {

@@ -13,7 +13,8 @@ export interface Row {
   orphan: boolean;    // its parent is named, but not stored
 }
 
-export interface Waterfall { rows: Row[]; startNs: bigint; duration: number; services: number; errors: number }
+// `rootless`: every span names a parent; the first of all is not stored (yet).
+export interface Waterfall { rows: Row[]; startNs: bigint; duration: number; services: number; errors: number; rootless: boolean }
 
 // Which services of the trace have profiles: `values` by span.
 export const profiledServices = (rows: Row[], values: Record<string, number>) => [...new Set(rows.filter((r) => Number(values[r.id] ?? 0) > 0).map((r) => r.service))];
@@ -22,7 +23,7 @@ const ERROR = 2;
 
 export function waterfall(t: TraceColumns | undefined): Waterfall {
   const n = t?.span.length ?? 0;
-  if (!t || n === 0) return { rows: [], startNs: 0n, duration: 0, services: 0, errors: 0 };
+  if (!t || n === 0) return { rows: [], startNs: 0n, duration: 0, services: 0, errors: 0, rootless: false };
   const start = Float64Array.from(t.start, Number);
   const order = byStart(start);
   // Children as linked lists, in order of their start.
@@ -59,7 +60,7 @@ export function waterfall(t: TraceColumns | undefined): Waterfall {
   countDescendants(rows);
   return {
     rows, startNs: BigInt(t.start_ns), duration: rows.reduce((end, r) => Math.max(end, r.start + r.duration), 0),
-    services: new Set(t.service).size, errors: t.status.reduce((sum, s) => sum + (s === ERROR ? 1 : 0), 0),
+    rootless: !t.parent.includes(-1), services: new Set(t.service).size, errors: t.status.reduce((sum, s) => sum + (s === ERROR ? 1 : 0), 0),
   };
 }
 

@@ -39,7 +39,7 @@ export function AdHocPage() {
     setProblem(typeof taken === 'string' ? taken : '');
     if (typeof taken === 'string') return;
     setRound((n) => n + 1);
-    set({ file: remember(taken.file), base: taken.base ? remember(taken.base) : '', type: '', zoom: '', frame: '', search: '' });
+    set({ file: remember(taken.file), base: taken.base ? remember(taken.base) : '', type: '', zoom: '', frame: '', search: '', mark: '' });
   };
   const [file, base] = [remembered(state.file), remembered(state.base)];
   const missing = [state.base, state.file].filter((key) => key !== '' && !remembered(key));
@@ -81,7 +81,7 @@ export function AdHocPage() {
       {data && !shown && <p class="note">Nothing to show: {state.lens !== '' ? 'the lens takes all of it away' : 'the file was read, but its values add up to nothing'}{types.length > 1 ? '; choose another type' : ''}.</p>}
       {tree && shown && (
         <Answer query={flame}>
-          <FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} onZoom={(zoom, frame) => set({ zoom, frame })}
+          <FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} mark={state.mark} onMark={(mark) => set({ mark })} onZoom={(zoom, frame) => set({ zoom, frame })}
             onFrame={(frame) => set({ frame }, replace)} onQuery={(search, typed) => set({ search }, typed ? replace : go)}
             onLens={(step) => set({ lens: addStep(state.lens, step), zoom: '', frame: '' })} noLinks="only of what is stored; below the file can be kept." />
           {two && <><Legend /><Changes difference={difference} onSearch={(search) => set({ search })} /></>}

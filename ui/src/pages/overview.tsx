@@ -7,7 +7,7 @@ import { go, url } from '../core/location';
 import { fitName } from '../core/names';
 import { zone } from '../core/settings';
 import { settledSteps, stepsTogether, together, trendOf } from '../core/trend';
-import { decodeTraces, encodeDiff, encodeService, encodeTraces, newService, newTraces, selectorOf, timeOf, type TimeState } from '../core/state';
+import { decodeTraces, encodeDiff, encodeService, encodeTraces, newService, newTraces, selectorOf, timeOf, type TimeState, NO_LOOK } from '../core/state';
 import { safe, shownName } from '../draw/flame';
 import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
@@ -101,7 +101,7 @@ function Version({ row, time }: { row: Row; time: TimeState }) {
   const text = row.versions.map((v) => safe(v).slice(0, 30)).join(', ') || '–';
   if (!row.earlier_version || row.versions.length !== 1) return <>{text}</>;
   const side = (version: string) => selectorOf(row.name, `service.version="${version.replace(/[\\"]/g, '\\$&')}"`);
-  const href = encodeDiff({ ...time, query: side(row.versions[0]), baseQuery: side(row.earlier_version), baseFrom: null, baseTo: null, type: '', lens: '', mode: 'share', search: '', zoom: '', frame: '' });
+  const href = encodeDiff({ ...time, query: side(row.versions[0]), baseQuery: side(row.earlier_version), baseFrom: null, baseTo: null, type: '', lens: '', mode: 'share', ...NO_LOOK, zoom: '', frame: '' });
   return <>{text} <a href={href} aria-label={`${text} of ${row.name} is new: compare with ${row.earlier_version}`}>new</a></>;
 }
 

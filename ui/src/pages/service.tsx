@@ -10,10 +10,10 @@ import { exactly } from '../core/names';
 import { addressOf, nodeAt } from '../core/path';
 import { patternOf } from '../core/pattern';
 import { againstItself, valueIn, windowBeside } from '../core/presets';
-import { addStep, decodeService, encodeDiff, encodeService, encodeTraces, newTraces, selectorOf, timeOf, VIEWS, type DiffState, type ServiceState } from '../core/state';
+import { addStep, decodeService, encodeDiff, encodeService, encodeTraces, newTraces, selectorOf, timeOf, VIEWS, type DiffState, type ServiceState, NO_LOOK } from '../core/state';
 import { said, zone } from '../core/settings';
 import { coveredBy, markersOf, versionIn, type Marker } from '../core/trend';
-import { functionOf, heaviestLeaf, heaviestOf, isFold } from '../core/tree';
+import { functionOf, heaviestOf, hottestOf, isFold } from '../core/tree';
 import { safe, shownName } from '../draw/flame';
 import { Export } from '../parts/export';
 import { Filters } from '../parts/filters';
@@ -32,8 +32,14 @@ import { useSearchedFlame, useSearchedTop } from '../parts/searched';
 import { Source } from '../parts/source';
 import { TopTable } from '../parts/table';
 import { Timeline } from '../parts/timeline';
+import { useViewFocus } from '../parts/view_focus';
 
 const NAMES: Record<ServiceState['view'], string> = { flame: 'Flame graph', table: 'Table', tree: 'Call tree', sandwich: 'Sandwich', heat: 'Heat map', source: 'Source', traces: 'Traces with it' };
+// Where the keyboard goes on after a step to a view.
+const MAIN: Record<ServiceState['view'], string[]> = {
+  flame: ['.flame-box'], table: ['table.top tr.selected th button', 'table.top tbody th button'], tree: ['.calltree'], sandwich: ['.flame-box'], heat: ['.heat-box'],
+  source: ['.source', '[data-testid=no-source] button', '.table-box a'], traces: ['table.seen tbody a'],
+};
 const ROWS = '1000';  // of the table
 // Views about one function: opened without one they take the hottest.
 const ABOUT_ONE: ServiceState['view'][] = ['sandwich', 'source', 'traces'];
@@ -61,7 +67,8 @@ export function ServicePage() {
   const shownType = state.type || flame.data?.meta.type || '';
   const hint = flame.data?.meta.hint ?? (tree && tree.width[0] === 0 ? 'there are profiles, but they add up to nothing; choose another type or a longer time' : undefined);
   const clear = { zoom: '', frame: '', upzoom: '', upframe: '' };
-  const hottest = tree && heaviestLeaf(tree) > 0 ? functionOf(tree, heaviestLeaf(tree)) : null;
+  const hot = tree ? hottestOf(tree) : -1;
+  const hottest = hot > 0 ? functionOf(tree!, hot) : null;
   const against = (change: Partial<DiffState>, base?: [number, number]) => encodeDiff({ ...againstItself(state, query, base, series.data && coveredBy(series.data)), ...change });
   const views = viewLinks(state);
   const links: FrameLink[] = [...views, { text: 'Open in diff', key: '', href: (_, frame) => against({ zoom: state.zoom, frame }) }];
@@ -78,12 +85,13 @@ export function ServicePage() {
     set({ view: 'flame', search: exactly(f.name), ...clear, frame: heaviest > 0 ? addressOf(tree!, heaviest) : '' });
   };
   const show = (view: ServiceState['view']) => set({ view, ...(ABOUT_ONE.includes(view) && !decodeService(url.value).fn && hottest ? { fn: hottest.name, mod: hottest.module } : {}) });
+  const { byKey } = useViewFocus(state.view, MAIN[state.view]);
   useEffect(() => onPageKey((e) => {
     const view = VIEWS[Number(e.key) - 1];
     const by = e.key === '[' ? -1 : e.key === ']' ? 1 : 0;
     if (!plain(e) || (!view && by === 0)) return false;
     const beside = by === 0 ? '' : windowBeside(decodeService(url.value), by, now());
-    if (view) show(view); else if (typeof beside === 'string') announce(beside); else set({ ...beside, ...clear });
+    if (view) { byKey(); show(view); } else if (typeof beside === 'string') announce(beside); else set({ ...beside, ...clear });
     return true;
   }));
   const about = aboutService(state, shownType, flame.at || now(), location.origin);
@@ -123,7 +131,7 @@ export function ServicePage() {
       {!hint && state.view === 'heat' && <HeatMap asked={{ query, type: state.type, ...time }} selection={state.sel} tick={tick} onSelect={(sel) => set({ sel, ...clear })} />}
       {picture && tree && (
         <Answer query={flame}>
-          <FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} flip={state.flip}
+          <FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} mark={state.mark} onMark={(mark) => set({ mark })} flip={state.flip}
             onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search, typed) => set({ search }, typed ? replace : go)}
             onFlip={() => set({ flip: !state.flip })} onOpenFold={open} links={links} onLens={addLens} />
         </Answer>
@@ -173,7 +181,7 @@ function Deploys({ markers, state, query }: { markers: Marker[]; state: ServiceS
   const side = (version: string) => query.replace(/}$/, () => `, service.version="${version.replace(/[\\"]/g, '\\$&')}"}`);
   return (
     <p class="deploys">{markers.slice(-5).map((m) => (
-      <a key={m.at} href={encodeDiff({ since: state.since, from: state.from, to: state.to, query: side(m.to), baseQuery: side(m.from), baseFrom: null, baseTo: null, type: state.type, lens: state.lens, mode: 'share', search: '', zoom: '', frame: '' })}>
+      <a key={m.at} href={encodeDiff({ since: state.since, from: state.from, to: state.to, query: side(m.to), baseQuery: side(m.from), baseFrom: null, baseTo: null, type: state.type, lens: state.lens, mode: 'share', ...NO_LOOK, zoom: '', frame: '' })}>
         {formatTime(m.at, zone.value === 'utc')}: {m.from} → {m.to}, compare</a>
     ))}</p>
   );

@@ -18,6 +18,7 @@ import { LensChips } from '../parts/lens';
 import { Answer, QueryState, useQuery, type Query } from '../parts/query';
 import { useSearchedFlame } from '../parts/searched';
 import { copyText, Shell } from '../parts/shell';
+import { valueOf } from '../parts/describe';
 import { Waterfall } from '../parts/waterfall';
 
 export function TracePage() {
@@ -27,7 +28,7 @@ export function TracePage() {
   const trace = useQuery(JSON.stringify(['trace', state.trace]), (s) => getJson<TraceColumns>(path, { format: 'columns' }, s));
   const facts = useQuery(state.span === '' ? null : JSON.stringify(['span', state.trace, state.span]), (s) => getJson<{ spans: Span[] }>(path, { span: state.span }, s));
   const whole = useQuery(JSON.stringify(['trace flame', state.trace, state.type]), (s) => getFlame(`traces/${encodeURIComponent(state.trace)}/flame`, { type: state.type }, s));
-  const { rows, duration, startNs, services, errors } = useMemo(() => waterfall(trace.data), [trace.data]);
+  const { rows, duration, startNs, services, errors, rootless } = useMemo(() => waterfall(trace.data), [trace.data]);
   const began = Number(startNs / 1_000_000n);
   const profiled = useMemo(() => profiledServices(rows, whole.data?.meta.by_span ?? {}), [rows, whole.data]);
   const root = rows[0];
@@ -42,7 +43,9 @@ export function TracePage() {
         <button type="button" onClick={() => copyText(state.trace)}>Copy trace id</button>
       </div>
       <QueryState query={trace} what="the trace" />
-      {rows.length > 0 && <Waterfall rows={rows} duration={duration} selected={state.span} values={whole.data?.meta.by_span ?? {}} onSelect={(id, walked) => set({ span: id, zoom: '', frame: '' }, walked && state.span !== '' ? replace : go)} />}
+      {rootless && <p class="note" data-testid="rootless">The root span of this trace has not arrived: the earliest span here names a parent that is not stored. What is shown begins there; the trace may be longer.</p>}
+      {rows.length > 0 && <Waterfall rows={rows} duration={duration} selected={state.span} values={whole.data?.meta.by_span ?? {}} onSelect={(id, walked) => set({ span: id, zoom: '', frame: '' }, walked && state.span !== '' ? replace : go)}
+        onRange={(r, [from, to]) => go(encodeService(newService(r.service, { since: '1h', from: Math.floor(began + from), to: Math.ceil(began + to) })))} />}
       <QueryState query={facts} what="the span" />
       {span && <SpanFacts span={span} />}
       {rows.length > 0 && <SpanFlame state={state} whole={whole} span={span} below={row?.descendants ?? 0} services={profiled} range={[began, began + duration]} set={set} />}
@@ -103,6 +106,7 @@ function SpanFlame({ state, whole, span, below, services, range, set }: SpanFlam
   // Of a whole trace it is not said which service a frame is of, unless only one has profiles.
   const links = span ? functionLinks(span.service, timeOfSpan(span), state) : state.span === '' && services.length === 1 ? functionLinks(services[0], range, state) : undefined;
   const noLinks = state.span === '' && !links ? `Choose a span first${services.length > 1 ? ': several services have profiles in this trace' : ''}.` : undefined;
+  const lasts = span ? Number(span.duration_ns) / 1e6 : range[1] - range[0];
   const nothing = tree && !flame.data?.meta.hint && tree.width[0] === 0;
   const what = state.span === '' ? 'the whole trace' : state.subtree ? 'this span and those below it' : 'this span';
   return (
@@ -118,7 +122,7 @@ function SpanFlame({ state, whole, span, below, services, range, set }: SpanFlam
         )}
         {span && <button type="button" onClick={() => set({ span: '', zoom: '', frame: '' })}>Whole trace</button>}
         <span class="grow" />
-        {tree && Object.keys(tree.meta.by_span ?? {}).length > 0 && <Export formats={OF_ONE} address={(format) => apiAddress(path, { ...asked, format })} tree={tree} about={about} />}
+        {tree && hasSome(tree.meta.by_span) && <Export formats={OF_ONE} address={(format) => apiAddress(path, { ...asked, format })} tree={tree} about={about} />}
       </div>
       {(state.lens !== '' || (tree && !flame.data?.meta.hint)) && <LensChips lens={state.lens} onChange={(lens) => set({ lens, zoom: '', frame: '' })} />}
       <QueryState query={flame} what="the profile" />
@@ -127,14 +131,23 @@ function SpanFlame({ state, whole, span, below, services, range, set }: SpanFlam
           <button type="button" onClick={() => set({ span: flame.data!.meta.filed_under!, zoom: '', frame: '' })}>Show that span</button></p>
       )}
       {flame.data?.meta.hint && <p class="note" data-testid="hint">No profile: {said(flame.data.meta.hint)}</p>}
+      {tree && flame.data!.meta.unit === 'nanoseconds' && tree.total[0] > lasts * 1e6 && (
+        <p class="note" data-testid="more-than-it-took">{valueOf(tree, tree.total[0])} of {flame.data!.meta.type} in {formatValue(lasts * 1e6, 'nanoseconds')}: the times of several threads or spans that {flame.data!.meta.type === 'cpu' ? 'run' : 'wait'} at once add up, and each sample stands for a stretch of time that may reach beyond the {state.span === '' ? 'trace' : 'span'}.</p>
+      )}
       {nothing && <p class="note">Nothing is left: the lens takes all of it away.</p>}
       {tree && !flame.data?.meta.hint && !nothing && (
-        <Answer query={flame}><FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched}
+        <Answer query={flame}><FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} mark={state.mark} onMark={(mark) => set({ mark })}
           onZoom={(zoom, frame) => set({ zoom, frame })} onFrame={(frame) => set({ frame }, replace)} onQuery={(search, typed) => set({ search }, typed ? replace : go)}
           onLens={(step) => set({ lens: addStep(state.lens, step), zoom: '', frame: '' })} links={links} noLinks={noLinks} /></Answer>
       )}
     </section>
   );
+}
+
+// By span there may be 100,000: they are not listed to see that there is one.
+function hasSome(values: Record<string, number> | undefined): boolean {
+  for (const _ in values) return true;
+  return false;
 }
 
 // What the numbers below are; a choice where the samples have several types.

@@ -3,7 +3,7 @@
 import type { About } from '../core/about';
 import { go } from '../core/location';
 import { exactly } from '../core/names';
-import { addressOf } from '../core/path';
+import { addressOf, pathText } from '../core/path';
 import { encodeService, type ServiceState } from '../core/state';
 import { functionOf, isFold, type Tree } from '../core/tree';
 import { incidentText, stackText } from './describe';
@@ -24,6 +24,7 @@ export interface FrameContext {
   onZoom: (node: number) => void;
   onQuery?: (text: string) => void;
   onLens?: (step: string) => void;
+  part?: boolean;  // a graph whose paths are not those of the whole (callers, callees)
   onOpenFold?: (node: number) => void;
   links?: FrameLink[];
   noLinks?: string;  // why there are none
@@ -38,6 +39,12 @@ const LENSES: [string, string, string, string][] = [
   ['merge', 'm', 'Merge', 'neighbouring calls of it become one'],
   ['collapse', 'c', 'Collapse', 'it swallows everything it called'],
   ['drop', 'd', 'Drop', 'leave out every stack with it'],
+  ['recursion', 'r', 'Collapse recursion', 'called by itself, directly or through others, it is one call'],
+];
+// Of this one frame, by its path.
+const PATH_LENSES: [string, string, string, string][] = [
+  ['focus-path', 'F', 'Focus here', 'only what lies below this one frame; it becomes the top'],
+  ['merge-path', 'M', 'Merge here', 'take this one frame out; its caller gets what it did'],
 ];
 
 export function actionsOf(p: FrameContext): Action[] {
@@ -49,6 +56,7 @@ export function actionsOf(p: FrameContext): Action[] {
   if (real) out.push({ text: 'Zoom', key: 'Enter', run: () => p.onZoom(node) });
   if (fold && onOpenFold) out.push({ text: 'Open the fold', key: 'Enter', run: () => onOpenFold(node) });
   if (real && onLens) out.push(...LENSES.map(([op, key, text, help]) => ({ text, key, help, run: () => onLens(`${op}:${exactly(f.name)}`) })));
+  if (real && onLens && !p.part) out.push(...PATH_LENSES.map(([op, key, text, help]) => ({ text, key, help, run: () => onLens(`${op}:${pathText(tree, node)}`) })));
   if (real && onLens && f.module) out.push({ text: 'Merge module', key: 'C', help: 'neighbouring calls inside the module become one', run: () => onLens(`merge:${exactly(f.module).slice(0, -1)}\``) });
   if (real && onQuery) out.push({ text: 'Search its name', key: '*', run: () => onQuery(exactly(f.name)) });
   if (!fold) out.push({ text: 'Copy name', key: '', run: () => void copyText(f.name) });

@@ -7,7 +7,7 @@ import { formatCount, formatError, formatShare } from '../core/format';
 import { plain } from '../core/keys';
 import { addressOf, nodeAt } from '../core/path';
 import { hotChain, matchedRows, opened, openRows } from '../core/rows';
-import { functionOf, isFold, nextMatch, type Tree } from '../core/tree';
+import { functionOf, isFold, nextMatch, ownOf, type Tree } from '../core/tree';
 import { shortName } from '../core/names';
 import { shownName } from '../draw/flame';
 import { nameOf, valueOf } from './describe';
@@ -63,6 +63,11 @@ export function CallTree(p: CallTreeProps) {
     tree, node, about: p.about, onZoom: (n) => p.onZoom(addressOf(tree, n)), onQuery: p.onQuery, onLens: p.onLens, onOpenFold: p.onOpenFold && ((n) => p.onOpenFold!(tree.parent[n])), links: p.links,
   });
   const showMenu = (node: number, x: number, y: number) => { select(node); setMenu({ tree, node, x, y }); };
+  // By key: below the row. One that was just brought into view may not be an element yet.
+  const openMenu = (node: number) => {
+    const area = box.current!.getBoundingClientRect();
+    showMenu(node, area.left + 40, area.top + (rows.indexOf(node) + 2) * ROW - box.current!.scrollTop);
+  };
   const onKey = (e: KeyboardEvent) => {
     if (findKey(e, input.current) || !plain(e)) return;
     const node = rows[at];
@@ -71,11 +76,12 @@ export function CallTree(p: CallTreeProps) {
     else if (e.key === '/') input.current?.focus();
     else if (e.key === 'n' || e.key === '.') step(1);
     else if (e.key === 'N' || e.key === ',') step(-1);
+    else if (e.key === 'i' && p.onLens) p.onLens('invert');
+    else if (e.key === '*') { const path = hotChain(tree, node ?? 0); setOpen(new Set([...open, ...path])); select(path[path.length - 1] || rows[0]); }
     else if (node === undefined) return;
-    else if (e.key === 'ContextMenu' || (e.key === 'F10' && e.shiftKey)) { const row = document.getElementById(`call-${node}`)!.getBoundingClientRect(); showMenu(node, row.left + 40, row.bottom); }
+    else if (e.key === 'ContextMenu' || (e.key === 'F10' && e.shiftKey)) openMenu(node);
     else if (e.key === 'ArrowRight' && has(node)) { if (open.has(node)) select(rows[at + 1] ?? node); else toggle(node); }
     else if (e.key === 'ArrowLeft') { if (open.has(node) && has(node)) toggle(node); else if (tree.parent[node] > 0) select(tree.parent[node]); else return; }
-    else if (e.key === '*') { const path = hotChain(tree, node); setOpen(new Set([...open, ...path])); select(path[path.length - 1]); }
     else if (e.key === 'Enter') { if (isFold(tree, node)) p.onOpenFold?.(tree.parent[node]); else p.onZoom(addressOf(tree, node)); }
     else {
       const action = e.key.length === 1 ? actionOf(e.key, context(node)) : undefined;
@@ -106,7 +112,7 @@ export function CallTree(p: CallTreeProps) {
                 </span>
                 <span role="gridcell" class="number">{valueOf(tree, tree.total[node])}</span>
                 <span role="gridcell" class="number">{formatShare(tree.total[node], tree.total[0])} <small>{formatError(tree.totalCount[node], tree.totalCount[0])}</small></span>
-                <span role="gridcell" class="number">{isFold(tree, node) || tree.self[node] === 0 ? '' : valueOf(tree, tree.self[node])}</span>
+                <span role="gridcell" class="number">{isFold(tree, node) || !ownOf(tree, node) ? '' : valueOf(tree, ownOf(tree, node)!)}</span>
                 <span role="gridcell" class="number">{formatCount(tree.totalCount[node])}</span>
               </div>
             );

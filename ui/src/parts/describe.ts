@@ -29,8 +29,9 @@ export const fewSamples = (tree: Tree) => {
 // " ± 0.2": of the whole it is a share of itself.
 const errorOf = (tree: Tree, node: number) => (node === 0 ? '' : ' ' + formatError(tree.totalCount[node], tree.totalCount[0]));
 
-// "3.1 % ± 0.2 · 40 s"; in a difference both sides.
+// "3.1 % ± 0.2 · 40 s"; in a difference both sides; "" where it says nothing.
 export function selfOf(tree: Tree, node: number): string {
+  if (tree.meta.inverted) return tree.depth[node] === 1 ? numbersOf(tree, node) : '';  // of a caller it is no matter here
   if (tree.before) return `${valueOf(tree, tree.before[node])} → ${valueOf(tree, tree.self[node])}`;
   return `${formatShare(tree.self[node], tree.total[0])} ${formatError(tree.count[node], tree.totalCount[0])} · ${valueOf(tree, tree.self[node])}`;
 }
@@ -59,11 +60,12 @@ export function announcementOf(tree: Tree, node: number): string {
   const share = formatShare(tree.total[node], tree.total[0]).replace(' %', ' percent');
   const numbers = tree.totalBefore ? changeOf(tree, node)
     : `${share}${errorOf(tree, node).replace('±\u00a0', 'plus or minus ')}, ${valueOf(tree, tree.total[node])}`;
-  return `${nameOf(tree, node).slice(0, 300)}, ${numbers}, level ${tree.depth[node] + 1}, ${formatMany(callees, 'callee')}`;
+  return `${nameOf(tree, node).slice(0, 300)}, ${numbers}, level ${tree.depth[node] + 1}, ${formatMany(callees, tree.meta.inverted ? 'caller' : 'callee')}`;
 }
 
 export function stackText(tree: Tree, node: number): string {
-  return stackOf(tree, node).slice(1).map((i) => functionOf(tree, i).name).join('\n');
+  const names = stackOf(tree, node).slice(1).map((i) => functionOf(tree, i).name);
+  return (tree.meta.inverted ? names.reverse() : names).join('\n');
 }
 
 // As code in Markdown: nothing in it is read as markup.

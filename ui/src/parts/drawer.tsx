@@ -9,6 +9,8 @@ export function Drawer(p: FrameContext & { onClose: () => void }) {
   const f = functionOf(tree, node);
   const parent = tree.parent[node];
   const name = nameOf(tree, node);
+  const own = selfOf(tree, node);
+  const { inverted } = tree.meta;
   const calls = childrenOf(tree, node).length;
   return (
     <section class="drawer" aria-label="Selected frame">
@@ -23,9 +25,9 @@ export function Drawer(p: FrameContext & { onClose: () => void }) {
       </p>
       <dl>
         <div><dt>Total</dt><dd>{tree.totalBefore ? changeOf(tree, node) : numbersOf(tree, node)}</dd></div>
-        <div><dt>Self</dt><dd>{selfOf(tree, node)}</dd></div>
-        {parent > 0 && <div><dt>Of its caller</dt><dd>{formatShare(tree.total[node], tree.total[parent])}</dd></div>}
-        <div><dt>Calls</dt><dd>{formatMany(calls, 'function')}</dd></div>
+        {own !== '' && <div><dt>Self</dt><dd>{own}</dd></div>}
+        {parent > 0 && <div><dt>{inverted ? 'Of what it called' : 'Of its caller'}</dt><dd>{formatShare(tree.total[node], tree.total[parent])}</dd></div>}
+        <div><dt>{inverted ? 'Called by' : 'Calls'}</dt><dd>{formatMany(calls, 'function')}</dd></div>
       </dl>
       <p class="actions">{actionsOf(p).map((a) => (
         a.why ? <small key={a.text}>{a.text}: {a.why}</small>

@@ -34,6 +34,8 @@ export interface FlameProps {
   onFrame: (address: string) => void;
   onQuery: (text: string, typed?: boolean) => void;
   onFlip?: () => void;
+  mark?: string;  // a colour of the legend: the others are dimmed
+  onMark?: (name: string) => void;
   onLens?: (step: string) => void;
   onOpenFold?: (parent: number) => void;
   links?: FrameLink[];
@@ -62,8 +64,7 @@ export function FlameGraph(p: FlameProps) {
   const found = useMemo(() => searchFor(tree, p.query), [tree, p.query]);
   // Colours have a legend where there is one graph and it is no difference; one of them can be marked.
   const groups = useMemo(() => (p.name || tree.before ? [] : groupsOf(tree)), [tree]);
-  const [marked, setMarked] = useState('');
-  const group = groups.find((g) => g.name === marked);
+  const group = groups.find((g) => g.name === p.mark);
   const matches = useMemo(() => (group ? Uint8Array.from(tree.func, (f) => Number(group.functions.has(f))) : found?.nodes), [group, found]);
   const [range, setRange] = useState<[number, number]>([tree.start[zoom], tree.start[zoom] + tree.width[zoom]]);
   const flip = p.flip ?? false;
@@ -121,7 +122,7 @@ export function FlameGraph(p: FlameProps) {
   };
   const step = (by: 1 | -1) => { if (found && found.first.length > 0) select(nextMatch(found.first, frame, by)); };
   const context = (node: number): FrameContext => ({
-    tree, node, about: p.about, onZoom: activate, onQuery: p.onQuery, onLens: p.onLens, onOpenFold: p.onOpenFold && ((n) => p.onOpenFold!(tree.parent[n])), links: p.links, noLinks: p.noLinks,
+    tree, node, about: p.about, onZoom: activate, onQuery: p.onQuery, onLens: p.onLens, part: p.name !== undefined, onOpenFold: p.onOpenFold && ((n) => p.onOpenFold!(tree.parent[n])), links: p.links, noLinks: p.noLinks,
   });
   const showMenu = (node: number, x: number, y: number) => { setHover(null); setMenu({ tree, node, x, y }); };
   // By key: below the frame, which is brought into view.
@@ -145,6 +146,7 @@ export function FlameGraph(p: FlameProps) {
     else if ('step' in move) step(move.step);
     else if (move.act === 'search') input.current?.focus();
     else if (move.act === 'flip') p.onFlip?.();
+    else if (move.act === 'invert') { if (!p.name) p.onLens?.('invert'); }
     else if (move.act === 'help') setHelp(!help);
     else if (!undo() && zoom !== 0) activate(0);
   };
@@ -205,7 +207,7 @@ export function FlameGraph(p: FlameProps) {
         <SearchBox query={p.query} onQuery={p.onQuery} onStep={step} input={input} />
       </div>
       {lost && <p class="note lost" role="status">The frame in the address is not drawn here: too small, or gone. <button type="button" onClick={() => p.onZoom(zoomedTo < 0 ? '' : p.zoom, frame < 0 ? '' : p.frame)}>Take it out of the address</button></p>}
-      {help && <KeyList keys={KEYS.filter(([, , needs]) => !needs || { lens: p.onLens, links: p.links ?? p.noLinks, flip: p.onFlip }[needs])} />}
+      {help && <KeyList keys={KEYS.filter(([, , needs]) => !needs || { lens: p.onLens, path: !p.name && p.onLens, links: p.links ?? p.noLinks, flip: p.onFlip }[needs])} />}
       {tree.func.length > MINIMAP_FROM && <Minimap tree={tree} node={hover ? hover.hit.node : frame} range={range} onRange={setRange} flip={flip} />}
       <div ref={scroller} class="flame-box" style={{ height: height + 2 }} role="tree" tabIndex={0}
         aria-label={`Flame graph${p.name ? ` of ${p.name}` : ''}, ${wholeOf(tree)}, ${samplesOf(tree)}. Arrow keys walk, Enter zooms.`}
@@ -223,7 +225,7 @@ export function FlameGraph(p: FlameProps) {
       </div>
       {groups.length > 1 && (
         <p class="legend" role="group" aria-label="Colours">{groups.map((g) => (
-          <button key={g.name} type="button" aria-pressed={g === group} onClick={() => setMarked(g === group ? '' : g.name)}><i style={{ background: palette.boxes[g.fill] }} /><bdi>{shownName(g.name, 60)}</bdi>&nbsp;<small>{formatShare(g.self, tree.total[0])} self</small></button>
+          <button key={g.name} type="button" aria-pressed={g === group} onClick={() => p.onMark?.(g === group ? '' : g.name)}><i style={{ background: palette.boxes[g.fill] }} /><bdi>{shownName(g.name, 60)}</bdi>&nbsp;<small>{formatShare(g.self, tree.total[0])} self</small></button>
         ))}</p>
       )}
       <p class="hidden" role="status" aria-live="polite">{focused && frame >= 0 ? announcementOf(tree, frame) : ''}</p>

@@ -2,7 +2,7 @@
 // focus, and not at all where somebody switched them off. What acts on a frame is in actions.ts.
 import { childrenOf, heaviestLeaf, type Tree } from '../core/tree';
 
-export type Move = { select: number } | { zoom: number } | { scale: number } | { act: 'search' | 'back' | 'flip' | 'help' } | { step: 1 | -1 };
+export type Move = { select: number } | { zoom: number } | { scale: number } | { act: 'search' | 'back' | 'flip' | 'invert' | 'help' } | { step: 1 | -1 };
 
 export function moveOf(tree: Tree, frame: number, key: string, flip: boolean): Move | null {
   const up = () => (tree.parent[frame] >= 0 ? { select: tree.parent[frame] } : null);
@@ -26,7 +26,8 @@ export function moveOf(tree: Tree, frame: number, key: string, flip: boolean): M
     case 'n': case '.': return { step: 1 };
     case 'N': case ',': return { step: -1 };
     case '/': return { act: 'search' };
-    case 'i': return { act: 'flip' };
+    case 'i': return { act: 'invert' };
+    case 'u': return { act: 'flip' };
     case '?': return { act: 'help' };
     default: return null;
   }
@@ -40,15 +41,15 @@ function sibling(tree: Tree, frame: number, by: 1 | -1): Move | null {
 }
 
 // What the keys do, for those who ask. `needs`: not on every page.
-export type Needs = 'lens' | 'links' | 'flip';
+export type Needs = 'lens' | 'path' | 'links' | 'flip';
 export const KEYS: [string, string, Needs?][] = [
   ['Arrows', 'caller, callee, neighbours'], ['Home, End', 'root, end of the hot path'], ['Enter', 'zoom to the frame, open a fold'],
   ['Backspace', 'zoom back'], ['Esc, 0', 'whole graph'], ['+ −', 'zoom in and out'], ['Menu, Shift F10', 'everything that can be done with the frame'],
   ['/, Ctrl F', 'search'], ['n, N or . ,', 'next, previous match'], ['*', 'search the frame\'s name'],
-  ['f h m c d', 'focus, hide, merge, collapse, drop the function', 'lens'], ['C', 'neighbouring calls inside its module become one', 'lens'], ['s, o, t', 'callers and callees, source, traces of the function', 'links'], ['y', 'copy the stack'],
-  ['i', 'turn the graph upside down', 'flip'], ['Right click', 'the menu of a frame'], ['Ctrl + wheel', 'zoom at the pointer'], ['Drag, Shift + wheel', 'move the graph'],
+  ['f h m c d', 'focus, hide, merge, collapse, drop the function', 'lens'], ['F, M', 'focus, merge this one frame', 'path'], ['r', 'collapse the function\'s recursion', 'lens'], ['i', 'invert: what did the work on top, its callers below', 'path'], ['C', 'neighbouring calls inside its module become one', 'lens'], ['s, o, t', 'callers and callees, source, traces of the function', 'links'], ['y', 'copy the stack'],
+  ['u', 'turn the graph upside down', 'flip'], ['Right click', 'the menu of a frame'], ['Ctrl + wheel', 'zoom at the pointer'], ['Drag, Shift + wheel', 'move the graph'],
 ];
 export const TREE_KEYS: [string, string][] = [
   ['Arrows', 'walk; right opens, left closes or goes to the caller'], ['*', 'open the hot path'], ['Enter', 'zoom the graph to it'], ['Menu, Shift F10', 'everything that can be done with it'],
-  ['/, Ctrl F', 'search'], ['n, N or . ,', 'next, previous match'], ['f h m c d C, s o t, y', 'what they do in a graph'],
+  ['/, Ctrl F', 'search'], ['n, N or . ,', 'next, previous match'], ['f h m c d r C F M i, s o t, y', 'what they do in a graph'],
 ];

@@ -2,7 +2,7 @@
 import { getJson } from '../core/api';
 import { formatCount, formatShare, formatTime, formatValue } from '../core/format';
 import { said, zone } from '../core/settings';
-import { encodeTrace } from '../core/state';
+import { encodeTrace, NO_LOOK } from '../core/state';
 import { safe } from '../draw/flame';
 import { QueryState, useQuery } from './query';
 import { functionHeading } from './heading';
@@ -21,7 +21,7 @@ type Sort = 'value' | 'duration' | 'time';
 const LISTED: Record<Sort, string> = { value: 'where it took most', duration: 'that took longest', time: 'that are newest' };
 const keyOf = (t: FunctionTrace, sort: Sort) => Number(sort === 'value' ? t.value : sort === 'duration' ? t.duration_ns : t.start_ns);
 
-const spanLink = (trace: string, span: string, type: string) => encodeTrace({ trace, span, subtree: false, type, lens: '', zoom: '', frame: '', search: '' });
+const spanLink = (trace: string, span: string, type: string) => encodeTrace({ trace, span, subtree: false, type, lens: '', zoom: '', frame: '', ...NO_LOOK });
 
 export function FunctionTraces({ asked, fn, mod, sort, onSort }: { asked: Record<string, string>; fn: string; mod: string | null; sort: Sort; onSort: (sort: Sort) => void }) {
   const { lens: _, ...selection } = asked;

@@ -1,13 +1,14 @@
 // When exactly: columns are time, rows the place within the second (senders that give times) or the profile's value.
 // Dragging selects a range, which is what the graph below is about; with the keyboard arrows move a mark, Shift
 // extends it, Enter takes it.
-import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { getJson } from '../core/api';
 import { formatCount, formatTime, formatValue } from '../core/format';
 import { dark, said, zone } from '../core/settings';
 import { drawHeat, mostOf, SHADES } from '../draw/heat';
 import { prepare } from './canvas';
 import { Answer, QueryState, useQuery } from './query';
+import { useTimeKeys } from './time_keys';
 import { useWidth } from './width';
 
 interface HeatAnswer {
@@ -29,16 +30,32 @@ export function HeatMap(p: HeatMapProps) {
     <>
       <QueryState query={query} what="the heat map" />
       {heat && (heat.hint || heat.cells.length === 0) && <p class="note">{said(heat.hint ?? 'No observations.')}</p>}
-      {heat && heat.cells.length > 0 && <Answer query={query}><Cells heat={heat} selection={p.selection} onSelect={p.onSelect} /></Answer>}
+      {heat && heat.cells.length > 0 && <Answer query={query}><Zoomed heat={heat} selection={p.selection} onSelect={p.onSelect} /></Answer>}
     </>
   );
 }
 
-function Cells({ heat, selection, onSelect }: { heat: HeatAnswer; selection: HeatMapProps['selection']; onSelect: HeatMapProps['onSelect'] }) {
+interface CellsProps { heat: HeatAnswer; selection: HeatMapProps['selection']; onSelect: HeatMapProps['onSelect']; onTimeKey?: (e: KeyboardEvent) => boolean }
+
+// The columns in view, as a heat map of their own.
+function Zoomed({ heat, ...p }: CellsProps) {
+  const whole: [number, number] = [heat.start_ms, heat.start_ms + heat.steps * heat.step_ms];
+  const spanText = (r: [number, number]) => r.map((t) => formatTime(t, zone.value === 'utc')).join(' – ');
+  const { view, zoomed, onTimeKey } = useTimeKeys(whole, 4 * heat.step_ms, spanText, (r) => p.onSelect([Math.round(r[0]), Math.round(r[1])]));
+  const seen = useMemo(() => {
+    if (!zoomed) return heat;
+    const [first, end] = [Math.floor((view[0] - heat.start_ms) / heat.step_ms), Math.ceil((view[1] - heat.start_ms) / heat.step_ms)];
+    return { ...heat, start_ms: heat.start_ms + first * heat.step_ms, steps: end - first, cells: heat.cells.filter(([s]) => s >= first && s < end).map(([s, r, n]): [number, number, number] => [s - first, r, n]) };
+  }, [heat, view[0], view[1]]);
+  return <><Cells {...p} heat={seen} onTimeKey={onTimeKey} />{zoomed && <p class="note">In view: {spanText(view)}; F shows all of it.</p>}</>;
+}
+
+function Cells({ heat, selection, onSelect, onTimeKey }: CellsProps) {
   const { box, width } = useWidth<HTMLDivElement>();
   const canvas = useRef<HTMLCanvasElement>(null);
   const [drag, setDrag] = useState<[number, number] | null>(null);   // steps
   const [mark, setMark] = useState<[number, number] | null>(null);
+  useEffect(() => setMark(null), [heat.start_ms, heat.steps]);
   const [hover, setHover] = useState<{ step: number; row: number } | null>(null);
   const counts = useMemo(() => new Map(heat.cells.map(([s, r, n]) => [s * heat.rows + r, n])), [heat]);
   useLayoutEffect(() => {
@@ -59,7 +76,7 @@ function Cells({ heat, selection, onSelect }: { heat: HeatAnswer; selection: Hea
     if (by !== 0) { const next = Math.max(0, Math.min(heat.steps - 1, to + by)); setMark(e.shiftKey ? [from, next] : [next, next]); }
     else if (e.key === 'Enter' && mark) take(mark);
     else if (e.key === 'Escape') { setMark(null); onSelect(null); }
-    else return;
+    else { onTimeKey?.(e); return; }
     e.preventDefault();
   };
   const shown = drag ?? mark ?? (selection ? [(selection[0] - heat.start_ms) / heat.step_ms, (selection[1] - heat.start_ms) / heat.step_ms - 1] : null);
@@ -67,7 +84,7 @@ function Cells({ heat, selection, onSelect }: { heat: HeatAnswer; selection: Hea
   return (
     <figure class="heat">
       <div class="heat-rows" aria-hidden="true"><span>{heat.rows_are === 'offset' ? '1 s' : formatValue(heat.rows * heat.row_width, heat.unit)}</span><span>{heat.rows_are === 'offset' ? '0.5 s' : formatValue(heat.rows * heat.row_width / 2, heat.unit)}</span><span>0</span></div>
-      <div ref={box} class="heat-box" style={{ height: HEIGHT }} role="application" tabIndex={0} aria-label={`Heat map of ${what} over time. Left and right move a mark, Shift extends it, Enter selects it, Escape takes the selection back.`}
+      <div ref={box} class="heat-box" style={{ height: HEIGHT }} role="application" tabIndex={0} aria-label={`Heat map of ${what} over time. Left and right move a mark, Shift extends it, Enter selects it, Escape takes the selection back. W and S zoom, A and D move, F shows all of it, R selects what is in view.`}
         onKeyDown={onKey} onPointerLeave={() => setHover(null)}
         onPointerDown={(e) => { e.currentTarget.setPointerCapture(e.pointerId); setDrag([stepAt(e), stepAt(e)]); }}
         onPointerMove={(e) => { setHover({ step: stepAt(e), row: rowAt(e) }); if (drag) setDrag([drag[0], stepAt(e)]); }}

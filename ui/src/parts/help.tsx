@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { followUndoKeys, onPageKey, plain } from '../core/keys';
 import { letters } from '../core/settings';
+import { TIME_KEYS } from '../core/time_keys';
 import { KeyList } from './key_list';
 
 const EVERYWHERE: [string, string][] = [
@@ -32,6 +33,7 @@ export function Help() {
         <div class="toolbar"><h2>Keys</h2><span class="grow" /><button type="button" onClick={() => dialog.current?.close()}>Close</button></div>
         <label><input type="checkbox" checked={letters.value === 'on'} onChange={(e) => { letters.value = e.currentTarget.checked ? 'on' : 'off'; }} /> Keys of a single character work (letters, digits, signs)</label>
         <KeyList keys={EVERYWHERE} />
+        <h3>On a timeline, a waterfall or a heat map</h3><KeyList keys={TIME_KEYS} />
         {more && <><h3>In a flame graph</h3><KeyList keys={more.KEYS} /><h3>In a call tree</h3><KeyList keys={more.TREE_KEYS} /></>}
       </dialog>
     </>

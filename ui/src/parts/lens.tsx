@@ -22,12 +22,13 @@ export function LensChips({ lens, onChange }: { lens: string; onChange: (lens: s
       <span class="label">Lens</span>
       {steps.map((step, i) => (
         <span class="chip" key={i + step}>
-          <code>{step.length > 60 ? step.slice(0, 60) + '…' : step}</code>
+          <code title={step.length > 60 ? step : undefined}>{step.length > 60 ? step.slice(0, 60) + '…' : step}</code>
           <button type="button" aria-label={`Remove ${step}`} onClick={() => onChange(joinLens(steps.filter((_, j) => j !== i)))}>✕</button>
         </span>
       ))}
       {!steps.includes('my-code') && <button type="button" title="Hide the language runtime, the C library and the kernel" onClick={() => onChange(addStep(lens, 'my-code'))}>My code</button>}
       {!steps.includes('merge-templates') && <button type="button" title="Instances of one C++ template become one" onClick={() => onChange(addStep(lens, 'merge-templates'))}>Merge templates</button>}
+      {!steps.includes('invert') && <button type="button" title="What did the work on top, its callers below" onClick={() => onChange(addStep(lens, 'invert'))}>Invert</button>}
       <input aria-label={`Add a step: ${LENS_HELP}`} placeholder="hide:^std::" title={LENS_HELP} value={text} aria-invalid={problem !== ''} aria-describedby={problem ? why : undefined} onInput={(e) => { setText(e.currentTarget.value); setTried(false); }} />
       <button type="submit" disabled={text.trim() === ''}>Add</button>
       <span role="status">{problem && <em class="bad" id={why}>{problem}</em>}</span>

@@ -1,9 +1,12 @@
-// Ctrl+K: jump to a page or a service by typing a part of its name, or to a trace by its id. A dialog of the browser's own keeps the focus.
+// Ctrl+K: jump to a page or a service by typing a part of its name, or to a trace by its id; how the search reads its text. A dialog of the browser's own keeps the focus.
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { getJson, type ServiceInfo } from '../core/api';
-import { go } from '../core/location';
+import { go, url } from '../core/location';
+import { searchedAs } from '../core/search_text';
 import { encodeService, newService, traceIn } from '../core/state';
 import { useQuery } from './query';
+
+const SEARCHED = /^\/(s\/|diff|adhoc|traces\/)/;  // pages with a graph
 
 export function Palette({ pages }: { pages: [string, string][] }) {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -33,10 +36,12 @@ function Choices({ pages, close }: { pages: [string, string][]; close: () => voi
   useLayoutEffect(() => input.current?.focus(), []);  // before the next key: nothing typed may be lost
   const services = useQuery('palette', (s) => getJson<{ services: ServiceInfo[] }>('services', { since: '7d' }, s));
   const wanted = text.trim().toLowerCase();
+  const asPlain = url.value.searchParams.get('plain') !== '1';
   const all = [
     ...traceIn(text),
     ...(services.data?.services ?? []).map((s) => ({ name: s.name, kind: 'service', href: encodeService(newService(s.name, { since: '1h', from: null, to: null })) })),
     ...pages.map(([href, name]) => ({ name, kind: 'page', href })),
+    ...(SEARCHED.test(url.value.pathname) ? [{ name: asPlain ? 'Find plain text' : 'Find by regular expression', kind: 'switch', href: searchedAs(url.value, asPlain) }] : []),
   ].filter((c) => c.kind === 'trace' || c.name.toLowerCase().includes(wanted));
   // A name that begins with the text comes before one that has it somewhere.
   const found = all.sort((a, b) => Number(b.name.toLowerCase().startsWith(wanted)) - Number(a.name.toLowerCase().startsWith(wanted))).slice(0, 50);

@@ -44,7 +44,8 @@ export function useQuery<T>(key: string | null, load: (signal: AbortSignal) => P
 
 // What there is to say about a question beside its answer.
 // `shown`: is the answer before still to be seen?
-export function QueryState({ query, what, shown = query.data !== undefined }: { query: Query<unknown>; what: string; shown?: boolean }) {
+// `instead`: a question that works, where this one cannot.
+export function QueryState({ query, what, shown = query.data !== undefined, instead }: { query: Query<unknown>; what: string; shown?: boolean; instead?: { text: string; href: string } }) {
   if (query.slow && query.loading) {
     return <p class="note" role="status"><span class="spinner" aria-hidden="true" /> Loading {what}… <button type="button" onClick={query.cancel}>Stop</button></p>;
   }
@@ -52,7 +53,7 @@ export function QueryState({ query, what, shown = query.data !== undefined }: { 
     return (
       <p class="note error" role="alert">
         {query.error.offline ? 'The server does not answer; trying again every 2 s. Is wherefore serve running?' : `${what}: ${said(query.error.message)}`}{shown && ' What is shown is the answer before.'}{' '}
-        <button type="button" onClick={query.retry}>Try again</button> <a href="/">All services</a>
+        {instead && query.error.status === 400 ? <a href={instead.href}>{instead.text}</a> : <button type="button" onClick={query.retry}>Try again</button>} <a href="/">All services</a>
       </p>
     );
   }

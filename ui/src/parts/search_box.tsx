@@ -1,18 +1,27 @@
 // The search as every view has it: the field, what it finds, and the key that leads to it.
 import type { RefObject } from 'preact';
+import { go, url } from '../core/location';
+import { escaped, searchedAs, shownSearch } from '../core/search_text';
 import { formatCount, formatMany, formatShare } from '../core/format';
 import { patternOf } from '../core/pattern';
 import { search, type Tree } from '../core/tree';
 import type { Searched } from './searched';
 
+const hasAddress = location.protocol !== 'file:';  // a saved graph has none to keep it in
+
 export interface SearchBoxProps { query: string; onQuery: (text: string, typed: boolean) => void; onStep?: (by: 1 | -1) => void; input?: RefObject<HTMLInputElement> }
 
 export function SearchBox({ query, onQuery, onStep, input }: SearchBoxProps) {
+  const wanted = url.value.searchParams.get('plain') === '1';
+  const { text, plain } = shownSearch(query, wanted);
   return (
-    <label>Search <input ref={input} type="search" value={query} placeholder="regular expression" onInput={(e) => onQuery(e.currentTarget.value, true)} onKeyDown={(e) => {
-      if (e.key === 'Enter' && onStep) { e.preventDefault(); onStep(e.shiftKey ? -1 : 1); }
-      if (e.key === 'Escape') onQuery('', true);
-    }} /></label>
+    <span class="search">
+      <label>Search <input ref={input} type="search" value={text} placeholder={plain ? 'plain text' : 'regular expression'} onInput={(e) => onQuery(plain ? escaped(e.currentTarget.value) : e.currentTarget.value, true)} onKeyDown={(e) => {
+        if (e.key === 'Enter' && onStep) { e.preventDefault(); onStep(e.shiftKey ? -1 : 1); }
+        if (e.key === 'Escape') onQuery('', true);
+      }} /></label>
+      {hasAddress && <button type="button" aria-pressed={!plain} title="Regular expression; off: plain text" onClick={() => go(searchedAs(url.value, !plain))}>.*<span class="hidden"> Regular expression</span></button>}
+    </span>
   );
 }
 

@@ -6,13 +6,13 @@ import { url } from '../core/location';
 import { Help } from './help';
 import { Palette } from './palette';
 import { theme, zone } from '../core/settings';
-import { timeProblem } from '../core/state';
+import { addressProblem } from '../core/state';
 
 const PAGES: [string, string][] = [['/', 'Services'], ['/traces', 'Traces'], ['/diff', 'Diff'], ['/adhoc', 'Files'], ['/status', 'Status']];
 
 export function Shell({ title, children }: { title: string; children?: ComponentChildren }) {
   const path = url.value.pathname;
-  const problem = timeProblem(url.value);
+  const problem = addressProblem(url.value);
   const page = path + (path.startsWith('/s/') ? url.value.searchParams.get('service') ?? '' : '');
   useEffect(() => {
     document.title = title === '' ? 'Wherefore' : `${title} · Wherefore`;

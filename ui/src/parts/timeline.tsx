@@ -8,6 +8,7 @@ import { formatTime, formatValue } from '../core/format';
 import { settledSteps, stepsTogether, together, type Marker } from '../core/trend';
 import { dark, zone } from '../core/settings';
 import { TimeForm } from './range';
+import { useTimeKeys } from './time_keys';
 
 const LINES = ['#0b6bcb', '#c2570c', '#2e7d32', '#8e24aa', '#a1790a', '#00838f', '#c2185b', '#5d4037'];
 const LINES_DARK = ['#6cb6ff', '#f2a15f', '#7fd488', '#d59be6', '#e3c063', '#5fd0da', '#ff8ab3', '#c7a899'];
@@ -108,6 +109,11 @@ export function Timeline(props: TimelineProps) {
   const select = useRef((_: [number, number] | null) => {});
   select.current = (r) => { if (r && baseline.current) p.onBaseline(r); else p.onSelect(r); };
   const [typing, setTyping] = useState(false);
+  const steps = Math.max(0, ...p.series.groups.map((g) => g.values.length));
+  const whole: [number, number] = [p.series.start_ms, p.series.start_ms + steps * p.series.step_ms];
+  const spanText = (r: [number, number]) => r.map((t) => formatTime(t, zone.value === 'utc')).join(' – ');
+  const { view, zoomed, onTimeKey } = useTimeKeys(whole, 4 * p.series.step_ms, spanText, (r) => p.onSelect([Math.round(r[0]), Math.round(r[1])]));
+  const look = (u: uPlot) => { u.setScale('x', { min: view[0] / 1000, max: (zoomed ? view[1] : view[1] - p.series.step_ms) / 1000 }); mark(u, p.selection); };
   useLayoutEffect(() => {
     let gone = false;
     let resize: ResizeObserver | null = null;
@@ -121,7 +127,7 @@ export function Timeline(props: TimelineProps) {
       }, true);
       u.over.addEventListener('dblclick', () => select.current(null));
       plot.current = u;
-      mark(u, p.selection);
+      if (zoomed) look(u); else mark(u, p.selection);
       resize = new ResizeObserver(() => { if (box.current) { u.setSize({ width: box.current.clientWidth, height: 150 }); mark(u, p.selection); } });
       resize.observe(box.current);
     };
@@ -129,18 +135,20 @@ export function Timeline(props: TimelineProps) {
     return () => { gone = true; resize?.disconnect(); plot.current?.destroy(); plot.current = null; };
   }, [p.series, p.markers, dark.value, zone.value]);
   useEffect(() => { if (plot.current) mark(plot.current, p.selection); }, [p.selection?.join()]);
+  useEffect(() => { if (plot.current) look(plot.current); }, [view.join()]);
   const utc = zone.value === 'utc';
   const { label } = rateOf(p.series);
   const peak = peakOf(p.series);
-  const steps = Math.max(0, ...p.series.groups.map((g) => g.values.length));
-  const whole: [number, number] = [p.series.start_ms, p.series.start_ms + steps * p.series.step_ms];
   return (
     <figure class="timeline">
-      <div ref={box} class="plot" aria-hidden="true" />
+      <div class="axis" role="application" tabIndex={0} aria-label={`Timeline, ${spanText(whole)}. W and S zoom, A and D move, F shows all of it, R selects what is in view.`} onKeyDown={onTimeKey}>
+        <div ref={box} class="plot" aria-hidden="true" />
+      </div>
       <figcaption>
         {label} over time, in steps of {formatValue(p.series.step_ms * 1e6, 'nanoseconds').replace(/\.0+ /, ' ')}{peak ? `, peak ${peak.value} at ${formatTime(peak.at, utc)}` : ''} · drag: select · Ctrl+drag: baseline of a diff · double click: all
         {typing ? <TimeForm range={p.selection ?? whole} actions={[['Select', (r) => { setTyping(false); p.onSelect(r); }], ['Baseline of a diff', p.onBaseline]]} onCancel={() => setTyping(false)} />
           : <> · <button type="button" onClick={() => setTyping(true)}>Type times</button></>}
+        {zoomed && <> · in view {spanText(view)}</>}
         {p.selection && <> · selected {formatTime(p.selection[0], utc)} – {formatTime(p.selection[1], utc)} <button type="button" onClick={() => p.onSelect(null)}>Whole range</button></>}
       </figcaption>
     </figure>
@@ -171,8 +179,9 @@ function drawMarkers(u: uPlot, markers: Marker[]): void {
 }
 
 function mark(u: uPlot, selection: [number, number] | null): void {
-  const left = selection ? u.valToPos(selection[0] / 1000, 'x') : 0;
-  const right = selection ? u.valToPos(selection[1] / 1000, 'x') : 0;
+  const at = (ms: number) => Math.max(0, Math.min(u.valToPos(ms / 1000, 'x'), u.over.clientWidth));
+  const left = selection ? at(selection[0]) : 0;
+  const right = selection ? at(selection[1]) : 0;
   u.setSelect({ left, width: Math.max(right - left, 0), top: 0, height: u.over.clientHeight }, false);
 }
 

@@ -1,0 +1,35 @@
+// What has a time axis by keyboard: W and S zoom, A and D move, F shows all of it, R makes what is in view the range. Pure.
+export type Span = [number, number];
+export type TimeMove = { view: Span } | { range: Span };
+
+export const TIME_KEYS: [string, string][] = [
+  ['W, S', 'zoom in, out'], ['A, D', 'earlier, later'], ['F', 'all of it'], ['R', 'what is in view becomes the range; in a waterfall: of the span\'s service'],
+];
+
+const ZOOM = 0.6;
+const STEP = 0.25;  // of what is in view
+
+// `least`: no closer than this. Null: none of its keys.
+export function timeMove(key: string, view: Span, whole: Span, least: number): TimeMove | null {
+  const width = view[1] - view[0];
+  const middle = (view[0] + view[1]) / 2;
+  const wide = (w: number) => {
+    const now = Math.min(Math.max(w, Math.min(least, whole[1] - whole[0])), whole[1] - whole[0]);
+    return moved([middle - now / 2, middle + now / 2], 0, whole);
+  };
+  switch (key.toLowerCase()) {
+    case 'w': return { view: wide(width * ZOOM) };
+    case 's': return { view: wide(width / ZOOM) };
+    case 'a': return { view: moved(view, -width * STEP, whole) };
+    case 'd': return { view: moved(view, width * STEP, whole) };
+    case 'f': return { view: whole };
+    case 'r': return { range: view };
+    default: return null;
+  }
+}
+
+// Within the whole, as wide as before.
+function moved([from, to]: Span, by: number, whole: Span): Span {
+  const at = Math.max(whole[0], Math.min(from + by, whole[1] - (to - from)));
+  return [at, Math.min(at + to - from, whole[1])];
+}
