@@ -108,10 +108,25 @@ Result<HttpResponse> Overview(query::Engine& engine, const HttpRequest& request)
   return response;
 }
 
+// What is looked for over time. Values stay those of the whole selection, so a lens alone would do
+// nothing.
+Result<query::LookedFor> LookedForOf(const Parameters& p) {
+  query::LookedFor wanted;
+  WHEREFORE_ASSIGN_OR_RETURN(wanted.lens, p.Lens());
+  WHEREFORE_ASSIGN_OR_RETURN(wanted.search, p.Search());
+  if (!wanted.lens.empty() && wanted.search.empty()) {
+    return Error(Code::kInvalid,
+                 "parameter 'lens': only together with 'search', whose matches it narrows");
+  }
+  return wanted;
+}
+
 Result<HttpResponse> HeatMap(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
-      const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "step"}));
+      const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "step",
+                                               "lens", "search"}));
   WHEREFORE_ASSIGN_OR_RETURN(auto selection, p.Selection());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto wanted, LookedForOf(p));
   EndNow(p, selection.range);
   constexpr std::int64_t kDefaultSteps = 600;
   constexpr std::int64_t kMostSteps = 10'000;
@@ -122,7 +137,8 @@ Result<HttpResponse> HeatMap(query::Engine& engine, const HttpRequest& request) 
   }
   if (step < kNsPerSecond || width / step > kMostSteps)
     return Error(Code::kInvalid, "parameter 'step': at least 1s, and at most 10,000 steps");
-  WHEREFORE_ASSIGN_OR_RETURN(const auto answer, engine.HeatMap(selection, step, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto answer,
+                             engine.HeatMap(selection, step, wanted, request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject().Field("rows_are", answer.by_offset ? "offset" : "value");
@@ -132,7 +148,9 @@ Result<HttpResponse> HeatMap(query::Engine& engine, const HttpRequest& request) 
   if (!answer.hint.empty()) json.Field("hint", answer.hint);
   json.Key("cells").BeginArray();
   for (const query::HeatMapAnswer::Cell& cell : answer.cells) {
-    json.BeginArray().Int(cell.step).Int(cell.row).Int(cell.count).EndArray();
+    json.BeginArray().Int(cell.step).Int(cell.row).Int(cell.count);
+    if (!wanted.search.empty()) json.Int(cell.matched).Int(cell.whole);
+    json.EndArray();
   }
   json.EndArray().EndObject();
   return response;
@@ -244,9 +262,10 @@ Result<HttpResponse> Top(query::Engine& engine, const HttpRequest& request) {
 
 Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
-      const auto p,
-      Parameters::Read(request, {"query", "type", "from", "to", "since", "step", "by", "limit"}));
+      const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "step", "by",
+                                               "limit", "lens", "search"}));
   WHEREFORE_ASSIGN_OR_RETURN(auto selection, p.Selection());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto wanted, LookedForOf(p));
   WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t limit, p.Int("limit", 20, 0, 10'000));
   EndNow(p, selection.range);
   const std::int64_t width = selection.range.to_ns - selection.range.from_ns;
@@ -259,7 +278,8 @@ Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
                              engine.Series(selection,
                                            {.steps = {.width_ns = step, .spread = true},
                                             .group_by = p.All("by"),
-                                            .max_groups = static_cast<std::size_t>(limit)},
+                                            .max_groups = static_cast<std::size_t>(limit),
+                                            .wanted = wanted},
                                            request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
@@ -276,7 +296,13 @@ Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
     for (const std::int64_t v : group.values) json.Int(v);
     json.EndArray().EndObject();
   }
-  json.EndArray().EndObject();
+  json.EndArray();
+  if (answer.matched) {
+    json.Key("search").BeginObject().Key("values").BeginArray();
+    for (const std::int64_t v : *answer.matched) json.Int(v);
+    json.EndArray().EndObject();
+  }
+  json.EndObject();
   return response;
 }
 

@@ -48,6 +48,7 @@ struct SeriesOptions {
   store::Steps steps;
   std::vector<std::string> group_by;
   std::size_t max_groups = 0;  // 0: no limit
+  LookedFor wanted;            // its search may be empty
 };
 struct SeriesGroup {
   Labels labels;  // the group-by labels
@@ -64,6 +65,8 @@ struct SeriesAnswer {
   std::int64_t newest_ns = 0;  // start of the newest profile in it; 0: none
   std::vector<SeriesGroup>
       groups;  // largest first; groups beyond the limit are added up in one called "other"
+  // Of what is looked for, all groups together; only with a search.
+  std::optional<std::vector<std::int64_t>> matched;
   std::string hint;
 };
 
@@ -160,6 +163,10 @@ struct HeatMapAnswer {
     std::uint32_t step = 0;
     std::uint32_t row = 0;
     std::int64_t count = 0;
+    // Only with a search: how much of the cell is what is looked for, and of how much:
+    // observations, or the values of its profiles.
+    std::int64_t matched = 0;
+    std::int64_t whole = 0;
   };
   std::vector<Cell> cells;  // those with something in them
   std::string hint;
@@ -230,6 +237,8 @@ class Engine {
   // of samples are asked for: then a profile is not of one group, and nothing is visited.
   struct ProfilePoint {
     Labels labels;
+    store::DictionaryKey dictionary;
+    std::uint32_t number = 0;
     std::int64_t time_ns = 0;
     profile::ProfileId id{};
     std::int64_t value = 0;
@@ -252,9 +261,9 @@ class Engine {
   // Engine_functions.cc; traces beyond `limit` are counted only.
   Result<FunctionTraces> TracesOf(const Selection& selection, const FunctionName& function,
                                   const TracesOptions& options, const CancelToken& cancel);
-  // Engine_series.cc. Rows: 20 ms, or twenty of equal width up to the largest value.
+  // Engine_heat.cc. Rows: 20 ms, or twenty of equal width up to the largest value.
   Result<HeatMapAnswer> HeatMap(const Selection& selection, std::int64_t step_ns,
-                                const CancelToken& cancel);
+                                const LookedFor& wanted, const CancelToken& cancel);
   // Engine_overview.cc: one scan for all services.
   Result<OverviewAnswer> Overview(std::uint32_t tenant, store::TimeRange range,
                                   const CancelToken& cancel);
@@ -314,6 +323,22 @@ class Engine {
                                                    const CancelToken& cancel);
   Result<std::vector<std::vector<StackValue>>> Average(const Resolved& resolved,
                                                        const CancelToken& cancel);
+  // Engine_matches.cc: the question narrowed to stacks with what is looked for; none: nothing has
+  // it.
+  Result<std::optional<store::SampleQuery>> Narrowed(const store::SampleQuery& query,
+                                                     const LookedFor& wanted,
+                                                     const CancelToken& cancel);
+  // The points of a timeline that what is looked for has, cut as those of the whole are.
+  Result<std::vector<store::SeriesPoint>> MatchedPoints(const Resolved& resolved,
+                                                        const store::Steps& cut,
+                                                        const LookedFor& wanted,
+                                                        const CancelToken& cancel);
+  // Engine_heat.cc: cells by offset within the second, and by the profiles' values.
+  Result<> FillByOffset(const Resolved& resolved, const std::optional<store::SampleQuery>& narrowed,
+                        HeatMapAnswer& answer, const CancelToken& cancel);
+  Result<> FillByValue(const Selection& selection, const Resolved& resolved,
+                       const std::optional<store::SampleQuery>& narrowed, HeatMapAnswer& answer,
+                       const CancelToken& cancel);
   // Engine_spans.cc: from linked samples to a tree.
   Result<> FillSpanAnswer(const std::vector<store::LinkRow>& links, const std::string& type,
                           SpanProfileAnswer& answer, std::string& types, const CancelToken& cancel);

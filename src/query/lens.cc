@@ -36,9 +36,9 @@ bool Found(const FlameFunction& f, const re2::RE2& regex) {
          (!f.module.empty() && re2::RE2::PartialMatch(f.module + "`" + f.name, regex));
 }
 
-// "Map<int, std::less<int>>::find(int)" -> "Map<>::find(int)"; names with operators of that shape,
-// and brackets that do not match, stay as they are.
-FlameFunction WithoutTemplateArguments(FlameFunction f) {
+}  // namespace
+
+FlameFunction Lens::WithoutTemplateArguments(FlameFunction f) {
   if (f.name.find('<') == std::string::npos || f.name.find("operator<") != std::string::npos ||
       f.name.find("operator>") != std::string::npos ||
       f.name.find("operator-") != std::string::npos)
@@ -54,8 +54,6 @@ FlameFunction WithoutTemplateArguments(FlameFunction f) {
   if (depth == 0) f.name = std::move(out);
   return f;
 }
-
-}  // namespace
 
 Result<Lens> Lens::Parse(std::string_view text) {
   Lens lens;
@@ -101,6 +99,40 @@ FlameTree Lens::Apply(const FlameTree& tree) const {
   return current;
 }
 
+bool Lens::Step::Matches(const FlameFunction& function) const {
+  if (op == Op::kMyCode) return IsForeign(function);
+  return op != Op::kTemplates && Found(function, *regex);
+}
+
+Lens::Kept Lens::Visit(Op op, bool hit, Above& above) {
+  Kept kept;
+  switch (op) {
+    case Op::kFocus:
+      kept.node = above.matched || hit;
+      kept.value = kept.node;
+      break;
+    case Op::kTemplates:
+      break;
+    case Op::kHide:
+    case Op::kMyCode:
+      kept.node = !hit;
+      break;
+    case Op::kMerge:
+      kept.node = !(hit && above.last_matched);
+      break;
+    case Op::kCollapse:
+      kept.node = !above.matched;
+      break;
+    case Op::kDrop:
+      kept.value = !above.matched && !hit;
+      kept.node = kept.value;
+      break;
+  }
+  above.matched = above.matched || hit;
+  above.last_matched = hit;
+  return kept;
+}
+
 FlameTree Lens::ApplyStep(const Step& step, const FlameTree& tree) {
   TreeBuilder builder;
   std::vector<std::uint32_t> ids(tree.functions.size());
@@ -109,51 +141,22 @@ FlameTree Lens::ApplyStep(const Step& step, const FlameTree& tree) {
     const FlameFunction& function = tree.functions[f];
     ids[f] = builder.AddFunction(step.op == Op::kTemplates ? WithoutTemplateArguments(function)
                                                            : function);
-    match[f] = step.op == Op::kMyCode      ? IsForeign(function)
-               : step.op == Op::kTemplates ? false
-                                           : Found(function, *step.regex);
+    match[f] = step.Matches(function);
   }
 
-  // Where each open node of the old tree went in the new one, and whether a match is above it.
+  // Where each open node of the old tree went in the new one, and what is above the next.
   struct Open {
     std::uint32_t node = 0;
-    bool matched = false;       // this path contains a match
-    bool last_matched = false;  // the nearest kept ancestor is a match (merge)
+    Above above;
   };
   std::vector<Open> path;
   for (std::size_t i = 0; i < tree.size(); ++i) {
     path.resize(tree.depth[i]);
     Open here = path.empty() ? Open{} : path.back();
     const std::uint32_t f = tree.function[i];
-    const bool hit = i > 0 && match[f] != 0;
-    bool add_node = i > 0;
-    bool add_value = true;
-    switch (step.op) {
-      case Op::kFocus:
-        add_node = add_node && (here.matched || hit);
-        add_value = add_node;
-        break;
-      case Op::kTemplates:
-        break;
-      case Op::kHide:
-      case Op::kMyCode:
-        add_node = add_node && !hit;
-        break;
-      case Op::kMerge:
-        add_node = add_node && !(hit && here.last_matched);
-        break;
-      case Op::kCollapse:
-        add_node = add_node && !here.matched;
-        break;
-      case Op::kDrop:
-        add_value = !here.matched && !hit;
-        add_node = add_node && add_value;
-        break;
-    }
-    if (add_node) here.node = builder.Child(here.node, ids[f]);
-    if (add_value) builder.AddValue(here.node, tree.self[i], tree.self_count[i]);
-    here.matched = here.matched || hit;
-    here.last_matched = i > 0 && hit;
+    const Kept kept = i == 0 ? AtRoot(step.op) : Visit(step.op, match[f] != 0, here.above);
+    if (kept.node) here.node = builder.Child(here.node, ids[f]);
+    if (kept.value) builder.AddValue(here.node, tree.self[i], tree.self_count[i]);
     path.push_back(here);
   }
   FlameTree out = builder.Build();

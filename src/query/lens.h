@@ -41,9 +41,27 @@ class Lens {
     Op op;
     std::string pattern;
     std::shared_ptr<const re2::RE2> regex;
+
+    [[nodiscard]] bool Matches(const profile::FlameFunction& function) const;
   };
+  // What is above a frame, on the way down.
+  struct Above {
+    bool matched = false;       // this path contains a match
+    bool last_matched = false;  // the frame right above is a match (merge)
+  };
+  struct Kept {
+    bool node = true;
+    bool value = true;  // that ends here
+  };
+  // What becomes of a frame, and of what lies right at the root; `above` becomes that of the next.
+  static Kept Visit(Op op, bool hit, Above& above);
+  static Kept AtRoot(Op op) { return {.node = false, .value = op != Op::kFocus}; }
+  // "Map<int, std::less<int>>::find(int)" -> "Map<>::find(int)"; names with operators of that
+  // shape, and brackets that do not match, stay as they are.
+  static profile::FlameFunction WithoutTemplateArguments(profile::FlameFunction function);
   static profile::FlameTree ApplyStep(const Step& step, const profile::FlameTree& tree);
 
+  friend class LensWalk;
   std::vector<Step> steps_;
 };
 

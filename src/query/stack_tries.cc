@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "profile/typed_attributes.h"
+#include "query/lens_walk.h"
 
 namespace wherefore::query {
 namespace {
@@ -87,6 +88,7 @@ Result<> StackTrie::Extend(store::Reader& reader, symbols::Symbolizer* symbolize
 void StackTrie::Reset() {
   cursor_ = {};
   resolve_again_ns_ = 0;
+  known_generation_ = 0;
   raw_functions_.assign(1, {});
   mappings_.assign(1, {});
   frames_.assign(1, {});
@@ -175,6 +177,78 @@ Result<std::vector<bool>> StackTrie::Holding(const FunctionName& function,
   std::vector<bool> holds(stacks.size());
   for (std::size_t i = 0; i < stacks.size(); ++i) holds[i] = below[stack_nodes_[stacks[i]]];
   return holds;
+}
+
+Result<> StackTrie::KnowAll(store::Reader& reader, symbols::Symbolizer* symbolizer,
+                            const CancelToken& cancel) {
+  if (resolve_again_ns_ != 0 && MonotonicNs() >= resolve_again_ns_) Reset();
+  const std::uint64_t generation =
+      reader.Generation();  // before: what comes meanwhile is read again
+  if (generation != 0 && generation == known_generation_) return {};
+  WHEREFORE_RETURN_IF_ERROR(Extend(reader, symbolizer, cancel));
+  known_generation_ = generation;
+  return {};
+}
+
+namespace {
+
+// The same for what has no frames at all, which is shown as one.
+bool FindsBare(const LookedFor& wanted) {
+  const std::vector<profile::FlameFunction> bare = {{.name = std::string(profile::kNoStack)}};
+  const LensWalk walk(wanted.lens, bare);
+  std::vector<std::uint8_t> state(walk.width());
+  walk.Begin(state);
+  const auto left = walk.Enter(0, state);
+  return left && wanted.search.Matches(walk.function(*left)) && LensWalk::Keeps(state);
+}
+
+}  // namespace
+
+Result<std::vector<char>> StackTrie::MatchingNodes(const LookedFor& wanted,
+                                                   const CancelToken& cancel) {
+  const LensWalk walk(wanted.lens, functions_);
+  std::vector<char> hit(walk.size());
+  for (std::uint32_t f = 1; f < hit.size(); ++f) hit[f] = wanted.search.Matches(walk.function(f));
+  // Ids grow downwards: a caller is decided before what it calls. Of each node whether one was
+  // found, and the lens' state.
+  const std::size_t width = walk.width();
+  MemoryClaim scratch(cancel);
+  WHEREFORE_RETURN_IF_ERROR(scratch.Resize(nodes_.size() * (width + 2)));
+  std::vector<char> found(nodes_.size());
+  std::vector<char> matching(nodes_.size());
+  std::vector<std::uint8_t> states(nodes_.size() * width);
+  walk.Begin(std::span(states).first(width));
+  matching[0] = FindsBare(wanted);
+  constexpr std::uint32_t kCheckEvery = 1u << 16;
+  for (std::uint32_t node = 1; node < nodes_.size(); ++node) {
+    if (node % kCheckEvery == 0) WHEREFORE_RETURN_IF_ERROR(cancel.Check());
+    const auto [parent, function] = nodes_[node];
+    const auto state = std::span(states).subspan(node * width, width);
+    std::ranges::copy(std::span(states).subspan(parent * width, width), state.begin());
+    const auto left = walk.Enter(function, state);
+    found[node] = found[parent] != 0 || (left && hit[*left] != 0);
+    matching[node] = found[node] != 0 && LensWalk::Keeps(state);
+  }
+  return matching;
+}
+
+Result<store::StackSet> StackTrie::Matching(const LookedFor& wanted, store::Reader& reader,
+                                            symbols::Symbolizer* symbolizer,
+                                            const CancelToken& cancel) {
+  MutexLock lock(mutex_);
+  WHEREFORE_RETURN_IF_ERROR(KnowAll(reader, symbolizer, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const std::vector<char> matching, MatchingNodes(wanted, cancel));
+  const auto matches = [&](std::uint32_t node) { return matching[node] != 0; };
+  const auto many = static_cast<std::size_t>(std::ranges::count_if(stack_nodes_, matches));
+  // Whichever list is the shorter one.
+  const bool rest = many > stack_nodes_.size() / 2;
+  store::StackSet set;
+  if (rest) set.all_below = static_cast<std::uint32_t>(stack_nodes_.size());
+  set.stacks.reserve(rest ? stack_nodes_.size() - many : many);
+  for (std::uint32_t i = 0; i < stack_nodes_.size(); ++i) {
+    if (matches(stack_nodes_[i]) != rest) set.stacks.push_back(i);
+  }
+  return set;
 }
 
 Result<bool> StackTrie::NamesFile(const std::string& file, store::Reader& reader,
@@ -273,6 +347,14 @@ Result<std::vector<bool>> StackTries::Holding(const FunctionName& function,
                                               std::span<const std::uint32_t> stacks,
                                               const CancelToken& cancel) {
   auto result = Get(key)->Holding(function, stacks, reader_, symbolizer_, cancel);
+  Keep(key, static_cast<bool>(result));
+  return result;
+}
+
+Result<store::StackSet> StackTries::Matching(const LookedFor& wanted,
+                                             const store::DictionaryKey& key,
+                                             const CancelToken& cancel) {
+  auto result = Get(key)->Matching(wanted, reader_, symbolizer_, cancel);
   Keep(key, static_cast<bool>(result));
   return result;
 }

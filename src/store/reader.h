@@ -1,7 +1,8 @@
 // The Reader over a Transport (read.h says what each call answers).
 //
-// reader.cc: names and sums over stacks; reader_times.cc: sums over time; reader_profiles.cc: single profiles and links; reader_spans.cc:
-// spans and whole traces; reader_traces.cc: lists of traces.
+// reader.cc: names and sums over stacks; reader_times.cc: sums over time; reader_profiles.cc:
+// single profiles and links; reader_spans.cc: spans and whole traces; reader_traces.cc: lists of
+// traces.
 #pragma once
 
 #include <atomic>

@@ -49,37 +49,55 @@ Result<std::vector<SeriesPoint>> ReaderImpl::Timeline(const SampleQuery& query, 
   return points;
 }
 
-// Profiles within one step are added up by the engine, the others come one by one.
+// Few profiles are read one by one, which is cheaper than any sum; of many only those that do not
+// lie within one step.
 Result<std::vector<SeriesPoint>> ReaderImpl::SpreadTimeline(const SampleQuery& query,
                                                             const Steps& steps,
                                                             const CancelToken& cancel) {
+  constexpr std::size_t kFew = 100'000;
   const SelectionNumber selection(query);
+  const std::string from =
+      fmt::format("FROM {} WHERE {}", PhysicalName(Table::kProfiles), SelectionCondition(query));
   StepSums sums(steps, query.range.to_ns);
+  std::size_t profiles = 0;
+  const auto add_one = [&](const Columns& c, std::size_t row) {
+    const std::uint64_t type = c[1].Uint(row);
+    if (const auto at = selection.Find(c[0].U32(row), type)) {
+      sums.Add({.dictionary = *at,
+                .type = type,
+                .series = c[2].U32(row),
+                .time_ns = c[3].Int(row),
+                .duration_ns = c[4].Int(row),
+                .value = c[5].Int(row),
+                .count = c[6].Int(row)});
+    }
+  };
+  {
+    const MemoryScope scope(cancel);  // rows go, sums stay
+    WHEREFORE_RETURN_IF_ERROR(Run(
+        fmt::format("SELECT {} AS selection, type, series, time, duration, total, n {} LIMIT {}",
+                    selection.Sql(), from, kFew + 1),
+        7, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+          ++profiles;
+          add_one(c, row);
+          return {};
+        }));
+  }
+  if (profiles <= kFew) return sums.Take();
+  (void)sums.Take();
   WHEREFORE_RETURN_IF_ERROR(Run(
-      fmt::format("SELECT {} AS selection, type, series, first, if(first = last, 0, "
-                  "toUInt64(number) + 1) AS alone, sum(total), sum(n), count(), max(time), "
-                  "max(duration) FROM (SELECT service, bucket, writer, type, series, number, time, "
-                  "duration, total, n, {} FROM {} WHERE {}) GROUP BY selection, type, series, "
-                  "first, alone",
-                  selection.Sql(), StepsOf(steps, query.range.to_ns),
-                  PhysicalName(Table::kProfiles), SelectionCondition(query)),
+      fmt::format("SELECT {} AS selection, type, series, max(time), max(duration), sum(total), "
+                  "sum(n), first, if(first = last, 0, toUInt64(number) + 1) AS alone, count() FROM "
+                  "(SELECT service, bucket, writer, type, series, number, time, duration, total, "
+                  "n, {} {}) GROUP BY selection, type, series, first, alone",
+                  selection.Sql(), StepsOf(steps, query.range.to_ns), from),
       10, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
         const std::uint64_t type = c[1].Uint(row);
-        const auto at = selection.Find(c[0].U32(row), type);
-        if (!at) return {};
-        const std::int64_t time_ns = c[8].Int(row);
-        if (c[4].Uint(row) != 0) {
-          sums.Add({.dictionary = *at,
-                    .type = type,
-                    .series = c[2].U32(row),
-                    .time_ns = time_ns,
-                    .duration_ns = c[9].Int(row),
-                    .value = c[5].Int(row),
-                    .count = c[6].Int(row)});
-        } else {
-          sums.AddWithin({*at, type, c[2].U32(row),
-                          c[3].Int(row) * steps.width_ns + steps.phase_ns, c[5].Int(row),
-                          c[6].Int(row), c[7].Int(row), time_ns});
+        if (c[8].Uint(row) != 0) {
+          add_one(c, row);
+        } else if (const auto at = selection.Find(c[0].U32(row), type)) {
+          sums.AddWithin({*at, type, c[2].U32(row), c[7].Int(row) * steps.width_ns + steps.phase_ns,
+                          c[5].Int(row), c[6].Int(row), c[9].Int(row), c[3].Int(row)});
         }
         return {};
       }));

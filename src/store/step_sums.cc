@@ -1,7 +1,6 @@
 #include "store/step_sums.h"
 
 #include <algorithm>
-#include <tuple>
 #include <type_traits>
 
 #include "base/arithmetic.h"
@@ -69,9 +68,6 @@ std::vector<SeriesPoint> StepSums::Take() {
   out.reserve(points_.size());
   for (const auto& [key, point] : points_) out.push_back(point);
   points_.clear();
-  std::ranges::sort(out, {}, [](const SeriesPoint& p) {
-    return std::tuple(p.step_start_ns, p.dictionary, p.type, p.series);
-  });
   return out;
 }
 

@@ -1,9 +1,9 @@
 // StepSums: profiles added up by step, each shared out between the steps it lasts in.
 //
-// The part of a value up to a moment is rounded towards zero and the last step gets the rest, so the
-// parts of a profile are together exactly its value. One that would fall into a thousand steps and
-// more is a point: its length is as likely wrong as right. What lies beyond the range goes to the
-// range's last step. Memory: one entry per series and step that has something in it.
+// The part of a value up to a moment is rounded towards zero and the last step gets the rest, so
+// the parts of a profile are together exactly its value. One that would fall into a thousand steps
+// and more is a point: its length is as likely wrong as right. What lies beyond the range goes to
+// the range's last step. Memory: one entry per series and step that has something in it.
 //
 // One thread.
 #pragma once
@@ -25,7 +25,7 @@ class StepSums {
   void Add(const ProfileSum& profile);
   // Profiles that lie within one step, added up before.
   void AddWithin(const SeriesPoint& sums);
-  // Earliest step first; then by dictionary, type and series.
+  // In no order; nothing is left.
   [[nodiscard]] std::vector<SeriesPoint> Take();
 
  private:

@@ -1,5 +1,6 @@
 #include "store/step_sums.h"
 
+#include <algorithm>
 #include <map>
 #include <random>
 
@@ -10,6 +11,13 @@ namespace {
 
 constexpr Steps kSpread{.width_ns = 100, .spread = true};
 
+std::vector<SeriesPoint> Sorted(StepSums& sums) {
+  std::vector<SeriesPoint> out = sums.Take();
+  std::ranges::sort(out, {},
+                    [](const SeriesPoint& p) { return std::pair(p.step_start_ns, p.series); });
+  return out;
+}
+
 std::map<std::int64_t, std::int64_t> ValuesOf(StepSums& sums) {
   std::map<std::int64_t, std::int64_t> out;
   for (const SeriesPoint& p : sums.Take()) out[p.step_start_ns] += p.value;
@@ -19,7 +27,7 @@ std::map<std::int64_t, std::int64_t> ValuesOf(StepSums& sums) {
 TEST(StepSums, EachStepGetsThePartThatLiesInIt) {
   StepSums sums(kSpread, 1000);
   sums.Add({.time_ns = 150, .duration_ns = 200, .value = 400, .count = 8});
-  const auto points = sums.Take();
+  const auto points = Sorted(sums);
   ASSERT_EQ(points.size(), 3u);
   EXPECT_EQ(points[0].value, 100);
   EXPECT_EQ(points[0].count, 2);
@@ -69,7 +77,7 @@ TEST(StepSums, PartsAreTogetherExactlyTheWhole) {
     std::int64_t values = 0;
     std::int64_t counts = 0;
     std::int64_t expected = (begin - steps.phase_ns) / steps.width_ns * steps.width_ns;
-    for (const SeriesPoint& p : sums.Take()) {
+    for (const SeriesPoint& p : Sorted(sums)) {
       EXPECT_EQ(p.step_start_ns - steps.phase_ns, expected) << "one step after the other";
       expected += steps.width_ns;
       EXPECT_TRUE(value >= 0 ? p.value >= 0 : p.value <= 0) << value << " gave " << p.value;
@@ -93,7 +101,7 @@ TEST(StepSums, WhatWasAddedUpBeforeAndWhatIsSharedOutAddUp) {
                   .profiles = 4,
                   .last_ns = 180});
   sums.AddWithin({.type = 3, .series = 2, .step_start_ns = 100, .value = 1});
-  const auto points = sums.Take();
+  const auto points = Sorted(sums);
   ASSERT_EQ(points.size(), 3u);
   EXPECT_EQ(points[0].value, 5);
   EXPECT_EQ(points[1].value, 25);
