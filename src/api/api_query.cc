@@ -60,6 +60,18 @@ void AppendTop(JsonWriter& json, const query::ServiceOverview& s) {
   json.EndArray().Field("top_type", s.top_type).Field("top_total", s.top_total);
 }
 
+// Steps without any profile, as [first, how many]: their value is 0, but nothing was measured.
+void AppendGaps(JsonWriter& json, std::string_view key, const std::vector<std::int64_t>& profiles) {
+  json.Key(key).BeginArray();
+  for (std::size_t i = 0; i < profiles.size();) {
+    std::size_t end = i;
+    while (end < profiles.size() && profiles[end] == 0) ++end;
+    if (end > i) json.BeginArray().Int(i).Int(end - i).EndArray();
+    i = end + 1;
+  }
+  json.EndArray();
+}
+
 void AppendOverview(JsonWriter& json, const query::ServiceOverview& s) {
   json.BeginObject().Field("name", s.info.name).Field("profiles", s.info.profiles);
   json.Key("types").BeginArray();
@@ -69,7 +81,9 @@ void AppendOverview(JsonWriter& json, const query::ServiceOverview& s) {
   if (!s.cpu.empty()) {
     json.Key("cpu").BeginArray();
     for (const std::int64_t v : s.cpu) json.Int(v);
-    json.EndArray().Field("cores", s.cores).Field("seen_ms", s.seen_ns / 1'000'000);
+    json.EndArray();
+    AppendGaps(json, "cpu_gaps", s.cpu_profiles);
+    json.Field("cores", s.cores).Field("seen_ms", s.seen_ns / 1'000'000);
   }
   AppendTop(json, s);
   json.Key("versions").BeginArray();
@@ -294,7 +308,9 @@ Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
     for (const auto& [name, value] : group.labels) json.Field(name, value);
     json.EndObject().Key("values").BeginArray();
     for (const std::int64_t v : group.values) json.Int(v);
-    json.EndArray().EndObject();
+    json.EndArray();
+    AppendGaps(json, "gaps", group.profiles);
+    json.EndObject();
   }
   json.EndArray();
   if (answer.matched) {

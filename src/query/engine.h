@@ -175,12 +175,13 @@ struct HeatMapAnswer {
 // Everything the list of services says about one, in one go (engine_overview.cc).
 struct ServiceOverview {
   ServiceInfo info;
-  std::vector<std::int64_t> cpu;      // per step; empty: no CPU profiles
-  double cores = 0;                   // CPU time over OverviewAnswer::observed
-  std::int64_t seen_ns = 0;           // from its first profile to the end of its last
-  std::vector<std::string> versions;  // service.version in the newest step that has any
-  std::string earlier_version;        // what ran before it in the range, if it changed
-  std::vector<profile::TopRow> top;   // into `functions`
+  std::vector<std::int64_t> cpu;           // per step; empty: no CPU profiles
+  std::vector<std::int64_t> cpu_profiles;  // the same: how many it is from
+  double cores = 0;                        // CPU time over OverviewAnswer::observed
+  std::int64_t seen_ns = 0;                // from its first profile to the end of its last
+  std::vector<std::string> versions;       // service.version in the newest step that has any
+  std::string earlier_version;             // what ran before it in the range, if it changed
+  std::vector<profile::TopRow> top;        // into `functions`
   std::vector<profile::FlameFunction> functions;
   std::string top_type;
   std::int64_t top_total = 0;
