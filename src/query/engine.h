@@ -324,22 +324,22 @@ class Engine {
                                                    const CancelToken& cancel);
   Result<std::vector<std::vector<StackValue>>> Average(const Resolved& resolved,
                                                        const CancelToken& cancel);
-  // Engine_matches.cc: the question narrowed to stacks with what is looked for; none: nothing has
-  // it.
-  Result<std::optional<store::SampleQuery>> Narrowed(const store::SampleQuery& query,
-                                                     const LookedFor& wanted,
-                                                     const CancelToken& cancel);
+  // Engine_matches.cc: asks for each selection of a question, narrowed to stacks with what is
+  // looked for; not where there are none. Answers to `ask` are about selection 0.
+  Result<> EachNarrowed(
+      const store::SampleQuery& query, const LookedFor& wanted,
+      const std::function<Result<>(std::uint32_t, const store::SampleQuery&)>& ask,
+      const CancelToken& cancel);
   // The points of a timeline that what is looked for has, cut as those of the whole are.
   Result<std::vector<store::SeriesPoint>> MatchedPoints(const Resolved& resolved,
                                                         const store::Steps& cut,
                                                         const LookedFor& wanted,
                                                         const CancelToken& cancel);
   // Engine_heat.cc: cells by offset within the second, and by the profiles' values.
-  Result<> FillByOffset(const Resolved& resolved, const std::optional<store::SampleQuery>& narrowed,
-                        HeatMapAnswer& answer, const CancelToken& cancel);
+  Result<> FillByOffset(const Resolved& resolved, const LookedFor& wanted, HeatMapAnswer& answer,
+                        const CancelToken& cancel);
   Result<> FillByValue(const Selection& selection, const Resolved& resolved,
-                       const std::optional<store::SampleQuery>& narrowed, HeatMapAnswer& answer,
-                       const CancelToken& cancel);
+                       const LookedFor& wanted, HeatMapAnswer& answer, const CancelToken& cancel);
   // Engine_spans.cc: from linked samples to a tree.
   Result<> FillSpanAnswer(const std::vector<store::LinkRow>& links, const std::string& type,
                           SpanProfileAnswer& answer, std::string& types, const CancelToken& cancel);

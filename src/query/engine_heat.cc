@@ -17,41 +17,46 @@ std::uint32_t StepOf(const HeatMapAnswer& answer, std::int64_t time_ns) {
 
 }  // namespace
 
-Result<> Engine::FillByOffset(const Resolved& r, const std::optional<store::SampleQuery>& narrowed,
-                              HeatMapAnswer& answer, const CancelToken& cancel) {
+Result<> Engine::FillByOffset(const Resolved& r, const LookedFor& wanted, HeatMapAnswer& answer,
+                              const CancelToken& cancel) {
   const store::Steps steps{answer.step_ns, answer.start_ns};
-  // What matches first: what comes between the two questions then makes no cell more than whole.
-  std::map<std::pair<std::int64_t, std::uint32_t>, std::int64_t> matched;
-  if (narrowed) {
-    WHEREFORE_ASSIGN_OR_RETURN(const auto cells,
-                               reader_.Offsets(*narrowed, steps, kOffsetWidth, cancel));
-    for (const store::OffsetCell& cell : cells)
-      matched[{cell.step_start_ns, cell.offset}] = cell.count;
-  }
   WHEREFORE_ASSIGN_OR_RETURN(const auto cells,
                              reader_.Offsets(r.query, steps, kOffsetWidth, cancel));
+  std::map<std::pair<std::int64_t, std::uint32_t>, std::int64_t> matched;
+  if (!wanted.search.empty() && !cells.empty()) {
+    const auto add = [&](std::uint32_t, const store::SampleQuery& one) -> Result<> {
+      WHEREFORE_ASSIGN_OR_RETURN(const auto own, reader_.Offsets(one, steps, kOffsetWidth, cancel));
+      for (const store::OffsetCell& cell : own)
+        matched[{cell.step_start_ns, cell.offset}] += cell.count;
+      return {};
+    };
+    WHEREFORE_RETURN_IF_ERROR(EachNarrowed(r.query, wanted, add, cancel));
+  }
   for (const store::OffsetCell& cell : cells) {
     const auto own = matched.find({cell.step_start_ns, cell.offset});
     answer.cells.push_back({.step = StepOf(answer, cell.step_start_ns),
                             .row = cell.offset,
                             .count = cell.count,
-                            .matched = own != matched.end() ? own->second : 0,
+                            // More of it may have come since the whole was asked for.
+                            .matched = own != matched.end() ? std::min(own->second, cell.count) : 0,
                             .whole = cell.count});
   }
   return {};
 }
 
-Result<> Engine::FillByValue(const Selection& selection, const Resolved& r,
-                             const std::optional<store::SampleQuery>& narrowed,
+Result<> Engine::FillByValue(const Selection& selection, const Resolved& r, const LookedFor& wanted,
                              HeatMapAnswer& answer, const CancelToken& cancel) {
   std::map<std::pair<store::DictionaryKey, std::uint32_t>, std::int64_t> matched;  // by profile
-  if (narrowed) {
-    const MemoryScope scope(cancel);
-    WHEREFORE_ASSIGN_OR_RETURN(const auto sums, reader_.SumProfiles(*narrowed, cancel));
-    for (const store::ProfileSum& p : sums) {
-      matched[{r.query.selections[p.dictionary].dictionary, p.number}] =
-          r.types.at(p.type).Value(p.value);
-    }
+  if (!wanted.search.empty() && !r.needs_samples) {
+    const auto add = [&](std::uint32_t at, const store::SampleQuery& one) -> Result<> {
+      const MemoryScope scope(cancel);
+      WHEREFORE_ASSIGN_OR_RETURN(const auto sums, reader_.SumProfiles(one, cancel));
+      for (const store::ProfileSum& p : sums) {
+        matched[{r.query.selections[at].dictionary, p.number}] = r.types.at(p.type).Value(p.value);
+      }
+      return {};
+    };
+    WHEREFORE_RETURN_IF_ERROR(EachNarrowed(r.query, wanted, add, cancel));
   }
   struct Point {
     std::int64_t time_ns;
@@ -108,15 +113,11 @@ Result<HeatMapAnswer> Engine::HeatMap(const Selection& selection, std::int64_t s
                        .rows = kNsPerSecond / kOffsetWidth};
   answer.steps =
       static_cast<std::size_t>((selection.range.to_ns - answer.start_ns + step_ns - 1) / step_ns);
-  std::optional<store::SampleQuery> narrowed;
-  if (!wanted.search.empty()) {
-    WHEREFORE_ASSIGN_OR_RETURN(narrowed, Narrowed(r.query, wanted, cancel));
-  }
-  WHEREFORE_RETURN_IF_ERROR(FillByOffset(r, narrowed, answer, cancel));
+  WHEREFORE_RETURN_IF_ERROR(FillByOffset(r, wanted, answer, cancel));
   if (!answer.cells.empty()) return answer;
   answer.by_offset = false;
   answer.rows = kValueRows;
-  WHEREFORE_RETURN_IF_ERROR(FillByValue(whole, r, narrowed, answer, cancel));
+  WHEREFORE_RETURN_IF_ERROR(FillByValue(whole, r, wanted, answer, cancel));
   return answer;
 }
 
