@@ -31,7 +31,9 @@ Result<std::vector<store::SeriesPoint>> Engine::MatchedPoints(const Resolved& r,
                                                               const LookedFor& wanted,
                                                               const CancelToken& cancel) {
   store::StepSums sums(cut, r.query.range.to_ns);
+  MemoryClaim held(cancel);
   const auto add = [&](std::uint32_t at, const store::SampleQuery& one) -> Result<> {
+    WHEREFORE_RETURN_IF_ERROR(held.Resize(sums.bytes()));
     const MemoryScope scope(cancel);  // rows go, a point per step stays
     if (r.needs_samples) {
       WHEREFORE_ASSIGN_OR_RETURN(auto points, reader_.Timeline(one, cut, true, cancel));

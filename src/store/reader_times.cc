@@ -59,8 +59,9 @@ Result<std::vector<SeriesPoint>> ReaderImpl::SpreadTimeline(const SampleQuery& q
   const std::string from =
       fmt::format("FROM {} WHERE {}", PhysicalName(Table::kProfiles), SelectionCondition(query));
   StepSums sums(steps, query.range.to_ns);
+  MemoryClaim held(cancel);
   std::size_t profiles = 0;
-  const auto add_one = [&](const Columns& c, std::size_t row) {
+  const auto add_one = [&](const Columns& c, std::size_t row) -> Result<> {
     const std::uint64_t type = c[1].Uint(row);
     if (const auto at = selection.Find(c[0].U32(row), type)) {
       sums.Add({.dictionary = *at,
@@ -71,20 +72,17 @@ Result<std::vector<SeriesPoint>> ReaderImpl::SpreadTimeline(const SampleQuery& q
                 .value = c[5].Int(row),
                 .count = c[6].Int(row)});
     }
+    return held.Resize(sums.bytes());
   };
-  {
-    const MemoryScope scope(cancel);  // rows go, sums stay
-    WHEREFORE_RETURN_IF_ERROR(Run(
-        fmt::format("SELECT {} AS selection, type, series, time, duration, total, n {} LIMIT {}",
-                    selection.Sql(), from, kFew + 1),
-        7, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
-          ++profiles;
-          add_one(c, row);
-          return {};
-        }));
-  }
+  WHEREFORE_RETURN_IF_ERROR(
+      Run(fmt::format("SELECT {} AS selection, type, series, time, duration, total, n {} LIMIT {}",
+                      selection.Sql(), from, kFew + 1),
+          7, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+            ++profiles;
+            return add_one(c, row);
+          }));
   if (profiles <= kFew) return sums.Take();
-  (void)sums.Take();
+  (void)sums.Take();  // once more, all of them
   WHEREFORE_RETURN_IF_ERROR(Run(
       fmt::format("SELECT {} AS selection, type, series, max(time), max(duration), sum(total), "
                   "sum(n), first, if(first = last, 0, toUInt64(number) + 1) AS alone, count() FROM "
@@ -93,9 +91,8 @@ Result<std::vector<SeriesPoint>> ReaderImpl::SpreadTimeline(const SampleQuery& q
                   selection.Sql(), StepsOf(steps, query.range.to_ns), from),
       10, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
         const std::uint64_t type = c[1].Uint(row);
-        if (c[8].Uint(row) != 0) {
-          add_one(c, row);
-        } else if (const auto at = selection.Find(c[0].U32(row), type)) {
+        if (c[8].Uint(row) != 0) return add_one(c, row);
+        if (const auto at = selection.Find(c[0].U32(row), type)) {
           sums.AddWithin({*at, type, c[2].U32(row), c[7].Int(row) * steps.width_ns + steps.phase_ns,
                           c[5].Int(row), c[6].Int(row), c[9].Int(row), c[3].Int(row)});
         }

@@ -25,6 +25,11 @@ class StepSums {
   void Add(const ProfileSum& profile);
   // Profiles that lie within one step, added up before.
   void AddWithin(const SeriesPoint& sums);
+  // What it holds, for whoever counts the memory of a question.
+  [[nodiscard]] std::size_t bytes() const {
+    constexpr std::size_t kNode = sizeof(Key) + sizeof(SeriesPoint) + 4 * sizeof(void*);
+    return points_.size() * kNode;
+  }
   // In no order; nothing is left.
   [[nodiscard]] std::vector<SeriesPoint> Take();
 
