@@ -480,6 +480,23 @@ class Debian(Profiled):
         self.assertEqual(done.stdout.strip(), "300000|1")
         self.assertIn("sqlite3_step", self.functions())
 
+    def test_programs_that_may_not_have_threads(self):
+        """The kernel refuses new user namespaces and others' mount namespaces to a process with threads."""
+        for command in (["unshare", "--user", "id", "-u"], ["unshare", "--user", "--mount", "--pid", "--fork", "echo", "inside"],
+                        ["nsenter", "--target", str(os.getpid()), "--mount", "echo", "inside"],
+                        ["nsenter", "--target", "1", "--user", "echo", "inside"]):
+            without = subprocess.run(command, capture_output=True, text=True, timeout=60)
+            done = subprocess.run(command, env=preload(WHEREFORE_OUTPUT=str(self.folder / "out")), capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (without.returncode, without.stdout, without.stderr), command)
+
+    def test_chromium(self):
+        """Many processes, one of which ends itself when it finds a thread it did not start."""
+        page = "data:text/html,<script>let s = 0; for (let i = 0; i < 1e8; i++) s += i % 7; document.write('sum ' + s)</script>"
+        done = self.profiled(self.need("chromium"), "--headless", "--no-sandbox", f"--user-data-dir={self.folder / 'chromium'}", "--dump-dom", page)
+        self.assertIn("sum 299999995", done.stdout)
+        _, rows = self.rows("cpu")
+        self.assertIn("ChromeMain", rows)
+
     def test_redis(self):
         port = free_port()
         command = [self.need("redis-server"), "--port", str(port), "--save", "", "--appendonly", "no", "--dir",

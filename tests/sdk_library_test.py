@@ -234,9 +234,15 @@ class Library(harness.Case):
         (project / "main.cc").write_text("""#include <wherefore/profiler.h>
 #include <wherefore/tracer.h>
 #include <cstdio>
+using wherefore::Profiler;
 int main() {
-  auto profiler = wherefore::Profiler::Start();
+  std::printf("%s\\n", Profiler::State(wherefore::Type::kCpu).why);
+  auto profiler = Profiler::Start();
   { wherefore::Span span("outside"); }
+  Profiler::Enable(wherefore::Type::kThreads, false);
+  Profiler::SetRate(wherefore::Type::kCpu, 50);
+  const auto cpu = Profiler::State(wherefore::Type::kCpu);
+  std::printf("%d %g %s\\n", cpu.on, cpu.rate, Profiler::State(wherefore::Type::kThreads).why);
   std::printf("%s %d\\n", wherefore_version(), profiler.status());
 }
 """)
@@ -264,7 +270,9 @@ target_link_libraries(static PRIVATE Wherefore::static)
             path = {"LD_LIBRARY_PATH": library} if name in ("shared", "pkg") else {}
             done = subprocess.run([str(project / "build" / name)], capture_output=True, text=True, timeout=30,
                                   env={**os.environ, **path, "WHEREFORE_OUTPUT": str(out) + "/"})
-            self.assertEqual((done.returncode, done.stdout.split()[1:]), (0, ["0"]), done.stderr)
+            before, state, version = done.stdout.splitlines()
+            self.assertEqual((done.returncode, before, state), (0, "the profiler is not running", "1 50 switched off"), done.stderr)
+            self.assertEqual(version.split()[1:], ["0"])
             self.assertTrue(list(out.glob("*-traces.otlp")), name)
         for name in ("static", "pkg-static"):
             symbols = subprocess.run(["nm", "-D", "--defined-only", str(project / "build" / name)], check=True, capture_output=True,
@@ -530,15 +538,32 @@ class Https(harness.Case):
                 program.terminate()
         return said.read_text()
 
-    @unittest.skipUnless(shutil.which("openssl"), "needs the openssl command to make a certificate")
-    def test_verified_https(self):
+    def start_trusted(self):
+        """As start, and the file of the certificate to trust."""
+        if not shutil.which("openssl"):
+            self.skipTest("needs the openssl command to make a certificate")
         certificate = self.folder / "cert.pem"
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
                         "subjectAltName=DNS:localhost", "-keyout", str(self.folder / "key.pem"), "-out", str(self.folder / "c.pem")],
                        check=True, capture_output=True)
         certificate.write_text((self.folder / "key.pem").read_text() + (self.folder / "c.pem").read_text())
-        port, bodies = self.start(certificate)
-        said = self.send_until(port, lambda _: bodies, OTEL_EXPORTER_OTLP_CERTIFICATE=str(self.folder / "c.pem"))
+        return *self.start(certificate), str(self.folder / "c.pem")
+
+    def test_the_last_profile_goes_out_before_openssl_ends(self):
+        """OpenSSL takes itself down at exit, before libraries say goodbye: whoever used it first."""
+        port, bodies, trusted = self.start_trusted()
+        work = "import time; end = time.process_time() + 1\nwhile time.process_time() < end: sum(range(1000))"
+        for use, interval in (("import ssl; ssl.create_default_context()\n", "60s"), ("", "200ms")):
+            bodies.clear()
+            done = subprocess.run(["/usr/bin/python3", "-c", use + work], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, env={
+                "PATH": os.environ["PATH"], "LD_PRELOAD": str(SHARED), "OTEL_EXPORTER_OTLP_ENDPOINT": f"https://localhost:{port}",
+                "OTEL_EXPORTER_OTLP_CERTIFICATE": trusted, "WHEREFORE_UPLOAD_INTERVAL": interval, "WHEREFORE_TYPES": "cpu"})
+            self.assertTrue(bodies, done.stderr)
+            self.assertNotIn("warning", done.stderr)
+
+    def test_verified_https(self):
+        port, bodies, trusted = self.start_trusted()
+        said = self.send_until(port, lambda _: bodies, OTEL_EXPORTER_OTLP_CERTIFICATE=trusted)
         self.assertEqual({path for path, _ in bodies}, {"/v1development/profiles"}, said)
         arrived = len(bodies)
         self.send_until(port, lambda text: "certificate" in text)

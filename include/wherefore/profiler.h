@@ -136,6 +136,13 @@ class Profiler {
   static bool SetRate(Type type, double rate) noexcept {
     return wherefore_set_rate(static_cast<int>(type), rate) == WHEREFORE_OK;
   }
+  // Whether it is on, at which rate, and if not, why (`why`, text).
+  [[nodiscard]] static wherefore_type_state State(Type type) noexcept {
+    wherefore_type_state state{};
+    state.size = sizeof(state);
+    wherefore_get_type_state(static_cast<int>(type), &state);
+    return state;
+  }
 
  private:
   explicit Profiler(int status) noexcept : status_(status), owns_(status == WHEREFORE_OK) {}

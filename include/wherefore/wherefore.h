@@ -7,8 +7,8 @@
  * grow begin with their size; fields are only ever added at the end.
  *
  * Any pointer may be NULL. Where the text below says nothing else: what cannot be told is not said
- * (an output), counts as empty (text, a span's ids) or as not there (attributes); a function that has
- * nothing left to do then does nothing, and one that gives a status gives WHEREFORE_INVALID.
+ * (an output), counts as empty (text, a span's ids) or as not there (attributes); a function that
+ * has nothing left to do then does nothing, and one that gives a status gives WHEREFORE_INVALID.
  */
 #ifndef WHEREFORE_WHEREFORE_H_
 #define WHEREFORE_WHEREFORE_H_
@@ -17,6 +17,15 @@
 #include <stdint.h>
 
 #define WHEREFORE_API __attribute__((visibility("default")))
+/* Called so often that the detour over the procedure linkage table would be felt. */
+#if defined(__has_attribute)
+#if __has_attribute(noplt)
+#define WHEREFORE_HOT __attribute__((noplt))
+#endif
+#endif
+#ifndef WHEREFORE_HOT
+#define WHEREFORE_HOT
+#endif
 
 #ifdef __cplusplus
 #define WHEREFORE_NOEXCEPT noexcept
@@ -101,6 +110,7 @@ struct wherefore_type_state {
   double rate;   /* what is real now */
   char why[160]; /* when off: why; cut to fit */
 };
+/* WHEREFORE_NOT_RUNNING: off, which is what `why` says too. */
 WHEREFORE_API int wherefore_get_type_state(int type,
                                            struct wherefore_type_state* out) WHEREFORE_NOEXCEPT;
 
@@ -131,10 +141,11 @@ struct wherefore_saved_span {
 };
 /* From now on this thread works for that span; for none when it is NULL. `saved` gets what was
  * there before; NULL: it is not put back. */
-WHEREFORE_API void wherefore_span_enter(const struct wherefore_span_context* span,
-                                        struct wherefore_saved_span* saved) WHEREFORE_NOEXCEPT;
+WHEREFORE_API WHEREFORE_HOT void wherefore_span_enter(const struct wherefore_span_context* span,
+                                                      struct wherefore_saved_span* saved)
+    WHEREFORE_NOEXCEPT;
 /* On the same thread, in reverse order. NULL: nothing happens. */
-WHEREFORE_API void wherefore_span_leave(const struct wherefore_saved_span* saved)
+WHEREFORE_API WHEREFORE_HOT void wherefore_span_leave(const struct wherefore_saved_span* saved)
     WHEREFORE_NOEXCEPT;
 /* What this thread works for now; 1 when there is a span. */
 WHEREFORE_API int wherefore_span_current(struct wherefore_span_context* out) WHEREFORE_NOEXCEPT;
@@ -144,10 +155,10 @@ WHEREFORE_API int wherefore_span_current(struct wherefore_span_context* out) WHE
 WHEREFORE_API int wherefore_label_key(const char* name) WHEREFORE_NOEXCEPT;
 /* Adds a label to this thread. Returns what wherefore_label_leave takes; -1 when the value does not
  * fit (255 bytes a value, 228 bytes a thread) and nothing was added. */
-WHEREFORE_API int wherefore_label_enter(int key, const char* value,
-                                        size_t length) WHEREFORE_NOEXCEPT;
+WHEREFORE_API WHEREFORE_HOT int wherefore_label_enter(int key, const char* value,
+                                                      size_t length) WHEREFORE_NOEXCEPT;
 /* On the same thread, in reverse order. */
-WHEREFORE_API void wherefore_label_leave(int saved) WHEREFORE_NOEXCEPT;
+WHEREFORE_API WHEREFORE_HOT void wherefore_label_leave(int saved) WHEREFORE_NOEXCEPT;
 
 /* Everything a thread works for, to be carried to another thread or over a suspension. */
 #define WHEREFORE_CONTEXT_BYTES 256

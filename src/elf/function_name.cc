@@ -3,7 +3,7 @@
 #include <array>
 #include <charconv>
 
-#include "elf/demangle.h"
+#include "base/demangle.h"
 
 namespace wherefore::elf {
 
@@ -14,7 +14,7 @@ std::string FunctionName(const SymbolTable& symbols, const UnwindTable& table,
   const std::uint64_t start = function ? function->start : address;
   // A symbol without a size (hand-written code) names the function that begins there.
   if (symbol.empty()) symbol = symbols.Find(start);
-  if (!symbol.empty()) return Demangle(symbol);
+  if (!symbol.empty()) return DemangleSymbol(symbol);
   std::array<char, 16> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), start, 16).ptr;
   return std::string(module) + "+0x" + std::string(digits.data(), end);

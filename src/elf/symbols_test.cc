@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "elf/demangle.h"
+#include "base/demangle.h"
 #include "elf/function_name.h"
 #include "elf/testing.h"
 #include "elf/xz.h"
@@ -135,7 +135,7 @@ TEST(FunctionName, OfAStrippedLibrary) {
     const auto function = table->FindFunction(at);
     const std::string name = FunctionName(symbols, *table, "libc.so.6", at);
     if (!symbols.Find(at).empty()) {
-      EXPECT_EQ(name, Demangle(symbols.Find(at)));
+      EXPECT_EQ(name, DemangleSymbol(symbols.Find(at)));
       ++named;
     } else if (function && symbols.Find(function->start).empty()) {
       std::ostringstream expected;
@@ -146,19 +146,6 @@ TEST(FunctionName, OfAStrippedLibrary) {
   }
   EXPECT_GT(named, 1000u);
   EXPECT_GT(unnamed, 1000u);
-}
-
-TEST(Demangle, NamesForPeople) {
-  EXPECT_EQ(Demangle("malloc"), "malloc");
-  EXPECT_EQ(Demangle("_ZNSt6vectorIiSaIiEE9push_backEOi"),
-            "std::vector<int, std::allocator<int> >::push_back(int&&)");
-  EXPECT_EQ(Demangle("_Z3foov.cold"), "foo()");
-  EXPECT_EQ(Demangle("_Z3foov.part.0.constprop.2"), "foo()");
-  EXPECT_EQ(Demangle("parse.isra.0"), "parse");
-  EXPECT_EQ(Demangle("_Z"), "_Z");
-  EXPECT_EQ(Demangle(""), "");
-  const std::string endless = "_Z" + std::string(100'000, 'N');
-  EXPECT_EQ(Demangle(endless), endless);
 }
 
 }  // namespace

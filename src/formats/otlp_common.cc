@@ -293,42 +293,41 @@ bool ReadScope(Pbf r, AttributeReader& reader, profile::Scope& out) {
   return true;
 }
 
-std::optional<std::string> ReadResourceOf(std::string_view bytes, AttributeReader& reader,
-                                          profile::TextPool& pool, profile::Resource& out) {
+namespace {
+
+// What stands around a list of profiles or spans: whom they are from (field `inner`, read by
+// `read`) and the address of its schema. What is wrong, if something is.
+template <typename ReadInner>
+std::optional<std::string> ReadEnvelope(std::string_view bytes, Tag inner, const ReadInner& read,
+                                        AttributeReader& reader, std::string_view what,
+                                        profile::Id& schema_url) {
   bool ok = true;
   for (Pbf r = Reader(bytes); r.next();) {
-    switch (r.tag_and_type()) {
-      case LenKey(envelope::kResource):
-        ok = ReadResource(r.get_message(), reader, pool, out) && ok;
-        break;
-      case LenKey(envelope::kSchemaUrl):
-        ok = reader.ReadText(GetView(r), out.schema_url) && ok;
-        break;
-      default:
-        r.skip();
+    const auto key = static_cast<std::uint32_t>(r.tag_and_type());
+    if (key == LenKey(inner)) {
+      ok = read(r.get_message()) && ok;
+    } else if (key == LenKey(envelope::kSchemaUrl)) {
+      ok = reader.ReadText(GetView(r), schema_url) && ok;
+    } else {
+      r.skip();
     }
   }
   if (ok) return std::nullopt;
-  return "the resource's attributes: " + reader.error();
+  return fmt::format("the {}'s attributes: {}", what, reader.error());
+}
+
+}  // namespace
+
+std::optional<std::string> ReadResourceOf(std::string_view bytes, AttributeReader& reader,
+                                          profile::TextPool& pool, profile::Resource& out) {
+  const auto read = [&](Pbf inner) { return ReadResource(inner, reader, pool, out); };
+  return ReadEnvelope(bytes, envelope::kResource, read, reader, "resource", out.schema_url);
 }
 
 std::optional<std::string> ReadScopeOf(std::string_view bytes, AttributeReader& reader,
                                        profile::Scope& out) {
-  bool ok = true;
-  for (Pbf r = Reader(bytes); r.next();) {
-    switch (r.tag_and_type()) {
-      case LenKey(envelope::kScope):
-        ok = ReadScope(r.get_message(), reader, out) && ok;
-        break;
-      case LenKey(envelope::kSchemaUrl):
-        ok = reader.ReadText(GetView(r), out.schema_url) && ok;
-        break;
-      default:
-        r.skip();
-    }
-  }
-  if (ok) return std::nullopt;
-  return "the scope's attributes: " + reader.error();
+  const auto read = [&](Pbf inner) { return ReadScope(inner, reader, out); };
+  return ReadEnvelope(bytes, envelope::kScope, read, reader, "scope", out.schema_url);
 }
 
 void WriteValue(PbfWriter& w, Tag tag, const profile::TextPool& pool, const Value& value) {

@@ -1,23 +1,11 @@
 #include "profile/frame_name.h"
 
-#include <cxxabi.h>
-
-#include <cstdlib>
-#include <memory>
-
 #include <fmt/format.h>
+
+#include "base/demangle.h"
 
 namespace wherefore::profile {
 namespace {
-
-// Legacy Rust names end in "::h" and 16 hex digits that change with every build.
-void DropRustHash(std::string& name) {
-  constexpr std::size_t kTail = 19;
-  if (name.size() <= kTail || name.compare(name.size() - kTail, 3, "::h") != 0) return;
-  if (name.find_first_not_of("0123456789abcdef", name.size() - 16) == std::string::npos) {
-    name.resize(name.size() - kTail);
-  }
-}
 
 FrameKind KindOf(const FrameFacts& facts) {
   if (facts.frame_type == "kernel" || facts.mapping_file.starts_with("[kernel")) {
@@ -32,18 +20,6 @@ FrameKind KindOf(const FrameFacts& facts) {
 }
 
 }  // namespace
-
-std::string Demangle(std::string_view name) {
-  if (!name.starts_with("_Z")) return std::string(name);
-  int status = 0;
-  std::string terminated(name);
-  const std::unique_ptr<char, void (*)(void*)> text(
-      abi::__cxa_demangle(terminated.c_str(), nullptr, nullptr, &status), std::free);
-  if (status != 0 || !text) return terminated;
-  std::string out = text.get();
-  DropRustHash(out);
-  return out;
-}
 
 std::string_view BaseName(std::string_view path) {
   const std::size_t slash = path.find_last_of('/');

@@ -13,9 +13,6 @@ namespace wherefore::profile {
 inline constexpr std::string_view kNoStack = "[no stack]";
 inline constexpr std::string_view kOther = "other";
 
-// C++ ("_Z...") and legacy Rust names (their hash removed); anything else comes back as it is.
-[[nodiscard]] std::string Demangle(std::string_view name);
-
 // File name without its folders; "[kernel.kallsyms]" and the like stay.
 [[nodiscard]] std::string_view BaseName(std::string_view path);
 

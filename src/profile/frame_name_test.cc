@@ -5,13 +5,6 @@
 namespace wherefore::profile {
 namespace {
 
-TEST(Demangle, KnowsCppAndRust) {
-  EXPECT_EQ(Demangle("_ZN3foo3barEi"), "foo::bar(int)");
-  EXPECT_EQ(Demangle("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
-  EXPECT_EQ(Demangle("main.main"), "main.main");
-  EXPECT_EQ(Demangle("_Zbroken"), "_Zbroken");
-}
-
 TEST(NameFrame, FallsBackToModuleAndFileOffset) {
   const FlameFunction f = NameFrame({.mapping_file = "/usr/lib/libx.so",
                                      .mapping_start = 0x1000,

@@ -59,6 +59,7 @@ void Engine::Collect() {
     if (loaded) exempt_ns_ += ClockNow(CLOCK_THREAD_CPUTIME_ID) - before;
     if (!settled_) {
       settled_ = true;
+      exporter_->Expect();
       ApplyRates(started_);
     }
     pause = Drain() < kFewEvents ? kCalmBetweenDrains : kBetweenDrains;

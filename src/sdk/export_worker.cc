@@ -17,6 +17,7 @@
 #include "formats/wire.h"
 #include "sdk/gzip.h"
 #include "sdk/log.h"
+#include "sdk/tls.h"
 
 namespace wherefore::sdk {
 namespace {
@@ -97,8 +98,10 @@ const char* SignalName(Signal signal) {
 
 }  // namespace
 
-Exporter::Worker::Worker(const Options& options)
-    : options_(options), random_(static_cast<unsigned>(MonotonicNs() ^ getpid())) {
+Exporter::Worker::Worker(const Options& options, void (*before_tls_ends)())
+    : options_(options),
+      before_tls_ends_(before_tls_ends),
+      random_(static_cast<unsigned>(MonotonicNs() ^ getpid())) {
   for (std::size_t i = 0; i < kSignalCount; ++i) {
     Lane& lane = lanes_[i];
     lane.signal = static_cast<Signal>(i);
@@ -153,6 +156,17 @@ void Exporter::Worker::Stop(std::int64_t deadline_ns) {
     Log(said_why ? LogLevel::kDebug : LogLevel::kWarn,
         fmt::format("{} requests were not sent in time", left));
   }
+}
+
+bool Exporter::Worker::UsesTls() const {
+  return options_.output_file.empty() &&
+         std::any_of(lanes_.begin(), lanes_.end(),
+                     [](const Lane& lane) { return lane.client != nullptr && lane.client->tls(); });
+}
+
+void Exporter::Worker::Expect() {
+  const MutexLock lock(mutex_);
+  if (started_ && UsesTls()) StartThread();
 }
 
 void Exporter::Worker::Enqueue(Signal signal, std::string request) {
@@ -239,6 +253,7 @@ Exporter::Worker::Lane* Exporter::Worker::NextDue(std::int64_t now, std::int64_t
 }
 
 void Exporter::Worker::Run() {
+  if (before_tls_ends_ != nullptr && UsesTls()) TlsSession::Prepare(before_tls_ends_);
   const MutexLock lock(mutex_);
   while (true) {
     const std::int64_t now = MonotonicNs();

@@ -19,13 +19,14 @@ namespace wherefore::sdk {
 
 class Exporter::Worker {
  public:
-  explicit Worker(const Options& options);
+  Worker(const Options& options, void (*before_tls_ends)());
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
   bool Start();
   void Stop(std::int64_t deadline_ns);
+  void Expect();
   void Enqueue(Signal signal, std::string request);
   bool Flush(std::int64_t deadline_ns);
   [[nodiscard]] ExporterStatistics Statistics() const;
@@ -67,7 +68,10 @@ class Exporter::Worker {
   [[nodiscard]] Outcome WriteFile(Signal signal, const Item& item);
   void Explain(Lane& lane, const Outcome& outcome);
 
+  [[nodiscard]] bool UsesTls() const;
+
   const Options& options_;
+  void (*const before_tls_ends_)();
   BackgroundThread thread_;
   mutable Mutex mutex_;
   CondVar changed_;

@@ -6,8 +6,11 @@
 
 namespace wherefore::sdk {
 
-Exporter::Exporter(const Options& options)
-    : options_(options), worker_(new Worker(options_)), pid_(getpid()) {}
+Exporter::Exporter(const Options& options, void (*before_tls_ends)())
+    : options_(options),
+      before_tls_ends_(before_tls_ends),
+      worker_(new Worker(options_, before_tls_ends_)),
+      pid_(getpid()) {}
 
 Exporter::~Exporter() {
   worker_->Stop(0);
@@ -22,6 +25,10 @@ bool Exporter::Start() {
 void Exporter::Stop(std::int64_t deadline_ns) {
   worker_->Stop(deadline_ns);
   started_ = false;
+}
+
+void Exporter::Expect() {
+  worker_->Expect();
 }
 
 void Exporter::Enqueue(Signal signal, std::string request) {
@@ -42,7 +49,7 @@ std::int64_t Exporter::CpuTime() const {
 
 void Exporter::AbandonInChild() {
   worker_->CloseAfterFork();
-  worker_ = new Worker(options_);
+  worker_ = new Worker(options_, before_tls_ends_);
   pid_ = getpid();
 }
 

@@ -32,7 +32,8 @@ class Exporter {
  public:
   static constexpr std::size_t kMaxQueuedBytes = 16 << 20;
 
-  explicit Exporter(const Options& options);
+  // `before_tls_ends` runs when the program exits, should OpenSSL be in use: a last chance to Stop.
+  explicit Exporter(const Options& options, void (*before_tls_ends)() = nullptr);
   ~Exporter();
   Exporter(const Exporter&) = delete;
   Exporter& operator=(const Exporter&) = delete;
@@ -43,6 +44,8 @@ class Exporter {
   // Sends what waits until `deadline_ns` (monotonic), then ends the thread; the rest is dropped.
   void Stop(std::int64_t deadline_ns);
 
+  // Something will be sent before long. TLS gets ready now: it must be before the program ends.
+  void Expect();
   void Enqueue(Signal signal, std::string request);
   // True when everything enqueued since the last call, and before this one, has arrived. What was
   // lost between two calls is told by the second.
@@ -61,6 +64,7 @@ class Exporter {
  private:
   class Worker;
   const Options options_;
+  void (*const before_tls_ends_)();
   Worker* worker_;  // a child abandons its parent's: its locks and threads are in no known state
   bool started_ = false;
   int pid_;

@@ -33,6 +33,7 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
+  [[nodiscard]] bool tls() const { return url_.tls; }
   // Monotonic. Holds for the request in progress too, within a tenth of a second.
   void SetDeadline(std::int64_t deadline_ns) { deadline_ns_.store(deadline_ns); }
   // kIo or kUnavailable when there was no answer; any status is an answer. A connection the server

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "elf/demangle.h"
+#include "base/demangle.h"
 #include "elf/elf_file.h"
 
 namespace wherefore::sdk {
@@ -102,7 +102,7 @@ const FunctionName& Modules::NameOf(std::uint32_t module, std::uint64_t address)
   FunctionName name;
   std::string symbol(names.symbols.Find(address));
   if (!symbol.empty()) {
-    name.name = elf::Demangle(symbol);
+    name.name = DemangleSymbol(symbol);
     if (name.name != symbol) name.system_name = symbol;
   } else {
     const auto function = tables_[module]->FindFunction(address);

@@ -56,8 +56,8 @@ Result<std::string> CollectWhileServing(const HttpServer& server, Type type, dou
 }  // namespace
 
 Runtime& Runtime::Global() {
-  static auto* const runtime = new Runtime;
-  return *runtime;
+  static Runtime& runtime = *new Runtime;
+  return runtime;
 }
 
 Result<> Runtime::Start(const LoadedOptions& loaded) {
@@ -76,7 +76,7 @@ Result<> Runtime::Start(const LoadedOptions& loaded) {
   if (const auto published = PublishProcessContext(resource, LabelKeys()); !published)
     Log(LogLevel::kDebug, published.error().message());
   OnNewLabelKey(&PublishLabelKeys);
-  exporter_ = new Exporter(options_);
+  exporter_ = new Exporter(options_, [] { static_cast<void>(Global().StopAtExit()); });
   WatchForks();
   // The engines first: they must know of every later thread of ours.
   WHEREFORE_RETURN_IF_ERROR(StartProfiler(options_, *exporter_));
@@ -141,6 +141,28 @@ bool Runtime::Stop(std::int64_t longest_ns) {
   StopProfiler();
   exporter_->Stop(MonotonicNs() + longest_ns);
   return true;
+}
+
+bool Runtime::StopAtExit() {
+  constexpr std::int64_t kLongestGoodbyeNs = kNsPerSecond / 2;
+  return Stop(std::min(timeout_ns(), kLongestGoodbyeNs));
+}
+
+void Runtime::WithoutThreads(const std::function<void()>& call) {
+  LoadedOptions again;
+  {
+    const MutexLock lock(mutex_);
+    again.options = options_;
+  }
+  const LogLevel level = std::exchange(again.options.log_level, LogLevel::kError);
+  const bool was_running = StopAtExit();
+  call();
+  if (!was_running) return;
+  const auto started = Start(again);  // said once already what is on
+  SetLogLevel(level);
+  if (!started) return Log(LogLevel::kInfo, "cannot go on: " + started.error().message());
+  const MutexLock lock(mutex_);
+  options_.log_level = level;
 }
 
 bool Runtime::Flush(std::int64_t deadline_ns) {

@@ -28,6 +28,11 @@ class Runtime {
   // Sends what is left, for at most `longest_ns` once it is ready to be sent. False: nothing was
   // running.
   bool Stop(std::int64_t longest_ns);
+  // Runs `call` while the process has no thread of ours; afterwards everything starts again as its
+  // options say. What was sampled before is sent first, within bounds.
+  void WithoutThreads(const std::function<void()>& call);
+  // The program ends: what was sampled last is sent, within bounds. May come twice.
+  bool StopAtExit();
   // True when everything sampled and traced before has arrived.
   bool Flush(std::int64_t deadline_ns);
   [[nodiscard]] bool running();

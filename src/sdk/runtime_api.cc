@@ -27,7 +27,6 @@ namespace {
 
 // At exit nobody waits longer than this for a slow server, whatever the export timeout: a script
 // may start a hundred programs.
-constexpr std::int64_t kLongestGoodbyeNs = kNsPerSecond / 2;
 
 // By this section `wherefore run` knows a program that has the library inside, stripped or not.
 [[gnu::section("wherefore_inside"), gnu::used, gnu::retain]] constexpr char kInside[] =
@@ -239,8 +238,13 @@ int wherefore_get_type_state(int type, wherefore_type_state* out) noexcept {
       state.rate = s.rate;
       s.why.copy(state.why, sizeof(state.why) - 1);
     }
+    const bool running = Runtime::Global().running();
+    if (!running) {
+      state.on = 0;
+      std::strcpy(state.why, "the profiler is not running");
+    }
     std::memcpy(out, &state, state.size);
-    return Runtime::Global().running() ? WHEREFORE_OK : WHEREFORE_NOT_RUNNING;
+    return running ? WHEREFORE_OK : WHEREFORE_NOT_RUNNING;
   });
 }
 
@@ -365,16 +369,22 @@ int StartPreloaded() {
   return WHEREFORE_OK;
 }
 
-[[gnu::constructor]] void OnLoad() {
-  if (Preloaded()) Guarded(&StartPreloaded);
+// Chromium's zygote, and that of everything made of it, ends itself when it finds a thread it did
+// not start.
+bool InsistsOnOneThread(int argc, const char* const* argv) {
+  return std::any_of(argv, argv + argc,
+                     [](std::string_view word) { return word == "--type=zygote"; });
 }
 
-// The program ends: what was sampled last is sent, within bounds.
+// The C library gives constructors what main gets.
+[[gnu::constructor]] void OnLoad(int argc, char** argv, char** /*environment*/) {
+  if (Preloaded() && !InsistsOnOneThread(argc, argv)) Guarded(&StartPreloaded);
+}
+
 [[gnu::destructor]] void OnExit() {
   if (!g_used.load()) return;
   Guarded([] {
-    Runtime& runtime = Runtime::Global();
-    runtime.Stop(std::min(runtime.timeout_ns(), kLongestGoodbyeNs));
+    Runtime::Global().StopAtExit();
     return WHEREFORE_OK;
   });
 }

@@ -6,6 +6,9 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -51,6 +54,7 @@ struct Functions {
   unsigned long (*ERR_get_error)();
   void (*ERR_error_string_n)(unsigned long, char*, std::size_t);
   void (*ERR_clear_error)();
+  int (*OPENSSL_init_ssl)(std::uint64_t, const void*);
   std::string missing;  // the first function that is not there
 };
 // NOLINTEND(readability-identifier-naming)
@@ -101,13 +105,19 @@ Functions LoadFunctions() {
   WHEREFORE_FIND(ERR_get_error);
   WHEREFORE_FIND(ERR_error_string_n);
   WHEREFORE_FIND(ERR_clear_error);
+  WHEREFORE_FIND(OPENSSL_init_ssl);
 #undef WHEREFORE_FIND
   return f;
 }
 
+// Found by whoever is first, without a lock: a child forked meanwhile would wait for it for ever.
 const Functions& Ssl() {
-  static const auto* const functions = new Functions(LoadFunctions());
-  return *functions;
+  static constinit std::atomic<const Functions*> found{nullptr};
+  if (const Functions* const before = found.load()) return *before;
+  auto loaded = std::make_unique<const Functions>(LoadFunctions());
+  const Functions* first = nullptr;
+  if (found.compare_exchange_strong(first, loaded.get())) return *loaded.release();
+  return *first;
 }
 
 bool IsAddress(const std::string& host) {
@@ -144,6 +154,15 @@ struct TlsSession::State {
   }
 };
 
+void TlsSession::Prepare(void (*before_the_end)()) {
+  static constinit std::atomic<bool> done{false};
+  const Functions& f = Ssl();
+  if (!f.missing.empty() || done.exchange(true)) return;
+  // Registers OpenSSL's own end, if the host has not; what is registered later runs before it.
+  f.OPENSSL_init_ssl(0, nullptr);
+  std::atexit(before_the_end);
+}
+
 TlsSession::TlsSession(std::unique_ptr<State> state) : state_(std::move(state)) {}
 TlsSession::~TlsSession() = default;
 
@@ -154,7 +173,9 @@ Result<std::unique_ptr<TlsSession>> TlsSession::Open(const std::string& host,
     return Error(Code::kUnsupported, "https needs OpenSSL, and " + f.missing + " is not there");
   auto state = std::make_unique<State>();
   state->context = f.SSL_CTX_new(f.TLS_client_method());
-  if (state->context == nullptr) return Error(Code::kInternal, "TLS: no context");
+  if (state->context == nullptr)
+    return Error(Code::kInternal,
+                 "TLS: OpenSSL gives no context (at the end of a program: it has ended before us)");
   f.SSL_CTX_ctrl(state->context, kCtrlSetMinVersion, kTls12, nullptr);
   f.SSL_CTX_set_verify(state->context, kVerifyPeer, nullptr);
   const int trusted =

@@ -18,6 +18,11 @@ enum class TlsNeed : std::uint8_t { kNothing, kMoreInput, kClosed };
 
 class TlsSession {
  public:
+  // Loads libssl and sees to it that `before_the_end` runs at exit before OpenSSL takes itself
+  // down: afterwards nothing can be sent, and a session that is still in use reads freed memory.
+  // Once per process; later calls do nothing.
+  static void Prepare(void (*before_the_end)());
+
   // Verifies the server's certificate for `host` (a name or an address) against `ca_file`, or the
   // system's certificates when that is empty. kUnsupported when there is no libssl.
   [[nodiscard]] static Result<std::unique_ptr<TlsSession>> Open(const std::string& host,

@@ -21,6 +21,7 @@ constexpr std::uint64_t kHighestCode = std::uint64_t{1} << 47;
 
 class Memory {
  public:
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): window_ is read when window_start_ says so
   explicit Memory(const StackMemory& stack) : stack_(stack) {}
 
   [[nodiscard]] bool Read(std::uint64_t address, std::uint64_t* value) {
@@ -103,21 +104,28 @@ class Unwinder {
     return false;
   }
 
-  UnwindRule RuleOf(std::uint64_t pc) {
-    if (map_ == nullptr) return {};
-    RuleCache::Slot* slot = nullptr;
-    if (cache_ != nullptr) {
-      slot = &cache_->slots[(pc * 0x9e3779b97f4a7c15U) >> (64 - RuleCache::kSlotBits)];
-      if (slot->pc == pc) return {slot->cfa, slot->rbp, slot->kind};
-    }
-    const CodeRange* const range = map_->Find(pc);
-    if (range == nullptr) return {};
-    const UnwindRule rule =
-        elf::FindRule(range->rows, static_cast<std::uint32_t>(pc - range->base));
+  [[nodiscard]] RuleCache::Slot* SlotOf(std::uint64_t pc) const {
+    if (cache_ == nullptr) return nullptr;
+    return &cache_->slots[(pc * 0x9e3779b97f4a7c15U) >> (64 - RuleCache::kSlotBits)];
+  }
+
+  void Remember(std::uint64_t pc, const UnwindRule& rule) {
+    RuleCache::Slot* const slot = SlotOf(pc);
     const bool fits = rule.rbp == static_cast<std::int16_t>(rule.rbp);
     if (slot != nullptr && fits) {
       *slot = {pc, rule.cfa, static_cast<std::int16_t>(rule.rbp), rule.kind};
     }
+  }
+
+  UnwindRule RuleOf(std::uint64_t pc) {
+    if (map_ == nullptr) return {};
+    const RuleCache::Slot* const slot = SlotOf(pc);
+    if (slot != nullptr && slot->pc == pc) return {slot->cfa, slot->rbp, slot->kind};
+    const CodeRange* const range = map_->Find(pc);
+    if (range == nullptr) return {};
+    const UnwindRule rule =
+        elf::FindRule(range->rows, static_cast<std::uint32_t>(pc - range->base));
+    Remember(pc, rule);
     return rule;
   }
 
@@ -182,6 +190,11 @@ class Unwinder {
         IsKnownCode(return_address - 1)) {
       return GoToCaller(return_address, at_.sp + 8, at_.bp, at_.bp_known);
     }
+    UnwindRule rule;
+    if (!interrupted_ && !in_module && ReadWayOut(at_.pc + 1, &rule)) {
+      Remember(at_.pc, rule);
+      return StepToCfa(at_.sp + static_cast<std::int64_t>(rule.cfa), rule.rbp);
+    }
     std::uint64_t bp = 0;
     if (!at_.bp_known || at_.bp < at_.sp || !memory_.Read(at_.bp, &bp) ||
         !memory_.Read(at_.bp + 8, &return_address)) {
@@ -193,6 +206,37 @@ class Unwinder {
                                             return_address < kHighestCode && bp > at_.bp);
     if (!plausible) return Stop(UnwindEnd::kNoTable);
     return GoToCaller(return_address, at_.bp + 16, bp, true);
+  }
+
+  // Generated code without frame pointers, seen from a call in it: the instructions that follow say
+  // where its frame ends, if they do nothing else. CPython's trampolines (-X perf) are of this kind.
+  bool ReadWayOut(std::uint64_t next, UnwindRule* rule) {
+    constexpr unsigned kLength = 16;
+    std::uint64_t words[kLength / 8 + 1];
+    for (unsigned i = 0; i < sizeof words / 8; ++i) {
+      if (!memory_.Read((next & ~std::uint64_t{7}) + std::uint64_t{8} * i, &words[i])) return false;
+    }
+    const auto* const code = reinterpret_cast<const std::uint8_t*>(words) + next % 8;
+    std::int32_t size = 0;
+    std::int32_t rbp_at = -1;
+    for (unsigned i = 0; i < kLength - 4;) {
+      const bool wide = code[i] == 0x41;  // r8 to r15
+      const std::uint8_t low = code[i + (wide ? 1 : 0)];
+      if (code[i] == 0x48 && code[i + 1] == 0x83 && code[i + 2] == 0xc4 && code[i + 3] < 0x80) {
+        size += code[i + 3];  // add rsp, code[i + 3]
+        i += 4;
+      } else if (low >= 0x58 && low <= 0x5f && (wide || low != 0x5c)) {
+        if (!wide && low == 0x5d) rbp_at = size;  // pop rbp
+        size += 8;
+        i += wide ? 2 : 1;
+      } else if (code[i] == 0xc3) {
+        *rule = {size + 8, rbp_at < 0 ? elf::kRbpUnchanged : rbp_at - size - 8, RowKind::kCfaRsp};
+        return size % 8 == 0;
+      } else {
+        return false;
+      }
+    }
+    return false;
   }
 
   [[nodiscard]] bool IsRecord(std::uint64_t slot, std::uint64_t* bp, std::uint64_t* address) {

@@ -7,6 +7,7 @@
 
 #include <fstream>
 #include <random>
+#include <span>
 
 #include "elf/elf_file.h"
 #include "sdk/unwind_sampling.h"
@@ -155,27 +156,47 @@ TEST_F(SampledUnwind, LibrariesThatComeAndGo) {
   EXPECT_EQ(places[0], places[2]) << "the second load was not in the first one's place";
 }
 
-// Code without any unwind information: push rbp; mov rbp, rsp; xchg rdi, rsi; call rsi; pop rbp;
-// ret
-TEST_F(SampledUnwind, GeneratedCodeByFramePointers) {
-  constexpr std::uint8_t kCode[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x87,
-                                    0xfe, 0xff, 0xd6, 0x5d, 0xc3};
+// Of samples below `code`, which calls its second argument with its first, those that lead on to
+// its caller.
+double ShareThrough(const char* what, std::span<const std::uint8_t> code) {
   void* const memory =
       mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(memory, MAP_FAILED);
-  memcpy(memory, kCode, sizeof kCode);
-  ASSERT_EQ(mprotect(memory, 4096, PROT_READ | PROT_EXEC), 0);
+  if (memory == MAP_FAILED) return -1;
+  memcpy(memory, code.data(), code.size());
+  if (mprotect(memory, 4096, PROT_READ | PROT_EXEC) != 0) return -1;
   ModuleMap map;
   map.Update();
   Sampler sampler(map, 1000);
+  sampler.AllowOtherStacks();
   sampler.Run([&](const std::atomic<bool>& stop) {
     SpinIn(reinterpret_cast<void (*)(void (*)(const std::atomic<bool>*), const std::atomic<bool>*)>(
                memory),
            stop);
   });
-  sampler.Print("generated code");
-  EXPECT_GE(sampler.ShareWith(reinterpret_cast<const void*>(SpinIn)), 0.99);
+  sampler.Print(what);
   munmap(memory, 4096);
+  return sampler.ShareWith(reinterpret_cast<const void*>(SpinIn));
+}
+
+// Code without any unwind information: push rbp; mov rbp, rsp; xchg rdi, rsi; call rsi; pop rbp;
+// ret
+TEST_F(SampledUnwind, GeneratedCodeByFramePointers) {
+  constexpr std::uint8_t kCode[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x87,
+                                    0xfe, 0xff, 0xd6, 0x5d, 0xc3};
+  EXPECT_GE(ShareThrough("generated code", kCode), 0.99);
+}
+
+TEST_F(SampledUnwind, GeneratedCodeByItsWayOut) {
+  // sub rsp, 8; xchg rdi, rsi; call rsi; add rsp, 8; ret
+  constexpr std::uint8_t kTrampoline[] = {0x48, 0x83, 0xec, 0x08, 0x48, 0x87, 0xfe,
+                                          0xff, 0xd6, 0x48, 0x83, 0xc4, 0x08, 0xc3};
+  EXPECT_GE(ShareThrough("trampoline", kTrampoline), 0.99);
+  // push rbp; push r12; push rbx; xor ebp, ebp; sub rsp, 16; xchg rdi, rsi; call rsi; add rsp, 16;
+  // pop rbx; pop r12; pop rbp; ret
+  constexpr std::uint8_t kPushes[] = {0x55, 0x41, 0x54, 0x53, 0x31, 0xed, 0x48, 0x83,
+                                      0xec, 0x10, 0x48, 0x87, 0xfe, 0xff, 0xd6, 0x48,
+                                      0x83, 0xc4, 0x10, 0x5b, 0x41, 0x5c, 0x5d, 0xc3};
+  EXPECT_GE(ShareThrough("pushes", kPushes), 0.99);
 }
 
 // From ordinary code, as the hooks of malloc and of locks do it.

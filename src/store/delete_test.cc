@@ -20,13 +20,10 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "store/store.h"
-#include "store/test_batch.h"
-#include "store/test_directory.h"
+#include "store/test_store.h"
 
 namespace wherefore::store {
 namespace {
-
-using Totals = std::map<std::string, std::int64_t>;
 
 // Appends the text of the engine's compressed blocks: checksum[16] method:u8 bytes:u32 raw:u32.
 void AppendBlocks(const std::string& file, std::string& out) {
@@ -89,18 +86,8 @@ Result<DeleteResult> DeleteLabel(Store& store, const std::string& label, const s
       {.tenant = 0, .range = {0, INT64_MAX}, .selections = Select(store, label, value)});
 }
 
-class DeleteTest : public testing::Test {
+class DeleteTest : public StoreTest {
  protected:
-  void SetUp() override {
-    WHEREFORE_SKIP_WITHOUT_ENGINE();
-    Open();
-  }
-  void Open() {
-    store_.reset();
-    auto opened = Store::Open(options_);
-    ASSERT_TRUE(opened) << opened.error().message();
-    store_ = std::move(*opened);
-  }
   void Write(const std::string& pod, const std::vector<BatchBuilder::Sample>& samples) {
     BatchBuilder batch;
     batch.Add({.resource = {{"pod", pod}}, .time_ns = now_}, samples);
@@ -115,11 +102,7 @@ class DeleteTest : public testing::Test {
     EXPECT_FALSE(std::filesystem::exists(data_ + "/deleting"));
   }
 
-  TestDirectory directory_;
   const std::string data_ = directory_ / "data";
-  StoreOptions options_{.directory = data_};
-  std::unique_ptr<Store> store_;
-  const std::int64_t now_ = NowUnixNs();
   int requests_ = 0;
 };
 

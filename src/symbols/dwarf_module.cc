@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "elf/demangle.h"
+#include "base/demangle.h"
 
 namespace wherefore::symbols {
 namespace {
@@ -161,7 +161,7 @@ std::string_view DwarfModule::SymbolAt(std::uint64_t address) const {
 ResolvedFrame DwarfModule::BySymbol(std::uint64_t address) const {
   const std::string_view symbol = SymbolAt(address);
   if (symbol.empty()) return {};
-  return {{.name = elf::Demangle(symbol), .system_name = std::string(symbol)}};
+  return {{.name = DemangleSymbol(symbol), .system_name = std::string(symbol)}};
 }
 
 // The name as the linker has it says it all; functions of one file only have none in DWARF, so
@@ -175,7 +175,7 @@ void DwarfModule::NameFunction(Dwarf_Die& die, ResolvedLine& line) const {
   line.start_line = NumberOf(die, DW_AT_decl_line);
   if (linkage != nullptr) {
     line.system_name = linkage;
-    line.name = elf::Demangle(linkage);
+    line.name = DemangleSymbol(linkage);
     return;
   }
   const char* const name = dwarf_diename(&die);
@@ -233,7 +233,7 @@ ResolvedFrame DwarfModule::Resolve(std::uint64_t address) {
   // Functions of one file only are called in full by the symbol table.
   const std::string_view symbol = SymbolAt(address);
   if (frame.back().system_name.empty() && !symbol.empty()) {
-    frame.back().name = elf::Demangle(symbol);
+    frame.back().name = DemangleSymbol(symbol);
     frame.back().system_name = symbol;
   }
   return frame;

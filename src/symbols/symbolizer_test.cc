@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "elf/testing.h"
 
 namespace wherefore::symbols {
 namespace {
@@ -50,16 +51,7 @@ int main(int argc, char** argv) {
 }
 )";
 
-std::string Output(const std::string& command) {
-  std::string out;
-  FILE* const pipe = popen(command.c_str(), "r");
-  EXPECT_NE(pipe, nullptr) << command;
-  if (pipe == nullptr) return out;
-  char buffer[65536];
-  for (std::size_t n = 0; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) out.append(buffer, n);
-  EXPECT_EQ(pclose(pipe), 0) << command;
-  return out;
-}
+using elf::Output;
 
 class SymbolizerTest : public testing::Test {
  protected:

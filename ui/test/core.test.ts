@@ -70,6 +70,10 @@ test('names shrink from the outside in', () => {
   expect(fitName('com.acme.shop.Cart.add', 12)).toBe('Cart.add');
   expect(fitName('operator<<(a, b)', 16)).toBe('operator<<(a, b)');
   expect(fitName('demo::(anonymous namespace)::Stock::Checksum() const', 25)).toBe('demo::Stock::Checksum');
+  expect(fitName('<r::work::P<u32> as core::ops::Fn<()>>::hot', 20)).toBe('r::work::P<u32>::hot');
+  expect(fitName('<r::work::P<u32>>::hot', 10)).toBe('P::hot');
+  expect(fitName('std::rt::lang_start::<fn() -> u8>::{closure#0}', 32)).toBe('std::rt::lang_start::{closure#0}');
+  expect(fitName('<module>', 6)).toBe('<modu…');
   expect(fitName('x'.repeat(10_000), 20)).toHaveLength(20);
 });
 
@@ -86,6 +90,7 @@ test('colours go by the package a name begins with, or by module', () => {
     ['a::b::c', 'libx.so', 'a'], ['void json::parse<int>(x::y)', 'app', 'json'], ['(anonymous namespace)::f(a::b)', 'app', 'app'], ['malloc', 'libc.so.6', 'libc.so.6'],
     ['github.com/a/b.F', 'demo', 'github.com/a/b'], ['fmt.(*pp).doPrint', 'demo', 'fmt'], ['runtime.main', 'demo', 'runtime'], ['com.acme.shop.cart.Cart.add', '', 'com.acme.shop'],
     ['libc.so.6+0x27304', 'libc.so.6', 'libc.so.6'], ['/usr/include/a.h', 'hot', 'hot'], ['main', '', ''],
+    ['<r::work::P<u32> as core::ops::Fn<()>>::hot', 'app', 'r'], ['<&mut shop::Cart>::add', 'app', 'shop'], ['<[u8]>::copy_within', 'app', 'app'], ['<module>', 'x.py', 'x.py'],
   ];
   for (const [name, module, group] of cases) expect(groupOf(name, module), name).toBe(group);
 });

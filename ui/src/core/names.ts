@@ -10,12 +10,30 @@ function without(name: string, open: string, close: string): string {
   if (!name.includes(open) || /operator\s*[<>(-]/.test(name)) return name;
   let depth = 0;
   let out = '';
+  let before = '';
   for (const c of name) {
     if (c === open) depth++;
-    else if (c === close && depth > 0) depth--;
+    else if (c === close && depth > 0 && before !== '-') depth--;  // "-> T" closes nothing
     else if (depth === 0) out += c;
+    before = c;
   }
   return depth === 0 && out.trim() !== '' ? out.trim() : name;
+}
+
+// Rust names a method after its type: "<a::T<u8> as b::Trait>::f" without what stands around "a::T<u8>::f".
+function ofType(name: string): string {
+  if (name[0] !== '<') return name;
+  let depth = 0;
+  let as = -1;
+  for (let i = 0; i < name.length; i++) {
+    if (name[i] === '<') depth++;
+    else if (name[i] === '>' && name[i - 1] !== '-') depth--;
+    if (depth === 1 && as < 0 && name.startsWith(' as ', i)) as = i;
+    if (depth !== 0) continue;
+    const rest = name.slice(i + 1);  // Python's "<module>" has none
+    return rest.startsWith('::') ? ofType(name.slice(1, as < 0 ? i : as)) + rest : name;
+  }
+  return name;
 }
 
 function lastSegment(name: string): string {
@@ -32,8 +50,10 @@ export function ladder(name: string): string[] {
   const push = (next: string) => { if (next !== '' && next.length < steps[steps.length - 1].length) steps.push(next); };
   const named = steps[0].replaceAll('(anonymous namespace)::', '');
   push(named);
+  const typed = ofType(named).replaceAll('::<', '<');
+  push(typed);
   // Go's receivers are in brackets too and are no parameters.
-  const plain = /\(\*?\w+\)/.test(named) ? named : without(named, '(', ')').replace(/\s+const$/, '');
+  const plain = /\(\*?\w+\)/.test(typed) ? typed : without(typed, '(', ')').replace(/\s+const$/, '');
   push(plain);
   const bare = without(plain, '<', '>');
   push(bare);
@@ -66,7 +86,7 @@ export const exactly = (name: string) => '^' + name.replace(/[\\^$.|?*+()[\]{}]/
 // What a colour stands for: the package or outermost namespace a name begins with, or else the module.
 export function groupOf(name: string, module: string): string {
   if (/^\/|\+0x[0-9a-f]+$/.test(name)) return module;  // no name, only a place
-  const bare = name.slice(0, LONGEST).replaceAll('(anonymous namespace)::', '').split(/[(<]/)[0];
+  const bare = ofType(name.slice(0, LONGEST).replaceAll('(anonymous namespace)::', '')).replace(/^[&*[]+(mut |const )?/, '').split(/[(<]/)[0];
   const own = bare.slice(bare.lastIndexOf(' ') + 1);  // without a return type
   const slash = own.lastIndexOf('/');
   if (slash > 0) {
@@ -74,7 +94,7 @@ export function groupOf(name: string, module: string): string {
     return dot > 0 ? own.slice(0, dot) : own;
   }
   const scope = own.indexOf('::');
-  if (scope > 0) return own.slice(0, scope);
+  if (scope > 0) return /^[\w$~]+$/.test(own.slice(0, scope)) ? own.slice(0, scope) : module;
   const dots = own.split('.');
   return dots.length > 1 ? dots.slice(0, Math.min(dots.length - 1, 3)).join('.') : module;
 }
