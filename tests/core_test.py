@@ -12,6 +12,7 @@ import subprocess
 import threading
 import time
 import unittest
+import urllib.parse
 import zlib
 
 from harness import (BINARY, PROTOBUF, ROOT, TRACES_METHOD, VECTOR, Case, Profiles, field, fixed64, http, one_profile,
@@ -130,6 +131,41 @@ class Answers(Case):
             self.assertIn("other", [f[0] for f in pruned["functions"]])
             hint = server.ask("top", query="shop", type="wall")["hint"]
             self.assertIn("samples", hint)
+
+    def test_series_and_heat_map_say_what_matches_and_where_nothing_was_stored(self):
+        with self.server() as server:
+            start = (time.time_ns() // (60 * 10**9) - 20) * 60 * 10**9
+            p = Profiles("shop")
+            fast, parse = p.stack("main", "fast"), p.stack("main", "slow", "parse")
+            for minute, samples in ((0, [(fast, 3), (parse, 5)]), (1, [(fast, 0)]), (4, [(parse, 7)])):
+                p.profile(samples, start + minute * 60 * 10**9)
+            self.assertEqual(server.send(p.encode()).status, 200)
+            server.flush()
+            where = {"query": "shop", "type": "samples", "from": start, "to": start + 6 * 60 * 10**9, "step": "1m"}
+            series = server.ask("series", **where, search="PARSE")
+            self.assertEqual(series["groups"][0]["values"], [8, 0, 0, 0, 7, 0])
+            self.assertEqual(series["groups"][0]["gaps"], [[2, 2], [5, 1]])
+            self.assertEqual(series["search"]["values"], [5, 0, 0, 0, 7, 0])
+            self.assertNotIn("search", server.ask("series", **where))
+            matched = lambda **more: server.ask("series", **where, **more)["search"]["values"]
+            self.assertEqual(matched(search="main", lens="drop:parse"), [3, 0, 0, 0, 0, 0])
+            self.assertEqual(matched(search="slow", lens="hide:slow"), [0] * 6)
+            self.assertEqual(matched(search="."), series["groups"][0]["values"])
+            cells = server.ask("heatmap", **where, search="parse")["cells"]
+            self.assertEqual([(c[0], *c[2:]) for c in cells], [(0, 1, 5, 8), (1, 1, 0, 0), (4, 1, 7, 7)])
+            self.assertEqual({len(c) for c in server.ask("heatmap", **where)["cells"]}, {3})
+            for path in ("series", "heatmap"):
+                for wrong, message in (({"lens": "drop:parse"}, "search"), ({"search": "("}, "search"), ({"lens": "what", "search": "x"}, "lens")):
+                    answer = http("GET", f"{server.http}/api/v1/{path}?" + urllib.parse.urlencode({**where, **wrong}))
+                    self.assertEqual(answer.status, 400, wrong)
+                    self.assertIn(message, answer.json["error"]["message"])
+            overview = server.ask("overview", **{"from": start, "to": start + 6 * 60 * 10**9})
+            shop = overview["services"][0]
+            missing = sum(count for _, count in shop["cpu_gaps"])
+            self.assertTrue(0 < missing < len(shop["cpu"]) - sum(1 for v in shop["cpu"] if v > 0), "0 that was measured is no gap")
+            # A line of text tells them apart too: nothing used is "_", nothing stored a blank.
+            line = server.cli("query", "shop", "--type", "samples", "--from", str(start // 10**9), "--to", str(start // 10**9 + 360), "--step", "1m").stdout.splitlines()[-1]
+            self.assertTrue(line.rstrip().endswith("█_  ▇"), line)
 
     def test_an_empty_answer_names_a_range_that_has_been_and_the_labels_there_are(self):
         with self.server() as server:

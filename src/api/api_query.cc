@@ -60,6 +60,18 @@ void AppendTop(JsonWriter& json, const query::ServiceOverview& s) {
   json.EndArray().Field("top_type", s.top_type).Field("top_total", s.top_total);
 }
 
+// Steps without any profile, as [first, how many]: their value is 0, but nothing was measured.
+void AppendGaps(JsonWriter& json, std::string_view key, const std::vector<std::int64_t>& profiles) {
+  json.Key(key).BeginArray();
+  for (std::size_t i = 0; i < profiles.size();) {
+    std::size_t end = i;
+    while (end < profiles.size() && profiles[end] == 0) ++end;
+    if (end > i) json.BeginArray().Int(i).Int(end - i).EndArray();
+    i = end + 1;
+  }
+  json.EndArray();
+}
+
 void AppendOverview(JsonWriter& json, const query::ServiceOverview& s) {
   json.BeginObject().Field("name", s.info.name).Field("profiles", s.info.profiles);
   json.Key("types").BeginArray();
@@ -69,7 +81,9 @@ void AppendOverview(JsonWriter& json, const query::ServiceOverview& s) {
   if (!s.cpu.empty()) {
     json.Key("cpu").BeginArray();
     for (const std::int64_t v : s.cpu) json.Int(v);
-    json.EndArray().Field("cores", s.cores).Field("seen_ms", s.seen_ns / 1'000'000);
+    json.EndArray();
+    AppendGaps(json, "cpu_gaps", s.cpu_profiles);
+    json.Field("cores", s.cores).Field("seen_ms", s.seen_ns / 1'000'000);
   }
   AppendTop(json, s);
   json.Key("versions").BeginArray();
@@ -108,10 +122,25 @@ Result<HttpResponse> Overview(query::Engine& engine, const HttpRequest& request)
   return response;
 }
 
+// What is looked for over time. Values stay those of the whole selection, so a lens alone would do
+// nothing.
+Result<query::LookedFor> LookedForOf(const Parameters& p) {
+  query::LookedFor wanted;
+  WHEREFORE_ASSIGN_OR_RETURN(wanted.lens, p.Lens());
+  WHEREFORE_ASSIGN_OR_RETURN(wanted.search, p.Search());
+  if (!wanted.lens.empty() && wanted.search.empty()) {
+    return Error(Code::kInvalid,
+                 "parameter 'lens': only together with 'search', whose matches it narrows");
+  }
+  return wanted;
+}
+
 Result<HttpResponse> HeatMap(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
-      const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "step"}));
+      const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "step",
+                                               "lens", "search"}));
   WHEREFORE_ASSIGN_OR_RETURN(auto selection, p.Selection());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto wanted, LookedForOf(p));
   EndNow(p, selection.range);
   constexpr std::int64_t kDefaultSteps = 600;
   constexpr std::int64_t kMostSteps = 10'000;
@@ -122,7 +151,8 @@ Result<HttpResponse> HeatMap(query::Engine& engine, const HttpRequest& request) 
   }
   if (step < kNsPerSecond || width / step > kMostSteps)
     return Error(Code::kInvalid, "parameter 'step': at least 1s, and at most 10,000 steps");
-  WHEREFORE_ASSIGN_OR_RETURN(const auto answer, engine.HeatMap(selection, step, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto answer,
+                             engine.HeatMap(selection, step, wanted, request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject().Field("rows_are", answer.by_offset ? "offset" : "value");
@@ -132,7 +162,9 @@ Result<HttpResponse> HeatMap(query::Engine& engine, const HttpRequest& request) 
   if (!answer.hint.empty()) json.Field("hint", answer.hint);
   json.Key("cells").BeginArray();
   for (const query::HeatMapAnswer::Cell& cell : answer.cells) {
-    json.BeginArray().Int(cell.step).Int(cell.row).Int(cell.count).EndArray();
+    json.BeginArray().Int(cell.step).Int(cell.row).Int(cell.count);
+    if (!wanted.search.empty()) json.Int(cell.matched).Int(cell.whole);
+    json.EndArray();
   }
   json.EndArray().EndObject();
   return response;
@@ -245,9 +277,10 @@ Result<HttpResponse> Top(query::Engine& engine, const HttpRequest& request) {
 
 Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
-      const auto p,
-      Parameters::Read(request, {"query", "type", "from", "to", "since", "step", "by", "limit"}));
+      const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "step", "by",
+                                               "limit", "lens", "search"}));
   WHEREFORE_ASSIGN_OR_RETURN(auto selection, p.Selection());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto wanted, LookedForOf(p));
   WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t limit, p.Int("limit", 20, 0, 10'000));
   EndNow(p, selection.range);
   const std::int64_t width = selection.range.to_ns - selection.range.from_ns;
@@ -260,7 +293,8 @@ Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
                              engine.Series(selection,
                                            {.steps = {.width_ns = step, .spread = true},
                                             .group_by = p.All("by"),
-                                            .max_groups = static_cast<std::size_t>(limit)},
+                                            .max_groups = static_cast<std::size_t>(limit),
+                                            .wanted = wanted},
                                            request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
@@ -275,9 +309,17 @@ Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
     for (const auto& [name, value] : group.labels) json.Field(name, value);
     json.EndObject().Key("values").BeginArray();
     for (const std::int64_t v : group.values) json.Int(v);
+    json.EndArray();
+    AppendGaps(json, "gaps", group.profiles);
+    json.EndObject();
+  }
+  json.EndArray();
+  if (answer.matched) {
+    json.Key("search").BeginObject().Key("values").BeginArray();
+    for (const std::int64_t v : *answer.matched) json.Int(v);
     json.EndArray().EndObject();
   }
-  json.EndArray().EndObject();
+  json.EndObject();
   return response;
 }
 

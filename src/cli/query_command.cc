@@ -24,27 +24,50 @@ struct QueryOptions {
   std::string label;
 };
 
-// Eight heights, so that a line of text shows the shape of a series.
-std::string Sparkline(const std::vector<std::int64_t>& values, std::size_t width) {
+// Eight heights, so that a line of text shows the shape of a series; "_" is 0 that was measured, a
+// blank is where nothing was stored.
+std::string Sparkline(const std::vector<std::int64_t>& values, const std::vector<bool>& stored,
+                      std::size_t width) {
   static constexpr std::array<std::string_view, 8> kBars = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   const std::size_t per = std::max<std::size_t>((values.size() + width - 1) / width, 1);
-  std::vector<std::int64_t> sums;
-  for (std::size_t i = 0; i < values.size(); i += per) {
-    std::int64_t sum = 0;
-    for (std::size_t k = i; k < std::min(i + per, values.size()); ++k) sum += values[k];
-    sums.push_back(sum);
+  struct Sum {
+    std::int64_t value = 0;
+    bool stored = false;
+  };
+  std::vector<Sum> sums((values.size() + per - 1) / per);
+  std::int64_t top = 1;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    Sum& sum = sums[i / per];
+    sum.value += values[i];
+    sum.stored = sum.stored || stored[i];
+    top = std::max(top, sum.value);
   }
-  const std::int64_t top =
-      sums.empty() ? 1 : std::max<std::int64_t>(*std::max_element(sums.begin(), sums.end()), 1);
   std::string out;
-  for (const std::int64_t s : sums) {
-    out += s <= 0 ? " "
-                  : kBars[std::min<std::size_t>(
-                        static_cast<std::size_t>(static_cast<double>(s) / static_cast<double>(top) *
-                                                 7.999),
-                        7)];
+  for (const Sum& sum : sums) {
+    const double share = static_cast<double>(sum.value) / static_cast<double>(top);
+    out += !sum.stored ? " "
+           : sum.value <= 0
+               ? "_"
+               : kBars[std::min<std::size_t>(static_cast<std::size_t>(share * 7.999), 7)];
   }
   return out;
+}
+
+// By step: was anything stored? Servers before this was said are taken to have stored what is not
+// 0.
+std::vector<bool> StoredSteps(JsonValue group, const std::vector<std::int64_t>& values) {
+  std::vector<bool> stored(values.size(), true);
+  simdjson::dom::array gaps;
+  if (group["gaps"].get(gaps) != simdjson::SUCCESS) {
+    for (std::size_t i = 0; i < values.size(); ++i) stored[i] = values[i] != 0;
+    return stored;
+  }
+  for (const JsonValue gap : gaps) {
+    const auto first = static_cast<std::size_t>(JsonInt(gap.at(0)));
+    const auto count = static_cast<std::size_t>(JsonInt(gap.at(1)));
+    for (std::size_t i = first; i < std::min(first + count, stored.size()); ++i) stored[i] = false;
+  }
+  return stored;
 }
 
 void PrintServices(JsonValue root) {
@@ -78,14 +101,13 @@ int PrintSeries(JsonValue root) {
   for (const JsonValue group : groups) {
     std::vector<std::int64_t> values;
     std::int64_t total = 0;
-    std::int64_t steps = 0;
     for (const JsonValue v : group["values"]) {
       values.push_back(JsonInt(v));
       total += values.back();
-      steps += values.back() != 0 ? 1 : 0;
     }
+    const std::vector<bool> stored = StoredSteps(group, values);
     // Snapshots are averages already; adding them up over time would mean nothing.
-    if (averaged) total /= std::max<std::int64_t>(steps, 1);
+    if (averaged) total /= std::max<std::int64_t>(std::ranges::count(stored, true), 1);
     std::string name;
     simdjson::dom::object labels;
     if (group["labels"].get(labels) == simdjson::SUCCESS) {
@@ -93,8 +115,9 @@ int PrintSeries(JsonValue root) {
         name += fmt::format("{}{}={}", name.empty() ? "" : " ", Printable(key),
                             Printable(JsonText(value)));
     }
-    fmt::print("{:<30} {:>12}  {}\n", name, FormatValue(total / scale, unit),
-               Sparkline(values, static_cast<std::size_t>(std::max(TerminalWidth() - 48, 20))));
+    fmt::print(
+        "{:<30} {:>12}  {}\n", name, FormatValue(total / scale, unit),
+        Sparkline(values, stored, static_cast<std::size_t>(std::max(TerminalWidth() - 48, 20))));
   }
   return kFine;
 }

@@ -35,7 +35,18 @@ std::uint32_t Chain(std::uint32_t parent, std::uint32_t function, std::uint32_t 
   return x ^ x >> 16;
 }
 
+std::uint64_t HashBelow(std::uint64_t parent, const Lanes& own) {
+  const std::uint32_t a = Chain(static_cast<std::uint32_t>(parent >> 32), own.a, kPrimeA);
+  const std::uint32_t b = Chain(static_cast<std::uint32_t>(parent), own.b, kPrimeB);
+  const std::uint64_t hash = std::uint64_t{a} << 32 | b;
+  return hash == 0 ? 1 : hash;
+}
+
 }  // namespace
+
+std::uint64_t PathHashBelow(std::uint64_t parent, const FlameFunction& function) {
+  return HashBelow(parent, HashFunction(function));
+}
 
 std::vector<std::uint64_t> PathHashes(const FlameTree& tree) {
   std::vector<Lanes> functions;
@@ -44,14 +55,7 @@ std::vector<std::uint64_t> PathHashes(const FlameTree& tree) {
   std::vector<std::uint64_t> hashes(tree.size(), 0);
   std::vector<std::uint64_t> above;  // of the ancestors, by depth
   for (std::size_t i = 0; i < tree.size(); ++i) {
-    if (i > 0) {
-      const std::uint64_t parent = above[tree.depth[i] - 1];
-      const Lanes& own = functions[tree.function[i]];
-      const std::uint32_t a = Chain(static_cast<std::uint32_t>(parent >> 32), own.a, kPrimeA);
-      const std::uint32_t b = Chain(static_cast<std::uint32_t>(parent), own.b, kPrimeB);
-      hashes[i] = std::uint64_t{a} << 32 | b;
-      if (hashes[i] == 0) hashes[i] = 1;
-    }
+    if (i > 0) hashes[i] = HashBelow(above[tree.depth[i] - 1], functions[tree.function[i]]);
     above.resize(tree.depth[i]);
     above.push_back(hashes[i]);
   }

@@ -19,6 +19,8 @@ namespace wherefore::profile {
 
 // One per node. The root's is 0; no other node's is.
 [[nodiscard]] std::vector<std::uint64_t> PathHashes(const FlameTree& tree);
+// Of a frame, given its caller's.
+[[nodiscard]] std::uint64_t PathHashBelow(std::uint64_t parent, const FlameFunction& function);
 [[nodiscard]] std::optional<std::uint64_t> ParsePathHash(std::string_view hex);
 [[nodiscard]] std::string PathHashText(std::uint64_t hash);
 

@@ -60,6 +60,13 @@ std::int64_t TypeUse::Count(std::int64_t value, std::int64_t stored) const {
   return stored;
 }
 
+const store::SeriesRow* ProfileLevel(const SeriesList& list, std::uint32_t series) {
+  if (!list || series == 0 || series > list->size()) return nullptr;
+  const store::SeriesRow& row = (*list)[series - 1];
+  if (row.parent == 0 || row.parent > list->size()) return &row;
+  return &(*list)[row.parent - 1];
+}
+
 std::string_view GroupLabel(const std::string& service, const SeriesList& list,
                             std::uint32_t series, std::string_view name) {
   if (IsServiceLabel(name)) return service;

@@ -60,6 +60,9 @@ struct Resolved {
   std::vector<SeriesList> series;     // per selection of `query`; null when it was not needed
 };
 
+// The profile-level set a (possibly sample-level) series belongs to; null where it is not known.
+[[nodiscard]] const store::SeriesRow* ProfileLevel(const SeriesList& list, std::uint32_t series);
+
 // The value of a group-by label for a series; `list` may be null when only the service is asked
 // for.
 [[nodiscard]] std::string_view GroupLabel(const std::string& service, const SeriesList& list,

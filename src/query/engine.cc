@@ -26,14 +26,6 @@ std::uint64_t LabelsHash(const Labels& labels) {
   return Hash64(text);
 }
 
-// The profile-level set a (possibly sample-level) series belongs to.
-const store::SeriesRow* ProfileLevel(const SeriesList& list, std::uint32_t series) {
-  if (!list || series == 0 || series > list->size()) return nullptr;
-  const store::SeriesRow& row = (*list)[series - 1];
-  if (row.parent == 0 || row.parent > list->size()) return &row;
-  return &(*list)[row.parent - 1];
-}
-
 // Identity of a series over buckets and writers: service and labels.
 std::uint64_t SeriesIdentity(const Resolved& r, std::uint32_t selection, std::uint32_t series) {
   const store::SeriesRow* row = ProfileLevel(r.series[selection], series);
@@ -45,6 +37,29 @@ std::int64_t Rounded(std::int64_t sum, std::int64_t scale, std::int64_t divisor)
   if (divisor <= 0) return 0;
   const __int128 scaled = static_cast<__int128>(sum) * scale;
   return static_cast<std::int64_t>((scaled + (scaled >= 0 ? divisor / 2 : -divisor / 2)) / divisor);
+}
+
+// The largest first; those beyond the limit added up in one.
+void LargestFirst(std::vector<SeriesGroup>& groups, std::size_t most) {
+  const auto sum = [](const SeriesGroup& g) {
+    std::int64_t total = 0;
+    for (const std::int64_t v : g.values) total = WrappingAdd(total, v);
+    return total;
+  };
+  std::ranges::stable_sort(groups, std::greater(), sum);
+  if (most == 0 || groups.size() <= most) return;
+  const std::size_t steps = groups[0].values.size();
+  SeriesGroup rest{.labels = {{"", "other"}},
+                   .values = std::vector<std::int64_t>(steps),
+                   .profiles = std::vector<std::int64_t>(steps)};
+  for (std::size_t i = most; i < groups.size(); ++i) {
+    for (std::size_t k = 0; k < steps; ++k) {
+      rest.values[k] = WrappingAdd(rest.values[k], groups[i].values[k]);
+      rest.profiles[k] += groups[i].profiles[k];
+    }
+  }
+  groups.resize(most);
+  groups.push_back(std::move(rest));
 }
 
 }  // namespace
@@ -266,10 +281,15 @@ Result<SeriesAnswer> Engine::Series(const Selection& selection, const SeriesOpti
                                              FormatDuration(width), steps));
   }
   std::vector<store::SeriesPoint> points;
+  std::vector<store::SeriesPoint> matched;
   if (!r.query.selections.empty()) {
     store::Steps cut = options.steps;
     // A snapshot is of one moment.
     cut.spread = cut.spread && !r.snapshot;
+    // Before the whole: what comes between the two questions then makes no part more than it.
+    if (!options.wanted.search.empty()) {
+      WHEREFORE_ASSIGN_OR_RETURN(matched, MatchedPoints(r, cut, options.wanted, cancel));
+    }
     WHEREFORE_ASSIGN_OR_RETURN(points, reader_.Timeline(r.query, cut, r.needs_samples, cancel));
   }
   if (points.empty()) answer.hint = catalog_.ExplainEmpty(selection, cancel);
@@ -282,10 +302,26 @@ Result<SeriesAnswer> Engine::Series(const Selection& selection, const SeriesOpti
                 p.step_start_ns}] += p.profiles;
     }
   }
+  const auto add_value = [&](const store::SeriesPoint& p, std::vector<std::int64_t>& values) {
+    const TypeUse& use = r.types.at(p.type);
+    const auto index = static_cast<std::size_t>((p.step_start_ns - start) / width);
+    if (p.step_start_ns < start || index >= steps) return false;
+    std::int64_t value = use.Value(p.value);
+    if (r.snapshot) {
+      value = Rounded(
+          value, kAverageScale,
+          profiles[{SeriesIdentity(r, p.dictionary, p.series), use.details.Id(), p.step_start_ns}]);
+    }
+    values[index] = WrappingAdd(values[index], value);
+    return true;
+  };
+  if (!options.wanted.search.empty()) {
+    answer.matched.emplace(steps);
+    for (const store::SeriesPoint& p : matched) add_value(p, *answer.matched);
+  }
   std::map<Labels, SeriesGroup> groups;
   for (const store::SeriesPoint& p : points) {
     answer.newest_ns = std::max(answer.newest_ns, p.last_ns);
-    const TypeUse& use = r.types.at(p.type);
     Labels labels;
     for (const std::string& name : group_by) {
       labels.emplace_back(
@@ -301,42 +337,15 @@ Result<SeriesAnswer> Engine::Series(const Selection& selection, const SeriesOpti
     }
     group.values.resize(steps);
     group.profiles.resize(steps);
-    const auto index = static_cast<std::size_t>((p.step_start_ns - start) / width);
-    if (p.step_start_ns < start || index >= steps) continue;
-    std::int64_t value = use.Value(p.value);
-    if (r.snapshot) {
-      value = Rounded(
-          value, kAverageScale,
-          profiles[{SeriesIdentity(r, p.dictionary, p.series), use.details.Id(), p.step_start_ns}]);
+    if (add_value(p, group.values)) {
+      group.profiles[static_cast<std::size_t>((p.step_start_ns - start) / width)] += p.profiles;
     }
-    group.values[index] = WrappingAdd(group.values[index], value);
-    group.profiles[index] += p.profiles;
   }
   for (auto& [labels, group] : groups) {
     group.labels = labels;
     answer.groups.push_back(std::move(group));
   }
-  const auto sum = [](const SeriesGroup& g) {
-    std::int64_t total = 0;
-    for (const std::int64_t v : g.values) total = WrappingAdd(total, v);
-    return total;
-  };
-  std::stable_sort(answer.groups.begin(), answer.groups.end(),
-                   [&](const SeriesGroup& a, const SeriesGroup& b) { return sum(a) > sum(b); });
-  const std::size_t most = options.max_groups;
-  if (most > 0 && answer.groups.size() > most) {
-    SeriesGroup rest{.labels = {{"", "other"}},
-                     .values = std::vector<std::int64_t>(steps),
-                     .profiles = std::vector<std::int64_t>(steps)};
-    for (std::size_t i = most; i < answer.groups.size(); ++i) {
-      for (std::size_t k = 0; k < steps; ++k) {
-        rest.values[k] = WrappingAdd(rest.values[k], answer.groups[i].values[k]);
-        rest.profiles[k] += answer.groups[i].profiles[k];
-      }
-    }
-    answer.groups.resize(most);
-    answer.groups.push_back(std::move(rest));
-  }
+  LargestFirst(answer.groups, options.max_groups);
   return answer;
 }
 

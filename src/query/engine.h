@@ -48,6 +48,7 @@ struct SeriesOptions {
   store::Steps steps;
   std::vector<std::string> group_by;
   std::size_t max_groups = 0;  // 0: no limit
+  LookedFor wanted;            // its search may be empty
 };
 struct SeriesGroup {
   Labels labels;  // the group-by labels
@@ -64,6 +65,8 @@ struct SeriesAnswer {
   std::int64_t newest_ns = 0;  // start of the newest profile in it; 0: none
   std::vector<SeriesGroup>
       groups;  // largest first; groups beyond the limit are added up in one called "other"
+  // Of what is looked for, all groups together; only with a search.
+  std::optional<std::vector<std::int64_t>> matched;
   std::string hint;
 };
 
@@ -174,6 +177,10 @@ struct HeatMapAnswer {
     std::uint32_t step = 0;
     std::uint32_t row = 0;
     std::int64_t count = 0;
+    // Only with a search: how much of the cell is what is looked for, and of how much:
+    // observations, or the values of its profiles.
+    std::int64_t matched = 0;
+    std::int64_t whole = 0;
   };
   std::vector<Cell> cells;  // those with something in them
   std::string hint;
@@ -182,12 +189,13 @@ struct HeatMapAnswer {
 // Everything the list of services says about one, in one go (engine_overview.cc).
 struct ServiceOverview {
   ServiceInfo info;
-  std::vector<std::int64_t> cpu;      // per step; empty: no CPU profiles
-  double cores = 0;                   // CPU time over OverviewAnswer::observed
-  std::int64_t seen_ns = 0;           // from its first profile to the end of its last
-  std::vector<std::string> versions;  // service.version in the newest step that has any
-  std::string earlier_version;        // what ran before it in the range, if it changed
-  std::vector<profile::TopRow> top;   // into `functions`
+  std::vector<std::int64_t> cpu;           // per step; empty: no CPU profiles
+  std::vector<std::int64_t> cpu_profiles;  // the same: how many it is from
+  double cores = 0;                        // CPU time over OverviewAnswer::observed
+  std::int64_t seen_ns = 0;                // from its first profile to the end of its last
+  std::vector<std::string> versions;       // service.version in the newest step that has any
+  std::string earlier_version;             // what ran before it in the range, if it changed
+  std::vector<profile::TopRow> top;        // into `functions`
   std::vector<profile::FlameFunction> functions;
   std::string top_type;
   std::int64_t top_total = 0;
@@ -244,6 +252,8 @@ class Engine {
   // of samples are asked for: then a profile is not of one group, and nothing is visited.
   struct ProfilePoint {
     Labels labels;
+    store::DictionaryKey dictionary;
+    std::uint32_t number = 0;
     std::int64_t time_ns = 0;
     profile::ProfileId id{};
     std::int64_t value = 0;
@@ -266,9 +276,9 @@ class Engine {
   // Engine_functions.cc; traces beyond `limit` are counted only.
   Result<FunctionTraces> TracesOf(const Selection& selection, const FunctionName& function,
                                   const TracesOptions& options, const CancelToken& cancel);
-  // Engine_series.cc. Rows: 20 ms, or twenty of equal width up to the largest value.
+  // Engine_heat.cc. Rows: 20 ms, or twenty of equal width up to the largest value.
   Result<HeatMapAnswer> HeatMap(const Selection& selection, std::int64_t step_ns,
-                                const CancelToken& cancel);
+                                const LookedFor& wanted, const CancelToken& cancel);
   // Engine_overview.cc: one scan for all services.
   Result<OverviewAnswer> Overview(std::uint32_t tenant, store::TimeRange range,
                                   const CancelToken& cancel);
@@ -328,6 +338,22 @@ class Engine {
                                                    const CancelToken& cancel);
   Result<std::vector<std::vector<StackValue>>> Average(const Resolved& resolved,
                                                        const CancelToken& cancel);
+  // Engine_matches.cc: asks for each selection of a question, narrowed to stacks with what is
+  // looked for; not where there are none. Answers to `ask` are about selection 0.
+  Result<> EachNarrowed(
+      const store::SampleQuery& query, const LookedFor& wanted,
+      const std::function<Result<>(std::uint32_t, const store::SampleQuery&)>& ask,
+      const CancelToken& cancel);
+  // The points of a timeline that what is looked for has, cut as those of the whole are.
+  Result<std::vector<store::SeriesPoint>> MatchedPoints(const Resolved& resolved,
+                                                        const store::Steps& cut,
+                                                        const LookedFor& wanted,
+                                                        const CancelToken& cancel);
+  // Engine_heat.cc: cells by offset within the second, and by the profiles' values.
+  Result<> FillByOffset(const Resolved& resolved, const LookedFor& wanted, HeatMapAnswer& answer,
+                        const CancelToken& cancel);
+  Result<> FillByValue(const Selection& selection, const Resolved& resolved,
+                       const LookedFor& wanted, HeatMapAnswer& answer, const CancelToken& cancel);
   // Engine_spans.cc: from linked samples to a tree.
   Result<> FillSpanAnswer(const std::vector<store::LinkRow>& links, const std::string& type,
                           SpanProfileAnswer& answer, std::string& types, const CancelToken& cancel);

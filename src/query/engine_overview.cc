@@ -99,8 +99,13 @@ Result<> Engine::AddCpu(const Selection& everything, OverviewAnswer& answer, con
     const auto at = services.find(service);
     if (at == services.end()) continue;
     std::vector<std::int64_t>& cpu = at->second->cpu;
+    std::vector<std::int64_t>& profiles = at->second->cpu_profiles;
     cpu.resize(group.values.size());
-    for (std::size_t i = 0; i < cpu.size(); ++i) cpu[i] = WrappingAdd(cpu[i], group.values[i]);
+    profiles.resize(group.values.size());
+    for (std::size_t i = 0; i < cpu.size(); ++i) {
+      cpu[i] = WrappingAdd(cpu[i], group.values[i]);
+      profiles[i] += group.profiles[i];
+    }
     by_service[service][std::string(FindLabel(group.labels, "service.version"))] = group.values;
   }
   for (const auto& [service, versions] : by_service) {

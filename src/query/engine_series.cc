@@ -152,7 +152,11 @@ Result<bool> Engine::EachProfile(const Selection& selection,
     const auto at = index.find(row.dictionary);
     const auto use = r.types.find(row.type);
     if (at == index.end() || use == r.types.end()) continue;
-    ProfilePoint point{.time_ns = row.time_ns, .id = row.id, .value = use->second.Value(row.total)};
+    ProfilePoint point{.dictionary = row.dictionary,
+                       .number = row.number,
+                       .time_ns = row.time_ns,
+                       .id = row.id,
+                       .value = use->second.Value(row.total)};
     for (const std::string& name : group_by) {
       point.labels.emplace_back(
           name, GroupLabel(r.services[at->second], r.series[at->second], row.series, name));
@@ -177,63 +181,6 @@ Result<store::TimeRange> Engine::Extent(std::uint32_t tenant, const CancelToken&
   WHEREFORE_ASSIGN_OR_RETURN(const auto first, reader_.Profiles(query, 1, cancel));
   extent.from_ns = first.empty() ? points.front().step_start_ns : first.front().time_ns;
   return extent;
-}
-
-Result<HeatMapAnswer> Engine::HeatMap(const Selection& selection, std::int64_t step_ns,
-                                      const CancelToken& cancel) {
-  constexpr std::int64_t kOffsetWidth = 20'000'000;
-  constexpr std::size_t kValueRows = 20;
-  Selection whole = selection;
-  whole.add_up_snapshots = true;
-  WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, catalog_.Resolve(whole, {}, cancel));
-  HeatMapAnswer answer{.by_offset = true,
-                       .type = r.type,
-                       .unit = r.unit,
-                       .start_ns = selection.range.from_ns / step_ns * step_ns,
-                       .step_ns = step_ns,
-                       .row_width = kOffsetWidth,
-                       .rows = kNsPerSecond / kOffsetWidth};
-  answer.steps =
-      static_cast<std::size_t>((selection.range.to_ns - answer.start_ns + step_ns - 1) / step_ns);
-  const auto step_of = [&](std::int64_t time_ns) {
-    return static_cast<std::uint32_t>((time_ns - answer.start_ns) / step_ns);
-  };
-  WHEREFORE_ASSIGN_OR_RETURN(
-      const auto offsets,
-      reader_.Offsets(r.query, {step_ns, answer.start_ns}, kOffsetWidth, cancel));
-  for (const store::OffsetCell& cell : offsets) {
-    answer.cells.push_back({step_of(cell.step_start_ns), cell.offset, cell.count});
-  }
-  if (!answer.cells.empty()) return answer;
-
-  answer.by_offset = false;
-  answer.rows = kValueRows;
-  std::vector<std::pair<std::int64_t, std::int64_t>> points;  // time, value
-  WHEREFORE_ASSIGN_OR_RETURN(const bool one_group, EachProfile(
-                                                       whole, {},
-                                                       [&](const ProfilePoint& p) {
-                                                         points.emplace_back(
-                                                             p.time_ns,
-                                                             std::max<std::int64_t>(p.value, 0));
-                                                       },
-                                                       cancel));
-  if (!one_group) {
-    answer.hint = "a heat map of whole profiles cannot be narrowed by labels of samples";
-    return answer;
-  }
-  if (points.empty()) {
-    answer.hint = catalog_.ExplainEmpty(selection, cancel);
-    return answer;
-  }
-  const std::int64_t most =
-      std::ranges::max(points, {}, [](const auto& p) { return p.second; }).second;
-  answer.row_width = most / static_cast<std::int64_t>(kValueRows) + 1;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> counts;
-  for (const auto& [time_ns, value] : points) {
-    ++counts[{step_of(time_ns), static_cast<std::uint32_t>(value / answer.row_width)}];
-  }
-  for (const auto& [at, count] : counts) answer.cells.push_back({at.first, at.second, count});
-  return answer;
 }
 
 Result<profile::FlameTree> Engine::NarrowedFlame(const Selection& selection,

@@ -38,10 +38,12 @@ bool Found(const FlameFunction& f, const re2::RE2& regex) {
          (!f.module.empty() && re2::RE2::PartialMatch(f.module + "`" + f.name, regex));
 }
 
-// "Map<int, std::less<int>>::find(int)" -> "Map<>::find(int)"; names with operators of that shape,
-// and brackets that do not match, stay as they are.
-FlameFunction WithoutTemplateArguments(FlameFunction f) {
-  if (f.name.find('<') == std::string::npos || f.name.find("operator<") != std::string::npos ||
+}  // namespace
+
+FlameFunction Lens::WithoutTemplateArguments(FlameFunction f) {
+  // Rust names a method after its type, in brackets: these are no arguments.
+  if (f.name.find('<') == std::string::npos || f.name.starts_with('<') ||
+      f.name.find("operator<") != std::string::npos ||
       f.name.find("operator>") != std::string::npos ||
       f.name.find("operator-") != std::string::npos)
     return f;
@@ -57,11 +59,13 @@ FlameFunction WithoutTemplateArguments(FlameFunction f) {
   return f;
 }
 
-bool IsCalled(const FlameFunction& f, std::string_view text) {
-  return f.name == text ||
-         (text.size() == f.module.size() + 1 + f.name.size() && text.starts_with(f.module) &&
-          text[f.module.size()] == '`' && text.ends_with(f.name));
+bool IsCalled(const FlameFunction& f, std::string_view word) {
+  return f.name == word ||
+         (word.size() == f.module.size() + 1 + f.name.size() && word.starts_with(f.module) &&
+          word[f.module.size()] == '`' && word.ends_with(f.name));
 }
+
+namespace {
 
 // By node: is it at the end of that path?
 std::vector<char> EndsOf(const std::vector<std::string>& path, const FlameTree& tree) {
@@ -171,6 +175,11 @@ Result<FlameTree> Lens::Apply(const FlameTree& tree, const CancelToken& cancel) 
   return current;
 }
 
+bool Lens::Step::Matches(const FlameFunction& function) const {
+  if (op == Op::kMyCode) return IsForeign(function);
+  return regex != nullptr && Found(function, *regex);
+}
+
 std::vector<char> Lens::Matches(const Step& step, const FlameTree& tree) {
   if (!step.path.empty()) return EndsOf(step.path, tree);
   std::vector<char> out(tree.size());
@@ -179,14 +188,43 @@ std::vector<char> Lens::Matches(const Step& step, const FlameTree& tree) {
     for (std::size_t i = 1; i < out.size(); ++i) out[i] = hashes[i] == *step.address;
     return out;
   }
-  if (step.op == Op::kTemplates) return out;
   std::vector<char> functions(tree.functions.size());
-  for (std::size_t f = 1; f < functions.size(); ++f) {
-    functions[f] = step.op == Op::kMyCode ? IsForeign(tree.functions[f])
-                                          : Found(tree.functions[f], *step.regex);
-  }
+  for (std::size_t f = 1; f < functions.size(); ++f) functions[f] = step.Matches(tree.functions[f]);
   for (std::size_t i = 1; i < out.size(); ++i) out[i] = functions[tree.function[i]];
   return out;
+}
+
+Lens::Kept Lens::Visit(Op op, bool hit, Above& above) {
+  Kept kept;
+  switch (op) {
+    case Op::kFocus:
+    case Op::kFocusPath:
+      kept.node = above.matched || hit;
+      kept.value = kept.node;
+      break;
+    case Op::kHide:
+    case Op::kMergePath:
+    case Op::kMyCode:
+      kept.node = !hit;
+      break;
+    case Op::kMerge:
+      kept.node = !(hit && above.last_matched);
+      break;
+    case Op::kCollapse:
+      kept.node = !above.matched;
+      break;
+    case Op::kDrop:
+      kept.value = !above.matched && !hit;
+      kept.node = kept.value;
+      break;
+    case Op::kRecursion:  // by what is above it in the new tree
+    case Op::kTemplates:
+    case Op::kInvert:
+      break;
+  }
+  above.matched = above.matched || hit;
+  above.last_matched = hit;
+  return kept;
 }
 
 FlameTree Lens::ApplyStep(const Step& step, const FlameTree& tree) {
@@ -200,11 +238,10 @@ FlameTree Lens::ApplyStep(const Step& step, const FlameTree& tree) {
   const std::vector<char> match = Matches(step, tree);
   Outermost outermost;  // of recursion only
 
-  // Where each open node of the old tree went in the new one, and whether a match is above it.
+  // Where each open node of the old tree went in the new one, and what is above the next.
   struct Open {
     std::uint32_t node = 0;
-    bool matched = false;       // this path contains a match
-    bool last_matched = false;  // the nearest kept ancestor is a match (merge)
+    Above above;
   };
   std::vector<Open> path;
   for (std::size_t i = 0; i < tree.size(); ++i) {
@@ -212,47 +249,21 @@ FlameTree Lens::ApplyStep(const Step& step, const FlameTree& tree) {
     Open here = path.empty() ? Open{} : path.back();
     const std::uint32_t f = tree.function[i];
     const bool hit = match[i] != 0;
-    bool add_node = i > 0;
-    bool add_value = true;
-    switch (step.op) {
-      case Op::kFocus:
-      case Op::kFocusPath:
-        add_node = add_node && (here.matched || hit);
-        add_value = add_node;
-        break;
-      case Op::kTemplates:
-      case Op::kInvert:
-        break;
-      case Op::kHide:
-      case Op::kMergePath:
-      case Op::kMyCode:
-        add_node = add_node && !hit;
-        break;
-      case Op::kMerge:
-        add_node = add_node && !(hit && here.last_matched);
-        break;
-      case Op::kRecursion:
-        if (const std::uint32_t first = hit ? outermost.Above(here.node, ids[f]) : 0; first != 0) {
-          here.node = first;
-          add_node = false;
-        }
-        break;
-      case Op::kCollapse:
-        add_node = add_node && !here.matched;
-        break;
-      case Op::kDrop:
-        add_value = !here.matched && !hit;
-        add_node = add_node && add_value;
-        break;
+    const std::uint32_t again =
+        step.op == Op::kRecursion && hit ? outermost.Above(here.node, ids[f]) : 0;
+    if (again != 0) {
+      here.node = again;
+      builder.AddValue(again, tree.self[i], tree.self_count[i]);
+      path.push_back(here);
+      continue;
     }
-    if (add_node) {
+    const Kept kept = i == 0 ? AtRoot(step.op) : Visit(step.op, hit, here.above);
+    if (kept.node) {
       const std::uint32_t parent = here.node;
       here.node = builder.Child(parent, ids[f]);
       if (step.op == Op::kRecursion) outermost.Made(here.node, parent, ids[f]);
     }
-    if (add_value) builder.AddValue(here.node, tree.self[i], tree.self_count[i]);
-    here.matched = here.matched || hit;
-    here.last_matched = i > 0 && hit;
+    if (kept.value) builder.AddValue(here.node, tree.self[i], tree.self_count[i]);
     path.push_back(here);
   }
   FlameTree out = builder.Build();

@@ -69,13 +69,38 @@ class Lens {
     std::shared_ptr<const re2::RE2> regex;  // not of paths
     std::vector<std::string> path;
     std::optional<std::uint64_t> address;  // instead of a path
+
+    [[nodiscard]] bool has_path() const { return address.has_value() || !path.empty(); }
+    // Not of paths.
+    [[nodiscard]] bool Matches(const profile::FlameFunction& function) const;
   };
+  // What is above a frame, on the way down.
+  struct Above {
+    bool matched = false;       // this path contains a match
+    bool last_matched = false;  // the frame right above is a match (merge)
+  };
+  struct Kept {
+    bool node = true;
+    bool value = true;  // that ends here
+  };
+  // What becomes of a frame, and of what lies right at the root; `above` becomes that of the next.
+  static Kept Visit(Op op, bool hit, Above& above);
+  static Kept AtRoot(Op op) {
+    return {.node = false, .value = op != Op::kFocus && op != Op::kFocusPath};
+  }
+  // "Map<int, std::less<int>>::find(int)" -> "Map<>::find(int)"; names with operators of that
+  // shape, and brackets that do not match, stay as they are.
+  static profile::FlameFunction WithoutTemplateArguments(profile::FlameFunction function);
   static Result<Step> ParseStep(std::string_view part);
   // By node: does the step mean it?
   static std::vector<char> Matches(const Step& step, const profile::FlameTree& tree);
   static profile::FlameTree ApplyStep(const Step& step, const profile::FlameTree& tree);
 
+  friend class StackLens;
   std::vector<Step> steps_;
 };
+
+// Does a word of a path mean this function: its name, or "module`name"?
+[[nodiscard]] bool IsCalled(const profile::FlameFunction& function, std::string_view word);
 
 }  // namespace wherefore::query

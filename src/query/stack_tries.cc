@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "profile/typed_attributes.h"
+#include "query/stack_lens.h"
 
 namespace wherefore::query {
 namespace {
@@ -87,6 +88,7 @@ Result<> StackTrie::Extend(store::Reader& reader, symbols::Symbolizer* symbolize
 void StackTrie::Reset() {
   cursor_ = {};
   resolve_again_ns_ = 0;
+  known_generation_ = 0;
   raw_functions_.assign(1, {});
   mappings_.assign(1, {});
   frames_.assign(1, {});
@@ -175,6 +177,82 @@ Result<std::vector<bool>> StackTrie::Holding(const FunctionName& function,
   std::vector<bool> holds(stacks.size());
   for (std::size_t i = 0; i < stacks.size(); ++i) holds[i] = below[stack_nodes_[stacks[i]]];
   return holds;
+}
+
+Result<> StackTrie::KnowAll(store::Reader& reader, symbols::Symbolizer* symbolizer,
+                            const CancelToken& cancel) {
+  if (resolve_again_ns_ != 0 && MonotonicNs() >= resolve_again_ns_) Reset();
+  const std::uint64_t generation =
+      reader.Generation();  // before: what comes meanwhile is read again
+  if (generation != 0 && generation == known_generation_) return {};
+  WHEREFORE_RETURN_IF_ERROR(Extend(reader, symbolizer, cancel));
+  known_generation_ = generation;
+  return {};
+}
+
+namespace {
+
+// The same for what has no frames at all, which is shown as one.
+bool FindsBare(const LookedFor& wanted) {
+  const std::vector<profile::FlameFunction> bare = {{.name = std::string(profile::kNoStack)}};
+  const StackLens lens(wanted.lens, bare);
+  std::vector<std::uint32_t> frames = {0};
+  return lens.Apply(frames) && std::ranges::any_of(frames, [&](std::uint32_t f) {
+           return wanted.search.Matches(lens.function(f));
+         });
+}
+
+}  // namespace
+
+Result<std::vector<char>> StackTrie::MatchingNodes(const LookedFor& wanted,
+                                                   const CancelToken& cancel) {
+  constexpr std::uint32_t kCheckEvery = 1u << 14;
+  const StackLens lens(wanted.lens, functions_);
+  std::vector<char> hit(lens.size());
+  for (std::uint32_t f = 1; f < hit.size(); ++f) hit[f] = wanted.search.Matches(lens.function(f));
+  MemoryClaim scratch(cancel);
+  WHEREFORE_RETURN_IF_ERROR(scratch.Resize(2 * nodes_.size()));
+  std::vector<char> ends(nodes_.size());
+  for (const std::uint32_t node : stack_nodes_) ends[node] = 1;
+  std::vector<char> matching(nodes_.size());
+  std::vector<std::uint32_t> frames;
+  matching[0] = FindsBare(wanted);
+  // Ids grow downwards: a caller is decided before what it calls.
+  for (std::uint32_t node = 1; node < nodes_.size(); ++node) {
+    if (node % kCheckEvery == 0) WHEREFORE_RETURN_IF_ERROR(cancel.Check());
+    if (wanted.lens.empty()) {
+      const auto [parent, function] = nodes_[node];
+      matching[node] = (parent != 0 && matching[parent] != 0) || hit[function] != 0;
+      continue;
+    }
+    if (ends[node] == 0) continue;
+    frames.clear();
+    for (std::uint32_t at = node; at != 0; at = nodes_[at].parent)
+      frames.push_back(nodes_[at].function);
+    std::ranges::reverse(frames);
+    matching[node] = lens.Apply(frames) &&
+                     std::ranges::any_of(frames, [&](std::uint32_t f) { return hit[f] != 0; });
+  }
+  return matching;
+}
+
+Result<store::StackSet> StackTrie::Matching(const LookedFor& wanted, store::Reader& reader,
+                                            symbols::Symbolizer* symbolizer,
+                                            const CancelToken& cancel) {
+  MutexLock lock(mutex_);
+  WHEREFORE_RETURN_IF_ERROR(KnowAll(reader, symbolizer, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const std::vector<char> matching, MatchingNodes(wanted, cancel));
+  const auto matches = [&](std::uint32_t node) { return matching[node] != 0; };
+  const auto many = static_cast<std::size_t>(std::ranges::count_if(stack_nodes_, matches));
+  // Whichever list is the shorter one.
+  const bool rest = many > stack_nodes_.size() / 2;
+  store::StackSet set;
+  if (rest) set.all_below = static_cast<std::uint32_t>(stack_nodes_.size());
+  set.stacks.reserve(rest ? stack_nodes_.size() - many : many);
+  for (std::uint32_t i = 0; i < stack_nodes_.size(); ++i) {
+    if (matches(stack_nodes_[i]) != rest) set.stacks.push_back(i);
+  }
+  return set;
 }
 
 Result<bool> StackTrie::NamesFile(const std::string& file, store::Reader& reader,
@@ -273,6 +351,14 @@ Result<std::vector<bool>> StackTries::Holding(const FunctionName& function,
                                               std::span<const std::uint32_t> stacks,
                                               const CancelToken& cancel) {
   auto result = Get(key)->Holding(function, stacks, reader_, symbolizer_, cancel);
+  Keep(key, static_cast<bool>(result));
+  return result;
+}
+
+Result<store::StackSet> StackTries::Matching(const LookedFor& wanted,
+                                             const store::DictionaryKey& key,
+                                             const CancelToken& cancel) {
+  auto result = Get(key)->Matching(wanted, reader_, symbolizer_, cancel);
   Keep(key, static_cast<bool>(result));
   return result;
 }

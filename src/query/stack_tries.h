@@ -23,6 +23,8 @@
 #include "profile/flame_tree.h"
 #include "profile/frame_name.h"
 #include "query/frame_lines.h"
+#include "query/lens.h"
+#include "query/search.h"
 #include "store/read.h"
 
 namespace wherefore::query {
@@ -31,6 +33,12 @@ struct StackValue {
   std::uint32_t stack = 0;
   std::int64_t value = 0;
   std::int64_t count = 0;
+};
+
+// What is looked for, in what a lens leaves.
+struct LookedFor {
+  Lens lens;
+  Search search;
 };
 
 // A function as people name it: demangled, and the file name of its module where that is known.
@@ -52,6 +60,10 @@ class StackTrie {
                                     std::span<const std::uint32_t> stacks, store::Reader& reader,
                                     symbols::Symbolizer* symbolizer, const CancelToken& cancel)
       EXCLUDES(mutex_);
+  // All stacks there are with a function that is looked for.
+  Result<store::StackSet> Matching(const LookedFor& wanted, store::Reader& reader,
+                                   symbols::Symbolizer* symbolizer, const CancelToken& cancel)
+      EXCLUDES(mutex_);
   // Whether one of its functions, as far as they are known by now, comes from that source file.
   Result<bool> NamesFile(const std::string& file, store::Reader& reader,
                          symbols::Symbolizer* symbolizer, const CancelToken& cancel)
@@ -66,6 +78,12 @@ class StackTrie {
   // Reads on when there are stacks up to `highest` and they are not known yet.
   Result<> Know(std::uint32_t highest, store::Reader& reader, symbols::Symbolizer* symbolizer,
                 const CancelToken& cancel) REQUIRES(mutex_);
+  // Reads on unless nothing can have come since it last did.
+  Result<> KnowAll(store::Reader& reader, symbols::Symbolizer* symbolizer,
+                   const CancelToken& cancel) REQUIRES(mutex_);
+  // By node: is there a function that is looked for on the way to it?
+  Result<std::vector<char>> MatchingNodes(const LookedFor& wanted, const CancelToken& cancel)
+      REQUIRES(mutex_);
   Result<> Extend(store::Reader& reader, symbols::Symbolizer* symbolizer, const CancelToken& cancel)
       REQUIRES(mutex_);
   Result<> ExtendBy(store::DictionaryRows rows, symbols::Symbolizer* symbolizer,
@@ -84,6 +102,7 @@ class StackTrie {
   store::DictionaryCursor cursor_ GUARDED_BY(mutex_);
   // When to start over, because there was no time to look up some frames; 0 = all were looked up.
   std::int64_t resolve_again_ns_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t known_generation_ GUARDED_BY(mutex_) = 0;  // of the store, when KnowAll() last read
   std::vector<store::FunctionRow> raw_functions_ GUARDED_BY(mutex_) = {{}};
   std::vector<store::MappingRow> mappings_ GUARDED_BY(mutex_) = {{}};
   // Functions of each frame, outermost first, as a range of frame_functions_.
@@ -108,6 +127,8 @@ class StackTries {
   Result<std::vector<bool>> Holding(const FunctionName& function, const store::DictionaryKey& key,
                                     std::span<const std::uint32_t> stacks,
                                     const CancelToken& cancel);
+  Result<store::StackSet> Matching(const LookedFor& wanted, const store::DictionaryKey& key,
+                                   const CancelToken& cancel);
   Result<bool> NamesFile(const store::DictionaryKey& key, const std::string& file,
                          const CancelToken& cancel);
   // After data was deleted ids may be gone; start over.

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,11 +58,20 @@ struct SeriesRow {
   std::string encoded;  // typed attributes, for lossless export (docs/format.md)
 };
 
+// Some stacks of one dictionary: those listed, or all below an id but those listed (what may come
+// meanwhile is not meant).
+struct StackSet {
+  std::vector<std::uint32_t> stacks;
+  std::optional<std::uint32_t> all_below;
+};
+
 // Series of one dictionary; empty `series` = all of them.
 struct SeriesSelection {
   DictionaryKey dictionary;
   std::vector<std::uint32_t> series;
   std::vector<std::uint64_t> types;  // empty = all
+  // Only samples with one of these stacks. Not for questions about whole profiles.
+  std::optional<StackSet> stacks = std::nullopt;
 };
 
 struct FunctionRow {
@@ -143,6 +153,18 @@ struct SeriesPoint {
   std::int64_t count = 0;
   std::int64_t profiles = 0;  // how many have a share in it
   std::int64_t last_ns = 0;   // start of the newest profile in the step
+};
+
+// What the wanted samples of one profile add up to.
+struct ProfileSum {
+  std::uint32_t dictionary = 0;  // index into selections
+  std::uint64_t type = 0;
+  std::uint32_t series = 0;  // one of those its samples have
+  std::uint32_t number = 0;  // dense per dictionary
+  std::int64_t time_ns = 0;
+  std::int64_t duration_ns = 0;
+  std::int64_t value = 0;
+  std::int64_t count = 0;
 };
 
 // When the profiles of one selection were taken.
@@ -320,6 +342,9 @@ class Reader {
   virtual Result<std::vector<SeriesPoint>> Timeline(const SampleQuery& query, const Steps& steps,
                                                     bool from_samples,
                                                     const CancelToken& cancel) = 0;
+  // One row per profile that has such a sample.
+  virtual Result<std::vector<ProfileSum>> SumProfiles(const SampleQuery& query,
+                                                      const CancelToken& cancel) = 0;
   // One row per selection and type that has profiles in the range.
   virtual Result<std::vector<CoverRow>> Coverage(const SampleQuery& query,
                                                  const CancelToken& cancel) = 0;

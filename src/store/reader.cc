@@ -1,9 +1,7 @@
-// Reader: services, types, label sets, dictionaries, and sums over samples.
+// Reader: services, types, label sets, dictionaries, and sums over stacks.
 #include "store/reader.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -13,79 +11,10 @@
 #include "store/dictionary.h"
 #include "store/query_rows.h"
 #include "store/schema.h"
+#include "store/selection_number.h"
 
 namespace wherefore::store {
 namespace {
-
-// Which selection a row belongs to. The engine groups by one small number made of service, bucket
-// and writer instead of three wide columns: sums over all services take half the time.
-class SelectionNumber {
- public:
-  explicit SelectionNumber(const SampleQuery& query) : query_(query) {
-    for (const SeriesSelection& selection : query.selections) {
-      Add(services_, selection.dictionary.service);
-      Add(buckets_, std::uint64_t{selection.dictionary.bucket});
-      Add(writers_, std::uint64_t{selection.dictionary.writer});
-    }
-    by_number_.assign(services_.size() * buckets_.size() * writers_.size(), kNone);
-    for (std::size_t i = query.selections.size(); i-- > 0;) {
-      const DictionaryKey& key = query.selections[i].dictionary;
-      by_number_[(services_[key.service] * buckets_.size() + buckets_[key.bucket]) *
-                     writers_.size() +
-                 writers_[key.writer]] = static_cast<std::uint32_t>(i);
-    }
-  }
-  // The number as an SQL expression over the columns of a row.
-  [[nodiscard]] std::string Sql() const {
-    return fmt::format("toUInt32(({} * {} + {}) * {} + {})", Part("service", services_),
-                       buckets_.size(), Part("bucket", buckets_), writers_.size(),
-                       Part("writer", writers_));
-  }
-  // The selection that wants rows of this number and type, if any.
-  [[nodiscard]] std::optional<std::uint32_t> Find(std::uint32_t number, std::uint64_t type) const {
-    if (number >= by_number_.size() || by_number_[number] == kNone) return std::nullopt;
-    const auto& types = query_.selections[by_number_[number]].types;
-    if (!types.empty() && std::ranges::find(types, type) == types.end()) return std::nullopt;
-    return by_number_[number];
-  }
-
- private:
-  using Numbers = std::map<std::uint64_t, std::size_t>;
-  static constexpr std::uint32_t kNone = UINT32_MAX;
-
-  static void Add(Numbers& numbers, std::uint64_t value) {
-    numbers.try_emplace(value, numbers.size());
-  }
-  static std::string Part(std::string_view column, const Numbers& numbers) {
-    if (numbers.size() == 1) return "0";
-    std::string from;
-    std::string to;
-    for (const auto& [value, number] : numbers) {
-      from += fmt::format("{}{}", from.empty() ? "" : ",", value);
-      to += fmt::format("{}{}", to.empty() ? "" : ",", number);
-    }
-    // Rows are known to be in the list: the condition says so.
-    return fmt::format("transform(toUInt64({}), [{}], [{}], toUInt64(0))", column, WithType(from),
-                       WithType(to));
-  }
-  // Element types decide the function's overload: make all of them 64 bits wide.
-  static std::string WithType(const std::string& list) {
-    std::string out;
-    std::size_t begin = 0;
-    while (begin <= list.size()) {
-      const std::size_t end = std::min(list.find(',', begin), list.size());
-      out += fmt::format("{}toUInt64({})", out.empty() ? "" : ",", list.substr(begin, end - begin));
-      begin = end + 1;
-    }
-    return out;
-  }
-
-  const SampleQuery& query_;
-  Numbers services_;
-  Numbers buckets_;
-  Numbers writers_;
-  std::vector<std::uint32_t> by_number_;
-};
 
 std::string TupleList(const std::vector<DictionaryKey>& keys) {
   std::string out;
@@ -119,20 +48,32 @@ Result<> ReaderImpl::Run(const std::string& sql, std::size_t columns, const Canc
   return result;
 }
 
+namespace {
+
+std::string StackCondition(const StackSet& set) {
+  std::string out;
+  if (set.all_below) out += fmt::format(" AND stack < {}", *set.all_below);
+  if (set.stacks.empty()) return set.all_below ? out : " AND 0";
+  return out + fmt::format(" AND stack {}IN ({})", set.all_below ? "NOT " : "",
+                           fmt::join(set.stacks, ","));
+}
+
+}  // namespace
+
 std::string SelectionCondition(const SampleQuery& query, When when) {
   std::set<std::uint64_t> services;
   std::set<std::uint32_t> buckets;
   std::set<std::uint32_t> writers;
   std::set<std::uint64_t> types;
   bool all_types = false;
-  bool some_series = false;
+  bool some_only = false;
   for (const SeriesSelection& selection : query.selections) {
     services.insert(selection.dictionary.service);
     buckets.insert(selection.dictionary.bucket);
     writers.insert(selection.dictionary.writer);
     types.insert(selection.types.begin(), selection.types.end());
     all_types = all_types || selection.types.empty();
-    some_series = some_series || !selection.series.empty();
+    some_only = some_only || !selection.series.empty() || selection.stacks;
   }
   std::string where = fmt::format(
       "tenant = {} AND bucket IN ({}) AND service IN ({}) AND writer IN ({})", query.tenant,
@@ -141,7 +82,7 @@ std::string SelectionCondition(const SampleQuery& query, When when) {
     where += fmt::format(" AND time >= {} AND time < {}", query.range.from_ns, query.range.to_ns);
   }
   if (!all_types) where += fmt::format(" AND type IN ({})", fmt::join(types, ","));
-  if (!some_series) return where;
+  if (!some_only) return where;
   where += " AND (";
   const char* separator = "";
   for (const SeriesSelection& selection : query.selections) {
@@ -150,10 +91,19 @@ std::string SelectionCondition(const SampleQuery& query, When when) {
                          key.bucket, key.writer);
     if (!selection.series.empty())
       where += fmt::format(" AND series IN ({})", fmt::join(selection.series, ","));
+    if (selection.stacks) where += StackCondition(*selection.stacks);
     where += ")";
     separator = " OR ";
   }
   return where + ")";
+}
+
+SampleQuery AboutProfiles(SampleQuery query) {
+  for (SeriesSelection& selection : query.selections) {
+    selection.series.clear();
+    selection.stacks.reset();
+  }
+  return query;
 }
 
 Result<std::vector<ServiceRow>> ReaderImpl::Services(std::uint32_t tenant, TimeRange range,
@@ -377,83 +327,6 @@ Result<std::vector<StackSum>> ReaderImpl::SumStacks(const SampleQuery& query,
             return {};
           }));
   return sums;
-}
-
-namespace {
-
-// Bars of profiles that last: the part of a value up to a moment is rounded down and the last step
-// gets the whole, so the parts of each profile add up to it. One that would fall into a thousand
-// steps and more is a point: its length is as likely wrong as right.
-std::string SpreadTimeline(const Steps& steps, std::int64_t range_to_ns, std::string_view selection,
-                           std::string_view from) {
-  const auto part = [](std::string_view column) {
-    return fmt::format(
-        "sum(if(first = last, {0}, toInt64(if(step = last, toInt128({0}), intDiv(toInt128({0}) * "
-        "(ends - time), span)) - if(step = first, toInt128(0), intDiv(toInt128({0}) * (begins - "
-        "time), span)))))",
-        column);
-  };
-  return fmt::format(
-      "WITH step * {1} + {0} AS begins, begins + {1} AS ends "
-      "SELECT selection, type, series, step, {2}, {3}, count(), max(time) FROM (SELECT {4} AS "
-      "selection, type, series, time, total, n, greatest(duration, 1) AS span, "
-      "intDiv(time - {0}, {1}) AS first, if(intDiv(span, {1}) >= 1000, first, "
-      "intDiv(least(time + span, {5}) - 1 - {0}, {1})) AS last, "
-      "arrayJoin(range(first, last + 1)) AS step {6}) "
-      "GROUP BY selection, type, series, step ORDER BY step",
-      steps.phase_ns, steps.width_ns, part("total"), part("n"), selection, range_to_ns, from);
-}
-
-}  // namespace
-
-Result<std::vector<SeriesPoint>> ReaderImpl::Timeline(const SampleQuery& query, const Steps& steps,
-                                                      bool from_samples,
-                                                      const CancelToken& cancel) {
-  std::vector<SeriesPoint> points;
-  if (query.selections.empty()) return points;
-  if (steps.width_ns <= 0) return Error(Code::kInvalid, "the step of a timeline must be positive");
-  const SelectionNumber selection(query);
-  const std::string from = fmt::format(
-      "FROM {} WHERE {}", PhysicalName(from_samples ? Table::kSamples : Table::kProfiles),
-      SelectionCondition(query));
-  std::string sql;
-  if (steps.spread && !from_samples) {
-    sql = SpreadTimeline(steps, query.range.to_ns, selection.Sql(), from);
-  } else {
-    sql = fmt::format(
-        "SELECT {} AS selection, type, series, intDiv(time - {}, {}) AS step, sum({}), sum(n), {}, "
-        "max(time) {} GROUP BY selection, type, series, step ORDER BY step",
-        selection.Sql(), steps.phase_ns, steps.width_ns, from_samples ? "value" : "total",
-        from_samples ? "uniqExact(profile)" : "count()", from);
-  }
-  WHEREFORE_RETURN_IF_ERROR(Run(sql, 8, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
-    const std::uint64_t type = c[1].Uint(row);
-    if (const auto at = selection.Find(c[0].U32(row), type)) {
-      points.push_back({*at, type, c[2].U32(row), c[3].Int(row) * steps.width_ns + steps.phase_ns,
-                        c[4].Int(row), c[5].Int(row), c[6].Int(row), c[7].Int(row)});
-    }
-    return {};
-  }));
-  return points;
-}
-
-Result<std::vector<CoverRow>> ReaderImpl::Coverage(const SampleQuery& query,
-                                                   const CancelToken& cancel) {
-  std::vector<CoverRow> rows;
-  if (query.selections.empty()) return rows;
-  const SelectionNumber selection(query);
-  WHEREFORE_RETURN_IF_ERROR(
-      // A year at most: what a sender says must not run over.
-      Run(fmt::format("SELECT {} AS selection, type, min(time), max(time + toInt64(least(duration, "
-                      "{}))) FROM {} WHERE {} GROUP BY selection, type",
-                      selection.Sql(), kNsPerDay * 365, PhysicalName(Table::kProfiles),
-                      SelectionCondition(query)),
-          4, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
-            if (const auto at = selection.Find(c[0].U32(row), c[1].Uint(row)))
-              rows.push_back({*at, c[2].Int(row), c[3].Int(row)});
-            return {};
-          }));
-  return rows;
 }
 
 Result<EngineStatistics> ReaderImpl::Statistics(const CancelToken& cancel) {

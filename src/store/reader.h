@@ -1,7 +1,8 @@
 // The Reader over a Transport (read.h says what each call answers).
 //
-// reader.cc: names and samples; reader_profiles.cc: single profiles and links; reader_spans.cc:
-// spans and whole traces; reader_traces.cc: lists of traces.
+// reader.cc: names and sums over stacks; reader_times.cc: sums over time; reader_profiles.cc:
+// single profiles and links; reader_spans.cc: spans and whole traces; reader_traces.cc: lists of
+// traces.
 #pragma once
 
 #include <atomic>
@@ -25,6 +26,10 @@ enum class When { kInRange, kAny };  // tables without a column `time` cannot sa
 // WHERE condition for the samples or profiles of a query; `time` is the column compared with the
 // range.
 [[nodiscard]] std::string SelectionCondition(const SampleQuery& query, When when = When::kInRange);
+
+// The same question of the profiles its samples are in: those belong to the set their samples' sets
+// extend, and have no stack.
+[[nodiscard]] SampleQuery AboutProfiles(SampleQuery query);
 
 // WHERE condition for the spans of a search.
 [[nodiscard]] std::string SearchCondition(const SpanSearch& search);
@@ -57,6 +62,8 @@ class ReaderImpl final : public Reader {
                                                           const CancelToken& cancel) override;
   Result<std::vector<SeriesPoint>> Timeline(const SampleQuery& query, const Steps& steps,
                                             bool from_samples, const CancelToken& cancel) override;
+  Result<std::vector<ProfileSum>> SumProfiles(const SampleQuery& query,
+                                              const CancelToken& cancel) override;
   Result<std::vector<CoverRow>> Coverage(const SampleQuery& query,
                                          const CancelToken& cancel) override;
   Result<std::vector<ProfileRow>> Profiles(const SampleQuery& query, std::size_t limit,
@@ -110,6 +117,8 @@ class ReaderImpl final : public Reader {
   // One query under this reader's limits, timed.
   Result<> Run(const std::string& sql, std::size_t columns, const CancelToken& cancel,
                const RowFunction& row);
+  Result<std::vector<SeriesPoint>> SpreadTimeline(const SampleQuery& query, const Steps& steps,
+                                                  const CancelToken& cancel);
   Result<> ReadStacks(const DictionaryKey& key, std::uint32_t first, DictionaryRows& rows,
                       const CancelToken& cancel);
   Result<> ReadFrames(const DictionaryKey& key, std::uint32_t first, DictionaryRows& rows,

@@ -34,12 +34,6 @@ std::string TraceCondition(const profile::TraceId& trace, bool or_unknown) {
                     : "trace = " + literal;
 }
 
-// Profiles belong to the set their samples' sets extend, so those say nothing about a profile.
-std::vector<SeriesSelection> WithoutSeries(std::vector<SeriesSelection> selections) {
-  for (SeriesSelection& selection : selections) selection.series.clear();
-  return selections;
-}
-
 bool TakeOne(std::map<SampleKey, std::size_t>& counts, const SampleKey& key) {
   const auto found = counts.find(key);
   if (found == counts.end() || found->second == 0) return false;
@@ -242,8 +236,7 @@ Result<std::vector<LinkRow>> ReaderImpl::Links(const SampleQuery& query,
       fmt::format("{} AND (service, bucket, writer, profile) IN (SELECT service, bucket, writer, "
                   "number FROM {} WHERE {})",
                   SelectionCondition(query, When::kAny), PhysicalName(Table::kProfiles),
-                  SelectionCondition({query.tenant, query.range, WithoutSeries(query.selections)},
-                                     When::kInRange)),
+                  SelectionCondition(AboutProfiles(query))),
       query.tenant, cancel);
 }
 

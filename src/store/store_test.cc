@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "profile/typed_attributes.h"
 #include "store/span_extras.h"
+#include "store/step_sums.h"
 #include "store/test_store.h"
 
 namespace wherefore::store {
@@ -308,6 +309,64 @@ TEST_F(StoreTest, AProfileThatLastsIsSharedOutBetweenSteps) {
   sum = 0;
   for (const SeriesPoint& p : *cut) sum += p.series == 1 ? p.value : 0;
   EXPECT_EQ(sum, 12 * 1'000'003);
+}
+
+TEST_F(StoreTest, ManyProfilesAreSharedOutAsFewAre) {
+  // So many that those within one step are added up by the engine.
+  constexpr std::int64_t kMany = 100'500;
+  const std::int64_t step = 12 * kNsPerSecond;
+  const std::int64_t start = (now_ - 7200 * kNsPerSecond) / step * step;
+  SampleQuery query;
+  StepSums expected({.width_ns = step, .spread = true}, start + 1800 * kNsPerSecond);
+  BatchBuilder batch;
+  for (std::int64_t i = 0; i < kMany; ++i) {
+    const std::int64_t at = start + i * 17'000'000;
+    batch.Add({.time_ns = at, .duration_ns = i % 3 == 0 ? 10'000'000'000U : 1'000'000U},
+              {{{"main"}, i % 1000}});
+    if (at >= start + 1800 * kNsPerSecond) continue;
+    expected.Add({.series = 1,
+                  .time_ns = at,
+                  .duration_ns = i % 3 == 0 ? 10 * kNsPerSecond : 1'000'000,
+                  .value = i % 1000});
+  }
+  Write(batch.Request("many"));
+  Flush();
+  query = Everything();
+  query.range = {start, start + 1800 * kNsPerSecond};
+  const auto points =
+      store_->reader().Timeline(query, {.width_ns = step, .spread = true}, false, {});
+  ASSERT_TRUE(points) << points.error().message();
+  const auto values = [](const std::vector<SeriesPoint>& list) {
+    std::map<std::int64_t, std::tuple<std::int64_t, std::int64_t, std::int64_t>> out;
+    for (const SeriesPoint& p : list) out[p.step_start_ns] = {p.value, p.profiles, p.last_ns};
+    return out;
+  };
+  EXPECT_EQ(values(*points), values(expected.Take()));
+  EXPECT_EQ(points->size(), 144u);
+}
+
+TEST_F(StoreTest, SumsPerProfileAreOfTheStacksAskedFor) {
+  BatchBuilder batch;
+  batch.Add({.time_ns = now_, .duration_ns = 5},
+            {{{"a"}, 1}, {{"b"}, 2, "", "", {}, {{"thread", "x"}}}, {{"c"}, 4}});
+  batch.Add({.time_ns = now_ + 7, .duration_ns = 6}, {{{"a"}, 8}});
+  Write(batch.Request("a"));
+  Flush();
+  auto query = Everything();
+  const auto sums = [&](std::optional<StackSet> stacks) {
+    query.selections[0].stacks = std::move(stacks);
+    const auto rows = store_->reader().SumProfiles(query, {});
+    EXPECT_TRUE(rows) << rows.error().message();
+    std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> out;
+    for (const ProfileSum& row : *rows) out[{row.time_ns - now_, row.duration_ns}] += row.value;
+    return out;
+  };
+  using Sums = std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>;
+  EXPECT_EQ(sums(std::nullopt), (Sums{{{0, 5}, 7}, {{7, 6}, 8}}));
+  EXPECT_EQ(sums(StackSet{.stacks = {2, 3}}), (Sums{{{0, 5}, 6}}));
+  EXPECT_EQ(sums(StackSet{.stacks = {2, 3}, .all_below = 4}), (Sums{{{0, 5}, 1}, {{7, 6}, 8}}));
+  EXPECT_EQ(sums(StackSet{.stacks = {}, .all_below = 3}), (Sums{{{0, 5}, 3}, {{7, 6}, 8}}));
+  EXPECT_EQ(sums(StackSet{}), Sums());
 }
 
 TEST_F(StoreTest, TenantsDoNotSeeEachOther) {

@@ -16,7 +16,7 @@ import { everyPage } from './pages.mjs';
 import { narrow, reflows } from './reflow.mjs';
 import { lists, searchedFile, times } from './lists.mjs';
 import { says } from './said.mjs';
-import { searches, searchesEverything } from './search.mjs';
+import { gaps, searches, searchesEverything, searchesOverTime } from './search.mjs';
 import { service } from './service.mjs';
 import { everyStep } from './steps.mjs';
 import { keyboardAlone, orders, traces } from './trace.mjs';
@@ -59,6 +59,8 @@ try {
   await offline(context, page, problems);
   await searches(page);
   await searchesEverything(page);
+  await searchesOverTime(page);
+  await gaps(page);
   await orders(page);
   await wayBack(page);
   await hostile(page);

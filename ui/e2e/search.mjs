@@ -1,6 +1,6 @@
 // The search: any text, in every view, in everything that is stored.
 import assert from 'node:assert/strict';
-import { ALL, api, box, drawn, flame, PAGE, step } from './browser.mjs';
+import { ALL, api, box, CHECKOUT, drawn, flame, newest, PAGE, step } from './browser.mjs';
 
 export async function searches(page) {
   step('search: a pattern without end does not stop the page, what is no pattern is plain text in every view');
@@ -53,4 +53,72 @@ export async function searchesEverything(page) {
   await page.getByLabel('Search').fill('nowhere to be found');
   await page.getByText('No function matches').waitFor();
   await page.locator('table.top caption', { hasText: '0 match,' }).waitFor();
+}
+
+const numbers = (values) => values.map(Number);
+const added = (values) => numbers(values).reduce((a, b) => a + b, 0);
+const drawnSum = (values) => values.reduce((a, b) => a + (b ?? 0), 0);
+const timelineOf = (page) => page.evaluate(() => window.__wherefore.timeline);
+
+export async function searchesOverTime(page) {
+  step('search: what matches is on the timeline, as the API says and as the flame graph finds');
+  const at = await newest('checkout');
+  const range = { from: at - 1800e3, to: at + 60e3 };
+  const where = new URLSearchParams(range);
+  const asked = [];
+  page.on('request', (r) => { if (/api\/v1\/(series|heatmap)\?.*search=/.test(r.url())) asked.push(r.url()); });
+  await page.goto(`${PAGE}/s/checkout?${where}`);
+  await drawn(page, 'the timeline', () => window.__wherefore?.timeline?.lines.length === 1);
+  assert.equal((await timelineOf(page)).matched, null);
+  assert.deepEqual(asked, []);
+  await page.getByLabel('Search').pressSequentially('json', { delay: 20 });
+  const series = await api('series', { ...range, query: CHECKOUT, limit: 7, search: 'json' });
+  const matched = added(series.search.values);
+  await drawn(page, 'what matches', (v) => { const m = window.__wherefore.timeline.matched; return m && m.reduce((a, b) => a + (b ?? 0), 0) === v; }, matched);
+  assert.equal(asked.length, 1, `one question for one text: ${asked.join(' ')}`);
+  await drawn(page, 'the same in the graph', (v) => window.__wherefore.flame.matched === v, matched);
+  const shown = await timelineOf(page);
+  assert.equal(drawnSum(shown.all), added(series.groups[0].values));
+  assert.ok(shown.all.every((v, i) => (v === null) === (shown.matched[i] === null) && shown.matched[i] <= v));
+  const share = (100 * matched / added(series.groups[0].values)).toFixed(1);
+  await page.locator('.timeline figcaption', { hasText: `${share} % of it matches` }).waitFor();
+  await page.locator('.timeline .u-legend', { hasText: 'matches json' }).waitFor();
+
+  step('search: on the timeline too, the lens is applied');
+  await page.goto(`${PAGE}/s/checkout?${where}&search=handle&lens=${encodeURIComponent('drop:parse_object')}`);
+  const narrowed = added((await api('series', { ...range, query: CHECKOUT, search: 'handle', lens: 'drop:parse_object' })).search.values);
+  assert.ok(narrowed > 0 && narrowed < added((await api('series', { ...range, query: CHECKOUT, search: 'handle' })).search.values));
+  await drawn(page, 'what the lens leaves', (v) => window.__wherefore?.timeline?.matched?.reduce((a, b) => a + (b ?? 0), 0) === v, narrowed);
+  await drawn(page, 'the same in the graph', (v) => window.__wherefore.flame?.matched === v, narrowed);
+  await page.getByLabel('Search').fill('');
+  await drawn(page, 'no search, no area', () => window.__wherefore.timeline.matched === null);
+
+  step('search: cells and columns of the heat map say how much of them matches, also in words');
+  await page.goto(`${PAGE}/s/ticker?view=heat&type=samples&search=encode`);
+  const heat = await api('heatmap', { ...ALL, query: 'ticker', type: 'samples', search: 'encode' });
+  const found = added(heat.cells.map((c) => c[3]));
+  assert.equal(found, 240 * 8);
+  await drawn(page, 'the matched part', (v) => window.__wherefore?.heat?.matched === v, found);
+  await page.getByRole('img', { name: 'Share of each column that matches the search: 88.9 % of all' }).waitFor();
+  const whole = heat.cells.find((c) => c[3] > 0);
+  const area = await page.locator('.heat-box').boundingBox();
+  await page.mouse.move(area.x + area.width * (whole[0] + 0.5) / heat.steps, area.y + area.height * (1 - (whole[1] + 0.5) / heat.rows));
+  await page.locator('.heat figcaption', { hasText: /samples, [\d,]+ match \([\d.]+ %\)/ }).waitFor();
+  await page.locator('.heat-box').focus();
+  await page.keyboard.press('ArrowRight');
+  for (let i = 0; i < 3; i++) await page.keyboard.press('Shift+ArrowRight');
+  await page.locator('.heat [role=status]', { hasText: / to .*: [\d,]+ samples/ }).waitFor();
+}
+
+export async function gaps(page) {
+  step('timeline: where nothing was stored is no line, where nothing was used is 0');
+  const at = await newest('zero');
+  const range = { from: at - 1200e3, to: at + 600e3 };
+  const series = await api('series', { ...range, query: 'zero', limit: 7 });
+  assert.deepEqual([...new Set(numbers(series.groups[0].values))], [0]);
+  const missing = series.groups[0].gaps.reduce((n, [, count]) => n + count, 0);
+  assert.ok(missing > 0 && missing < series.groups[0].values.length);
+  await page.goto(`${PAGE}/s/zero?${new URLSearchParams(range)}`);
+  await drawn(page, 'gaps', (n) => window.__wherefore?.timeline?.all.filter((v) => v === null).length === n, missing);
+  assert.deepEqual([...new Set((await timelineOf(page)).all)], [null, 0]);
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { settledSteps, stepsTogether, together, versionIn, versionChanges } from '../src/core/trend';
+import { alone, settledSteps, stepsTogether, together, trendOf, versionIn, versionChanges, withGaps } from '../src/core/trend';
+import { linesOf, matchedOf } from '../src/core/steps';
 import { changesOf, factorOf, formatMeasured, formatMoved } from '../src/core/difference';
 import { heard, now } from '../src/core/clock';
 import { formatAgo, formatError, formatMany, formatShare, formatTime, formatValue, isSignificant, parseSpan, shareError, withTimes } from '../src/core/format';
@@ -94,15 +95,40 @@ test('colours go by the package a name begins with, or by module', () => {
   for (const [name, module, group] of cases) expect(groupOf(name, module), name).toBe(group);
 });
 
+test('steps without anything stored are gaps, what was measured to be 0 is not', () => {
+  expect(withGaps([1, '0', 0, 0, 5], [[2, 2]])).toEqual([1, 0, null, null, 5]);
+  expect(withGaps([1, 2])).toEqual([1, 2]);
+  expect(alone([1, null, 2, null, null, 3, 4, undefined, 5])).toEqual([0, 2, 8]);
+  expect(trendOf([2e6, null, null, null, 0, 0], 1, 1, 3)).toEqual([1, null, 0]);
+});
+
+test('a timeline: what matches is beside the whole, and a gap where that is', () => {
+  const series = { type: 'cpu', unit: 'nanoseconds', scale: 1, averaged: false, start_ms: 3000, step_ms: 1000 };
+  const group = (values: number[], gaps: [number, number][]) => ({ labels: {}, values, gaps });
+  const one = linesOf({ ...series, groups: [group([4, 0, 8, 8, 0], [[4, 1]])], search: { values: [1, 0, '6', 0, 0] } });
+  expect(one.lines[0].values).toEqual([4, 0, 8, 8, null]);
+  expect(one.matched).toEqual([1, 0, 6, 0, null]);
+  expect(matchedOf(one)).toEqual({ part: 7, whole: 20, most: { share: 0.75, at: 5000 } });
+  const two = linesOf({ ...series, groups: [group([4, 0], [[1, 1]]), group([0, 3], [[0, 1]])] });
+  expect(two.all).toEqual([4, 3]);
+  expect(two.matched).toBeNull();
+  expect(matchedOf(two)).toBeNull();
+  expect(linesOf({ ...series, groups: [] })).toMatchObject({ lines: [], all: [], matched: null });
+});
+
 test('steps are taken together where the sender is slower', () => {
-  expect(stepsTogether([[0, 0, 4, 0, 0, 0, 5, 0, 0, 0, 6, 0]])).toBe(4);
+  const _ = null;
+  expect(stepsTogether([[_, _, 4, _, _, _, 5, _, _, _, 6, _]])).toBe(4);
+  expect(stepsTogether([[0, 0, 4, 0, 0, 0, 5, 0, 0, 0, 6, 0]])).toBe(1);  // it was idle
   expect(stepsTogether([[1, 2, 3]])).toBe(1);
   expect(stepsTogether([[0, 0]])).toBe(1);
   expect(stepsTogether([[9, 9, 1, 9, 9, 1, 9, 9, 1, 9, 9, 1, 9]])).toBe(3);  // what lasts over the end of a step counts in both
   const hung = Array.from({ length: 60 }, (_, i) => (i === 30 ? 0 : 5));
   expect(stepsTogether([hung])).toBe(1);  // it stood still for once
   expect(together([0, 0, 4, 0, 0, 0, 5, 0, 0], 4, false)).toEqual([4, 5, 0]);
-  expect(together([0, 4, 6, 0], 4, true)).toEqual([5]);
+  expect(together([null, 4, 6, null], 4, true)).toEqual([5]);
+  expect(together([0, 4, 8, null], 4, true)).toEqual([4]);  // 0 was measured
+  expect(together([null, null, 1, 2], 2, false)).toEqual([null, 3]);
   expect(together([1, 1, 1, 1, 1], 3, false, 7)).toEqual([2, 3]);  // steps 7 and 8; 9, 10 and 11
   expect(together([1, 1, 1, 1, 1], 3, false, 8)).toEqual([1, 3, 1]);
 });
@@ -232,7 +258,7 @@ test('a call tree shows what is open', () => {
 test('a heat map has every cell, single ones included', () => {
   const rects: number[][] = [];
   const heat = { steps: 10, rows: 5, cells: [[0, 0, 1], [9, 4, 10_000], [20, 1, 3]] as [number, number, number][] };
-  expect(drawHeat({ fillRect: (...r: number[]) => { rects.push(r); }, fillStyle: '' }, heat, { width: 100, height: 50 }, { background: '#fff', shades: Array(8).fill('#000') })).toBe(2);
+  expect(drawHeat({ fillRect: (...r: number[]) => { rects.push(r); }, fillStyle: '' }, heat, { width: 100, height: 50 }, { background: '#fff', shades: Array(8).fill('#000'), matched: [] })).toBe(2);
   expect(rects.slice(1)).toEqual([[0, 40, 9, 9], [90, 0, 9, 9]]);
   expect([shadeOf(0, 9), shadeOf(1, 10_000), shadeOf(9, 9)]).toEqual([-1, 0, 7]);
 });

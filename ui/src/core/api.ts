@@ -76,13 +76,14 @@ export interface Settings { source: boolean; repository_template: string; otlp_g
 export interface ServiceInfo { name: string; profiles: number; types: { name: string; id: string }[]; last: string }
 type Int = number | string;  // text beyond 2^53
 export interface ServiceOverview {
-  name: string; profiles: number; types: string[]; last?: string; cpu?: Int[]; cores?: number; seen_ms?: number; top: { name: string; module: string; self: Int }[]; top_type: string; top_total: Int;
+  name: string; profiles: number; types: string[]; last?: string; cpu?: Int[]; cpu_gaps?: [number, number][]; cores?: number; seen_ms?: number; top: { name: string; module: string; self: Int }[]; top_type: string; top_total: Int;
   versions: string[]; earlier_version?: string; heap_bytes?: Int; latency?: { requests: number; errors: number; median_ns: Int; p99_ns: Int }; senders: string[]; instances: number;
 }
 export interface OverviewAnswer { start_ms: number; step_ms: number; observed_from_ms: number; observed_to_ms: number; services: ServiceOverview[] }
 export interface SeriesAnswer {
   type: string; unit: string; scale: number; averaged: boolean; start_ms: number; step_ms: number; newest_ms?: number; hint?: string;
-  groups: { labels: Record<string, string>; values: (number | string)[] }[];
+  groups: { labels: Record<string, string>; values: (number | string)[]; gaps?: [number, number][] }[];  // gaps: [first step, how many] without any profile
+  search?: { values: (number | string)[] };
 }
 export interface TopRow { name: string; module: string; file: string; self: number; total: number; self_count: number; total_count: number }
 export interface TopAnswer {

@@ -1,42 +1,65 @@
 // Cores out of CPU time per step. Pure.
 import type { SeriesAnswer } from './api';
 
-function edges(values: number[]): [number, number] {
-  let first = values.findIndex((v) => v !== 0);
+function edges(values: Values): [number, number] {
+  let first = values.findIndex((v) => v !== null && v !== 0);
   let last = values.length - 1;
-  while (last >= 0 && values[last] === 0) last--;
+  while (last >= 0 && !values[last]) last--;
   if (first < 0) first = 0;
   return [first, last];
 }
 
+// A value per step; null: nothing was stored, which is not 0.
+export type Values = (number | null)[];
+
+export const sumOf = (values: Values): number => values.reduce<number>((sum, v) => sum + (v ?? 0), 0);
+
+// Values as the server sends them, with its gaps: [first step, how many].
+export function withGaps(values: (number | string)[], gaps: [number, number][] = []): Values {
+  const out: Values = values.map(Number);
+  for (const [first, count] of gaps) out.fill(null, first, first + count);
+  return out;
+}
+
 // At most `points` averages over the range, in cores.
-export function trendOf(values: number[], stepMs: number, scale: number, points = 60): number[] {
+export function trendOf(values: Values, stepMs: number, scale: number, points = 60): Values {
   const per = Math.max(1, Math.ceil(values.length / points));
-  const out: number[] = [];
+  const out: Values = [];
   for (let i = 0; i < values.length; i += per) {
     const part = values.slice(i, i + per);
-    out.push(part.reduce((a, b) => a + b, 0) / scale / 1e6 / (part.length * stepMs));
+    out.push(part.every((v) => v === null) ? null : sumOf(part) / scale / 1e6 / (part.length * stepMs));
   }
   return out;
 }
 
+// Where a line has a value and none beside it: no line can be seen there.
+export function alone(values: ArrayLike<number | null | undefined>): number[] {
+  const has = (i: number) => values[i] !== null && values[i] !== undefined;
+  return Array.from({ length: values.length }, (_, i) => i).filter((i) => has(i) && !has(i - 1) && !has(i + 1));
+}
+
+// All of these of each step; null where none has anything.
+export function addedUp(lines: Values[], length: number): Values {
+  return Array.from({ length }, (_, i) => (lines.every((v) => (v[i] ?? null) === null) ? null : sumOf(lines.map((v) => v[i] ?? null))));
+}
+
 // A sender that looks at ten seconds of every minute leaves most 15-second steps empty or nearly so. The number of steps to
 // take together so that none between the first and the last with something in it is, and its rhythm does not show; 1 when
-// it goes on and off by itself, and where only a few are low: then that is what happened, and it must be seen.
-export function stepsTogether(groups: number[][], phase = 0, most = 16): number {
+// it goes on and off by itself (0 that was measured), and where only a few are low: then that is what happened, and it must be seen.
+export function stepsTogether(groups: Values[], phase = 0, most = 16): number {
   const length = Math.max(0, ...groups.map((g) => g.length));
-  const sums = Array.from({ length }, (_, i) => groups.reduce((sum, g) => sum + (g[i] ?? 0), 0));
+  const sums = addedUp(groups, length);
   const [first, last] = edges(sums);
   if (last <= first) return 1;
   let best = { k: 1, spread: Infinity };
   for (let k = 1; k <= most; k++) {
     const skip = phase % k;
     const inner = together(sums, k, false, phase).slice(Math.floor((first + skip) / k), Math.floor((last + skip) / k) + 1).slice(1, -1);
-    const filled = inner.filter((v) => v > 0).sort((a, b) => a - b);
+    const filled = inner.filter((v) => v !== null && v > 0).sort((a, b) => a! - b!);
     const low = (filled[filled.length >> 1] ?? 0) / 4;
-    const gaps = inner.filter((v) => v <= low).length;
+    const gaps = inner.filter((v) => v === null || (v > 0 && v <= low)).length;
     if (k === 1 && gaps <= inner.length / 10) return 1;
-    const spread = gaps > 0 ? Infinity : spreadOf(inner);
+    const spread = gaps > 0 ? Infinity : spreadOf(inner.map((v) => v ?? 0));
     if (spread <= EVEN) return k;
     if (spread < best.spread * 0.75) best = { k, spread };
   }
@@ -52,23 +75,23 @@ function spreadOf(values: number[]): number {
 
 // How many steps are complete: data may still come for those that end after the newest profile began. All of them when
 // that is minutes ago, since then the service fell silent, which must be seen, and when there is nothing in the others.
-export function settledSteps(groups: number[][], startMs: number, stepMs: number, newestMs: number | undefined, nowMs: number): number {
+export function settledSteps(groups: Values[], startMs: number, stepMs: number, newestMs: number | undefined, nowMs: number): number {
   const steps = Math.max(0, ...groups.map((g) => g.length));
   if (newestMs === undefined || nowMs - newestMs > SILENT_AFTER_MS) return steps;
   const settled = Math.min(steps, Math.max(0, Math.floor((newestMs - startMs) / stepMs)));
-  return groups.some((g) => g.slice(0, settled).some((v) => v !== 0)) ? settled : steps;
+  return groups.some((g) => g.slice(0, settled).some((v) => v !== null && v !== 0)) ? settled : steps;
 }
 const SILENT_AFTER_MS = 120e3;
 
 // Every k steps as one. `phase` is the number of the first step since 1970: what is taken together does not depend on
 // where the range begins, so that a picture that moves on does not flicker. The first one begins phase % k steps earlier.
-export function together(values: number[], k: number, average: boolean, phase = 0): number[] {
+// Where nothing was stored in any of them nothing is; an average is over those with something.
+export function together(values: Values, k: number, average: boolean, phase = 0): Values {
   if (k === 1) return values;
-  const out: number[] = [];
+  const out: Values = [];
   for (let i = -(phase % k); i < values.length; i += k) {
-    const part = values.slice(Math.max(i, 0), i + k);
-    const sum = part.reduce((a, b) => a + b, 0);
-    out.push(average ? sum / Math.max(1, part.filter((v) => v !== 0).length) : sum);
+    const stored = values.slice(Math.max(i, 0), i + k).filter((v) => v !== null);
+    out.push(stored.length === 0 ? null : average ? sumOf(stored) / stored.length : sumOf(stored));
   }
   return out;
 }

@@ -6,7 +6,7 @@ import { formatAgo, formatCores, formatCount, formatMany, formatShare, formatSpa
 import { go, url } from '../core/location';
 import { fitName } from '../core/names';
 import { zone } from '../core/settings';
-import { settledSteps, stepsTogether, together, trendOf } from '../core/trend';
+import { settledSteps, stepsTogether, together, trendOf, withGaps, type Values } from '../core/trend';
 import { decodeTraces, encodeDiff, encodeService, encodeTraces, newService, newTraces, selectorOf, timeOf, type TimeState, NO_LOOK } from '../core/state';
 import { safe, shownName } from '../draw/flame';
 import { Answer, QueryState, useQuery } from '../parts/query';
@@ -62,12 +62,12 @@ export function OverviewPage() {
   );
 }
 
-type Row = ServiceOverview & { trend: number[] | null };
+type Row = ServiceOverview & { trend: Values | null };
 
 function rowsOf(answer: OverviewAnswer | undefined): Row[] {
   return (answer?.services ?? []).map((s): Row => {
     if (!s.cpu) return { ...s, trend: null };
-    const fine = s.cpu.map(Number);
+    const fine = withGaps(s.cpu, s.cpu_gaps);
     const phase = Math.round(answer!.start_ms / answer!.step_ms);
     const k = stepsTogether([fine], phase);
     const step = answer!.step_ms * k;

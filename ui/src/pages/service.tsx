@@ -28,7 +28,7 @@ import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
 import { announce, Shell } from '../parts/shell';
 import { Sandwich } from '../parts/sandwich';
-import { useSearchedFlame, useSearchedTop } from '../parts/searched';
+import { useSearchedFlame, useSearchedTimes, useSearchedTop } from '../parts/searched';
 import { Source } from '../parts/source';
 import { TopTable } from '../parts/table';
 import { Timeline } from '../parts/timeline';
@@ -53,8 +53,9 @@ export function ServicePage() {
   const part = state.sel ? { from: String(state.sel[0]), to: String(state.sel[1]) } : time;
   const asked = { query, type: state.type, ...part, lens: state.lens };
   const services = useQuery(JSON.stringify(['services', time, tick]), (s) => getJson<{ services: ServiceInfo[] }>('services', time, s));
-  const series = useQuery(JSON.stringify(['series', query, state.type, time, state.by, tick]),
-    (s) => getJson<SeriesAnswer>('series', { query, type: state.type, ...time, by: state.by, limit: '7' }, s));
+  const over = { query, type: state.type, ...time, by: state.by, limit: '7' };
+  const series = useQuery(JSON.stringify(['series', over, tick]), (s) => getJson<SeriesAnswer>('series', over, s));
+  const seen = useSearchedTimes<SeriesAnswer>('series', over, state.lens, state.search, tick);
   const versions = useQuery(JSON.stringify(['versions', state.service, state.type, time, tick]),
     (s) => getJson<SeriesAnswer>('series', { query: selectorOf(state.service, ''), type: state.type, ...time, by: 'service.version', limit: '20' }, s));
   const markers = useMemo(() => markersOf(versions.data), [versions.data]);
@@ -115,7 +116,8 @@ export function ServicePage() {
       </div>
       <Filters q={state.q} service={state.service} selector={selectorOf(state.service, '')} time={time} by={state.by} onQ={(q) => set({ q, ...clear })} onBy={(by) => set({ by })} />
       <QueryState query={series} what="the timeline" />
-      {series.data && !series.data.hint && <Answer query={series}><Timeline series={series.data} selection={state.sel} markers={markers} onSelect={(sel) => set({ sel, ...clear })} onBaseline={(base) => go(against({}, base))} /></Answer>}
+      <QueryState query={seen.query} what="what matches on the timeline" shown={false} />
+      {series.data && !series.data.hint && <Answer query={series}><Timeline series={seen.data ?? series.data} search={state.search} selection={state.sel} markers={markers} onSelect={(sel) => set({ sel, ...clear })} onBaseline={(base) => go(against({}, base))} /></Answer>}
       {markers.length > 0 && <Deploys markers={markers} state={state} query={query} />}
       <div class="toolbar">
         <div role="group" aria-label="View" class="switch">
@@ -128,7 +130,7 @@ export function ServicePage() {
       </div>
       <QueryState query={flame} what="the flame graph" shown={flame.data !== undefined && (picture || state.view === 'tree')} />
       {hint && <Nothing hint={hint} narrowed={narrowedBy(state)} onClear={() => set({ type: '', q: '', lens: '', sel: null, from: null, to: null, ...clear })} />}
-      {!hint && state.view === 'heat' && <HeatMap asked={{ query, type: state.type, ...time }} selection={state.sel} tick={tick} onSelect={(sel) => set({ sel, ...clear })} />}
+      {!hint && state.view === 'heat' && <HeatMap asked={{ query, type: state.type, ...time }} lens={state.lens} search={state.search} selection={state.sel} tick={tick} onSelect={(sel) => set({ sel, ...clear })} />}
       {picture && tree && (
         <Answer query={flame}>
           <FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} mark={state.mark} onMark={(mark) => set({ mark })} flip={state.flip}

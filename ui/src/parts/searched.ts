@@ -56,3 +56,14 @@ export function useSearchedTop(top: TopAnswer | undefined, params: Params, text:
     async (s) => ({ source: settled, top: await getJson<TopAnswer>('top', { ...params, search: settled }, s) }));
   return { top: source !== '' && query.data?.source === source ? query.data.top : undefined, query };
 }
+
+// An answer over time, with how much of it matches: the same question once more, with the text. What was asked without it is
+// drawn until then, and stays when there is no answer.
+export function useSearchedTimes<T>(path: string, params: Params, lens: string, text: string, tick: number): { data?: T; query: Query<unknown> } {
+  const source = useMemo(() => patternOf(text)?.source ?? '', [text]);
+  const settled = useSettled(source);
+  const of = JSON.stringify([path, params, lens]);
+  const query = useQuery(settled !== '' ? JSON.stringify(['search over time', of, settled, tick]) : null,
+    async (s) => ({ source: settled, of, answer: await getJson<T>(path, { ...params, lens, search: settled }, s) }));
+  return { data: source !== '' && query.data?.source === source && query.data.of === of ? query.data.answer : undefined, query };
+}

@@ -1,11 +1,14 @@
-// The timeline: values per second over time (uPlot, loaded when first needed). Dragging selects a range at once, with Ctrl it is
-// the baseline of a difference instead, a double click takes the selection back; without a pointer two times are typed.
+// The timeline: values per second over time (uPlot, loaded when first needed), and how much of them matches the search. Dragging
+// selects a range at once, with Ctrl it is the baseline of a difference instead, a double click takes the selection back; without
+// a pointer two times are typed. Where nothing was stored there is no line.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type uPlot from 'uplot';
 import type { SeriesAnswer } from '../core/api';
 import { now } from '../core/clock';
-import { formatTime, formatValue } from '../core/format';
-import { settledSteps, stepsTogether, together, type Marker } from '../core/trend';
+import { formatShare, formatTime, formatValue } from '../core/format';
+import { DARK, LIGHT } from '../core/palette';
+import { linesOf, matchedOf, peakOf, type Lines } from '../core/steps';
+import { alone, settledSteps, type Marker, type Values } from '../core/trend';
 import { dark, zone } from '../core/settings';
 import { TimeForm } from './range';
 import { useTimeKeys } from './time_keys';
@@ -21,7 +24,7 @@ async function load(): Promise<typeof uPlot> {
 }
 
 export interface TimelineProps {
-  series: SeriesAnswer; selection: [number, number] | null;
+  series: SeriesAnswer; search: string; selection: [number, number] | null;
   onSelect: (range: [number, number] | null) => void;
   onBaseline: (range: [number, number]) => void;  // what the selection, or all of it, is to be compared with
   markers: Marker[];
@@ -35,35 +38,46 @@ export function rateOf(s: SeriesAnswer): { label: string; factor: number; unit: 
   return { label: `${s.unit} per s`, factor: perSecond, unit: s.unit };
 }
 
-const groupName = (labels: Record<string, string>) => Object.values(labels).join(', ') || 'all';
+const settledOf = (s: SeriesAnswer, l: Lines) => settledSteps(l.lines.map((g) => g.values), l.startMs, l.stepMs, s.newest_ms, now());
 
-// Steps taken together where the sender is slower than they are.
-function coarser(s: SeriesAnswer): SeriesAnswer {
-  const groups = s.groups.map((g) => g.values.map(Number));
-  const phase = Math.round(s.start_ms / s.step_ms);
-  const k = stepsTogether(groups, phase);
-  return {
-    ...s, start_ms: s.start_ms - phase % k * s.step_ms, step_ms: s.step_ms * k,
-    groups: s.groups.map((g, i) => ({ ...g, values: together(groups[i], k, s.averaged, phase) })),
-  };
+function dataOf(s: SeriesAnswer, l: Lines): uPlot.AlignedData {
+  const { factor } = rateOf({ ...s, step_ms: l.stepMs });
+  const end = settledOf(s, l);
+  const shown = (values: Values) => values.map((v, i) => (i < end && v !== null ? v * factor : null));
+  return [l.all.map((_, i) => (l.startMs + i * l.stepMs) / 1000), ...l.lines.map((g) => shown(g.values)), ...(l.matched ? [shown(l.matched)] : [])];
 }
 
-function dataOf(s: SeriesAnswer): uPlot.AlignedData {
-  const { factor } = rateOf(s);
-  const n = Math.max(0, ...s.groups.map((g) => g.values.length));
-  const x = Array.from({ length: n }, (_, i) => (s.start_ms + i * s.step_ms) / 1000);
-  const end = settledSteps(s.groups.map((g) => g.values.map(Number)), s.start_ms, s.step_ms, s.newest_ms, now());
-  return [x, ...s.groups.map((g) => g.values.map((v, i) => (i < end ? Number(v) * factor : null)))];
+// What matches is hatched, so that it is told from the lines without their colours too.
+function hatched(u: uPlot, colour: string): CanvasPattern | string {
+  const ratio = devicePixelRatio || 1;
+  const tile = document.createElement('canvas');
+  tile.width = tile.height = 6 * ratio;
+  const g = tile.getContext('2d');
+  if (!g) return colour + '55';
+  g.fillStyle = colour + '38';
+  g.fillRect(0, 0, tile.width, tile.height);
+  g.strokeStyle = colour;
+  g.lineWidth = ratio;
+  for (const shift of [-1, 0, 1]) {
+    g.beginPath();
+    g.moveTo(shift * tile.width, tile.height);
+    g.lineTo((shift + 1) * tile.width, 0);
+    g.stroke();
+  }
+  return u.ctx.createPattern(tile, 'repeat') ?? colour + '55';
 }
 
-function optionsOf(p: TimelineProps, width: number, select: (r: [number, number] | null) => void): uPlot.Options {
-  const { label, unit } = rateOf(p.series);
+function optionsOf(p: TimelineProps & { shown: Lines }, width: number, select: (r: [number, number] | null) => void): uPlot.Options {
+  const { label, unit } = rateOf({ ...p.series, step_ms: p.shown.stepMs });
+  const match = (dark.value ? DARK : LIGHT).match;
+  const only = p.shown.lines.length === 1;
+  const points = { show: false, size: 4, filter: (u: uPlot, i: number) => { const found = alone(u.data[i]); return found.length > 0 ? found : null; } };
   const axis = dark.value ? '#aab2bd' : '#555c66';
   const grid = { stroke: dark.value ? '#2b3038' : '#e6e9ee', width: 1 };
   const lines = dark.value ? LINES_DARK : LINES;
   const value = (v: number | null) => (v === null || v === undefined ? '–' : unit === 'cores' ? v.toFixed(2) : formatValue(v, unit));
   return {
-    width, height: 150, legend: { show: p.series.groups.length > 1 },
+    width, height: 150, legend: { show: !only || p.shown.matched !== null, ...(p.shown.matched && { markers: { fill: (u, i) => (i > p.shown.lines.length ? `repeating-linear-gradient(135deg, ${match} 0 1px, transparent 1px 4px)` : String(u.series[i].stroke instanceof Function ? u.series[i].stroke(u, i) : '')) } }) },
     cursor: { drag: { x: true, y: false, setScale: false }, y: false },
     scales: { x: { time: true }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
     tzDate: zone.value === 'utc' ? (ts) => utcDate(ts) : (ts) => new Date(ts * 1000),
@@ -71,10 +85,12 @@ function optionsOf(p: TimelineProps, width: number, select: (r: [number, number]
       { stroke: axis, grid, ticks: grid, values: (_u, ticks) => ticks.map((t) => tickText(t, ticks)) },
       { stroke: axis, grid, ticks: grid, size: 70, label, labelSize: 18, labelFont: '12px system-ui', values: (_u, ticks) => ticks.map((t) => (unit === 'cores' ? String(Number(t.toFixed(3))) : formatValue(t, unit))) },
     ],
-    series: [{}, ...p.series.groups.map((g, i) => ({
-      label: groupName(g.labels), stroke: lines[i % lines.length], width: 1.5, fill: p.series.groups.length === 1 ? lines[0] + '22' : undefined,
-      points: { show: false }, value: (_u: uPlot, v: number | null) => value(v),
-    }))],
+    series: [{}, ...p.shown.lines.map((g, i) => ({
+      label: g.name, stroke: lines[i % lines.length], width: 1.5, fill: only ? lines[0] + '22' : undefined, points, value: (_u: uPlot, v: number | null) => value(v),
+    })), ...(p.shown.matched ? [{
+      label: `matches ${p.search.length > 60 ? p.search.slice(0, 60) + '…' : p.search}`, stroke: match, width: 1.5, fill: (u: uPlot) => hatched(u, match) as string, points,
+      value: (_u: uPlot, v: number | null, _i: number, at: number | null) => (v === null || at === null ? value(v) : `${value(v)} (${formatShare(p.shown.matched![at] ?? 0, p.shown.all[at] ?? 0)})`),
+    }] : [])],
     hooks: {
       draw: [(u) => drawMarkers(u, p.markers)],
       setSelect: [(u) => {
@@ -101,7 +117,7 @@ function utcDate(seconds: number): Date {
 }
 
 export function Timeline(props: TimelineProps) {
-  const p = { ...props, series: useMemo(() => coarser(props.series), [props.series]) };
+  const p = { ...props, shown: useMemo(() => linesOf(props.series), [props.series]) };
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   // Ctrl or Cmd when the button went down: the drag is about the baseline.
@@ -109,17 +125,16 @@ export function Timeline(props: TimelineProps) {
   const select = useRef((_: [number, number] | null) => {});
   select.current = (r) => { if (r && baseline.current) p.onBaseline(r); else p.onSelect(r); };
   const [typing, setTyping] = useState(false);
-  const steps = Math.max(0, ...p.series.groups.map((g) => g.values.length));
-  const whole: [number, number] = [p.series.start_ms, p.series.start_ms + steps * p.series.step_ms];
+  const whole: [number, number] = [p.shown.startMs, p.shown.startMs + p.shown.all.length * p.shown.stepMs];
   const spanText = (r: [number, number]) => r.map((t) => formatTime(t, zone.value === 'utc')).join(' – ');
-  const { view, zoomed, onTimeKey } = useTimeKeys(whole, 4 * p.series.step_ms, spanText, (r) => p.onSelect([Math.round(r[0]), Math.round(r[1])]));
-  const look = (u: uPlot) => { u.setScale('x', { min: view[0] / 1000, max: (zoomed ? view[1] : view[1] - p.series.step_ms) / 1000 }); mark(u, p.selection); };
+  const { view, zoomed, onTimeKey } = useTimeKeys(whole, 4 * p.shown.stepMs, spanText, (r) => p.onSelect([Math.round(r[0]), Math.round(r[1])]));
+  const look = (u: uPlot) => { u.setScale('x', { min: view[0] / 1000, max: (zoomed ? view[1] : view[1] - p.shown.stepMs) / 1000 }); mark(u, p.selection); };
   useLayoutEffect(() => {
     let gone = false;
     let resize: ResizeObserver | null = null;
     const show = (Plot: typeof uPlot) => {
       if (gone || !box.current) return;
-      const u = new Plot(optionsOf(p, box.current.clientWidth, (r) => select.current(r)), dataOf(p.series), box.current);
+      const u = new Plot(optionsOf(p, box.current.clientWidth, (r) => select.current(r)), dataOf(p.series, p.shown), box.current);
       u.over.addEventListener('mousedown', (e) => {
         baseline.current = e.ctrlKey || e.metaKey;
         box.current?.classList.toggle('baseline', baseline.current);
@@ -136,16 +151,21 @@ export function Timeline(props: TimelineProps) {
   }, [p.series, p.markers, dark.value, zone.value]);
   useEffect(() => { if (plot.current) mark(plot.current, p.selection); }, [p.selection?.join()]);
   useEffect(() => { if (plot.current) look(plot.current); }, [view.join()]);
+  useEffect(() => {
+    const page = window as unknown as { __wherefore?: object };
+    page.__wherefore = { ...page.__wherefore, timeline: p.shown };
+  }, [p.shown]);
   const utc = zone.value === 'utc';
-  const { label } = rateOf(p.series);
-  const peak = peakOf(p.series);
+  const { label, factor, unit } = rateOf({ ...p.series, step_ms: p.shown.stepMs });
+  const peak = peakOf(p.shown);
+  const empty = p.shown.all.slice(0, settledOf(p.series, p.shown)).filter((v) => v === null).length;
   return (
     <figure class="timeline">
       <div class="axis" role="application" tabIndex={0} aria-label={`Timeline, ${spanText(whole)}. W and S zoom, A and D move, F shows all of it, R selects what is in view.`} onKeyDown={onTimeKey}>
         <div ref={box} class="plot" aria-hidden="true" />
       </div>
       <figcaption>
-        {label} over time, in steps of {formatValue(p.series.step_ms * 1e6, 'nanoseconds').replace(/\.0+ /, ' ')}{peak ? `, peak ${peak.value} at ${formatTime(peak.at, utc)}` : ''} · drag: select · Ctrl+drag: baseline of a diff · double click: all
+        {label} over time, in steps of {formatValue(p.shown.stepMs * 1e6, 'nanoseconds').replace(/\.0+ /, ' ')}{peak && `, peak ${unit === 'cores' ? (peak.value * factor).toFixed(2) : formatValue(peak.value * factor, unit)} at ${formatTime(peak.at, utc)}`}{empty > 0 && `, nothing stored in ${empty} of ${p.shown.all.length} steps`}<Matches series={p.series} shown={p.shown} utc={utc} /> · drag: select · Ctrl+drag: baseline of a diff · double click: all
         {typing ? <TimeForm range={p.selection ?? whole} actions={[['Select', (r) => { setTyping(false); p.onSelect(r); }], ['Baseline of a diff', p.onBaseline]]} onCancel={() => setTyping(false)} />
           : <> · <button type="button" onClick={() => setTyping(true)}>Type times</button></>}
         {zoomed && <> · in view {spanText(view)}</>}
@@ -153,6 +173,11 @@ export function Timeline(props: TimelineProps) {
       </figcaption>
     </figure>
   );
+}
+
+function Matches({ series, shown, utc }: { series: SeriesAnswer; shown: Lines; utc: boolean }) {
+  const found = matchedOf(shown, settledOf(series, shown));
+  return found && <>, <b class="matches">{formatShare(found.part, found.whole)} of it matches</b>{found.most && `, most ${formatShare(found.most.share, 1)} at ${formatTime(found.most.at, utc)}`}</>;
 }
 
 // The lane of markers: a line and what changed there. Deploys today; room for more.
@@ -183,12 +208,4 @@ function mark(u: uPlot, selection: [number, number] | null): void {
   const left = selection ? at(selection[0]) : 0;
   const right = selection ? at(selection[1]) : 0;
   u.setSelect({ left, width: Math.max(right - left, 0), top: 0, height: u.over.clientHeight }, false);
-}
-
-function peakOf(s: SeriesAnswer): { value: string; at: number } | null {
-  const { factor, unit } = rateOf(s);
-  let best = { v: 0, at: 0 };
-  for (const g of s.groups) g.values.forEach((v, i) => { if (Number(v) > best.v) best = { v: Number(v), at: s.start_ms + i * s.step_ms }; });
-  if (best.v === 0) return null;
-  return { value: unit === 'cores' ? (best.v * factor).toFixed(2) : formatValue(best.v * factor, unit), at: best.at };
 }
