@@ -15,7 +15,7 @@
 
 #include "elf/page_arena.h"
 
-struct dl_phdr_info;
+struct dl_phdr_info;  // NOLINT(readability-identifier-naming): the loader's
 
 namespace wherefore::elf {
 

@@ -34,8 +34,9 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kBetweenDrains = kSecond / 20;
 constexpr std::int64_t kCalmBetweenDrains = kSecond / 4;
 constexpr int kFewEvents = 100;
-// A preloaded program that is younger may end soon.
-constexpr std::int64_t kSoon = 3 * kSecond / 10;
+// A preloaded program that is younger and has used less CPU time may end soon.
+constexpr std::int64_t kSoon = kSecond;
+constexpr std::int64_t kLittleCpu = 3 * kSecond / 10;
 // After this long without a crash its marker goes.
 constexpr std::int64_t kCleanEnough = 600 * kSecond;
 // What the kernel needs to deliver one signal and to come back, which nobody else counts.
@@ -134,6 +135,7 @@ bool Engine::UpdateMapIfNeeded() {
 // FollowAtEnd(); until then its samples wait in the queue, as long as there is room.
 bool Engine::MayEndSoon() {
   return options_.preloaded && !map_.slots().published() && MonotonicNow() - started_ < kSoon &&
+         ClockNow(CLOCK_PROCESS_CPUTIME_ID) < kLittleCpu &&
          !g_shared.queue.MoreThanHalfFull() && !g_shared.early.MoreThanHalfFull();
 }
 

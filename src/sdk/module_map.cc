@@ -102,7 +102,9 @@ bool ModuleMap::UpdateFor(std::span<const std::uint64_t> pcs) try {
   for (const std::uint64_t pc : pcs) fresh = asked_.insert(pc).second || fresh;
   if (!fresh) return false;
   if (part_ == nullptr) {
-    part_.reset(new Visit{.map = this, .anyhow = true});
+    part_ = std::make_unique<Visit>();
+    part_->map = this;
+    part_->anyhow = true;
     Look(*part_);
   } else {
     part_->lock.lock();

@@ -27,7 +27,7 @@
 #include "elf/unwind_table.h"
 #include "sdk/code_map.h"
 
-struct dl_phdr_info;
+struct dl_phdr_info;  // NOLINT(readability-identifier-naming): the loader's
 
 namespace wherefore::elf {
 struct ModuleCopy;
