@@ -7,6 +7,7 @@ namespace wherefore::api {
 
 void Api::AddRoutes(net::Router& router) {
   AddQueryRoutes(router);
+  AddTimeRoutes(router);
   AddTraceRoutes(router);
   AddServerRoutes(router);
   AddFileRoutes(router);

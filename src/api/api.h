@@ -69,6 +69,7 @@ class Api {
   void AddQuestion(net::Router& router, const std::string& path, std::string name,
                    Result<net::HttpResponse> (*answer)(query::Engine&, const net::HttpRequest&));
   void AddQueryRoutes(net::Router& router);   // api_query.cc
+  void AddTimeRoutes(net::Router& router);    // api_times.cc
   void AddTraceRoutes(net::Router& router);   // api_traces.cc
   void AddServerRoutes(net::Router& router);  // api_server.cc
   void AddFileRoutes(net::Router& router);    // api_files.cc

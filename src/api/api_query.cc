@@ -1,5 +1,4 @@
-// Api: services, labels, flame graphs, tables, series, differences, lists, stored profiles,
-// exports.
+// Api: services, labels, flame graphs, tables, differences, lists, stored profiles, exports.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -45,126 +44,6 @@ Result<HttpResponse> Services(query::Engine& engine, const HttpRequest& request)
       json.BeginObject().Field("name", s.types[i]).Field("id", s.type_ids[i]).EndObject();
     }
     json.EndArray().Field("last", FormatTime(s.last_ns)).EndObject();
-  }
-  json.EndArray().EndObject();
-  return response;
-}
-
-void AppendTop(JsonWriter& json, const query::ServiceOverview& s) {
-  json.Key("top").BeginArray();
-  for (const profile::TopRow& row : s.top) {
-    const profile::FlameFunction& f = s.functions[row.function];
-    json.BeginObject().Field("name", f.name).Field("module", f.module).Field("self", row.self);
-    json.EndObject();
-  }
-  json.EndArray().Field("top_type", s.top_type).Field("top_total", s.top_total);
-}
-
-// Steps without any profile, as [first, how many]: their value is 0, but nothing was measured.
-void AppendGaps(JsonWriter& json, std::string_view key, const std::vector<std::int64_t>& profiles) {
-  json.Key(key).BeginArray();
-  for (std::size_t i = 0; i < profiles.size();) {
-    std::size_t end = i;
-    while (end < profiles.size() && profiles[end] == 0) ++end;
-    if (end > i) json.BeginArray().Int(i).Int(end - i).EndArray();
-    i = end + 1;
-  }
-  json.EndArray();
-}
-
-void AppendOverview(JsonWriter& json, const query::ServiceOverview& s) {
-  json.BeginObject().Field("name", s.info.name).Field("profiles", s.info.profiles);
-  json.Key("types").BeginArray();
-  for (const std::string& type : s.info.types) json.String(type);
-  json.EndArray();
-  if (s.info.last_ns != 0) json.Field("last", FormatTime(s.info.last_ns));
-  if (!s.cpu.empty()) {
-    json.Key("cpu").BeginArray();
-    for (const std::int64_t v : s.cpu) json.Int(v);
-    json.EndArray();
-    AppendGaps(json, "cpu_gaps", s.cpu_profiles);
-    json.Field("cores", s.cores).Field("seen_ms", s.seen_ns / 1'000'000);
-  }
-  AppendTop(json, s);
-  json.Key("versions").BeginArray();
-  for (const std::string& version : s.versions) json.String(version);
-  json.EndArray();
-  if (!s.earlier_version.empty()) json.Field("earlier_version", s.earlier_version);
-  if (s.heap_bytes) json.Field("heap_bytes", *s.heap_bytes);
-  if (s.latency) {
-    json.Key("latency").BeginObject().Field("requests", s.latency->requests);
-    json.Field("errors", s.latency->errors).Field("median_ns", s.latency->median_ns);
-    json.Field("p99_ns", s.latency->p99_ns).EndObject();
-  }
-  json.Key("senders").BeginArray();
-  for (const std::string& sender : s.senders) json.String(sender);
-  json.EndArray().Field("instances", s.instances.size()).EndObject();
-}
-
-// A range without an end ends now: what is drawn has no empty hour at its right.
-void EndNow(const Parameters& p, store::TimeRange& range) {
-  if (p.Get("to").empty()) range.to_ns = std::max(NowUnixNs(), range.from_ns + 1);
-}
-
-Result<HttpResponse> Overview(query::Engine& engine, const HttpRequest& request) {
-  WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"from", "to", "since"}));
-  WHEREFORE_ASSIGN_OR_RETURN(auto range, p.Range());
-  EndNow(p, range);
-  WHEREFORE_ASSIGN_OR_RETURN(const auto answer, engine.Overview(p.tenant(), range, request.cancel));
-  HttpResponse response;
-  JsonWriter json(response.body);
-  json.BeginObject().Field("start_ms", answer.start_ns / 1'000'000);
-  json.Field("step_ms", answer.step_ns / 1'000'000);
-  json.Field("observed_from_ms", answer.observed.from_ns / 1'000'000);
-  json.Field("observed_to_ms", answer.observed.to_ns / 1'000'000).Key("services").BeginArray();
-  for (const query::ServiceOverview& s : answer.services) AppendOverview(json, s);
-  json.EndArray().EndObject();
-  return response;
-}
-
-// What is looked for over time. Values stay those of the whole selection, so a lens alone would do
-// nothing.
-Result<query::LookedFor> LookedForOf(const Parameters& p) {
-  query::LookedFor wanted;
-  WHEREFORE_ASSIGN_OR_RETURN(wanted.lens, p.Lens());
-  WHEREFORE_ASSIGN_OR_RETURN(wanted.search, p.Search());
-  if (!wanted.lens.empty() && wanted.search.empty()) {
-    return Error(Code::kInvalid,
-                 "parameter 'lens': only together with 'search', whose matches it narrows");
-  }
-  return wanted;
-}
-
-Result<HttpResponse> HeatMap(query::Engine& engine, const HttpRequest& request) {
-  WHEREFORE_ASSIGN_OR_RETURN(
-      const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "step",
-                                               "lens", "search"}));
-  WHEREFORE_ASSIGN_OR_RETURN(auto selection, p.Selection());
-  WHEREFORE_ASSIGN_OR_RETURN(const auto wanted, LookedForOf(p));
-  EndNow(p, selection.range);
-  constexpr std::int64_t kDefaultSteps = 600;
-  constexpr std::int64_t kMostSteps = 10'000;
-  const std::int64_t width = selection.range.to_ns - selection.range.from_ns;
-  std::int64_t step = (width / kDefaultSteps / kNsPerSecond + 1) * kNsPerSecond;
-  if (const std::string text = p.Get("step"); !text.empty()) {
-    WHEREFORE_ASSIGN_OR_RETURN(step, ParseDuration(text));
-  }
-  if (step < kNsPerSecond || width / step > kMostSteps)
-    return Error(Code::kInvalid, "parameter 'step': at least 1s, and at most 10,000 steps");
-  WHEREFORE_ASSIGN_OR_RETURN(const auto answer,
-                             engine.HeatMap(selection, step, wanted, request.cancel));
-  HttpResponse response;
-  JsonWriter json(response.body);
-  json.BeginObject().Field("rows_are", answer.by_offset ? "offset" : "value");
-  json.Field("type", answer.type).Field("unit", answer.unit);
-  json.Field("start_ms", answer.start_ns / 1'000'000).Field("step_ms", answer.step_ns / 1'000'000);
-  json.Field("steps", answer.steps).Field("rows", answer.rows).Field("row_width", answer.row_width);
-  if (!answer.hint.empty()) json.Field("hint", answer.hint);
-  json.Key("cells").BeginArray();
-  for (const query::HeatMapAnswer::Cell& cell : answer.cells) {
-    json.BeginArray().Int(cell.step).Int(cell.row).Int(cell.count);
-    if (!wanted.search.empty()) json.Int(cell.matched).Int(cell.whole);
-    json.EndArray();
   }
   json.EndArray().EndObject();
   return response;
@@ -272,54 +151,6 @@ Result<HttpResponse> Top(query::Engine& engine, const HttpRequest& request) {
   }
   // What the rows left out have in self value, so that the column adds up to the total.
   json.EndArray().Field("other", other).EndObject();
-  return response;
-}
-
-Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
-  WHEREFORE_ASSIGN_OR_RETURN(
-      const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "step", "by",
-                                               "limit", "lens", "search"}));
-  WHEREFORE_ASSIGN_OR_RETURN(auto selection, p.Selection());
-  WHEREFORE_ASSIGN_OR_RETURN(const auto wanted, LookedForOf(p));
-  WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t limit, p.Int("limit", 20, 0, 10'000));
-  EndNow(p, selection.range);
-  const std::int64_t width = selection.range.to_ns - selection.range.from_ns;
-  std::int64_t step = std::max<std::int64_t>(width / 240 / kNsPerSecond, 1) * kNsPerSecond;
-  if (const std::string text = p.Get("step"); !text.empty()) {
-    WHEREFORE_ASSIGN_OR_RETURN(step, ParseDuration(text));
-    if (step < 1'000'000) return Error(Code::kInvalid, "parameter 'step': at least 1ms");
-  }
-  WHEREFORE_ASSIGN_OR_RETURN(const auto answer,
-                             engine.Series(selection,
-                                           {.steps = {.width_ns = step, .spread = true},
-                                            .group_by = p.All("by"),
-                                            .max_groups = static_cast<std::size_t>(limit),
-                                            .wanted = wanted},
-                                           request.cancel));
-  HttpResponse response;
-  JsonWriter json(response.body);
-  json.BeginObject().Field("type", answer.type).Field("unit", answer.unit);
-  json.Field("scale", answer.scale).Field("averaged", answer.averaged);
-  json.Field("start_ms", answer.start_ns / 1'000'000).Field("step_ms", answer.step_ns / 1'000'000);
-  if (answer.newest_ns != 0) json.Field("newest_ms", answer.newest_ns / 1'000'000);
-  if (!answer.hint.empty()) json.Field("hint", answer.hint);
-  json.Key("groups").BeginArray();
-  for (const query::SeriesGroup& group : answer.groups) {
-    json.BeginObject().Key("labels").BeginObject();
-    for (const auto& [name, value] : group.labels) json.Field(name, value);
-    json.EndObject().Key("values").BeginArray();
-    for (const std::int64_t v : group.values) json.Int(v);
-    json.EndArray();
-    AppendGaps(json, "gaps", group.profiles);
-    json.EndObject();
-  }
-  json.EndArray();
-  if (answer.matched) {
-    json.Key("search").BeginObject().Key("values").BeginArray();
-    for (const std::int64_t v : *answer.matched) json.Int(v);
-    json.EndArray().EndObject();
-  }
-  json.EndObject();
   return response;
 }
 
@@ -475,11 +306,8 @@ Result<HttpResponse> Export(query::Engine& engine, const HttpRequest& request) {
 
 void Api::AddQueryRoutes(net::Router& router) {
   AddQuestion(router, "services", "services", Services);
-  AddQuestion(router, "overview", "overview", Overview);
-  AddQuestion(router, "heatmap", "heatmap", HeatMap);
   AddQuestion(router, "flame", "flame", Flame);
   AddQuestion(router, "top", "top", Top);
-  AddQuestion(router, "series", "series", Series);
   AddQuestion(router, "diff", "diff", Diff);
   AddQuestion(router, "list", "list", List);
   AddQuestion(router, "profiles", "profiles", Profiles);
