@@ -36,6 +36,9 @@ class Memory {
     }
     return stack_.pid != 0 && ReadOutside(address, value);
   }
+  [[nodiscard]] bool IsStack(std::uint64_t address) const {
+    return address >= stack_.low && address < stack_.high;
+  }
 
  private:
   bool ReadOutside(std::uint64_t address, std::uint64_t* value) {
@@ -212,6 +215,7 @@ class Unwinder {
   // where its frame ends, if they do nothing else. CPython's trampolines (-X perf) are of this kind.
   bool ReadWayOut(std::uint64_t next, UnwindRule* rule) {
     constexpr unsigned kLength = 16;
+    if (memory_.IsStack(next)) return false;  // no code: what led here was wrong
     std::uint64_t words[kLength / 8 + 1];
     for (unsigned i = 0; i < sizeof words / 8; ++i) {
       if (!memory_.Read((next & ~std::uint64_t{7}) + std::uint64_t{8} * i, &words[i])) return false;
