@@ -49,10 +49,7 @@ class Truth(Profiled):
 
     @estimate
     def test_live_bytes(self):
-        truth = self.truth("live", 1)
-        samples = sum(truth.values()) / (512 * 1024)
-        total = self.assert_shares("inuse_space", truth, samples)
-        self.assertAlmostEqual(total, sum(truth.values()), delta=4 / math.sqrt(samples) * sum(truth.values()))
+        self.assert_live_bytes(self.truth("live", 1))
 
     @estimate
     def test_locks(self):

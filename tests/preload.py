@@ -60,6 +60,14 @@ class Profiled(Case):
                                    msg=f"{type}: {name} is {real:.1%}, seen {seen[name]:.1%}")
         return total
 
+    def assert_live_bytes(self, truth):
+        """Fewer observations than one per 512 KB where the collector was held up: the distance was larger meanwhile."""
+        observations = self.rows("inuse_space")[0]["count"]
+        self.assertGreater(observations, 40)
+        self.assertLess(observations, 1.3 * sum(truth.values()) / (512 * 1024))
+        total = self.assert_shares("inuse_space", truth, observations)
+        self.assertAlmostEqual(total, sum(truth.values()), delta=4 / math.sqrt(observations) * sum(truth.values()))
+
 
 def estimate(test):
     """A fair estimate lies outside three standard errors three times in a thousand; outside twice in a row, it is wrong."""

@@ -55,6 +55,19 @@ TEST(EventQueue, GivesEventsInOrderAndCountsWhatFoundNoRoom) {
   }
 }
 
+TEST(EventQueue, TheFullerItIsTheLessOftenOneShouldCome) {
+  EventQueue queue;
+  ASSERT_TRUE(queue.Open(8, 1));
+  std::vector<std::int64_t> crowding;
+  for (int i = 0; i < 8; ++i) {
+    crowding.push_back(queue.Crowding());
+    queue.Publish(queue.Claim());
+  }
+  EXPECT_EQ(crowding, (std::vector<std::int64_t>{1, 1, 1, 1, 4, 16, 64, 256}));
+  queue.Pop();
+  EXPECT_EQ(queue.Crowding(), 256);
+}
+
 TEST(EventQueue, ManyThreadsLoseNothingButWhatIsCounted) {
   EventQueue queue;
   ASSERT_TRUE(queue.Open(64, 1));

@@ -86,8 +86,12 @@ class EventQueue {
   [[nodiscard]] std::uint32_t max_depth() const { return max_depth_; }
   // Events that found no room since the last call.
   [[nodiscard]] std::uint64_t TakeLost() { return lost_.exchange(0, std::memory_order_relaxed); }
-  [[nodiscard]] bool MoreThanHalfFull() const {
-    return head_.load(std::memory_order_relaxed) - tail_.load(std::memory_order_relaxed) > mask_ / 2;
+  [[nodiscard]] bool MoreThanHalfFull() const { return waiting() > mask_ / 2; }
+  // By how much whoever can choose should come less often: 1 up to half, then more and more, so that
+  // a collector that is held up loses nothing.
+  [[nodiscard]] std::int64_t Crowding() const {
+    const std::uint64_t eighths = waiting() * 8 / (mask_ + 1);
+    return eighths < 4 ? 1 : std::int64_t{1} << (2 * (eighths - 3));
   }
 
  private:
@@ -97,6 +101,9 @@ class EventQueue {
     Event event;
   };
 
+  [[nodiscard]] std::uint64_t waiting() const {
+    return head_.load(std::memory_order_relaxed) - tail_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] Slot& At(std::uint64_t n) {
     return *reinterpret_cast<Slot*>(memory_ + ((n & mask_) * stride_));
   }

@@ -27,7 +27,8 @@ void Record(void* pointer, std::size_t size, double period) {
   const double bytes = static_cast<double>(size);
   const double chance = -std::expm1(-bytes / period);
   event->kind = EventKind::kAlloc;
-  // Samples that found no room are made up for by the next one that does: sums stay right.
+  // Samples that found no room, which Crowding() makes rare, are made up for by the next one that
+  // does: sums stay right, though what is charged may be another's.
   const double taken = 1.0 + t_state.heap_lost;
   const double weight = taken / chance;
   t_state.heap_lost = 0;
@@ -60,8 +61,9 @@ void OnAllocated(void* pointer, std::size_t size) {
     RestartCollectorIfDue();
     if (sampled) Record(pointer, size, static_cast<double>(t_state.heap_mean));
     t_state.heap_armed = true;
-    t_state.heap_mean = period;
-    t_state.heap_countdown = ExponentialStep(static_cast<double>(period));
+    // Decided before the next one is drawn: whatever is allocated then, its weight is right.
+    t_state.heap_mean = period * g_shared.queue.Crowding();
+    t_state.heap_countdown = ExponentialStep(static_cast<double>(t_state.heap_mean));
     g_shared.cost.AddSince(Sampler::kHeap, start);
   }
   errno = error;
