@@ -24,7 +24,7 @@ async function load(): Promise<typeof uPlot> {
 }
 
 export interface TimelineProps {
-  series: SeriesAnswer; search: string; selection: [number, number] | null;
+  series: SeriesAnswer; search: string; lens: string; selection: [number, number] | null;
   onSelect: (range: [number, number] | null) => void;
   onBaseline: (range: [number, number]) => void;  // what the selection, or all of it, is to be compared with
   markers: Marker[];
@@ -38,7 +38,7 @@ export function rateOf(s: SeriesAnswer): { label: string; factor: number; unit: 
   return { label: `${s.unit} per s`, factor: perSecond, unit: s.unit };
 }
 
-const settledOf = (s: SeriesAnswer, l: Lines) => settledSteps(l.lines.map((g) => g.values), l.startMs, l.stepMs, s.newest_ms, now());
+const settledOf = (s: SeriesAnswer, l: Lines) => settledSteps(l.lines.map((g) => g.values), l.startMs, l.stepMs, s.newest_ms, now(), s.averaged);
 
 function dataOf(s: SeriesAnswer, l: Lines): uPlot.AlignedData {
   const { factor } = rateOf({ ...s, step_ms: l.stepMs });
@@ -157,15 +157,16 @@ export function Timeline(props: TimelineProps) {
   }, [p.shown]);
   const utc = zone.value === 'utc';
   const { label, factor, unit } = rateOf({ ...p.series, step_ms: p.shown.stepMs });
-  const peak = peakOf(p.shown);
-  const empty = p.shown.all.slice(0, settledOf(p.series, p.shown)).filter((v) => v === null).length;
+  const settled = settledOf(p.series, p.shown);
+  const peak = peakOf(p.shown, settled);
+  const empty = p.shown.all.slice(0, settled).filter((v) => v === null).length;
   return (
     <figure class="timeline">
       <div class="axis" role="application" tabIndex={0} aria-label={`Timeline, ${spanText(whole)}. W and S zoom, A and D move, F shows all of it, R selects what is in view.`} onKeyDown={onTimeKey}>
         <div ref={box} class="plot" aria-hidden="true" />
       </div>
       <figcaption>
-        {label} over time, in steps of {formatValue(p.shown.stepMs * 1e6, 'nanoseconds').replace(/\.0+ /, ' ')}{peak && `, peak ${unit === 'cores' ? (peak.value * factor).toFixed(2) : formatValue(peak.value * factor, unit)} at ${formatTime(peak.at, utc)}`}{empty > 0 && `, nothing stored in ${empty} of ${p.shown.all.length} steps`}<Matches series={p.series} shown={p.shown} utc={utc} /> · drag: select · Ctrl+drag: baseline of a diff · double click: all
+        {label} over time, in steps of {formatValue(p.shown.stepMs * 1e6, 'nanoseconds').replace(/\.0+ /, ' ')}{peak && `, peak ${unit === 'cores' ? (peak.value * factor).toFixed(2) : formatValue(peak.value * factor, unit)} at ${formatTime(peak.at, utc)}`}{empty > 0 && `, nothing stored in ${empty} of ${p.shown.all.length} steps`}<Matches series={p.series} shown={p.shown} lens={p.lens !== ''} utc={utc} /> · drag: select · Ctrl+drag: baseline of a diff · double click: all
         {typing ? <TimeForm range={p.selection ?? whole} actions={[['Select', (r) => { setTyping(false); p.onSelect(r); }], ['Baseline of a diff', p.onBaseline]]} onCancel={() => setTyping(false)} />
           : <> · <button type="button" onClick={() => setTyping(true)}>Type times</button></>}
         {zoomed && <> · in view {spanText(view)}</>}
@@ -175,9 +176,10 @@ export function Timeline(props: TimelineProps) {
   );
 }
 
-function Matches({ series, shown, utc }: { series: SeriesAnswer; shown: Lines; utc: boolean }) {
+// The line is about everything; what matches is what the lens leaves.
+function Matches({ series, shown, lens, utc }: { series: SeriesAnswer; shown: Lines; lens: boolean; utc: boolean }) {
   const found = matchedOf(shown, settledOf(series, shown));
-  return found && <>, <b class="matches">{formatShare(found.part, found.whole)} of it matches</b>{found.most && `, most ${formatShare(found.most.share, 1)} at ${formatTime(found.most.at, utc)}`}</>;
+  return found && <>, <b class="matches">{formatShare(found.part, found.whole)} of it {lens ? 'is left by the lens and matches' : 'matches'}</b>{found.most && `, most ${formatShare(found.most.share, 1)} at ${formatTime(found.most.at, utc)}`}</>;
 }
 
 // The lane of markers: a line and what changed there. Deploys today; room for more.
