@@ -372,6 +372,9 @@ std::vector<TypeState> Engine::States() {
     const bool per_second = type == Type::kCpu || type == Type::kWall || type == Type::kOffCpu;
     if (type == Type::kCpu) state.rate = std::min(state.rate, MostCpuRate());
     if (type != Type::kThreads) state.rate = per_second ? state.rate / scale : state.rate * scale;
+    if (type == Type::kHeap) state.rate *= static_cast<double>(heap_control_.factor());
+    if (type == Type::kMutex || type == Type::kBlock)
+      state.rate *= static_cast<double>(wait_control_.factor());
     states.push_back(std::move(state));
   }
   return states;
