@@ -67,6 +67,9 @@ class Engine {
   void OnThreadStart(std::uintptr_t stack_low, std::uintptr_t stack_high);
   void OnThreadEnd();
   static void RecordUnseen();
+  // By the thread that closes a library.
+  void BeforeUnload();
+  void AfterUnload();
   void OnOwnThreadStart();
   void OnOwnThreadEnd();
 

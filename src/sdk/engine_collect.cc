@@ -4,6 +4,7 @@
 #include <x86intrin.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <mutex>
 #include <system_error>
@@ -137,6 +138,25 @@ bool Engine::MayEndSoon() {
   return options_.preloaded && !map_.slots().published() && MonotonicNow() - started_ < kSoon &&
          ClockNow(CLOCK_PROCESS_CPUTIME_ID) < kLittleCpu &&
          !g_shared.queue.MoreThanHalfFull() && !g_shared.early.MoreThanHalfFull();
+}
+
+// What waits is put to names while they are there.
+void Engine::BeforeUnload() {
+  const Busy busy;
+  if (!running_.load() || g_shared.queue.empty()) return;
+  const int error = errno;
+  map_.Update();
+  const std::lock_guard hold(lock_);
+  Drain();
+  errno = error;
+}
+
+// Another library may come in its place at once: whoever samples it must not follow the old tables.
+void Engine::AfterUnload() {
+  const Busy busy;
+  const int error = errno;
+  if (running_.load() && map_.slots().published()) map_.Update();
+  errno = error;
 }
 
 // There are no tables, and nobody will need them: follows a stack with the functions on it alone,
