@@ -155,7 +155,37 @@ async function marked(page) {
   assert.equal(await json.getAttribute('aria-pressed'), 'false');
 }
 
+async function keepsFocus(page) {
+  step('a key or a button that changes the lens does not lose the focus: graph of a trace, chips');
+  const at = (what, selector) => page.waitForFunction((s) => document.activeElement.matches(s), selector, { timeout: 15_000 }).catch(async () => assert.fail(`${what}: ${await page.evaluate(() => document.activeElement.outerHTML.slice(0, 200))}`));
+  const { traces } = await api('traces', { ...ALL, service: 'checkout', sort: 'samples', limit: 1 });
+  for (const key of ['f', 'h', 'i']) {
+    await page.goto(`${PAGE}/traces/${traces[0].trace}`);
+    await shown(page);
+    await page.locator('.flame-box').focus();
+    await page.keyboard.press('End');
+    await page.keyboard.press(key);
+    await page.locator('.chip').waitFor();
+    await page.waitForLoadState('networkidle');
+    await page.locator('[aria-busy=false] > .flame').waitFor();
+    await at(key, '.flame-box');
+  }
+  await page.goto(PAGE + '/s/checkout');
+  await shown(page);
+  for (const [name, chip] of [['Invert', 'Remove invert'], ['My code', 'Remove my-code']]) {
+    await page.getByRole('button', { name, exact: true }).focus();
+    await page.keyboard.press('Enter');
+    await at(name, `[aria-label="${chip}"]`);
+  }
+  await page.getByRole('button', { name: 'Remove invert' }).focus();
+  await page.keyboard.press('Enter');
+  await at('the next chip', '[aria-label="Remove my-code"]');
+  await page.keyboard.press('Enter');
+  await at('no chip is left', '[aria-label^="Add a step"]');
+}
+
 export async function lensKeys(page) {
+  await keepsFocus(page);
   await transforms(page);
   await timeAxis(page);
   await plainText(page);

@@ -101,7 +101,11 @@ export function FlameGraph(p: FlameProps) {
   }, [hover !== null]);
   expose(p, view, drawn.current, zoom, frame, p.searched?.found?.value ?? found?.value ?? 0);
 
-  useEffect(() => () => { delete (window as unknown as { __wherefore: Record<string, unknown> }).__wherefore[p.name ?? 'flame']; }, []);
+  useEffect(() => () => {
+    delete (window as unknown as { __wherefore: Record<string, unknown> }).__wherefore[p.name ?? 'flame'];
+    // A graph that goes (nothing is left of it) leaves the focus to the page's main part, from where Tab goes on.
+    if (scroller.current === document.activeElement) queueMicrotask(() => { if (document.activeElement === document.body) document.getElementById('main')?.focus({ preventScroll: true }); });
+  }, []);
 
   const select = (node: number) => {
     p.onFrame(addressOf(tree, node));
