@@ -28,6 +28,9 @@ export function timeMove(key: string, view: Span, whole: Span, least: number): T
   }
 }
 
+// What was in view, of a whole that moved on: the same times while they are in it. Null: all of it.
+export const seenIn = (view: Span | null, whole: Span): Span => (view ? moved(view, 0, whole) : whole);
+
 // Within the whole, as wide as before.
 function moved([from, to]: Span, by: number, whole: Span): Span {
   const at = Math.max(whole[0], Math.min(from + by, whole[1] - (to - from)));

@@ -23,6 +23,7 @@ import { FrameMenu, type MenuPlace } from './menu';
 import { remember } from './picture';
 import { findKey, Matched, searchFor, SearchBox } from './search_box';
 import type { Searched } from './searched';
+import { useUnused } from './shell';
 import { TreeItems } from './tree_items';
 
 export interface FlameProps {
@@ -65,6 +66,7 @@ export function FlameGraph(p: FlameProps) {
   // Colours have a legend where there is one graph and it is no difference; one of them can be marked.
   const groups = useMemo(() => (p.name || tree.before ? [] : groupsOf(tree)), [tree]);
   const group = groups.find((g) => g.name === p.mark);
+  useUnused(p.mark && !group ? `“mark” in this page's address, ${p.mark.slice(0, 40)}, is none of the colours of this graph. Nothing is marked.` : '');
   const matches = useMemo(() => (group ? Uint8Array.from(tree.func, (f) => Number(group.functions.has(f))) : found?.nodes), [group, found]);
   const [range, setRange] = useState<[number, number]>([tree.start[zoom], tree.start[zoom] + tree.width[zoom]]);
   const flip = p.flip ?? false;

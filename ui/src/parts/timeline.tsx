@@ -24,6 +24,7 @@ async function load(): Promise<typeof uPlot> {
 }
 
 export interface TimelineProps {
+  of: string;  // the time asked for
   series: SeriesAnswer; search: string; selection: [number, number] | null;
   onSelect: (range: [number, number] | null) => void;
   onBaseline: (range: [number, number]) => void;  // what the selection, or all of it, is to be compared with
@@ -82,7 +83,7 @@ function optionsOf(p: TimelineProps & { shown: Lines }, width: number, select: (
     scales: { x: { time: true }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
     tzDate: zone.value === 'utc' ? (ts) => utcDate(ts) : (ts) => new Date(ts * 1000),
     axes: [
-      { stroke: axis, grid, ticks: grid, values: (_u, ticks) => ticks.map((t) => tickText(t, ticks)) },
+      { stroke: axis, grid, ticks: grid, space: TICK_SPACE, values: (_u, ticks) => ticks.map((t) => tickText(t, ticks)) },
       { stroke: axis, grid, ticks: grid, size: 70, label, labelSize: 18, labelFont: '12px system-ui', values: (_u, ticks) => ticks.map((t) => (unit === 'cores' ? String(Number(t.toFixed(3))) : formatValue(t, unit))) },
     ],
     series: [{}, ...p.shown.lines.map((g, i) => ({
@@ -101,6 +102,8 @@ function optionsOf(p: TimelineProps & { shown: Lines }, width: number, select: (
     },
   };
 }
+
+const TICK_SPACE = 84;  // px: the longest, "11-15 00:00", and a gap
 
 // "10:25", with seconds or the date where the ticks are that close or far.
 function tickText(seconds: number, ticks: number[]): string {
@@ -127,7 +130,7 @@ export function Timeline(props: TimelineProps) {
   const [typing, setTyping] = useState(false);
   const whole: [number, number] = [p.shown.startMs, p.shown.startMs + p.shown.all.length * p.shown.stepMs];
   const spanText = (r: [number, number]) => r.map((t) => formatTime(t, zone.value === 'utc')).join(' – ');
-  const { view, zoomed, onTimeKey } = useTimeKeys(whole, 4 * p.shown.stepMs, spanText, (r) => p.onSelect([Math.round(r[0]), Math.round(r[1])]));
+  const { view, zoomed, onTimeKey } = useTimeKeys(p.of, whole, 4 * p.shown.stepMs, spanText, (r) => p.onSelect([Math.round(r[0]), Math.round(r[1])]));
   const look = (u: uPlot) => { u.setScale('x', { min: view[0] / 1000, max: (zoomed ? view[1] : view[1] - p.shown.stepMs) / 1000 }); mark(u, p.selection); };
   useLayoutEffect(() => {
     let gone = false;
