@@ -108,6 +108,20 @@ async function timeAxis(page) {
   await page.waitForURL((u) => u.pathname.startsWith('/s/') && u.searchParams.get('to') - u.searchParams.get('from') <= 0.7 * traces[0].duration_ns / 1e6);
 }
 
+async function liveAxis(page) {
+  step('live: what is in view of the time axis stays while the axis moves on');
+  await page.goto(PAGE + '/s/checkout?since=5m&live=1');
+  await page.locator('.u-over').waitFor();
+  await page.locator('.timeline .axis').focus();
+  const start = await page.evaluate(() => window.__wherefore.timeline.startMs);
+  for (const key of ['w', 'w']) await page.keyboard.press(key);
+  const inView = async () => /in view [^·]*/.exec(await page.locator('.timeline figcaption').textContent())?.[0];
+  const before = await inView();
+  assert.ok(before, 'zoomed');
+  await page.waitForFunction((t) => window.__wherefore.timeline.startMs > t, start, { timeout: 120_000 });
+  assert.equal(await inView(), before);
+}
+
 async function plainText(page) {
   step('the search reads plain text or a regular expression; the address says which');
   await page.goto(PAGE + '/s/checkout');
@@ -170,6 +184,21 @@ async function keepsFocus(page) {
     await page.locator('[aria-busy=false] > .flame').waitFor();
     await at(key, '.flame-box');
   }
+  step('after r and i the function is still selected; without one a key of the lens says so');
+  await page.goto(PAGE + '/s/checkout');
+  await shown(page);
+  await page.locator('.flame-box').focus();
+  await page.keyboard.press('F');
+  await page.locator('#announce', { hasText: 'Select a frame first' }).waitFor();
+  await page.keyboard.press('End');
+  for (const key of ['r', 'i']) {
+    await page.keyboard.press(key);
+    await page.waitForURL((u) => u.searchParams.get('lens')?.includes(key === 'r' ? 'recursion' : 'invert') && u.searchParams.has('frame'));
+    await drawn(page, 'the same function', () => window.__wherefore.flame.frame === 'json::parse_object');
+  }
+  await page.keyboard.press('F');
+  await page.waitForURL((u) => u.searchParams.get('lens').includes('focus-path'));
+
   await page.goto(PAGE + '/s/checkout');
   await shown(page);
   for (const [name, chip] of [['Invert', 'Remove invert'], ['My code', 'Remove my-code']]) {
@@ -188,6 +217,7 @@ export async function lensKeys(page) {
   await keepsFocus(page);
   await transforms(page);
   await timeAxis(page);
+  await liveAxis(page);
   await plainText(page);
   await marked(page);
 }

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { gone } from '../core/alive';
+import { gone, unanswered } from '../core/alive';
 import { url } from '../core/location';
 import { Help } from './help';
 import { Palette } from './palette';
@@ -50,7 +50,7 @@ export function Shell({ title, children }: { title: string; children?: Component
           <option value="system">system</option><option value="light">light</option><option value="dark">dark</option>
         </select></label>
       </header>
-      {gone.value && <p class="note error gone" role="alert">The server does not answer. What is shown is from before; the page goes on by itself as soon as it is back.</p>}
+      {gone.value && unanswered.value.length === 0 && <p class="note error gone" role="alert">The server does not answer. What is shown is from before; the page goes on by itself as soon as it is back.</p>}
       {problem && <p class="note error gone" role="alert">{problem}</p>}
       <main id="main" tabIndex={-1}>{children}</main>
     </>

@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import type uPlot from 'uplot';
 import type { SeriesAnswer } from '../core/api';
 import { now } from '../core/clock';
-import { formatShare, formatTime, formatValue } from '../core/format';
+import { formatFine, formatShare, formatTime, formatValue } from '../core/format';
 import { DARK, LIGHT } from '../core/palette';
 import { linesOf, matchedOf, peakOf, type Lines } from '../core/steps';
 import { alone, settledSteps, type Marker, type Values } from '../core/trend';
@@ -76,7 +76,7 @@ function optionsOf(p: TimelineProps & { shown: Lines }, width: number, select: (
   const axis = dark.value ? '#aab2bd' : '#555c66';
   const grid = { stroke: dark.value ? '#2b3038' : '#e6e9ee', width: 1 };
   const lines = dark.value ? LINES_DARK : LINES;
-  const value = (v: number | null) => (v === null || v === undefined ? '–' : unit === 'cores' ? v.toFixed(2) : formatValue(v, unit));
+  const value = (v: number | null) => (v === null || v === undefined ? '–' : unit === 'cores' ? formatFine(v) : formatValue(v, unit));
   return {
     width, height: 150, legend: { show: !only || p.shown.matched !== null, ...(p.shown.matched && { markers: { fill: (u, i) => (i > p.shown.lines.length ? `repeating-linear-gradient(135deg, ${match} 0 1px, transparent 1px 4px)` : String(u.series[i].stroke instanceof Function ? u.series[i].stroke(u, i) : '')) } }) },
     cursor: { drag: { x: true, y: false, setScale: false }, y: false },
@@ -168,7 +168,7 @@ export function Timeline(props: TimelineProps) {
         <div ref={box} class="plot" aria-hidden="true" />
       </div>
       <figcaption>
-        {label} over time, in steps of {formatValue(p.shown.stepMs * 1e6, 'nanoseconds').replace(/\.0+ /, ' ')}{peak && `, peak ${unit === 'cores' ? (peak.value * factor).toFixed(2) : formatValue(peak.value * factor, unit)} at ${formatTime(peak.at, utc)}`}{empty > 0 && `, nothing stored in ${empty} of ${p.shown.all.length} steps`}<Matches series={p.series} shown={p.shown} utc={utc} /> · drag: select · Ctrl+drag: baseline of a diff · double click: all
+        {label} over time, in steps of {formatValue(p.shown.stepMs * 1e6, 'nanoseconds').replace(/\.0+ /, ' ')}{peak && `, peak ${unit === 'cores' ? formatFine(peak.value * factor) : formatValue(peak.value * factor, unit)} at ${formatTime(peak.at, utc)}`}{empty > 0 && `, nothing stored in ${empty} of ${p.shown.all.length} steps`}<Matches series={p.series} shown={p.shown} utc={utc} /> · drag: select · Ctrl+drag: baseline of a diff · double click: all
         {typing ? <TimeForm range={p.selection ?? whole} actions={[['Select', (r) => { setTyping(false); p.onSelect(r); }], ['Baseline of a diff', p.onBaseline]]} onCancel={() => setTyping(false)} />
           : <> · <button type="button" onClick={() => setTyping(true)}>Type times</button></>}
         {zoomed && <> · in view {spanText(view)}</>}
