@@ -108,6 +108,30 @@ async function timeAxis(page) {
   await page.waitForURL((u) => u.pathname.startsWith('/s/') && u.searchParams.get('to') - u.searchParams.get('from') <= 0.7 * traces[0].duration_ns / 1e6);
 }
 
+async function walkedSteps(page) {
+  step('arrows walk the steps of a timeline: time, value and matched share are said');
+  await page.goto(PAGE + '/s/checkout?search=parse_object');
+  await page.locator('.timeline .matches').waitFor();
+  await page.locator('.u-over').waitFor();
+  await page.locator('.timeline .axis').focus();
+  const said = () => page.locator('.timeline .walked').textContent();
+  for (const key of ['End', 'ArrowLeft']) await page.keyboard.press(key);
+  await page.locator('.walked', { hasText: /^[-0-9]{10} [:0-9]{8}Z?: [0-9.]+ cores, [0-9.]+ % of it matches$/ }).waitFor();
+  const one = await said();
+  const { at, share } = await page.evaluate((text) => {
+    const { startMs, stepMs, all, matched } = window.__wherefore.timeline;
+    const i = (Date.parse(text.slice(0, 19).replace(' ', 'T') + 'Z') - startMs) / stepMs;
+    return { at: i, share: (100 * matched[i] / all[i]).toFixed(1) };
+  }, one);
+  assert.ok(one.includes(`, ${share} % of it matches`), `${one}; step ${at}: ${share}`);
+  await page.keyboard.press('ArrowLeft');
+  await page.waitForFunction((t) => document.querySelector('.walked').textContent !== t, one);
+  await page.keyboard.press('ArrowRight');
+  await page.waitForFunction((t) => document.querySelector('.walked').textContent === t, one);
+  await page.keyboard.press('Escape');
+  await page.waitForFunction(() => document.querySelector('.walked').textContent === '');
+}
+
 async function liveAxis(page) {
   step('live: what is in view of the time axis stays while the axis moves on');
   await page.goto(PAGE + '/s/checkout?since=5m&live=1');
@@ -218,6 +242,7 @@ export async function lensKeys(page) {
   await transforms(page);
   await timeAxis(page);
   await liveAxis(page);
+  await walkedSteps(page);
   await plainText(page);
   await marked(page);
 }

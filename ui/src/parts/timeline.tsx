@@ -8,6 +8,7 @@ import { now } from '../core/clock';
 import { formatFine, formatShare, formatTime, formatValue } from '../core/format';
 import { DARK, LIGHT } from '../core/palette';
 import { linesOf, matchedOf, peakOf, type Lines } from '../core/steps';
+import { stepAfter } from '../core/time_keys';
 import { alone, settledSteps, type Marker, type Values } from '../core/trend';
 import { dark, zone } from '../core/settings';
 import { TimeForm } from './range';
@@ -154,6 +155,7 @@ export function Timeline(props: TimelineProps) {
   }, [p.series, p.markers, dark.value, zone.value]);
   useEffect(() => { if (plot.current) mark(plot.current, p.selection); }, [p.selection?.join()]);
   useEffect(() => { if (plot.current) look(plot.current); }, [view.join()]);
+  const { walked, onWalk } = useWalk(p, view, plot);
   useEffect(() => {
     const page = window as unknown as { __wherefore?: object };
     page.__wherefore = { ...page.__wherefore, timeline: p.shown };
@@ -164,9 +166,10 @@ export function Timeline(props: TimelineProps) {
   const empty = p.shown.all.slice(0, settledOf(p.series, p.shown)).filter((v) => v === null).length;
   return (
     <figure class="timeline">
-      <div class="axis" role="application" tabIndex={0} aria-label={`Timeline, ${spanText(whole)}. W and S zoom, A and D move, F shows all of it, R selects what is in view.`} onKeyDown={onTimeKey}>
+      <div class="axis" role="application" tabIndex={0} aria-label={`Timeline, ${spanText(whole)}. W and S zoom, A and D move, F shows all of it, R selects what is in view; left and right walk its steps.`} onKeyDown={(e) => { if (!onWalk(e)) onTimeKey(e); }}>
         <div ref={box} class="plot" aria-hidden="true" />
       </div>
+      <p class="walked" role="status">{walked}</p>
       <figcaption>
         {label} over time, in steps of {formatValue(p.shown.stepMs * 1e6, 'nanoseconds').replace(/\.0+ /, ' ')}{peak && `, peak ${unit === 'cores' ? formatFine(peak.value * factor) : formatValue(peak.value * factor, unit)} at ${formatTime(peak.at, utc)}`}{empty > 0 && `, nothing stored in ${empty} of ${p.shown.all.length} steps`}<Matches series={p.series} shown={p.shown} utc={utc} /> · drag: select · Ctrl+drag: baseline of a diff · double click: all
         {typing ? <TimeForm range={p.selection ?? whole} actions={[['Select', (r) => { setTyping(false); p.onSelect(r); }], ['Baseline of a diff', p.onBaseline]]} onCancel={() => setTyping(false)} />
@@ -176,6 +179,34 @@ export function Timeline(props: TimelineProps) {
       </figcaption>
     </figure>
   );
+}
+
+// Arrow keys move a cursor from step to step, and say what is there. It is kept as a time: in live mode the steps move on.
+function useWalk(p: TimelineProps & { shown: Lines }, view: [number, number], plot: { current: uPlot | null }): { walked: string; onWalk: (e: KeyboardEvent) => boolean } {
+  const [time, setTime] = useState<number | null>(null);
+  const { startMs, stepMs, all, matched, lines } = p.shown;
+  const first = Math.max(0, Math.ceil((view[0] - startMs) / stepMs));
+  const last = Math.min(settledOf(p.series, p.shown) - 1, Math.floor((view[1] - startMs) / stepMs));
+  const at = time === null ? null : Math.round((time - startMs) / stepMs);
+  const there = at !== null && at >= first && at <= last;
+  useEffect(() => {
+    const u = plot.current;
+    if (u && time !== null) u.setCursor(there ? { left: u.valToPos(time / 1000, 'x'), top: 0 } : { left: -10, top: -10 });
+  }, [time, there, p.series, view.join()]);
+  const onWalk = (e: KeyboardEvent) => {
+    if (e.ctrlKey || e.metaKey || e.altKey || e.shiftKey) return false;
+    const to = stepAfter(e.key, at, first, last);
+    if (to === null && (e.key !== 'Escape' || time === null)) return false;
+    if (to === null) plot.current?.setCursor({ left: -10, top: -10 });
+    setTime(to === null ? null : startMs + to * stepMs);
+    e.preventDefault();
+    return true;
+  };
+  if (!there) return { walked: '', onWalk };
+  const { label, factor, unit } = rateOf({ ...p.series, step_ms: stepMs });
+  const text = (v: number | null) => (v === null ? 'nothing stored' : unit === 'cores' ? `${formatFine(v * factor)} ${label}` : formatValue(v * factor, unit) + (p.series.averaged ? '' : ' per s'));
+  const values = lines.length === 1 ? text(all[at]) : lines.map((l) => `${l.name} ${text(l.values[at] ?? null)}`).join(', ');
+  return { walked: `${formatTime(startMs + at * stepMs, zone.value === 'utc')}: ${values}${matched && all[at] ? `, ${formatShare(matched[at] ?? 0, all[at]!)} of it matches` : ''}`, onWalk };
 }
 
 function Matches({ series, shown, utc }: { series: SeriesAnswer; shown: Lines; utc: boolean }) {
