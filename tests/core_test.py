@@ -534,6 +534,10 @@ class Regressions(Case):
         self.assertIn("main", run("top", "v.otlp.gz", "--type", "samples").stdout)
         (self.folder / "f.folded.gz").write_bytes(gzip.compress(b"main;foo 3\n"))
         self.assertIn("ROUTINE foo", run("list", "foo", "f.folded.gz").stdout)
+        for command in (["top"], ["tree"], ["flame"]):
+            done = run(*command, "f.folded.gz", "--lens", "focus:nowhere")
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (1, "", "the lens 'focus:nowhere' takes all of it away\n"), command)
+        self.assertIn("takes all of it away", run("diff", "f.folded.gz", "f.folded.gz", "--lens", "focus:nowhere").stderr)
         deep = ";".join(f"f{i}" for i in range(3000)) + " 1\n"
         (self.folder / "deep.folded").write_text(deep)
         self.assertLess(len(run("tree", "deep.folded").stdout), 1_000_000)

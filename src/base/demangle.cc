@@ -31,7 +31,10 @@ std::string Demangle(std::string_view name) {
   std::string out(name);
   if (name.size() > kMaxMangled) return out;
   if (name.starts_with("_R")) return RustName(name).value_or(std::move(out));
-  if (!name.starts_with("_Z")) return out;
+  if (!name.starts_with("_Z")) {
+    ReadOldRustName(out);  // some senders demangle as if it were C++
+    return out;
+  }
   out.resize(WithoutCloneSuffix(name).size());
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> plain(

@@ -37,6 +37,8 @@ TEST(Demangle, RustsOlderScheme) {
                      "3bar17h930b740aa94f1d3aE"),
             "<Test + 'static as foo::Bar<Test>>::bar");
   EXPECT_EQ(Demangle("_ZN3foo3bar3bazE"), "foo::bar::baz") << "C++";
+  EXPECT_EQ(Demangle("std::rt::lang_start::{{closure}}::h0123456789abcdef"),
+            "std::rt::lang_start::{{closure}}");
 }
 
 TEST(Demangle, RustsOwnScheme) {

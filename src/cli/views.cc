@@ -41,12 +41,21 @@ struct Searched {
   [[nodiscard]] const query::Found* matches() const { return search.empty() ? nullptr : &found; }
 };
 
+// The tree; a lens that leaves nothing of it is said.
+Result<SourceTree> LoadSeen(const Context& context, const SelectionOptions& options) {
+  auto source = LoadTree(context, options);
+  if (source && source->hint.empty() && !options.lens.empty() && source->tree.size() <= 1) {
+    source->hint = fmt::format("the lens '{}' takes all of it away", options.lens);
+  }
+  return source;
+}
+
 // The tree, and what is looked for in it. Nothing found is said where an empty answer is.
 Result<Searched> LoadSearched(const Context& context, const SelectionOptions& options,
                               const SearchOption& option) {
   Searched out;
   WHEREFORE_ASSIGN_OR_RETURN(out.search, option.Parse());
-  WHEREFORE_ASSIGN_OR_RETURN(out.source, LoadTree(context, options));
+  WHEREFORE_ASSIGN_OR_RETURN(out.source, LoadSeen(context, options));
   out.found = out.search.In(out.source.tree);
   if (!out.search.empty() && out.found.nodes == 0 && out.source.hint.empty()) {
     out.source.hint = fmt::format("no function or module matches '{}'", option.text);
@@ -241,10 +250,10 @@ void AddDiff(CLI::App& app, Context& context) {
         before.from = base->from;
         before.to = base->to;
       }
-      const auto left = LoadTree(context, before);
+      const auto left = LoadSeen(context, before);
       if (!left) return Fail(left.error());
       if (after.type.empty()) after.type = left->tree.type;
-      const auto right = LoadTree(context, after);
+      const auto right = LoadSeen(context, after);
       if (!right) return Fail(right.error());
       for (const auto* side : {&*left, &*right}) {
         if (!side->hint.empty()) fmt::print(stderr, "{}\n", side->hint);

@@ -64,8 +64,9 @@ std::vector<std::uint64_t> PathHashes(const FlameTree& tree) {
 
 std::optional<std::uint64_t> ParsePathHash(std::string_view hex) {
   std::uint64_t hash = 0;
-  const char* end = hex.data() + hex.size();
-  const auto [stop, error] = std::from_chars(hex.data(), end, hash, 16);
+  const char* const begin = hex.data();
+  const char* const end = begin + hex.size();
+  const auto [stop, error] = std::from_chars(begin, end, hash, 16);
   if (hex.size() != 16 || error != std::errc() || stop != end) return std::nullopt;
   return hash;
 }

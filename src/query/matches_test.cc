@@ -186,8 +186,8 @@ TEST_F(MatchesTest, LabelsOfSamplesAndSnapshotsAreReadAsTheWholeIs) {
   EXPECT_TRUE(answer.averaged);
   EXPECT_EQ(answer.matched, answer.groups.at(0).values);
   // Two pods, each with the average of two snapshots.
-  EXPECT_EQ(Matched(Wanted("keep"), heap)[0], 2 * 1001 * kAverageScale);
-  EXPECT_EQ(Matched(Wanted("grow"), heap)[0], 2 * 550 * kAverageScale);
+  EXPECT_EQ(Matched(Wanted("keep"), heap)[0], std::int64_t{2} * 1001 * kAverageScale);
+  EXPECT_EQ(Matched(Wanted("grow"), heap)[0], std::int64_t{2} * 550 * kAverageScale);
 }
 
 TEST_F(MatchesTest, CellsOfAHeatMapSayHowMuchOfThemMatches) {

@@ -164,7 +164,7 @@ TEST_F(AggregateTest, WhatIsSentKeepsToEveryRule) {
     for (const std::uint16_t depth : std::initializer_list<std::uint16_t>{1, 2, 3, 2, 3}) {
       Event event{};
       event.kind = kind;
-      event.value = 1'000'000 * depth;
+      event.value = std::int64_t{1'000'000} * depth;
       event.count = 3;
       event.detail = kind == EventKind::kAlloc ? ~0U : 0;
       event.depth = depth;
@@ -197,7 +197,7 @@ TEST_F(AggregateTest, SamplesThatLoseTheirLinksBecomeOne) {
   for (std::uint8_t i = 1; i <= 3; ++i) {
     Event event{};
     event.kind = EventKind::kWaiter;
-    event.value = 10 * i;
+    event.value = std::int64_t{10} * i;
     event.count = 2;
     event.depth = 1;
     event.pcs = &pc;

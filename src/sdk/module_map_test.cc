@@ -73,6 +73,7 @@ TEST(ModuleMap, ReadersWhileLibrariesComeAndGo) {
   std::atomic<bool> stop{false};
   std::atomic<std::size_t> unwound{0}, complete{0};
   std::vector<std::thread> readers;
+  readers.reserve(3);
   for (int i = 0; i < 3; ++i) {
     readers.emplace_back([&] {
       const StackMemory stack = OwnStack();

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <fstream>
 #include <random>
 #include <span>
@@ -301,6 +302,7 @@ Sample UnwindSleeper(ModuleMap& map, int (*sleep)(int depth, int descriptor)) {
   const Place place = WaitForPoll(tid);
   std::vector<std::uint8_t> copy(bounds.high - place.sp);
   const iovec local{copy.data(), copy.size()};
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): another thread's stack
   const iovec remote{reinterpret_cast<void*>(place.sp), copy.size()};
   EXPECT_EQ(process_vm_readv(getpid(), &local, 1, &remote, 1, 0),
             static_cast<ssize_t>(copy.size()));

@@ -122,6 +122,10 @@ test('steps are taken together where the sender is slower', () => {
   expect(stepsTogether([[_, _, 4, _, _, _, 5, _, _, _, 6, _]])).toBe(4);
   expect(stepsTogether([[0, 0, 4, 0, 0, 0, 5, 0, 0, 0, 6, 0]])).toBe(1);  // it was idle
   expect(stepsTogether([[1, 2, 3]])).toBe(1);
+  const twice = (run: (number | null)[]) => [...run, ...run, ...run, ...run, ...Array<null>(40).fill(null), ...run, ...run, ...run, ...run];
+  expect(stepsTogether([twice([4, _, _, _])])).toBe(4);  // it was away for a while
+  expect(stepsTogether([twice([1, _, _, _, 9, _, _, _])], 0, true)).toBe(4);
+  expect(stepsTogether([twice([1, _, _, _, 9, _, _, _])])).toBeGreaterThan(4);  // of sums the rhythm is hidden too
   expect(stepsTogether([[0, 0]])).toBe(1);
   expect(stepsTogether([[9, 9, 1, 9, 9, 1, 9, 9, 1, 9, 9, 1, 9]])).toBe(3);  // what lasts over the end of a step counts in both
   const hung = Array.from({ length: 60 }, (_, i) => (i === 30 ? 0 : 5));
@@ -137,7 +141,11 @@ test('steps are taken together where the sender is slower', () => {
 test('the last steps are left out while data still comes, and shown when none does', () => {
   const values = [[5, 5, 5, 2]];
   expect(settledSteps(values, 0, 10_000, 31_000, 40_000)).toBe(3);
-  expect(settledSteps(values, 0, 10_000, 25_000, 40_000)).toBe(2);
+  expect(settledSteps([[5, 5, 4, 2]], 0, 10_000, 25_000, 40_000)).toBe(2);
+  // More than before even so: that is no drop.
+  expect(settledSteps([[5, 5, 5, 9]], 0, 10_000, 31_000, 40_000)).toBe(4);
+  expect(settledSteps([[5, 5, 6, 2]], 0, 10_000, 25_000, 40_000)).toBe(3);
+  expect(settledSteps(values, 0, 10_000, 31_000, 40_000, true)).toBe(4);
   expect(settledSteps(values, 0, 10_000, 31_000, 200_000)).toBe(4);
   expect(settledSteps([[0, 0, 0, 2]], 0, 10_000, 31_000, 40_000)).toBe(4);
   expect(settledSteps(values, 0, 10_000, undefined, 40_000)).toBe(4);

@@ -9,7 +9,7 @@ const NAMES = [
 ];
 const PATTERNS = [
   'main', '^main$', 'PARSE', 'parse_obj|push', 'json::.*object', '^(std|json)::', 'a.b', 'a\\.b', '[a-c]+', '^[^a-z]*$', '\\bparse\\b', '\\Bb', 'x+y', '(xy)+', '(xy){3}$', 'x{2,3}y', 'x{4}', 'x{1,}', 'a?b', '(?:a|b)*c', '(?<n>a)b',
-  '\\d+', '\\D', '\\w+$', '\\W', '\\s', '\\S{5,}', '\\x20', '\\u0061b', '😀', '[😀-😂]', 'ÜN', '[\\d.]+', '[-a]b', '[a-]b', '[^\\w]', 'x{2', '{x}', ']', '\\[', '(a*)*', '(a*)+b', '()', '(|a)b', 'a|', '^', '$', '^$', 'a+?b', '[\\w-]+', '\\t', '[]', '[^]', '(^a|b$)', '\\]$',
+  '\\d+', '\\D', '\\w+$', '\\W', '\\s', '\\S{5,}', '\\x20', '\\u0061b', '😀', '[😀-😂]', 'ÜN', '[\\d.]+', '[-a]b', '[a-]b', '[^\\w]', 'x{2', '{x}', ']', '\\[', '(a*)*', '(a*)+b', '()', '(|a)b', 'a|', '^', '$', '^$', 'a+?b', '[\\w-]+', '\\t', '(^a|b$)', '\\]$',
 ];
 
 test('matches as the browser does', () => {
@@ -23,11 +23,24 @@ test('matches as the browser does', () => {
 });
 
 test('what is none is plain text and says so', () => {
-  for (const [text, name] of [['operator[', 'x::Operator[]'], ['f(', 'f(int)'], ['*', 'a*b'], ['+x', 'y+x'], ['a)', '(a)'], ['(?=a)', '(?=a)b'], ['(a)\\1', '(a)\\1'], ['x{3,2}', 'x{3,2}'], ['[b-a]', '[b-a]'], ['\\', 'a\\b']]) {
+  for (const [text, name] of [['operator[', 'x::Operator[]'], ['f(', 'f(int)'], ['*', 'a*b'], ['+x', 'y+x'], ['a)', '(a)'], ['(?=a)', '(?=a)b'], ['(a)\\1', '(a)\\1'], ['x{3,2}', 'x{3,2}'], ['[b-a]', '[b-a]'], ['\\', 'a\\b'], ['[]', 'x[]'], ['[^]', '[^]'], ['\\Z', 'a\\Z'], ['[[:no:]]', '[[:no:]]'], ['\\p{Klingon}', '\\p{Klingon}']]) {
     const own = patternOf(text)!;
     expect([own.test(name), own.test('other'), own.problem()], text).toEqual([true, false, NOT_REGULAR]);
   }
   expect(patternOf('')).toBe(null);
+});
+
+test('what only the server\'s language has means the same here', () => {
+  const cases: [string, string[], string[]][] = [
+    ['\\Amain', ['main', 'mainly'], ['xmain']], ['main\\z', ['xmain'], ['mains']], ['[[:upper:]]_', ['A_1', 'a_1'], ['1_']], ['^[^[:alpha:]_]+$', ['12'], ['a1']],
+    ['\\Qjson::\\E', ['json::parse'], ['jsonxx']], ['\\Qa.b', ['a.b'], ['aXb']], ['^\\pL+$', ['main', '日本語', 'ünïcode'], ['a1']], ['\\p{Greek}', ['αβγ'], ['abc']], ['\\PL', ['1'], ['a']],
+    ['(?i)JSON', ['json'], ['jso']], ['(?-i)JSON', ['JSON'], ['json']], ['(?-i:J)SON', ['Json', 'JSON'], ['json']], ['(?P<n>ab)', ['ab'], ['ba']], ['(?s).', ['a'], ['']],
+    ['[]a]', [']', 'a'], ['b']], ['\\x{1F600}', ['😀'], ['x']], ['x(?-i)Y|Z', ['xY', 'XY', 'Z'], ['xy', 'z']],
+  ];
+  for (const [pattern, yes, no] of cases) {
+    const own = patternOf(pattern)!;
+    expect([own.problem(), yes.filter((n) => !own.test(n)), no.filter((n) => own.test(n))], pattern).toEqual(['', [], []]);
+  }
 });
 
 test('the server gets the same in its own way of writing', () => {

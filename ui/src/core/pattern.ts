@@ -1,4 +1,4 @@
-// What a search matches: a regular expression, without regard to case, or else plain text. Pure.
+// What a search matches: a regular expression as the server takes it (RE2), without regard to case, or else plain text. Pure.
 //
 // A link may bring any pattern and a profile any name, so the browser's own engine is not used: it can take for ever on
 // "(x+)+y". This one walks all ways through the pattern at once, one step per character, and remembers the steps it has
@@ -49,12 +49,30 @@ const other = (code: number, change: 'toLowerCase' | 'toUpperCase') => {
 };
 const anyCase = (has: Has): Has => (code) => has(code) || has(other(code, 'toLowerCase')) || has(other(code, 'toUpperCase'));
 const isWord: Has = (c) => (c >= 48 && c <= 57) || (c >= 65 && c <= 90) || c === 95 || (c >= 97 && c <= 122);
-const isLineEnd: Has = (c) => c === 10 || c === 13 || c === 0x2028 || c === 0x2029;
-const KINDS: Record<string, Has> = { d: (c) => c >= 48 && c <= 57, w: isWord, s: (c) => /\s/.test(String.fromCodePoint(c)) };
-const CONTROLS: Record<string, number> = { n: 10, t: 9, r: 13, f: 12, v: 11, 0: 0 };
+const within = (...ranges: [number, number][]): Has => (c) => ranges.some(([from, to]) => c >= from && c <= to);
+const isDigit = within([48, 57]);
+const KINDS: Record<string, Has> = { d: isDigit, w: isWord, s: (c) => c === 9 || c === 10 || c === 12 || c === 13 || c === 32 };
+const CONTROLS: Record<string, number> = { a: 7, n: 10, t: 9, r: 13, f: 12, v: 11, 0: 0 };
+const CLASSES: Record<string, Has> = {
+  alnum: within([48, 57], [65, 90], [97, 122]), alpha: within([65, 90], [97, 122]), ascii: within([0, 127]), blank: (c) => c === 9 || c === 32, cntrl: within([0, 31], [127, 127]),
+  digit: isDigit, graph: within([33, 126]), lower: within([97, 122]), print: within([32, 126]), punct: within([33, 47], [58, 64], [91, 96], [123, 126]),
+  space: within([9, 13], [32, 32]), upper: within([65, 90]), word: isWord, xdigit: within([48, 57], [65, 70], [97, 102]),
+};
+
+// A Unicode category or script, by the names both sides know.
+function unicode(name: string): Has {
+  for (const inside of [name, `Script=${name}`]) {
+    try {
+      const found = new RegExp(`^\\p{${inside}}$`, 'u');
+      return (c) => found.test(String.fromCodePoint(c));
+    } catch { /* no such name */ }
+  }
+  throw new Error('an unknown class');
+}
 
 class Parser {
   private at = 0;
+  private caseless = true;  // (?-i) and its end
   constructor(private text: string) {}
 
   whole(): Node {
@@ -91,8 +109,23 @@ class Parser {
 
   private sequence(): Node {
     const items: Node[] = [];
-    while (this.at < this.text.length && this.text[this.at] !== '|' && this.text[this.at] !== ')') items.push(this.repeated());
+    while (this.at < this.text.length && this.text[this.at] !== '|' && this.text[this.at] !== ')') {
+      if (this.flags()) continue;
+      if (!this.take('\\Q')) items.push(this.repeated());
+      else while (this.at < this.text.length && !this.take('\\E')) items.push({ kind: 'one', has: this.is(this.code()) });
+    }
     return { kind: 'all', items };
+  }
+
+  private is(code: number): Has { return this.cased((c) => c === code); }
+  private cased(has: Has): Has { return this.caseless ? anyCase(has) : has; }
+
+  // "(?i)" and "(?-i)" hold until the end of the group; the other letters change nothing in a name of one line.
+  private flags(open = /\(\?([imsU]*)(?:-([imsU]+))?\)/y): boolean {
+    const found = this.match(open);
+    if (found?.[1]?.includes('i')) this.caseless = true;
+    if (found?.[2]?.includes('i')) this.caseless = false;
+    return found !== null;
   }
 
   private repeated(): Node {
@@ -110,38 +143,46 @@ class Parser {
 
   private one(): Node {
     if (this.take('(')) {
-      if (!this.match(/\?:|\?<[A-Za-z_]\w*>/y) && this.text[this.at] === '?') throw new Error('look-around');
+      const caseless = this.caseless;
+      if (!this.match(/\?P?<[A-Za-z_]\w*>/y) && !this.flags(/\?([imsU]*)(?:-([imsU]+))?:/y) && this.text[this.at] === '?') throw new Error('look-around');
       const inside = this.choice();
+      this.caseless = caseless;
       if (!this.take(')')) throw new Error('a ) is missing');
       return inside.kind === 'assert' ? { kind: 'all', items: [inside] } : inside;
     }
     if (this.take('[')) return { kind: 'one', has: this.set() };
-    if (this.take('^')) return { kind: 'assert', what: 'start' };
-    if (this.take('$')) return { kind: 'assert', what: 'end' };
+    if (this.take('^') || this.take('\\A')) return { kind: 'assert', what: 'start' };
+    if (this.take('$') || this.take('\\z')) return { kind: 'assert', what: 'end' };
     if (this.take('\\b')) return { kind: 'assert', what: 'edge' };
     if (this.take('\\B')) return { kind: 'assert', what: 'no edge' };
-    if (this.take('.')) return { kind: 'one', has: (c) => !isLineEnd(c) };
+    if (this.take('.')) return { kind: 'one', has: (c) => c !== 10 };
     if (/[*+?]/.test(this.text[this.at])) throw new Error('nothing to repeat');
     const meant = this.take('\\') ? this.escape() : this.code();
-    return { kind: 'one', has: typeof meant === 'number' ? anyCase((c) => c === meant) : meant };
+    return { kind: 'one', has: typeof meant === 'number' ? this.is(meant) : meant };
   }
 
   // What follows a backslash: one character, or a kind of them.
   private escape(): number | Has {
-    const hex = this.match(/x([0-9a-f]{2})|u([0-9a-f]{4})/iy);
-    if (hex) return parseInt(hex[1] ?? hex[2], 16);
+    const hex = this.match(/x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|x\{([0-9a-fA-F]{1,6})\}/y);
+    if (hex) return parseInt(hex[1] ?? hex[2] ?? hex[3], 16);
+    const named = this.match(/([pP])(?:([A-Z])|\{(\^?)(\w+)\})/y);
+    if (named) {
+      const has = this.cased(unicode(named[2] ?? named[4]));
+      return (named[1] === 'P') !== (named[3] === '^') ? (c) => !has(c) : has;
+    }
     if (this.match(/[1-9]|k</y)) throw new Error('a back reference');
     const letter = String.fromCodePoint(this.code());
     if (letter in CONTROLS) return CONTROLS[letter];
     const kind = KINDS[letter.toLowerCase()];
     if (kind) return letter in KINDS ? kind : (c) => !kind(c);
+    if (/[A-Za-z]/.test(letter)) throw new Error('an escape nobody knows');  // nor does the server
     return letter.codePointAt(0)!;
   }
 
   private set(): Has {
     const not = this.take('^');
     const parts: Has[] = [];
-    while (!this.take(']')) {
+    for (let first = true; first || !this.take(']'); first = false) {  // "[]a]": the first one is itself
       const from = this.member();
       const range = typeof from === 'number' && this.text[this.at] === '-' && this.text[this.at + 1] !== ']' && this.take('-');
       const to = range ? this.member() : from;
@@ -153,12 +194,17 @@ class Parser {
         if (range) parts.push((c) => c === 45);
       }
     }
-    const has = anyCase((c) => parts.some((p) => p(c)));
+    const has = this.cased((c) => parts.some((p) => p(c)));
     return not ? (c) => !has(c) : has;
   }
 
   private member(): number | Has {
-    if (this.take('\\b')) return 8;
+    const named = this.match(/\[:(\^?)(\w+):\]/y);
+    if (named) {
+      const has = CLASSES[named[2]];
+      if (!has) throw new Error('an unknown class');
+      return named[1] ? (c) => !has(c) : has;
+    }
     return this.take('\\') ? this.escape() : this.code();
   }
 }

@@ -10,7 +10,7 @@ const groupName = (labels: Record<string, string>) => Object.values(labels).join
 export function linesOf(s: SeriesAnswer): Lines {
   const fine = s.groups.map((g) => withGaps(g.values, g.gaps));
   const phase = Math.round(s.start_ms / s.step_ms);
-  const k = stepsTogether(fine, phase);
+  const k = stepsTogether(fine, phase, s.averaged);
   const length = Math.max(0, ...fine.map((v) => v.length));
   const all = addedUp(fine, length);
   const matched = s.search && all.map((v, i) => (v === null ? null : Number(s.search!.values[i])));
@@ -32,9 +32,9 @@ export function matchedOf(l: Lines, end = Infinity): { part: number; whole: numb
   return { part: sumOf(l.matched), whole: sumOf(l.all), most };
 }
 
-// The largest value of any line, and when.
-export function peakOf(l: Lines): { value: number; at: number } | null {
+// The largest value of any line before step `end`, and when.
+export function peakOf(l: Lines, end = Infinity): { value: number; at: number } | null {
   let best = { value: 0, at: 0 };
-  for (const { values } of l.lines) values.forEach((v, i) => { if ((v ?? 0) > best.value) best = { value: v!, at: l.startMs + i * l.stepMs }; });
+  for (const { values } of l.lines) values.forEach((v, i) => { if (i < end && (v ?? 0) > best.value) best = { value: v!, at: l.startMs + i * l.stepMs }; });
   return best.value === 0 ? null : best;
 }

@@ -46,7 +46,8 @@ export function addedUp(lines: Values[], length: number): Values {
 // A sender that looks at ten seconds of every minute leaves most 15-second steps empty or nearly so. The number of steps to
 // take together so that none between the first and the last with something in it is, and its rhythm does not show; 1 when
 // it goes on and off by itself (0 that was measured), and where only a few are low: then that is what happened, and it must be seen.
-export function stepsTogether(groups: Values[], phase = 0, most = 16): number {
+// An average has no rhythm to hide: as few as leave none empty. Where a sender was away for long nothing is taken together.
+export function stepsTogether(groups: Values[], phase = 0, averaged = false, most = 16): number {
   const length = Math.max(0, ...groups.map((g) => g.length));
   const sums = addedUp(groups, length);
   const [first, last] = edges(sums);
@@ -54,11 +55,12 @@ export function stepsTogether(groups: Values[], phase = 0, most = 16): number {
   let best = { k: 1, spread: Infinity };
   for (let k = 1; k <= most; k++) {
     const skip = phase % k;
-    const inner = together(sums, k, false, phase).slice(Math.floor((first + skip) / k), Math.floor((last + skip) / k) + 1).slice(1, -1);
+    const inner = betweenHoles(together(sums, k, averaged, phase).slice(Math.floor((first + skip) / k), Math.floor((last + skip) / k) + 1), most / k);
     const filled = inner.filter((v) => v !== null && v > 0).sort((a, b) => a! - b!);
     const low = (filled[filled.length >> 1] ?? 0) / 4;
     const gaps = inner.filter((v) => v === null || (v > 0 && v <= low)).length;
     if (k === 1 && gaps <= inner.length / 10) return 1;
+    if (averaged && !inner.includes(null)) return k;
     const spread = gaps > 0 ? Infinity : spreadOf(inner.map((v) => v ?? 0));
     if (spread <= EVEN) return k;
     if (spread < best.spread * 0.75) best = { k, spread };
@@ -67,19 +69,36 @@ export function stepsTogether(groups: Values[], phase = 0, most = 16): number {
 }
 const EVEN = 0.15;
 
+// Without holes of that many and more, and without what is beside one or at an end, which is only a part.
+function betweenHoles(values: Values, long: number): Values {
+  const parts: Values[] = [[]];
+  for (let i = 0; i < values.length;) {
+    let end = i;
+    while (end < values.length && values[end] === null) end++;
+    if (end - i >= long) parts.push([]);
+    else parts[parts.length - 1].push(...values.slice(i, end = Math.max(end, i + 1)));
+    i = end;
+  }
+  return parts.flatMap((p) => p.slice(1, -1));
+}
+
 // The standard deviation in parts of the mean.
 function spreadOf(values: number[]): number {
   const mean = values.reduce((sum, v) => sum + v, 0) / values.length;
   return values.length > 0 ? Math.sqrt(values.reduce((sum, v) => sum + (v - mean) ** 2, 0) / values.length) / mean : 0;
 }
 
-// How many steps are complete: data may still come for those that end after the newest profile began. All of them when
-// that is minutes ago, since then the service fell silent, which must be seen, and when there is nothing in the others.
-export function settledSteps(groups: Values[], startMs: number, stepMs: number, newestMs: number | undefined, nowMs: number): number {
+// How many steps can be shown: data may still come for those that end after the newest profile began, and what is there so
+// far would look like a drop. One that is no drop even so is shown, as is an average, which does not grow. All of them when
+// the newest is minutes ago, since then the service fell silent, which must be seen, and when there is nothing in the others.
+export function settledSteps(groups: Values[], startMs: number, stepMs: number, newestMs: number | undefined, nowMs: number, averaged = false): number {
   const steps = Math.max(0, ...groups.map((g) => g.length));
-  if (newestMs === undefined || nowMs - newestMs > SILENT_AFTER_MS) return steps;
-  const settled = Math.min(steps, Math.max(0, Math.floor((newestMs - startMs) / stepMs)));
-  return groups.some((g) => g.slice(0, settled).some((v) => v !== null && v !== 0)) ? settled : steps;
+  if (averaged || newestMs === undefined || nowMs - newestMs > SILENT_AFTER_MS) return steps;
+  let settled = Math.min(steps, Math.max(0, Math.floor((newestMs - startMs) / stepMs)));
+  if (!groups.some((g) => g.slice(0, settled).some((v) => v !== null && v !== 0))) return steps;
+  const at = (i: number) => sumOf(groups.map((g) => g[i] ?? null));
+  while (settled < steps && at(settled) > 0 && at(settled) >= at(settled - 1)) settled++;
+  return settled;
 }
 const SILENT_AFTER_MS = 120e3;
 

@@ -122,7 +122,7 @@ export function ServicePage() {
       <Filters q={state.q} service={state.service} selector={selectorOf(state.service, '')} time={time} by={state.by} onQ={(q) => set({ q, ...clear })} onBy={(by) => set({ by })} />
       <QueryState query={series} what="the timeline" />
       <QueryState query={seen.query} what="what matches on the timeline" shown={false} />
-      {series.data && !series.data.hint && <Answer query={series}><Timeline of={JSON.stringify(time)} series={seen.data ?? series.data} search={shownSearch(state.search, state.plain).text} selection={state.sel} markers={markers} onSelect={(sel) => set({ sel, ...clear })} onBaseline={(base) => go(against({}, base))} /></Answer>}
+      {series.data && !series.data.hint && <Answer query={series}><Timeline of={JSON.stringify(time)} series={seen.data ?? series.data} search={shownSearch(state.search, state.plain).text} lens={state.lens} selection={state.sel} markers={markers} onSelect={(sel) => set({ sel, ...clear })} onBaseline={(base) => go(against({}, base))} /></Answer>}
       {markers.length > 0 && <Deploys markers={markers} state={state} query={query} />}
       <div class="toolbar">
         <div role="group" aria-label="View" class="switch">

@@ -26,7 +26,7 @@ async function load(): Promise<typeof uPlot> {
 
 export interface TimelineProps {
   of: string;  // the time asked for
-  series: SeriesAnswer; search: string; selection: [number, number] | null;
+  series: SeriesAnswer; search: string; lens: string; selection: [number, number] | null;
   onSelect: (range: [number, number] | null) => void;
   onBaseline: (range: [number, number]) => void;  // what the selection, or all of it, is to be compared with
   markers: Marker[];
@@ -40,7 +40,7 @@ export function rateOf(s: SeriesAnswer): { label: string; factor: number; unit: 
   return { label: `${s.unit} per s`, factor: perSecond, unit: s.unit };
 }
 
-const settledOf = (s: SeriesAnswer, l: Lines) => settledSteps(l.lines.map((g) => g.values), l.startMs, l.stepMs, s.newest_ms, now());
+const settledOf = (s: SeriesAnswer, l: Lines) => settledSteps(l.lines.map((g) => g.values), l.startMs, l.stepMs, s.newest_ms, now(), s.averaged);
 
 function dataOf(s: SeriesAnswer, l: Lines): uPlot.AlignedData {
   const { factor } = rateOf({ ...s, step_ms: l.stepMs });
@@ -162,8 +162,9 @@ export function Timeline(props: TimelineProps) {
   }, [p.shown]);
   const utc = zone.value === 'utc';
   const { label, factor, unit } = rateOf({ ...p.series, step_ms: p.shown.stepMs });
-  const peak = peakOf(p.shown);
-  const empty = p.shown.all.slice(0, settledOf(p.series, p.shown)).filter((v) => v === null).length;
+  const settled = settledOf(p.series, p.shown);
+  const peak = peakOf(p.shown, settled);
+  const empty = p.shown.all.slice(0, settled).filter((v) => v === null).length;
   return (
     <figure class="timeline">
       <div class="axis" role="application" tabIndex={0} aria-label={`Timeline, ${spanText(whole)}. W and S zoom, A and D move, F shows all of it, R selects what is in view; left and right walk its steps.`} onKeyDown={(e) => { if (!onWalk(e)) onTimeKey(e); }}>
@@ -171,7 +172,7 @@ export function Timeline(props: TimelineProps) {
       </div>
       <p class="walked" role="status">{walked}</p>
       <figcaption>
-        {label} over time, in steps of {formatValue(p.shown.stepMs * 1e6, 'nanoseconds').replace(/\.0+ /, ' ')}{peak && `, peak ${unit === 'cores' ? formatFine(peak.value * factor) : formatValue(peak.value * factor, unit)} at ${formatTime(peak.at, utc)}`}{empty > 0 && `, nothing stored in ${empty} of ${p.shown.all.length} steps`}<Matches series={p.series} shown={p.shown} utc={utc} /> · drag: select · Ctrl+drag: baseline of a diff · double click: all
+        {label} over time, in steps of {formatValue(p.shown.stepMs * 1e6, 'nanoseconds').replace(/\.0+ /, ' ')}{peak && `, peak ${unit === 'cores' ? formatFine(peak.value * factor) : formatValue(peak.value * factor, unit)} at ${formatTime(peak.at, utc)}`}{empty > 0 && `, nothing stored in ${empty} of ${p.shown.all.length} steps`}<Matches series={p.series} shown={p.shown} lens={p.lens !== ''} utc={utc} /> · drag: select · Ctrl+drag: baseline of a diff · double click: all
         {typing ? <TimeForm range={p.selection ?? whole} actions={[['Select', (r) => { setTyping(false); p.onSelect(r); }], ['Baseline of a diff', p.onBaseline]]} onCancel={() => setTyping(false)} />
           : <> · <button type="button" onClick={() => setTyping(true)}>Type times</button></>}
         {zoomed && <> · in view {spanText(view)}</>}
@@ -206,12 +207,13 @@ function useWalk(p: TimelineProps & { shown: Lines }, view: [number, number], pl
   const { label, factor, unit } = rateOf({ ...p.series, step_ms: stepMs });
   const text = (v: number | null) => (v === null ? 'nothing stored' : unit === 'cores' ? `${formatFine(v * factor)} ${label}` : formatValue(v * factor, unit) + (p.series.averaged ? '' : ' per s'));
   const values = lines.length === 1 ? text(all[at]) : lines.map((l) => `${l.name} ${text(l.values[at] ?? null)}`).join(', ');
-  return { walked: `${formatTime(startMs + at * stepMs, zone.value === 'utc')}: ${values}${matched && all[at] ? `, ${formatShare(matched[at] ?? 0, all[at]!)} of it matches` : ''}`, onWalk };
+  return { walked: `${formatTime(startMs + at * stepMs, zone.value === 'utc')}: ${values}${matched && all[at] ? `, ${formatShare(matched[at] ?? 0, all[at]!)} of it ${p.lens !== '' ? 'is left by the lens and matches' : 'matches'}` : ''}`, onWalk };
 }
 
-function Matches({ series, shown, utc }: { series: SeriesAnswer; shown: Lines; utc: boolean }) {
+// The line is about everything; what matches is what the lens leaves.
+function Matches({ series, shown, lens, utc }: { series: SeriesAnswer; shown: Lines; lens: boolean; utc: boolean }) {
   const found = matchedOf(shown, settledOf(series, shown));
-  return found && <>, <b class="matches">{formatShare(found.part, found.whole)} of it matches</b>{found.most && `, most ${formatShare(found.most.share, 1)} at ${formatTime(found.most.at, utc)}`}</>;
+  return found && <>, <b class="matches">{formatShare(found.part, found.whole)} of it {lens ? 'is left by the lens and matches' : 'matches'}</b>{found.most && `, most ${formatShare(found.most.share, 1)} at ${formatTime(found.most.at, utc)}`}</>;
 }
 
 // The lane of markers: a line and what changed there. Deploys today; room for more.
