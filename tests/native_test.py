@@ -32,6 +32,19 @@ class Truth(Profiled):
         self.assertAlmostEqual(total / 1e9, sum(truth.values()), delta=0.06 * sum(truth.values()))
 
     @estimate
+    def test_cpu_of_threads_that_live_for_a_millisecond(self):
+        truth = self.truth("brief-threads", 2)
+        self.assert_shares("cpu", truth, sum(truth.values()) * 100)
+
+    def test_files_from_before_an_exec_stay(self):
+        code = ("import os, sys, time\nend = time.process_time() + 1\nwhile time.process_time() < end: sum(range(1000))\n"
+                "os.execv(sys.argv[1], [sys.argv[1], 'brief', '0.5'])")
+        self.profiled("/usr/bin/python3", "-c", code, str(PROGRAMS / "truth"), WHEREFORE_UPLOAD_INTERVAL="200ms", WHEREFORE_TYPES="cpu")
+        functions = self.rows("cpu")[1]
+        self.assertIn("Brief", functions)
+        self.assertIn("_PyEval_EvalFrameDefault", functions)
+
+    @estimate
     def test_allocations(self):
         truth = self.truth("alloc", 4)
         # Far more than is sampled: after the first second the distance grows to keep to 500 samples a second.

@@ -85,7 +85,7 @@ constexpr std::uint64_t kMostKept = 64U << 10U;
 constexpr std::uint64_t kMostKeptByKernel = 8U << 10U;
 constexpr std::uint64_t kPage = 4096;
 
-// There are no tables yet: keeps the stack as it is (early_stacks.h). False: there was no room.
+// Keeps the stack as it is, to be followed later (early_stacks.h). False: there was no room.
 bool KeepForLater(Event& event, const Registers& start, const StackMemory& memory) {
   const bool own = memory.high != 0;
   const std::uint64_t left = memory.high - start.sp;
@@ -106,12 +106,11 @@ bool KeepForLater(Event& event, const Registers& start, const StackMemory& memor
     kept->size = done;
   }
   event.early = g_shared.early.NumberOf(kept);
-  event.depth = 0;
-  event.end = StackEnd::kBroken;
   return true;
 }
 
-// Fills in the stack above `start`, which is this thread's. Without tables it is kept for later.
+// Fills in the stack above `start`, which is this thread's. What cannot be followed with the tables
+// there are is kept for later.
 void UnwindInto(Event& event, const Registers& start) {
   const ThreadState& state = t_state;
   StackMemory memory = {.pid = g_shared.pid.load(std::memory_order_relaxed)};
@@ -120,8 +119,15 @@ void UnwindInto(Event& event, const Registers& start) {
     memory.high = state.stack_high;
   }
   const CodeMapSlots::Reader reader(*g_shared.code_maps);
-  if (reader.get() == nullptr && KeepForLater(event, start, memory)) return;
+  if (reader.get() == nullptr && KeepForLater(event, start, memory)) {
+    event.depth = 0;
+    event.end = StackEnd::kBroken;
+    event.generation = 0;
+    return;
+  }
   UnwindWith(reader.get(), event, start, memory);
+  // It may have come from a library that was loaded a moment ago.
+  if (event.end == StackEnd::kBroken && reader.get() != nullptr) KeepForLater(event, start, memory);
 }
 
 void DropOwnFrames(Event& event) {
@@ -148,7 +154,11 @@ void TryEarly(Event& event) {
   const EarlyStacks::Kept& kept = g_shared.early.Get(event.early);
   const CodeMapSlots::Reader reader(*g_shared.code_maps);
   UnwindWith(reader.get(), event, kept.start,
-             {.low = kept.start.sp, .high = kept.start.sp + kept.size, .copy = kept.bytes()});
+             {.low = kept.start.sp,
+              .high = kept.start.sp + kept.size,
+              .copy = kept.bytes(),
+              .pid = g_shared.pid.load(std::memory_order_relaxed),
+              .only_code_outside = true});
 }
 
 void FollowEarly(Event& event) {

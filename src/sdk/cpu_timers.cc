@@ -64,12 +64,18 @@ void CpuTimers::Add(std::uint32_t tid) {
   AddLocked(tid);
 }
 
-void CpuTimers::Remove(std::uint32_t tid) {
+bool CpuTimers::Remove(std::uint32_t tid) {
   const std::lock_guard hold(lock_);
   const auto found = timers_.find(tid);
-  if (found == timers_.end()) return;
+  if (found == timers_.end()) return false;
+  // The kernel looks at CPU timers only when its clock ticks. One that is past its time and has not
+  // fired is said to have a nanosecond left.
+  itimerspec left{};
+  const bool due = syscall(SYS_timer_gettime, found->second, &left) == 0 &&
+                   left.it_value.tv_sec == 0 && left.it_value.tv_nsec == 1;
   syscall(SYS_timer_delete, found->second);
   timers_.erase(found);
+  return due;
 }
 
 void CpuTimers::ForgetAll() {

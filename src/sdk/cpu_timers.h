@@ -28,7 +28,8 @@ class CpuTimers {
   void SetPeriod(std::int64_t period_ns);
 
   void Add(std::uint32_t tid);
-  void Remove(std::uint32_t tid);
+  // True: a sample was due that the thread has not got.
+  bool Remove(std::uint32_t tid);
   // Finds threads nobody told us about, forgets those that ended. Gives the number of threads.
   std::uint32_t Scan();
 

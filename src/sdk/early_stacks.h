@@ -1,4 +1,5 @@
-// EarlyStacks: stacks of samples that were taken before there were tables to follow them with.
+// EarlyStacks: stacks of samples that were taken before there were tables to follow them with: at the
+// start of a program, and right after a library was loaded.
 //
 // Reading unwind tables takes milliseconds, more than most programs that a script starts ever run.
 // So a preloaded library reads none until there is a sample and the program has run for a while
@@ -7,7 +8,7 @@
 //
 // Claim() from any thread and from signal handlers, lock-free. Get() by the collector, of samples
 // that were published. Memory: one mapping, of which only what is used takes pages, never given
-// back, so that a late handler cannot fall off it. When it is full Claim() says so; such a stack is
+// back, so that a late handler cannot fall off it; Recycle() lets it be used again. When it is full Claim() says so; such a stack is
 // then followed by frame pointers alone.
 #pragma once
 
@@ -69,6 +70,11 @@ class EarlyStacks {
   [[nodiscard]] bool MoreThanHalfFull() const {
     return used_.load(std::memory_order_relaxed) > kMostBytes / 2;
   }
+
+  // By the collector, when nobody holds an event: all of it may be used again, unless somebody has
+  // come since it saw that many bytes used() (whoever claims here has claimed an event before).
+  [[nodiscard]] std::uint64_t used() const { return used_.load(std::memory_order_relaxed); }
+  void Recycle(std::uint64_t used) { used_.compare_exchange_strong(used, 0); }
 
   // In a forked child: what was kept is the parent's.
   void Reset() { used_.store(0, std::memory_order_relaxed); }

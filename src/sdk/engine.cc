@@ -308,6 +308,7 @@ Result<> Engine::SetEnabled(Type type, bool enabled) {
   const Busy busy;
   const std::lock_guard hold(lock_);
   if (enabled && !Unavailable(type).empty()) return Error(Code::kUnsupported, Unavailable(type));
+  if (running_.load()) Drain();  // what was sampled until now is counted as things were
   options_.of(type).enabled = enabled;
   if (running_.load()) ApplyRates();
   return {};
@@ -371,6 +372,9 @@ std::vector<TypeState> Engine::States() {
     const bool per_second = type == Type::kCpu || type == Type::kWall || type == Type::kOffCpu;
     if (type == Type::kCpu) state.rate = std::min(state.rate, MostCpuRate());
     if (type != Type::kThreads) state.rate = per_second ? state.rate / scale : state.rate * scale;
+    if (type == Type::kHeap) state.rate *= static_cast<double>(heap_control_.factor());
+    if (type == Type::kMutex || type == Type::kBlock)
+      state.rate *= static_cast<double>(wait_control_.factor());
     states.push_back(std::move(state));
   }
   return states;
@@ -449,8 +453,28 @@ void Engine::OnThreadStart(std::uintptr_t stack_low, std::uintptr_t stack_high) 
 
 void Engine::OnThreadEnd() {
   const Busy busy;
-  timers_.Remove(CurrentTid());
+  if (timers_.Remove(CurrentTid())) RecordUnseen();
   registry_.LeaveThisThread();
+}
+
+// A thread of a millisecond seldom lives to see the tick at which its timer would fire: the sample
+// that was due is taken at its end, when all that is known of its stack is where it began.
+void Engine::RecordUnseen() {
+  const std::int64_t period = g_shared.cpu_period_ns.load();
+  if (period <= 0 || t_state.routine == 0) return;
+  Event* event = g_shared.queue.Claim();
+  if (event == nullptr) return g_shared.queue.CountLost();
+  event->kind = EventKind::kCpu;
+  event->value = period;
+  event->count = 1;
+  event->tid = t_state.tid;
+  event->detail = 0;
+  event->generation = 0;
+  event->depth = 1;
+  event->pcs[0] = t_state.routine;
+  event->end = StackEnd::kComplete;
+  CaptureContext(*event);
+  PublishEvent(event);
 }
 
 // Its hooks are off from here on: what we do is not the host's.

@@ -66,6 +66,7 @@ class Engine {
   // By the thread itself, when it starts and when it ends: threads of the host, and our own.
   void OnThreadStart(std::uintptr_t stack_low, std::uintptr_t stack_high);
   void OnThreadEnd();
+  static void RecordUnseen();
   void OnOwnThreadStart();
   void OnOwnThreadEnd();
 

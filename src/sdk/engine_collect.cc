@@ -152,11 +152,16 @@ int Engine::Drain(bool at_end) {
   int events = 0;
   const bool parts = at_end && !map_.slots().published();
   sums_.SetLabelKeys(LabelKeys());
+  const std::uint64_t used = g_shared.early.used();
+  const auto newest = map_.Modules();
+  const std::uint64_t generation = newest == nullptr ? 0 : newest->generation;
   for (Event* event = g_shared.queue.Front(); event != nullptr;
        event = g_shared.queue.Front(), ++events) {
     if (event->kind == EventKind::kCpu && event->detail != 0) LookUpStack(*event);
     if (event->early != 0 && parts) {
       FollowAtEnd(*event);
+    } else if (event->early != 0 && event->generation != 0 && event->generation == generation) {
+      event->early = 0;  // nothing was loaded since: it cannot be followed any better
     } else if (event->early != 0) {
       if (!map_.slots().published()) map_.Update();  // it came after UpdateMapIfNeeded looked
       FollowEarly(*event);
@@ -172,9 +177,10 @@ int Engine::Drain(bool at_end) {
     map_.ForgetPart();
     sums_.ExpectNoOtherStacks();
   }
+  if (g_shared.queue.empty()) g_shared.early.Recycle(used);
   const std::uint64_t lost = g_shared.queue.TakeLost();
   if (lost == 0) return events;
-  // Which kind was lost is not known; CPU samples are by far the most frequent.
+  // Of CPU; heap and waits make up for theirs.
   const std::int64_t value = static_cast<std::int64_t>(lost) * g_shared.cpu_period_ns.load();
   sums_.AddKnown(Series::kCpu, {kLostFrame}, value, static_cast<std::uint32_t>(lost));
   return events;

@@ -44,6 +44,7 @@ TEST(EventQueue, GivesEventsInOrderAndCountsWhatFoundNoRoom) {
       queue.Publish(event);
     }
     EXPECT_EQ(queue.Claim(), nullptr);
+    queue.CountLost();
     EXPECT_EQ(queue.TakeLost(), 1U);
     for (std::int64_t i = 0; i < 8; ++i) {
       ASSERT_NE(queue.Front(), nullptr);
@@ -80,7 +81,10 @@ TEST(EventQueue, ManyThreadsLoseNothingButWhatIsCounted) {
     producers.emplace_back([&, t] {
       for (std::int64_t i = 0; i < kEach; ++i) {
         Event* event = queue.Claim();
-        if (event == nullptr) continue;
+        if (event == nullptr) {
+          queue.CountLost();
+          continue;
+        }
         event->value = (t * kEach) + i;
         queue.Publish(event);
       }

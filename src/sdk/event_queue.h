@@ -2,8 +2,8 @@
 // collector empties.
 //
 // Producers: Claim() -> fill the event -> Publish(). Lock-free and without system calls, so allowed
-//            in a signal handler that interrupted another producer. A full queue gives nullptr and
-//            counts the loss; nobody ever waits.
+//            in a signal handler that interrupted another producer. A full queue gives nullptr; nobody
+//            ever waits. Whoever cannot make up for it calls CountLost().
 // Consumer:  Front() / Pop(), one thread. A slot that is claimed but not yet published holds up
 //            those behind it until its thread goes on; a thread that dies there is skipped by Reset.
 // Memory:    one mapping, made by Open() before the first producer, never given back, so that a late
@@ -54,10 +54,7 @@ class EventQueue {
         slot.event.early = 0;
         return &slot.event;
       }
-      if (turn < at) {
-        lost_.fetch_add(1, std::memory_order_relaxed);
-        return nullptr;
-      }
+      if (turn < at) return nullptr;
       at = head_.load(std::memory_order_relaxed);
     }
   }
@@ -84,7 +81,8 @@ class EventQueue {
     return head_.load(std::memory_order_relaxed) == tail_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::uint32_t max_depth() const { return max_depth_; }
-  // Events that found no room since the last call.
+  void CountLost() { lost_.fetch_add(1, std::memory_order_relaxed); }
+  // Those counted since the last call.
   [[nodiscard]] std::uint64_t TakeLost() { return lost_.exchange(0, std::memory_order_relaxed); }
   [[nodiscard]] bool MoreThanHalfFull() const { return waiting() > mask_ / 2; }
   // By how much whoever can choose should come less often: 1 up to half, then more and more, so that

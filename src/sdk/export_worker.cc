@@ -355,11 +355,11 @@ Exporter::Worker::Outcome Exporter::Worker::WriteFile(Signal signal, const Item&
   std::error_code ignored;
   const bool folder = base.ends_with('/') || std::filesystem::is_directory(base, ignored);
   if (folder) std::filesystem::create_directories(base, ignored);
-  const std::string path = fmt::format("{}{}{}-{:06}-{}.otlp", base,
-                                       !folder               ? "-"
-                                       : base.ends_with('/') ? ""
-                                                             : "/",
-                                       getpid(), ++files_, SignalName(signal));
+  const char* const between = !folder ? "-" : base.ends_with('/') ? "" : "/";
+  std::string path;
+  do {  // what this process wrote before an exec, or before it was started again, stays
+    path = fmt::format("{}{}{}-{:06}-{}.otlp", base, between, getpid(), ++files_, SignalName(signal));
+  } while (access(path.c_str(), F_OK) == 0);
   const std::string temporary = path + ".tmp";
   std::FILE* const file = std::fopen(temporary.c_str(), "wbe");
   bool written = file != nullptr &&

@@ -35,15 +35,27 @@ template <typename Wait>
   if (g_contended.MayBeWaitedFor(mutex)) [[unlikely]] OnUnlock(mutex);
 }
 
-[[gnu::noinline]] WHEREFORE_HOOK int LockContended(pthread_mutex_t* mutex) {
-  if (t_state.busy > 0) return CallNext<"pthread_mutex_lock", int>(mutex);
+// Takes a mutex by `lock`, and when somebody has it, says who waited for whom.
+template <typename Lock>
+[[gnu::always_inline]] inline int LockContended(pthread_mutex_t* mutex, Lock lock) {
+  if (t_state.busy > 0) return lock();
   const std::int64_t start = MonotonicNow();
   const bool entered = g_contended.BeginWait(mutex, start);
-  const int result = CallNext<"pthread_mutex_lock", int>(mutex);
+  const int result = lock();
   const std::int64_t end = MonotonicNow();
   if (entered) g_contended.EndWait(mutex, end);
   if (g_shared.block_on.load(std::memory_order_relaxed)) OnWaited(WaitKind::kMutex, end - start);
   return result;
+}
+
+// Apart, so that the way of a free mutex is short.
+[[gnu::noinline]] WHEREFORE_HOOK int LockForEver(pthread_mutex_t* mutex) {
+  return LockContended(mutex, [mutex] { return CallNext<"pthread_mutex_lock", int>(mutex); });
+}
+
+[[gnu::always_inline]] inline bool IsFree(pthread_mutex_t* mutex, int* result) {
+  *result = CallNext<"pthread_mutex_trylock", int>(mutex);
+  return *result != EBUSY;
 }
 
 // Whether the semaphore could be had at once; errno is left alone.
@@ -60,6 +72,8 @@ template <typename Wait>
 using wherefore::sdk::CallNext;
 using wherefore::sdk::CallNextThrowing;
 using wherefore::sdk::g_shared;
+using wherefore::sdk::IsFree;
+using wherefore::sdk::LockContended;
 using wherefore::sdk::Timed;
 using wherefore::sdk::TrySemaphore;
 using wherefore::sdk::UnlockedBy;
@@ -71,8 +85,23 @@ WHEREFORE_HOOK int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   if (!g_shared.mutex_on.load(std::memory_order_relaxed)) {
     return CallNext<"pthread_mutex_lock", int>(mutex);
   }
-  const int result = CallNext<"pthread_mutex_trylock", int>(mutex);
-  return result != EBUSY ? result : wherefore::sdk::LockContended(mutex);
+  int result = 0;
+  return IsFree(mutex, &result) ? result : wherefore::sdk::LockForEver(mutex);
+}
+
+WHEREFORE_HOOK int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* until) noexcept {
+  const auto lock = [=] { return CallNext<"pthread_mutex_timedlock", int>(mutex, until); };
+  int result = 0;
+  if (!g_shared.mutex_on.load(std::memory_order_relaxed)) return lock();
+  return IsFree(mutex, &result) ? result : LockContended(mutex, lock);
+}
+
+WHEREFORE_HOOK int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
+                                           const timespec* until) noexcept {
+  const auto lock = [=] { return CallNext<"pthread_mutex_clocklock", int>(mutex, clock, until); };
+  int result = 0;
+  if (!g_shared.mutex_on.load(std::memory_order_relaxed)) return lock();
+  return IsFree(mutex, &result) ? result : LockContended(mutex, lock);
 }
 
 WHEREFORE_HOOK int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
@@ -88,6 +117,28 @@ WHEREFORE_HOOK int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {
 WHEREFORE_HOOK int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
   if (CallNext<"pthread_rwlock_trywrlock", int>(lock) == 0) return 0;
   return Timed(WaitKind::kRwLock, [&] { return CallNext<"pthread_rwlock_wrlock", int>(lock); });
+}
+
+WHEREFORE_HOOK int pthread_rwlock_timedrdlock(pthread_rwlock_t* lock, const timespec* until) noexcept {
+  if (CallNext<"pthread_rwlock_tryrdlock", int>(lock) == 0) return 0;
+  return Timed(WaitKind::kRwLock, [&] { return CallNext<"pthread_rwlock_timedrdlock", int>(lock, until); });
+}
+
+WHEREFORE_HOOK int pthread_rwlock_timedwrlock(pthread_rwlock_t* lock, const timespec* until) noexcept {
+  if (CallNext<"pthread_rwlock_trywrlock", int>(lock) == 0) return 0;
+  return Timed(WaitKind::kRwLock, [&] { return CallNext<"pthread_rwlock_timedwrlock", int>(lock, until); });
+}
+
+WHEREFORE_HOOK int pthread_rwlock_clockrdlock(pthread_rwlock_t* lock, clockid_t clock,
+                                              const timespec* until) noexcept {
+  if (CallNext<"pthread_rwlock_tryrdlock", int>(lock) == 0) return 0;
+  return Timed(WaitKind::kRwLock, [&] { return CallNext<"pthread_rwlock_clockrdlock", int>(lock, clock, until); });
+}
+
+WHEREFORE_HOOK int pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t clock,
+                                              const timespec* until) noexcept {
+  if (CallNext<"pthread_rwlock_trywrlock", int>(lock) == 0) return 0;
+  return Timed(WaitKind::kRwLock, [&] { return CallNext<"pthread_rwlock_clockwrlock", int>(lock, clock, until); });
 }
 
 // A cancelled thread is unwound through these, so they are not noexcept.

@@ -60,10 +60,14 @@ std::int64_t StrataSince(ThreadState& state, std::int64_t period, int timer) {
   if (state.random == 0) state.random = __rdtsc() ^ reinterpret_cast<std::uintptr_t>(&state);
   const std::uint32_t session = g_shared.cpu_session.load(std::memory_order_relaxed);
   std::int64_t strata = 1;
-  if (state.cpu_session != session) {  // the first one since sampling began
-    state.cpu_session = session;
+  // Of a thread that began under us the first stratum begins with it; of others nobody knows.
+  const bool first = state.cpu_session != session;
+  const bool whole = first && state.routine != 0 && now < 2 * period;
+  state.cpu_session = session;
+  if (first && !whole) {
     state.cpu_counted_ns = now;
   } else {
+    if (whole) state.cpu_counted_ns = 0;
     if (now > state.cpu_counted_ns) strata += (now - state.cpu_counted_ns) / period;
     state.cpu_counted_ns += strata * period;
   }
@@ -93,7 +97,7 @@ void TakeSample(const siginfo_t& info, const void* context) {
   const std::int64_t strata = StrataSince(state, period, info.si_timerid);
   if (state.stack_high == 0) LearnStackBounds(state);
   Event* event = g_shared.queue.Claim();
-  if (event == nullptr) return;
+  if (event == nullptr) return g_shared.queue.CountLost();
   event->kind = EventKind::kCpu;
   event->value = period * strata;
   event->count = 1;

@@ -41,6 +41,7 @@ Beginning Enter(void* given) {
   const Beginning beginning = *static_cast<Beginning*>(given);
   std::free(given);
   t_state.host_blocks = beginning.host_blocks;
+  t_state.routine = reinterpret_cast<std::uintptr_t>(beginning.routine);
   // glibc puts the thread's descriptor at the upper end of its stack.
   const auto high = static_cast<std::uintptr_t>(pthread_self());
   if (Engine* engine = Engine::Get(); engine != nullptr) {

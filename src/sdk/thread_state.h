@@ -17,6 +17,7 @@ struct ThreadState {
   std::uint64_t random;         // state of NextRandom; 0: not seeded yet
   std::uintptr_t stack_low;     // the thread's own stack; 0: not known
   std::uintptr_t stack_high;
+  std::uintptr_t routine;       // what it was started with; 0: not known
   std::uint32_t tid;            // 0: not known
   std::uint32_t busy;           // > 0: inside the profiler; hooks then pass straight through
   std::uint32_t heap_lost;      // samples that found the queue full since the last that did not

@@ -34,10 +34,12 @@ class Memory {
       *value = *reinterpret_cast<const std::uint64_t*>(at);
       return true;
     }
-    return stack_.pid != 0 && ReadOutside(address, value);
+    return !stack_.only_code_outside && ReadCode(address, value);
   }
-  [[nodiscard]] bool IsStack(std::uint64_t address) const {
-    return address >= stack_.low && address < stack_.high;
+  // Not of the stack: no code is there, what led to it was wrong.
+  [[nodiscard]] bool ReadCode(std::uint64_t address, std::uint64_t* value) {
+    const bool in_stack = address >= stack_.low && address < stack_.high;
+    return !in_stack && stack_.pid != 0 && ReadOutside(address, value);
   }
 
  private:
@@ -215,10 +217,9 @@ class Unwinder {
   // where its frame ends, if they do nothing else. CPython's trampolines (-X perf) are of this kind.
   bool ReadWayOut(std::uint64_t next, UnwindRule* rule) {
     constexpr unsigned kLength = 16;
-    if (memory_.IsStack(next)) return false;  // no code: what led here was wrong
     std::uint64_t words[kLength / 8 + 1];
     for (unsigned i = 0; i < sizeof words / 8; ++i) {
-      if (!memory_.Read((next & ~std::uint64_t{7}) + std::uint64_t{8} * i, &words[i])) return false;
+      if (!memory_.ReadCode((next & ~std::uint64_t{7}) + std::uint64_t{8} * i, &words[i])) return false;
     }
     const auto* const code = reinterpret_cast<const std::uint8_t*>(words) + next % 8;
     std::int32_t size = 0;

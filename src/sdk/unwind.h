@@ -37,6 +37,7 @@ struct StackMemory {
   std::uint64_t high = 0;
   const std::uint8_t* copy = nullptr;
   int pid = 0;  // this process
+  bool only_code_outside = false;  // what is not in the copy has changed since, but for code
 };
 
 enum class UnwindEnd : std::uint8_t {

@@ -1,7 +1,7 @@
 // Programs whose profile is known: they measure themselves and print the truth as one line of JSON,
 // {"function": number, ...}. tests/native_test.py compares it with what the profiler saw.
 //
-//   truth cpu|brief|alloc|live|live-twice|blocks|first|stacks|turns|locks|waits|eintr|depth|fork|twice|context|exhaust|leave|short|masks|sandbox|quick|quick-signal SECONDS
+//   truth cpu|brief|brief-threads|alloc|live|live-twice|blocks|first|stacks|turns|locks|waits|eintr|depth|fork|twice|context|exhaust|leave|short|masks|sandbox|quick|quick-signal SECONDS
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -321,6 +321,34 @@ void ShortThreads(double seconds) {
   Print({{"ShortWait", threads * 0.02}});
 }
 
+// Threads that end before the kernel's clock ticks once, beside as much of a thread that does not.
+[[gnu::noinline]] void OneMillisecond() {
+  const double end = Cpu() + 0.001;
+  while (Cpu() < end) Work(100);
+}
+[[gnu::noinline]] void* EndsAtOnce(void* seconds) {
+  OneMillisecond();
+  *static_cast<double*>(seconds) += Cpu();
+  return nullptr;
+}
+[[gnu::noinline]] void StaysHere() {
+  OneMillisecond();
+  g_sink = 1;
+}
+
+void BriefThreads(double seconds) {
+  std::map<std::string, double> truth = {{"EndsAtOnce", 0}, {"StaysHere", 0}};
+  while (truth["EndsAtOnce"] < seconds) {
+    pthread_t thread{};
+    if (pthread_create(&thread, nullptr, EndsAtOnce, &truth["EndsAtOnce"]) != 0) std::abort();
+    pthread_join(thread, nullptr);
+    const double begin = Cpu();
+    StaysHere();
+    truth["StaysHere"] += Cpu() - begin;
+  }
+  Print(truth);
+}
+
 // A signal that is blocked waits: for sigwait, here or on another thread, or for being unblocked.
 void Masks() {
   sigset_t mine;
@@ -568,6 +596,7 @@ int main(int argc, char** argv) {
   const double seconds = std::atof(argv[2]);
   if (what == "cpu") CpuTruth(seconds);
   if (what == "brief") Brief(seconds);
+  if (what == "brief-threads") BriefThreads(seconds);
   if (what == "alloc") AllocTruth(seconds);
   if (what == "live") LiveTruth(seconds);
   if (what == "live-twice") LiveTwiceTruth(seconds);
