@@ -1,6 +1,6 @@
 // What cannot be read or is not there yet is said, with a way on: values in an address, an address itself, a field, a root span.
 import assert from 'node:assert/strict';
-import { accessible, ALL, api, drawn, PAGE, step } from './browser.mjs';
+import { accessible, ALL, api, CHECKOUT, drawn, PAGE, step } from './browser.mjs';
 
 async function unread(page, problems) {
   step('values of an address that mean nothing are said, and the page goes on without them');
@@ -10,6 +10,34 @@ async function unread(page, problems) {
     await alert.waitFor();
     assert.match(await alert.textContent(), says);
   }
+  for (const [address, says] of [['by=nope', /“by”.* nope, is no label of this service/], ['mark=nope', /“mark”.* nope, is none of the colours/]]) {
+    await page.goto(`${PAGE}/s/checkout?${address}`);
+    await alert.waitFor();
+    assert.match(await alert.textContent(), says);
+  }
+  await page.goto(PAGE + '/s/checkout?by=service_version&mark=json');
+  await page.locator('.legend [aria-pressed=true]').waitFor();
+  await page.waitForLoadState('networkidle');
+  assert.equal(await alert.count(), 0);
+
+  step('a lens that leaves nothing is said to, in every view and in a difference');
+  for (const view of ['flame', 'table', 'tree', 'sandwich', 'heat']) {
+    await page.goto(`${PAGE}/s/checkout?view=${view}&lens=focus:^nope$`);
+    await page.getByText('the lens takes all of it away').waitFor();
+  }
+  await page.getByRole('button', { name: 'Clear lens' }).click();
+  await page.waitForURL((u) => !u.searchParams.has('lens') && u.searchParams.get('view') === 'heat');
+  await page.goto(`${PAGE}/diff?query=checkout&base_query=${encodeURIComponent(CHECKOUT)}&lens=focus:^nope$`);
+  await page.getByText('Nothing on either side: the lens takes all of it away').waitFor();
+
+  step('matches are shown where there is a field to search in, under the text that was typed');
+  await page.goto(`${PAGE}/s/checkout?plain=1&search=${encodeURIComponent('\\(Request')}`);
+  await page.locator('.u-legend', { hasText: 'matches (Request' }).waitFor();
+  await page.goto(`${PAGE}/s/checkout?view=source&fn=${encodeURIComponent('json::parse_object')}&search=parse`);
+  await page.locator('.source').waitFor();
+  await page.locator('.u-over').waitFor();
+  await page.waitForLoadState('networkidle');
+  assert.equal(await page.locator('.timeline .matches').count(), 0);
   await page.goto(PAGE + '/s/checkout?view=tree');
   await page.locator('.calltree').waitFor();
   assert.equal(await alert.count(), 0);

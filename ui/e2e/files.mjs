@@ -64,6 +64,16 @@ async function compare(page) {
   await drawn(page, 'the other way round', () => { const f = window.__wherefore.flame; return Math.abs(f.totalBefore / f.total - 4 / 3) < 1e-9; });
   await page.goBack();
   await both();
+  step('files: a lens that cannot be read: what was shown stays, with its chips and the field');
+  const lens = page.getByLabel(/^Add a step/);
+  await lens.fill('focus:^(?=a)');
+  await page.keyboard.press('Enter');
+  await page.getByRole('alert').filter({ hasText: 'What is shown is the answer before' }).waitFor();
+  await page.locator('.stale .flame').waitFor();
+  await lens.waitFor();
+  await page.getByRole('button', { name: /^Remove focus/ }).click();
+  await both();
+  await page.getByRole('alert').waitFor({ state: 'detached' });
   await accessible(page, 'two files');
   await narrow(page);
   await reflows(page, 'two files');

@@ -108,6 +108,51 @@ async function timeAxis(page) {
   await page.waitForURL((u) => u.pathname.startsWith('/s/') && u.searchParams.get('to') - u.searchParams.get('from') <= 0.7 * traces[0].duration_ns / 1e6);
 }
 
+async function walkedSteps(page) {
+  step('arrows walk the steps of a timeline: time, value and matched share are said');
+  await page.goto(PAGE + '/s/checkout?search=parse_object');
+  await page.locator('.timeline .matches').waitFor();
+  await page.locator('.u-over').waitFor();
+  await page.locator('.timeline .axis').focus();
+  const said = () => page.locator('.timeline .walked').textContent();
+  await page.keyboard.press('End');
+  const full = /^[-0-9]{10} [:0-9]{8}Z?: [0-9.]+ cores, [0-9.]+ % of it matches$/;
+  await page.waitForFunction(() => document.querySelector('.walked').textContent !== '');
+  let one = await said();
+  for (let i = 0; i < 200 && !full.test(one); i++) {  // to where something was stored
+    await page.keyboard.press('ArrowLeft');
+    await page.waitForFunction((t) => document.querySelector('.walked').textContent !== t, one);
+    one = await said();
+  }
+  assert.match(one, full);
+  const { at, share } = await page.evaluate((text) => {
+    const { startMs, stepMs, all, matched } = window.__wherefore.timeline;
+    const i = (Date.parse(text.slice(0, 19).replace(' ', 'T') + 'Z') - startMs) / stepMs;
+    return { at: i, share: (100 * matched[i] / all[i]).toFixed(1) };
+  }, one);
+  assert.ok(one.includes(`, ${share} % of it matches`), `${one}; step ${at}: ${share}`);
+  await page.keyboard.press('ArrowLeft');
+  await page.waitForFunction((t) => document.querySelector('.walked').textContent !== t, one);
+  await page.keyboard.press('ArrowRight');
+  await page.waitForFunction((t) => document.querySelector('.walked').textContent === t, one);
+  await page.keyboard.press('Escape');
+  await page.waitForFunction(() => document.querySelector('.walked').textContent === '');
+}
+
+async function liveAxis(page) {
+  step('live: what is in view of the time axis stays while the axis moves on');
+  await page.goto(PAGE + '/s/checkout?since=15m&live=1');
+  await page.locator('.u-over').waitFor();
+  await page.locator('.timeline .axis').focus();
+  const start = await page.evaluate(() => window.__wherefore.timeline.startMs);
+  for (const key of ['w', 'w']) await page.keyboard.press(key);
+  const inView = async () => /in view [^·]*/.exec(await page.locator('.timeline figcaption').textContent())?.[0];
+  const before = await inView();
+  assert.ok(before, 'zoomed');
+  await page.waitForFunction((t) => window.__wherefore.timeline.startMs > t, start, { timeout: 120_000 });
+  assert.equal(await inView(), before);
+}
+
 async function plainText(page) {
   step('the search reads plain text or a regular expression; the address says which');
   await page.goto(PAGE + '/s/checkout');
@@ -155,9 +200,56 @@ async function marked(page) {
   assert.equal(await json.getAttribute('aria-pressed'), 'false');
 }
 
+async function keepsFocus(page) {
+  step('a key or a button that changes the lens does not lose the focus: graph of a trace, chips');
+  const at = (what, selector) => page.waitForFunction((s) => document.activeElement.matches(s), selector, { timeout: 15_000 }).catch(async () => assert.fail(`${what}: ${await page.evaluate(() => document.activeElement.outerHTML.slice(0, 200))}`));
+  const { traces } = await api('traces', { ...ALL, service: 'checkout', sort: 'samples', limit: 1 });
+  for (const key of ['f', 'h', 'i']) {
+    await page.goto(`${PAGE}/traces/${traces[0].trace}`);
+    await shown(page);
+    await page.locator('.flame-box').focus();
+    await page.keyboard.press('End');
+    await page.keyboard.press(key);
+    await page.locator('.chip').waitFor();
+    await page.waitForLoadState('networkidle');
+    await page.locator('[aria-busy=false] > .flame').waitFor();
+    await at(key, '.flame-box');
+  }
+  step('after r and i the function is still selected; without one a key of the lens says so');
+  await page.goto(PAGE + '/s/checkout');
+  await shown(page);
+  await page.locator('.flame-box').focus();
+  await page.keyboard.press('F');
+  await page.locator('#announce', { hasText: 'Select a frame first' }).waitFor();
+  await page.keyboard.press('End');
+  for (const key of ['r', 'i']) {
+    await page.keyboard.press(key);
+    await page.waitForURL((u) => u.searchParams.get('lens')?.includes(key === 'r' ? 'recursion' : 'invert') && u.searchParams.has('frame'));
+    await drawn(page, 'the same function', () => window.__wherefore.flame.frame === 'json::parse_object');
+  }
+  await page.keyboard.press('F');
+  await page.waitForURL((u) => u.searchParams.get('lens').includes('focus-path'));
+
+  await page.goto(PAGE + '/s/checkout');
+  await shown(page);
+  for (const [name, chip] of [['Invert', 'Remove invert'], ['My code', 'Remove my-code']]) {
+    await page.getByRole('button', { name, exact: true }).focus();
+    await page.keyboard.press('Enter');
+    await at(name, `[aria-label="${chip}"]`);
+  }
+  await page.getByRole('button', { name: 'Remove invert' }).focus();
+  await page.keyboard.press('Enter');
+  await at('the next chip', '[aria-label="Remove my-code"]');
+  await page.keyboard.press('Enter');
+  await at('no chip is left', '[aria-label^="Add a step"]');
+}
+
 export async function lensKeys(page) {
+  await keepsFocus(page);
   await transforms(page);
   await timeAxis(page);
+  await liveAxis(page);
+  await walkedSteps(page);
   await plainText(page);
   await marked(page);
 }

@@ -40,6 +40,7 @@ export async function offline(context, page, problems) {
   await page.getByText('The server does not answer').first().waitFor();
   await page.locator('.stale .flame').waitFor();
   await page.getByText('What is shown is the answer before').first().waitFor();
+  assert.equal(await page.getByText('The server does not answer').count(), 1, 'said once, whatever was asked');
   await context.setOffline(false);
   await drawn(page, 'the new answer', () => window.__wherefore?.flame?.type === 'samples');
   await page.getByText('The server does not answer').first().waitFor({ state: 'detached' });

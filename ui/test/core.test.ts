@@ -3,7 +3,7 @@ import { alone, settledSteps, stepsTogether, together, trendOf, versionIn, versi
 import { linesOf, matchedOf } from '../src/core/steps';
 import { changesOf, factorOf, formatMeasured, formatMoved } from '../src/core/difference';
 import { heard, now } from '../src/core/clock';
-import { formatAgo, formatError, formatMany, formatShare, formatTime, formatValue, isSignificant, parseSpan, shareError, withTimes } from '../src/core/format';
+import { formatAgo, formatError, formatFine, formatMany, formatShare, formatTime, formatValue, isSignificant, parseSpan, shareError, withTimes } from '../src/core/format';
 import { exactly, fitName, groupOf, ladder } from '../src/core/names';
 import { profiledServices, waterfall, visibleRows } from '../src/core/waterfall';
 import { againstItself, dayBefore, justBefore, serviceIn, swapped, valueAgainst, valueIn, windowBeside, withLabel, withoutLabel } from '../src/core/presets';
@@ -23,6 +23,7 @@ test('values have units people know', () => {
   expect([formatValue(1284e9, 'nanoseconds'), formatValue(1.5e6, 'nanoseconds'), formatValue(3 * 2 ** 20, 'bytes'), formatValue(1234567, 'count'), formatValue(2500, 'count', 1000)])
     .toEqual(['21.4 min', '1.50 ms', '3.00 MiB', '1,234,567', '2.5']);
   expect(formatShare(1, 3)).toBe('33.3 %');
+  expect([0, 0.00231, 0.0996, 0.1, 1.234].map(formatFine)).toEqual(['0.00', '0.0023', '0.1', '0.10', '1.23']);
   expect([formatMany(1, 'frame'), formatMany(2000, 'frame'), formatMany(0, 'frame')]).toEqual(['1 frame', '2,000 frames', '0 frames']);
   expect(formatShare(1, 100_000)).toBe('0.001 %');
   expect(formatAgo(0, 7200e3)).toBe('2 h ago');
@@ -172,6 +173,7 @@ test('a difference can be brought to the same scale', () => {
   expect(factorOf('share', { before: 1, after: 1 }, { before: 0, after: 100 })).toBe(1);
   const row = (name: string, before: number, after: number) => ({ name, module: '', self_before: before, self_after: after, total_before: before, total_after: after });
   expect(changesOf([row('a', 10, 30), row('b', 20, 30)], 2).map((r) => [r.name, r.before, r.after])).toEqual([['a', 20, 30], ['b', 40, 30]]);
+  expect(changesOf([row('same', 10, 30), row('rounded', 0.1, 0.3), row('moved', 10, 31)], 3).map((r) => r.name)).toEqual(['moved']);
 });
 
 test('a difference is told in what it was brought to', () => {

@@ -3,6 +3,8 @@
 import { signal } from '@preact/signals';
 
 export const gone = signal(false);
+// Questions that say so themselves, the first of them for all.
+export const unanswered = signal<object[]>([]);
 
 const EVERY_MS = 12_000;
 const AGAIN_MS = 2_000;

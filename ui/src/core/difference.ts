@@ -28,9 +28,10 @@ export const formatMoved = (v: number, unit: string, scale: number, measure?: Me
 export interface Change { name: string; module: string; before: number; after: number }
 
 // The server's list (exact, whatever was folded of the tree) with values before brought to the scale of after: largest
-// change first.
+// change first. What did not change is not in it: sides brought to one scale differ by rounding.
 export function changesOf(rows: FlameChange[], factor: number): Change[] {
   return rows.map((r) => ({ name: r.name, module: r.module, before: Number(r.self_before) * factor, after: Number(r.self_after) }))
+    .filter((r) => Math.abs(r.after - r.before) > 1e-9 * Math.max(r.before, r.after))
     .sort((a, b) => Math.abs(b.after - b.before) - Math.abs(a.after - a.before));
 }
 

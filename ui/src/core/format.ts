@@ -18,6 +18,9 @@ export const formatCount = (v: number) => v.toLocaleString('en', { maximumFracti
 
 export const formatCores = (v: number) => (v > 0 && v < 0.005 ? '<0.01' : v.toFixed(2));
 
+// As many digits as a chart of small values has on its axis: "0.0023".
+export const formatFine = (v: number) => (v !== 0 && Math.abs(v) < 0.1 ? String(Number(v.toPrecision(2))) : v.toFixed(2));
+
 // "1 frame", "2,000 frames"
 export const formatMany = (n: number, one: string, many = one + 's') => `${formatCount(n)} ${n === 1 ? one : many}`;
 

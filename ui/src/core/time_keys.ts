@@ -28,6 +28,16 @@ export function timeMove(key: string, view: Span, whole: Span, least: number): T
   }
 }
 
+// The step that the arrows, Home and End lead to, among those from `first` to `last`; the first arrow begins at an end of them.
+// Null: none of its keys, or there is no step.
+export function stepAfter(key: string, at: number | null, first: number, last: number): number | null {
+  const to = { ArrowLeft: at === null ? last : at - 1, ArrowRight: at === null ? first : at + 1, Home: first, End: last }[key];
+  return to === undefined || last < first ? null : Math.max(first, Math.min(to, last));
+}
+
+// What was in view, of a whole that moved on: the same times while they are in it. Null: all of it.
+export const seenIn = (view: Span | null, whole: Span): Span => (view ? moved(view, 0, whole) : whole);
+
 // Within the whole, as wide as before.
 function moved([from, to]: Span, by: number, whole: Span): Span {
   const at = Math.max(whole[0], Math.min(from + by, whole[1] - (to - from)));

@@ -45,8 +45,10 @@ export function AdHocPage() {
   const missing = [state.base, state.file].filter((key) => key !== '' && !remembered(key));
   const ready = file !== undefined && missing.length === 0;
   const asked = { type: state.type, lens: state.lens };
-  const flame = useQuery(ready ? JSON.stringify([state.file, state.base, asked]) : null, (s) => postFlame('adhoc', asked, formOf(file!, base), s));
-  const data = ready && !flame.error ? flame.data : undefined;
+  const of = JSON.stringify([state.file, state.base]);
+  const flame = useQuery(ready ? JSON.stringify([of, asked]) : null, async (s) => ({ of, columns: await postFlame('adhoc', asked, formOf(file!, base), s) }));
+  // What was shown stays when a lens cannot be read; when a file cannot, what is shown would be another's.
+  const data = ready && (!flame.error || flame.data?.of === of) ? flame.data?.columns : undefined;
   const two = data?.before !== undefined;
   const { columns, searched } = useSearchedFlame(data, JSON.stringify(['adhoc', state.file, state.base]), asked, state.search, (p, s) => postFlame('adhoc', p, formOf(file!, base), s));
   const one = useMemo(() => columns && !two && buildTree(columns), [columns]);
@@ -66,9 +68,9 @@ export function AdHocPage() {
       </div>
       {problem !== '' && <p class="note error" role="alert">{problem}</p>}
       {missing.length > 0 && <p class="note" data-testid="drop-again">This page was loaded anew, and files are in the tab's memory only. Drop {missing.length === 2 ? <>them again: first <b><bdi>{safe(state.base)}</bdi></b>, then <b><bdi>{safe(state.file)}</bdi></b></> : <><b><bdi>{safe(missing[0])}</bdi></b> again{state.base !== '' && ', together with the other'}</>}.</p>}
-      {data && (
+      {(data || (ready && state.lens !== '')) && (
         <div class="toolbar">
-          {types.length > 1 && <label>Type <select value={state.type || data.meta.type} onChange={(e) => set({ type: e.currentTarget.value, zoom: '', frame: '' })}>{types.map((t) => <option key={t} value={t}>{t}</option>)}</select></label>}
+          {data && types.length > 1 && <label>Type <select value={state.type || data.meta.type} onChange={(e) => set({ type: e.currentTarget.value, zoom: '', frame: '' })}>{types.map((t) => <option key={t} value={t}>{t}</option>)}</select></label>}
           {two && <button type="button" onClick={() => set({ file: state.base, base: state.file, zoom: '', frame: '' })}>Swap</button>}
           {two && <Modes difference={difference} onMode={(mode) => set({ mode })} />}
           <LensChips lens={state.lens} onChange={(lens) => set({ lens, zoom: '', frame: '' })} />
@@ -77,7 +79,7 @@ export function AdHocPage() {
             load={(format) => postFile('adhoc', { ...asked, format }, formOf(file!, base), new AbortController().signal)} tree={tree} about={about} />}
         </div>
       )}
-      <QueryState query={flame} what={base ? 'the files' : 'the file'} shown={false} />
+      <QueryState query={flame} what={base ? 'the files' : 'the file'} shown={data !== undefined} />
       {data && !shown && <p class="note">Nothing to show: {state.lens !== '' ? 'the lens takes all of it away' : 'the file was read, but its values add up to nothing'}{types.length > 1 ? '; choose another type' : ''}.</p>}
       {tree && shown && (
         <Answer query={flame}>

@@ -70,7 +70,7 @@ export function DiffPage() {
       <LensChips lens={state.lens} onChange={(lens) => set({ lens, zoom: '', frame: '' })} />
       <QueryState query={diff} what="the difference" />
       {state.query === '' && <Choose onChoose={(q) => set({ query: q })} />}
-      {(empty || (data?.meta.hint && empty)) && <p class="note">Nothing on either side: {said(data?.meta.hint ?? 'no samples')}</p>}
+      {empty && <p class="note">Nothing on either side: {said(data?.meta.hint ?? (state.lens !== '' ? 'the lens takes all of it away' : 'no samples'))}{data?.meta.hint && state.lens !== '' && ' (if the other side has something, the lens takes it away)'}</p>}
       {tree && !empty && (
         <Answer query={diff}>
           {data?.meta.hint && <p class="note">One side is empty: {said(data.meta.hint)}</p>}

@@ -90,7 +90,7 @@ function Top({ row }: { row: Row }) {
   if (row.top.length === 0) return <>–</>;
   return (
     <>
-      {row.top_type !== 'cpu' && <small>{row.top_type} </small>}
+      {row.top_type !== 'cpu' && <small class="type">{row.top_type}</small>}
       {row.top.map((t, i) => <span key={i} class="top-name"><bdi title={safe(t.name).slice(0, 500)}>{safe(fitName(t.name, 36))}</bdi> {formatShare(Number(t.self), Number(row.top_total))}</span>)}
     </>
   );
@@ -98,11 +98,14 @@ function Top({ row }: { row: Row }) {
 
 // A version that came in this range leads to its comparison with the one before.
 function Version({ row, time }: { row: Row; time: TimeState }) {
-  const text = row.versions.map((v) => safe(v).slice(0, 30)).join(', ') || '–';
-  if (!row.earlier_version || row.versions.length !== 1) return <>{text}</>;
+  const cut = (v: string) => (v.length > 30 ? v.slice(0, 29) + '…' : v);
+  const all = row.versions.map(safe);
+  const text = all.map(cut).join(', ') || '–';
+  const shown = <span title={all.some((v) => cut(v) !== v) ? all.join(', ').slice(0, 500) : undefined}>{text}</span>;
+  if (!row.earlier_version || row.versions.length !== 1) return shown;
   const side = (version: string) => selectorOf(row.name, `service.version="${version.replace(/[\\"]/g, '\\$&')}"`);
   const href = encodeDiff({ ...time, query: side(row.versions[0]), baseQuery: side(row.earlier_version), baseFrom: null, baseTo: null, type: '', lens: '', mode: 'share', ...NO_LOOK, zoom: '', frame: '' });
-  return <>{text} <a href={href} aria-label={`${text} of ${row.name} is new: compare with ${row.earlier_version}`}>new</a></>;
+  return <>{shown} <a href={href} aria-label={`${text} of ${row.name} is new: compare with ${row.earlier_version}`}>new</a></>;
 }
 
 function Latency({ row, time }: { row: Row; time: TimeState }) {

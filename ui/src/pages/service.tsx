@@ -10,6 +10,7 @@ import { exactly } from '../core/names';
 import { addressOf, nodeAt } from '../core/path';
 import { patternOf } from '../core/pattern';
 import { againstItself, valueIn, windowBeside } from '../core/presets';
+import { shownSearch } from '../core/search_text';
 import { addStep, decodeService, encodeDiff, encodeService, encodeTraces, newTraces, selectorOf, timeOf, VIEWS, type DiffState, type ServiceState, NO_LOOK } from '../core/state';
 import { said, zone } from '../core/settings';
 import { coveredBy, markersOf, versionIn, type Marker } from '../core/trend';
@@ -53,9 +54,11 @@ export function ServicePage() {
   const part = state.sel ? { from: String(state.sel[0]), to: String(state.sel[1]) } : time;
   const asked = { query, type: state.type, ...part, lens: state.lens };
   const services = useQuery(JSON.stringify(['services', time, tick]), (s) => getJson<{ services: ServiceInfo[] }>('services', time, s));
+  // What has no field to search in shows no matches either.
+  const searching = state.view === 'source' || state.view === 'traces' ? '' : state.search;
   const over = { query, type: state.type, ...time, by: state.by, limit: '7' };
   const series = useQuery(JSON.stringify(['series', over, tick]), (s) => getJson<SeriesAnswer>('series', over, s));
-  const seen = useSearchedTimes<SeriesAnswer>('series', over, state.lens, state.search, tick);
+  const seen = useSearchedTimes<SeriesAnswer>('series', over, state.lens, searching, tick);
   const versions = useQuery(JSON.stringify(['versions', state.service, state.type, time, tick]),
     (s) => getJson<SeriesAnswer>('series', { query: selectorOf(state.service, ''), type: state.type, ...time, by: 'service.version', limit: '20' }, s));
   const markers = useMemo(() => markersOf(versions.data), [versions.data]);
@@ -66,7 +69,9 @@ export function ServicePage() {
   const { tree, open } = useOpenedTree(columns, state.order, asked, columns?.meta.search && patternOf(state.search)?.source);
   const types = services.data?.services.find((s) => s.name === state.service)?.types ?? [];
   const shownType = state.type || flame.data?.meta.type || '';
-  const hint = flame.data?.meta.hint ?? (tree && tree.width[0] === 0 ? 'there are profiles, but they add up to nothing; choose another type or a longer time' : undefined);
+  // Of a lens that leaves nothing the server says nothing: it is not what is stored.
+  const gone = state.lens !== '' && !flame.data?.meta.hint && tree?.width[0] === 0;
+  const hint = gone ? 'the lens takes all of it away' : flame.data?.meta.hint ?? (tree && tree.width[0] === 0 ? 'there are profiles, but they add up to nothing; choose another type or a longer time' : undefined);
   const clear = { zoom: '', frame: '', upzoom: '', upframe: '' };
   const hot = tree ? hottestOf(tree) : -1;
   const hottest = hot > 0 ? functionOf(tree!, hot) : null;
@@ -117,7 +122,7 @@ export function ServicePage() {
       <Filters q={state.q} service={state.service} selector={selectorOf(state.service, '')} time={time} by={state.by} onQ={(q) => set({ q, ...clear })} onBy={(by) => set({ by })} />
       <QueryState query={series} what="the timeline" />
       <QueryState query={seen.query} what="what matches on the timeline" shown={false} />
-      {series.data && !series.data.hint && <Answer query={series}><Timeline series={seen.data ?? series.data} search={state.search} lens={state.lens} selection={state.sel} markers={markers} onSelect={(sel) => set({ sel, ...clear })} onBaseline={(base) => go(against({}, base))} /></Answer>}
+      {series.data && !series.data.hint && <Answer query={series}><Timeline of={JSON.stringify(time)} series={seen.data ?? series.data} search={shownSearch(state.search, state.plain).text} lens={state.lens} selection={state.sel} markers={markers} onSelect={(sel) => set({ sel, ...clear })} onBaseline={(base) => go(against({}, base))} /></Answer>}
       {markers.length > 0 && <Deploys markers={markers} state={state} query={query} />}
       <div class="toolbar">
         <div role="group" aria-label="View" class="switch">
@@ -129,7 +134,7 @@ export function ServicePage() {
         <LensChips lens={state.lens} onChange={(lens) => set({ lens, ...clear })} />
       </div>
       <QueryState query={flame} what="the flame graph" shown={flame.data !== undefined && (picture || state.view === 'tree')} />
-      {hint && <Nothing hint={hint} narrowed={narrowedBy(state)} onClear={() => set({ type: '', q: '', lens: '', sel: null, from: null, to: null, ...clear })} />}
+      {hint && <Nothing hint={hint} narrowed={gone ? 'lens' : narrowedBy(state)} onClear={() => set({ lens: '', ...(!gone && { type: '', q: '', sel: null, from: null, to: null }), ...clear })} />}
       {!hint && state.view === 'heat' && <HeatMap asked={{ query, type: state.type, ...time }} lens={state.lens} search={state.search} selection={state.sel} tick={tick} onSelect={(sel) => set({ sel, ...clear })} />}
       {picture && tree && (
         <Answer query={flame}>

@@ -1,5 +1,5 @@
 // One trace: its waterfall, the chosen span's facts, and what that span (or everything below it) was profiled doing.
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { aboutTrace } from '../core/about';
 import { apiAddress, getFlame, getJson, type Span, type TraceColumns } from '../core/api';
 import { formatCount, formatMany, formatTime, formatValue } from '../core/format';
@@ -93,7 +93,11 @@ function SpanFlame({ state, whole, span, below, services, range, set }: SpanFlam
   // Of the whole trace the page has it already, for the waterfall.
   const part = state.span !== '' || state.lens !== '';
   const own = useQuery(part ? JSON.stringify(['span flame', state.trace, asked]) : null, (s) => getFlame(path, asked, s));
-  const flame = part ? own : whole;
+  // From the whole trace to a part of it what was shown stays until the answer is there: the graph keeps the focus.
+  const last = useRef<{ trace: string; data?: FlameColumns }>({ trace: '' });
+  const before = last.current.trace === state.trace ? last.current.data : undefined;
+  const flame = part ? { ...own, data: own.data ?? before } : whole;
+  last.current = { trace: state.trace, data: flame.data };
   const { columns, searched } = useSearchedFlame(flame.data, path, asked, state.search);
   const tree = useMemo(() => columns && buildTree(columns), [columns]);
   const arriving = flame.data?.meta.arriving;

@@ -49,14 +49,16 @@ export function Legend() {
 
 export function Changes({ difference: { tree, rows, mode }, onSearch }: { difference: Difference; onSearch: (text: string) => void }) {
   if (!tree) return null;
+  const moved = (r: Change) => movedOf(tree, Math.abs(r.after - r.before));
+  const changed = rows.filter((r) => !/^0(\.0+)?(?![.\d])/.test(moved(r)));  // "0.0 points" is no change
   return (
     <TableBox label="Changed functions"><table class="top">
       <caption>Functions whose own value changed most{mode === 'share' ? ', in shares of each side\'s whole' : mode === 'rate' ? ', per second of each side' : ''}</caption>
       <thead><tr><th scope="col" class="number">A</th><th scope="col" class="number">B</th><th scope="col" class="number">Change</th><th scope="col">Function</th><th scope="col">Module</th></tr></thead>
-      <tbody>{rows.map((r) => (
+      <tbody>{changed.map((r) => (
         <tr key={r.module + '\0' + r.name}>
           <td class="number">{valueOf(tree, r.before)}</td><td class="number">{valueOf(tree, r.after)}</td>
-          <td class="number">{r.after > r.before ? '+' : '−'}{movedOf(tree, Math.abs(r.after - r.before))}{r.before === 0 ? ' new' : r.after === 0 ? ' vanished' : ''}</td>
+          <td class="number">{r.after > r.before ? '+' : '−'}{moved(r)}{r.before === 0 ? ' new' : r.after === 0 ? ' vanished' : ''}</td>
           <th scope="row"><button type="button" class="link" onClick={() => onSearch(exactly(r.name))}><bdi>{safe(shortName(r.name))}</bdi></button></th><td>{r.module}</td>
         </tr>
       ))}</tbody>

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { getJson } from '../core/api';
 import { filterExample } from '../core/entered';
 import { useQuery } from './query';
+import { useUnused } from './shell';
 
 export interface FilterProps { q: string; service: string; selector: string; time: Record<string, string>; by: string; onQ: (q: string) => void; onBy: (by: string) => void }
 
@@ -16,6 +17,10 @@ export function Filters(p: FilterProps) {
   const labels = useQuery(JSON.stringify(['labels', asked]), (s) => getJson<{ labels: string[] }>('labels', asked, s));
   const values = useQuery(label ? JSON.stringify(['values', label, asked]) : null, (s) => getJson<{ values: string[] }>(`labels/${encodeURIComponent(label)}/values`, asked, s));
   const names = (labels.data?.labels ?? []).filter((n) => n !== 'service_name' && n !== 'service.name');
+  // As the server reads them: a dot is an underscore.
+  const same = (name: string) => name.replace(/\W/g, '_');
+  const known = labels.loading || names.length === 0 || p.by === '' || labels.data!.labels.some((n) => same(n) === same(p.by));
+  useUnused(known ? '' : `“by” in this page's address, ${p.by.slice(0, 40)}, is no label of this service at this time. The timeline is not split.`);
   const add = (value: string) => {
     setLabel('');
     p.onQ([text.trim().replace(/,\s*$/, ''), `${label}=${quoted(value)}`].filter(Boolean).join(', '));

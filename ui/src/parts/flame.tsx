@@ -8,7 +8,7 @@ import { addressOf, nodeAt } from '../core/path';
 import { groupsOf } from '../core/groups';
 import { plain } from '../core/keys';
 import { undo } from '../core/location';
-import { isFold, nextMatch, shownShare, type Tree } from '../core/tree';
+import { functionOf, heaviestOf, isFold, nextMatch, shownShare, type Tree } from '../core/tree';
 import { boxOf, drawFlame, drawOverlay, FONT, hitFlame, rowTop, shownName, type Drawn, type Hit, type View } from '../draw/flame';
 import { announcementOf, fewSamples, nameOf, samplesOf, wholeOf } from './describe';
 import { act, actionOf, type FrameContext, type FrameLink } from './actions';
@@ -23,6 +23,7 @@ import { FrameMenu, type MenuPlace } from './menu';
 import { remember } from './picture';
 import { findKey, Matched, searchFor, SearchBox } from './search_box';
 import type { Searched } from './searched';
+import { announce, useUnused } from './shell';
 import { TreeItems } from './tree_items';
 
 export interface FlameProps {
@@ -65,6 +66,7 @@ export function FlameGraph(p: FlameProps) {
   // Colours have a legend where there is one graph and it is no difference; one of them can be marked.
   const groups = useMemo(() => (p.name || tree.before ? [] : groupsOf(tree)), [tree]);
   const group = groups.find((g) => g.name === p.mark);
+  useUnused(p.mark && !group ? `“mark” in this page's address, ${p.mark.slice(0, 40)}, is none of the colours of this graph. Nothing is marked.` : '');
   const matches = useMemo(() => (group ? Uint8Array.from(tree.func, (f) => Number(group.functions.has(f))) : found?.nodes), [group, found]);
   const [range, setRange] = useState<[number, number]>([tree.start[zoom], tree.start[zoom] + tree.width[zoom]]);
   const flip = p.flip ?? false;
@@ -101,7 +103,11 @@ export function FlameGraph(p: FlameProps) {
   }, [hover !== null]);
   expose(p, view, drawn.current, zoom, frame, p.searched?.found?.value ?? found?.value ?? 0);
 
-  useEffect(() => () => { delete (window as unknown as { __wherefore: Record<string, unknown> }).__wherefore[p.name ?? 'flame']; }, []);
+  useEffect(() => () => {
+    delete (window as unknown as { __wherefore: Record<string, unknown> }).__wherefore[p.name ?? 'flame'];
+    // A graph that goes (nothing is left of it) leaves the focus to the page's main part, from where Tab goes on.
+    if (scroller.current === document.activeElement) queueMicrotask(() => { if (document.activeElement === document.body) document.getElementById('main')?.focus({ preventScroll: true }); });
+  }, []);
 
   const select = (node: number) => {
     p.onFrame(addressOf(tree, node));
@@ -121,8 +127,23 @@ export function FlameGraph(p: FlameProps) {
     if (hit.run) setRange([hit.run.from, hit.run.to]); else activate(hit.node);
   };
   const step = (by: 1 | -1) => { if (found && found.first.length > 0) select(nextMatch(found.first, frame, by)); };
+  // The function that was selected when the lens changed is selected in the new graph as well, where it is in it.
+  const keep = useRef<{ tree: Tree; name: string; module: string } | null>(null);
+  const onLens = p.onLens && ((change: string, node: number) => {
+    keep.current = node > 0 && !isFold(tree, node) ? { tree, ...functionOf(tree, node) } : null;
+    if (!scroller.current!.contains(document.activeElement)) scroller.current!.focus({ preventScroll: true });  // the button goes
+    p.onLens!(change);
+  });
+  useEffect(() => {
+    const wanted = keep.current;
+    if (!wanted || wanted.tree === tree) return;
+    keep.current = null;
+    if (p.frame !== '') return;
+    const node = heaviestOf(tree, wanted);
+    if (node > 0) select(node); else announce(`${shownName(wanted.name, 60)} is not in the graph any more: nothing is selected.`);
+  }, [tree]);
   const context = (node: number): FrameContext => ({
-    tree, node, about: p.about, onZoom: activate, onQuery: p.onQuery, onLens: p.onLens, part: p.name !== undefined, onOpenFold: p.onOpenFold && ((n) => p.onOpenFold!(tree.parent[n])), links: p.links, noLinks: p.noLinks,
+    tree, node, about: p.about, onZoom: activate, onQuery: p.onQuery, onLens: onLens && ((change) => onLens(change, node)), part: p.name !== undefined, onOpenFold: p.onOpenFold && ((n) => p.onOpenFold!(tree.parent[n])), links: p.links, noLinks: p.noLinks,
   });
   const showMenu = (node: number, x: number, y: number) => { setHover(null); setMenu({ tree, node, x, y }); };
   // By key: below the frame, which is brought into view.
@@ -137,6 +158,7 @@ export function FlameGraph(p: FlameProps) {
     const action = e.key.length === 1 ? actionOf(e.key, context(Math.max(frame, 0))) : undefined;
     if (e.key === 'ContextMenu' || (e.key === 'F10' && e.shiftKey)) { e.preventDefault(); openMenu(Math.max(frame, 0)); return; }
     if (action) { e.preventDefault(); act(action); return; }
+    if (p.onLens && frame <= 0 && 'fhmcdrCFM'.includes(e.key)) { e.preventDefault(); announce('Select a frame first: the arrow keys walk.'); return; }
     const move = moveOf(tree, Math.max(frame, 0), e.key, flip);
     if (!move) return;
     e.preventDefault();
@@ -146,7 +168,7 @@ export function FlameGraph(p: FlameProps) {
     else if ('step' in move) step(move.step);
     else if (move.act === 'search') input.current?.focus();
     else if (move.act === 'flip') p.onFlip?.();
-    else if (move.act === 'invert') { if (!p.name) p.onLens?.('invert'); }
+    else if (move.act === 'invert') { if (!p.name) onLens?.('invert', frame); }
     else if (move.act === 'help') setHelp(!help);
     else if (!undo() && zoom !== 0) activate(0);
   };

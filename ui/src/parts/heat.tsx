@@ -41,7 +41,7 @@ export function HeatMap(p: HeatMapProps) {
       <QueryState query={query} what="the heat map" />
       <QueryState query={seen.query} what="what matches in the heat map" shown={false} />
       {heat && (heat.hint || heat.cells.length === 0) && <p class="note">{said(heat.hint ?? 'No observations.')}</p>}
-      {heat && heat.cells.length > 0 && <Answer query={query}><Zoomed heat={heat} selection={p.selection} onSelect={p.onSelect} /></Answer>}
+      {heat && heat.cells.length > 0 && <Answer query={query}><Zoomed of={JSON.stringify(p.asked)} heat={heat} selection={p.selection} onSelect={p.onSelect} /></Answer>}
     </>
   );
 }
@@ -49,10 +49,10 @@ export function HeatMap(p: HeatMapProps) {
 interface CellsProps { heat: HeatAnswer; selection: HeatMapProps['selection']; onSelect: HeatMapProps['onSelect']; onTimeKey?: (e: KeyboardEvent) => boolean }
 
 // The columns in view, as a heat map of their own.
-function Zoomed({ heat, ...p }: CellsProps) {
+function Zoomed({ of, heat, ...p }: CellsProps & { of: string }) {
   const whole: [number, number] = [heat.start_ms, heat.start_ms + heat.steps * heat.step_ms];
   const spanText = (r: [number, number]) => r.map((t) => formatTime(t, zone.value === 'utc')).join(' – ');
-  const { view, zoomed, onTimeKey } = useTimeKeys(whole, 4 * heat.step_ms, spanText, (r) => p.onSelect([Math.round(r[0]), Math.round(r[1])]));
+  const { view, zoomed, onTimeKey } = useTimeKeys(of, whole, 4 * heat.step_ms, spanText, (r) => p.onSelect([Math.round(r[0]), Math.round(r[1])]));
   const seen = useMemo(() => {
     if (!zoomed) return heat;
     const [first, end] = [Math.floor((view[0] - heat.start_ms) / heat.step_ms), Math.ceil((view[1] - heat.start_ms) / heat.step_ms)];

@@ -7,7 +7,7 @@ import { KeyList } from './key_list';
 
 const EVERYWHERE: [string, string][] = [
   ['Ctrl K', 'jump to a page or a service'], ['?', 'this list'], ['Tab', 'to the next control, graph or table'], ['Esc', 'close what is open'],
-  ['Ctrl Z, Ctrl Shift Z', 'one step back on the page (zoom, lens, view), and forth again'], ['Arrows', 'walk in a call tree, a waterfall, a source or a heat map'],
+  ['Ctrl Z, Ctrl Shift Z', 'one step back on the page (zoom, lens, view), and forth again'], ['Arrows', 'walk in a call tree, a waterfall, a source, a timeline or a heat map'],
   ['Ctrl F', 'inside a graph, a call tree or a table: its search'], ['Ctrl + drag', 'on a timeline: the baseline of a diff'],
   ['1 – 7', 'views of a service'], ['[ ]', 'a service: the time window before, after'], ['x', 'a diff: swap A and B'], ['n, N', 'next, previous line of a source that was seen'],
 ];

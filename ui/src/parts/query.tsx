@@ -2,6 +2,7 @@
 // there. Loading shows itself only after 300 ms, with a way to stop it; a server that went away is asked again.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { unanswered } from '../core/alive';
 import { now } from '../core/clock';
 import { ApiError } from '../core/api';
 import { said } from '../core/settings';
@@ -46,6 +47,14 @@ export function useQuery<T>(key: string | null, load: (signal: AbortSignal) => P
 // `shown`: is the answer before still to be seen?
 // `instead`: a question that works, where this one cannot.
 export function QueryState({ query, what, shown = query.data !== undefined, instead }: { query: Query<unknown>; what: string; shown?: boolean; instead?: { text: string; href: string } }) {
+  const self = useRef({}).current;
+  const offline = query.error?.offline ?? false;
+  useEffect(() => {
+    if (!offline) return;
+    unanswered.value = [...unanswered.value, self];
+    return () => { unanswered.value = unanswered.value.filter((q) => q !== self); };
+  }, [offline]);
+  if (offline && unanswered.value[0] !== self) return null;  // said once for the whole page
   if (query.slow && query.loading) {
     return <p class="note" role="status"><span class="spinner" aria-hidden="true" /> Loading {what}… <button type="button" onClick={query.cancel}>Stop</button></p>;
   }

@@ -1,7 +1,8 @@
 // What every page has: the header with its links, the theme and time zone switches, the main landmark.
+import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { gone } from '../core/alive';
+import { gone, unanswered } from '../core/alive';
 import { url } from '../core/location';
 import { Help } from './help';
 import { Palette } from './palette';
@@ -10,9 +11,21 @@ import { addressProblem } from '../core/state';
 
 const PAGES: [string, string][] = [['/', 'Services'], ['/traces', 'Traces'], ['/diff', 'Diff'], ['/adhoc', 'Files'], ['/status', 'Status']];
 
+// What of the address turned out to mean nothing once there were data, in sentences.
+const unused = signal<string[]>([]);
+
+// Says that a value of the address is not used, while that is so; "" for none.
+export function useUnused(sentence: string): void {
+  useEffect(() => {
+    if (sentence === '') return;
+    unused.value = [...unused.value, sentence];
+    return () => { unused.value = unused.value.filter((s) => s !== sentence); };
+  }, [sentence]);
+}
+
 export function Shell({ title, children }: { title: string; children?: ComponentChildren }) {
   const path = url.value.pathname;
-  const problem = addressProblem(url.value);
+  const problem = [addressProblem(url.value), ...unused.value].filter(Boolean).join(' ');
   const page = path + (path.startsWith('/s/') ? url.value.searchParams.get('service') ?? '' : '');
   useEffect(() => {
     document.title = title === '' ? 'Wherefore' : `${title} · Wherefore`;
@@ -37,7 +50,7 @@ export function Shell({ title, children }: { title: string; children?: Component
           <option value="system">system</option><option value="light">light</option><option value="dark">dark</option>
         </select></label>
       </header>
-      {gone.value && <p class="note error gone" role="alert">The server does not answer. What is shown is from before; the page goes on by itself as soon as it is back.</p>}
+      {gone.value && unanswered.value.length === 0 && <p class="note error gone" role="alert">The server does not answer. What is shown is from before; the page goes on by itself as soon as it is back.</p>}
       {problem && <p class="note error gone" role="alert">{problem}</p>}
       <main id="main" tabIndex={-1}>{children}</main>
     </>

@@ -1,4 +1,5 @@
 // A trend in a table's cell; nothing is drawn where nothing was stored.
+import { formatFine } from '../core/format';
 import type { Values } from '../core/trend';
 
 export function Sparkline({ values, label }: { values: Values; label: string }) {
@@ -9,7 +10,7 @@ export function Sparkline({ values, label }: { values: Values; label: string }) 
   const y = (v: number) => h - 2 - v / most * (h - 4);
   const missing = values.length - stored.length;
   return (
-    <svg class="spark" width={w} height={h} viewBox={`0 0 ${w} ${h}`} preserveAspectRatio="none" role="img" aria-label={`${label}: from ${stored[0]?.toFixed(2)} to ${stored[stored.length - 1]?.toFixed(2)}, peak ${most.toFixed(2)}${missing > 0 ? `, nothing stored for ${Math.round(100 * missing / values.length)} percent of the time` : ''}`}>
+    <svg class="spark" width={w} height={h} viewBox={`0 0 ${w} ${h}`} preserveAspectRatio="none" role="img" aria-label={`${label}: from ${formatFine(stored[0] ?? 0)} to ${formatFine(stored[stored.length - 1] ?? 0)}, peak ${formatFine(most)}${missing > 0 ? `, nothing stored for ${Math.round(100 * missing / values.length)} percent of the time` : ''}`}>
       {runsOf(values).map(([from, to]) => {
         // What stands alone is as wide as half a step.
         const at = from + 1 === to ? [[x(from) - 0.6, values[from]!], [x(from) + 0.6, values[from]!]] : values.slice(from, to).map((v, k) => [x(from + k), v!]);

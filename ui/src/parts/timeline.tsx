@@ -5,9 +5,10 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import type uPlot from 'uplot';
 import type { SeriesAnswer } from '../core/api';
 import { now } from '../core/clock';
-import { formatShare, formatTime, formatValue } from '../core/format';
+import { formatFine, formatShare, formatTime, formatValue } from '../core/format';
 import { DARK, LIGHT } from '../core/palette';
 import { linesOf, matchedOf, peakOf, type Lines } from '../core/steps';
+import { stepAfter } from '../core/time_keys';
 import { alone, settledSteps, type Marker, type Values } from '../core/trend';
 import { dark, zone } from '../core/settings';
 import { TimeForm } from './range';
@@ -24,6 +25,7 @@ async function load(): Promise<typeof uPlot> {
 }
 
 export interface TimelineProps {
+  of: string;  // the time asked for
   series: SeriesAnswer; search: string; lens: string; selection: [number, number] | null;
   onSelect: (range: [number, number] | null) => void;
   onBaseline: (range: [number, number]) => void;  // what the selection, or all of it, is to be compared with
@@ -75,14 +77,14 @@ function optionsOf(p: TimelineProps & { shown: Lines }, width: number, select: (
   const axis = dark.value ? '#aab2bd' : '#555c66';
   const grid = { stroke: dark.value ? '#2b3038' : '#e6e9ee', width: 1 };
   const lines = dark.value ? LINES_DARK : LINES;
-  const value = (v: number | null) => (v === null || v === undefined ? '–' : unit === 'cores' ? v.toFixed(2) : formatValue(v, unit));
+  const value = (v: number | null) => (v === null || v === undefined ? '–' : unit === 'cores' ? formatFine(v) : formatValue(v, unit));
   return {
     width, height: 150, legend: { show: !only || p.shown.matched !== null, ...(p.shown.matched && { markers: { fill: (u, i) => (i > p.shown.lines.length ? `repeating-linear-gradient(135deg, ${match} 0 1px, transparent 1px 4px)` : String(u.series[i].stroke instanceof Function ? u.series[i].stroke(u, i) : '')) } }) },
     cursor: { drag: { x: true, y: false, setScale: false }, y: false },
     scales: { x: { time: true }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
     tzDate: zone.value === 'utc' ? (ts) => utcDate(ts) : (ts) => new Date(ts * 1000),
     axes: [
-      { stroke: axis, grid, ticks: grid, values: (_u, ticks) => ticks.map((t) => tickText(t, ticks)) },
+      { stroke: axis, grid, ticks: grid, space: TICK_SPACE, values: (_u, ticks) => ticks.map((t) => tickText(t, ticks)) },
       { stroke: axis, grid, ticks: grid, size: 70, label, labelSize: 18, labelFont: '12px system-ui', values: (_u, ticks) => ticks.map((t) => (unit === 'cores' ? String(Number(t.toFixed(3))) : formatValue(t, unit))) },
     ],
     series: [{}, ...p.shown.lines.map((g, i) => ({
@@ -101,6 +103,8 @@ function optionsOf(p: TimelineProps & { shown: Lines }, width: number, select: (
     },
   };
 }
+
+const TICK_SPACE = 84;  // px: the longest, "11-15 00:00", and a gap
 
 // "10:25", with seconds or the date where the ticks are that close or far.
 function tickText(seconds: number, ticks: number[]): string {
@@ -127,7 +131,7 @@ export function Timeline(props: TimelineProps) {
   const [typing, setTyping] = useState(false);
   const whole: [number, number] = [p.shown.startMs, p.shown.startMs + p.shown.all.length * p.shown.stepMs];
   const spanText = (r: [number, number]) => r.map((t) => formatTime(t, zone.value === 'utc')).join(' – ');
-  const { view, zoomed, onTimeKey } = useTimeKeys(whole, 4 * p.shown.stepMs, spanText, (r) => p.onSelect([Math.round(r[0]), Math.round(r[1])]));
+  const { view, zoomed, onTimeKey } = useTimeKeys(p.of, whole, 4 * p.shown.stepMs, spanText, (r) => p.onSelect([Math.round(r[0]), Math.round(r[1])]));
   const look = (u: uPlot) => { u.setScale('x', { min: view[0] / 1000, max: (zoomed ? view[1] : view[1] - p.shown.stepMs) / 1000 }); mark(u, p.selection); };
   useLayoutEffect(() => {
     let gone = false;
@@ -151,6 +155,7 @@ export function Timeline(props: TimelineProps) {
   }, [p.series, p.markers, dark.value, zone.value]);
   useEffect(() => { if (plot.current) mark(plot.current, p.selection); }, [p.selection?.join()]);
   useEffect(() => { if (plot.current) look(plot.current); }, [view.join()]);
+  const { walked, onWalk } = useWalk(p, view, plot);
   useEffect(() => {
     const page = window as unknown as { __wherefore?: object };
     page.__wherefore = { ...page.__wherefore, timeline: p.shown };
@@ -162,11 +167,12 @@ export function Timeline(props: TimelineProps) {
   const empty = p.shown.all.slice(0, settled).filter((v) => v === null).length;
   return (
     <figure class="timeline">
-      <div class="axis" role="application" tabIndex={0} aria-label={`Timeline, ${spanText(whole)}. W and S zoom, A and D move, F shows all of it, R selects what is in view.`} onKeyDown={onTimeKey}>
+      <div class="axis" role="application" tabIndex={0} aria-label={`Timeline, ${spanText(whole)}. W and S zoom, A and D move, F shows all of it, R selects what is in view; left and right walk its steps.`} onKeyDown={(e) => { if (!onWalk(e)) onTimeKey(e); }}>
         <div ref={box} class="plot" aria-hidden="true" />
       </div>
+      <p class="walked" role="status">{walked}</p>
       <figcaption>
-        {label} over time, in steps of {formatValue(p.shown.stepMs * 1e6, 'nanoseconds').replace(/\.0+ /, ' ')}{peak && `, peak ${unit === 'cores' ? (peak.value * factor).toFixed(2) : formatValue(peak.value * factor, unit)} at ${formatTime(peak.at, utc)}`}{empty > 0 && `, nothing stored in ${empty} of ${p.shown.all.length} steps`}<Matches series={p.series} shown={p.shown} lens={p.lens !== ''} utc={utc} /> · drag: select · Ctrl+drag: baseline of a diff · double click: all
+        {label} over time, in steps of {formatValue(p.shown.stepMs * 1e6, 'nanoseconds').replace(/\.0+ /, ' ')}{peak && `, peak ${unit === 'cores' ? formatFine(peak.value * factor) : formatValue(peak.value * factor, unit)} at ${formatTime(peak.at, utc)}`}{empty > 0 && `, nothing stored in ${empty} of ${p.shown.all.length} steps`}<Matches series={p.series} shown={p.shown} lens={p.lens !== ''} utc={utc} /> · drag: select · Ctrl+drag: baseline of a diff · double click: all
         {typing ? <TimeForm range={p.selection ?? whole} actions={[['Select', (r) => { setTyping(false); p.onSelect(r); }], ['Baseline of a diff', p.onBaseline]]} onCancel={() => setTyping(false)} />
           : <> · <button type="button" onClick={() => setTyping(true)}>Type times</button></>}
         {zoomed && <> · in view {spanText(view)}</>}
@@ -174,6 +180,34 @@ export function Timeline(props: TimelineProps) {
       </figcaption>
     </figure>
   );
+}
+
+// Arrow keys move a cursor from step to step, and say what is there. It is kept as a time: in live mode the steps move on.
+function useWalk(p: TimelineProps & { shown: Lines }, view: [number, number], plot: { current: uPlot | null }): { walked: string; onWalk: (e: KeyboardEvent) => boolean } {
+  const [time, setTime] = useState<number | null>(null);
+  const { startMs, stepMs, all, matched, lines } = p.shown;
+  const first = Math.max(0, Math.ceil((view[0] - startMs) / stepMs));
+  const last = Math.min(settledOf(p.series, p.shown) - 1, Math.floor((view[1] - startMs) / stepMs));
+  const at = time === null ? null : Math.round((time - startMs) / stepMs);
+  const there = at !== null && at >= first && at <= last;
+  useEffect(() => {
+    const u = plot.current;
+    if (u && time !== null) u.setCursor(there ? { left: u.valToPos(time / 1000, 'x'), top: 0 } : { left: -10, top: -10 });
+  }, [time, there, p.series, view.join()]);
+  const onWalk = (e: KeyboardEvent) => {
+    if (e.ctrlKey || e.metaKey || e.altKey || e.shiftKey) return false;
+    const to = stepAfter(e.key, at, first, last);
+    if (to === null && (e.key !== 'Escape' || time === null)) return false;
+    if (to === null) plot.current?.setCursor({ left: -10, top: -10 });
+    setTime(to === null ? null : startMs + to * stepMs);
+    e.preventDefault();
+    return true;
+  };
+  if (!there) return { walked: '', onWalk };
+  const { label, factor, unit } = rateOf({ ...p.series, step_ms: stepMs });
+  const text = (v: number | null) => (v === null ? 'nothing stored' : unit === 'cores' ? `${formatFine(v * factor)} ${label}` : formatValue(v * factor, unit) + (p.series.averaged ? '' : ' per s'));
+  const values = lines.length === 1 ? text(all[at]) : lines.map((l) => `${l.name} ${text(l.values[at] ?? null)}`).join(', ');
+  return { walked: `${formatTime(startMs + at * stepMs, zone.value === 'utc')}: ${values}${matched && all[at] ? `, ${formatShare(matched[at] ?? 0, all[at]!)} of it ${p.lens !== '' ? 'is left by the lens and matches' : 'matches'}` : ''}`, onWalk };
 }
 
 // The line is about everything; what matches is what the lens leaves.

@@ -37,7 +37,7 @@ export function Waterfall(p: WaterfallProps) {
   const first = Math.max(0, Math.floor(top / ROW) - 4);
   const shown = rows.slice(first, first + MOST_ROWS + 9);
   const palette = dark.value ? DARK : LIGHT;
-  const { view, onTimeKey } = useTimeKeys([0, p.duration], p.duration / 1e5, ([a, b]) => `${ms(a)} – ${ms(b)}`, (range) => p.onRange(p.rows.find((r) => r.id === p.selected) ?? p.rows[0], range));
+  const { view, onTimeKey } = useTimeKeys(String(p.duration), [0, p.duration], p.duration / 1e5, ([a, b]) => `${ms(a)} – ${ms(b)}`, (range) => p.onRange(p.rows.find((r) => r.id === p.selected) ?? p.rows[0], range));
   const toggle = (id: string) => {
     const next = new Set(folded);
     if (!next.delete(id)) next.add(id);
