@@ -21,12 +21,15 @@ export function linesOf(s: SeriesAnswer): Lines {
   };
 }
 
+// Of one step. Both are rounded when a profile is shared out between steps, each for itself: never more than all of it.
+export const shareAt = (l: Lines, i: number): number => (l.all[i] ? Math.min(1, (l.matched?.[i] ?? 0) / l.all[i]!) : 0);
+
 // How much of it matches, and the step with the largest share of those before `end`.
 export function matchedOf(l: Lines, end = Infinity): { part: number; whole: number; most: { share: number; at: number } | null } | null {
   if (!l.matched) return null;
   let most: { share: number; at: number } | null = null;
-  l.matched.forEach((v, i) => {
-    const share = l.all[i] ? (v ?? 0) / l.all[i]! : 0;
+  l.matched.forEach((_, i) => {
+    const share = shareAt(l, i);
     if (i < end && share > (most?.share ?? 0)) most = { share, at: l.startMs + i * l.stepMs };
   });
   return { part: sumOf(l.matched), whole: sumOf(l.all), most };

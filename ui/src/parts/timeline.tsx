@@ -7,7 +7,7 @@ import type { SeriesAnswer } from '../core/api';
 import { now } from '../core/clock';
 import { formatFine, formatShare, formatTime, formatValue } from '../core/format';
 import { DARK, LIGHT } from '../core/palette';
-import { linesOf, matchedOf, peakOf, type Lines } from '../core/steps';
+import { linesOf, matchedOf, peakOf, shareAt, type Lines } from '../core/steps';
 import { stepAfter } from '../core/time_keys';
 import { alone, settledSteps, type Marker, type Values } from '../core/trend';
 import { dark, zone } from '../core/settings';
@@ -91,7 +91,7 @@ function optionsOf(p: TimelineProps & { shown: Lines }, width: number, select: (
       label: g.name, stroke: lines[i % lines.length], width: 1.5, fill: only ? lines[0] + '22' : undefined, points, value: (_u: uPlot, v: number | null) => value(v),
     })), ...(p.shown.matched ? [{
       label: `matches ${p.search.length > 60 ? p.search.slice(0, 60) + '…' : p.search}`, stroke: match, width: 1.5, fill: (u: uPlot) => hatched(u, match) as string, points,
-      value: (_u: uPlot, v: number | null, _i: number, at: number | null) => (v === null || at === null ? value(v) : `${value(v)} (${formatShare(p.shown.matched![at] ?? 0, p.shown.all[at] ?? 0)})`),
+      value: (_u: uPlot, v: number | null, _i: number, at: number | null) => (v === null || at === null ? value(v) : `${value(v)} (${formatShare(shareAt(p.shown, at), 1)})`),
     }] : [])],
     hooks: {
       draw: [(u) => drawMarkers(u, p.markers)],
@@ -207,7 +207,7 @@ function useWalk(p: TimelineProps & { shown: Lines }, view: [number, number], pl
   const { label, factor, unit } = rateOf({ ...p.series, step_ms: stepMs });
   const text = (v: number | null) => (v === null ? 'nothing stored' : unit === 'cores' ? `${formatFine(v * factor)} ${label}` : formatValue(v * factor, unit) + (p.series.averaged ? '' : ' per s'));
   const values = lines.length === 1 ? text(all[at]) : lines.map((l) => `${l.name} ${text(l.values[at] ?? null)}`).join(', ');
-  return { walked: `${formatTime(startMs + at * stepMs, zone.value === 'utc')}: ${values}${matched && all[at] ? `, ${formatShare(matched[at] ?? 0, all[at]!)} of it ${p.lens !== '' ? 'is left by the lens and matches' : 'matches'}` : ''}`, onWalk };
+  return { walked: `${formatTime(startMs + at * stepMs, zone.value === 'utc')}: ${values}${matched && all[at] ? `, ${formatShare(shareAt(p.shown, at), 1)} of it ${p.lens !== '' ? 'is left by the lens and matches' : 'matches'}` : ''}`, onWalk };
 }
 
 // The line is about everything; what matches is what the lens leaves.
