@@ -281,6 +281,36 @@ target_link_libraries(static PRIVATE Wherefore::static)
                 self.assertIn(symbol, symbols, name)
 
 
+class OneOperation(harness.Case):
+    def test_a_profile_of_one_operation_where_nothing_else_is_sampled(self):
+        (self.folder / "one.cc").write_text("""#include <wherefore/profiler.h>
+#include <ctime>
+volatile double sink;
+[[gnu::noinline]] void Spin(double seconds) {
+  const std::clock_t end = std::clock() + static_cast<std::clock_t>(seconds * CLOCKS_PER_SEC);
+  while (std::clock() < end) for (int i = 0; i < 10000; ++i) sink = sink + i;
+}
+[[gnu::noinline]] void Before() { Spin(0.3); sink = 0; }
+[[gnu::noinline]] void Wanted() { Spin(1); sink = 0; }
+int main() {
+  wherefore::Options options;
+  options.manual_start = true;
+  auto profiler = wherefore::Profiler::Start(options);
+  Before();
+  { wherefore::ScopedProfile profile("one.pb.gz"); Wanted(); }
+  Before();
+}
+""")
+        program = compile_program(self.folder / "one.cc", self.folder / "one", str(SHARED), f"-Wl,-rpath,{SHARED.parent}")
+        subprocess.run([str(program)], check=True, capture_output=True, cwd=self.folder, timeout=60, env={**os.environ, "WHEREFORE_OUTPUT": "out"})
+        done = subprocess.run([BINARY, "top", "one.pb.gz", "--type", "cpu", "--json"], check=True, capture_output=True, text=True, cwd=self.folder)
+        answer = json.loads(done.stdout)
+        totals = {row["name"].split("(")[0]: int(row["total"]) / 1e9 for row in answer["rows"]}
+        self.assertNotIn("Before", totals)
+        self.assertAlmostEqual(totals["Wanted"], 1, delta=0.2)
+        self.assertGreater(answer["count"], 40)  # a hundred a second, or what a busy machine leaves of it
+
+
 class NullArguments(harness.Case):
     def test_every_function_takes_null_for_every_pointer_running_or_not(self):
         header = ROOT / "include/wherefore/wherefore.h"

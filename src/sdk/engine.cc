@@ -415,9 +415,9 @@ Result<profile::Batch> Engine::EndOperation(std::uint64_t id) {
   if (found == operations_.end()) return Error(Code::kNotFound, "no such operation is running");
   Drain();
   const std::unique_ptr<Operation> operation = std::move(found->second);
+  const Window window = WindowSince(operation->start_ns, operation->started);  // with its rates
   operations_.erase(found);
   if (running_.load()) ApplyRates();
-  const Window window = WindowSince(operation->start_ns, operation->started);
   profile::Batch batch = operation->sums.Take(window);
   return batch.profiles.empty() ? operation->sums.Empty(window) : std::move(batch);
 }
