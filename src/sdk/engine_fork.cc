@@ -55,13 +55,13 @@ void Engine::AfterForkInParent() {
 
 void Engine::AfterForkInChild() {
   const Busy busy;
+  g_contended.Reset();  // first: what follows unlocks
   lock_.Reset();
   map_.AfterForkInChild();
   registry_.ForgetOthers();
   timers_.ForgetAll();
   collector_.Forget();
   wall_.Forget();
-  g_contended.Reset();
   g_shared.queue.Reset();
   g_shared.early.Reset();
   g_shared.pid.store(getpid());

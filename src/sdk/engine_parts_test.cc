@@ -226,6 +226,39 @@ TEST(HeapTable, ManyThatMeetInTheFilterStayKnown) {
   EXPECT_FALSE(table->MayHold(meets(1)));
 }
 
+// A child has no thread to let go what one of its parent's held when it forked.
+TEST(ContendedTable, AForkedChildDoesNotWaitForItsParent) {
+  auto table = std::make_unique<ContendedTable>();
+  const int mutex = 0;
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  threads.reserve(3);
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      while (!stop) {
+        if (table->BeginWait(&mutex, 1)) table->EndWait(&mutex, 1);
+      }
+    });
+  }
+  int hung = 0;
+  for (int i = 0; i < 200; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      std::uint32_t waiters = 0;
+      table->Charge(&mutex, 2, waiters);
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    hung += status == 0 ? 0 : 1;
+    if (hung > 0) break;
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(hung, 0);
+}
+
 TEST(ContendedTable, HoldersAreChargedWhatWaitersWait) {
   auto table = std::make_unique<ContendedTable>();
   int mutex = 0;

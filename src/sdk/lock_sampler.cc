@@ -1,6 +1,7 @@
 #include "sdk/lock_sampler.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cmath>
@@ -18,7 +19,13 @@ constinit ContendedTable g_contended;
 class ContendedTable::Hold {
  public:
   explicit Hold(Place& place) : place_(place) {
-    while (place_.held.exchange(1, std::memory_order_acquire) != 0) sched_yield();
+    const auto own = static_cast<std::uint32_t>(getpid());
+    std::uint32_t holder = 0;
+    while (!place_.held.compare_exchange_weak(holder, own, std::memory_order_acquire)) {
+      if (holder == own) sched_yield();
+      // Another process is our parent: a thread that is not here. It is taken from it.
+      if (holder == own) holder = 0;
+    }
   }
   ~Hold() { place_.held.store(0, std::memory_order_release); }
   Hold(const Hold&) = delete;

@@ -39,7 +39,9 @@ class ContendedTable {
  private:
   struct alignas(64) Place {
     std::atomic<std::uint32_t> waiters{0};
-    std::atomic<std::uint32_t> held{0};  // a spin lock, for a few instructions on the contended path
+    // A spin lock, for a few instructions on the contended path: the process that has it, so that a
+    // child forked meanwhile, in which nobody will let it go, can tell.
+    std::atomic<std::uint32_t> held{0};
     const void* mutex = nullptr;
     std::int64_t since = 0;  // sum over waiters of the moment from which on they are not yet charged
   };
