@@ -173,17 +173,15 @@ int Engine::Drain(bool at_end) {
   const bool parts = at_end && !map_.slots().published();
   sums_.SetLabelKeys(LabelKeys());
   const std::uint64_t used = g_shared.early.used();
-  const auto newest = map_.Modules();
-  const std::uint64_t generation = newest == nullptr ? 0 : newest->generation;
+  if (!parts) UpdateMapIfNeeded();
   for (Event* event = g_shared.queue.Front(); event != nullptr;
        event = g_shared.queue.Front(), ++events) {
     if (event->kind == EventKind::kCpu && event->detail != 0) LookUpStack(*event);
     if (event->early != 0 && parts) {
       FollowAtEnd(*event);
-    } else if (event->early != 0 && event->generation != 0 && event->generation == generation) {
+    } else if (event->early != 0 && event->generation == map_.generation() && !map_.Update()) {
       event->early = 0;  // nothing was loaded since: it cannot be followed any better
     } else if (event->early != 0) {
-      if (!map_.slots().published()) map_.Update();  // it came after UpdateMapIfNeeded looked
       FollowEarly(*event);
     }
     heap_events_ += event->kind == EventKind::kAlloc ? 1 : 0;

@@ -230,6 +230,11 @@ std::shared_ptr<const ModuleList> ModuleMap::Modules(std::uint64_t generation) c
   return it == history_.end() ? nullptr : *it;
 }
 
+std::uint64_t ModuleMap::generation() const {
+  const std::lock_guard lock(mutex_);
+  return slots_.published() ? generation_ : 0;
+}
+
 std::size_t ModuleMap::table_bytes() const {
   const std::lock_guard lock(mutex_);
   std::size_t total = 0;

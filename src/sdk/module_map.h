@@ -80,6 +80,9 @@ class ModuleMap {
   // generations are kept.
   [[nodiscard]] std::shared_ptr<const ModuleList> Modules(std::uint64_t generation = 0) const;
 
+  // Of what is published; 0: nothing is.
+  [[nodiscard]] std::uint64_t generation() const;
+
   // What tables take, those of unloaded modules included.
   [[nodiscard]] std::size_t table_bytes() const;
 

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "sdk/jit_names.h"
+#include "sdk/modules.h"
 #include "sdk/unwind_sampling.h"
 #include "sdk/unwind_workload.h"
 
@@ -64,6 +65,29 @@ TEST(ModuleMap, RemembersWhatWasUnloaded) {
   }
   EXPECT_EQ(map.table_bytes(), bytes) << "a known build id costs nothing";
   EXPECT_EQ(map.Modules(loaded), nullptr) << "only so many generations are kept";
+}
+
+TEST(Modules, FindsWhatWasLoadedAfterAnAddressWasSeen) {
+  ModuleMap map;
+  Modules modules(map);
+  EXPECT_EQ(map.generation(), 0U);
+  map.Update();
+  const std::uint64_t before = map.generation();
+  const auto own = reinterpret_cast<std::uint64_t>(&Recurse);
+  const std::uint32_t program = modules.Find(own, before).module;
+  void* const library = dlopen(UNWIND_PLUGIN_A, RTLD_NOW);
+  ASSERT_NE(library, nullptr);
+  const auto address = reinterpret_cast<std::uint64_t>(dlsym(library, "PluginRun"));
+  EXPECT_EQ(modules.Find(address, before).module, Modules::kUnknown);
+  ASSERT_TRUE(map.Update());
+  const Modules::Place since = modules.Find(address, before);
+  ASSERT_NE(since.module, Modules::kUnknown);
+  EXPECT_TRUE(modules.info(since.module).path.ends_with("unwind_plugin_a.so"));
+  EXPECT_EQ(modules.NameOf(since.module, since.address).name, "PluginRun");
+  EXPECT_EQ(modules.Find(own, before).module, program);
+  dlclose(library);
+  ASSERT_TRUE(map.Update());
+  EXPECT_EQ(modules.Find(address, map.generation()).module, Modules::kUnknown);
 }
 
 // Threads unwind all the time while libraries come and go under them.

@@ -45,13 +45,12 @@ struct Modules::Names {
 Modules::Modules(ModuleMap& map) : map_(map), infos_(1), tables_(1), names_(1) {}
 Modules::~Modules() = default;
 
-void Modules::UseGeneration(std::uint64_t generation) {
-  if (list_ != nullptr && list_->generation == generation) return;
-  list_ = map_.Modules(generation);
-  if (list_ == nullptr) list_ = map_.Modules();
-  numbers_.clear();
-  if (list_ == nullptr) return;
-  for (const Module& module : list_->modules) numbers_.push_back(NumberOf(module));
+void Modules::Use(std::shared_ptr<const ModuleList> list, Listed& as) {
+  if (list == as.list) return;
+  as.list = std::move(list);
+  as.numbers.clear();
+  if (as.list == nullptr) return;
+  for (const Module& module : as.list->modules) as.numbers.push_back(NumberOf(module));
 }
 
 std::uint32_t Modules::NumberOf(const Module& module) {
@@ -72,11 +71,21 @@ std::uint32_t Modules::NumberOf(const Module& module) {
   return at->second;
 }
 
+std::optional<Modules::Place> Modules::FindIn(const Listed& listed, std::uint64_t pc) {
+  const Module* const module = listed.list == nullptr ? nullptr : listed.list->Find(pc);
+  if (module == nullptr) return std::nullopt;
+  const auto index = static_cast<std::size_t>(module - listed.list->modules.data());
+  return Place{.module = listed.numbers[index], .address = pc - module->bias};
+}
+
 Modules::Place Modules::Find(std::uint64_t pc, std::uint64_t generation) {
-  UseGeneration(generation);
-  const Module* module = list_ == nullptr ? nullptr : list_->Find(pc);
-  if (module == nullptr) return {.module = kUnknown, .address = pc};
-  return {.module = numbers_[static_cast<std::size_t>(module - list_->modules.data())], .address = pc - module->bias};
+  if (then_.list == nullptr || then_.list->generation != generation) {
+    auto list = map_.Modules(generation);
+    Use(list != nullptr ? std::move(list) : map_.Modules(), then_);
+  }
+  if (const auto place = FindIn(then_, pc)) return *place;
+  Use(map_.Modules(), newest_);
+  return FindIn(newest_, pc).value_or(Place{.module = kUnknown, .address = pc});
 }
 
 Modules::Names& Modules::NamesOf(std::uint32_t module) {

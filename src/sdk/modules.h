@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -46,7 +47,8 @@ class Modules {
   Modules(const Modules&) = delete;
   Modules& operator=(const Modules&) = delete;
 
-  // The place of an address that was seen under a generation of the map.
+  // The place of an address that was seen under a generation of the map, or in what was loaded
+  // since where that generation does not know it.
   [[nodiscard]] Place Find(std::uint64_t pc, std::uint64_t generation);
   // The executable; kUnknown before the first address was looked for.
   [[nodiscard]] std::uint32_t program() const { return program_; }
@@ -58,16 +60,22 @@ class Modules {
 
  private:
   struct Names;
+  // What was loaded at a time, with the numbers of its modules.
+  struct Listed {
+    std::shared_ptr<const ModuleList> list;
+    std::vector<std::uint32_t> numbers;
+  };
 
-  void UseGeneration(std::uint64_t generation);
+  void Use(std::shared_ptr<const ModuleList> list, Listed& as);
+  [[nodiscard]] static std::optional<Place> FindIn(const Listed& listed, std::uint64_t pc);
   std::uint32_t NumberOf(const Module& module);
   Names& NamesOf(std::uint32_t module);
   void ReadNames(std::uint32_t module, const std::vector<std::uint64_t>* addresses);
   const FunctionName& NameOfGenerated(std::uint64_t address);
 
   ModuleMap& map_;
-  std::shared_ptr<const ModuleList> list_;   // the one the last address was found in
-  std::vector<std::uint32_t> numbers_;       // of its modules
+  Listed then_;  // of the generation that was asked for last
+  Listed newest_;
   std::unordered_map<std::string, std::uint32_t> known_;  // by what makes a module the same
   std::vector<ModuleInfo> infos_;  // [0]: not known
   std::uint32_t program_ = kUnknown;
