@@ -55,16 +55,18 @@ std::int64_t ThreadCpuNow() {
 // random moment of it. Samples at equal distances would see a program that works in step with them
 // always at the same place. Says how many periods the sample now taken stands for: more than one when
 // the kernel was late. The timer is set to the next stratum.
-std::int64_t StrataSince(ThreadState& state, std::int64_t period, int timer) {
+std::int64_t StrataSince(ThreadState& state, std::int64_t period, const siginfo_t& info) {
   const std::int64_t now = ThreadCpuNow();
   if (state.random == 0) state.random = __rdtsc() ^ reinterpret_cast<std::uintptr_t>(&state);
   const std::uint32_t session = g_shared.cpu_session.load(std::memory_order_relaxed);
   std::int64_t strata = 1;
-  // Of a thread that began under us the first stratum begins with it; of others nobody knows.
+  // Of a thread that began under us the first stratum begins with it; of others the timer knows how
+  // many periods it has been past its time, which was a random one of the first period.
   const bool first = state.cpu_session != session;
   const bool whole = first && state.routine != 0 && now < 2 * period;
   state.cpu_session = session;
   if (first && !whole) {
+    strata += info.si_overrun;
     state.cpu_counted_ns = now;
   } else {
     if (whole) state.cpu_counted_ns = 0;
@@ -75,7 +77,7 @@ std::int64_t StrataSince(ThreadState& state, std::int64_t period, int timer) {
       state.cpu_counted_ns + static_cast<std::int64_t>(NextRandom(state.random) % static_cast<std::uint64_t>(period));
   const itimerspec when = {.it_interval = {.tv_sec = period / 1'000'000'000, .tv_nsec = period % 1'000'000'000},
                            .it_value = {.tv_sec = next / 1'000'000'000, .tv_nsec = next % 1'000'000'000}};
-  RawSyscall(SYS_timer_settime, timer, TIMER_ABSTIME, &when);
+  RawSyscall(SYS_timer_settime, info.si_timerid, TIMER_ABSTIME, &when);
   return strata;
 }
 
@@ -94,7 +96,7 @@ void TakeSample(const siginfo_t& info, const void* context) {
   g_shared.cost.signals.fetch_add(1, std::memory_order_relaxed);
   const std::int64_t period = g_shared.cpu_period_ns.load(std::memory_order_relaxed);
   if (period <= 0) return;
-  const std::int64_t strata = StrataSince(state, period, info.si_timerid);
+  const std::int64_t strata = StrataSince(state, period, info);
   if (state.stack_high == 0) LearnStackBounds(state);
   Event* event = g_shared.queue.Claim();
   if (event == nullptr) return g_shared.queue.CountLost();
@@ -121,6 +123,7 @@ void EndAsWithoutUs(int signal) {
     unsigned long mask;
   } const none = {};
   RawSyscall(SYS_rt_sigaction, signal, reinterpret_cast<long>(&none), nullptr, sizeof none.mask);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a number, where other calls have an address
   RawSyscall(SYS_tgkill, RawSyscall(SYS_getpid), RawSyscall(SYS_gettid), reinterpret_cast<const void*>(static_cast<long>(signal)));
 }
 
