@@ -47,15 +47,16 @@ enum wherefore_status {
 
 /* --- start and stop ----------------------------------------------------------------------- */
 
-/* What is measured, and the unit of its rate. */
+/* What is measured, and the unit of its rate. A rate beyond what is said here counts as not said,
+ * with a warning. */
 enum wherefore_type {
-  WHEREFORE_CPU = 0,     /* samples per second */
-  WHEREFORE_WALL = 1,    /* samples per second */
-  WHEREFORE_OFF_CPU = 2, /* samples per second */
-  WHEREFORE_HEAP = 3,    /* bytes between two samples */
-  WHEREFORE_MUTEX = 4,   /* nanoseconds of waiting between two samples */
-  WHEREFORE_BLOCK = 5,   /* nanoseconds of waiting between two samples */
-  WHEREFORE_THREADS = 6, /* seconds between two snapshots */
+  WHEREFORE_CPU = 0,     /* samples per second, 0.001 to 10000 */
+  WHEREFORE_WALL = 1,    /* the same */
+  WHEREFORE_OFF_CPU = 2, /* the same */
+  WHEREFORE_HEAP = 3,    /* bytes between two samples, 1 to 1e12 */
+  WHEREFORE_MUTEX = 4,   /* nanoseconds of waiting between two samples, up to a day */
+  WHEREFORE_BLOCK = 5,   /* the same */
+  WHEREFORE_THREADS = 6, /* seconds between two snapshots, 0.1 to a day */
   WHEREFORE_TYPE_COUNT = 7
 };
 
@@ -101,6 +102,7 @@ WHEREFORE_API int wherefore_flush(uint32_t timeout_ms) WHEREFORE_NOEXCEPT;
 WHEREFORE_API int wherefore_running(void) WHEREFORE_NOEXCEPT;
 
 WHEREFORE_API int wherefore_set_enabled(int type, int enabled) WHEREFORE_NOEXCEPT;
+/* WHEREFORE_INVALID: no rate of that type; it stays as it was. */
 WHEREFORE_API int wherefore_set_rate(int type, double rate) WHEREFORE_NOEXCEPT;
 
 struct wherefore_type_state {

@@ -199,7 +199,6 @@ void Engine::Flush() {
   const Busy busy;
   const std::lock_guard hold(lock_);
   if (!running_.load()) return;
-  UpdateMapIfNeeded();
   Drain();
   Export(MonotonicNow(), OwnCpuNow());
 }
@@ -243,7 +242,8 @@ void Engine::ApplyRates(std::optional<std::int64_t> since) {
   const auto distance = [&](Type type) {
     const std::int64_t factor = type == Type::kHeap ? heap_control_.factor() : wait_control_.factor();
     const double scaled = options_.of(type).rate * scale(SamplerOf(type)) * static_cast<double>(factor);
-    return Wanted(type) ? static_cast<std::int64_t>(scaled) : 0;
+    constexpr double kFarthest = 1e17;  // years, petabytes; and a number to compute with
+    return Wanted(type) ? static_cast<std::int64_t>(std::min(scaled, kFarthest)) : 0;
   };
   for (std::size_t i = 0; i < kTypeCount; ++i) {
     const auto type = static_cast<Type>(i);
@@ -315,8 +315,10 @@ Result<> Engine::SetEnabled(Type type, bool enabled) {
 }
 
 Result<> Engine::SetRate(Type type, double rate) {
-  constexpr double kMost = 1e15;  // far more than any of them means, and still a number to compute with
-  if (!(rate > 0) || rate > kMost) return Error(Code::kInvalid, "a rate must be greater than zero, and at most 1e15");
+  if (const RateRange range = RatesOf(type); !range.has(rate)) {
+    return Error(Code::kInvalid, fmt::format("a rate of {} for {} is not {}; it stays as it was",
+                                             rate, TypeName(type), range.what));
+  }
   const Busy busy;
   const std::lock_guard hold(lock_);
   options_.of(type).rate = rate;

@@ -93,33 +93,36 @@ Apply Pairs(Field field) {
   };
 }
 
-// Samples per second, up to what perf can do at all.
-std::optional<std::string> SetFrequency(Target& t, Type type, std::string_view text) {
-  if (Lower(text).ends_with("hz")) text = Trim(text.substr(0, text.size() - 2));
-  const auto value = ParseNumber(text);
-  if (!value || *value <= 0 || *value > 10'000) return "samples per second, above 0 up to 10000";
-  t.options.of(type).rate = *value;
-  return std::nullopt;
+// In the unit of the type's rate.
+std::optional<double> ParseRate(Type type, std::string_view text) {
+  switch (type) {
+    case Type::kHeap: {
+      const Result<std::int64_t> bytes = ParseBytes(text);
+      return bytes ? std::optional(static_cast<double>(*bytes)) : std::nullopt;
+    }
+    case Type::kMutex:
+    case Type::kBlock:
+    case Type::kThreads: {
+      const Result<std::int64_t> ns = ParseDuration(text);
+      if (!ns) return std::nullopt;
+      return static_cast<double>(*ns) / (type == Type::kThreads ? 1e9 : 1);
+    }
+    case Type::kCpu:
+    case Type::kWall:
+    case Type::kOffCpu:
+      break;
+  }
+  return ParseNumber(Lower(text).ends_with("hz") ? Trim(text.substr(0, text.size() - 2)) : text);
 }
 
 Apply Rate(Type type) {
-  const auto rate = [type](Target& t) -> double& { return t.options.of(type).rate; };
-  switch (type) {
-    case Type::kHeap:
-      return Size(1, rate);
-    case Type::kMutex:
-    case Type::kBlock:
-      return Duration(1, rate);
-    case Type::kThreads:
-      return [type](Target& t, std::string_view text) -> std::optional<std::string> {
-        const Result<std::int64_t> value = ParseDuration(text);
-        if (!value || *value < 100'000'000) return "a duration of at least 100ms";
-        t.options.of(type).rate = static_cast<double>(*value) / 1e9;
-        return std::nullopt;
-      };
-    default:
-      return [type](Target& t, std::string_view text) { return SetFrequency(t, type, text); };
-  }
+  return [type](Target& t, std::string_view text) -> std::optional<Complaint> {
+    const auto rate = ParseRate(type, text);
+    const RateRange range = RatesOf(type);
+    if (!rate || !range.has(*rate)) return Complaint(std::string(range.what));
+    t.options.of(type).rate = *rate;
+    return std::nullopt;
+  };
 }
 
 // Adds the types a list names to `on`; gives the names that are none.

@@ -50,6 +50,24 @@ std::optional<Type> TypeOf(std::string_view name) {
   return static_cast<Type>(found - kTypeNames.begin());
 }
 
+RateRange RatesOf(Type type) {
+  constexpr double kDay = 24 * 3600;
+  switch (type) {
+    case Type::kHeap:
+      return {1, 1e12, "a size from 1 byte to 1TB, such as 512KB or 10MB"};
+    case Type::kMutex:
+    case Type::kBlock:
+      return {1, kDay * 1e9, "a duration from 1ns to 24h, such as 100us"};
+    case Type::kThreads:
+      return {0.1, kDay, "a duration from 100ms to 24h"};
+    case Type::kCpu:
+    case Type::kWall:
+    case Type::kOffCpu:
+      break;
+  }
+  return {0.001, 10'000, "samples per second, from 0.001 to 10000"};  // what perf can do at most
+}
+
 std::optional<double> ParseShare(std::string_view text) {
   const bool percent = text.ends_with('%');
   const auto number = ParseNumber(Trim(percent ? text.substr(0, text.size() - 1) : text));

@@ -36,6 +36,16 @@ struct TypeOptions {
   friend bool operator==(const TypeOptions&, const TypeOptions&) = default;
 };
 
+// What the rate of a type may be: beyond it nothing is meant, and some of it cannot be computed
+// with.
+struct RateRange {
+  double least;
+  double most;
+  std::string_view what;  // for people: "not <what>"
+  [[nodiscard]] bool has(double rate) const { return rate >= least && rate <= most; }
+};
+[[nodiscard]] RateRange RatesOf(Type type);
+
 enum class LogLevel : std::uint8_t { kOff, kError, kWarn, kInfo, kDebug };
 
 // A threshold that is not set never fires.

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "sdk/endpoint.h"
@@ -167,6 +168,51 @@ TEST(Options, TypesCanBeChosenAndRated) {
   const Options listed = Load({}, file.path()).options;
   EXPECT_TRUE(listed.of(Type::kHeap).enabled && listed.of(Type::kWall).enabled);
   EXPECT_FALSE(listed.of(Type::kCpu).enabled);
+}
+
+TEST(Options, RatesThatMakeNoSenseAreNamedAndTheDefaultStays) {
+  const std::map<std::string, std::vector<std::string>> wrong = {
+      {"WHEREFORE_CPU_RATE", {"1e9", "1e-30", "0", "-5", "nan", "inf", "1e400", "250 per minute"}},
+      {"WHEREFORE_WALL_RATE", {"1e9Hz", "0.0001"}},
+      {"WHEREFORE_OFF_CPU_RATE", {"10001"}},
+      {"WHEREFORE_HEAP_RATE", {"0", "2TB", "8000000TB", "-1KB", "10Hz"}},
+      {"WHEREFORE_MUTEX_RATE", {"0s", "25h", "100000000h", "10"}},
+      {"WHEREFORE_BLOCK_RATE", {"0.1ns", "25h"}},
+      {"WHEREFORE_THREADS_RATE", {"99ms", "25h"}}};
+  for (const auto& [name, values] : wrong) {
+    for (const std::string& value : values) {
+      const LoadedOptions loaded = Load({{name, value}});
+      EXPECT_EQ(loaded.options.types, Options().types) << name << "=" << value;
+      ASSERT_EQ(loaded.warnings.size(), 1U) << name << "=" << value;
+      EXPECT_TRUE(loaded.warnings[0].starts_with(fmt::format("{}='{}' is not ", name, value)))
+          << loaded.warnings[0];
+      EXPECT_TRUE(loaded.warnings[0].ends_with("; ignored")) << loaded.warnings[0];
+    }
+  }
+  EXPECT_EQ(Load({{"WHEREFORE_CPU_RATE", "1e9"}}).warnings[0],
+            "WHEREFORE_CPU_RATE='1e9' is not samples per second, from 0.001 to 10000; ignored");
+  const ConfigFile file(
+      "profiling:\n  cpu:\n    sample_rate: 1e-30\n  memory:\n    sample_rate: 2TB\n");
+  const LoadedOptions loaded = Load({}, file.path());
+  EXPECT_EQ(loaded.options.types, Options().types);
+  EXPECT_EQ(loaded.warnings, (std::vector<std::string>{
+                                 file.path() + ":3: cpu.sample_rate: '1e-30' is not samples per "
+                                               "second, from 0.001 to 10000; ignored",
+                                 file.path() + ":5: memory.sample_rate: '2TB' is not a size from 1 "
+                                               "byte to 1TB, such as 512KB or 10MB; ignored"}));
+}
+
+TEST(Options, RatesAtTheEndsOfTheirRangesCount) {
+  for (const auto& [type, name, value, rate] :
+       {std::tuple(Type::kCpu, "WHEREFORE_CPU_RATE", "0.001", 0.001),
+        {Type::kCpu, "WHEREFORE_CPU_RATE", "10000", 1e4},
+        {Type::kHeap, "WHEREFORE_HEAP_RATE", "1TB", 1e12},
+        {Type::kBlock, "WHEREFORE_BLOCK_RATE", "24h", 8.64e13},
+        {Type::kThreads, "WHEREFORE_THREADS_RATE", "100ms", 0.1}}) {
+    const LoadedOptions loaded = Load({{name, value}});
+    EXPECT_EQ(loaded.warnings, std::vector<std::string>{});
+    EXPECT_EQ(loaded.options.of(type).rate, rate) << name;
+  }
 }
 
 TEST(Options, AnUnknownTypeIsNamedWithItsLineAndTheOthersStayOn) {

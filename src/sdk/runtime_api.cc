@@ -104,11 +104,13 @@ void ApplyCode(const wherefore_options& code, Options& o, std::vector<std::strin
   for (std::size_t i = 0; i < kTypeCount; ++i) {
     if (code.types[i].enabled != 0) o.types[i].enabled = code.types[i].enabled > 0;
     if (code.types[i].rate == 0) continue;
-    if (std::isfinite(code.types[i].rate) && code.types[i].rate > 0) {
+    const auto type = static_cast<Type>(i);
+    if (const RateRange range = RatesOf(type); range.has(code.types[i].rate)) {
       o.types[i].rate = code.types[i].rate;
     } else {
-      warnings.push_back(fmt::format("a rate of {} for {} makes no sense; ignored",
-                                     code.types[i].rate, TypeName(static_cast<Type>(i))));
+      warnings.push_back(
+          fmt::format("the rate of {} in the program's options, {}, is not {}; ignored",
+                      TypeName(type), code.types[i].rate, range.what));
     }
   }
   if (code.max_stack_depth != 0) {
