@@ -311,6 +311,35 @@ int main() {
         self.assertGreater(answer["count"], 40)  # a hundred a second, or what a busy machine leaves of it
 
 
+class Rates(harness.Case):
+    def test_those_of_code_that_make_no_sense_are_said_and_change_nothing(self):
+        (self.folder / "rates.cc").write_text("""#include <wherefore/profiler.h>
+#include <cmath>
+#include <cstdio>
+using wherefore::Profiler;
+using wherefore::Type;
+int main() {
+  wherefore::Options options;
+  options.Rate(Type::kCpu, 1e9).Rate(Type::kWall, 1e-30).Rate(Type::kHeap, 1e15).Rate(Type::kThreads, NAN).Rate(Type::kMutex, 5000);
+  auto profiler = Profiler::Start(options);
+  std::printf("%d", Profiler::SetRate(Type::kCpu, 1e-30) || Profiler::SetRate(Type::kThreads, 1e9));
+  for (int type = 0; type < WHEREFORE_TYPE_COUNT; ++type) std::printf(" %g", Profiler::State(static_cast<Type>(type)).rate);
+}
+""")
+        program = compile_program(self.folder / "rates.cc", self.folder / "rates", str(SHARED), f"-Wl,-rpath,{SHARED.parent}")
+        done = subprocess.run([str(program)], check=True, capture_output=True, text=True, timeout=60,
+                              env={**os.environ, "WHEREFORE_OUTPUT": str(self.folder / "out")})
+        self.assertEqual(done.stdout, "0 100 20 20 524288 5000 100000 60", done.stderr)
+        frequency = "is not samples per second, from 0.001 to 10000"
+        for text in (f"the rate of cpu in the program's options, 1000000000, {frequency}; ignored",
+                     f"the rate of wall in the program's options, 1e-30, {frequency}; ignored",
+                     "the rate of heap in the program's options, 1000000000000000, is not a size from 1 byte to 1TB, such as 512KB or 10MB; ignored",
+                     "the rate of threads in the program's options, nan, is not a duration from 100ms to 24h; ignored",
+                     f"a rate of 1e-30 for cpu {frequency}; it stays as it was",
+                     "a rate of 1000000000 for threads is not a duration from 100ms to 24h; it stays as it was"):
+            self.assertEqual(done.stderr.count(text), 1, f"{text}\n{done.stderr}")
+
+
 class NullArguments(harness.Case):
     def test_every_function_takes_null_for_every_pointer_running_or_not(self):
         header = ROOT / "include/wherefore/wherefore.h"
@@ -385,6 +414,34 @@ class Run(harness.Case):
         process.stderr.close()
         top = self.run_cli("top", str(self.folder / "cpu.pb.gz"))
         self.assertIn("Spin", top.stdout, top.stderr)
+
+    def test_pages_open_in_go_tool_pprof_with_what_go_shows(self):
+        """Bytes and time; left to itself it takes the last, which is how often."""
+        go = shutil.which("go")
+        if go is None:
+            self.assertNotEqual(os.environ.get("CI"), "true", "go is not installed")
+            self.skipTest("go is not installed")
+        pages = {"blocks": {"heap": "inuse_space", "allocs": "alloc_space", "heap?seconds=0.5": "inuse_space", "allocs?seconds=0.5": "alloc_space"},
+                 "turns": {"mutex": "delay", "block": "delay", "profile?seconds=0.5": "cpu"}}
+        for what, shown in pages.items():
+            port = harness.free_port()
+            process = subprocess.Popen([BINARY, "run", "--output", str(self.folder / "o"), "--pprof", str(port), "--", str(BUILD / "tests/truth"), what, "60"],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**os.environ, "WHEREFORE_HEAP_RATE": "10KB"})
+            self.addCleanup(process.wait)
+            self.addCleanup(process.stderr.close)
+            self.addCleanup(process.kill)
+            for line in process.stderr:
+                if "/debug/pprof/" in line:
+                    break
+            for page, type in shown.items():
+                url = f"http://127.0.0.1:{port}/debug/pprof/{page}"
+                harness.wait_until(lambda: sdk_bytes.read_pprof(harness.http("GET", url).body)[2])
+                file = self.folder / "page.pb.gz"
+                file.write_bytes(harness.http("GET", url).body)
+                done = subprocess.run([go, "tool", "pprof", "-top", str(file)], capture_output=True, text=True, timeout=60)
+                self.assertIn(f"Type: {type}\n", done.stdout, f"{page}: {done.stderr}")
+                checked = self.run_cli("check", "--strict", str(file))
+                self.assertEqual(checked.returncode, 0, checked.stdout)
 
     def test_a_page_is_empty_while_nothing_was_seen_and_missing_where_the_type_is_off(self):
         port = harness.free_port()

@@ -79,8 +79,10 @@ struct PprofContext {
 [[nodiscard]] Result<DecodedProfiles> DecodePprof(std::shared_ptr<const std::string> bytes,
                                                   const PprofContext& context);
 // All profiles of the Batch as one file: profiles with the same samples become its sample types,
-// the rest is appended. Uncompressed protobuf; the caller gzips.
-[[nodiscard]] Result<std::string> EncodePprof(const profile::Batch& batch);
+// the rest is appended. Uncompressed protobuf; the caller gzips. `shown` is the sample type that
+// tools open it with, where the Batch does not say (a pprof file it came from did).
+[[nodiscard]] Result<std::string> EncodePprof(const profile::Batch& batch,
+                                              std::string_view shown = {});
 
 // What a JFR recording does not say itself.
 struct JfrContext {

@@ -35,7 +35,8 @@ struct Group {
 
 class PprofEncoder {
  public:
-  explicit PprofEncoder(const profile::Batch& batch) : b_(batch), w_(out_) {}
+  PprofEncoder(const profile::Batch& batch, std::string_view shown)
+      : b_(batch), shown_(shown), w_(out_) {}
   std::string Run();
 
  private:
@@ -74,6 +75,7 @@ class PprofEncoder {
   }
 
   const profile::Batch& b_;
+  std::string_view shown_;
   std::string out_;
   PbfWriter w_;
   std::vector<Group> groups_;
@@ -279,11 +281,13 @@ void PprofEncoder::WriteHeader() {
     AddInt(w_, f::kPeriod, period->period);
   }
   WriteComments(p);
+  std::string_view shown = shown_;
   for (const Attribute& a : b_.OwnAttributes(b_.scopes[p.scope].attributes)) {
     if (b_.Text(a.key) == pprof::kDefaultSampleTypeKey && a.value.kind == Value::Kind::kString) {
-      AddText(w_, f::kDefaultSampleType, b_.Text(a.value.text));
+      shown = b_.Text(a.value.text);
     }
   }
+  AddText(w_, f::kDefaultSampleType, shown);
   AddText(w_, f::kDocUrl, FindText(p.attributes, pprof::kDocUrlKey));
 }
 
@@ -299,9 +303,9 @@ void PprofEncoder::WriteComments(const profile::Profile& p) {
 
 }  // namespace
 
-Result<std::string> EncodePprof(const profile::Batch& batch) {
+Result<std::string> EncodePprof(const profile::Batch& batch, std::string_view shown) {
   if (batch.profiles.empty()) return Error(Code::kInvalid, "no profile to write as pprof");
-  return PprofEncoder(batch).Run();
+  return PprofEncoder(batch, shown).Run();
 }
 
 }  // namespace wherefore::formats

@@ -19,13 +19,20 @@ void SleepFor(double seconds) {
   }
 }
 
-Result<std::string> ToPprof(Result<profile::Batch> batch) {
+// Tools open it with `shown` where there is such a type in it, else with the first, which is bytes
+// or time; left to themselves they take the last, which is how often.
+Result<std::string> ToPprof(Result<profile::Batch> batch, std::string_view shown = {}) {
   const Busy busy;
   if (!batch) return std::move(batch).error();
   // Profiles name resource and scope 1; a pprof file has no place for either, but the table must.
   if (batch->resources.size() < 2) batch->resources.resize(2);
   if (batch->scopes.size() < 2) batch->scopes.resize(2);
-  return formats::EncodePprof(*batch);
+  std::string_view chosen;
+  for (const profile::Profile& profile : batch->profiles) {
+    const std::string_view type = batch->Text(profile.sample_type.type);
+    if (chosen.empty() || type == shown) chosen = type;
+  }
+  return formats::EncodePprof(*batch, chosen);
 }
 
 Result<std::string> CollectFor(Type type, double seconds) {
@@ -99,9 +106,9 @@ Result<std::uint64_t> BeginOperation(unsigned types) {
   return engine->BeginOperation(types);
 }
 
-Result<std::string> EndOperation(std::uint64_t operation) {
+Result<std::string> EndOperation(std::uint64_t operation, std::string_view shown) {
   WHEREFORE_ASSIGN_OR_RETURN(Engine * engine, Running());
-  return ToPprof(engine->EndOperation(operation));
+  return ToPprof(engine->EndOperation(operation), shown);
 }
 
 Result<std::string> CollectPprof(Type type, double seconds) {

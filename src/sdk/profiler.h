@@ -45,9 +45,10 @@ void SendLastProfiles(std::int64_t longest_ns);
 // A profile of one operation, beside the continuous ones: the samples of the whole process between
 // the two calls, as an uncompressed pprof file. `types` is a bit set, 1 << Type. Several may
 // overlap. kUnsupported, with the reason, when none of the types can work here; a file without
-// samples when nothing was seen.
+// samples when nothing was seen. Tools open it with the sample type `shown`, if it has that.
 [[nodiscard]] Result<std::uint64_t> BeginOperation(unsigned types);
-[[nodiscard]] Result<std::string> EndOperation(std::uint64_t operation);
+[[nodiscard]] Result<std::string> EndOperation(std::uint64_t operation,
+                                               std::string_view shown = {});
 
 // Profiles for /debug/pprof/*: uncompressed pprof. `seconds` is how long to collect; 0 means what
 // has been counted since the start, where the type has such a thing; nothing counted is a file

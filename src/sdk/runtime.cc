@@ -40,7 +40,8 @@ void PublishLabelKeys() {
 }
 
 // Waits in small steps, so that a server that stops does not wait for a profile of half an hour.
-Result<std::string> CollectWhileServing(const HttpServer& server, Type type, double seconds) {
+Result<std::string> CollectWhileServing(const HttpServer& server, Type type, double seconds,
+                                        std::string_view shown = {}) {
   if (type == Type::kThreads || seconds <= 0) return CollectPprof(type, 0);
   WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t operation,
                              BeginOperation(1U << static_cast<unsigned>(type)));
@@ -50,7 +51,7 @@ Result<std::string> CollectWhileServing(const HttpServer& server, Type type, dou
     const timespec step{0, std::max<std::int64_t>(left, 1)};
     nanosleep(&step, nullptr);
   }
-  return EndOperation(operation);
+  return EndOperation(operation, shown);
 }
 
 }  // namespace
@@ -110,7 +111,8 @@ void Runtime::ServePprof() {
   server_ = std::make_unique<HttpServer>();
   const HttpServer& server = *server_;
   AddPprofRoutes(*server_, {[&server](Type type, double seconds) {
-                              return CollectWhileServing(server, type, seconds);
+                              return CollectWhileServing(server, type, seconds,
+                                                         type == Type::kHeap ? "inuse_space" : "");
                             },
                             [&server](double seconds) {
                               return seconds > 0 ? CollectWhileServing(server, Type::kHeap, seconds)
