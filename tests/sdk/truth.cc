@@ -31,34 +31,9 @@
 #include <unistd.h>
 #include <vector>
 
+#include "measure.h"
+
 namespace {
-
-double ClockNow(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-double Wall() { return ClockNow(CLOCK_MONOTONIC); }
-double Cpu() { return ClockNow(CLOCK_THREAD_CPUTIME_ID); }
-
-void Print(const std::map<std::string, double>& truth) {
-  std::printf("{");
-  const char* comma = "";
-  for (const auto& [name, value] : truth) {
-    std::printf("%s\"%s\": %.9g", comma, name.c_str(), value);
-    comma = ", ";
-  }
-  std::printf("}\n");
-  std::fflush(stdout);
-}
-
-volatile double g_sink;
-
-[[gnu::always_inline]] inline void Work(int rounds) {
-  double x = g_sink;
-  for (int i = 0; i < rounds; ++i) x = std::sqrt(x + i);
-  g_sink = x;
-}
 
 // --- CPU ------------------------------------------------------------------------------------------
 // Of random length: work in step with the kernel's clock would be seen always at the same place.
@@ -100,17 +75,7 @@ void CpuTruth(double seconds) {
 }
 
 // SECONDS of CPU time, then the end.
-[[gnu::noinline]] void Brief(double seconds) {
-  const double begin = Cpu();
-  while (Cpu() < begin + seconds) Work(1000);
-  Print({{"Brief", Cpu() - begin}});
-}
-
-// Keeps the calling function on the stack: without it the compiler would jump to malloc.
-[[gnu::always_inline]] inline void* Stay(void* pointer) {
-  asm volatile("" : "+r"(pointer));
-  return pointer;
-}
+[[gnu::noinline]] void Brief(double seconds) { Print({{"Brief", Burn(seconds)}}); }
 
 // --- Allocations ----------------------------------------------------------------------------------
 [[gnu::noinline]] void* AllocSmall() { return Stay(std::malloc(48)); }

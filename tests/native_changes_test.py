@@ -1,0 +1,114 @@
+"""libwherefore in programs under which things change: libraries come and go, types are switched, allocations come faster than they can
+be looked at, waits have a limit. What it sees is still true.
+
+tests/sdk/changes.cc, by LD_PRELOAD.
+"""
+import json
+import math
+import resource
+import unittest
+
+from preload import PROGRAMS, Profiled, estimate
+
+
+class Changes(Profiled):
+    def truth(self, what, seconds, **environment):
+        # One upload, at the end: on a busy machine a second of CPU time is many.
+        done = self.profiled(str(PROGRAMS / "changes"), what, str(seconds), WHEREFORE_UPLOAD_INTERVAL="1h", **environment)
+        return json.loads(done.stdout)
+
+    def cpu_observations(self):
+        """A hundred for a second of CPU time, and on a busy machine fewer, each of which stands for more."""
+        count = self.rows("cpu")[0]["count"]
+        self.assertGreater(count, 40)
+        return count
+
+    def assert_seconds(self, rows, name, seconds, delta):
+        seen = int(rows[name]["total"]) / 1e9 if name in rows else 0
+        self.assertAlmostEqual(seen, seconds, delta=delta, msg=f"{name}: {seconds:.3f} s, seen {seen:.3f} s")
+
+
+class Libraries(Changes):
+    def libraries(self, seconds):
+        truth = self.truth("libraries", seconds, WHEREFORE_TYPES="cpu")
+        same, moved = truth.pop("same"), truth.pop("moved")
+        self.assertGreater(same, moved, "the loader put them to different places: nothing was shown")
+        return truth
+
+    def test_one_that_comes_in_the_place_of_another_is_not_taken_for_it(self):
+        self.libraries(3)
+        for caller, name, other in (("UseOne", "BurnInOne", "BurnInTwo"), ("UseTwo", "BurnInTwo", "BurnInOne")):
+            _, rows = self.rows("cpu", lens=f"focus:{caller}")
+            self.assertIn(name, rows, caller)
+            self.assertNotIn(other, rows, caller)
+
+    @estimate
+    def test_those_that_are_gone_before_anybody_looked_have_their_share(self):
+        truth = self.libraries(5)
+        observations = self.cpu_observations()
+        seen = self.assert_shares("cpu", truth, observations) / 1e9
+        total = sum(truth.values())
+        self.assertAlmostEqual(seen, total, delta=max(0.03 * total, 3 * total / observations), msg="some of it is under neither")
+
+    @estimate
+    def test_what_one_does_as_soon_as_it_is_loaded_has_complete_stacks(self):
+        truth = self.truth("fresh", 3, WHEREFORE_TYPES="cpu,heap", WHEREFORE_HEAP_RATE="10KB", WHEREFORE_MAX_OVERHEAD="100%")
+        distance = truth["BurnInOne"] / self.cpu_observations()
+        heap = [(type, name, 1, 0.02) for type in ("alloc_space", "inuse_space") for name in ("AllocInOne", "FillInOne")]
+        for type, name, unit, delta in (("cpu", "BurnInOne", 1e9, max(0.06, 3 * distance)), *heap):
+            seen = int(self.rows(type)[1].get(name, {"total": 0})["total"])
+            self.assertAlmostEqual(seen / unit, truth[name], delta=delta * truth[name], msg=f"{name} in {type}")
+            complete = int(self.rows(type, lens=f"focus:^main$ > focus:UseFresh > focus:^{name}$")[0]["total"])
+            self.assertGreaterEqual(complete, 0.99 * seen, f"{name} in {type}")
+
+
+class Bursts(Changes):
+    def test_allocations_that_find_no_room_are_no_cpu_time(self):
+        def used():
+            usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+            return usage.ru_utime + usage.ru_stime
+
+        before = used()
+        self.truth("burst", 1.5, WHEREFORE_TYPES="cpu,heap", WHEREFORE_HEAP_RATE="1", WHEREFORE_MAX_OVERHEAD="100%")
+        spent = used() - before
+        answer, _ = self.rows("cpu")
+        # Each of the five threads may have one sample that stands for less than it says.
+        self.assertLessEqual(int(answer["total"]) / 1e9, spent * (1 + max(0.02, 3 / math.sqrt(spent * 100))) + 0.05)
+
+
+class Switching(Changes):
+    def check(self, types):
+        truth = self.truth("switch", 3, WHEREFORE_TYPES=types)
+        _, rows = self.rows("cpu")
+        self.assertNotIn("WorkWhileOff", rows)
+        # What is between the last sample and the end is not seen.
+        seconds = truth["WorkWhileOn"]
+        self.assert_seconds(rows, "WorkWhileOn", seconds, 0.03 * seconds + truth["rounds"] * seconds / self.cpu_observations())
+        return truth
+
+    @estimate
+    def test_work_is_seen_in_full_while_cpu_is_on_and_not_at_all_while_it_is_off(self):
+        self.check("cpu")
+
+    @estimate
+    def test_the_wall_clock_goes_on_meanwhile(self):
+        truth = self.check("cpu,wall")
+        rows = self.rows("wall")[1]
+        for name in ("WorkWhileOn", "WorkWhileOff"):
+            self.assertGreater(int(rows[name]["total"]) / 1e9, 0.9 * truth[name], name)
+
+
+class TimedWaits(Changes):
+    @estimate
+    def test_are_under_who_waited_and_who_held(self):
+        # Each wait is so long that it is sampled for certain. What a busy machine takes between the program's look at the clock and
+        # its call is no waiting.
+        truth = self.truth("timed", 5, WHEREFORE_MUTEX_RATE="10us", WHEREFORE_BLOCK_RATE="10us")
+        waited, held = self.rows("block")[1], self.rows("mutex")[1]
+        for name, seconds in truth.items():
+            if name != "HoldWrite":  # who held a reader-writer lock is not known
+                self.assert_seconds(waited if name.startswith("Wait") else held, name, seconds, 0.15 * seconds)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

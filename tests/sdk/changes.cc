@@ -1,0 +1,338 @@
+// Programs whose profile is known and under which things change: libraries come and go, types are
+// switched, allocations come faster than they can be looked at, waits have a limit. As truth.cc
+// they print the truth; tests/native_changes_test.py compares it with what the profiler saw.
+//
+//   changes libraries|fresh|burst|switch|timed SECONDS
+#include <dlfcn.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "measure.h"
+#include "wherefore/wherefore.h"
+
+namespace {
+
+[[noreturn]] void Fail(const char* what) {
+  std::fprintf(stderr, "changes: %s\n", what);
+  std::exit(1);
+}
+
+// --- Libraries ---
+using BurnFunction = double(double seconds);
+using AllocFunction = void*(std::size_t size);
+
+// plugin.cc as `name`, One or Two, while this object is there. Found by this program's own RUNPATH.
+class Plugin {
+ public:
+  explicit Plugin(const std::string& name)
+      : name_(name), handle_(dlopen(("plugin_" + name + ".so").c_str(), RTLD_NOW)) {
+    if (handle_ == nullptr) Fail(dlerror());
+  }
+  Plugin(const Plugin&) = delete;
+  Plugin& operator=(const Plugin&) = delete;
+  ~Plugin() { dlclose(handle_); }
+
+  template <typename Function>
+  [[nodiscard]] Function* Find(const std::string& what) const {
+    void* const found = dlsym(handle_, (what + name_).c_str());
+    if (found == nullptr) Fail(dlerror());
+    return reinterpret_cast<Function*>(found);
+  }
+
+ private:
+  std::string name_;
+  void* handle_;
+};
+
+// Burns CPU time in a library that is gone at once; says where it was.
+BurnFunction* BurnIn(const std::string& name, double seconds,
+                     std::map<std::string, double>& truth) {
+  const Plugin plugin(name);
+  auto* const burn = plugin.Find<BurnFunction>("BurnIn");
+  truth["BurnIn" + name] += burn(seconds);
+  return burn;
+}
+
+// By these callers one knows which it must have been.
+[[gnu::noinline]] BurnFunction* UseOne(std::map<std::string, double>& truth) {
+  return Stay(BurnIn("One", 0.05, truth));
+}
+[[gnu::noinline]] BurnFunction* UseTwo(std::map<std::string, double>& truth) {
+  return Stay(BurnIn("Two", 0.25, truth));
+}
+
+// One library after the other in the same place, where the loader lets them: "same" says how often
+// one came where the other had been, "moved" how often not. The first is gone before anybody has
+// looked at what is loaded, mostly.
+void Libraries(double seconds) {
+  std::map<std::string, double> truth = {{"same", 0}, {"moved", 0}};
+  BurnFunction* last = nullptr;
+  while (truth["BurnInOne"] + truth["BurnInTwo"] < seconds) {
+    for (const auto& use : {UseOne, UseTwo}) {
+      BurnFunction* const here = use(truth);
+      if (last != nullptr) ++truth[here == last ? "same" : "moved"];
+      last = here;
+    }
+  }
+  Print(truth);
+}
+
+// A library is at work as soon as it is loaded, before anybody has read its tables. Below a frame
+// so large that all the stacks together are more than is kept of them at a time.
+[[gnu::noinline]] void UseFresh(double seconds, std::map<std::string, double>& truth) {
+  constexpr int kBlocks = 20;
+  constexpr std::size_t kSize = 65'536;
+  volatile char frame[48 << 10];
+  frame[0] = 1;
+  const Plugin plugin("One");
+  auto* const alloc = plugin.Find<AllocFunction>("AllocIn");
+  auto* const fill = plugin.Find<AllocFunction>("FillIn");
+  for (int i = 0; i < kBlocks; ++i) {
+    if (alloc(kSize) == nullptr || fill(kSize) == nullptr) Fail("no memory");
+  }
+  truth["AllocInOne"] += kBlocks * static_cast<double>(kSize);
+  truth["FillInOne"] += kBlocks * static_cast<double>(kSize);
+  truth["BurnInOne"] += plugin.Find<BurnFunction>("BurnIn")(seconds);
+  frame[1] = frame[0];
+}
+
+[[gnu::noinline]] void BurnFirst(double seconds) {
+  Burn(seconds);
+  asm volatile("");
+}
+
+void Fresh(double seconds) {
+  BurnFirst(1.2);  // long enough for the profiler to have read the tables of what is there
+  std::map<std::string, double> truth;
+  while (truth["BurnInOne"] < seconds) UseFresh(0.1, truth);
+  Print(truth);
+}
+
+// --- Allocations ---
+[[gnu::noinline]] void* AllocTiny() {
+  return Stay(std::malloc(16));
+}
+
+void Burst(double seconds) {
+  std::vector<std::thread> threads;
+  std::atomic<double> blocks{0};
+  const double end = Wall() + seconds;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      double own = 0;
+      while (Wall() < end) {
+        for (int n = 0; n < 1000; ++n, ++own) std::free(AllocTiny());
+      }
+      blocks += own;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  Print({{"AllocTiny", blocks * 16}});
+}
+
+// --- Switching ---
+// Not the same function twice, or the compiler makes one of them.
+[[gnu::noinline]] double WorkWhileOn(double seconds) {
+  g_sink = 1;
+  return Burn(seconds);
+}
+[[gnu::noinline]] double WorkWhileOff(double seconds) {
+  g_sink = 2;
+  return Burn(seconds);
+}
+
+// CPU on and off, by the library that is preloaded.
+void Switch(double seconds) {
+  const auto set = reinterpret_cast<decltype(&wherefore_set_enabled)>(
+      dlsym(RTLD_DEFAULT, "wherefore_set_enabled"));
+  if (set == nullptr) Fail("there is no profiler");
+  std::map<std::string, double> truth;
+  while (truth["WorkWhileOn"] < seconds) {
+    if (set(WHEREFORE_CPU, 0) != WHEREFORE_OK) Fail("cannot be switched off");
+    truth["WorkWhileOff"] += WorkWhileOff(0.3);
+    if (set(WHEREFORE_CPU, 1) != WHEREFORE_OK) Fail("cannot be switched on");
+    truth["WorkWhileOn"] += WorkWhileOn(0.3);
+    ++truth["rounds"];
+  }
+  Print(truth);
+}
+
+// --- Waits with a limit ---
+pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
+pthread_rwlock_t g_rwlock = PTHREAD_RWLOCK_INITIALIZER;
+std::timed_mutex g_timed;
+constexpr useconds_t kHeldUs = 100'000;  // long beside what a busy machine takes between two lines
+
+timespec In(clockid_t clock, double seconds) {
+  const double then = ClockNow(clock) + seconds;
+  const auto whole = static_cast<time_t>(then);
+  return {.tv_sec = whole, .tv_nsec = static_cast<long>((then - static_cast<double>(whole)) * 1e9)};
+}
+constexpr double kLong = 60;
+
+std::atomic<bool> g_held;
+std::atomic<double> g_released;
+
+std::atomic<bool> g_gave_up;
+
+void SayHeld() {
+  g_held = true;
+  g_held.notify_all();
+}
+// By the holder: lets another wait for it, for a while or until that gives up.
+void HoldOn() {
+  SayHeld();
+  usleep(kHeldUs);
+  g_released = Wall();
+}
+void HoldOnTooLong() {
+  SayHeld();
+  while (!g_gave_up) usleep(1000);
+}
+
+[[gnu::noinline]] void HoldMutex() {
+  pthread_mutex_lock(&g_mutex);
+  HoldOn();
+  g_sink = pthread_mutex_unlock(&g_mutex);
+}
+[[gnu::noinline]] void HoldTimed() {
+  g_timed.lock();
+  HoldOn();
+  g_timed.unlock();
+  g_sink = 1;
+}
+[[gnu::noinline]] void HoldWrite() {
+  pthread_rwlock_wrlock(&g_rwlock);
+  HoldOn();
+  g_sink = pthread_rwlock_unlock(&g_rwlock);
+}
+
+[[gnu::noinline]] void HoldMutexTooLong() {
+  pthread_mutex_lock(&g_mutex);
+  HoldOnTooLong();
+  g_sink = pthread_mutex_unlock(&g_mutex);
+}
+[[gnu::noinline]] void HoldWriteTooLong() {
+  pthread_rwlock_wrlock(&g_rwlock);
+  HoldOnTooLong();
+  g_sink = pthread_rwlock_unlock(&g_rwlock);
+}
+
+// Each gives an error number.
+[[gnu::noinline]] int WaitTimedLock() {
+  const timespec until = In(CLOCK_REALTIME, kLong);
+  return Stay(pthread_mutex_timedlock(&g_mutex, &until));
+}
+[[gnu::noinline]] int WaitClockLock() {
+  const timespec until = In(CLOCK_MONOTONIC, kLong);
+  return Stay(pthread_mutex_clocklock(&g_mutex, CLOCK_MONOTONIC, &until));
+}
+[[gnu::noinline]] int WaitInVain() {
+  const timespec until = In(CLOCK_REALTIME, kHeldUs * 1e-6);
+  return Stay(pthread_mutex_timedlock(&g_mutex, &until));
+}
+[[gnu::noinline]] int WaitTryLockFor() {
+  return Stay(g_timed.try_lock_for(std::chrono::duration<double>(kLong)) ? 0 : ETIMEDOUT);
+}
+[[gnu::noinline]] int WaitTimedRead() {
+  const timespec until = In(CLOCK_REALTIME, kLong);
+  return Stay(pthread_rwlock_timedrdlock(&g_rwlock, &until));
+}
+[[gnu::noinline]] int WaitTimedWrite() {
+  const timespec until = In(CLOCK_REALTIME, kLong);
+  return Stay(pthread_rwlock_timedwrlock(&g_rwlock, &until));
+}
+[[gnu::noinline]] int WaitClockRead() {
+  const timespec until = In(CLOCK_MONOTONIC, kLong);
+  return Stay(pthread_rwlock_clockrdlock(&g_rwlock, CLOCK_MONOTONIC, &until));
+}
+[[gnu::noinline]] int WaitClockWrite() {
+  const timespec until = In(CLOCK_MONOTONIC, kLong);
+  return Stay(pthread_rwlock_clockwrlock(&g_rwlock, CLOCK_MONOTONIC, &until));
+}
+[[gnu::noinline]] int WaitReadInVain() {
+  const timespec until = In(CLOCK_MONOTONIC, kHeldUs * 1e-6);
+  return Stay(pthread_rwlock_clockrdlock(&g_rwlock, CLOCK_MONOTONIC, &until));
+}
+
+struct Contention {
+  const char* waiter;
+  int (*wait)();
+  const char* holder;
+  void (*hold)();
+  void (*unlock)();
+  int result;
+};
+
+void UnlockMutex() {
+  pthread_mutex_unlock(&g_mutex);
+}
+void UnlockTimed() {
+  g_timed.unlock();
+}
+void UnlockRw() {
+  pthread_rwlock_unlock(&g_rwlock);
+}
+
+constexpr Contention kContentions[] = {
+    {"WaitTimedLock", WaitTimedLock, "HoldMutex", HoldMutex, UnlockMutex, 0},
+    {"WaitClockLock", WaitClockLock, "HoldMutex", HoldMutex, UnlockMutex, 0},
+    {"WaitTryLockFor", WaitTryLockFor, "HoldTimed", HoldTimed, UnlockTimed, 0},
+    {"WaitTimedRead", WaitTimedRead, "HoldWrite", HoldWrite, UnlockRw, 0},
+    {"WaitTimedWrite", WaitTimedWrite, "HoldWrite", HoldWrite, UnlockRw, 0},
+    {"WaitClockRead", WaitClockRead, "HoldWrite", HoldWrite, UnlockRw, 0},
+    {"WaitClockWrite", WaitClockWrite, "HoldWrite", HoldWrite, UnlockRw, 0},
+    {"WaitInVain", WaitInVain, nullptr, HoldMutexTooLong, nullptr, ETIMEDOUT},
+    {"WaitReadInVain", WaitReadInVain, nullptr, HoldWriteTooLong, nullptr, ETIMEDOUT},
+};
+
+// One waits for the other; the truth has the waiter's time and the holder's part of it.
+void Contend(const Contention& contention, std::map<std::string, double>& truth) {
+  g_held = g_gave_up = false;
+  std::thread holder(contention.hold);
+  g_held.wait(false);
+  const double start = Wall();
+  const int result = contention.wait();
+  truth[contention.waiter] += Wall() - start;
+  g_gave_up = true;
+  holder.join();
+  if (result != contention.result) Fail(contention.waiter);
+  if (contention.unlock == nullptr) return;
+  contention.unlock();
+  truth[contention.holder] += std::max(0.0, g_released - start);
+}
+
+void Timed(double seconds) {
+  std::map<std::string, double> truth;
+  for (const double end = Wall() + seconds; Wall() < end;) {
+    for (const Contention& contention : kContentions) Contend(contention, truth);
+  }
+  Print(truth);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::map<std::string, std::function<void(double)>> programs = {{"libraries", Libraries},
+                                                                       {"fresh", Fresh},
+                                                                       {"burst", Burst},
+                                                                       {"switch", Switch},
+                                                                       {"timed", Timed}};
+  const auto found = programs.find(argc == 3 ? argv[1] : "");
+  if (found == programs.end()) {
+    std::fprintf(stderr,
+                 "usage: changes WHAT SECONDS; the top of tests/sdk/changes.cc lists WHAT\n");
+    return 2;
+  }
+  found->second(std::atof(argv[2]));
+}
