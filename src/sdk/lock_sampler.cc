@@ -48,7 +48,8 @@ void Sample(EventKind kind, std::uint64_t detail, std::int64_t nanoseconds, doub
   if (t_state.busy > 0 || period <= 0 || nanoseconds <= 0) return;
   RestartCollectorIfDue();
   if (t_state.wait_countdown == 0) DrawNext(period);
-  if ((t_state.wait_countdown -= nanoseconds) > 0) return;
+  t_state.wait_countdown -= nanoseconds;
+  if (t_state.wait_countdown > 0) return;
   const std::uint64_t start = __rdtsc();
   const Busy busy;
   const Inside inside(Part::kLocks);

@@ -133,7 +133,7 @@ Result<> Reattach(Transport& engine, std::set<std::string>& away, const std::str
                   F&& between) {
   WHEREFORE_RETURN_IF_ERROR(engine.Execute(fmt::format("DETACH TABLE {} SYNC", table)));
   away.insert(table);
-  const Result<> done = between();
+  Result<> done = between();
   WHEREFORE_RETURN_IF_ERROR(engine.Execute(fmt::format("ATTACH TABLE {}", table)));
   away.erase(table);
   return done;
@@ -170,9 +170,10 @@ Result<> SetBrokenPartsAside(Transport& engine, const FailedWrites& failed,
                              std::set<std::string>& away) {
   WHEREFORE_ASSIGN_OR_RETURN(const StoredTables tables, ListTables(engine));
   for (const auto& [name, table] : tables) {
-    if (!AnyIsBelow(failed.folders, table.folder)) continue;
+    const std::string& folder = table.folder;
+    if (!AnyIsBelow(failed.folders, folder)) continue;
     WHEREFORE_RETURN_IF_ERROR(
-        Reattach(engine, away, name, [&] { return CompleteTokens(failed, table.folder); }));
+        Reattach(engine, away, name, [&] { return CompleteTokens(failed, folder); }));
     Log(LogLevel::kWarn, "files that could not be written were set aside", {{"table", name}});
   }
   return {};
