@@ -429,7 +429,7 @@ class Questions(Case):
             now = time.time_ns()
             traces = [bytes([i]) * 16 for i in (1, 2, 3)]
             for i, trace in enumerate(traces):
-                server.send(spans_request("svc", [{"trace": trace, "span": bytes([10 + i]) * 8, "name": f"op{i}", "start": now - i, "end": now - i + (i + 1) * 10**9}]), "/v1/traces")
+                server.send(spans_request("svc", [{"trace": trace, "span": bytes([10 + i]) * 8, "name": f"op{i}", "start": now - i, "end": now - i + (i + 1) * 10**9, "parent": b"notcome!" if i == 1 else b""}]), "/v1/traces")
             p = Profiles("svc")
             f, other = p.stack("main", "f", "g"), p.stack("main", "h")
             p.profile([(f, 3, p.link(traces[0], bytes([10]) * 8)), (f, 7, p.link(traces[1], bytes([11]) * 8)), (p.stack("main", "f"), 1, p.link(traces[1], bytes([11]) * 8)),
@@ -443,6 +443,7 @@ class Questions(Case):
             self.assertEqual([(t["trace"], t["value"], t["count"]) for t in answer["traces"]],
                              [(traces[1].hex(), 8, 8), (traces[2].hex(), 5, 5), (traces[0].hex(), 3, 3), ("", 2, 2)])
             self.assertEqual((answer["value"], answer["linked_value"], answer["found"]), (118, 18, 4))
+            self.assertEqual([t["root_missing"] for t in answer["traces"]], [True, False, False, False])
             first = answer["traces"][0]
             self.assertEqual((first["root_name"], first["duration_ns"], [(s["name"], s["value"]) for s in first["seen_in"]]), ("op1", 2 * 10**9, [("op1", 8)]))
             cut = ask(limit=1)

@@ -276,6 +276,7 @@ void AppendFunctionTrace(JsonWriter& json, const query::FunctionTraces::Trace& t
   const query::TraceSummary& s = t.summary;
   json.BeginObject().Field("trace", s.trace == profile::TraceId{} ? "" : ToHex(s.trace));
   json.Field("root_service", s.root_service).Field("root_name", s.root_name);
+  json.Field("root_missing", s.root_missing);
   json.Field("start_ns", s.start_ns).Field("duration_ns", s.duration_ns);
   json.Field("spans", s.spans).Field("errors", s.errors);
   json.Field("value", t.value).Field("count", t.count).Key("seen_in").BeginArray();

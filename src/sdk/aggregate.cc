@@ -49,6 +49,12 @@ bool IsIo(std::uint64_t system_call) {
   }
 }
 
+// The label that says what was waited for; empty for other events.
+std::string_view WaitLabel(const Event& event) {
+  return event.kind == EventKind::kWaiter ? WaitName(static_cast<WaitKind>(event.detail))
+                                          : std::string_view();
+}
+
 template <typename Table, typename Ids, typename Value>
 std::uint32_t Intern(Table& table, Ids& ids, std::string bytes, Value value) {
   const auto [at, fresh] = ids.try_emplace(std::move(bytes), static_cast<std::uint32_t>(table.size()));
@@ -61,13 +67,43 @@ std::uint32_t Intern(Table& table, Ids& ids, std::string bytes, Value value) {
 Aggregate::Aggregate(Modules& modules) : modules_(modules), links_(1), labels_(1) {}
 
 void Aggregate::Add(const Event& event) {
-  const bool io = event.kind == EventKind::kBlocked && IsIo(event.detail);
-  const std::string_view wait = event.kind == EventKind::kWaiter
-                                    ? WaitName(static_cast<WaitKind>(event.detail))
-                                    : std::string_view();
-  const Key key = {.stack = InternStack(event), .link = InternLink(event), .labels = InternLabels(event, wait)};
-  const Sum time = OneEvent(event.value, 1);
-  const Sum waits = OneEvent(event.value, event.count);
+  const Key key = {.stack = InternStack(event),
+                   .link = InternLink(event),
+                   .labels = InternLabels(event, WaitLabel(event))};
+  if (event.kind != EventKind::kAlloc) {
+    AddTimes(event, key, OneEvent(event.value, 1), OneEvent(event.value, event.count));
+    return;
+  }
+  AddTo(Series::kAllocated, key, OneEvent(event.value, event.count, event.distance));
+  if (enabled(Series::kInUse) && event.detail != HeapTable::kNone) {
+    live_.push_back({.key = key,
+                     .slot = static_cast<std::uint32_t>(event.detail),
+                     .id = event.id,
+                     .bytes = event.value,
+                     .objects = event.count,
+                     .distance = event.distance});
+  }
+}
+
+void Aggregate::AddLost(const EventQueue::Lost& lost) {
+  Event event{};
+  event.kind = lost.kind;
+  event.detail =
+      lost.kind == EventKind::kWaiter ? static_cast<std::uint64_t>(lost.wait) : SYS_pause;
+  const double events = lost.events;
+  Sum sum = {.value = lost.value,
+             .count = events,
+             .seen = lost.events,
+             .distance = events,
+             .squares = events};
+  Sum waits = sum;
+  waits.count = static_cast<double>(lost.count);
+  AddTimes(event,
+           {.stack = InternFrames({kLostFrame}), .labels = InternLabels(event, WaitLabel(event))},
+           sum, waits);
+}
+
+void Aggregate::AddTimes(const Event& event, const Key& key, const Sum& time, const Sum& waits) {
   switch (event.kind) {
     case EventKind::kCpu:
       AddTo(Series::kCpu, key, time);
@@ -76,21 +112,10 @@ void Aggregate::Add(const Event& event) {
     case EventKind::kBlocked:
       AddTo(Series::kWall, key, time);
       AddTo(Series::kOffCpu, key, time);
-      if (io) {
+      if (IsIo(event.detail)) {
         Key waiting = key;
         waiting.labels = InternLabels(event, WaitName(WaitKind::kIo));
         AddTo(Series::kBlock, waiting, waits);
-      }
-      break;
-    case EventKind::kAlloc:
-      AddTo(Series::kAllocated, key, OneEvent(event.value, event.count, event.distance));
-      if (enabled(Series::kInUse) && event.detail != HeapTable::kNone) {
-        live_.push_back({.key = key,
-                         .slot = static_cast<std::uint32_t>(event.detail),
-                         .id = event.id,
-                         .bytes = event.value,
-                         .objects = event.count,
-                         .distance = event.distance});
       }
       break;
     case EventKind::kHolder:
@@ -101,6 +126,8 @@ void Aggregate::Add(const Event& event) {
       break;
     case EventKind::kThread:
       AddTo(Series::kThreads, key, time);
+      break;
+    case EventKind::kAlloc:
       break;
   }
 }
@@ -145,12 +172,8 @@ Aggregate::StackId Aggregate::InternFrames(std::vector<Frame> frames) {
   return Intern(stacks_, stack_ids_, std::move(bytes), std::move(frames));
 }
 
-void Aggregate::AddKnown(Series series, std::vector<Frame> stack, std::int64_t value,
-                         std::uint32_t observations) {
-  if (value <= 0) return;
-  const double each = observations;
-  AddTo(series, {.stack = InternFrames(std::move(stack))},
-        {.value = value, .count = 1, .seen = observations, .distance = each, .squares = each});
+void Aggregate::AddKnown(Series series, std::vector<Frame> stack, std::int64_t value) {
+  if (value > 0) AddTo(series, {.stack = InternFrames(std::move(stack))}, OneEvent(value, 1));
 }
 
 std::uint32_t Aggregate::InternLink(const Event& event) {

@@ -18,6 +18,7 @@
 #include "profile/batch.h"
 #include "sdk/batch_writer.h"
 #include "sdk/event.h"
+#include "sdk/event_queue.h"
 #include "sdk/modules.h"
 
 namespace wherefore::sdk {
@@ -33,9 +34,10 @@ class Aggregate {
   void SetLabelKeys(std::vector<std::string> keys) { label_keys_ = std::move(keys); }
 
   void Add(const Event& event);
-  // Adds what is known without an event: the profiler's own cost, samples that were lost.
-  void AddKnown(Series series, std::vector<Frame> stack, std::int64_t value,
-                std::uint32_t observations = 1);
+  // Events whose stacks nobody knows: under [lost samples].
+  void AddLost(const EventQueue::Lost& lost);
+  // Adds what is known without an event: the profiler's own cost.
+  void AddKnown(Series series, std::vector<Frame> stack, std::int64_t value);
 
   // Everything since the last call, and the heap as it is now. The Batch's resource and scope are
   // the caller's to fill in. Profiles without samples are left out.
@@ -104,6 +106,8 @@ class Aggregate {
   static std::size_t Index(Series series) { return static_cast<std::size_t>(series); }
   class Observations;
   static Sum OneEvent(std::int64_t value, double count, double distance = 1);
+  // To every series that such an event feeds but those of the heap.
+  void AddTimes(const Event& event, const Key& key, const Sum& time, const Sum& waits);
   void AddTo(Series series, const Key& key, const Sum& sum);
   StackId InternStack(const Event& event);
   StackId InternFrames(std::vector<Frame> frames);

@@ -185,6 +185,34 @@ TEST_F(AggregateTest, WhatIsSentKeepsToEveryRule) {
     EXPECT_EQ(Complaints(sums_.Peek(static_cast<Series>(i), window, 2)), std::vector<std::string>()) << i;
 }
 
+TEST_F(AggregateTest, WhatFoundNoRoomCountsInEverySeriesItWasFor) {
+  for (const Series series :
+       {Series::kCpu, Series::kWall, Series::kOffCpu, Series::kMutex, Series::kBlock})
+    sums_.Enable(series, true);
+  sums_.AddLost({.kind = EventKind::kCpu, .events = 2, .value = 20, .count = 2});
+  sums_.AddLost({.kind = EventKind::kBlocked, .events = 3, .value = 300, .count = 3});
+  sums_.AddLost({.kind = EventKind::kHolder, .events = 1, .value = 4000, .count = 7});
+  sums_.AddLost({.kind = EventKind::kWaiter,
+                 .wait = WaitKind::kSemaphore,
+                 .events = 4,
+                 .value = 50'000,
+                 .count = 9});
+  const auto lost = [&](Series series) {
+    const profile::Batch batch = sums_.Peek(series, {.duration_ns = 1});
+    const auto leaves = Leaves(batch);
+    EXPECT_EQ(leaves.size(), 1U);
+    EXPECT_TRUE(leaves.contains("[lost samples]"));
+    const auto [value, observations] = *ObservationsByValue(batch).begin();
+    return std::pair(value, observations);
+  };
+  using Pair = std::pair<std::int64_t, std::int64_t>;
+  EXPECT_EQ(lost(Series::kCpu), Pair(20, 2));
+  EXPECT_EQ(lost(Series::kOffCpu), Pair(300, 3));
+  EXPECT_EQ(lost(Series::kWall), Pair(320, 5));
+  EXPECT_EQ(lost(Series::kMutex).second, 1);
+  EXPECT_EQ(lost(Series::kBlock).second, 4);
+}
+
 TEST_F(AggregateTest, NoMappingThatNoFrameIsIn) {
   sums_.Enable(Series::kCpu, true);
   Add(EventKind::kCpu, {reinterpret_cast<std::uint64_t>(&std::strtoull)}, 1);

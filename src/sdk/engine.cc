@@ -465,7 +465,7 @@ void Engine::RecordUnseen() {
   const std::int64_t period = g_shared.cpu_period_ns.load();
   if (period <= 0 || t_state.routine == 0) return;
   Event* event = g_shared.queue.Claim();
-  if (event == nullptr) return g_shared.queue.CountLost();
+  if (event == nullptr) return g_shared.queue.CountLost(EventKind::kCpu, {}, period, 1);
   event->kind = EventKind::kCpu;
   event->value = period;
   event->count = 1;

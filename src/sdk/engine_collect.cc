@@ -196,11 +196,12 @@ int Engine::Drain(bool at_end) {
     sums_.ExpectNoOtherStacks();
   }
   if (g_shared.queue.empty()) g_shared.early.Recycle(used);
-  const std::uint64_t lost = g_shared.queue.TakeLost();
-  if (lost == 0) return events;
-  // Of CPU; heap and waits make up for theirs.
-  const std::int64_t value = static_cast<std::int64_t>(lost) * g_shared.cpu_period_ns.load();
-  sums_.AddKnown(Series::kCpu, {kLostFrame}, value, static_cast<std::uint32_t>(lost));
+  // The heap makes up for its own.
+  g_shared.queue.TakeLost([this](const EventQueue::Lost& lost) {
+    sums_.AddLost(lost);
+    if (options_.pprof_port >= 0) since_start_.AddLost(lost);
+    for (const auto& [id, operation] : operations_) operation->sums.AddLost(lost);
+  });
   return events;
 }
 

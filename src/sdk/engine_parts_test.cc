@@ -44,8 +44,23 @@ TEST(EventQueue, GivesEventsInOrderAndCountsWhatFoundNoRoom) {
       queue.Publish(event);
     }
     EXPECT_EQ(queue.Claim(), nullptr);
-    queue.CountLost();
-    EXPECT_EQ(queue.TakeLost(), 1U);
+    queue.CountLost(EventKind::kCpu, {}, 10, 1);
+    queue.CountLost(EventKind::kWaiter, WaitKind::kSemaphore, 5, 2);
+    queue.CountLost(EventKind::kWaiter, WaitKind::kSemaphore, 6, 1);
+    std::vector<EventQueue::Lost> lost;
+    const auto take = [&](const EventQueue::Lost& one) { lost.push_back(one); };
+    queue.TakeLost(take);
+    ASSERT_EQ(lost.size(), 2U);
+    EXPECT_EQ(lost[0].kind, EventKind::kCpu);
+    EXPECT_EQ(lost[0].events, 1U);
+    EXPECT_EQ(lost[0].value, 10);
+    EXPECT_EQ(lost[1].kind, EventKind::kWaiter);
+    EXPECT_EQ(lost[1].wait, WaitKind::kSemaphore);
+    EXPECT_EQ(lost[1].events, 2U);
+    EXPECT_EQ(lost[1].value, 11);
+    EXPECT_EQ(lost[1].count, 3);
+    queue.TakeLost(take);
+    EXPECT_EQ(lost.size(), 2U);
     for (std::int64_t i = 0; i < 8; ++i) {
       ASSERT_NE(queue.Front(), nullptr);
       EXPECT_EQ(queue.Front()->value, i);
@@ -82,7 +97,7 @@ TEST(EventQueue, ManyThreadsLoseNothingButWhatIsCounted) {
       for (std::int64_t i = 0; i < kEach; ++i) {
         Event* event = queue.Claim();
         if (event == nullptr) {
-          queue.CountLost();
+          queue.CountLost(EventKind::kCpu, {}, 1, 1);
           continue;
         }
         event->value = (t * kEach) + i;
@@ -93,15 +108,16 @@ TEST(EventQueue, ManyThreadsLoseNothingButWhatIsCounted) {
   }
   std::set<std::int64_t> seen;
   std::uint64_t lost = 0;
+  const auto count = [&](const EventQueue::Lost& one) { lost += one.events; };
   while (running > 0 || queue.Front() != nullptr) {
     if (const Event* event = queue.Front(); event != nullptr) {
       EXPECT_TRUE(seen.insert(event->value).second) << event->value << " came twice";
       queue.Pop();
     }
-    lost += queue.TakeLost();
+    queue.TakeLost(count);
   }
   for (std::thread& producer : producers) producer.join();
-  lost += queue.TakeLost();
+  queue.TakeLost(count);
   EXPECT_EQ(seen.size() + lost, static_cast<std::size_t>(kThreads * kEach));
 }
 

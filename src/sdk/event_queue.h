@@ -1,17 +1,21 @@
-// EventQueue: a bounded queue of events that many threads, and signal handlers in them, fill and the
-// collector empties.
+// EventQueue: a bounded queue of events that many threads, and signal handlers in them, fill and
+// the collector empties.
 //
 // Producers: Claim() -> fill the event -> Publish(). Lock-free and without system calls, so allowed
-//            in a signal handler that interrupted another producer. A full queue gives nullptr; nobody
-//            ever waits. Whoever cannot make up for it calls CountLost().
+//            in a signal handler that interrupted another producer. A full queue gives nullptr;
+//            nobody ever waits. Whoever cannot make up for it calls CountLost(): its value still
+//            counts.
 // Consumer:  Front() / Pop(), one thread. A slot that is claimed but not yet published holds up
-//            those behind it until its thread goes on; a thread that dies there is skipped by Reset.
-// Memory:    one mapping, made by Open() before the first producer, never given back, so that a late
+//            those behind it until its thread goes on; a thread that dies there is skipped by
+//            Reset.
+// Memory:    one mapping, made by Open() before the first producer, never given back, so that a
+// late
 //            handler cannot fall off it. In a forked child Reset() makes it empty again.
 #pragma once
 
 #include <sys/mman.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -81,9 +85,36 @@ class EventQueue {
     return head_.load(std::memory_order_relaxed) == tail_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::uint32_t max_depth() const { return max_depth_; }
-  void CountLost() { lost_.fetch_add(1, std::memory_order_relaxed); }
-  // Those counted since the last call.
-  [[nodiscard]] std::uint64_t TakeLost() { return lost_.exchange(0, std::memory_order_relaxed); }
+
+  // Events of one kind, and of one kind of wait, that found no room.
+  struct Lost {
+    EventKind kind = EventKind::kCpu;
+    WaitKind wait = WaitKind::kMutex;  // kWaiter only
+    std::uint32_t events = 0;
+    std::int64_t value = 0;
+    std::int64_t count = 0;
+  };
+  void CountLost(EventKind kind, WaitKind wait, std::int64_t value, std::int64_t count) {
+    LostSums& sums = lost_[kind == EventKind::kWaiter ? kKinds + static_cast<std::size_t>(wait)
+                                                      : static_cast<std::size_t>(kind)];
+    sums.value.fetch_add(value, std::memory_order_relaxed);
+    sums.count.fetch_add(count, std::memory_order_relaxed);
+    sums.events.fetch_add(1, std::memory_order_release);
+  }
+  // Hands over those counted since the last call.
+  template <typename F>
+  void TakeLost(F&& take) {
+    for (std::size_t i = 0; i < lost_.size(); ++i) {
+      const std::uint32_t events = lost_[i].events.exchange(0, std::memory_order_acquire);
+      if (events == 0) continue;
+      take(Lost{.kind = i < kKinds ? static_cast<EventKind>(i) : EventKind::kWaiter,
+                .wait = static_cast<WaitKind>(i < kKinds ? 0 : i - kKinds),
+                .events = events,
+                .value = lost_[i].value.exchange(0, std::memory_order_relaxed),
+                .count = lost_[i].count.exchange(0, std::memory_order_relaxed)});
+    }
+  }
+
   [[nodiscard]] bool MoreThanHalfFull() const { return waiting() > mask_ / 2; }
   // By how much whoever can choose should come less often: 1 up to half, then more and more, so that
   // a collector that is held up loses nothing.
@@ -99,6 +130,14 @@ class EventQueue {
     Event event;
   };
 
+  struct LostSums {
+    std::atomic<std::uint32_t> events;
+    std::atomic<std::int64_t> value;
+    std::atomic<std::int64_t> count;
+  };
+  static constexpr std::size_t kKinds = static_cast<std::size_t>(EventKind::kThread) + 1;
+  static constexpr std::size_t kWaits = static_cast<std::size_t>(WaitKind::kIo) + 1;
+
   [[nodiscard]] std::uint64_t waiting() const {
     return head_.load(std::memory_order_relaxed) - tail_.load(std::memory_order_relaxed);
   }
@@ -112,7 +151,7 @@ class EventQueue {
   std::uint32_t max_depth_ = 0;
   std::atomic<std::uint64_t> tail_{0};
   alignas(64) std::atomic<std::uint64_t> head_{0};
-  alignas(64) std::atomic<std::uint64_t> lost_{0};
+  alignas(64) std::array<LostSums, kKinds + kWaits> lost_{};
 };
 
 }  // namespace wherefore::sdk

@@ -48,18 +48,25 @@ void Sample(EventKind kind, std::uint64_t detail, std::int64_t nanoseconds, doub
   if (t_state.busy > 0 || period <= 0 || nanoseconds <= 0) return;
   RestartCollectorIfDue();
   if (t_state.wait_countdown == 0) DrawNext(period);
-  if ((t_state.wait_countdown -= nanoseconds) > 0) return;
+  t_state.wait_countdown -= nanoseconds;
+  if (t_state.wait_countdown > 0) return;
   const std::uint64_t start = __rdtsc();
   const Busy busy;
   const Inside inside(Part::kLocks);
   const auto mean = static_cast<double>(t_state.wait_mean);
   DrawNext(period);
-  Event* event = g_shared.queue.Claim();
-  if (event == nullptr) return;
   const double chance = -std::expm1(-static_cast<double>(nanoseconds) / mean);
+  const auto value =
+      static_cast<std::int64_t>(std::llround(static_cast<double>(nanoseconds) / chance));
+  Event* event = g_shared.queue.Claim();
+  if (event == nullptr) {
+    g_shared.queue.CountLost(kind, static_cast<WaitKind>(detail), value,
+                             std::llround(waits / chance));
+    return;
+  }
   event->kind = kind;
   event->detail = detail;
-  event->value = static_cast<std::int64_t>(std::llround(static_cast<double>(nanoseconds) / chance));
+  event->value = value;
   event->count = waits / chance;
   CaptureHere(*event);
   CaptureContext(*event);

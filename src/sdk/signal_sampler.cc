@@ -99,7 +99,7 @@ void TakeSample(const siginfo_t& info, const void* context) {
   const std::int64_t strata = StrataSince(state, period, info);
   if (state.stack_high == 0) LearnStackBounds(state);
   Event* event = g_shared.queue.Claim();
-  if (event == nullptr) return g_shared.queue.CountLost();
+  if (event == nullptr) return g_shared.queue.CountLost(EventKind::kCpu, {}, period * strata, 1);
   event->kind = EventKind::kCpu;
   event->value = period * strata;
   event->count = 1;

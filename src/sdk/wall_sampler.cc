@@ -245,7 +245,7 @@ void WallSampler::UnwindCopy(const Waiting& waiting, std::size_t copied, Seen& s
 void WallSampler::Emit(std::uint32_t tid, EventKind kind, const Seen& seen, const Waiting& waiting,
                        std::int64_t value, double weight) {
   Event* event = g_shared.queue.Claim();
-  if (event == nullptr) return;
+  if (event == nullptr) return g_shared.queue.CountLost(kind, {}, value, std::llround(weight));
   event->kind = kind;
   event->end = seen.end;
   event->tid = tid;

@@ -198,6 +198,8 @@ Result<> StoreImpl::WaitForMutations() {
 // on disk. Here they are synced, and then the old ones must not stay.
 Result<> StoreImpl::PurgeOldParts() {
   WHEREFORE_RETURN_IF_ERROR(SyncFileSystem(paths_.root));
+  // What a failed write left is mended with the old parts, so before they go.
+  WHEREFORE_RETURN_IF_ERROR(transport_->Mend());
   if (transport_->version() < kHasInsertTokens) return {};
   const std::int64_t deadline = MonotonicNs() + kPartPatience;  // for all: senders are waiting
   for (const TableDef& table : Tables()) {

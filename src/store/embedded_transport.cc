@@ -4,9 +4,14 @@
 // lock or lent out by the pool. Cancelling: a statement starts with a comment that names it; the
 // canceller thread sends KILL QUERY ... ASYNC until the statement has ended (SYNC hangs for ever,
 // and a single KILL may come too early).
+//
+// The engine does not notice writes that fail. Statements that change something compare the count
+// of failed writes before and after, and what failed, also in a merge that nobody asked for, is
+// mended before the next insert.
 #include "store/embedded_transport.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +19,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <thread>
 
 #include <fmt/format.h>
@@ -22,7 +28,9 @@
 #include "base/mutex.h"
 #include "base/text.h"
 #include "store/chdb_api.h"
-#include "store/lost_inserts.h"
+#include "store/failed_writes.h"
+#include "store/file.h"
+#include "store/mend_engine.h"
 #include "store/native.h"
 
 #ifndef WHEREFORE_CHDB_DIR
@@ -87,6 +95,7 @@ Result<Api> LoadApi() {
     if (!complete)
       return Error(Code::kUnsupported, fmt::format("{} is too old: calls are missing", path));
     api.set_signal_handlers_enabled(0);
+    WatchWritesOf(reinterpret_cast<const void*>(api.connect));
     return api;
   }
   return Error(
@@ -107,6 +116,11 @@ class EmbeddedTransport final : public Transport {
   ~EmbeddedTransport() override { Close(); }
 
   Result<> Open(const EmbeddedOptions& options) {
+    path_ = options.path;
+    std::error_code error;
+    std::filesystem::create_directories(path_, error);
+    // Begun on a full disk it could never be opened again.
+    if (std::filesystem::is_empty(path_, error)) WHEREFORE_RETURN_IF_ERROR(CheckRoom());
     WHEREFORE_ASSIGN_OR_RETURN(writer_, Connect(options.path));
     WHEREFORE_ASSIGN_OR_RETURN(killer_, Connect(options.path));
     for (int i = 0; i < options.read_connections; ++i) {
@@ -138,10 +152,19 @@ class EmbeddedTransport final : public Transport {
     if (limits.memory_bytes > 0) {
       text += fmt::format(", max_memory_usage={0}, max_result_bytes={0}", limits.memory_bytes);
     }
-    Result<std::string> result =
-        connection == nullptr || cancel.cancelled()
-            ? Result<std::string>(Error(Code::kCancelled, "query cancelled"))
-            : Run(connection, text);
+    const auto run = [&] {
+      return connection == nullptr || cancel.cancelled()
+                 ? Result<std::string>(Error(Code::kCancelled, "query cancelled"))
+                 : Run(connection, text);
+    };
+    Result<std::string> result = run();
+    if (!result && IsUnknownTable(result.error().message())) {
+      // It may be away for a moment.
+      {
+        MutexLock mended(mend_mutex_);
+      }
+      result = run();
+    }
     if (!result && connection != nullptr) Drain(connection);
     Return(connection, tag);
     if (result) return result;
@@ -158,17 +181,14 @@ class EmbeddedTransport final : public Transport {
       separator = ", ";
     }
     MutexLock lock(write_mutex_);
+    const std::uint64_t failed = FailedWriteCount();
     WHEREFORE_RETURN_IF_ERROR(Run(writer_, text));
-    return {};
+    return CheckWritten(failed);
   }
 
   Result<> Insert(std::string_view table, std::string_view native_block,
                   std::string_view token) override {
-    // What failed may be noted as done: not before that is sorted out.
-    if (doubtful_.load()) {
-      WHEREFORE_RETURN_IF_ERROR(ForgetLostInserts(*this));
-      doubtful_.store(false);
-    }
+    WHEREFORE_RETURN_IF_ERROR(Mend());
     std::string sql = fmt::format(
         "INSERT INTO {} SETTINGS async_insert=0, min_insert_block_size_rows=1048449, "
         "max_partitions_per_insert_block=100",
@@ -178,6 +198,7 @@ class EmbeddedTransport final : public Transport {
     }
     constexpr std::string_view kFormat = "Native";
     MutexLock lock(write_mutex_);
+    const std::uint64_t failed = FailedWriteCount();
     const chdb::InsertStream stream =
         api_.stream_insert_n(*writer_, sql.data(), sql.size(), kFormat.data(), kFormat.size());
     std::string problem;
@@ -200,9 +221,24 @@ class EmbeddedTransport final : public Transport {
       }
     }
     api_.destroy_insert_stream(stream);
-    if (problem.empty()) return {};
+    Result<> inserted = problem.empty() ? CheckWritten(failed) : EngineError(problem);
+    if (inserted) return {};
     doubtful_.store(true);
-    return EngineError(problem).Within(fmt::format("insert into {}", table));
+    return std::move(inserted).error().Within(fmt::format("insert into {}", table));
+  }
+
+  Result<> Mend() override {
+    MutexLock lock(mend_mutex_);
+    FailedWrites failed = TakeFailedWrites();
+    if (!doubtful_.load() && failed.folders.empty()) return {};
+    Result<> mended = failed.folders.empty() ? Result<>() : CheckRoom();
+    if (mended) mended = MendEngine(*this, failed, away_);
+    if (mended) {
+      doubtful_.store(false);
+    } else {
+      ReturnFailedWrites(std::move(failed));
+    }
+    return mended;
   }
 
   [[nodiscard]] ServerVersion version() const override { return version_; }
@@ -237,6 +273,23 @@ class EmbeddedTransport final : public Transport {
                                path));
     }
     return connection;
+  }
+
+  // `before`: FailedWriteCount() when the statement began.
+  Result<> CheckWritten(std::uint64_t before) {
+    if (FailedWriteCount() == before) return {};
+    return Error(Code::kUnavailable, "engine: " + LastFailedWrite());
+  }
+
+  // Does the disk take bytes? Asked before the engine does what it could not undo.
+  Result<> CheckRoom() {
+    constexpr std::size_t kRoom = 1 << 20;
+    const std::string path = path_ + "/room";
+    WHEREFORE_ASSIGN_OR_RETURN(File file, File::Open(path, O_RDWR | O_CREAT | O_TRUNC));
+    Result<> written = file.WriteAt(0, std::string(kRoom, '\0'));
+    if (written) written = file.SyncData();
+    unlink(path.c_str());
+    return written;
   }
 
   Result<std::string> Run(chdb::Connection* connection, std::string_view sql) {
@@ -335,14 +388,17 @@ class EmbeddedTransport final : public Transport {
   }
 
   Api api_;
+  std::string path_;  // the engine's own directory
   ServerVersion version_ = 0;
   chdb::Connection* writer_ = nullptr;
   chdb::Connection* killer_ = nullptr;
   std::vector<chdb::Connection*> readers_;
   std::thread canceller_;
   std::atomic<std::uint64_t> next_tag_{1};
-  std::atomic<bool> doubtful_{false};  // an insert failed since the tokens were last looked at
-  Mutex write_mutex_;                  // one statement at a time on writer_
+  std::atomic<bool> doubtful_{true};  // an insert failed since the tokens were last looked at
+  Mutex mend_mutex_;                  // held while tables may be away
+  std::set<std::string> away_ GUARDED_BY(mend_mutex_);
+  Mutex write_mutex_;  // one statement at a time on writer_
 
   Mutex mutex_;
   CondVar available_;
@@ -359,7 +415,7 @@ Result<std::unique_ptr<Transport>> OpenEmbedded(const EmbeddedOptions& options) 
   WHEREFORE_ASSIGN_OR_RETURN(const Api api, GetApi());
   auto transport = std::make_unique<EmbeddedTransport>(api);
   WHEREFORE_RETURN_IF_ERROR(transport->Open(options));
-  WHEREFORE_RETURN_IF_ERROR(ForgetLostInserts(*transport));
+  WHEREFORE_RETURN_IF_ERROR(transport->Mend());
   return std::unique_ptr<Transport>(std::move(transport));
 }
 

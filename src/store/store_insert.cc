@@ -97,7 +97,10 @@ void StoreImpl::InsertClosedSegments() {
   MutexLock insert(insert_mutex_);
   std::string problem;
   const std::uint64_t current = wal_.current_number();
+  // Also where nothing is to be inserted: a merge may have failed.
+  if (auto mended = transport_->Mend(); !mended) problem = mended.error().message();
   for (const Wal::Segment& segment : wal_.Closed()) {
+    if (!problem.empty()) break;
     const std::int64_t begin = MonotonicNs();
     if (auto inserted = InsertSegment(segment); !inserted) {
       problem = inserted.error().message();

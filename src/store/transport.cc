@@ -52,6 +52,11 @@ bool IsOverQueryMemory(std::string_view message) {
   return code == kMemoryLimit && message.find("(total)") == std::string_view::npos;
 }
 
+bool IsUnknownTable(std::string_view message) {
+  constexpr int kUnknownTable = 60;
+  return EngineCode(message) == kUnknownTable;
+}
+
 Error EngineError(std::string_view message) {
   Code code = Code::kInternal;
   switch (EngineCode(message)) {

@@ -50,6 +50,9 @@ class Transport {
   // sent; never use a token for other bytes.
   virtual Result<> Insert(std::string_view table, std::string_view native_block,
                           std::string_view token) = 0;
+  // Mends what the engine could not write, in inserts or in what it did by itself; nothing to do:
+  // no cost. Before every insert, and from time to time where none comes.
+  virtual Result<> Mend() { return {}; }
   [[nodiscard]] virtual ServerVersion version() const = 0;
 };
 
@@ -59,6 +62,8 @@ class Transport {
 [[nodiscard]] std::string QuoteBytes(std::string_view bytes);
 // Does this engine message say that one query needed more memory, or gave more bytes, than it may?
 [[nodiscard]] bool IsOverQueryMemory(std::string_view message);
+// Does it say that there is no such table?
+[[nodiscard]] bool IsUnknownTable(std::string_view message);
 // The code of our Error for an engine message "Code: 243. DB::Exception: ...".
 [[nodiscard]] Error EngineError(std::string_view message);
 

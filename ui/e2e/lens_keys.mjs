@@ -56,6 +56,9 @@ async function transforms(page) {
   await page.keyboard.press('i');
   await page.waitForURL((u) => !u.searchParams.has('lens'));
   await page.locator('.ct-box .ct-row', { hasText: 'main' }).first().waitFor();
+  // The same function in the other tree, and the keys go on from it.
+  await page.locator('.ct-box .ct-row.selected', { hasText: 'json::parse_object' }).waitFor();
+  await drawn(page, 'the focus in the tree', () => document.activeElement.matches('.calltree'));
   await page.goto(PAGE + '/s/checkout?view=sandwich&fn=' + encodeURIComponent('json::parse_object') + '&lens=invert');
   await drawn(page, 'callers are callers', () => window.__wherefore?.callers?.box('json::parse_object') && window.__wherefore.callers.box('main'));
 }

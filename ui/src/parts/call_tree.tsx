@@ -14,6 +14,7 @@ import { nameOf, valueOf } from './describe';
 import { act, actionOf, type FrameContext, type FrameLink } from './actions';
 import { Drawer } from './drawer';
 import { FrameMenu, type MenuPlace } from './menu';
+import { useKeptFunction } from './kept_function';
 import { findKey, Matched, searchFor, SearchBox } from './search_box';
 import type { Searched } from './searched';
 
@@ -59,8 +60,9 @@ export function CallTree(p: CallTreeProps) {
     setOpen(next);
   };
   const step = (by: 1 | -1) => { if (found && found.first.length > 0) select(nextMatch(found.first, frame, by)); };
+  const onLens = useKeptFunction({ tree, frame: p.frame, box, onLens: p.onLens, select });
   const context = (node: number): FrameContext => ({
-    tree, node, about: p.about, onZoom: (n) => p.onZoom(addressOf(tree, n)), onQuery: p.onQuery, onLens: p.onLens, onOpenFold: p.onOpenFold && ((n) => p.onOpenFold!(tree.parent[n])), links: p.links,
+    tree, node, about: p.about, onZoom: (n) => p.onZoom(addressOf(tree, n)), onQuery: p.onQuery, onLens: onLens && ((step) => onLens(step, node)), onOpenFold: p.onOpenFold && ((n) => p.onOpenFold!(tree.parent[n])), links: p.links,
   });
   const showMenu = (node: number, x: number, y: number) => { select(node); setMenu({ tree, node, x, y }); };
   // By key: below the row. One that was just brought into view may not be an element yet.
@@ -76,7 +78,7 @@ export function CallTree(p: CallTreeProps) {
     else if (e.key === '/') input.current?.focus();
     else if (e.key === 'n' || e.key === '.') step(1);
     else if (e.key === 'N' || e.key === ',') step(-1);
-    else if (e.key === 'i' && p.onLens) p.onLens('invert');
+    else if (e.key === 'i' && onLens) onLens('invert', frame);
     else if (e.key === '*') { const path = hotChain(tree, node ?? 0); setOpen(new Set([...open, ...path])); select(path[path.length - 1] || rows[0]); }
     else if (node === undefined) return;
     else if (e.key === 'ContextMenu' || (e.key === 'F10' && e.shiftKey)) openMenu(node);

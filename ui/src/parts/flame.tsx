@@ -8,7 +8,7 @@ import { addressOf, nodeAt } from '../core/path';
 import { groupsOf } from '../core/groups';
 import { plain } from '../core/keys';
 import { undo } from '../core/location';
-import { functionOf, heaviestOf, isFold, nextMatch, shownShare, type Tree } from '../core/tree';
+import { isFold, nextMatch, shownShare, type Tree } from '../core/tree';
 import { boxOf, drawFlame, drawOverlay, FONT, hitFlame, rowTop, shownName, type Drawn, type Hit, type View } from '../draw/flame';
 import { announcementOf, fewSamples, nameOf, samplesOf, wholeOf } from './describe';
 import { act, actionOf, type FrameContext, type FrameLink } from './actions';
@@ -19,6 +19,7 @@ import { KEYS, moveOf } from './flame_keys';
 import { scaled, useAnimatedRange } from './flame_range';
 import { Tooltip } from './flame_tip';
 import { KeyList } from './key_list';
+import { useKeptFunction } from './kept_function';
 import { FrameMenu, type MenuPlace } from './menu';
 import { remember } from './picture';
 import { findKey, Matched, searchFor, SearchBox } from './search_box';
@@ -127,21 +128,7 @@ export function FlameGraph(p: FlameProps) {
     if (hit.run) setRange([hit.run.from, hit.run.to]); else activate(hit.node);
   };
   const step = (by: 1 | -1) => { if (found && found.first.length > 0) select(nextMatch(found.first, frame, by)); };
-  // The function that was selected when the lens changed is selected in the new graph as well, where it is in it.
-  const keep = useRef<{ tree: Tree; name: string; module: string } | null>(null);
-  const onLens = p.onLens && ((change: string, node: number) => {
-    keep.current = node > 0 && !isFold(tree, node) ? { tree, ...functionOf(tree, node) } : null;
-    if (!scroller.current!.contains(document.activeElement)) scroller.current!.focus({ preventScroll: true });  // the button goes
-    p.onLens!(change);
-  });
-  useEffect(() => {
-    const wanted = keep.current;
-    if (!wanted || wanted.tree === tree) return;
-    keep.current = null;
-    if (p.frame !== '') return;
-    const node = heaviestOf(tree, wanted);
-    if (node > 0) select(node); else announce(`${shownName(wanted.name, 60)} is not in the graph any more: nothing is selected.`);
-  }, [tree]);
+  const onLens = useKeptFunction({ tree, frame: p.frame, box: scroller, onLens: p.onLens, select });
   const context = (node: number): FrameContext => ({
     tree, node, about: p.about, onZoom: activate, onQuery: p.onQuery, onLens: onLens && ((change) => onLens(change, node)), part: p.name !== undefined, onOpenFold: p.onOpenFold && ((n) => p.onOpenFold!(tree.parent[n])), links: p.links, noLinks: p.noLinks,
   });

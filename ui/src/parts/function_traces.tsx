@@ -10,7 +10,7 @@ import { TableBox } from './table_box';
 
 interface SeenIn { span: string; service: string; name: string; duration_ns: number | string; value: number | string; count: number }
 interface FunctionTrace {
-  trace: string; root_service: string; root_name: string; start_ns: number | string; duration_ns: number | string; spans: number; errors: number; value: number | string; count: number; seen_in: SeenIn[];
+  trace: string; root_service: string; root_name: string; root_missing: boolean; start_ns: number | string; duration_ns: number | string; spans: number; errors: number; value: number | string; count: number; seen_in: SeenIn[];
 }
 export interface FunctionTracesAnswer {
   type: string; unit: string; value: number | string; count: number; linked_value: number | string; linked_count: number; found: number; hint?: string; traces: FunctionTrace[];
@@ -54,7 +54,7 @@ export function FunctionTraces({ asked, fn, mod, sort, onSort }: { asked: Record
                 <td class="number">{formatValue(Number(t.value), answer.unit)}</td>
                 <td class="number">{formatCount(t.count)}</td>
                 <td class="number">{t.spans > 0 ? formatValue(Number(t.duration_ns), 'nanoseconds') : '–'}</td>
-                <th scope="row">{t.trace === '' ? <>span <code>{t.seen_in[0].span}</code>, not stored</> : <a href={spanLink(t.trace, t.seen_in[0].span, answer.type)}><b>{t.root_service || t.seen_in[0].service}</b> <bdi>{safe(t.root_name).slice(0, 120) || t.trace}</bdi></a>}{t.errors > 0 && <em class="bad"> {formatCount(t.errors)} {t.errors === 1 ? 'error' : 'errors'}</em>}</th>
+                <th scope="row">{t.trace === '' ? <>span <code>{t.seen_in[0].span}</code>, not stored</> : <a href={spanLink(t.trace, t.seen_in[0].span, answer.type)}><b>{t.root_service || t.seen_in[0].service}</b> <bdi>{safe(t.root_name).slice(0, 120) || t.trace}</bdi></a>}{t.root_missing && <small> (its root span has not arrived)</small>}{t.errors > 0 && <em class="bad"> {formatCount(t.errors)} {t.errors === 1 ? 'error' : 'errors'}</em>}</th>
                 <td>{t.seen_in.slice(0, 3).map((s) => (
                   <span key={s.span} class="top-name">{t.trace !== '' && s.name !== '' ? <a href={spanLink(t.trace, s.span, answer.type)}><bdi>{safe(s.name).slice(0, 60)}</bdi></a> : s.span} {formatValue(Number(s.value), answer.unit)}</span>
                 ))}{t.seen_in.length > 3 && <small>and {formatCount(t.seen_in.length - 3)} more</small>}</td>

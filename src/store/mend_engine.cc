@@ -1,4 +1,4 @@
-#include "store/lost_inserts.h"
+#include "store/mend_engine.h"
 
 #include <fcntl.h>
 
@@ -50,7 +50,8 @@ bool IsThere(const std::vector<std::string>& parts, const Part& wanted) {
   });
 }
 
-// The engine's files deduplication_log_N.txt: lines of operation, part, token, tab between them.
+// The engine's files deduplication_log_N.txt (kTokenFolder): lines of operation, part, token, tab
+// between them.
 constexpr std::string_view kAdded = "1";
 constexpr std::string_view kDropped = "2";
 
@@ -99,14 +100,14 @@ Result<> AppendDurably(const std::string& path, std::string_view lines) {
   return file.SyncData();
 }
 
-}  // namespace
+struct Stored {
+  std::string folder;
+  std::vector<std::string> parts;  // active ones
+};
+using StoredTables = std::map<std::string, Stored>;
 
-Result<> ForgetLostInserts(Transport& engine) {
-  struct Stored {
-    std::string folder;
-    std::vector<std::string> parts;
-  };
-  std::map<std::string, Stored> tables;
+Result<StoredTables> ListTables(Transport& engine) {
+  StoredTables tables;
   WHEREFORE_RETURN_IF_ERROR(
       QueryRows(engine,
                 "SELECT name, arrayElement(data_paths, 1) FROM system.tables WHERE database = "
@@ -122,19 +123,82 @@ Result<> ForgetLostInserts(Transport& engine) {
         if (at != tables.end()) at->second.parts.emplace_back(c[1].Text(row));
         return {};
       }));
+  return tables;
+}
+
+// `between` runs while the engine does not know the table: it reads parts and tokens when a table
+// is attached, and only then.
+template <typename F>
+Result<> Reattach(Transport& engine, std::set<std::string>& away, const std::string& table,
+                  F&& between) {
+  WHEREFORE_RETURN_IF_ERROR(engine.Execute(fmt::format("DETACH TABLE {} SYNC", table)));
+  away.insert(table);
+  Result<> done = between();
+  WHEREFORE_RETURN_IF_ERROR(engine.Execute(fmt::format("ATTACH TABLE {}", table)));
+  away.erase(table);
+  return done;
+}
+
+Result<> BringBack(Transport& engine, std::set<std::string>& away) {
+  while (!away.empty()) {
+    WHEREFORE_RETURN_IF_ERROR(engine.Execute(fmt::format("ATTACH TABLE {}", *away.begin())));
+    away.erase(away.begin());
+  }
+  return {};
+}
+
+// Is one of these paths this folder or in it? They are real paths, without links.
+bool AnyIsBelow(const std::set<std::string>& paths, const std::string& above) {
+  std::error_code unreadable;
+  const std::string real = std::filesystem::weakly_canonical(above, unreadable) / "";
+  return std::ranges::any_of(
+      paths, [&](const std::string& path) { return (path + "/").starts_with(real); });
+}
+
+Result<> CompleteTokens(const FailedWrites& failed, const std::string& table_folder) {
+  for (const auto& [path, lines] : failed.token_lines) {
+    if (!AnyIsBelow({path}, table_folder)) continue;
+    WHEREFORE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+    WHEREFORE_ASSIGN_OR_RETURN(File file, File::Open(path, O_RDWR));
+    WHEREFORE_RETURN_IF_ERROR(file.WriteAt(text.size(), lines));
+    WHEREFORE_RETURN_IF_ERROR(file.SyncData());
+  }
+  return {};
+}
+
+Result<> SetBrokenPartsAside(Transport& engine, const FailedWrites& failed,
+                             std::set<std::string>& away) {
+  WHEREFORE_ASSIGN_OR_RETURN(const StoredTables tables, ListTables(engine));
   for (const auto& [name, table] : tables) {
-    const auto files = TokenFiles(table.folder + "/deduplication_logs");
+    const std::string& folder = table.folder;
+    if (!AnyIsBelow(failed.folders, folder)) continue;
+    WHEREFORE_RETURN_IF_ERROR(
+        Reattach(engine, away, name, [&] { return CompleteTokens(failed, folder); }));
+    Log(LogLevel::kWarn, "files that could not be written were set aside", {{"table", name}});
+  }
+  return {};
+}
+
+Result<> ForgetLostInserts(Transport& engine, std::set<std::string>& away) {
+  WHEREFORE_ASSIGN_OR_RETURN(const StoredTables tables, ListTables(engine));
+  for (const auto& [name, table] : tables) {
+    const auto files = TokenFiles(fmt::format("{}/{}", table.folder, kTokenFolder));
     WHEREFORE_ASSIGN_OR_RETURN(const std::string lines, TakenBack(files, table.parts));
     if (lines.empty()) continue;
-    // It reads the list when a table is attached, and only then.
-    WHEREFORE_RETURN_IF_ERROR(engine.Execute(fmt::format("DETACH TABLE {} SYNC", name)));
-    const Result<> appended = AppendDurably(files.back(), lines);
-    WHEREFORE_RETURN_IF_ERROR(engine.Execute(fmt::format("ATTACH TABLE {}", name)));
-    WHEREFORE_RETURN_IF_ERROR(appended);
+    WHEREFORE_RETURN_IF_ERROR(
+        Reattach(engine, away, name, [&] { return AppendDurably(files.back(), lines); }));
     Log(LogLevel::kInfo, "inserts that were cut short are made again from the log",
         {{"table", name}, {"inserts", std::ranges::count(lines, '\n')}});
   }
   return {};
+}
+
+}  // namespace
+
+Result<> MendEngine(Transport& engine, const FailedWrites& failed, std::set<std::string>& away) {
+  WHEREFORE_RETURN_IF_ERROR(BringBack(engine, away));
+  if (!failed.folders.empty()) WHEREFORE_RETURN_IF_ERROR(SetBrokenPartsAside(engine, failed, away));
+  return ForgetLostInserts(engine, away);
 }
 
 }  // namespace wherefore::store
