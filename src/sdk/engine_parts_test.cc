@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -18,6 +19,7 @@
 #include "sdk/early_stacks.h"
 #include "sdk/event_queue.h"
 #include "sdk/governor.h"
+#include "sdk/heap_sampler.h"
 #include "sdk/heap_table.h"
 #include "sdk/lock_sampler.h"
 #include "sdk/rate_control.h"
@@ -194,6 +196,37 @@ TEST_F(WaitTest, SumsOfSmallOnesAreRight) {
   EXPECT_NEAR(seen.events, kWaits * 0.1813, 1'000);
   EXPECT_NEAR(seen.value / (kWaits * 20'000.0), 1, 0.025);
   EXPECT_NEAR(seen.count / kWaits, 1, 0.025);
+}
+
+// Four that find no room, at a small distance; then one at a far larger distance that does.
+TEST(HeapSampler, WhatFoundNoRoomIsMadeUpForWithTheWeightItHad) {
+  static CodeMapSlots no_maps;
+  g_shared.code_maps = &no_maps;
+  ASSERT_TRUE(g_shared.queue.Open(2048, 256));
+  g_shared.queue.Reset();
+  while (Event* const event = g_shared.queue.Claim()) g_shared.queue.Publish(event);
+  const auto near = static_cast<double>(g_shared.queue.Crowding());
+  constexpr std::size_t kSize = 100'000;  // seen for certain at the one, hardly at the other
+  constexpr std::int64_t kFar = 10'000'000;
+  std::vector<char> block(kSize);
+  g_shared.heap_period.store(1);
+  t_state.heap_armed = false;
+  for (int i = 0; i < 4; ++i) OnAllocated(block.data(), kSize);  // the first begins the countdown
+  g_shared.heap_period.store(kFar);
+  OnAllocated(block.data(), kSize);
+  g_shared.queue.Reset();
+  t_state.heap_mean = kFar;
+  OnAllocated(block.data(), kSize);
+  g_shared.heap_period.store(0);
+  t_state.heap_armed = false;
+  const Event* const event = g_shared.queue.Front();
+  ASSERT_NE(event, nullptr);
+  const double chance = -std::expm1(-static_cast<double>(kSize) / kFar);
+  EXPECT_NEAR(static_cast<double>(event->value), kSize * (4 + 1 / chance), 1);
+  EXPECT_NEAR(event->count, 4 + 1 / chance, 1e-6);
+  EXPECT_NEAR(event->distance, kFar + (4 * near), 1e-6);
+  g_shared.queue.Reset();
+  g_heap_table.Remove(block.data());
 }
 
 TEST(HeapTable, KnowsWhatIsThereAndForgetsWhatIsFreed) {

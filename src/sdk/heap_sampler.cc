@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cmath>
+#include <utility>
 
 #include "sdk/capture.h"
 #include "sdk/collector_restart.h"
@@ -18,23 +19,20 @@ constexpr std::int64_t kLookAgain = 1 << 20;
 std::atomic<std::uint64_t> g_next_id{1};
 
 void Record(void* pointer, std::size_t size, double period) {
-  Event* event = g_shared.queue.Claim();
-  if (event == nullptr) {
-    ++t_state.heap_lost;
-    return;
-  }
-  const Inside inside(Part::kHeap);
   const double bytes = static_cast<double>(size);
   const double chance = -std::expm1(-bytes / period);
+  HeapWeight weight = {.bytes = bytes / chance, .objects = 1 / chance, .distance = period};
+  Event* event = g_shared.queue.Claim();
+  if (event == nullptr) return t_state.heap_lost.Add(weight);
+  const Inside inside(Part::kHeap);
   event->kind = EventKind::kAlloc;
   // Samples that found no room, which Crowding() makes rare, are made up for by the next one that
-  // does: sums stay right, though what is charged may be another's.
-  const double taken = 1.0 + t_state.heap_lost;
-  const double weight = taken / chance;
-  t_state.heap_lost = 0;
-  event->value = static_cast<std::int64_t>(std::llround(bytes * weight));
-  event->count = weight;
-  event->distance = period * taken;
+  // does: sums stay right, though what is charged may be another's. At the distance they were taken
+  // with, which may have been another.
+  weight.Add(std::exchange(t_state.heap_lost, {}));
+  event->value = static_cast<std::int64_t>(std::llround(weight.bytes));
+  event->count = weight.objects;
+  event->distance = weight.distance;
   event->id = g_next_id.fetch_add(1, std::memory_order_relaxed);
   CaptureHere(*event);
   CaptureContext(*event);

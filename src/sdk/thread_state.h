@@ -9,6 +9,19 @@
 
 namespace wherefore::sdk {
 
+// What samples of the heap stand for.
+struct HeapWeight {
+  double bytes;
+  double objects;
+  double distance;
+
+  void Add(const HeapWeight& more) {
+    bytes += more.bytes;
+    objects += more.objects;
+    distance += more.distance;
+  }
+};
+
 struct ThreadState {
   std::int64_t heap_countdown;  // bytes until the next sampled allocation; see heap_sampler.cc
   std::int64_t wait_countdown;  // nanoseconds of waiting until the next sampled wait
@@ -20,9 +33,9 @@ struct ThreadState {
   std::uintptr_t routine;       // what it was started with; 0: not known
   std::uint32_t tid;            // 0: not known
   std::uint32_t busy;           // > 0: inside the profiler; hooks then pass straight through
-  std::uint32_t heap_lost;      // samples that found the queue full since the last that did not
   std::uint32_t cpu_session;    // of Shared, when cpu_counted_ns was set
   std::int64_t cpu_counted_ns;  // CPU time that samples so far stand for
+  HeapWeight heap_lost;         // of samples that found the queue full since the last that did not
   std::uint8_t part;            // of the profiler this thread is in; see crash_marker.h
   bool heap_armed;              // heap_countdown leads to a sample, not just to another look
   bool host_blocks;             // the host asked to block the sampler's signal; see signal_hooks.cc
