@@ -48,7 +48,7 @@ class Libraries(Changes):
         observations = self.cpu_observations()
         seen = self.assert_shares("cpu", truth, observations) / 1e9
         total = sum(truth.values())
-        self.assertAlmostEqual(seen, total, delta=max(0.03 * total, 3 * total / observations), msg="some of it is under neither")
+        self.assertAlmostEqual(seen, total, delta=max(0.06 * total, 3 * total / observations), msg="some of it is under neither")
 
     @estimate
     def test_what_one_does_as_soon_as_it_is_loaded_has_complete_stacks(self):
@@ -63,17 +63,28 @@ class Libraries(Changes):
 
 
 class Bursts(Changes):
+    def burst(self):
+        return self.truth("burst", 1.5, WHEREFORE_TYPES="cpu,heap", WHEREFORE_HEAP_RATE="1", WHEREFORE_MAX_OVERHEAD="100%")
+
     def test_allocations_that_find_no_room_are_no_cpu_time(self):
         def used():
             usage = resource.getrusage(resource.RUSAGE_CHILDREN)
             return usage.ru_utime + usage.ru_stime
 
         before = used()
-        self.truth("burst", 1.5, WHEREFORE_TYPES="cpu,heap", WHEREFORE_HEAP_RATE="1", WHEREFORE_MAX_OVERHEAD="100%")
+        self.burst()
         spent = used() - before
         answer, _ = self.rows("cpu")
         # Each of the five threads may have one sample that stands for less than it says.
         self.assertLessEqual(int(answer["total"]) / 1e9, spent * (1 + max(0.02, 3 / math.sqrt(spent * 100))) + 0.05)
+
+    @estimate
+    def test_allocations_that_find_no_room_are_made_up_for_with_the_weight_they_had(self):
+        """The distance between samples grows meanwhile."""
+        truth = self.burst()["AllocTiny"]
+        answer, _ = self.rows("alloc_space", lens="focus:AllocTiny")
+        self.assertGreater(answer["count"], 40)
+        self.assertAlmostEqual(int(answer["total"]), truth, delta=max(0.02, 3 / math.sqrt(answer["count"])) * truth)
 
 
 class Switching(Changes):
