@@ -121,5 +121,15 @@ class TimedWaits(Changes):
                 self.assert_seconds(waited if name.startswith("Wait") else held, name, seconds, 0.15 * seconds)
 
 
+class OwnTimer(Changes):
+    def test_the_program_s_own_profiling_timer_is_as_without_us(self):
+        """Its ticks often come together with ours: they do not go to a thread that sleeps, and each tells what was interrupted."""
+        ticks = self.truth("owntimer", 2, WHEREFORE_CPU_RATE="250")
+        self.assertGreater(ticks["ticks"], 100)
+        self.assertEqual(ticks["interrupted"], 0)
+        self.assertLessEqual(ticks["ticks_while_asleep"], 0.05 * ticks["ticks"], "one that wakes up may meet a tick, also without us")
+        self.assertGreaterEqual(ticks["ticks_here"], 0.95 * ticks["ticks"])
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

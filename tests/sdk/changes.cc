@@ -2,15 +2,18 @@
 // switched, allocations come faster than they can be looked at, waits have a limit. As truth.cc
 // they print the truth; tests/native_changes_test.py compares it with what the profiler saw.
 //
-//   changes libraries|fresh|burst|switch|timed SECONDS
+//   changes libraries|fresh|burst|switch|timed|owntimer SECONDS
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sys/time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <mutex>
@@ -320,14 +323,60 @@ void Timed(double seconds) {
   Print(truth);
 }
 
+// --- A timer of the program's own, under the signal that the profiler uses ---
+extern "C" const char __executable_start;
+extern "C" const char etext;
+
+std::atomic<int> g_ticks{0};
+std::atomic<int> g_ticks_here{0};  // that say to have interrupted code of this program
+std::atomic<int> g_ticks_while_asleep{0};
+thread_local bool t_asleep = false;
+
+void OnTick(int /*signal*/, siginfo_t* /*info*/, void* context) {
+  const auto pc = static_cast<std::uintptr_t>(
+      static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
+  ++g_ticks;
+  if (t_asleep) ++g_ticks_while_asleep;
+  if (pc >= reinterpret_cast<std::uintptr_t>(&__executable_start) &&
+      pc < reinterpret_cast<std::uintptr_t>(&etext))
+    ++g_ticks_here;
+}
+
+// One thread works, another sleeps: the ticks are of the one that works.
+void OwnTimer(double seconds) {
+  std::atomic<bool> done{false};
+  std::atomic<int> interrupted{0};
+  std::thread sleeper([&] {
+    t_asleep = true;
+    while (!done) {
+      const timespec moment{.tv_sec = 0, .tv_nsec = 5'000'000};
+      if (nanosleep(&moment, nullptr) != 0 && errno == EINTR) ++interrupted;
+    }
+  });
+  struct sigaction action = {};
+  action.sa_sigaction = OnTick;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGPROF, &action, nullptr);
+  const itimerval timer{.it_interval = {.tv_sec = 0, .tv_usec = 10'000},
+                        .it_value = {.tv_sec = 0, .tv_usec = 10'000}};
+  setitimer(ITIMER_PROF, &timer, nullptr);
+  Burn(seconds);
+  const itimerval none{};
+  setitimer(ITIMER_PROF, &none, nullptr);
+  done = true;
+  sleeper.join();
+  Print({{"ticks", g_ticks},
+         {"ticks_here", g_ticks_here},
+         {"ticks_while_asleep", g_ticks_while_asleep},
+         {"interrupted", interrupted}});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, std::function<void(double)>> programs = {{"libraries", Libraries},
-                                                                       {"fresh", Fresh},
-                                                                       {"burst", Burst},
-                                                                       {"switch", Switch},
-                                                                       {"timed", Timed}};
+  const std::map<std::string, std::function<void(double)>> programs = {
+      {"libraries", Libraries}, {"fresh", Fresh}, {"burst", Burst},
+      {"switch", Switch},       {"timed", Timed}, {"owntimer", OwnTimer}};
   const auto found = programs.find(argc == 3 ? argv[1] : "");
   if (found == programs.end()) {
     std::fprintf(stderr,
