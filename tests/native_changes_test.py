@@ -121,6 +121,16 @@ class TimedWaits(Changes):
                 self.assert_seconds(waited if name.startswith("Wait") else held, name, seconds, 0.15 * seconds)
 
 
+class Children(Changes):
+    @estimate
+    def test_one_whose_threads_work_and_one_that_asks_for_its_profile(self):
+        truth = self.truth("children", 2)
+        rows = self.rows("cpu")[1]
+        # The first 10 ms of a child are not seen.
+        for name, seconds in truth.items():
+            self.assert_seconds(rows, name, seconds, 0.15 * seconds)
+
+
 class OwnTimer(Changes):
     def test_the_program_s_own_profiling_timer_is_as_without_us(self):
         """Its ticks often come together with ours: they do not go to a thread that sleeps, and each tells what was interrupted."""

@@ -2,10 +2,12 @@
 // switched, allocations come faster than they can be looked at, waits have a limit. As truth.cc
 // they print the truth; tests/native_changes_test.py compares it with what the profiler saw.
 //
-//   changes libraries|fresh|burst|switch|timed|owntimer SECONDS
+//   changes libraries|fresh|burst|switch|timed|owntimer|children
+//   SECONDS
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -323,6 +325,47 @@ void Timed(double seconds) {
   Print(truth);
 }
 
+// --- Forked children ---
+bool Flush() {
+  const auto flush =
+      reinterpret_cast<decltype(&wherefore_flush)>(dlsym(RTLD_DEFAULT, "wherefore_flush"));
+  return flush == nullptr || flush(10'000) == WHEREFORE_OK;
+}
+
+[[gnu::noinline]] double BurnInPool(double seconds) {
+  g_sink = 3;
+  return Stay(Burn(seconds));
+}
+[[gnu::noinline]] double BurnBeforeFlush(double seconds) {
+  g_sink = 4;
+  return Stay(Burn(seconds));
+}
+
+void InChild(const std::function<void()>& work) {
+  const pid_t child = fork();
+  if (child < 0) Fail("fork");
+  if (child == 0) {
+    work();
+    _exit(0);  // nothing is sent then
+  }
+  int status = 0;
+  if (waitpid(child, &status, 0) != child || status != 0) Fail("a child");
+}
+
+// The one that forked only waits, another works; one that only computes asks for its profile.
+void Children(double seconds) {
+  InChild([&] {
+    std::thread worker([&] { BurnInPool(seconds); });
+    worker.join();
+    if (!Flush()) Fail("flush");
+  });
+  InChild([&] {
+    BurnBeforeFlush(seconds);
+    if (!Flush()) Fail("flush");
+  });
+  Print({{"BurnInPool", seconds}, {"BurnBeforeFlush", seconds}});
+}
+
 // --- A timer of the program's own, under the signal that the profiler uses ---
 extern "C" const char __executable_start;
 extern "C" const char etext;
@@ -375,8 +418,8 @@ void OwnTimer(double seconds) {
 
 int main(int argc, char** argv) {
   const std::map<std::string, std::function<void(double)>> programs = {
-      {"libraries", Libraries}, {"fresh", Fresh}, {"burst", Burst},
-      {"switch", Switch},       {"timed", Timed}, {"owntimer", OwnTimer}};
+      {"libraries", Libraries}, {"fresh", Fresh},       {"burst", Burst},      {"switch", Switch},
+      {"timed", Timed},         {"owntimer", OwnTimer}, {"children", Children}};
   const auto found = programs.find(argc == 3 ? argv[1] : "");
   if (found == programs.end()) {
     std::fprintf(stderr,
