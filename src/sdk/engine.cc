@@ -1,8 +1,6 @@
 #include "sdk/engine.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,8 +17,8 @@
 #include "sdk/clock.h"
 #include "sdk/collector_restart.h"
 #include "sdk/context.h"
+#include "sdk/hook_reach.h"
 #include "sdk/log.h"
-#include "sdk/next_function.h"
 #include "sdk/shared.h"
 #include "sdk/signal_sampler.h"
 #include "sdk/stack_bounds.h"
@@ -35,28 +33,6 @@ double MostCpuRate() {
   timespec tick{};
   if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0 || tick.tv_sec != 0 || tick.tv_nsec <= 0) return 250;
   return 1e9 / static_cast<double>(tick.tv_nsec);
-}
-
-constexpr char kNoHooks[] = "there are no hooks in a fully static program";
-
-// Why malloc, as the host calls it, is not ours; empty when it is. Inside the executable no hook can
-// get between.
-std::string WhyMallocIsNotOurs() {
-  if (!HooksAreLinked()) return kNoHooks;
-  Dl_info ours{};
-  Dl_info theirs{};
-  Dl_info program{};
-  void* found = dlsym(RTLD_DEFAULT, "malloc");
-  if (found == nullptr || dladdr(found, &theirs) == 0 ||
-      dladdr(reinterpret_cast<void*>(&WhyMallocIsNotOurs), &ours) == 0) {
-    return "malloc is not to be found";
-  }
-  if (ours.dli_fbase == theirs.dli_fbase) return {};
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel gives an address as a number
-  void* entry = reinterpret_cast<void*>(getauxval(AT_ENTRY));
-  const bool inside = dladdr(entry, &program) != 0 && program.dli_fbase == theirs.dli_fbase;
-  if (inside || theirs.dli_fname == nullptr) return "malloc is inside the executable";
-  return std::string("malloc comes from ") + theirs.dli_fname + ", which is loaded before libwherefore";
 }
 
 Sampler SamplerOf(Type type) {
@@ -224,14 +200,12 @@ std::string Engine::Unavailable(Type type) const {
     case Type::kOffCpu:
     case Type::kThreads:
       return wall_trouble_;
-    case Type::kHeap: {
-      static const std::string kWhy = WhyMallocIsNotOurs();
-      return kWhy;
-    }
+    case Type::kHeap:
+      return WhyNoAllocations();
     case Type::kMutex:
-      return HooksAreLinked() ? "" : kNoHooks;
-    case Type::kBlock:
-      return "";
+      return WhyNoLocks();
+    case Type::kBlock:  // input and output are seen from outside
+      return wall_trouble_.empty() ? "" : WhyNoLocks();
   }
   return "";
 }
@@ -350,7 +324,7 @@ std::string Engine::TimerTrouble() const {
 // With the lock held: what one should know of a type that is on; mostly nothing.
 std::string Engine::Restriction(Type type) {
   const bool cpu = Unavailable(Type::kCpu).empty();
-  if (type == Type::kBlock && !HooksAreLinked()) return "input and output only: " + std::string(kNoHooks);
+  if (type == Type::kBlock && !WhyNoLocks().empty()) return "input and output only: " + WhyNoLocks();
   if (type == Type::kBlock && !wall_trouble_.empty()) return "without input and output: " + wall_trouble_;
   if (type == Type::kWall && !cpu) return "waiting only: " + Unavailable(Type::kCpu);
   if (type == Type::kCpu && timers_.refused() != 0) return "not all threads: " + TimerTrouble();
