@@ -22,6 +22,7 @@
 #include "sdk/shared.h"
 #include "sdk/signal_sampler.h"
 #include "sdk/stack_bounds.h"
+#include "sdk/task_list.h"
 #include "sdk/thread_state.h"
 
 namespace wherefore::sdk {
@@ -87,7 +88,7 @@ Result<> Engine::Start(const Options& options, Exporter& exporter) {
     return Error(Code::kUnavailable, "it crashed this program before; remove " + CrashMarkerPath() + " to try again");
   }
   signal_ = InstallSampler();
-  wall_trouble_ = WallSampler::WhyNot();
+  LookAtProc();
   const StackBounds bounds = ThisThreadStack();
   registry_.EnterThisThread(bounds.low, bounds.high);
   // Some milliseconds. Preloaded, before main and into whatever program, the first sample decides:
@@ -97,6 +98,12 @@ Result<> Engine::Start(const Options& options, Exporter& exporter) {
   StartSamplers();
   if (!collector_.running()) return Error(Code::kLimit, "the system gave no thread for the collector");
   return {};
+}
+
+// At a start, and in a forked child, which may be in another PID namespace than its parent.
+void Engine::LookAtProc() {
+  numbers_trouble_ = WhyNumbersAreNotOurs();
+  wall_trouble_ = WallSampler::WhyNot();
 }
 
 // What crashed the last run of this program stays off in this one.
@@ -194,6 +201,7 @@ std::string Engine::Unavailable(Type type) const {
   }
   switch (type) {
     case Type::kCpu:
+      if (!numbers_trouble_.empty()) return numbers_trouble_;
       if (timers_refused_) return TimerTrouble();
       return signal_ == 0 ? "no signal is free for its timers" : "";
     case Type::kWall:
@@ -312,7 +320,7 @@ std::string Engine::WhyOff(Type type) const {
 // With the lock held: a crash before, or a sandbox.
 bool Engine::Refused(Type type) const {
   if (crashed_[static_cast<std::size_t>(type)]) return true;
-  if (type == Type::kCpu) return timers_.refused() != 0;
+  if (type == Type::kCpu) return timers_.refused() != 0 || !numbers_trouble_.empty();
   return SamplerOf(type) == Sampler::kWall && !wall_trouble_.empty();
 }
 
