@@ -1,6 +1,6 @@
-// Names in pprof and folded files come from symbol tables, those in libwherefore from its host: neither
-// promises an encoding. What is not UTF-8 is made so here, because everything behind the decoders relies
-// on it, and receivers of OTLP refuse a whole request for one text that is not.
+// Names in pprof and folded files come from symbol tables, those in libwherefore from its host:
+// neither promises an encoding. What is not UTF-8 is made so here, because everything behind the
+// decoders relies on it, and receivers of OTLP refuse a whole request for one text that is not.
 #pragma once
 
 #include <string>

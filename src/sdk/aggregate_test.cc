@@ -213,11 +213,13 @@ TEST_F(AggregateTest, LabelsThatAreNotUtf8AreMadeSoAndSamplesThatThenAreTheSameB
     const profile::Id label = batch.AttributeRefs(batch.samples.attributes[i])[0];
     by_route[std::string(batch.Text(batch.attributes[label].value.text))] += batch.samples.value[i];
   }
-  EXPECT_EQ(by_route, (std::map<std::string, std::int64_t>{{"/caf\uFFFD", 20}, {"/caf\u00e9", 10}}));
+  EXPECT_EQ(by_route,
+            (std::map<std::string, std::int64_t>{{"/caf\uFFFD", 20}, {"/caf\u00e9", 10}}));
 }
 
 TEST_F(AggregateTest, AFileWhoseNameIsNotUtf8CanBeSent) {
-  const auto folder = std::filesystem::temp_directory_path() / fmt::format("wherefore-\xff-{}", getpid());
+  const auto folder =
+      std::filesystem::temp_directory_path() / fmt::format("wherefore-\xff-{}", getpid());
   std::filesystem::create_directory(folder);
   const auto copy = folder / "plugin\xe9.so";
   std::filesystem::copy_file(UNWIND_PLUGIN_A, copy);

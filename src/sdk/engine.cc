@@ -332,7 +332,8 @@ std::string Engine::TimerTrouble() const {
 // With the lock held: what one should know of a type that is on; mostly nothing.
 std::string Engine::Restriction(Type type) {
   const bool cpu = Unavailable(Type::kCpu).empty();
-  if (type == Type::kBlock && !WhyNoLocks().empty()) return "input and output only: " + WhyNoLocks();
+  if (type == Type::kBlock && !WhyNoLocks().empty())
+    return "input and output only: " + WhyNoLocks();
   if (type == Type::kBlock && !wall_trouble_.empty()) return "without input and output: " + wall_trouble_;
   if (type == Type::kWall && !cpu) return "waiting only: " + Unavailable(Type::kCpu);
   if (type == Type::kCpu && timers_.refused() != 0) return "not all threads: " + TimerTrouble();

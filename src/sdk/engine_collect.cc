@@ -115,7 +115,8 @@ void Engine::Settle() {
 bool Engine::OnlyOwnThreadsAreLeft() {
   std::vector<std::uint32_t> tids;
   if (!ListThreads(tids)) return false;
-  if (!numbers_trouble_.empty()) return tids.size() == 1 + registry_.own();  // the first, which ended
+  if (!numbers_trouble_.empty())
+    return tids.size() == 1 + registry_.own();  // the first, which ended
   return std::ranges::all_of(tids, [this](std::uint32_t tid) {
     return tid == static_cast<std::uint32_t>(getpid()) || registry_.IsOwn(tid);
   });

@@ -117,7 +117,8 @@ TEST(Resource, NamesTheProcessOnce) {
 TEST(Resource, TextsThatAreNotUtf8AreMadeSo) {
   Options options;
   options.service_name = "s\xff";
-  options.resource = {{"k\xff", "first"}, {"k\xfe", "second"}, {"empty", ""}, {"region", "\xc3\xa9\xc3"}};
+  options.resource = {
+      {"k\xff", "first"}, {"k\xfe", "second"}, {"empty", ""}, {"region", "\xc3\xa9\xc3"}};
   std::map<std::string, std::string> texts;
   for (const ResourceAttribute& a : DescribeProcess(options)) {
     EXPECT_TRUE(texts.emplace(a.key, a.text).second) << a.key << " comes twice";

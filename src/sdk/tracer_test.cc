@@ -101,8 +101,11 @@ TEST_F(TracerTest, SpansArriveWithEverythingTheyCarry) {
 
 TEST_F(TracerTest, TextsThatAreNotUtf8AreMadeSo) {
   Start();
-  Span("sp\xff").Set("k\xff", 1).Set("text", "v\xfe").AddEvent("e\xff", "key\xff", "\xff").SetStatus(
-      SpanStatus::kError, "m\xff");
+  Span("sp\xff")
+      .Set("k\xff", 1)
+      .Set("text", "v\xfe")
+      .AddEvent("e\xff", "key\xff", "\xff")
+      .SetStatus(SpanStatus::kError, "m\xff");
   const profile::SpanBatch batch = OnlyBatch();  // one that is not UTF-8 is rejected
   ASSERT_EQ(batch.spans.size(), 1U);
   const profile::Span& span = batch.spans[0];
