@@ -397,6 +397,24 @@ class Torture(Profiled):
     def test_a_program_whose_main_ends_first(self):
         self.assertEqual(self.profiled(str(PROGRAMS / "truth"), "leave", "0.3", seconds=30).stdout, "{}\n")
 
+    def test_in_a_pid_namespace_with_the_outer_proc_what_needs_the_numbers_of_threads_is_off(self):
+        inside = ["unshare", "--user", "--pid", "--fork", "--kill-child"]
+        if subprocess.run([*inside, "true"], capture_output=True).returncode != 0:
+            self.skipTest("no new namespaces here")
+        environment = preload(WHEREFORE_OUTPUT=str(self.folder / "out"), WHEREFORE_LOG="info")
+        library = environment.pop("LD_PRELOAD")
+
+        def run(what, seconds):
+            return subprocess.run([*inside, "env", f"LD_PRELOAD={library}", str(PROGRAMS / "truth"), what, seconds], env=environment,
+                                  capture_output=True, text=True, timeout=60, check=True)
+
+        why = r"\(/proc here belongs to another PID namespace\)"
+        self.assertRegex(run("locks", "1.5").stderr, rf"on: heap [^(]*, mutex [^(]*, block [^(]*\(without input and output: {why[2:]}; "
+                                                     rf"off: cpu {why}, wall {why}, off_cpu {why}, threads {why}; to files")
+        self.assertIn("LockLong", self.rows("mutex")[1])
+        self.assertIn("LockShort", self.rows("block")[1])
+        self.assertEqual(run("leave", "0.3").stdout, "{}\n")  # though its numbers do not say whose threads are left
+
     def test_a_configuration_that_is_no_file(self):
         pipe = self.folder / "pipe"
         os.mkfifo(pipe)

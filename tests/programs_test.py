@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -10,7 +11,7 @@ import subprocess
 import time
 import unittest
 
-from harness import free_port
+from harness import ROOT, free_port
 from preload import LIBRARY, PROGRAMS, Profiled, estimate, preload
 
 
@@ -139,10 +140,25 @@ class Debian(Profiled):
                         pass
         self.assertIn("deflate", self.functions())  # of zlib, in a worker
 
-    def live_bytes_with(self, library):
+    def allocator(self, library):
         found = pathlib.Path("/usr/lib/x86_64-linux-gnu") / library
         if not found.exists():
             self.skipTest(f"{library} is not installed") if os.environ.get("CI") != "true" else self.fail(library)
+        return found
+
+    def test_an_allocation_counts_once_however_it_is_asked_for(self):
+        for library in ("", "libtcmalloc_minimal.so.4", "libjemalloc.so.2"):
+            with self.subTest(library):
+                before = f":{self.allocator(library)}" if library else ""
+                self.profiled(str(PROGRAMS / "allocations"), LD_PRELOAD=f"{LIBRARY}{before}")
+                _, rows = self.rows("alloc_objects")
+                ways = re.findall(r"^  ([A-Z]\w+)\(\);", (ROOT / "tests/sdk/allocations.cc").read_text(), re.M)
+                self.assertEqual({way: int(rows[way]["total"]) for way in ways if way in rows}, {way: 16 for way in ways})
+                for file in self.folder.glob("out*"):
+                    file.unlink()
+
+    def live_bytes_with(self, library):
+        found = self.allocator(library)
         done = self.profiled(str(PROGRAMS / "truth"), "live", "0.5", LD_PRELOAD=f"{LIBRARY}:{found}")
         truth = json.loads(done.stdout)
         self.assert_live_bytes(truth)

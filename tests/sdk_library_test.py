@@ -371,6 +371,49 @@ class FullyStatic(harness.Case):
         self.assertIn(bytes(range(0x90, 0xa0)), b"".join(pathlib.Path(file).read_bytes() for file in files))
 
 
+class NotFirstInLine(harness.Case):
+    """Whose functions the host calls is decided when it starts."""
+
+    def said(self, program, *arguments, **environment):
+        done = subprocess.run([str(program), *arguments], check=True, capture_output=True, text=True, timeout=60,
+                              env={**os.environ, "WHEREFORE_OUTPUT": str(self.folder / "out"), **environment})
+        return done.stdout, done.stderr
+
+    def test_opened_by_dlopen_it_sees_no_locks_and_says_so(self):
+        (self.folder / "opens.cc").write_text("""#include <wherefore/wherefore.h>
+#include <dlfcn.h>
+#include <cstdio>
+int main(int, char** arguments) {
+  void* library = dlopen(arguments[1], RTLD_NOW | RTLD_GLOBAL);
+  if (library == nullptr) return std::puts(dlerror()), 1;
+  const int started = reinterpret_cast<decltype(&wherefore_start)>(dlsym(library, "wherefore_start"))(nullptr);
+  const auto state = reinterpret_cast<decltype(&wherefore_get_type_state)>(dlsym(library, "wherefore_get_type_state"));
+  wherefore_type_state mutex = {}, block = {};
+  mutex.size = block.size = sizeof mutex;
+  state(WHEREFORE_MUTEX, &mutex);
+  state(WHEREFORE_BLOCK, &block);
+  std::printf("%d %d %d\\n", started, mutex.on, block.on);
+}
+""")
+        program = compile_program(self.folder / "opens.cc", self.folder / "opens")
+        out, log = self.said(program, str(SHARED))
+        self.assertEqual(out, "0 0 1\n", log)
+        why = r"pthread_mutex_lock comes from \S+/libc\.so\.6, which is loaded before libwherefore"
+        self.assertRegex(log, rf"on: cpu .*, block [^(]*\(input and output only: {why}\), threads .*; off: heap \(malloc comes from [^)]*\), mutex \({why}\)")
+
+    def test_behind_a_library_that_calls_it_locks_are_seen(self):
+        (self.folder / "wraps.cc").write_text("""#include <dlfcn.h>
+#include <pthread.h>
+extern "C" int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+  static const auto next = reinterpret_cast<int (*)(pthread_mutex_t*)>(dlsym(RTLD_NEXT, "pthread_mutex_lock"));
+  return next(mutex);
+}
+""")
+        library = compile_program(self.folder / "wraps.cc", self.folder / "wraps.so", "-shared", "-fPIC", "-fno-threadsafe-statics")
+        _, log = self.said("/bin/true", LD_PRELOAD=f"{library}:{SHARED}")
+        self.assertRegex(log, r"on: cpu .*, mutex every [^(]*, block every [^(]*, threads [^(]*; to files")
+
+
 BUSY = """#include <cstdlib>
 __attribute__((noinline)) double Spin(long n) { volatile double x = 0; for (long i = 0; i < n; ++i) x = x + i * 0.5; return x; }
 int main(int argc, char**) { Spin(400'000'000); return 40 + argc; }

@@ -1,5 +1,6 @@
-// Names in pprof and folded files come from symbol tables, which promise no encoding. What is not
-// UTF-8 is made so here, because everything behind the decoders relies on it.
+// Names in pprof and folded files come from symbol tables, those in libwherefore from its host:
+// neither promises an encoding. What is not UTF-8 is made so here, because everything behind the
+// decoders relies on it, and receivers of OTLP refuse a whole request for one text that is not.
 #pragma once
 
 #include <string>
@@ -11,6 +12,7 @@ namespace wherefore::formats {
 
 // The text with U+FFFD in place of each byte that is not part of a character.
 inline std::string ReplaceBadUtf8(std::string_view text) {
+  if (IsValidUtf8(text)) return std::string(text);
   std::string out;
   while (!text.empty()) {
     std::size_t length = 1;

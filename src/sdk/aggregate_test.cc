@@ -2,12 +2,16 @@
 // would be too large.
 #include "sdk/aggregate.h"
 
+#include <dlfcn.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
 #include <memory>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "formats/formats.h"
@@ -183,6 +187,54 @@ TEST_F(AggregateTest, WhatIsSentKeepsToEveryRule) {
   EXPECT_EQ(Complaints(sums_.Peek(window)), std::vector<std::string>());
   for (std::size_t i = 0; i < kSeriesCount; ++i)
     EXPECT_EQ(Complaints(sums_.Peek(static_cast<Series>(i), window, 2)), std::vector<std::string>()) << i;
+}
+
+TEST_F(AggregateTest, LabelsThatAreNotUtf8AreMadeSoAndSamplesThatThenAreTheSameBecomeOne) {
+  sums_.Enable(Series::kCpu, true);
+  sums_.SetLabelKeys({"route"});
+  std::uint64_t pc = 0x1234;
+  for (const std::string value : {"/caf\xe9", "/caf\xea", "/caf\xc3\xa9"}) {
+    Event event{};
+    event.kind = EventKind::kCpu;
+    event.value = 10;
+    event.count = 1;
+    event.depth = 1;
+    event.pcs = &pc;
+    const std::string labels = std::string(1, '\0') + static_cast<char>(value.size()) + value;
+    std::memcpy(event.labels, labels.data(), labels.size());
+    event.label_bytes = static_cast<std::uint16_t>(labels.size());
+    sums_.Add(event);
+  }
+  const Window window = {.duration_ns = 1, .periods = {10}};
+  EXPECT_EQ(Complaints(sums_.Peek(window)), std::vector<std::string>());
+  const profile::Batch batch = sums_.Take(window);
+  std::map<std::string, std::int64_t> by_route;
+  for (std::uint32_t i = 0; i < batch.profiles.at(0).sample_count; ++i) {
+    const profile::Id label = batch.AttributeRefs(batch.samples.attributes[i])[0];
+    by_route[std::string(batch.Text(batch.attributes[label].value.text))] += batch.samples.value[i];
+  }
+  EXPECT_EQ(by_route,
+            (std::map<std::string, std::int64_t>{{"/caf\uFFFD", 20}, {"/caf\u00e9", 10}}));
+}
+
+TEST_F(AggregateTest, AFileWhoseNameIsNotUtf8CanBeSent) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / fmt::format("wherefore-\xff-{}", getpid());
+  std::filesystem::create_directory(folder);
+  const auto copy = folder / "plugin\xe9.so";
+  std::filesystem::copy_file(UNWIND_PLUGIN_A, copy);
+  void* const plugin = dlopen(copy.c_str(), RTLD_NOW);
+  std::filesystem::remove_all(folder);
+  ASSERT_NE(plugin, nullptr) << dlerror();
+  map_.Update();
+  sums_.Enable(Series::kCpu, true);
+  Add(EventKind::kCpu, {reinterpret_cast<std::uint64_t>(dlsym(plugin, "PluginRun"))}, 1);
+  const Window window = {.duration_ns = 1, .periods = {1}};
+  EXPECT_EQ(Complaints(sums_.Peek(window)), std::vector<std::string>());
+  const profile::Batch batch = sums_.Take(window);
+  ASSERT_EQ(batch.mappings.size(), 2U);
+  EXPECT_NE(batch.Text(batch.mappings[1].filename).find("plugin\uFFFD.so"), std::string_view::npos);
+  dlclose(plugin);
 }
 
 TEST_F(AggregateTest, WhatFoundNoRoomCountsInEverySeriesItWasFor) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "formats/formats.h"
+#include "formats/utf8.h"
 #include "profile/observations.h"
 
 namespace wherefore::sdk {
@@ -200,17 +201,18 @@ void BatchWriter::GiveObservations() {
 
 Id BatchWriter::Text(std::string_view text) {
   if (text.empty()) return 0;
-  const auto [at, fresh] = texts_.try_emplace(std::string(text), 0);
-  if (fresh) at->second = batch_.AddText(text);
+  const auto [at, fresh] = texts_.try_emplace(formats::ReplaceBadUtf8(text), 0);
+  if (fresh) at->second = batch_.AddText(at->first);
   return at->second;
 }
 
 Id BatchWriter::AttributeOf(std::string_view key, std::string_view value) {
+  std::string valid = formats::ReplaceBadUtf8(value);
   std::string both(key);
-  both.append(1, '\0').append(value);
+  both.append(1, '\0').append(valid);
   const auto [at, fresh] = attributes_.try_emplace(std::move(both), static_cast<Id>(batch_.attributes.size()));
   if (fresh) {
-    values_.emplace_back(at->second, value);
+    values_.emplace_back(at->second, std::move(valid));
     batch_.attributes.push_back(
         {.key = Text(key), .value = {.kind = profile::Value::Kind::kString}});
   }
@@ -262,8 +264,8 @@ void BatchWriter::AddMapping(std::uint32_t module) {
 }
 
 Id BatchWriter::FunctionOf(const FunctionName& name) {
-  std::string key = name.name;
-  key.append(1, '\0').append(name.system_name);
+  std::string key = formats::ReplaceBadUtf8(name.name);  // what makes one text makes one function
+  key.append(1, '\0').append(formats::ReplaceBadUtf8(name.system_name));
   const auto [at, fresh] = functions_.try_emplace(std::move(key), static_cast<Id>(batch_.functions.size()));
   if (fresh) batch_.functions.push_back({.name = Text(name.name), .system_name = Text(name.system_name)});
   return at->second;

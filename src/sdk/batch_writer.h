@@ -93,6 +93,7 @@ class BatchWriter {
   void PutProgramFirst();
   void PlaceInlineTexts();
   void AppendProfile(std::string_view type, std::string_view unit, std::uint32_t first);
+  // These two are where texts of the host enter; what is not UTF-8 is replaced.
   profile::Id Text(std::string_view text);
   profile::Id AttributeOf(std::string_view key, std::string_view value);
   profile::Id FrameOf(const Frame& frame);

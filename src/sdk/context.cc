@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "base/mutex.h"
+#include "formats/utf8.h"
 #include "sdk/thread_state.h"
 #include "sdk/thread_symbol.h"
 
@@ -73,10 +74,11 @@ inline bool HasIds(const wherefore_span_context& span) {
   return word(2) != 0 && (word(0) | word(1)) != 0;
 }
 
-// The number of a label's name; -1 when 256 are taken or it is too long.
-int LabelKey(const char* name) {
+// The number of a label's name, made UTF-8; -1 when 256 are taken or it is too long.
+int LabelKey(const char* text) {
   constexpr std::size_t kMaxName = 255;
-  if (name == nullptr || *name == '\0' || std::strlen(name) > kMaxName) return -1;
+  if (text == nullptr || *text == '\0' || std::strlen(text) > kMaxName) return -1;
+  const std::string name = formats::ReplaceBadUtf8(text);
   KeyTable& table = Keys();
   int index = -1;
   {
@@ -85,7 +87,7 @@ int LabelKey(const char* name) {
     if (found != table.names.end()) return static_cast<int>(found - table.names.begin());
     if (table.names.size() >= kMaxLabelKeys) return -1;
     index = static_cast<int>(table.names.size());
-    table.names.emplace_back(name);
+    table.names.push_back(name);
   }
   if (auto* const listener = table.listener.load()) listener();
   return index;

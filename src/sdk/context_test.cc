@@ -102,6 +102,9 @@ TEST(Context, NamesKeepTheirNumberAndRunOutAt256) {
   const int first = wherefore_label_key("context_test.first");
   EXPECT_EQ(wherefore_label_key("context_test.first"), first);
   EXPECT_EQ(LabelKeys()[static_cast<std::size_t>(first)], "context_test.first");
+  const int latin = wherefore_label_key("context_test.\xe9");
+  EXPECT_EQ(wherefore_label_key("context_test.\uFFFD"), latin);
+  EXPECT_EQ(LabelKeys()[static_cast<std::size_t>(latin)], "context_test.\uFFFD");
   EXPECT_EQ(wherefore_label_key(""), -1);
   EXPECT_EQ(wherefore_label_key(nullptr), -1);
   EXPECT_EQ(wherefore_label_key(std::string(256, 'x').c_str()), -1);

@@ -1,8 +1,6 @@
 #include "sdk/engine.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,11 +17,12 @@
 #include "sdk/clock.h"
 #include "sdk/collector_restart.h"
 #include "sdk/context.h"
+#include "sdk/hook_reach.h"
 #include "sdk/log.h"
-#include "sdk/next_function.h"
 #include "sdk/shared.h"
 #include "sdk/signal_sampler.h"
 #include "sdk/stack_bounds.h"
+#include "sdk/task_list.h"
 #include "sdk/thread_state.h"
 
 namespace wherefore::sdk {
@@ -35,28 +34,6 @@ double MostCpuRate() {
   timespec tick{};
   if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0 || tick.tv_sec != 0 || tick.tv_nsec <= 0) return 250;
   return 1e9 / static_cast<double>(tick.tv_nsec);
-}
-
-constexpr char kNoHooks[] = "there are no hooks in a fully static program";
-
-// Why malloc, as the host calls it, is not ours; empty when it is. Inside the executable no hook can
-// get between.
-std::string WhyMallocIsNotOurs() {
-  if (!HooksAreLinked()) return kNoHooks;
-  Dl_info ours{};
-  Dl_info theirs{};
-  Dl_info program{};
-  void* found = dlsym(RTLD_DEFAULT, "malloc");
-  if (found == nullptr || dladdr(found, &theirs) == 0 ||
-      dladdr(reinterpret_cast<void*>(&WhyMallocIsNotOurs), &ours) == 0) {
-    return "malloc is not to be found";
-  }
-  if (ours.dli_fbase == theirs.dli_fbase) return {};
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel gives an address as a number
-  void* entry = reinterpret_cast<void*>(getauxval(AT_ENTRY));
-  const bool inside = dladdr(entry, &program) != 0 && program.dli_fbase == theirs.dli_fbase;
-  if (inside || theirs.dli_fname == nullptr) return "malloc is inside the executable";
-  return std::string("malloc comes from ") + theirs.dli_fname + ", which is loaded before libwherefore";
 }
 
 Sampler SamplerOf(Type type) {
@@ -111,7 +88,7 @@ Result<> Engine::Start(const Options& options, Exporter& exporter) {
     return Error(Code::kUnavailable, "it crashed this program before; remove " + CrashMarkerPath() + " to try again");
   }
   signal_ = InstallSampler();
-  wall_trouble_ = WallSampler::WhyNot();
+  LookAtProc();
   const StackBounds bounds = ThisThreadStack();
   registry_.EnterThisThread(bounds.low, bounds.high);
   // Some milliseconds. Preloaded, before main and into whatever program, the first sample decides:
@@ -121,6 +98,12 @@ Result<> Engine::Start(const Options& options, Exporter& exporter) {
   StartSamplers();
   if (!collector_.running()) return Error(Code::kLimit, "the system gave no thread for the collector");
   return {};
+}
+
+// At a start, and in a forked child, which may be in another PID namespace than its parent.
+void Engine::LookAtProc() {
+  numbers_trouble_ = WhyNumbersAreNotOurs();
+  wall_trouble_ = WallSampler::WhyNot();
 }
 
 // What crashed the last run of this program stays off in this one.
@@ -219,20 +202,19 @@ std::string Engine::Unavailable(Type type) const {
   }
   switch (type) {
     case Type::kCpu:
+      if (!numbers_trouble_.empty()) return numbers_trouble_;
       if (timers_refused_) return TimerTrouble();
       return signal_ == 0 ? "no signal is free for its timers" : "";
     case Type::kWall:
     case Type::kOffCpu:
     case Type::kThreads:
       return wall_trouble_;
-    case Type::kHeap: {
-      static const std::string kWhy = WhyMallocIsNotOurs();
-      return kWhy;
-    }
+    case Type::kHeap:
+      return WhyNoAllocations();
     case Type::kMutex:
-      return HooksAreLinked() ? "" : kNoHooks;
-    case Type::kBlock:
-      return "";
+      return WhyNoLocks();
+    case Type::kBlock:  // input and output are seen from outside
+      return wall_trouble_.empty() ? "" : WhyNoLocks();
   }
   return "";
 }
@@ -339,7 +321,7 @@ std::string Engine::WhyOff(Type type) const {
 // With the lock held: a crash before, or a sandbox.
 bool Engine::Refused(Type type) const {
   if (crashed_[static_cast<std::size_t>(type)]) return true;
-  if (type == Type::kCpu) return timers_.refused() != 0;
+  if (type == Type::kCpu) return timers_.refused() != 0 || !numbers_trouble_.empty();
   return SamplerOf(type) == Sampler::kWall && !wall_trouble_.empty();
 }
 
@@ -351,7 +333,8 @@ std::string Engine::TimerTrouble() const {
 // With the lock held: what one should know of a type that is on; mostly nothing.
 std::string Engine::Restriction(Type type) {
   const bool cpu = Unavailable(Type::kCpu).empty();
-  if (type == Type::kBlock && !HooksAreLinked()) return "input and output only: " + std::string(kNoHooks);
+  if (type == Type::kBlock && !WhyNoLocks().empty())
+    return "input and output only: " + WhyNoLocks();
   if (type == Type::kBlock && !wall_trouble_.empty()) return "without input and output: " + wall_trouble_;
   if (type == Type::kWall && !cpu) return "waiting only: " + Unavailable(Type::kCpu);
   if (type == Type::kCpu && timers_.refused() != 0) return "not all threads: " + TimerTrouble();

@@ -123,6 +123,7 @@ class Engine {
   [[nodiscard]] std::string Unavailable(Type type) const;
   [[nodiscard]] std::string WhyOff(Type type) const;
   [[nodiscard]] std::string Restriction(Type type);
+  void LookAtProc();
   [[nodiscard]] bool Refused(Type type) const;
   [[nodiscard]] std::string TimerTrouble() const;
   bool NoteTrouble();
@@ -165,6 +166,7 @@ class Engine {
   Part crashed_in_ = Part::kNone;  // in the run before this one
   std::array<bool, kTypeCount> crashed_ = {};
   std::int64_t started_ = 0;
+  std::string numbers_trouble_;  // why threads are not known by their numbers; empty: they are
   std::string wall_trouble_;  // why nobody can be looked at; empty: one can
   bool said_trouble_ = false;
   std::uint64_t window_start_ns_ = 0;  // wall clock

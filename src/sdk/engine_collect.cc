@@ -114,9 +114,12 @@ void Engine::Settle() {
 // After pthread_exit in main a process ends with its last thread; ours would keep it for ever.
 bool Engine::OnlyOwnThreadsAreLeft() {
   std::vector<std::uint32_t> tids;
-  return ListThreads(tids) && std::ranges::all_of(tids, [this](std::uint32_t tid) {
-           return tid == static_cast<std::uint32_t>(getpid()) || registry_.IsOwn(tid);
-         });
+  if (!ListThreads(tids)) return false;
+  if (!numbers_trouble_.empty())
+    return tids.size() == 1 + registry_.own();  // the first, which ended
+  return std::ranges::all_of(tids, [this](std::uint32_t tid) {
+    return tid == static_cast<std::uint32_t>(getpid()) || registry_.IsOwn(tid);
+  });
 }
 
 // As the C library does when the last thread ends. On a thread that nobody joins: exit() stops the

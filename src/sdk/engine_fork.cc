@@ -105,6 +105,7 @@ void Engine::Restart() {
   exporter_->AfterFork();
   resource_ = DescribeProcess(options_);
   if (auto* const listener = g_child_listener.load()) listener(resource_);
+  LookAtProc();
   StartSamplers();
 }
 

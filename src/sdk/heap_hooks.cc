@@ -16,14 +16,23 @@
 namespace wherefore::sdk {
 namespace {
 
-// Allocates `size` bytes by `allocate`. The usual case ends in a jump to the real function.
+// Counts an allocation that was made.
+[[gnu::always_inline]] inline void* Count(void* pointer, std::size_t size) {
+  if (CountDown(size)) [[unlikely]]
+    OnAllocated(pointer, size);
+  return pointer;
+}
+
+// Calls a function of the real allocator, as one allocation whatever it calls in turn.
+template <typename Call>
+[[gnu::always_inline]] inline auto Alone(Call call) {
+  const NotCounting within;
+  return call();
+}
+
 template <typename Allocate>
 [[gnu::always_inline]] inline void* Counted(std::size_t size, Allocate allocate) {
-  if (!CountDown(size)) [[likely]]
-    return allocate();
-  void* pointer = allocate();
-  OnAllocated(pointer, size);
-  return pointer;
+  return Count(Alone(allocate), size);
 }
 
 // What the block was, if it was sampled: to be put back when moving it fails.
@@ -36,7 +45,9 @@ template <typename Allocate>
 }  // namespace
 }  // namespace wherefore::sdk
 
+using wherefore::sdk::Alone;
 using wherefore::sdk::CallNext;
+using wherefore::sdk::Count;
 using wherefore::sdk::Counted;
 using wherefore::sdk::Forget;
 using wherefore::sdk::g_heap_table;
@@ -44,7 +55,8 @@ using wherefore::sdk::HeapTable;
 
 extern "C" {
 
-// As Counted, but apart, so that the usual case of the most frequent call needs no stack frame.
+// Not by Counted: the usual case of the most frequent call is a jump to the real one, and no
+// allocator's malloc calls itself by its public name.
 [[gnu::section("wherefore_hooks"), gnu::noinline]] static void* SampledMalloc(
     std::size_t size) noexcept {
   void* pointer = CallNext<"malloc", void*>(size);
@@ -69,13 +81,13 @@ WHEREFORE_HOOK void* calloc(std::size_t count, std::size_t size) noexcept {
 
 WHEREFORE_HOOK void* realloc(void* old, std::size_t size) noexcept {
   const HeapTable::Removed sampled = Forget(old);
-  void* pointer = CallNext<"realloc", void*>(old, size);
+  void* pointer = Alone([=] { return CallNext<"realloc", void*>(old, size); });
   if (pointer == nullptr && size > 0 && sampled.slot != HeapTable::kNone) {
     // It stays where it was, in whichever slot it now gets; the old slot's id is gone, so its bytes
     // leave the in-use profile early. Rare enough, and never a leak that is none.
     g_heap_table.Insert(old, sampled.id);
   }
-  return Counted(size, [=] { return pointer; });
+  return Count(pointer, size);
 }
 
 WHEREFORE_HOOK void* reallocarray(void* old, std::size_t count, std::size_t size) noexcept {
@@ -96,8 +108,8 @@ WHEREFORE_HOOK void* aligned_alloc(std::size_t alignment, std::size_t size) noex
 }
 
 WHEREFORE_HOOK int posix_memalign(void** result, std::size_t alignment, std::size_t size) noexcept {
-  const int error = CallNext<"posix_memalign", int>(result, alignment, size);
-  if (error == 0) Counted(size, [=] { return *result; });
+  const int error = Alone([=] { return CallNext<"posix_memalign", int>(result, alignment, size); });
+  if (error == 0) Count(*result, size);
   return error;
 }
 

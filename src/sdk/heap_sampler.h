@@ -22,6 +22,19 @@ namespace wherefore::sdk {
 // The slow path of an allocation, after it was made. `pointer` may be null (it failed).
 void OnAllocated(void* pointer, std::size_t size);
 
+// While one of these lives nothing counts: allocators call their own exported functions, and ours
+// stand in front of those too (jemalloc's aligned operator new calls aligned_alloc).
+class NotCounting {
+ public:
+  NotCounting() { t_state.heap_countdown = std::int64_t{1} << 62; }
+  ~NotCounting() { t_state.heap_countdown = left_; }
+  NotCounting(const NotCounting&) = delete;
+  NotCounting& operator=(const NotCounting&) = delete;
+
+ private:
+  const std::int64_t left_ = t_state.heap_countdown;
+};
+
 // Before memory that the table may hold is freed or moved.
 inline HeapTable::Removed OnFree(void* pointer) { return g_heap_table.Remove(pointer); }
 

@@ -39,18 +39,26 @@ constinit Counts g_counts = Counts::kNotKnown;
 }
 
 template <Symbol Name, typename... Args>
+[[gnu::always_inline]] inline void* NewAlone(std::size_t size, Args... args) {
+  const NotCounting within;
+  return CallNextThrowing<Name, void*>(size, args...);
+}
+
+template <Symbol Name, typename... Args>
 [[gnu::always_inline]] inline void* New(std::size_t size, Args... args) {
   if (sizeof...(Args) == 0 && CountsInMalloc()) {
     // What a C++ library would do, without the detour; when memory is out, it throws for us.
     if (void* pointer = std::malloc(size > 0 ? size : 1); pointer != nullptr) [[likely]]
       return pointer;
   }
-  void* pointer = CallNextThrowing<Name, void*>(size, args...);
+  const bool counts_here = !CountsInMalloc();
+  void* pointer =
+      counts_here ? NewAlone<Name>(size, args...) : CallNextThrowing<Name, void*>(size, args...);
   // A host in C has no operator new behind ours; the library's own calls must not get a null.
   constexpr bool kMayBeNull = (std::is_same_v<Args, const std::nothrow_t*> || ...);
   if (pointer == nullptr && !kMayBeNull) [[unlikely]]
     throw std::bad_alloc();
-  if (!CountsInMalloc() && CountDown(size)) [[unlikely]]
+  if (counts_here && CountDown(size)) [[unlikely]]
     OnAllocated(pointer, size);
   return pointer;
 }

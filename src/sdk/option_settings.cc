@@ -185,6 +185,7 @@ void AddTypeSettings(std::vector<Setting>& all) {
     if (type == Type::kWall) blocks.emplace_back("wall_clock");
     for (std::size_t b = 0; b < blocks.size(); ++b) {
       const bool first = b == 0;
+      all.push_back({blocks[b], "", Switch(enabled)});  // in place of the block
       all.push_back({blocks[b] + ".enabled", first ? "WHEREFORE_" + upper : "", Switch(enabled)});
       all.push_back(
           {blocks[b] + ".sample_rate", first ? "WHEREFORE_" + upper + "_RATE" : "", Rate(type)});

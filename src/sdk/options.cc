@@ -70,7 +70,12 @@ class Loader {
     for (const YamlNote& note : document.notes)
       Warn(fmt::format("{}:{}: {}; left out", file, note.line, note.text));
     bool found = false;
-    for (const YamlScalar& scalar : document.scalars) {
+    auto repeated = document.repeated.begin();
+    for (std::size_t i = 0; i <= document.scalars.size(); ++i) {
+      for (; repeated != document.repeated.end() && repeated->scalar == i; ++repeated)
+        ReadRepeated(file, *repeated);
+      if (i == document.scalars.size()) break;
+      const YamlScalar& scalar = document.scalars[i];
       if (scalar.path.empty() || scalar.path[0] != "profiling") continue;
       found = true;
       ReadScalar(file, scalar);
@@ -128,11 +133,28 @@ class Loader {
     return sampler != nullptr && std::string_view(sampler).ends_with("traceidratio");
   }
 
+  // What a key says the second time is read after what it said the first.
+  void ReadRepeated(const std::string& file, const YamlRepeated& key) {
+    if (key.path[0] != "profiling") return;
+    const std::string name = Join(key.path, key.path.size() > 1 ? 1 : 0);
+    if (name == "types") types_ = {};
+    if (key.inside) return;
+    Warn(fmt::format("{}:{}: '{}' is there already, in line {}; the later one counts", file,
+                     key.line, name, key.first_line));
+  }
+
   void ReadScalar(const std::string& file, const YamlScalar& scalar) {
     const std::string name = Join(scalar.path, 1);
     const auto warn = [&](const std::string& text) {
       Warn(fmt::format("{}:{}: {}", file, scalar.line, text));
     };
+    if (name.empty()) {
+      warn(fmt::format(
+          "'{}' is not a setting; under profiling: one 'key: value' a line is expected, "
+          "such as 'types: [cpu, heap]'; left out",
+          scalar.value));
+      return;
+    }
     // Keys of the program's own choosing.
     if (scalar.path.size() >= 3 && (scalar.path[1] == "resource" || scalar.path[1] == "headers")) {
       SetPair(scalar.path[1] == "resource" ? target_.options.resource : target_.addresses.headers,

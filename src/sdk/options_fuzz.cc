@@ -27,6 +27,9 @@ void CheckLines(std::string_view text) {
   const auto lines = 1 + std::ranges::count(text, '\n');
   const wherefore::sdk::YamlDocument document = wherefore::sdk::ReadYaml(text);
   for (const auto& scalar : document.scalars) Require(scalar.line >= 1 && scalar.line <= lines);
+  for (const auto& key : document.repeated)
+    Require(!key.path.empty() && key.first_line >= 1 && key.first_line <= key.line &&
+            key.line <= lines && key.scalar <= document.scalars.size());
   for (const auto& note : document.notes)
     Require(!note.text.empty() && note.line >= 1 && note.line <= lines);
 }

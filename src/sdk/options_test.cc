@@ -128,6 +128,67 @@ TEST(Options, AValueNobodyCanReadNamesItsVariableAndIsIgnored) {
   EXPECT_TRUE(loaded.options.gzip);
 }
 
+TEST(Options, ATypeIsSwitchedByOnOrOffInPlaceOfItsBlock) {
+  for (std::size_t i = 0; i < kTypeCount; ++i) {
+    const std::string_view name = TypeName(static_cast<Type>(i));
+    const ConfigFile file(fmt::format("profiling:\n  {}: false\n", name));
+    const LoadedOptions loaded = Load({}, file.path());
+    EXPECT_EQ(loaded.warnings, std::vector<std::string>());
+    for (std::size_t j = 0; j < kTypeCount; ++j)
+      EXPECT_EQ(loaded.options.types[j].enabled, i != j) << name;
+  }
+  const ConfigFile others(
+      "profiling:\n  types: [cpu]\n  memory: on\n  wall_clock: true\n  mutex: maybe\n");
+  const LoadedOptions loaded = Load({}, others.path());
+  EXPECT_TRUE(loaded.options.of(Type::kHeap).enabled);
+  EXPECT_TRUE(loaded.options.of(Type::kWall).enabled);
+  EXPECT_EQ(loaded.warnings, std::vector<std::string>{
+                                 others.path() + ":5: mutex: 'maybe' is not on or off; ignored"});
+}
+
+TEST(Options, AByteOrderMarkAtTheBeginningOfAFileIsSkipped) {
+  const ConfigFile file("\xef\xbb\xbfprofiling:\n  cpu:\n    sample_rate: 50\n");
+  const LoadedOptions loaded = Load({}, file.path());
+  EXPECT_EQ(loaded.warnings, std::vector<std::string>());
+  EXPECT_EQ(loaded.options.of(Type::kCpu).rate, 50);
+}
+
+TEST(Options, AListOrATextInPlaceOfTheSettingsIsToldWhatIsExpected) {
+  for (const char* text : {"profiling:\n- cpu\n", "profiling:\n  - cpu\n", "\nprofiling: cpu\n"}) {
+    const ConfigFile file(text);
+    EXPECT_EQ(
+        Load({}, file.path()).warnings,
+        std::vector<std::string>{
+            file.path() + ":2: 'cpu' is not a setting; under profiling: one 'key: value' a line "
+                          "is expected, such as 'types: [cpu, heap]'; left out"});
+  }
+}
+
+TEST(Options, OfAKeyThatComesTwiceTheLaterCountsAndItIsNamed) {
+  const ConfigFile file(
+      "profiling:\n  cpu:\n    enabled: true\n    sample_rate: 50\n  types: [wall]\n  timeout: 1s\n"
+      "  types:\n  - cpu\n  - heap\n  cpu:\n    sample_rate: 60\n  timeout: 2s\nother: 1\nother: "
+      "2\n");
+  const LoadedOptions loaded = Load({}, file.path());
+  EXPECT_EQ(loaded.warnings,
+            (std::vector<std::string>{
+                file.path() + ":7: 'types' is there already, in line 5; the later one counts",
+                file.path() + ":10: 'cpu' is there already, in line 2; the later one counts",
+                file.path() + ":12: 'timeout' is there already, in line 6; the later one counts"}));
+  EXPECT_EQ(loaded.options.of(Type::kCpu).rate, 60);
+  EXPECT_EQ(loaded.options.timeout_ns, 2'000'000'000);
+  EXPECT_FALSE(loaded.options.of(Type::kWall).enabled);
+  EXPECT_TRUE(loaded.options.of(Type::kHeap).enabled);
+  const ConfigFile twice("profiling:\n  types: [wall]\nprofiling: {types: [cpu]}\n");
+  const LoadedOptions second = Load({}, twice.path());
+  EXPECT_EQ(
+      second.warnings,
+      std::vector<std::string>{
+          twice.path() + ":3: 'profiling' is there already, in line 1; the later one counts"});
+  EXPECT_TRUE(second.options.of(Type::kCpu).enabled);
+  EXPECT_FALSE(second.options.of(Type::kWall).enabled);
+}
+
 TEST(Options, UnknownKeysAndBadValuesInAFileNameTheirLine) {
   const ConfigFile file(
       "other: 1\nprofiling:\n  gpu:\n    enabled: true\n  max_stack_depth: deep\n"

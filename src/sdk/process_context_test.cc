@@ -114,5 +114,20 @@ TEST(Resource, NamesTheProcessOnce) {
   EXPECT_EQ(status, 0) << "a child is another instance";
 }
 
+TEST(Resource, TextsThatAreNotUtf8AreMadeSo) {
+  Options options;
+  options.service_name = "s\xff";
+  options.resource = {
+      {"k\xff", "first"}, {"k\xfe", "second"}, {"empty", ""}, {"region", "\xc3\xa9\xc3"}};
+  std::map<std::string, std::string> texts;
+  for (const ResourceAttribute& a : DescribeProcess(options)) {
+    EXPECT_TRUE(texts.emplace(a.key, a.text).second) << a.key << " comes twice";
+  }
+  EXPECT_EQ(texts["service.name"], "s\uFFFD");
+  EXPECT_EQ(texts["k\uFFFD"], "first");
+  EXPECT_EQ(texts["region"], "\u00e9\uFFFD");
+  EXPECT_TRUE(texts.contains("empty"));
+}
+
 }  // namespace
 }  // namespace wherefore::sdk

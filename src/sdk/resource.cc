@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "formats/utf8.h"
 #include "sdk/version.h"
 
 namespace wherefore::sdk {
@@ -64,26 +65,33 @@ std::string ExecutablePath() {
   return {path.data(), length > 0 ? static_cast<std::size_t>(length) : 0};
 }
 
-void AddMissing(ResourceAttributes& to, std::string_view key, std::string text) {
+// Where texts of the host enter: what is not UTF-8 is replaced, which may make two names one.
+void AddUnlessThere(ResourceAttributes& to, std::string_view key, std::string_view text) {
+  std::string valid = formats::ReplaceBadUtf8(key);
   const bool there =
-      std::any_of(to.begin(), to.end(), [&](const ResourceAttribute& a) { return a.key == key; });
-  if (!there && !text.empty()) to.push_back({std::string(key), std::move(text)});
+      std::any_of(to.begin(), to.end(), [&](const ResourceAttribute& a) { return a.key == valid; });
+  if (!there) to.push_back({std::move(valid), formats::ReplaceBadUtf8(text)});
+}
+
+void AddIfKnown(ResourceAttributes& to, std::string_view key, std::string_view text) {
+  if (!text.empty()) AddUnlessThere(to, key, text);
 }
 
 }  // namespace
 
 ResourceAttributes DescribeProcess(const Options& options) {
-  ResourceAttributes out = {{"service.name", options.service_name}};
-  for (const auto& [key, value] : options.resource) out.push_back({key, value});
-  AddMissing(out, "service.instance.id", InstanceId());
+  ResourceAttributes out;
+  AddUnlessThere(out, "service.name", options.service_name);
+  for (const auto& [key, value] : options.resource) AddUnlessThere(out, key, value);
+  AddIfKnown(out, "service.instance.id", InstanceId());
   const std::string exe = ExecutablePath();
-  AddMissing(out, "process.executable.name", exe.substr(exe.rfind('/') + 1));
-  AddMissing(out, "process.executable.path", exe);
+  AddIfKnown(out, "process.executable.name", exe.substr(exe.rfind('/') + 1));
+  AddIfKnown(out, "process.executable.path", exe);
   std::array<char, 256> host{};
-  if (gethostname(host.data(), host.size() - 1) == 0) AddMissing(out, "host.name", host.data());
-  AddMissing(out, "telemetry.sdk.name", "wherefore");
-  AddMissing(out, "telemetry.sdk.language", "cpp");
-  AddMissing(out, "telemetry.sdk.version", LibraryVersion());
+  if (gethostname(host.data(), host.size() - 1) == 0) AddIfKnown(out, "host.name", host.data());
+  AddIfKnown(out, "telemetry.sdk.name", "wherefore");
+  AddIfKnown(out, "telemetry.sdk.language", "cpp");
+  AddIfKnown(out, "telemetry.sdk.version", LibraryVersion());
   out.push_back({"process.pid", "", getpid(), true});
   return out;
 }

@@ -4,15 +4,21 @@
 #include <cstring>
 
 #include "formats/formats.h"
+#include "formats/utf8.h"
 
 namespace wherefore::sdk {
 namespace {
 
 using profile::Value;
 
+// A text of the host, which may be anything.
+profile::Id AddText(profile::SpanBatch& batch, std::string_view text) {
+  return batch.AddText(formats::ReplaceBadUtf8(text));
+}
+
 Value ToValue(profile::SpanBatch& batch, const SpanValue& value) {
   if (const auto* const text = std::get_if<std::string>(&value))
-    return {Value::Kind::kString, batch.AddText(*text), 0};
+    return {Value::Kind::kString, AddText(batch, *text), 0};
   if (const auto* const number = std::get_if<std::int64_t>(&value))
     return {Value::Kind::kInt, 0, *number};
   if (const auto* const real = std::get_if<double>(&value))
@@ -24,7 +30,7 @@ profile::Range AddAttributes(profile::SpanBatch& batch,
                              const std::vector<SpanAttribute>& attributes) {
   const auto begin = static_cast<std::uint32_t>(batch.own_attributes.size());
   for (const SpanAttribute& a : attributes) {
-    const profile::Id key = batch.AddText(a.key);
+    const profile::Id key = AddText(batch, a.key);
     batch.own_attributes.push_back({key, 0, ToValue(batch, a.value)});
   }
   return {begin, static_cast<std::uint32_t>(attributes.size())};
@@ -37,10 +43,10 @@ void AddSpan(profile::SpanBatch& batch, const wherefore_span& from) {
   std::memcpy(span.trace.data(), from.ids.trace_id, span.trace.size());
   std::memcpy(span.id.data(), from.ids.span_id, span.id.size());
   std::memcpy(span.parent.data(), from.parent, span.parent.size());
-  span.name = batch.AddText(from.name);
+  span.name = AddText(batch, from.name);
   span.kind = static_cast<std::uint8_t>(from.kind);
   span.status_code = static_cast<std::uint8_t>(from.status);
-  span.status_message = batch.AddText(from.status_message);
+  span.status_message = AddText(batch, from.status_message);
   span.flags = from.ids.flags;
   span.start_ns = from.start_ns;
   span.end_ns = from.end_ns;
@@ -49,7 +55,7 @@ void AddSpan(profile::SpanBatch& batch, const wherefore_span& from) {
   span.events = {static_cast<std::uint32_t>(batch.events.size()),
                  static_cast<std::uint32_t>(from.events.size())};
   for (const SpanEventRecord& e : from.events) {
-    const profile::Id name = batch.AddText(e.name);
+    const profile::Id name = AddText(batch, e.name);
     batch.events.push_back({e.time_ns, name, AddAttributes(batch, e.attributes), 0});
   }
   span.dropped_events = from.dropped_events;

@@ -22,6 +22,13 @@ struct DirectoryEntry {  // linux_dirent64, which no header declares
 
 }  // namespace
 
+const char* WhyNumbersAreNotOurs() {
+  std::array<char, 24> number{};
+  const ssize_t length = readlink("/proc/self", number.data(), number.size() - 1);
+  const bool other = length > 0 && std::strtol(number.data(), nullptr, 10) != getpid();
+  return other ? "/proc here belongs to another PID namespace" : "";
+}
+
 bool ListThreads(std::vector<std::uint32_t>& tids) {
   tids.clear();
   const int directory = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

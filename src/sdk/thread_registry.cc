@@ -49,6 +49,11 @@ bool ThreadRegistry::IsOwn(std::uint32_t tid) {
   return own_.contains(tid);
 }
 
+std::size_t ThreadRegistry::own() {
+  const std::lock_guard hold(lock_);
+  return own_.size();
+}
+
 void ThreadRegistry::ForgetOthers() {
   lock_.Reset();
   contexts_.clear();

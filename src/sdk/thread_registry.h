@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <unordered_map>
 #include <unordered_set>
@@ -26,6 +27,8 @@ class ThreadRegistry {
   // process_vm_readv only, the thread may end at any time. 0: not known.
   [[nodiscard]] std::uintptr_t ContextOf(std::uint32_t tid);
   [[nodiscard]] bool IsOwn(std::uint32_t tid);
+  // How many threads are ours; never more than there are.
+  [[nodiscard]] std::size_t own();
   // Goes up with every thread that comes or goes, as far as threads are known to do so.
   [[nodiscard]] std::uint64_t changes() const { return changes_.load(std::memory_order_relaxed); }
 

@@ -99,6 +99,24 @@ TEST_F(TracerTest, SpansArriveWithEverythingTheyCarry) {
   EXPECT_EQ(Attributes(batch, batch.resources[request.resource].attributes), "service.name=svc ");
 }
 
+TEST_F(TracerTest, TextsThatAreNotUtf8AreMadeSo) {
+  Start();
+  Span("sp\xff")
+      .Set("k\xff", 1)
+      .Set("text", "v\xfe")
+      .AddEvent("e\xff", "key\xff", "\xff")
+      .SetStatus(SpanStatus::kError, "m\xff");
+  const profile::SpanBatch batch = OnlyBatch();  // one that is not UTF-8 is rejected
+  ASSERT_EQ(batch.spans.size(), 1U);
+  const profile::Span& span = batch.spans[0];
+  EXPECT_EQ(batch.Text(span.name), "sp\uFFFD");
+  EXPECT_EQ(batch.Text(span.status_message), "m\uFFFD");
+  EXPECT_EQ(Attributes(batch, span.attributes), "k\uFFFD=1 text=v\uFFFD ");
+  ASSERT_EQ(span.events.count, 1U);
+  EXPECT_EQ(batch.Text(batch.events[span.events.begin].name), "e\uFFFD");
+  EXPECT_EQ(Attributes(batch, batch.events[span.events.begin].attributes), "key\uFFFD=\uFFFD ");
+}
+
 TEST_F(TracerTest, WithoutATracerTheCallersTraceIsPassedOn) {
   const SpanContext parent = Extract("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
   Span span("x", SpanKind::kServer, parent);

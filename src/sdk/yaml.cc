@@ -2,6 +2,7 @@
 #include "sdk/yaml.h"
 
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 namespace wherefore::sdk {
@@ -85,6 +86,8 @@ std::size_t KeyColon(std::string_view text) {
 class Reader {
  public:
   YamlDocument Read(std::string_view text) {
+    if (text.starts_with("\xef\xbb\xbf"))
+      text.remove_prefix(3);  // the byte order mark of some editors
     int number = 0;
     while (!text.empty()) {
       const std::size_t end = std::min(text.find('\n'), text.size());
@@ -99,6 +102,7 @@ class Reader {
   struct Open {
     std::size_t indent;
     std::string key;
+    bool repeated = false;
   };
 
   void Note(std::string text) { document_.notes.push_back({line_, std::move(text)}); }
@@ -129,8 +133,26 @@ class Reader {
       Note("expected 'key: value'");
       return;
     }
-    open_.push_back({indent, Unquote(Trim(text.substr(0, colon)))});
+    OpenKey(indent, text.substr(0, colon));
     ReadValue(Trim(text.substr(colon + 1)), 0);
+  }
+
+  void OpenKey(std::size_t indent, std::string_view key) {
+    const bool inside = !open_.empty() && open_.back().repeated;
+    open_.push_back({indent, Unquote(Trim(key)), inside});
+    std::string path;
+    for (const Open& o : open_) path.append(o.key).append(1, '\0');
+    const auto [first, fresh] = keys_.try_emplace(std::move(path), line_);
+    if (fresh) return;
+    open_.back().repeated = true;
+    document_.repeated.push_back({Path(), line_, first->second, document_.scalars.size(), inside});
+  }
+
+  [[nodiscard]] std::vector<std::string> Path() const {
+    std::vector<std::string> path;
+    path.reserve(open_.size());
+    for (const Open& o : open_) path.push_back(o.key);
+    return path;
   }
 
   // Closes the keys this line no longer belongs to. A list item keeps the key at its own column.
@@ -176,8 +198,7 @@ class Reader {
         Note("expected 'key: value' inside '{}'");
         continue;
       }
-      open_.push_back(
-          {open_.empty() ? 0 : open_.back().indent, Unquote(Trim(part.substr(0, colon)))});
+      OpenKey(open_.empty() ? 0 : open_.back().indent, part.substr(0, colon));
       ReadValue(Trim(part.substr(colon + 1)), depth + 1);
       open_.pop_back();
     }
@@ -205,14 +226,11 @@ class Reader {
     return parts;
   }
 
-  void Emit(std::string value) {
-    YamlScalar scalar{{}, std::move(value), line_};
-    for (const Open& o : open_) scalar.path.push_back(o.key);
-    document_.scalars.push_back(std::move(scalar));
-  }
+  void Emit(std::string value) { document_.scalars.push_back({Path(), std::move(value), line_}); }
 
   YamlDocument document_;
   std::vector<Open> open_;
+  std::unordered_map<std::string, int> keys_;  // the line of each, by its path
   int line_ = 0;
 };
 

@@ -2,11 +2,12 @@
 // process and brings no YAML library along.
 //
 // Read: block mappings by indentation, block and one-line lists, one-line mappings, plain and
-// quoted scalars, comments. Not read: anchors, tags, block scalars (| and >), several documents,
-// tabs as indentation. Such a line becomes a note with its number and is left out; nothing fails.
-// Pure function; any thread.
+// quoted scalars, comments, a byte order mark. Not read: anchors, tags, block scalars (| and >),
+// several documents, tabs as indentation. Such a line becomes a note with its number and is left
+// out; nothing fails. Pure function; any thread.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,9 +27,19 @@ struct YamlNote {
   std::string text;
 };
 
+// A key that was there before. What it holds follows what the first one held.
+struct YamlRepeated {
+  std::vector<std::string> path;
+  int line = 0;
+  int first_line = 0;
+  std::size_t scalar = 0;  // the index of the first scalar that comes after it
+  bool inside = false;     // of another such key
+};
+
 struct YamlDocument {
   std::vector<YamlScalar> scalars;
-  std::vector<YamlNote> notes;  // what could not be read
+  std::vector<YamlRepeated> repeated;  // in the order of the file
+  std::vector<YamlNote> notes;         // what could not be read
 };
 
 [[nodiscard]] YamlDocument ReadYaml(std::string_view text);
