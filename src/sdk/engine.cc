@@ -424,6 +424,12 @@ Result<profile::Batch> Engine::EndOperation(std::uint64_t id) {
   return batch.profiles.empty() ? operation->sums.Empty(window) : std::move(batch);
 }
 
+void Engine::DropOperation(std::uint64_t id) {
+  const Busy busy;
+  const std::lock_guard hold(lock_);
+  if (operations_.erase(id) != 0 && running_.load()) ApplyRates();
+}
+
 Result<profile::Batch> Engine::SinceStart(Type type, Series series) {
   const Busy busy;
   const std::lock_guard hold(lock_);

@@ -58,6 +58,7 @@ class Engine {
   // kUnsupported, with the first reason, when none of the types can work here.
   Result<std::uint64_t> BeginOperation(unsigned types);
   Result<profile::Batch> EndOperation(std::uint64_t operation);
+  void DropOperation(std::uint64_t operation);
   // What has been counted since the start, or the heap as it is now; profiles without samples when
   // that is nothing. kUnsupported, with the reason, when the type is off; kUnavailable when paused.
   Result<profile::Batch> SinceStart(Type type, Series series);
