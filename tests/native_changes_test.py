@@ -5,6 +5,7 @@ tests/sdk/changes.cc, by LD_PRELOAD.
 """
 import json
 import math
+import os
 import resource
 import unittest
 
@@ -119,6 +120,21 @@ class TimedWaits(Changes):
         for name, seconds in truth.items():
             if name != "HoldWrite":  # who held a reader-writer lock is not known
                 self.assert_seconds(waited if name.startswith("Wait") else held, name, seconds, 0.15 * seconds)
+
+
+class Namespaces(Changes):
+    @estimate
+    def test_work_before_and_after_a_new_pid_namespace_is_seen(self):
+        """After it the kernel gives the process no more threads."""
+        prefix = [] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user"]
+        done = self.profiled(*prefix, str(PROGRAMS / "changes"), "namespace", "3", WHEREFORE_TYPES="cpu", WHEREFORE_UPLOAD_INTERVAL="1h")
+        truth = json.loads(done.stdout)
+        if refused := truth.pop("refused"):
+            self.skipTest(f"a new PID namespace: {os.strerror(int(refused))}")
+        self.assertEqual(done.stderr, "")
+        rows, distance = self.rows("cpu")[1], sum(truth.values()) / self.cpu_observations()
+        for name, seconds in truth.items():
+            self.assert_seconds(rows, name, seconds, max(0.06 * seconds, 3 * distance))
 
 
 if __name__ == "__main__":

@@ -160,6 +160,12 @@ void Runtime::WithoutThreads(const std::function<void()>& call) {
   options_.log_level = level;
 }
 
+void Runtime::BeforeLastThread() {
+  const Busy busy;
+  const MutexLock lock(mutex_);
+  if (running_) exporter_->StartThread();
+}
+
 bool Runtime::Flush(std::int64_t deadline_ns) {
   const Busy busy;
   Exporter* exporter = nullptr;

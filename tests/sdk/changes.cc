@@ -2,9 +2,10 @@
 // switched, allocations come faster than they can be looked at, waits have a limit. As truth.cc
 // they print the truth; tests/native_changes_test.py compares it with what the profiler saw.
 //
-//   changes libraries|fresh|burst|switch|timed SECONDS
+//   changes libraries|fresh|burst|switch|timed|namespace SECONDS
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -320,14 +321,33 @@ void Timed(double seconds) {
   Print(truth);
 }
 
+// --- Namespace ---
+// Not the same function twice here either.
+[[gnu::noinline]] double WorkBeforeUnshare(double seconds) {
+  g_sink = 3;
+  return Burn(seconds);
+}
+[[gnu::noinline]] double WorkAfterUnshare(double seconds) {
+  g_sink = 4;
+  return Burn(seconds);
+}
+
+// Children get a PID namespace of their own; from then on the kernel gives this process no threads.
+// "refused": it was not allowed to.
+void Namespace(double seconds) {
+  std::map<std::string, double> truth;
+  truth["WorkBeforeUnshare"] = WorkBeforeUnshare(seconds / 2);
+  truth["refused"] = unshare(CLONE_NEWPID) == 0 ? 0 : errno;
+  truth["WorkAfterUnshare"] = WorkAfterUnshare(seconds / 2);
+  Print(truth);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, std::function<void(double)>> programs = {{"libraries", Libraries},
-                                                                       {"fresh", Fresh},
-                                                                       {"burst", Burst},
-                                                                       {"switch", Switch},
-                                                                       {"timed", Timed}};
+  const std::map<std::string, std::function<void(double)>> programs = {
+      {"libraries", Libraries}, {"fresh", Fresh}, {"burst", Burst},
+      {"switch", Switch},       {"timed", Timed}, {"namespace", Namespace}};
   const auto found = programs.find(argc == 3 ? argv[1] : "");
   if (found == programs.end()) {
     std::fprintf(stderr,
