@@ -7,9 +7,11 @@ import json
 import math
 import os
 import resource
+import subprocess
+import threading
 import unittest
 
-from preload import PROGRAMS, Profiled, estimate
+from preload import PROGRAMS, Profiled, estimate, preload
 
 
 class Changes(Profiled):
@@ -120,6 +122,20 @@ class TimedWaits(Changes):
         for name, seconds in truth.items():
             if name != "HoldWrite":  # who held a reader-writer lock is not known
                 self.assert_seconds(waited if name.startswith("Wait") else held, name, seconds, 0.15 * seconds)
+
+
+class Budget(Changes):
+    def test_that_cannot_be_kept_is_said(self):
+        command = ["sleep", "600"]
+        environment = preload(WHEREFORE_OUTPUT=str(self.folder / "out"), WHEREFORE_TYPES="cpu", WHEREFORE_MAX_OVERHEAD="0.0001%")
+        with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+            self.addCleanup(process.kill)
+            timer = threading.Timer(120, process.kill)  # or there would be no end to reading
+            timer.start()
+            line = process.stderr.readline()
+            timer.cancel()
+            process.kill()
+            self.assertRegex(line, r"max_overhead \(0\.0001%\) cannot be kept: profiling takes [0-9.e-]+% at the lowest rates; ")
 
 
 class Namespaces(Changes):

@@ -347,6 +347,14 @@ std::string Engine::TimerTrouble() const {
   return std::string(timers_.refused_call()) + ": " + std::generic_category().message(error);
 }
 
+// With the lock held; empty when the budget is kept, or may yet be.
+std::string Engine::BudgetTrouble() const {
+  const std::optional<double> share = governor_->excess();
+  if (!share) return {};
+  return fmt::format("max_overhead ({:.3g}%) cannot be kept: profiling takes {:.3g}% at the lowest rates",
+                     options_.max_overhead * 100, *share * 100);
+}
+
 // With the lock held: what one should know of a type that is on; mostly nothing.
 std::string Engine::Restriction(Type type) {
   const bool cpu = Unavailable(Type::kCpu).empty();
@@ -357,7 +365,7 @@ std::string Engine::Restriction(Type type) {
   if (type == Type::kCpu && options_.of(type).rate > MostCpuRate()) {
     return fmt::format("the kernel's clock ticks {:g} times a second", MostCpuRate());
   }
-  return {};
+  return BudgetTrouble();
 }
 
 std::vector<TypeState> Engine::States() {

@@ -125,6 +125,7 @@ class Engine {
   [[nodiscard]] std::string Restriction(Type type);
   [[nodiscard]] bool Refused(Type type) const;
   [[nodiscard]] std::string TimerTrouble() const;
+  [[nodiscard]] std::string BudgetTrouble() const;
   bool NoteTrouble();
   [[nodiscard]] OwnCpu OwnCpuNow() const;
   [[nodiscard]] Usage UsageNow();
@@ -166,6 +167,7 @@ class Engine {
   std::int64_t started_ = 0;
   std::string wall_trouble_;  // why nobody can be looked at; empty: one can
   bool said_trouble_ = false;
+  bool said_excess_ = false;
   std::uint64_t window_start_ns_ = 0;  // wall clock
   std::int64_t window_started_ = 0;    // monotonic
   std::int64_t last_second_ = 0;

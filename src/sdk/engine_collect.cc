@@ -256,6 +256,10 @@ bool Engine::NoteTrouble() {
     said_trouble_ = true;
     LogTrouble("not all threads are seen in the cpu profile: " + TimerTrouble());
   }
+  if (std::string excess = BudgetTrouble(); !excess.empty() && !said_excess_) {
+    said_excess_ = true;
+    Log(LogLevel::kWarn, excess + "; switch types off, or allow more");
+  }
   return off;
 }
 
