@@ -54,6 +54,12 @@ class Libraries(Changes):
         self.assertAlmostEqual(seen, total, delta=max(0.06 * total, 3 * total / observations), msg="some of it is under neither")
 
     @estimate
+    def test_one_whose_file_was_replaced_after_it_was_unloaded_keeps_its_names(self):
+        truth = self.truth("replaced", 2, WHEREFORE_TYPES="cpu")
+        self.assert_shares("cpu", truth, self.cpu_observations())
+        self.assertNotIn("current.so+", json.dumps(self.rows("cpu")[0]))
+
+    @estimate
     def test_what_one_does_as_soon_as_it_is_loaded_has_complete_stacks(self):
         truth = self.truth("fresh", 3, WHEREFORE_TYPES="cpu,heap", WHEREFORE_HEAP_RATE="10KB", WHEREFORE_MAX_OVERHEAD="100%")
         distance = truth["BurnInOne"] / self.cpu_observations()

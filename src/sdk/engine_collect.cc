@@ -152,10 +152,14 @@ void Engine::BeforeUnload() {
 }
 
 // Another library may come in its place at once: whoever samples it must not follow the old tables.
+// Another file may come in the place of its own, so names that will be needed are read now.
 void Engine::AfterUnload() {
   const Busy busy;
   const int error = errno;
-  if (running_.load() && map_.slots().published()) map_.Update();
+  if (running_.load() && map_.slots().published() && map_.Update()) {
+    const std::lock_guard hold(lock_);
+    sums_.NameUnloaded();
+  }
   errno = error;
 }
 

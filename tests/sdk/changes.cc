@@ -2,7 +2,7 @@
 // switched, allocations come faster than they can be looked at, waits have a limit. As truth.cc
 // they print the truth; tests/native_changes_test.py compares it with what the profiler saw.
 //
-//   changes libraries|fresh|burst|switch|timed|namespace SECONDS
+//   changes libraries|replaced|fresh|burst|switch|timed|namespace SECONDS
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -32,11 +33,13 @@ namespace {
 using BurnFunction = double(double seconds);
 using AllocFunction = void*(std::size_t size);
 
-// plugin.cc as `name`, One or Two, while this object is there. Found by this program's own RUNPATH.
+// plugin.cc as `name`, One or Two, while this object is there. Found by this program's own RUNPATH,
+// unless a path is given.
 class Plugin {
  public:
-  explicit Plugin(const std::string& name)
-      : name_(name), handle_(dlopen(("plugin_" + name + ".so").c_str(), RTLD_NOW)) {
+  explicit Plugin(const std::string& name) : Plugin(name, "plugin_" + name + ".so") {}
+  Plugin(const std::string& name, const std::string& path)
+      : name_(name), handle_(dlopen(path.c_str(), RTLD_NOW)) {
     if (handle_ == nullptr) Fail(dlerror());
   }
   Plugin(const Plugin&) = delete;
@@ -85,6 +88,27 @@ void Libraries(double seconds) {
       last = here;
     }
   }
+  Print(truth);
+}
+
+// The same path, another file each time it is loaded, as for a program that loads what was just
+// built.
+void Replaced(double seconds) {
+  std::map<std::string, double> truth;
+  std::string folder = std::filesystem::temp_directory_path() / "changes-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) Fail("no folder");
+  const std::filesystem::path programs =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const std::string path = folder + "/current.so";
+  while (truth["BurnInOne"] < seconds / 2 || truth["BurnInTwo"] < seconds / 2) {
+    for (const std::string name : {"One", "Two"}) {
+      std::filesystem::copy_file(programs / ("plugin_" + name + ".so"), path + ".new");
+      std::filesystem::rename(path + ".new", path);
+      const Plugin plugin(name, path);
+      truth["BurnIn" + name] += plugin.Find<BurnFunction>("BurnIn")(0.2);
+    }
+  }
+  std::filesystem::remove_all(folder);
   Print(truth);
 }
 
@@ -346,8 +370,8 @@ void Namespace(double seconds) {
 
 int main(int argc, char** argv) {
   const std::map<std::string, std::function<void(double)>> programs = {
-      {"libraries", Libraries}, {"fresh", Fresh}, {"burst", Burst},
-      {"switch", Switch},       {"timed", Timed}, {"namespace", Namespace}};
+      {"libraries", Libraries}, {"replaced", Replaced}, {"fresh", Fresh},        {"burst", Burst},
+      {"switch", Switch},       {"timed", Timed},       {"namespace", Namespace}};
   const auto found = programs.find(argc == 3 ? argv[1] : "");
   if (found == programs.end()) {
     std::fprintf(stderr,
