@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -22,7 +21,7 @@
 namespace wherefore::sdk {
 namespace {
 
-constexpr std::size_t kMaxHead = 16 * 1024;
+constexpr std::size_t kMaxHead = std::size_t{16} * 1024;
 constexpr std::int64_t kReadWithinNs = 5 * kNsPerSecond;
 constexpr std::int64_t kWriteWithinNs = 30 * kNsPerSecond;
 // Stop wakes the thread; should the host have closed our descriptors, this does.
@@ -37,13 +36,15 @@ bool IsLoopback(const sockaddr_storage& address) {
   return address.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
 }
 
+// `name` in lower case.
 std::string_view HeaderOf(std::string_view head, std::string_view name) {
   while (!head.empty()) {
     const std::size_t end = std::min(head.find("\r\n"), head.size());
     const std::string_view line = head.substr(0, end);
     head.remove_prefix(std::min(end + 2, head.size()));
+    const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; };
     if (line.size() <= name.size() || line[name.size()] != ':' ||
-        strncasecmp(line.data(), name.data(), name.size()) != 0) {
+        !std::ranges::equal(line.substr(0, name.size()), name, same)) {
       continue;
     }
     std::string_view value = line.substr(name.size() + 1);
