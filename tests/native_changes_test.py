@@ -159,5 +159,25 @@ class Namespaces(Changes):
             self.assert_seconds(rows, name, seconds, max(0.06 * seconds, 3 * distance))
 
 
+class Children(Changes):
+    @estimate
+    def test_one_whose_threads_work_and_one_that_asks_for_its_profile(self):
+        truth = self.truth("children", 2)
+        rows = self.rows("cpu")[1]
+        # The first 10 ms of a child are not seen.
+        for name, seconds in truth.items():
+            self.assert_seconds(rows, name, seconds, 0.15 * seconds)
+
+
+class OwnTimer(Changes):
+    def test_the_program_s_own_profiling_timer_is_as_without_us(self):
+        """Its ticks often come together with ours: they do not go to a thread that sleeps, and each tells what was interrupted."""
+        ticks = self.truth("owntimer", 2, WHEREFORE_CPU_RATE="250")
+        self.assertGreater(ticks["ticks"], 100)
+        self.assertEqual(ticks["interrupted"], 0)
+        self.assertLessEqual(ticks["ticks_while_asleep"], 0.05 * ticks["ticks"], "one that wakes up may meet a tick, also without us")
+        self.assertGreaterEqual(ticks["ticks_here"], 0.95 * ticks["ticks"])
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

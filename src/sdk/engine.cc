@@ -197,6 +197,7 @@ void Engine::Stop() {
 
 void Engine::Flush() {
   const Busy busy;
+  RestartCollectorNow();
   const std::lock_guard hold(lock_);
   if (!running_.load()) return;
   Drain();

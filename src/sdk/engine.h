@@ -79,6 +79,7 @@ class Engine {
   void AfterForkInChild();
   // In the child, ordinary context: samplers start again.
   void Restart();
+  [[nodiscard]] bool awaits_restart() const { return awaits_restart_.load(); }
 
  private:
   struct Operation {
@@ -161,7 +162,8 @@ class Engine {
   std::int64_t wait_events_ = 0;
   int signal_ = 0;
   bool timers_refused_ = false;  // no thread got one
-  int restart_timer_ = -1;  // of a forked child, until it has samplers of its own
+  std::atomic<bool> awaits_restart_{false};  // a forked child, until it has samplers of its own
+  int restart_timer_ = -1;                   // which says that it is due
   Part crashed_in_ = Part::kNone;  // in the run before this one
   std::array<bool, kTypeCount> crashed_ = {};
   std::int64_t started_ = 0;

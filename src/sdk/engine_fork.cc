@@ -68,9 +68,9 @@ void Engine::AfterForkInChild() {
   g_shared.cpu_session.fetch_add(1);  // its CPU clock begins anew
   operations_.clear();
   // The parent may be a child itself that had not come to its own restart: a daemon forks twice.
-  const bool was_due = g_shared.restart_due.exchange(false) || restart_timer_ >= 0;
-  const bool was_running = running_.exchange(false);
-  restart_timer_ = (was_running || was_due) && signal_ != 0 ? ArmRestartTimer(signal_) : -1;
+  g_shared.restart_due.store(false);
+  if (running_.exchange(false)) awaits_restart_.store(true);
+  restart_timer_ = awaits_restart_.load() && signal_ != 0 ? ArmRestartTimer(signal_) : -1;
 }
 
 void OnChildRestart(void (*listener)(const ResourceAttributes& resource)) {
@@ -82,10 +82,18 @@ void RestartCollector() {
   if (Engine* engine = Engine::Get(); engine != nullptr) engine->Restart();
 }
 
+void RestartCollectorNow() {
+  Engine* const engine = Engine::Get();
+  if (engine == nullptr || !engine->awaits_restart()) return;
+  g_shared.restart_due.store(false);
+  engine->Restart();
+}
+
 void Engine::Restart() {
   const Busy busy;
   const std::lock_guard hold(lock_);
   if (running_.load()) return;
+  awaits_restart_.store(false);
   if (restart_timer_ >= 0) syscall(SYS_timer_delete, restart_timer_);
   restart_timer_ = -1;
   sums_.ForgetSums();  // what the parent had gathered is the parent's

@@ -127,6 +127,13 @@ void EndAsWithoutUs(int signal) {
   RawSyscall(SYS_tgkill, RawSyscall(SYS_getpid), RawSyscall(SYS_gettid), reinterpret_cast<const void*>(static_cast<long>(signal)));
 }
 
+void Block(int signal) {
+  const unsigned long mask = 1UL << static_cast<unsigned>(signal - 1);
+  RawSyscall(SYS_rt_sigprocmask, SIG_BLOCK, reinterpret_cast<long>(&mask), nullptr, sizeof mask);
+}
+
+// The host's handler runs with its signal blocked, as it would without us; the mask of the
+// interrupted code comes back when ours returns, or with the host's own longjmp.
 void CallHost(int signal, siginfo_t* info, void* context) {
   struct sigaction action = {};
   std::uint32_t before = 0;
@@ -134,40 +141,81 @@ void CallHost(int signal, siginfo_t* info, void* context) {
     before = g_host.sequence.load(std::memory_order_acquire);
     action = g_host.action;
   } while ((before & 1) != 0 || g_host.sequence.load(std::memory_order_acquire) != before);
-  if ((action.sa_flags & SA_SIGINFO) != 0) {
-    if (action.sa_sigaction != nullptr) action.sa_sigaction(signal, info, context);
-  } else if (action.sa_handler == SIG_DFL) {
-    EndAsWithoutUs(signal);
-  } else if (action.sa_handler != SIG_IGN) {
+  if ((action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL)
+    return EndAsWithoutUs(signal);
+  if ((action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_IGN) return;
+  if ((action.sa_flags & SA_NODEFER) == 0) Block(signal);
+  if ((action.sa_flags & SA_SIGINFO) == 0) {
     action.sa_handler(signal);
+  } else if (action.sa_sigaction != nullptr) {
+    action.sa_sigaction(signal, info, context);
   }
 }
 
-// The host asked to block this signal, and somebody sent it: from here on this thread does block it,
-// and the signal waits, for sigwait or for its being unblocked. The thread's samples wait with it.
-void Postpone(int signal, const siginfo_t* info, void* context) {
-  auto* const then = static_cast<ucontext_t*>(context);
-  then->uc_sigmask.__val[0] |= 1UL << static_cast<unsigned>(signal - 1);
+void BlockAfterwards(int signal, void* context) {
+  static_cast<ucontext_t*>(context)->uc_sigmask.__val[0] |= 1UL
+                                                            << static_cast<unsigned>(signal - 1);
+}
+
+// What the host's signal interrupted. When it came at the same tick as ours, the kernel put its
+// frame on top of ours before our handler's first instruction: it is what ours interrupted then,
+// the handler's third argument.
+void* InterruptedBy(void* context) {
+  const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs;
+  if (registers[REG_RIP] != static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(&OnSamplerSignal)))
+    return context;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): an argument in its register
+  return reinterpret_cast<void*>(registers[REG_RDX]);
+}
+
+void OnHostSignal(int signal, siginfo_t* info, void* context) {
+  void* const interrupted = InterruptedBy(context);
+  if (!t_state.host_blocks) return CallHost(signal, info, interrupted);
+  // The host asked to block this signal, and somebody sent it: from here on this thread does block
+  // it, and the signal waits, for sigwait or for its being unblocked. The thread's samples wait
+  // with it.
+  Block(signal);
+  BlockAfterwards(signal, context);
+  BlockAfterwards(signal, interrupted);
   RawSyscall(SYS_rt_sigqueueinfo, RawSyscall(SYS_getpid), signal, info);
+}
+
+// A host's signal that came while a sample was taken is kept until it is: signals of one number
+// that wait together are one.
+constinit thread_local siginfo_t* t_kept [[gnu::tls_model("initial-exec")]] = nullptr;
+
+// Says whether one was kept in `kept`.
+bool TakeSampleUndisturbed(const siginfo_t& info, const void* context, siginfo_t& kept) {
+  ThreadState& state = t_state;
+  kept.si_signo = 0;
+  t_kept = &kept;
+  state.sampling = true;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  TakeSample(info, context);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  state.sampling = false;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return kept.si_signo != 0;
 }
 
 }  // namespace
 
 void OnSamplerSignal(int signal, siginfo_t* info, void* context) {
   const void* value = info->si_value.sival_ptr;
-  if (info->si_code == SI_TIMER && value == &g_timer_cookie) {
-    TakeSample(*info, context);
-  } else if (info->si_code == SI_TIMER && value == &g_restart_cookie) {
-    // The next allocation takes the slow path and starts the collector there. A child that only
-    // computes makes none: its samples wait in the queue until it does, or ends.
+  const bool restart = info->si_code == SI_TIMER && value == &g_restart_cookie;
+  const bool ours = restart || (info->si_code == SI_TIMER && value == &g_timer_cookie);
+  if (restart) {
+    // The next allocation takes the slow path and starts the collector there.
     g_shared.restart_due.store(true, std::memory_order_relaxed);
     t_state.heap_countdown = 0;
-    TakeSample(*info, context);
-  } else if (t_state.host_blocks) {
-    Postpone(signal, info, context);
-  } else {
-    CallHost(signal, info, context);
   }
+  if (t_state.sampling) {
+    if (!ours) *t_kept = *info;  // one of ours: the next sample stands for its time, too
+    return;
+  }
+  if (!ours) return OnHostSignal(signal, info, context);
+  siginfo_t kept;
+  if (TakeSampleUndisturbed(*info, context, kept)) OnHostSignal(signal, &kept, context);
 }
 
 void* TimerCookie() { return &g_timer_cookie; }

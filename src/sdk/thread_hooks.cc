@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "sdk/capture.h"
+#include "sdk/collector_restart.h"
 #include "sdk/engine.h"
 #include "sdk/next_function.h"
 #include "sdk/thread_state.h"
@@ -80,6 +81,7 @@ extern "C" WHEREFORE_HOOK int pthread_create(pthread_t* thread, const pthread_at
     return CallNext<"pthread_create", int>(thread, attributes, routine, argument);
   }
   const wherefore::sdk::Busy busy;
+  wherefore::sdk::RestartCollectorNow();
   auto* beginning = static_cast<Beginning*>(std::malloc(sizeof(Beginning)));
   if (beginning == nullptr) return CallNext<"pthread_create", int>(thread, attributes, routine, argument);
   *beginning = {.routine = routine, .argument = argument, .stack_size = wherefore::sdk::StackSize(attributes),

@@ -38,6 +38,7 @@ struct ThreadState {
   HeapWeight heap_lost;         // of samples that found the queue full since the last that did not
   std::uint8_t part;            // of the profiler this thread is in; see crash_marker.h
   bool heap_armed;              // heap_countdown leads to a sample, not just to another look
+  bool sampling;                // inside the sampler's signal handler, as far as it is ours
   bool host_blocks;             // the host asked to block the sampler's signal; see signal_hooks.cc
 };
 

@@ -2,16 +2,21 @@
 // switched, allocations come faster than they can be looked at, waits have a limit. As truth.cc
 // they print the truth; tests/native_changes_test.py compares it with what the profiler saw.
 //
-//   changes libraries|replaced|fresh|burst|switch|timed|namespace SECONDS
+//   changes libraries|replaced|fresh|burst|switch|timed|namespace|owntimer|children
+//   SECONDS
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -348,11 +353,11 @@ void Timed(double seconds) {
 // --- Namespace ---
 // Not the same function twice here either.
 [[gnu::noinline]] double WorkBeforeUnshare(double seconds) {
-  g_sink = 3;
+  g_sink = 5;
   return Burn(seconds);
 }
 [[gnu::noinline]] double WorkAfterUnshare(double seconds) {
-  g_sink = 4;
+  g_sink = 6;
   return Burn(seconds);
 }
 
@@ -366,12 +371,102 @@ void Namespace(double seconds) {
   Print(truth);
 }
 
+// --- Forked children ---
+bool Flush() {
+  const auto flush =
+      reinterpret_cast<decltype(&wherefore_flush)>(dlsym(RTLD_DEFAULT, "wherefore_flush"));
+  return flush == nullptr || flush(10'000) == WHEREFORE_OK;
+}
+
+[[gnu::noinline]] double BurnInPool(double seconds) {
+  g_sink = 3;
+  return Stay(Burn(seconds));
+}
+[[gnu::noinline]] double BurnBeforeFlush(double seconds) {
+  g_sink = 4;
+  return Stay(Burn(seconds));
+}
+
+void InChild(const std::function<void()>& work) {
+  const pid_t child = fork();
+  if (child < 0) Fail("fork");
+  if (child == 0) {
+    work();
+    _exit(0);  // nothing is sent then
+  }
+  int status = 0;
+  if (waitpid(child, &status, 0) != child || status != 0) Fail("a child");
+}
+
+// The one that forked only waits, another works; one that only computes asks for its profile.
+void Children(double seconds) {
+  InChild([&] {
+    std::thread worker([&] { BurnInPool(seconds); });
+    worker.join();
+    if (!Flush()) Fail("flush");
+  });
+  InChild([&] {
+    BurnBeforeFlush(seconds);
+    if (!Flush()) Fail("flush");
+  });
+  Print({{"BurnInPool", seconds}, {"BurnBeforeFlush", seconds}});
+}
+
+// --- A timer of the program's own, under the signal that the profiler uses ---
+extern "C" const char __executable_start;
+extern "C" const char etext;
+
+std::atomic<int> g_ticks{0};
+std::atomic<int> g_ticks_here{0};  // that say to have interrupted code of this program
+std::atomic<int> g_ticks_while_asleep{0};
+thread_local bool t_asleep = false;
+
+void OnTick(int /*signal*/, siginfo_t* /*info*/, void* context) {
+  const auto pc = static_cast<std::uintptr_t>(
+      static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
+  ++g_ticks;
+  if (t_asleep) ++g_ticks_while_asleep;
+  if (pc >= reinterpret_cast<std::uintptr_t>(&__executable_start) &&
+      pc < reinterpret_cast<std::uintptr_t>(&etext))
+    ++g_ticks_here;
+}
+
+// One thread works, another sleeps: the ticks are of the one that works.
+void OwnTimer(double seconds) {
+  std::atomic<bool> done{false};
+  std::atomic<int> interrupted{0};
+  std::thread sleeper([&] {
+    t_asleep = true;
+    while (!done) {
+      const timespec moment{.tv_sec = 0, .tv_nsec = 5'000'000};
+      if (nanosleep(&moment, nullptr) != 0 && errno == EINTR) ++interrupted;
+    }
+  });
+  struct sigaction action = {};
+  action.sa_sigaction = OnTick;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGPROF, &action, nullptr);
+  const itimerval timer{.it_interval = {.tv_sec = 0, .tv_usec = 10'000},
+                        .it_value = {.tv_sec = 0, .tv_usec = 10'000}};
+  setitimer(ITIMER_PROF, &timer, nullptr);
+  Burn(seconds);
+  const itimerval none{};
+  setitimer(ITIMER_PROF, &none, nullptr);
+  done = true;
+  sleeper.join();
+  Print({{"ticks", g_ticks},
+         {"ticks_here", g_ticks_here},
+         {"ticks_while_asleep", g_ticks_while_asleep},
+         {"interrupted", interrupted}});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::map<std::string, std::function<void(double)>> programs = {
-      {"libraries", Libraries}, {"replaced", Replaced}, {"fresh", Fresh},        {"burst", Burst},
-      {"switch", Switch},       {"timed", Timed},       {"namespace", Namespace}};
+      {"libraries", Libraries}, {"replaced", Replaced}, {"fresh", Fresh},
+      {"burst", Burst},         {"switch", Switch},     {"timed", Timed},
+      {"namespace", Namespace}, {"owntimer", OwnTimer}, {"children", Children}};
   const auto found = programs.find(argc == 3 ? argv[1] : "");
   if (found == programs.end()) {
     std::fprintf(stderr,
