@@ -23,6 +23,7 @@ namespace {
 // Sends one request as raw bytes. -1: refused.
 int Send(int port, const std::string& request) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -1;
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<std::uint16_t>(port));
@@ -95,6 +96,7 @@ class PprofServer : public testing::Test {
   // Profiles nobody will see the end of.
   std::vector<int> TakeLong(std::size_t count) {
     std::vector<int> clients;
+    clients.reserve(count);
     for (std::size_t i = 0; i < count; ++i)
       clients.push_back(Send(server_.port(), Request("/debug/pprof/profile?seconds=3600")));
     EXPECT_TRUE(Becomes(static_cast<int>(count)));
@@ -151,6 +153,7 @@ TEST_F(PprofServer, GivesUpWhatNobodyWaitsFor) {
 
 TEST_F(PprofServer, AnswersWhileManyClientsSayNothing) {
   std::vector<int> silent;
+  silent.reserve(HttpServer::kMostConnections);
   for (std::size_t i = 1; i < HttpServer::kMostConnections; ++i)
     silent.push_back(Send(server_.port(), ""));
   EXPECT_EQ(Profile("heap"), "heap");
