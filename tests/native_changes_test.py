@@ -5,10 +5,13 @@ tests/sdk/changes.cc, by LD_PRELOAD.
 """
 import json
 import math
+import os
 import resource
+import subprocess
+import threading
 import unittest
 
-from preload import PROGRAMS, Profiled, estimate
+from preload import PROGRAMS, Profiled, estimate, preload
 
 
 class Changes(Profiled):
@@ -49,6 +52,12 @@ class Libraries(Changes):
         seen = self.assert_shares("cpu", truth, observations) / 1e9
         total = sum(truth.values())
         self.assertAlmostEqual(seen, total, delta=max(0.06 * total, 3 * total / observations), msg="some of it is under neither")
+
+    @estimate
+    def test_one_whose_file_was_replaced_after_it_was_unloaded_keeps_its_names(self):
+        truth = self.truth("replaced", 2, WHEREFORE_TYPES="cpu")
+        self.assert_shares("cpu", truth, self.cpu_observations())
+        self.assertNotIn("current.so+", json.dumps(self.rows("cpu")[0]))
 
     @estimate
     def test_what_one_does_as_soon_as_it_is_loaded_has_complete_stacks(self):
@@ -119,6 +128,35 @@ class TimedWaits(Changes):
         for name, seconds in truth.items():
             if name != "HoldWrite":  # who held a reader-writer lock is not known
                 self.assert_seconds(waited if name.startswith("Wait") else held, name, seconds, 0.15 * seconds)
+
+
+class Budget(Changes):
+    def test_that_cannot_be_kept_is_said(self):
+        command = ["sleep", "600"]
+        environment = preload(WHEREFORE_OUTPUT=str(self.folder / "out"), WHEREFORE_TYPES="cpu", WHEREFORE_MAX_OVERHEAD="0.0001%")
+        with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+            self.addCleanup(process.kill)
+            timer = threading.Timer(120, process.kill)  # or there would be no end to reading
+            timer.start()
+            line = process.stderr.readline()
+            timer.cancel()
+            process.kill()
+            self.assertRegex(line, r"max_overhead \(0\.0001%\) cannot be kept: profiling takes [0-9.e-]+% at the lowest rates; ")
+
+
+class Namespaces(Changes):
+    @estimate
+    def test_work_before_and_after_a_new_pid_namespace_is_seen(self):
+        """After it the kernel gives the process no more threads."""
+        prefix = [] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user"]
+        done = self.profiled(*prefix, str(PROGRAMS / "changes"), "namespace", "3", WHEREFORE_TYPES="cpu", WHEREFORE_UPLOAD_INTERVAL="1h")
+        truth = json.loads(done.stdout)
+        if refused := truth.pop("refused"):
+            self.skipTest(f"a new PID namespace: {os.strerror(int(refused))}")
+        self.assertEqual(done.stderr, "")
+        rows, distance = self.rows("cpu")[1], sum(truth.values()) / self.cpu_observations()
+        for name, seconds in truth.items():
+            self.assert_seconds(rows, name, seconds, max(0.06 * seconds, 3 * distance))
 
 
 class Children(Changes):

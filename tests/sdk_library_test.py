@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import ssl
 import struct
 import subprocess
@@ -509,6 +510,32 @@ class Run(harness.Case):
         self.assertEqual((off.status, off.body), (404, b"heap is off: switched off\n"))
         wrong = harness.http("GET", base + "profile?seconds=abc")
         self.assertEqual((wrong.status, wrong.body), (400, b"seconds must be a number\n"))
+
+    def test_pages_are_answered_while_profiles_are_taken_for_others(self):
+        port = harness.free_port()
+        process = subprocess.Popen([BINARY, "run", "--output", str(self.folder / "o"), "--pprof", str(port), "--", "sleep", "600"],
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.kill)
+        for line in process.stderr:
+            if "/debug/pprof/" in line:
+                break
+        base = f"http://127.0.0.1:{port}/debug/pprof/"
+        clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(4)]
+        for client in clients:
+            self.addCleanup(client.close)
+            client.sendall(b"GET /debug/pprof/profile?seconds=600 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        harness.wait_until(lambda: harness.http("GET", base + "wall?seconds=0.6").status == 503)
+        refused = harness.http("GET", base + "profile?seconds=1")
+        self.assertEqual(refused.status, 503)
+        self.assertIn(b"4 profiles are being taken already", refused.body)
+        for page in ("heap", "allocs", "threads", ""):
+            self.assertEqual(harness.http("GET", base + page).status, 200, page)
+        for client in clients:
+            client.close()
+        # Whoever hangs up makes room for others, nine minutes early.
+        harness.wait_until(lambda: harness.http("GET", base + "profile?seconds=0.6").status == 200)
 
     def test_recordings_can_be_pushed(self):
         done = self.run_cli("run", "--output", str(self.folder / "recording"), str(self.program))

@@ -329,14 +329,25 @@ bool Aggregate::nothing() {
   return live_.empty() && std::ranges::all_of(sums_, [](const Sums& sums) { return sums.empty(); });
 }
 
-void Aggregate::ExpectNoOtherStacks() {
+template <typename Predicate>
+void Aggregate::NameOnly(Predicate is_one) {
   std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> addresses;
   for (const std::vector<Frame>& stack : stacks_) {
     for (const Frame& frame : stack) {
-      if (frame.module != kNoModule) addresses[static_cast<std::uint32_t>(frame.module)].push_back(frame.address);
+      const auto module = static_cast<std::uint32_t>(frame.module);
+      if (frame.module != kNoModule && is_one(module)) addresses[module].push_back(frame.address);
     }
   }
   modules_.ExpectOnly(addresses);
+}
+
+void Aggregate::ExpectNoOtherStacks() {
+  NameOnly([](std::uint32_t) { return true; });
+}
+
+void Aggregate::NameUnloaded() {
+  if (!modules_.AnyGoneWithoutNames()) return;
+  NameOnly([this](std::uint32_t module) { return modules_.IsGoneWithoutNames(module); });
 }
 
 void Aggregate::Forget() {

@@ -55,6 +55,8 @@ class Aggregate {
   [[nodiscard]] std::size_t size(Series series) const { return sums_[Index(series)].size(); }
   // Before the last of it is written: only names of these stacks will be needed.
   void ExpectNoOtherStacks();
+  // Something was unloaded: its file may be another before it is written.
+  void NameUnloaded();
   // What Take forgets.
   void Forget();
 
@@ -72,6 +74,9 @@ class Aggregate {
   [[nodiscard]] HeapInUse in_use();
 
  private:
+  // Reads the names of these stacks in the modules of which that is true.
+  template <typename Predicate>
+  void NameOnly(Predicate is_one);
   using StackId = std::uint32_t;
 
   struct Key {

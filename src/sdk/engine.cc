@@ -330,6 +330,14 @@ std::string Engine::TimerTrouble() const {
   return std::string(timers_.refused_call()) + ": " + std::generic_category().message(error);
 }
 
+// With the lock held; empty when the budget is kept, or may yet be.
+std::string Engine::BudgetTrouble() const {
+  const std::optional<double> share = governor_->excess();
+  if (!share) return {};
+  return fmt::format("max_overhead ({:.3g}%) cannot be kept: profiling takes {:.3g}% at the lowest rates",
+                     options_.max_overhead * 100, *share * 100);
+}
+
 // With the lock held: what one should know of a type that is on; mostly nothing.
 std::string Engine::Restriction(Type type) {
   const bool cpu = Unavailable(Type::kCpu).empty();
@@ -341,7 +349,7 @@ std::string Engine::Restriction(Type type) {
   if (type == Type::kCpu && options_.of(type).rate > MostCpuRate()) {
     return fmt::format("the kernel's clock ticks {:g} times a second", MostCpuRate());
   }
-  return {};
+  return BudgetTrouble();
 }
 
 std::vector<TypeState> Engine::States() {
@@ -406,6 +414,12 @@ Result<profile::Batch> Engine::EndOperation(std::uint64_t id) {
   if (running_.load()) ApplyRates();
   profile::Batch batch = operation->sums.Take(window);
   return batch.profiles.empty() ? operation->sums.Empty(window) : std::move(batch);
+}
+
+void Engine::DropOperation(std::uint64_t id) {
+  const Busy busy;
+  const std::lock_guard hold(lock_);
+  if (operations_.erase(id) != 0 && running_.load()) ApplyRates();
 }
 
 Result<profile::Batch> Engine::SinceStart(Type type, Series series) {

@@ -58,6 +58,7 @@ class Engine {
   // kUnsupported, with the first reason, when none of the types can work here.
   Result<std::uint64_t> BeginOperation(unsigned types);
   Result<profile::Batch> EndOperation(std::uint64_t operation);
+  void DropOperation(std::uint64_t operation);
   // What has been counted since the start, or the heap as it is now; profiles without samples when
   // that is nothing. kUnsupported, with the reason, when the type is off; kUnavailable when paused.
   Result<profile::Batch> SinceStart(Type type, Series series);
@@ -126,6 +127,7 @@ class Engine {
   void LookAtProc();
   [[nodiscard]] bool Refused(Type type) const;
   [[nodiscard]] std::string TimerTrouble() const;
+  [[nodiscard]] std::string BudgetTrouble() const;
   bool NoteTrouble();
   [[nodiscard]] OwnCpu OwnCpuNow() const;
   [[nodiscard]] Usage UsageNow();
@@ -169,6 +171,7 @@ class Engine {
   std::string numbers_trouble_;  // why threads are not known by their numbers; empty: they are
   std::string wall_trouble_;  // why nobody can be looked at; empty: one can
   bool said_trouble_ = false;
+  bool said_excess_ = false;
   std::uint64_t window_start_ns_ = 0;  // wall clock
   std::int64_t window_started_ = 0;    // monotonic
   std::int64_t last_second_ = 0;

@@ -155,10 +155,14 @@ void Engine::BeforeUnload() {
 }
 
 // Another library may come in its place at once: whoever samples it must not follow the old tables.
+// Another file may come in the place of its own, so names that will be needed are read now.
 void Engine::AfterUnload() {
   const Busy busy;
   const int error = errno;
-  if (running_.load() && map_.slots().published()) map_.Update();
+  if (running_.load() && map_.slots().published() && map_.Update()) {
+    const std::lock_guard hold(lock_);
+    sums_.NameUnloaded();
+  }
   errno = error;
 }
 
@@ -258,6 +262,10 @@ bool Engine::NoteTrouble() {
   if (!said_trouble_ && timers_.refused() != 0) {
     said_trouble_ = true;
     LogTrouble("not all threads are seen in the cpu profile: " + TimerTrouble());
+  }
+  if (std::string excess = BudgetTrouble(); !excess.empty() && !said_excess_) {
+    said_excess_ = true;
+    Log(LogLevel::kWarn, excess + "; switch types off, or allow more");
   }
   return off;
 }

@@ -433,6 +433,28 @@ TEST_F(GovernorTest, NeverGoesBeyondItsLargestScale) {
   EXPECT_EQ(governor.scale(Sampler::kHeap), 64);
 }
 
+TEST_F(GovernorTest, SlowsTheNextWhenTheMostExpensiveCannotAndKnowsWhenNoneCan) {
+  Options options;
+  options.max_overhead = 0.00001;
+  Governor governor(options);
+  Second(governor, 0.5);
+  // Two samplers that cost something, six steps each.
+  for (int i = 0; i < 12; ++i) {
+    EXPECT_TRUE(Second(governor, 0.002));
+    EXPECT_FALSE(governor.excess());
+  }
+  EXPECT_EQ(governor.scale(Sampler::kHeap), 64);
+  EXPECT_EQ(governor.scale(Sampler::kCpu), 64);
+  EXPECT_EQ(governor.scale(Sampler::kLocks), 1);  // costs nothing
+  Second(governor, 0.002);
+  Second(governor, 0.002);
+  EXPECT_FALSE(governor.excess());
+  Second(governor, 0.002);
+  EXPECT_NEAR(governor.excess().value_or(0), 0.002, 1e-6);
+  Seconds(governor, 0);
+  EXPECT_FALSE(governor.excess());
+}
+
 TEST_F(GovernorTest, ShedsAndAdaptsByTheMachinesLoad) {
   static Governor::Machine machine;
   Options options;

@@ -166,6 +166,11 @@ void Exporter::Worker::Expect() {
   if (started_ && UsesTls()) StartThread();
 }
 
+void Exporter::Worker::StartThreadNow() {
+  const MutexLock lock(mutex_);
+  if (started_) StartThread();
+}
+
 void Exporter::Worker::Enqueue(Signal signal, std::string request) {
   const MutexLock lock(mutex_);
   if (request.size() > std::min(kMaxRequestBytes, kMaxQueuedBytes)) {

@@ -27,6 +27,7 @@ class Exporter::Worker {
   bool Start();
   void Stop(std::int64_t deadline_ns);
   void Expect();
+  void StartThreadNow();
   void Enqueue(Signal signal, std::string request);
   bool Flush(std::int64_t deadline_ns);
   [[nodiscard]] ExporterStatistics Statistics() const;

@@ -31,6 +31,10 @@ void Exporter::Expect() {
   worker_->Expect();
 }
 
+void Exporter::StartThread() {
+  worker_->StartThreadNow();
+}
+
 void Exporter::Enqueue(Signal signal, std::string request) {
   worker_->Enqueue(signal, std::move(request));
 }

@@ -46,6 +46,8 @@ class Exporter {
 
   // Something will be sent before long. TLS gets ready now: it must be before the program ends.
   void Expect();
+  // The system will give no thread from here on: the one there is to be starts now.
+  void StartThread();
   void Enqueue(Signal signal, std::string request);
   // True when everything enqueued since the last call, and before this one, has arrived. What was
   // lost between two calls is told by the second.

@@ -13,6 +13,8 @@ constexpr std::int64_t kLargestScale = 64;
 constexpr int kStepsPerJudgement = 3;
 // ...and before the rate goes up again it must have been well below the budget this many times.
 constexpr int kCalmJudgements = 4;
+// So many times in a row it must have been above with nothing left to do: one may be an export.
+constexpr int kStuckJudgements = 3;
 // A process that hardly runs gives no meaningful share: it is charged as if it had used this much
 // in a second.
 constexpr std::int64_t kLeastProcessNs = 250'000'000;
@@ -68,16 +70,25 @@ Load Governor::LoadNow() const {
   return Above(adaptive_, machine) ? Load::kAdaptive : Load::kNormal;
 }
 
-// Whatever cost most since the last judgement samples half as often.
+// Whatever cost most since the last judgement, of those that can, samples half as often.
 bool Governor::Slower(const Usage& usage) {
   calm_ = 0;
-  std::size_t most = 0;
-  for (std::size_t i = 1; i < kSamplerCount; ++i) {
-    if (usage.samplers[i] - judged_.samplers[i] > usage.samplers[most] - judged_.samplers[most]) most = i;
+  std::int64_t* scale = nullptr;
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < kSamplerCount; ++i) {
+    const std::int64_t cost = usage.samplers[i] - judged_.samplers[i];
+    if (cost <= most || own_scale_[i] >= kLargestScale) continue;
+    most = cost;
+    scale = &own_scale_[i];
   }
-  if (own_scale_[most] >= kLargestScale) return false;
-  own_scale_[most] *= 2;
+  stuck_ = scale == nullptr ? stuck_ + 1 : 0;
+  if (scale == nullptr) return false;
+  *scale *= 2;
   return true;
+}
+
+std::optional<double> Governor::excess() const {
+  return stuck_ >= kStuckJudgements ? std::optional(overhead_) : std::nullopt;
 }
 
 bool Governor::Faster() {
@@ -95,11 +106,13 @@ bool Governor::Judge(const Usage& usage) {
   const double overhead = static_cast<double>(profiler) / static_cast<double>(process);
   // One expensive second (an export, a library loaded) is no reason, unless it is very expensive.
   if (steps_ < kStepsPerJudgement && overhead < 4 * max_overhead_) return false;
+  overhead_ = overhead;
   bool changed = false;
   if (max_overhead_ > 0 && overhead > max_overhead_) {
     changed = Slower(usage);
-  } else if (overhead < max_overhead_ * 0.4) {
-    changed = Faster();
+  } else {
+    stuck_ = 0;
+    if (overhead < max_overhead_ * 0.4) changed = Faster();
   }
   judged_ = usage;
   steps_ = 0;

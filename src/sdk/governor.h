@@ -2,12 +2,13 @@
 //
 // Every few seconds it compares what the profiler used with what the host used. Above the budget
 // the distance between samples of whatever costs most is doubled, well below it distances come back
-// step by step. Samples carry the distance they were taken at, so sums stay right at any rate.
+// step by step. A budget that is missed however large they are is known as such. Samples carry the distance they were taken at, so sums stay right at any rate.
 // Guarded by the collector's lock.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "sdk/cost.h"
 #include "sdk/options.h"
@@ -34,6 +35,8 @@ class Governor {
   [[nodiscard]] std::int64_t scale(Sampler sampler) const {
     return own_scale_[static_cast<std::size_t>(sampler)] * (load_ == Load::kAdaptive ? 2 : 1);
   }
+  // The share we take, where that has been above the budget for a while and no distance can grow.
+  [[nodiscard]] std::optional<double> excess() const;
   // Nothing is to be sampled at all.
   [[nodiscard]] bool shedding() const { return load_ == Load::kShed; }
 
@@ -61,6 +64,8 @@ class Governor {
   int steps_ = 0;  // since then
   std::array<std::int64_t, kSamplerCount> own_scale_ = {1, 1, 1, 1};
   int calm_ = 0;
+  int stuck_ = 0;  // judgements in a row that found it too expensive and nothing to do about it
+  double overhead_ = 0;  // as last judged
   Load load_ = Load::kNormal;
 };
 

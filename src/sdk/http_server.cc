@@ -5,33 +5,27 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
+#include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 #include <netinet/in.h>
 
 #include "base/clock.h"
+#include "sdk/log.h"
 
 namespace wherefore::sdk {
 namespace {
 
-constexpr std::size_t kMaxHead = 16 * 1024;
+constexpr std::size_t kMaxHead = std::size_t{16} * 1024;
 constexpr std::int64_t kReadWithinNs = 5 * kNsPerSecond;
 constexpr std::int64_t kWriteWithinNs = 30 * kNsPerSecond;
-
-// True when ready; false when the time is up or the server stops.
-bool Wait(int fd, short events, std::int64_t deadline_ns, const std::atomic<bool>& stop) {
-  while (!stop.load() && MonotonicNs() < deadline_ns) {
-    pollfd p{fd, events, 0};
-    const int ready = poll(&p, 1, 100);
-    if (ready > 0) return true;
-    if (ready < 0 && errno != EINTR) return false;
-  }
-  return false;
-}
+// Stop wakes the thread; should the host have closed our descriptors, this does.
+constexpr std::int64_t kLongestPollNs = kNsPerSecond / 10;
 
 bool IsLoopback(const sockaddr_storage& address) {
   if (address.ss_family == AF_INET) {
@@ -42,13 +36,15 @@ bool IsLoopback(const sockaddr_storage& address) {
   return address.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
 }
 
+// `name` in lower case.
 std::string_view HeaderOf(std::string_view head, std::string_view name) {
   while (!head.empty()) {
     const std::size_t end = std::min(head.find("\r\n"), head.size());
     const std::string_view line = head.substr(0, end);
     head.remove_prefix(std::min(end + 2, head.size()));
+    const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; };
     if (line.size() <= name.size() || line[name.size()] != ':' ||
-        strncasecmp(line.data(), name.data(), name.size()) != 0) {
+        !std::ranges::equal(line.substr(0, name.size()), name, same)) {
       continue;
     }
     std::string_view value = line.substr(name.size() + 1);
@@ -67,15 +63,37 @@ bool NamesLoopback(std::string_view host) {
   return host == "localhost" || host == "[::1]" || host.starts_with("127.") || host.empty();
 }
 
-std::string Response(int status, std::string_view reason, const ServedBody& body, bool head_only) {
+std::string Response(int status, std::string_view reason, const ServedBody& body, bool head_only,
+                     std::string_view headers = {}) {
   return fmt::format(
-      "HTTP/1.1 {} {}\r\ncontent-type: {}\r\ncontent-length: {}\r\n"
+      "HTTP/1.1 {} {}\r\ncontent-type: {}\r\ncontent-length: {}\r\n{}"
       "x-content-type-options: nosniff\r\nconnection: close\r\n\r\n{}",
-      status, reason, body.content_type, body.bytes.size(), head_only ? "" : body.bytes);
+      status, reason, body.content_type, body.bytes.size(), headers, head_only ? "" : body.bytes);
 }
 
 std::string TextResponse(int status, std::string_view reason, std::string text) {
   return Response(status, reason, {"text/plain; charset=utf-8", std::move(text) + "\n"}, false);
+}
+
+std::string ErrorResponse(const Error& error) {
+  switch (error.code()) {
+    case Code::kInvalid:
+      return TextResponse(400, "Bad Request", error.message());
+    case Code::kNotFound:
+    case Code::kUnsupported:
+      return TextResponse(404, "Not Found", error.message());
+    default:
+      return TextResponse(503, "Service Unavailable", error.message());
+  }
+}
+
+std::string BodyResponse(const Result<ServedBody>& body, bool head_only) {
+  if (body) return Response(200, "OK", *body, head_only);
+  return ErrorResponse(body.error());
+}
+
+HttpServer::Reply Text(int status, std::string_view reason, std::string text) {
+  return {.bytes = TextResponse(status, reason, std::move(text)), .later = {}};
 }
 
 }  // namespace
@@ -105,92 +123,203 @@ Result<> HttpServer::Start(const std::string& host, int port) {
   loopback_ = IsLoopback(address);
   listener_ = fd;
   stop_.store(false);
-  for (BackgroundThread& thread : threads_) {
-    if (!thread.Start(
-            "wherefore-http", [](void* self) { static_cast<HttpServer*>(self)->Serve(); }, this)) {
-      Stop();
-      return Error(Code::kUnavailable, "no thread for the pprof server");
-    }
-  }
-  return {};
+  const auto serve = [](void* self) { static_cast<HttpServer*>(self)->Serve(); };
+  if (thread_.Start("wherefore-http", serve, this)) return {};
+  Stop();
+  return Error(Code::kUnavailable, "no thread for the pprof server");
 }
 
 void HttpServer::Stop() {
   stop_.store(true);
-  if (listener_ >= 0) shutdown(listener_, SHUT_RDWR);  // wakes those who wait for a connection
-  for (BackgroundThread& thread : threads_) thread.Join();
-  if (listener_ >= 0) close(listener_);
-  listener_ = -1;
+  if (const int fd = listener_.load(); fd >= 0) shutdown(fd, SHUT_RDWR);  // wakes the thread
+  thread_.Join();
+  if (const int fd = listener_.exchange(-1); fd >= 0) close(fd);
 }
 
+// The descriptors only: the rest is in no known state.
 void HttpServer::AfterFork() {
-  for (BackgroundThread& thread : threads_) thread.Forget();
-  if (listener_ >= 0) close(listener_);
-  listener_ = -1;
+  thread_.Forget();
+  if (const int fd = listener_.exchange(-1); fd >= 0) close(fd);
+  for (Connection& connection : connections_) {
+    if (const int fd = connection.fd.exchange(-1); fd >= 0) close(fd);
+  }
 }
 
 void HttpServer::Serve() {
-  while (!stop_.load()) {
-    if (!Wait(listener_, POLLIN, MonotonicNs() + kNsPerSecond, stop_)) continue;
-    const int connection = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (connection < 0) continue;
-    Talk(connection);
-    close(connection);
+  while (!stop_.load()) Poll();
+  for (Connection& connection : connections_) {
+    if (connection.fd.load() < 0) continue;
+    if (connection.state == State::kWaiting) End(connection);
+    Close(connection);
   }
 }
 
-void HttpServer::Talk(int connection) {
-  std::string head;
-  const std::int64_t read_by = MonotonicNs() + kReadWithinNs;
-  while (head.find("\r\n\r\n") == std::string::npos) {
-    if (head.size() > kMaxHead || !Wait(connection, POLLIN, read_by, stop_)) return;
-    char buffer[4096];
-    const ssize_t got = recv(connection, buffer, sizeof(buffer), 0);
-    if (got <= 0) return;
-    head.append(buffer, static_cast<std::size_t>(got));
+void HttpServer::Poll() {
+  const std::int64_t now = MonotonicNs();
+  std::int64_t until = now + kLongestPollNs;
+  std::array<pollfd, kMostConnections + 1> polled{};
+  bool room = false;
+  for (std::size_t i = 0; i < kMostConnections; ++i) {
+    const Connection& connection = connections_[i];
+    polled[i].fd = connection.fd.load();  // negative: not looked at
+    room = room || polled[i].fd < 0;
+    if (polled[i].fd < 0) continue;
+    // Who waits may have sent more than was asked for; only that it has hung up is of interest.
+    polled[i].events = connection.state == State::kReading   ? POLLIN
+                       : connection.state == State::kWriting ? POLLOUT
+                                                             : POLLRDHUP;
+    until = std::min(until, connection.deadline_ns);
   }
-  const std::string answer = Answer(head.substr(0, head.find("\r\n\r\n")));
-  std::string_view rest = answer;
-  const std::int64_t write_by = MonotonicNs() + kWriteWithinNs;
-  while (!rest.empty()) {
-    const ssize_t sent = send(connection, rest.data(), rest.size(), MSG_NOSIGNAL);
-    if (sent >= 0) {
-      rest.remove_prefix(static_cast<std::size_t>(sent));
-    } else if ((errno != EAGAIN && errno != EINTR) || !Wait(connection, POLLOUT, write_by, stop_)) {
-      return;
+  polled.back().fd = listener_.load();
+  polled.back().events = static_cast<short>(room && now >= accept_from_ns_ ? POLLIN : 0);
+  const std::int64_t wait_ns = std::max<std::int64_t>(until - now, 0);
+  const timespec wait{wait_ns / kNsPerSecond, wait_ns % kNsPerSecond};
+  if (ppoll(polled.data(), polled.size(), &wait, nullptr) < 0 || stop_.load()) return;
+  for (std::size_t i = 0; i < kMostConnections; ++i) {
+    if (polled[i].fd >= 0) Step(connections_[i], polled[i].revents);
+  }
+  if (polled.back().revents != 0) Accept();
+}
+
+void HttpServer::Accept() {
+  const int fd = accept4(listener_.load(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (fd < 0) {
+    const int error = errno;
+    // The host closed all descriptors it found, and may have opened others since.
+    if (error == EBADF || error == ENOTSOCK) {
+      listener_.store(-1);
+      LogTrouble("pprof: the program closed the port that /debug/pprof/ is served on");
     }
+    if (error != EAGAIN && error != EINTR) accept_from_ns_ = MonotonicNs() + kLongestPollNs;
+    return;
   }
+  for (Connection& connection : connections_) {
+    if (connection.fd.load() >= 0) continue;
+    connection.state = State::kReading;
+    connection.deadline_ns = MonotonicNs() + kReadWithinNs;
+    connection.fd.store(fd);
+    return;
+  }
+  close(fd);  // cannot be: there was room
 }
 
-std::string HttpServer::Answer(const std::string& head) const {
+void HttpServer::Step(Connection& connection, short events) {
+  const bool late = MonotonicNs() >= connection.deadline_ns;
+  if (connection.state == State::kWaiting) {
+    if (events != 0) return Close(connection);
+    if (late) End(connection);
+    return;
+  }
+  const State before = connection.state;
+  if (events != 0) before == State::kReading ? Read(connection) : Write(connection, {});
+  if (late && connection.state == before) Close(connection);
+}
+
+void HttpServer::Read(Connection& connection) {
+  char buffer[4096];
+  const ssize_t got = recv(connection.fd.load(), buffer, sizeof(buffer), 0);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got <= 0) return Close(connection);
+  connection.bytes.append(buffer, static_cast<std::size_t>(got));
+  if (connection.bytes.find("\r\n\r\n") != std::string::npos) return Begin(connection);
+  if (connection.bytes.size() > kMaxHead) Close(connection);
+}
+
+void HttpServer::Begin(Connection& connection) {
+  connection.reply = Answer(connection.bytes.substr(0, connection.bytes.find("\r\n\r\n")));
+  connection.bytes.clear();
+  if (!connection.reply.later) return Write(connection, std::move(connection.reply.bytes));
+  const ServedLater& later = *connection.reply.later;
+  if (std::string why = WhyNotLater(later.seconds); !why.empty())
+    return Write(connection, std::move(why));
+  const Result<std::uint64_t> begun = later.begin();
+  if (!begun) return Write(connection, ErrorResponse(begun.error()));
+  connection.begun = *begun;
+  connection.state = State::kWaiting;
+  connection.deadline_ns = MonotonicNs() + static_cast<std::int64_t>(later.seconds * 1e9);
+}
+
+std::string HttpServer::WhyNotLater(double seconds) const {
+  if (seconds <= kBrief) return {};
+  std::size_t waiting = 0;
+  std::int64_t first_ns = std::numeric_limits<std::int64_t>::max();
+  for (const Connection& other : connections_) {
+    if (other.fd.load() < 0 || other.state != State::kWaiting ||
+        other.reply.later->seconds <= kBrief) {
+      continue;
+    }
+    ++waiting;
+    first_ns = std::min(first_ns, other.deadline_ns);
+  }
+  if (waiting < kMostLater) return {};
+  const std::int64_t after =
+      std::max<std::int64_t>((first_ns - MonotonicNs()) / kNsPerSecond + 1, 1);
+  const ServedBody body = {
+      "text/plain; charset=utf-8",
+      fmt::format("{} profiles are being taken already; the first is done within {} s\n", waiting,
+                  after)};
+  return Response(503, "Service Unavailable", body, false,
+                  fmt::format("retry-after: {}\r\n", after));
+}
+
+void HttpServer::End(Connection& connection) {
+  connection.state = State::kWriting;  // first: what was begun is ended once
+  const Result<ServedBody> body = connection.reply.later->end(connection.begun);
+  Write(connection, BodyResponse(body, connection.reply.head_only));
+}
+
+// The first time with what is to be written.
+void HttpServer::Write(Connection& connection, std::string bytes) {
+  if (!bytes.empty()) {
+    connection.state = State::kWriting;
+    connection.deadline_ns = MonotonicNs() + kWriteWithinNs;
+    connection.bytes = std::move(bytes);
+    connection.written = 0;
+  }
+  while (connection.written < connection.bytes.size()) {
+    const std::string_view rest = std::string_view(connection.bytes).substr(connection.written);
+    const ssize_t sent = send(connection.fd.load(), rest.data(), rest.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EAGAIN) return;
+    if (sent < 0) break;
+    connection.written += static_cast<std::size_t>(sent);
+  }
+  Close(connection);
+}
+
+void HttpServer::Close(Connection& connection) {
+  if (connection.state == State::kWaiting) connection.reply.later->drop(connection.begun);
+  connection.state = State::kReading;
+  connection.reply = {};
+  connection.bytes = {};
+  // In this order: a child forked in between does not close what another has opened.
+  if (const int fd = connection.fd.exchange(-1); fd >= 0) close(fd);
+}
+
+HttpServer::Reply HttpServer::Answer(const std::string& head) const {
   const std::size_t line_end = std::min(head.find("\r\n"), head.size());
   const std::string_view line = std::string_view(head).substr(0, line_end);
   const std::size_t method_end = std::min(line.find(' '), line.size());
   const std::size_t target_end = line.rfind(' ');
   if (target_end == std::string_view::npos || target_end <= method_end ||
       !line.substr(target_end + 1).starts_with("HTTP/1.")) {
-    return TextResponse(400, "Bad Request", "not an HTTP/1 request");
+    return Text(400, "Bad Request", "not an HTTP/1 request");
   }
   if (loopback_ && !NamesLoopback(HeaderOf(std::string_view(head).substr(line_end), "host")))
-    return TextResponse(403, "Forbidden", "this address is for requests to localhost");
+    return Text(403, "Forbidden", "this address is for requests to localhost");
   const std::string_view method = line.substr(0, method_end);
   if (method != "GET" && method != "HEAD")
-    return TextResponse(405, "Method Not Allowed", "GET or HEAD only");
+    return Text(405, "Method Not Allowed", "GET or HEAD only");
   const std::string_view target = line.substr(method_end + 1, target_end - method_end - 1);
   const std::size_t mark = std::min(target.find('?'), target.size());
   const auto route = routes_.find(target.substr(0, mark));
-  if (route == routes_.end()) return TextResponse(404, "Not Found", "no such page");
-  const Result<ServedBody> body = route->second(target.substr(std::min(mark + 1, target.size())));
-  if (body) return Response(200, "OK", *body, method == "HEAD");
-  switch (body.error().code()) {
-    case Code::kInvalid:
-      return TextResponse(400, "Bad Request", body.error().message());
-    case Code::kNotFound:
-    case Code::kUnsupported:
-      return TextResponse(404, "Not Found", body.error().message());
-    default:
-      return TextResponse(503, "Service Unavailable", body.error().message());
-  }
+  if (route == routes_.end()) return Text(404, "Not Found", "no such page");
+  auto answer = route->second(target.substr(std::min(mark + 1, target.size())));
+  if (!answer) return {.bytes = ErrorResponse(answer.error()), .later = {}};
+  const bool head_only = method == "HEAD";
+  if (auto* const later = std::get_if<ServedLater>(&*answer))
+    return {.bytes = {}, .later = std::move(*later), .head_only = head_only};
+  return {.bytes = BodyResponse(std::get<ServedBody>(std::move(*answer)), head_only), .later = {}};
 }
 
 Result<double> HttpServer::QueryNumber(std::string_view query, std::string_view name,

@@ -94,15 +94,20 @@ Modules::Names& Modules::NamesOf(std::uint32_t module) {
 }
 
 void Modules::ReadNames(std::uint32_t module, const std::vector<std::uint64_t>* addresses) {
+  const ModuleInfo& info = infos_[module];
+  const auto file = elf::ElfFile::Open(info.path);
+  const bool same = file && Hex(file->build_id()) == info.build_id;
+  if (!same && names_[module] != nullptr) {  // those that were read are better than none
+    names_[module]->only.reset();
+    return;
+  }
   names_[module] = std::make_unique<Names>();
   Names& names = *names_[module];
-  const ModuleInfo& info = infos_[module];
   if (addresses != nullptr) {
     names.only = *addresses;
     std::ranges::sort(*names.only);
   }
-  const auto file = elf::ElfFile::Open(info.path);
-  if (!file || Hex(file->build_id()) != info.build_id) return;
+  if (!same) return;
   names.symbols = names.only ? elf::SymbolTable::LoadFor(*file, *names.only) : elf::SymbolTable::Load(*file);
 }
 
@@ -110,6 +115,19 @@ void Modules::ExpectOnly(const std::unordered_map<std::uint32_t, std::vector<std
   for (const auto& [module, its] : addresses) {
     if (module != kUnknown && names_[module] == nullptr) ReadNames(module, &its);
   }
+}
+
+bool Modules::IsGoneWithoutNames(std::uint32_t module) const {
+  return module != kUnknown && names_[module] == nullptr &&
+         std::ranges::find(newest_.numbers, module) == newest_.numbers.end();
+}
+
+bool Modules::AnyGoneWithoutNames() {
+  Use(map_.Modules(), newest_);
+  for (std::uint32_t module = 1; module < names_.size(); ++module) {
+    if (IsGoneWithoutNames(module)) return true;
+  }
+  return false;
 }
 
 // Not by address: a compiler may put another function there.

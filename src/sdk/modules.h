@@ -1,8 +1,9 @@
 // Modules: which file an address of this process belongs to, and what its functions are called.
 //
 // Guarded by the collector's lock. A module keeps its number as long as the process lives, also after
-// dlclose. Names come from the module's file, read when its first name is asked for; a file that is
-// gone or was replaced (another build id) gives no names, only module+0x<offset>. Code that belongs to
+// dlclose. Names come from the module's file, read when its first name is asked for, or when it was
+// unloaded; a file that is gone or was replaced by then (another build id) gives no names, only
+// module+0x<offset>. Code that belongs to
 // no file has the name its compiler wrote down (jit_names.h), or one for all.
 #pragma once
 
@@ -57,6 +58,9 @@ class Modules {
   // For a program that ends: names of these will be asked for and hardly others, so that of a file
   // that was not read yet only these are read.
   void ExpectOnly(const std::unordered_map<std::uint32_t, std::vector<std::uint64_t>>& addresses);
+  // Some of what is not loaded any more has no names yet, and this is one of those.
+  [[nodiscard]] bool AnyGoneWithoutNames();
+  [[nodiscard]] bool IsGoneWithoutNames(std::uint32_t module) const;
 
  private:
   struct Names;

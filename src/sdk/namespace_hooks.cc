@@ -1,9 +1,9 @@
 // unshare and setns, as the host program calls them: the kernel refuses some of their uses in a
 // process with threads (new user namespaces, other mount namespaces), and the host has none but
-// ours.
+// ours. After others (another PID namespace for children) it refuses new threads.
 //
 // Always: what the kernel answers in a process without our threads is what the host gets. Only a
-// refusal costs anything. Any thread.
+// refusal costs anything, and another PID namespace the start of a thread. Any thread.
 #include <sched.h>
 #include <unistd.h>
 
@@ -17,12 +17,18 @@
 namespace wherefore::sdk {
 namespace {
 
+// Another process: a child of vfork, which has our memory but none of our threads.
+bool IsOurs() {
+  return g_shared.pid.load() == getpid();
+}
+
 template <Symbol Name, typename... Arguments>
-int CallAlone(Arguments... arguments) {
+int CallAlone(bool may_end_threads, Arguments... arguments) {
   const int before = errno;
+  if (may_end_threads && IsOurs()) Runtime::Global().BeforeLastThread();
+  errno = before;
   int result = CallNext<Name, int>(arguments...);
-  // Another process: a child of vfork, which has our memory but none of our threads.
-  if (result != -1 || errno != EINVAL || g_shared.pid.load() != getpid()) return result;
+  if (result != -1 || errno != EINVAL || !IsOurs()) return result;
   int error = EINVAL;
   Runtime::Global().WithoutThreads([&] {
     result = CallNext<Name, int>(arguments...);
@@ -38,11 +44,12 @@ int CallAlone(Arguments... arguments) {
 extern "C" {
 
 WHEREFORE_HOOK int unshare(int flags) noexcept {
-  return wherefore::sdk::CallAlone<"unshare">(flags);
+  return wherefore::sdk::CallAlone<"unshare">((flags & CLONE_NEWPID) != 0, flags);
 }
 
 WHEREFORE_HOOK int setns(int descriptor, int type) noexcept {
-  return wherefore::sdk::CallAlone<"setns">(descriptor, type);
+  const bool any = type == 0;  // the descriptor says
+  return wherefore::sdk::CallAlone<"setns">(any || (type & CLONE_NEWPID) != 0, descriptor, type);
 }
 
 }  // extern "C"

@@ -12,6 +12,8 @@ namespace wherefore::sdk {
 namespace {
 
 constexpr double kLongest = 3600;
+// Until all threads were looked at. A dump is of one moment, however long one asks for.
+constexpr double kDump = 0.3;
 
 struct Page {
   const char* name;
@@ -36,6 +38,21 @@ Result<ServedBody> Packed(Result<std::string> profile) {
   auto packed = Gzip(*profile);
   if (!packed) return Error(Code::kUnavailable, "out of memory");
   return ServedBody{"application/octet-stream", std::move(*packed)};
+}
+
+using Answer = std::variant<ServedBody, ServedLater>;
+
+Result<Answer> Now(Result<std::string> profile) {
+  WHEREFORE_ASSIGN_OR_RETURN(ServedBody body, Packed(std::move(profile)));
+  return Answer(std::move(body));
+}
+
+Answer Later(const PprofSource& source, Type type, double seconds, std::string_view shown) {
+  return ServedLater{.seconds = seconds,
+                     .begin = [begin = source.begin, type] { return begin(type); },
+                     .end = [end = source.end, shown](
+                                std::uint64_t operation) { return Packed(end(operation, shown)); },
+                     .drop = source.drop};
 }
 
 Result<double> Seconds(std::string_view query, double otherwise) {
@@ -63,7 +80,7 @@ std::string Index() {
 }
 
 // As Go does it: arguments separated by NUL.
-Result<ServedBody> CommandLine() {
+Answer CommandLine() {
   std::ifstream in("/proc/self/cmdline", std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   while (text.ends_with('\0')) text.pop_back();
@@ -75,22 +92,26 @@ Result<ServedBody> CommandLine() {
 void AddPprofRoutes(HttpServer& server, const PprofSource& source) {
   for (const Page& page : kPages) {
     server.Add(std::string("/debug/pprof/") + page.name,
-               [source, page](std::string_view query) -> Result<ServedBody> {
-                 WHEREFORE_ASSIGN_OR_RETURN(const double seconds, Seconds(query, page.seconds));
-                 return Packed(source.collect(page.type, seconds));
+               [source, page](std::string_view query) -> Result<Answer> {
+                 WHEREFORE_ASSIGN_OR_RETURN(double seconds, Seconds(query, page.seconds));
+                 if (page.type == Type::kThreads) seconds = kDump;
+                 if (seconds <= 0) return Now(source.now(page.type));
+                 const char* const shown = page.type == Type::kHeap ? "inuse_space" : "";
+                 return Later(source, page.type, seconds, shown);
                });
   }
-  server.Add("/debug/pprof/allocs", [source](std::string_view query) -> Result<ServedBody> {
+  server.Add("/debug/pprof/allocs", [source](std::string_view query) -> Result<Answer> {
     WHEREFORE_ASSIGN_OR_RETURN(const double seconds, Seconds(query, 0));
-    return Packed(source.allocations(seconds));
+    if (seconds <= 0) return Now(source.allocations());
+    return Later(source, Type::kHeap, seconds, "");
   });
   server.Add("/debug/pprof/cmdline", [](std::string_view) { return CommandLine(); });
   // Profiles carry their names: there is nothing to look up here.
-  server.Add("/debug/pprof/symbol", [](std::string_view) -> Result<ServedBody> {
+  server.Add("/debug/pprof/symbol", [](std::string_view) -> Answer {
     return ServedBody{"text/plain; charset=utf-8", "num_symbols: 0\n"};
   });
   for (const char* path : {"/debug/pprof/", "/debug/pprof"}) {
-    server.Add(path, [](std::string_view) -> Result<ServedBody> {
+    server.Add(path, [](std::string_view) -> Answer {
       return ServedBody{"text/html; charset=utf-8", Index()};
     });
   }

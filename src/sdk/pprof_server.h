@@ -1,8 +1,10 @@
 // The pages under /debug/pprof/ that `go tool pprof` and people know.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "sdk/http_server.h"
@@ -12,8 +14,14 @@ namespace wherefore::sdk {
 
 // Where profiles come from (the engines); uncompressed pprof.
 struct PprofSource {
-  std::function<Result<std::string>(Type type, double seconds)> collect;
-  std::function<Result<std::string>(double seconds)> allocations;
+  // As things are now, or since the start.
+  std::function<Result<std::string>(Type type)> now;
+  std::function<Result<std::string>()> allocations;
+  // Of some time: `end` or `drop` is called once for every `begin` that went well. `shown`: see
+  // EndOperation.
+  std::function<Result<std::uint64_t>(Type type)> begin;
+  std::function<Result<std::string>(std::uint64_t operation, std::string_view shown)> end;
+  std::function<void(std::uint64_t operation)> drop;
 };
 
 // index, profile, wall, offcpu, heap, allocs, mutex, block, threads (also as goroutine), cmdline,

@@ -1,7 +1,5 @@
 #include "sdk/profiler.h"
 
-#include <ctime>
-
 #include "formats/formats.h"
 #include "sdk/clock.h"
 #include "sdk/engine.h"
@@ -9,15 +7,6 @@
 
 namespace wherefore::sdk {
 namespace {
-
-constexpr unsigned Bit(Type type) { return 1U << static_cast<unsigned>(type); }
-
-void SleepFor(double seconds) {
-  timespec left{.tv_sec = static_cast<time_t>(seconds),
-                .tv_nsec = static_cast<long>((seconds - static_cast<double>(static_cast<time_t>(seconds))) * 1e9)};
-  while (nanosleep(&left, &left) != 0 && errno == EINTR) {
-  }
-}
 
 // Tools open it with `shown` where there is such a type in it, else with the first, which is bytes
 // or time; left to themselves they take the last, which is how often.
@@ -33,12 +22,6 @@ Result<std::string> ToPprof(Result<profile::Batch> batch, std::string_view shown
     if (chosen.empty() || type == shown) chosen = type;
   }
   return formats::EncodePprof(*batch, chosen);
-}
-
-Result<std::string> CollectFor(Type type, double seconds) {
-  WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t operation, BeginOperation(Bit(type)));
-  SleepFor(seconds);
-  return EndOperation(operation);
 }
 
 Result<Engine*> Running() {
@@ -111,17 +94,17 @@ Result<std::string> EndOperation(std::uint64_t operation, std::string_view shown
   return ToPprof(engine->EndOperation(operation), shown);
 }
 
-Result<std::string> CollectPprof(Type type, double seconds) {
+void DropOperation(std::uint64_t operation) {
+  if (Engine* engine = Engine::Get(); engine != nullptr) engine->DropOperation(operation);
+}
+
+Result<std::string> CollectPprof(Type type) {
   WHEREFORE_ASSIGN_OR_RETURN(Engine * engine, Running());
-  // A thread dump is of one moment, however long one asks for.
-  if (type == Type::kThreads) return CollectFor(type, 0.3);
-  if (seconds > 0 && type != Type::kHeap) return CollectFor(type, seconds);
   return ToPprof(engine->SinceStart(type, SinceStartSeries(type)));
 }
 
-Result<std::string> CollectAllocations(double seconds) {
+Result<std::string> CollectAllocations() {
   WHEREFORE_ASSIGN_OR_RETURN(Engine * engine, Running());
-  if (seconds > 0) return CollectFor(Type::kHeap, seconds);
   return ToPprof(engine->SinceStart(Type::kHeap, Series::kAllocated));
 }
 

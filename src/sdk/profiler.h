@@ -49,13 +49,14 @@ void SendLastProfiles(std::int64_t longest_ns);
 [[nodiscard]] Result<std::uint64_t> BeginOperation(unsigned types);
 [[nodiscard]] Result<std::string> EndOperation(std::uint64_t operation,
                                                std::string_view shown = {});
+// Ends one that nobody wants any more.
+void DropOperation(std::uint64_t operation);
 
-// Profiles for /debug/pprof/*: uncompressed pprof. `seconds` is how long to collect; 0 means what
-// has been counted since the start, where the type has such a thing; nothing counted is a file
-// without samples, kUnsupported says why a type is off.
-[[nodiscard]] Result<std::string> CollectPprof(Type type, double seconds);
+// Profiles for /debug/pprof/*: uncompressed pprof, of what has been counted since the start, or the
+// heap as it is now. Nothing counted is a file without samples, kUnsupported says why a type is off.
+[[nodiscard]] Result<std::string> CollectPprof(Type type);
 // The same for /debug/pprof/allocs: allocated since the start rather than in use.
-[[nodiscard]] Result<std::string> CollectAllocations(double seconds);
+[[nodiscard]] Result<std::string> CollectAllocations();
 
 // In a forked child, when the engines start again, with its new resource. Null: nobody.
 void OnChildRestart(void (*listener)(const ResourceAttributes& resource));

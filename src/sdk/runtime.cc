@@ -3,8 +3,6 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <ctime>
-
 #include <fmt/format.h>
 
 #include "base/clock.h"
@@ -37,21 +35,6 @@ std::string RateText(Type type, double rate) {
 void PublishLabelKeys() {
   if (const auto updated = UpdateProcessContext(LabelKeys()); !updated)
     Log(LogLevel::kDebug, updated.error().message());
-}
-
-// Waits in small steps, so that a server that stops does not wait for a profile of half an hour.
-Result<std::string> CollectWhileServing(const HttpServer& server, Type type, double seconds,
-                                        std::string_view shown = {}) {
-  if (type == Type::kThreads || seconds <= 0) return CollectPprof(type, 0);
-  WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t operation,
-                             BeginOperation(1U << static_cast<unsigned>(type)));
-  const std::int64_t end = MonotonicNs() + static_cast<std::int64_t>(seconds * 1e9);
-  while (!server.stopping() && MonotonicNs() < end) {
-    const std::int64_t left = std::min<std::int64_t>(end - MonotonicNs(), 50'000'000);
-    const timespec step{0, std::max<std::int64_t>(left, 1)};
-    nanosleep(&step, nullptr);
-  }
-  return EndOperation(operation, shown);
 }
 
 }  // namespace
@@ -109,15 +92,13 @@ void Runtime::SayWhatIsRefused() {
 void Runtime::ServePprof() {
   if (options_.pprof_port < 0) return;
   server_ = std::make_unique<HttpServer>();
-  const HttpServer& server = *server_;
-  AddPprofRoutes(*server_, {[&server](Type type, double seconds) {
-                              return CollectWhileServing(server, type, seconds,
-                                                         type == Type::kHeap ? "inuse_space" : "");
-                            },
-                            [&server](double seconds) {
-                              return seconds > 0 ? CollectWhileServing(server, Type::kHeap, seconds)
-                                                 : CollectAllocations(0);
-                            }});
+  AddPprofRoutes(
+      *server_,
+      {.now = &CollectPprof,
+       .allocations = &CollectAllocations,
+       .begin = [](Type type) { return BeginOperation(1U << static_cast<unsigned>(type)); },
+       .end = &EndOperation,
+       .drop = &DropOperation});
   if (const auto started = server_->Start(options_.pprof_host, options_.pprof_port); !started) {
     Log(LogLevel::kWarn, "pprof: " + started.error().message());
     server_.reset();
@@ -177,6 +158,12 @@ void Runtime::WithoutThreads(const std::function<void()>& call) {
   if (!started) return Log(LogLevel::kInfo, "cannot go on: " + started.error().message());
   const MutexLock lock(mutex_);
   options_.log_level = level;
+}
+
+void Runtime::BeforeLastThread() {
+  const Busy busy;
+  const MutexLock lock(mutex_);
+  if (running_) exporter_->StartThread();
 }
 
 bool Runtime::Flush(std::int64_t deadline_ns) {

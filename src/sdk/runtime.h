@@ -36,6 +36,9 @@ class Runtime {
   // Runs `call` while the process has no thread of ours; afterwards everything starts again as its
   // options say. What was sampled before is sent first, within bounds.
   void WithoutThreads(const std::function<void()>& call);
+  // The system will give this process no new threads: those that are still to come start now, so that
+  // what has been sampled, and will be, can be sent.
+  void BeforeLastThread();
   // The program ends: what was sampled last is sent, within bounds. May come twice.
   bool StopAtExit();
   // True when everything sampled and traced before has arrived.

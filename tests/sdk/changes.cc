@@ -2,10 +2,11 @@
 // switched, allocations come faster than they can be looked at, waits have a limit. As truth.cc
 // they print the truth; tests/native_changes_test.py compares it with what the profiler saw.
 //
-//   changes libraries|fresh|burst|switch|timed|owntimer|children
+//   changes libraries|replaced|fresh|burst|switch|timed|namespace|owntimer|children
 //   SECONDS
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -17,6 +18,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -36,11 +38,13 @@ namespace {
 using BurnFunction = double(double seconds);
 using AllocFunction = void*(std::size_t size);
 
-// plugin.cc as `name`, One or Two, while this object is there. Found by this program's own RUNPATH.
+// plugin.cc as `name`, One or Two, while this object is there. Found by this program's own RUNPATH,
+// unless a path is given.
 class Plugin {
  public:
-  explicit Plugin(const std::string& name)
-      : name_(name), handle_(dlopen(("plugin_" + name + ".so").c_str(), RTLD_NOW)) {
+  explicit Plugin(const std::string& name) : Plugin(name, "plugin_" + name + ".so") {}
+  Plugin(const std::string& name, const std::string& path)
+      : name_(name), handle_(dlopen(path.c_str(), RTLD_NOW)) {
     if (handle_ == nullptr) Fail(dlerror());
   }
   Plugin(const Plugin&) = delete;
@@ -89,6 +93,27 @@ void Libraries(double seconds) {
       last = here;
     }
   }
+  Print(truth);
+}
+
+// The same path, another file each time it is loaded, as for a program that loads what was just
+// built.
+void Replaced(double seconds) {
+  std::map<std::string, double> truth;
+  std::string folder = std::filesystem::temp_directory_path() / "changes-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) Fail("no folder");
+  const std::filesystem::path programs =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const std::string path = folder + "/current.so";
+  while (truth["BurnInOne"] < seconds / 2 || truth["BurnInTwo"] < seconds / 2) {
+    for (const std::string name : {"One", "Two"}) {
+      std::filesystem::copy_file(programs / ("plugin_" + name + ".so"), path + ".new");
+      std::filesystem::rename(path + ".new", path);
+      const Plugin plugin(name, path);
+      truth["BurnIn" + name] += plugin.Find<BurnFunction>("BurnIn")(0.2);
+    }
+  }
+  std::filesystem::remove_all(folder);
   Print(truth);
 }
 
@@ -325,6 +350,27 @@ void Timed(double seconds) {
   Print(truth);
 }
 
+// --- Namespace ---
+// Not the same function twice here either.
+[[gnu::noinline]] double WorkBeforeUnshare(double seconds) {
+  g_sink = 5;
+  return Burn(seconds);
+}
+[[gnu::noinline]] double WorkAfterUnshare(double seconds) {
+  g_sink = 6;
+  return Burn(seconds);
+}
+
+// Children get a PID namespace of their own; from then on the kernel gives this process no threads.
+// "refused": it was not allowed to.
+void Namespace(double seconds) {
+  std::map<std::string, double> truth;
+  truth["WorkBeforeUnshare"] = WorkBeforeUnshare(seconds / 2);
+  truth["refused"] = unshare(CLONE_NEWPID) == 0 ? 0 : errno;
+  truth["WorkAfterUnshare"] = WorkAfterUnshare(seconds / 2);
+  Print(truth);
+}
+
 // --- Forked children ---
 bool Flush() {
   const auto flush =
@@ -418,8 +464,9 @@ void OwnTimer(double seconds) {
 
 int main(int argc, char** argv) {
   const std::map<std::string, std::function<void(double)>> programs = {
-      {"libraries", Libraries}, {"fresh", Fresh},       {"burst", Burst},      {"switch", Switch},
-      {"timed", Timed},         {"owntimer", OwnTimer}, {"children", Children}};
+      {"libraries", Libraries}, {"replaced", Replaced}, {"fresh", Fresh},
+      {"burst", Burst},         {"switch", Switch},     {"timed", Timed},
+      {"namespace", Namespace}, {"owntimer", OwnTimer}, {"children", Children}};
   const auto found = programs.find(argc == 3 ? argv[1] : "");
   if (found == programs.end()) {
     std::fprintf(stderr,
