@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <ctime>
 
 #include "sdk/capture.h"
 #include "sdk/next_function.h"
@@ -31,8 +32,14 @@ int CallAlone(bool may_end_threads, Arguments... arguments) {
   if (result != -1 || errno != EINVAL || !IsOurs()) return result;
   int error = EINVAL;
   Runtime::Global().WithoutThreads([&] {
-    result = CallNext<Name, int>(arguments...);
-    error = errno;
+    // A thread that was joined is in the kernel's count a moment longer.
+    constexpr int kTries = 20;
+    constexpr timespec kMoment{.tv_sec = 0, .tv_nsec = 1'000'000};
+    for (int i = 0; i < kTries && result == -1 && error == EINVAL; ++i) {
+      if (i > 0) nanosleep(&kMoment, nullptr);
+      result = CallNext<Name, int>(arguments...);
+      error = errno;
+    }
   });
   errno = result == -1 ? error : before;
   return result;

@@ -27,14 +27,14 @@ struct Beginning {
 
 // Set in every thread that entered, so that its destructor runs when the thread ends in whatever way.
 pthread_key_t EndKey() {
-  static const pthread_key_t key = [] {
+  static const pthread_key_t kKey = [] {
     pthread_key_t made = 0;
     pthread_key_create(&made, [](void*) {
       if (Engine* engine = Engine::Get(); engine != nullptr) engine->OnThreadEnd();
     });
     return made;
   }();
-  return key;
+  return kKey;
 }
 
 Beginning Enter(void* given) {
