@@ -174,7 +174,8 @@ TEST_F(FailedWritesTest, ReadersDoNotNoticeThatATableIsAway) {
       const FileSizeLimit limit(16);
       EXPECT_FALSE(Insert(number));
     }
-    EXPECT_TRUE(Insert(number));
+    const auto inserted = Insert(number);
+    EXPECT_TRUE(inserted) << inserted.error().message();
   }
   done = true;
   reader.join();

@@ -3,12 +3,15 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <thread>
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "store/file.h"
@@ -126,6 +129,18 @@ Result<StoredTables> ListTables(Transport& engine) {
   return tables;
 }
 
+// The engine takes a table back when the last query that was reading it has ended, not before.
+Result<> Attach(Transport& engine, const std::string& table) {
+  constexpr std::int64_t kPatience = 60 * kNsPerSecond;
+  const std::int64_t deadline = MonotonicNs() + kPatience;
+  while (true) {
+    Result<> attached = engine.Execute(fmt::format("ATTACH TABLE {}", table));
+    if (attached || MonotonicNs() > deadline || !IsStillUsed(attached.error().message()))
+      return attached;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
 // `between` runs while the engine does not know the table: it reads parts and tokens when a table
 // is attached, and only then.
 template <typename F>
@@ -134,14 +149,14 @@ Result<> Reattach(Transport& engine, std::set<std::string>& away, const std::str
   WHEREFORE_RETURN_IF_ERROR(engine.Execute(fmt::format("DETACH TABLE {} SYNC", table)));
   away.insert(table);
   Result<> done = between();
-  WHEREFORE_RETURN_IF_ERROR(engine.Execute(fmt::format("ATTACH TABLE {}", table)));
+  WHEREFORE_RETURN_IF_ERROR(Attach(engine, table));
   away.erase(table);
   return done;
 }
 
 Result<> BringBack(Transport& engine, std::set<std::string>& away) {
   while (!away.empty()) {
-    WHEREFORE_RETURN_IF_ERROR(engine.Execute(fmt::format("ATTACH TABLE {}", *away.begin())));
+    WHEREFORE_RETURN_IF_ERROR(Attach(engine, *away.begin()));
     away.erase(away.begin());
   }
   return {};

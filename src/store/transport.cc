@@ -57,6 +57,11 @@ bool IsUnknownTable(std::string_view message) {
   return EngineCode(message) == kUnknownTable;
 }
 
+bool IsStillUsed(std::string_view message) {
+  constexpr int kTableAlreadyExists = 57;
+  return EngineCode(message) == kTableAlreadyExists;
+}
+
 Error EngineError(std::string_view message) {
   Code code = Code::kInternal;
   switch (EngineCode(message)) {

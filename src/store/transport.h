@@ -64,6 +64,8 @@ class Transport {
 [[nodiscard]] bool IsOverQueryMemory(std::string_view message);
 // Does it say that there is no such table?
 [[nodiscard]] bool IsUnknownTable(std::string_view message);
+// Does it say that a table which was detached is not free yet?
+[[nodiscard]] bool IsStillUsed(std::string_view message);
 // The code of our Error for an engine message "Code: 243. DB::Exception: ...".
 [[nodiscard]] Error EngineError(std::string_view message);
 
