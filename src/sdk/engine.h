@@ -5,7 +5,8 @@
 // whoever else wants something (flush, a rate, an operation) takes the lock and does it right there.
 //
 // fork: the lock and those of the parts are held over it. The child starts with no samplers; its
-// first CPU time makes it due (collector_restart.h), the next hooked call starts them again.
+// first CPU time makes it due (collector_restart.h), the next hooked call starts them again; so does a
+// new thread, or Flush.
 #pragma once
 
 #include <array>

@@ -9,7 +9,8 @@
 // never was. The rows themselves come again from the log. A token that could not be written, of a
 // part that could, is written then: its rows would count twice.
 //
-// One at a time. A table is away for some milliseconds.
+// One at a time. A table is away for some milliseconds, or until the last query that was reading it
+// has ended: queries that come meanwhile wait (embedded_transport.cc).
 #pragma once
 
 #include <set>

@@ -5,7 +5,7 @@
 // in the engine's Native format (native.h, rows.h). Literals in a statement come from Quote().
 //
 // Threads: any. Queries run side by side up to the transport's pool; Execute and Insert wait for
-// each other and never for queries.
+// each other, and never for queries but where something has to be mended first.
 #pragma once
 
 #include <cstdint>
