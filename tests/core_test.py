@@ -242,7 +242,46 @@ class Answers(Case):
             text = server.cli("trace", TRACE.hex()).stdout
             self.assertIn("db", text)
             self.assertIn("error", text)
-            self.assertIn("70 ms profiled", text)
+            self.assertRegex(text, r"GET /  web .* 70 ms profiled\n +" + SPAN.hex() + r"  mine 100\.0 %\n  db  web .* 50 ms profiled\n +0909090909090909  theirs 100\.0 %\n")
+            self.assertIn("; profiled: cpu\n", text)
+
+    def test_a_trace_in_the_terminal_says_what_its_spans_were_doing(self):
+        with self.server() as server:
+            now = time.time_ns()
+            ids = [bytes([i + 1] * 8) for i in range(14)]
+            p = Profiles("web")
+            p.profile([(p.stack("main", f), v + i, p.link(TRACE, id)) for i, id in enumerate(ids[:12]) for f, v in [("a", 40), ("b", 30), ("c", 20), ("d", 10)]], now)
+            p.profile([(p.stack("main", "sleep"), 250 * 10**6, p.link(TRACE, ids[0]))], now, of=("wall", "nanoseconds"))
+            server.send(p.encode())
+            server.send(spans_request("web", [{"trace": TRACE, "span": id, "name": f"op{i}", "start": now + i, "end": now + 10**9} for i, id in enumerate(ids)]), "/v1/traces")
+            server.flush()
+            trace = lambda *more, check=True: server.cli("trace", TRACE.hex(), *more, check=check)
+            lines = trace().stdout.splitlines()
+            functions = [line for line in lines if "a 3" in line or "a 4" in line]
+            self.assertEqual(len(functions), 10)  # of those with most
+            self.assertRegex(functions[-1], f"^    {ids[11].hex()}  a 35.4 % · b 28.5 % · c 21.5 % · …$")
+            self.assertIn("2 more spans were profiled; --span ID", lines[-1])
+            self.assertLessEqual(max(map(len, lines)), 130)
+
+            wall = trace("--type", "wall").stdout
+            self.assertIn("profiled: wall", wall)
+            self.assertIn("  250 ms profiled\n", wall)
+            self.assertIn("sleep 100.0 %", wall)
+
+            one = trace("--span", ids[1].hex()).stdout
+            self.assertIn("1 span, ", one)
+            self.assertNotIn("op2", one)
+            self.assertRegex(one, r"cpu: total 1\.04 s, 104 observations")
+            self.assertRegex(one, r"410 ms +39\.4 % +\S+ +410 ms +39\.4 %  a\n")
+            nothing = trace("--span", ids[13].hex(), check=False)
+            self.assertEqual(nothing.returncode, 1)
+            self.assertEqual(nothing.stderr.strip(), server.ask(f"traces/{TRACE.hex()}/flame", span=ids[13].hex())["hint"])
+            none = trace("--type", "mutex", check=False)
+            self.assertEqual(none.stderr.strip(), server.ask(f"traces/{TRACE.hex()}/flame", type="mutex")["hint"])
+            missing = trace("--span", "ab" * 8, check=False)
+            self.assertEqual((missing.returncode, missing.stdout), (1, ""))
+            self.assertIn("no span abababababababab in trace", missing.stderr)
+            self.assertEqual([s["name"] for s in json.loads(trace("--json", "--span", ids[3].hex()).stdout)["spans"]], ["op3"])
 
     def test_a_stored_profile_comes_back_by_its_id(self):
         with self.server() as server:

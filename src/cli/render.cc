@@ -89,6 +89,29 @@ std::string RenderTop(const FlameTree& tree, std::size_t limit, int width,
   return out;
 }
 
+std::string RenderTopLine(const FlameTree& tree, std::size_t limit, std::size_t width) {
+  static constexpr std::string_view kBetween = " · ";
+  auto rows = profile::Top(tree);
+  std::erase_if(rows, [](const profile::TopRow& r) { return r.self == 0; });
+  const std::size_t shown = std::min(rows.size(), limit);
+  if (shown == 0) return "";
+  const bool more = rows.size() > shown;
+  // Every name gets its part of the line, and what a shorter one leaves.
+  std::size_t left = width - std::min(width, more ? kBetween.size() : 0);
+  std::string out;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const std::string share = " " + ShareText(tree, rows[i].self);
+    const std::string_view between = i == 0 ? "" : kBetween;
+    const std::size_t part = left / (shown - i);
+    const std::size_t taken = ScreenWidth(between) + share.size();
+    const std::string name =
+        Fit(tree.functions[rows[i].function].name, part - std::min(part, taken));
+    out += fmt::format("{}{}{}", between, name, share);
+    left -= std::min(left, taken + ScreenWidth(name));
+  }
+  return Fit(more ? out + std::string(kBetween) + "…" : out, width);
+}
+
 std::string RenderIndented(const FlameTree& tree, double min_share, int max_depth, int width,
                            const query::Search& search) {
   const query::Found whole = search.In(tree);

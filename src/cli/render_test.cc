@@ -1,5 +1,7 @@
 #include "cli/render.h"
 
+#include <regex>
+
 #include <gtest/gtest.h>
 
 #include "cli/command.h"
@@ -41,6 +43,25 @@ TEST(RenderTop, AShareSeenAlwaysOrNeverIsNotCertain) {
   const std::string text = RenderTop(b.Build(), 10, 100);
   EXPECT_NE(text.find("100.0 %    ±22"), std::string::npos) << text;
   EXPECT_NE(text.find("0.0 %    ±22"), std::string::npos) << text;
+}
+
+TEST(RenderTopLine, NamesTheFunctionsWithMostAndSaysThatThereAreMore) {
+  EXPECT_EQ(RenderTopLine(Sample(), 3, 100), "größe<int> 75.0 % · main 25.0 %");
+  EXPECT_EQ(RenderTopLine(Sample(), 1, 100), "größe<int> 75.0 % · …");
+  EXPECT_EQ(RenderTopLine(profile::TreeBuilder().Build(), 3, 100), "");
+}
+
+TEST(RenderTopLine, CutsNamesNotShares) {
+  profile::TreeBuilder b;
+  for (const char* name : {"a_very_long_name_of_a_function", "another_very_long_name", "short"})
+    b.AddValue(b.Child(0, b.AddFunction({.name = name})), 10, 1);
+  const profile::FlameTree tree = b.Build();
+  for (const std::size_t width : {0U, 5U, 40U, 60U, 200U}) {
+    const std::string line = RenderTopLine(tree, 3, width);
+    EXPECT_LE(ScreenWidth(line), width) << line;
+    const std::string shares = std::regex_replace(line, std::regex("[^ ·]+ 33.3 %"), "x");
+    EXPECT_EQ(shares == "x · x · x", width >= 40) << line;
+  }
 }
 
 TEST(RenderFlame, NoRowIsWiderThanTheTerminal) {

@@ -283,10 +283,14 @@ Result<SourceTree> LoadTree(const Context& context, const SelectionOptions& opti
   if (options.IsFiles()) return TreeOfFiles(options);
   auto parameters = options.Parameters();
   if (!options.lens.empty()) parameters.emplace_back("lens", options.lens);
+  return AskTree(context, "/api/v1/flame", std::move(parameters));
+}
+
+Result<SourceTree> AskTree(const Context& context, const std::string& path,
+                           std::vector<std::pair<std::string, std::string>> parameters) {
   parameters.emplace_back("max_nodes", "0");
   parameters.emplace_back("format", "binary");
-  WHEREFORE_ASSIGN_OR_RETURN(const std::string body,
-                             Ask(context, "GET", "/api/v1/flame", parameters));
+  WHEREFORE_ASSIGN_OR_RETURN(const std::string body, Ask(context, "GET", path, parameters));
   WHEREFORE_ASSIGN_OR_RETURN(formats::DecodedFlame decoded, formats::DecodeFlameBinary(body));
   WHEREFORE_ASSIGN_OR_RETURN(const Meta meta, ReadMeta(decoded.meta));
   SourceTree out{.tree = std::move(decoded.tree), .hint = meta.hint, .averaged = meta.averaged};

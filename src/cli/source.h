@@ -46,6 +46,10 @@ struct SourceTree {
   std::string hint;
   bool averaged = false;
 };
+// The whole tree (not pruned) that a question of the API answers with.
+[[nodiscard]] Result<SourceTree> AskTree(
+    const Context& context, const std::string& path,
+    std::vector<std::pair<std::string, std::string>> parameters);
 // The whole tree (not pruned) of a selection or of files.
 [[nodiscard]] Result<SourceTree> LoadTree(const Context& context, const SelectionOptions& options);
 

@@ -1,6 +1,7 @@
 // `trace`: a trace as a waterfall in the terminal, with the profile value of each span where there
-// is one.
+// is one and, of the spans with most, the functions it was spent in.
 
+#include <algorithm>
 #include <map>
 #include <memory>
 
@@ -9,10 +10,16 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/json.h"
+#include "cli/render.h"
 #include "cli/source.h"
 
 namespace wherefore::cli {
 namespace {
+
+// Spans that get a line with their functions, and functions in it.
+constexpr std::size_t kMostExplained = 10;
+constexpr std::size_t kFunctionsInLine = 3;
+constexpr std::size_t kTopRows = 30;
 
 struct Span {
   std::string id, parent, service, name, status;
@@ -41,26 +48,65 @@ Result<std::vector<Span>> ParseTrace(const std::string& body) {
   return out;
 }
 
-std::map<std::string, std::int64_t> ParseBySpan(const std::string& body, std::string& unit) {
-  std::map<std::string, std::int64_t> out;
+// What a trace was profiled doing, as far as the waterfall shows it.
+struct Profiled {
+  std::string type, unit, hint;
+  std::map<std::string, std::int64_t> by_span;
+  std::map<std::string, profile::FlameTree> trees;  // of the spans with most
+};
+
+Result<Profiled> ParseProfiled(const std::string& body) {
   simdjson::dom::parser parser;
   simdjson::dom::element root;
-  if (parser.parse(body).get(root) != simdjson::SUCCESS) return out;
-  unit = JsonText(root["unit"]);
+  if (parser.parse(body).get(root) != simdjson::SUCCESS)
+    return Error(Code::kCorrupt, "the server's answer is damaged");
+  Profiled out{.type = JsonText(root["type"]),
+               .unit = JsonText(root["unit"]),
+               .hint = JsonText(root["hint"])};
   simdjson::dom::object spans;
   if (root["by_span"].get(spans) != simdjson::SUCCESS) return out;
-  for (const auto& [key, value] : spans) out[std::string(key)] = JsonInt(value);
+  for (const auto& [key, value] : spans) {
+    if (const std::int64_t v = JsonInt(value); v != 0) out.by_span[std::string(key)] = v;
+  }
+  return out;
+}
+
+struct TraceOptions {
+  std::string id, type, span;
+
+  [[nodiscard]] std::string FlamePath() const { return "/api/v1/traces/" + id + "/flame"; }
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> Parameters(
+      const std::string& of_span) const {
+    std::vector<std::pair<std::string, std::string>> out;
+    if (!type.empty()) out.emplace_back("type", type);
+    if (!of_span.empty()) out.emplace_back("span", of_span);
+    return out;
+  }
+};
+
+// The value of every span, and the functions of those with most.
+Result<Profiled> AskProfiled(const Context& context, const TraceOptions& options) {
+  auto parameters = options.Parameters(options.span);
+  parameters.emplace_back("max_nodes", "1");
+  WHEREFORE_ASSIGN_OR_RETURN(const std::string body,
+                             Ask(context, "GET", options.FlamePath(), parameters));
+  WHEREFORE_ASSIGN_OR_RETURN(Profiled out, ParseProfiled(body));
+  std::vector<std::pair<std::int64_t, std::string>> largest;
+  for (const auto& [span, value] : out.by_span) largest.emplace_back(-value, span);
+  std::ranges::sort(largest);
+  if (largest.size() > kMostExplained) largest.resize(kMostExplained);
+  for (const auto& [value, span] : largest) {
+    WHEREFORE_ASSIGN_OR_RETURN(SourceTree source,
+                               AskTree(context, options.FlamePath(), options.Parameters(span)));
+    out.trees[span] = std::move(source.tree);
+  }
   return out;
 }
 
 class Waterfall {
  public:
-  Waterfall(std::vector<Span> spans, std::map<std::string, std::int64_t> values, std::string unit,
-            int width)
-      : spans_(std::move(spans)),
-        values_(std::move(values)),
-        unit_(std::move(unit)),
-        width_(width) {}
+  Waterfall(std::vector<Span> spans, Profiled profiled, int width)
+      : spans_(std::move(spans)), profiled_(std::move(profiled)), width_(width) {}
 
   std::string Draw(bool color) {
     std::map<std::string, std::size_t> index;
@@ -76,8 +122,10 @@ class Waterfall {
       begin_ = std::min(begin_, spans_[i].start);
       end_ = std::max(end_, spans_[i].start + spans_[i].duration);
     }
-    std::string out = fmt::format("{} spans, {}, from {}\n", spans_.size(),
-                                  FormatDuration(end_ - begin_), FormatTime(begin_));
+    std::string out =
+        fmt::format("{} span{}, {}, from {}{}\n", spans_.size(), spans_.size() == 1 ? "" : "s",
+                    FormatDuration(end_ - begin_), FormatTime(begin_),
+                    profiled_.by_span.empty() ? "" : fmt::format("; profiled: {}", profiled_.type));
     // A damaged trace may loop; every span is drawn once.
     std::vector<char> drawn(spans_.size());
     struct Open {
@@ -95,9 +143,15 @@ class Waterfall {
       const Open at = open.back();
       open.pop_back();
       if (drawn[at.span]++ != 0) continue;
-      out += Row(spans_[at.span], at.depth, color);
+      out += Row(spans_[at.span], at.depth, color) + Functions(spans_[at.span], at.depth);
       const auto& children = spans_[at.span].children;
       for (std::size_t k = children.size(); k-- > 0;) open.push_back({children[k], at.depth + 1});
+    }
+    if (const std::size_t more = profiled_.by_span.size() - profiled_.trees.size(); more > 0) {
+      out += fmt::format(
+          "{} more spans were profiled; --span ID shows the functions of one (--json has the "
+          "ids)\n",
+          more);
     }
     return out;
   }
@@ -119,22 +173,80 @@ class Waterfall {
     std::string blocks;
     for (std::size_t i = 0; i < length; ++i) blocks += "█";
     if (color) blocks = fmt::format("\x1b[3{}m{}\x1b[0m", s.status == "error" ? 1 : 4, blocks);
-    const auto value = values_.find(s.id);
-    return fmt::format("{} {}{}{} {:>8}{}{}\n", label, std::string(from, ' '), blocks,
-                       std::string(bar - from - length, ' '), FormatDuration(s.duration),
-                       s.status == "error" ? " error" : "",
-                       value == values_.end()
-                           ? ""
-                           : fmt::format("  {} profiled", FormatValue(value->second, unit_)));
+    const auto value = profiled_.by_span.find(s.id);
+    return fmt::format(
+        "{} {}{}{} {:>8}{}{}\n", label, std::string(from, ' '), blocks,
+        std::string(bar - from - length, ' '), FormatDuration(s.duration),
+        s.status == "error" ? " error" : "",
+        value == profiled_.by_span.end()
+            ? ""
+            : fmt::format("  {} profiled", FormatValue(value->second, profiled_.unit)));
+  }
+
+  // What a span itself was doing, below its row, with its id for --span.
+  std::string Functions(const Span& s, int depth) const {
+    const auto tree = profiled_.trees.find(s.id);
+    if (tree == profiled_.trees.end()) return "";
+    const auto width = static_cast<std::size_t>(width_);
+    const std::string left =
+        std::string(std::min(static_cast<std::size_t>(depth) * 2 + 4, width / 2), ' ') + s.id +
+        "  ";
+    return left +
+           RenderTopLine(tree->second, kFunctionsInLine, width - std::min(width, left.size())) +
+           "\n";
   }
 
   std::vector<Span> spans_;
-  std::map<std::string, std::int64_t> values_;
-  std::string unit_;
+  Profiled profiled_;
   int width_;
   std::int64_t begin_ = INT64_MAX;
   std::int64_t end_ = INT64_MIN;
 };
+
+// One span: its row, then its functions as `top` lists them. Nothing to list is exit code 1.
+int ShowSpan(const Context& context, const TraceOptions& options, std::vector<Span> spans) {
+  if (spans.empty()) {
+    Fail(Error(Code::kNotFound,
+               fmt::format("no span {} in trace {}; --json without --span has their ids",
+                           options.span, options.id)));
+    return kFound;
+  }
+  const auto source = AskTree(context, options.FlamePath(), options.Parameters(options.span));
+  if (!source) return Fail(source.error());
+  fmt::print("{}", Waterfall(std::move(spans), {}, TerminalWidth()).Draw(context.color));
+  if (!source->hint.empty()) fmt::print(stderr, "{}\n", source->hint);
+  if (source->tree.size() <= 1 && source->tree.total[0] == 0) return kFound;
+  fmt::print("{}", RenderTop(source->tree, kTopRows, TerminalWidth()));
+  return kFine;
+}
+
+int ShowTrace(const Context& context, const TraceOptions& options, std::vector<Span> spans) {
+  auto profiled = AskProfiled(context, options);
+  if (!profiled) return Fail(profiled.error());
+  const std::string hint = profiled->hint;
+  fmt::print(
+      "{}", Waterfall(std::move(spans), *std::move(profiled), TerminalWidth()).Draw(context.color));
+  if (!hint.empty()) fmt::print(stderr, "{}\n", hint);
+  return kFine;
+}
+
+int RunTrace(const Context& context, const TraceOptions& options) {
+  std::vector<std::pair<std::string, std::string>> parameters;
+  if (!options.span.empty()) parameters.emplace_back("span", options.span);
+  const auto body = Ask(context, "GET", "/api/v1/traces/" + options.id, parameters);
+  if (!body) {
+    const int code = Fail(body.error());
+    return body.error().code() == Code::kNotFound ? kFound : code;
+  }
+  if (context.json) {
+    fmt::print("{}\n", *body);
+    return kFine;
+  }
+  auto spans = ParseTrace(*body);
+  if (!spans) return Fail(spans.error());
+  return options.span.empty() ? ShowTrace(context, options, *std::move(spans))
+                              : ShowSpan(context, options, *std::move(spans));
+}
 
 }  // namespace
 
@@ -142,31 +254,18 @@ void AddTrace(CLI::App& app, Context& context) {
   CLI::App* command =
       NewCommand(app, "trace", "A trace as a waterfall, with what its spans were profiled doing",
                  {"wherefore trace 0102030405060708090a0b0c0d0e0f10",
+                  "wherefore trace 0102030405060708090a0b0c0d0e0f10 --type wall",
+                  "wherefore trace 0102030405060708090a0b0c0d0e0f10 --span 0102030405060708",
                   "wherefore trace 0102030405060708090a0b0c0d0e0f10 --json"});
-  auto id = std::make_shared<std::string>();
-  command->add_option("id", *id, "Trace id, 32 hex digits")->required();
-  command->callback([&context, id] {
-    context.run = [&context, id]() -> int {
-      const auto body = Ask(context, "GET", "/api/v1/traces/" + *id, {});
-      if (!body)
-        return body.error().code() == Code::kNotFound ? (Fail(body.error()), kFound)
-                                                      : Fail(body.error());
-      if (context.json) {
-        fmt::print("{}\n", *body);
-        return kFine;
-      }
-      auto spans = ParseTrace(*body);
-      if (!spans) return Fail(spans.error());
-      std::string unit;
-      std::map<std::string, std::int64_t> values;
-      if (const auto flame =
-              Ask(context, "GET", "/api/v1/traces/" + *id + "/flame", {{"max_nodes", "1"}})) {
-        values = ParseBySpan(*flame, unit);
-      }
-      fmt::print("{}", Waterfall(*std::move(spans), std::move(values), unit, TerminalWidth())
-                           .Draw(context.color));
-      return kFine;
-    };
+  auto options = std::make_shared<TraceOptions>();
+  command->add_option("id", options->id, "Trace id, 32 hex digits")->required();
+  command->add_option("--type", options->type,
+                      "cpu, wall, off_cpu, alloc_space, ... or a five-part id (default: what the "
+                      "trace has, cpu first)");
+  command->add_option("--span", options->span,
+                      "Only this span (16 hex digits), with its functions as `top` lists them");
+  command->callback([&context, options] {
+    context.run = [&context, options] { return RunTrace(context, *options); };
   });
 }
 
