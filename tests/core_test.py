@@ -283,6 +283,37 @@ class Answers(Case):
             self.assertIn("no span abababababababab in trace", missing.stderr)
             self.assertEqual([s["name"] for s in json.loads(trace("--json", "--span", ids[3].hex()).stdout)["spans"]], ["op3"])
 
+    def test_sides_of_unequal_length_are_compared_by_what_they_have_in_common(self):
+        with self.server() as server:
+            now = time.time_ns()
+            minute = 60 * 10**9
+            for version, minutes, values in (("v1", 1, (60, 40)), ("v2", 14, (80, 20))):
+                p = Profiles("orders", version=version)
+                for i in range(minutes):
+                    p.profile([(p.stack("main", f), v) for f, v in zip(("parse", "send"), values)], now - (20 if version == "v1" else 15 - i) * minute)
+                server.send(p.encode())
+            server.flush()
+            diff = lambda *more: server.cli("diff", "orders{version=v1}", "orders{version=v2}", *more).stdout
+            shares = diff()
+            self.assertIn("cpu: before 1 s, after 14 s, change +13 s\nshares of each side's whole, changes in points: two selections seldom", shares)
+            self.assertRegex(shares, r"(?m)^ +\+20\.0 +60\.0 % +80\.0 % +\+20\.0  parse$")
+            self.assertRegex(shares, r"(?m)^ +-20\.0 +40\.0 % +20\.0 % +-20\.0  send$")
+            self.assertNotIn("main", shares)  # all of it before, all of it after
+            raw = diff("--mode", "raw")
+            self.assertRegex(raw, r"(?m)^as they are$")
+            self.assertRegex(raw, r"(?m)^ +\+2\.4 s +400 ms +2\.8 s +\+2\.4 s  send$")
+            self.assertIn("per second of each side (60 min and 60 min): ", diff("--mode", "rate"))
+            exact = json.loads(diff("--json"))
+            self.assertEqual((exact["mode"], exact["total_before"], exact["total_after"], exact["seconds_after"]), ("share", 10**9, 14 * 10**9, 3600))
+            self.assertEqual({r["name"]: (r["self_before"], r["self_after"]) for r in exact["rows"]}["send"], (400 * 10**6, 2800 * 10**6))
+
+            at = lambda minutes: str(now - minutes * minute)
+            times = lambda base, *more: server.cli("diff", "orders", "--from", at(16), "--to", at(0), "--base-from", at(base), "--base-to", at(16), *more).stdout
+            longer = times(20)
+            self.assertIn("\nper second of each side (4 min and 16 min): before 4.17 ms, after 14.6 ms, change +10.4 ms: the sides are not equally long", longer)
+            self.assertRegex(longer, r"(?m)^ +\+9\.17 ms +2\.5 ms +11\.7 ms +\+9\.17 ms  parse$")
+            self.assertIn("\nas they are: both sides are equally long\n", times(32))
+
     def test_a_stored_profile_comes_back_by_its_id(self):
         with self.server() as server:
             id = bytes(range(16, 32))

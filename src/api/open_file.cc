@@ -24,22 +24,11 @@ std::map<std::string, std::string> TypesOf(const profile::Batch& batch,
 }
 
 FileFacts FactsOf(const profile::Batch& batch, const std::string& given_service) {
-  FileFacts facts;
-  std::uint64_t first = UINT64_MAX;
-  std::uint64_t last = 0;
-  std::uint64_t longest = 0;
+  const profile::BatchTime time = profile::TimeOf(batch);
+  FileFacts facts{.time_ns = time.start_ns, .duration_ns = time.duration_ns};
   std::set<std::string> services;
-  for (const profile::Profile& p : batch.profiles) {
-    longest = std::max(longest, p.duration_ns);
+  for (const profile::Profile& p : batch.profiles)
     services.emplace(profile::ServiceName(batch, batch.resources[p.resource]));
-    if (p.time_ns == 0) continue;
-    first = std::min(first, p.time_ns);
-    last = std::max(last, p.time_ns + p.duration_ns);
-  }
-  constexpr std::uint64_t kMost = INT64_MAX;
-  if (last > 0) facts.time_ns = static_cast<std::int64_t>(std::min(first, kMost));
-  facts.duration_ns =
-      static_cast<std::int64_t>(std::min(last > first ? last - first : longest, kMost));
   services.erase(given_service);
   services.erase("unknown_service");
   facts.services.assign(services.begin(), services.end());

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "formats/flame_binary.h"
 #include "formats/formats.h"
@@ -72,6 +73,8 @@ Result<SourceTree> TreeOfFiles(const SelectionOptions& options) {
   std::string unit;
   std::string hint;
   std::set<std::string> ids;
+  double seconds = 0;
+  bool snapshot = false;
   for (const std::string& file : options.what) {
     WHEREFORE_ASSIGN_OR_RETURN(const profile::Batch batch, LoadBatch(file, options.service));
     if (type.empty()) type = DefaultFileType(batch);
@@ -85,6 +88,9 @@ Result<SourceTree> TreeOfFiles(const SelectionOptions& options) {
       continue;
     }
     unit = result.tree.unit;
+    const auto covered = static_cast<double>(profile::TimeOf(batch).duration_ns);
+    seconds = std::max(seconds, covered / static_cast<double>(kNsPerSecond));
+    snapshot = snapshot || result.snapshot;
     std::vector<std::uint32_t> path;
     const profile::FlameTree& tree = result.tree;
     for (std::size_t i = 0; i < tree.size(); ++i) {
@@ -96,7 +102,7 @@ Result<SourceTree> TreeOfFiles(const SelectionOptions& options) {
     }
   }
   WHEREFORE_ASSIGN_OR_RETURN(const query::Lens lens, query::Lens::Parse(options.lens));
-  SourceTree out{.tree = all.Build(), .hint = hint};
+  SourceTree out{.tree = all.Build(), .hint = hint, .averaged = snapshot, .seconds = seconds};
   out.tree.type = type;
   out.tree.unit = unit;
   if (!lens.empty()) {
@@ -253,6 +259,17 @@ std::vector<std::pair<std::string, std::string>> SelectionOptions::Parameters() 
   return out;
 }
 
+double SelectionOptions::Seconds() const {
+  const std::int64_t now = NowUnixNs();
+  const std::int64_t end = to.empty() ? now : ParseTime(to, now).value_or(0);
+  const std::int64_t start =
+      !from.empty() ? ParseTime(from, now).value_or(end)
+                    : (to.empty() || !since.empty() ? end : now) -
+                          (since.empty() ? 3600 * kNsPerSecond : ParseDuration(since).value_or(0));
+  return static_cast<double>(std::max<std::int64_t>(end - start, 0)) /
+         static_cast<double>(kNsPerSecond);
+}
+
 Result<std::string> Ask(const Context& context, std::string_view method, const std::string& path,
                         const std::vector<std::pair<std::string, std::string>>& parameters,
                         std::string_view body, std::string_view content_type) {
@@ -283,7 +300,10 @@ Result<SourceTree> LoadTree(const Context& context, const SelectionOptions& opti
   if (options.IsFiles()) return TreeOfFiles(options);
   auto parameters = options.Parameters();
   if (!options.lens.empty()) parameters.emplace_back("lens", options.lens);
-  return AskTree(context, "/api/v1/flame", std::move(parameters));
+  WHEREFORE_ASSIGN_OR_RETURN(SourceTree out,
+                             AskTree(context, "/api/v1/flame", std::move(parameters)));
+  out.seconds = options.Seconds();
+  return out;
 }
 
 Result<SourceTree> AskTree(const Context& context, const std::string& path,

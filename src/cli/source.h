@@ -33,6 +33,8 @@ struct SelectionOptions {
   // Query parameters for the API.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> Parameters() const;
   [[nodiscard]] std::string SelectorText() const;
+  // How long the range is that is asked for; 0 where the server will refuse it.
+  [[nodiscard]] double Seconds() const;
 };
 
 // GET/POST against the server; a JSON error becomes our Error.
@@ -45,6 +47,7 @@ struct SourceTree {
   profile::FlameTree tree;
   std::string hint;
   bool averaged = false;
+  double seconds = 0;  // of the range asked for, or that the files cover; 0: not known
 };
 // The whole tree (not pruned) that a question of the API answers with.
 [[nodiscard]] Result<SourceTree> AskTree(

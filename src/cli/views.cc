@@ -8,6 +8,7 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/difference.h"
 #include "cli/render.h"
 #include "cli/source.h"
 #include "query/engine.h"
@@ -124,41 +125,47 @@ std::string TreeJson(const profile::FlameTree& tree, const query::Found* found) 
   return out + "\n";
 }
 
-std::string RenderDiff(const query::DiffTree& diff, std::size_t limit) {
-  const profile::FlameTree& tree = diff.tree;
-  const auto signed_value = [&](std::int64_t v) { return (v > 0 ? "+" : "") + TreeValue(tree, v); };
-  std::string out = fmt::format("{}: before {}, after {}, change {}\n", tree.type,
-                                TreeValue(tree, diff.before[0]), TreeValue(tree, tree.total[0]),
-                                signed_value(tree.total[0] - diff.before[0]));
-  out += fmt::format("{:>11} {:>10} {:>10} {:>11}  {}\n", "self change", "before", "after",
-                     "total change", "function");
-  std::size_t shown = 0;
-  for (const query::DiffRow& row : query::DiffTop(diff)) {
-    if (shown++ == limit) break;
-    if (row.self_after == row.self_before && row.total_after == row.total_before) break;
-    const char* mark = row.total_before == 0 ? "  (new)" : row.total_after == 0 ? "  (gone)" : "";
-    out += fmt::format("{:>11} {:>10} {:>10} {:>12}  {}{}\n",
-                       signed_value(row.self_after - row.self_before),
-                       TreeValue(tree, row.self_before), TreeValue(tree, row.self_after),
-                       signed_value(row.total_after - row.total_before),
-                       Printable(tree.functions[row.function].name), mark);
-  }
-  return out;
-}
+// What `diff` is asked.
+struct DiffOptions {
+  SelectionOptions selection;
+  std::string base_from, base_to;
+  std::string mode;
+  std::size_t limit = 30;
+};
 
-std::string DiffJson(const query::DiffTree& diff) {
-  std::string out;
-  JsonWriter json(out);
-  json.BeginObject().Field("type", diff.tree.type).Field("unit", diff.tree.unit);
-  json.Field("total_before", diff.before[0]).Field("total_after", diff.tree.total[0]);
-  json.Key("rows").BeginArray();
-  for (const query::DiffRow& row : query::DiffTop(diff)) {
-    json.BeginObject().Field("name", diff.tree.functions[row.function].name);
-    json.Field("self_before", row.self_before).Field("self_after", row.self_after);
-    json.Field("total_before", row.total_before).Field("total_after", row.total_after).EndObject();
+int RunDiff(const Context& context, const DiffOptions& options) {
+  SelectionOptions before = options.selection;
+  SelectionOptions after = options.selection;
+  const std::vector<std::string>& what = options.selection.what;
+  if (what.size() == 2) {
+    before.what = {what[0]};
+    after.what = {what[1]};
+  } else if (options.base_from.empty()) {
+    return Fail(Error(Code::kInvalid, "diff needs two selectors or files, or one and --base-from"));
   }
-  json.EndArray().EndObject();
-  return out + "\n";
+  if (!options.base_from.empty()) {
+    before.since.clear();
+    before.from = options.base_from;
+    before.to = options.base_to;
+  }
+  const auto left = LoadSeen(context, before);
+  if (!left) return Fail(left.error());
+  if (after.type.empty()) after.type = left->tree.type;
+  const auto right = LoadSeen(context, after);
+  if (!right) return Fail(right.error());
+  for (const auto* side : {&*left, &*right}) {
+    if (!side->hint.empty()) fmt::print(stderr, "{}\n", side->hint);
+  }
+  const DiffMeasure measure =
+      ChooseMeasure(options.mode, {.two_selectors = what.size() == 2 && what[0] != what[1] &&
+                                                    !before.IsFiles() && !after.IsFiles(),
+                                   .averaged = left->averaged || right->averaged,
+                                   .before_seconds = left->seconds,
+                                   .after_seconds = right->seconds});
+  const query::DiffTree diff = query::Diff(left->tree, right->tree);
+  fmt::print("{}",
+             context.json ? DiffJson(diff, measure) : RenderDiff(diff, measure, options.limit));
+  return kFine;
 }
 
 }  // namespace
@@ -222,46 +229,25 @@ void AddDiff(CLI::App& app, Context& context) {
       NewCommand(app, "diff", "What changed between two selections or two files",
                  {"wherefore diff before.pb.gz after.pb.gz",
                   "wherefore diff 'checkout{version=v1}' 'checkout{version=v2}' --since 1d",
-                  "wherefore diff checkout --from -1h --base-from -25h --base-to -24h"});
-  auto options = std::make_shared<SelectionOptions>();
-  auto base = std::make_shared<SelectionOptions>();
-  auto limit = std::make_shared<std::size_t>(30);
-  options->AddTo(
+                  "wherefore diff checkout --from -1h --base-from -25h --base-to -24h",
+                  "wherefore diff before.pb.gz after.pb.gz --mode share"});
+  auto options = std::make_shared<DiffOptions>();
+  options->selection.AddTo(
       *command,
       "Before and after: two selectors or two files; one selector with --base-from/--base-to");
-  command->add_option("--base-from", base->from, "Start of 'before'");
-  command->add_option("--base-to", base->to, "End of 'before'");
-  command->add_option("--limit", *limit, "Rows")
+  command->add_option("--base-from", options->base_from, "Start of 'before'");
+  command->add_option("--base-to", options->base_to, "End of 'before'");
+  command
+      ->add_option("--mode", options->mode,
+                   "raw (as they are), rate (per second of each side), share (of each side's "
+                   "whole). Default: share of two selectors; rate where the sides are not equally "
+                   "long; else raw")
+      ->check(CLI::IsMember({"raw", "rate", "share"}));
+  command->add_option("--limit", options->limit, "Rows")
       ->check(CLI::Range(1, kMaxRows))
       ->capture_default_str();
-  command->callback([&context, options, base, limit] {
-    context.run = [&context, options, base, limit]() -> int {
-      SelectionOptions before = *options;
-      SelectionOptions after = *options;
-      if (options->what.size() == 2) {
-        before.what = {options->what[0]};
-        after.what = {options->what[1]};
-      } else if (base->from.empty()) {
-        return Fail(
-            Error(Code::kInvalid, "diff needs two selectors or files, or one and --base-from"));
-      }
-      if (!base->from.empty()) {
-        before.since.clear();
-        before.from = base->from;
-        before.to = base->to;
-      }
-      const auto left = LoadSeen(context, before);
-      if (!left) return Fail(left.error());
-      if (after.type.empty()) after.type = left->tree.type;
-      const auto right = LoadSeen(context, after);
-      if (!right) return Fail(right.error());
-      for (const auto* side : {&*left, &*right}) {
-        if (!side->hint.empty()) fmt::print(stderr, "{}\n", side->hint);
-      }
-      const query::DiffTree diff = query::Diff(left->tree, right->tree);
-      fmt::print("{}", context.json ? DiffJson(diff) : RenderDiff(diff, *limit));
-      return kFine;
-    };
+  command->callback([&context, options] {
+    context.run = [&context, options] { return RunDiff(context, *options); };
   });
 }
 

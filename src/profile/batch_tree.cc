@@ -65,6 +65,7 @@ BatchTreeResult BuildBatchTree(const Batch& batch, std::string_view wanted) {
     if (!match) continue;
     ++result.profiles;
     unit = match->unit;
+    result.snapshot = IsSnapshot(type);
     for (std::size_t i = profile.first_sample; i < profile.first_sample + profile.sample_count;
          ++i) {
       namer.AddStack(batch.samples.stack[i],
@@ -88,6 +89,22 @@ std::vector<ProfileType> BatchTypes(const Batch& batch) {
     }
   }
   return types;
+}
+
+BatchTime TimeOf(const Batch& batch) {
+  std::uint64_t first = UINT64_MAX;
+  std::uint64_t last = 0;
+  std::uint64_t longest = 0;
+  for (const Profile& p : batch.profiles) {
+    longest = std::max(longest, p.duration_ns);
+    if (p.time_ns == 0) continue;
+    first = std::min(first, p.time_ns);
+    last = std::max(last, p.time_ns + p.duration_ns);
+  }
+  constexpr std::uint64_t kMost = INT64_MAX;
+  return {.start_ns = last > 0 ? static_cast<std::int64_t>(std::min(first, kMost)) : 0,
+          .duration_ns =
+              static_cast<std::int64_t>(std::min(last > first ? last - first : longest, kMost))};
 }
 
 }  // namespace wherefore::profile

@@ -31,10 +31,17 @@ class BatchNamer {
 struct BatchTreeResult {
   FlameTree tree;
   std::size_t profiles = 0;  // that matched the type
+  bool snapshot = false;     // it is one (IsSnapshot)
 };
 // Adds up all profiles of the type in the batch. `wanted` as in MatchType.
 [[nodiscard]] BatchTreeResult BuildBatchTree(const Batch& batch, std::string_view wanted);
 // Types in the batch, in order, once each.
 [[nodiscard]] std::vector<ProfileType> BatchTypes(const Batch& batch);
+
+struct BatchTime {
+  std::int64_t start_ns = 0;     // when its first profile began; 0: it does not say
+  std::int64_t duration_ns = 0;  // from then to the end of its last; 0: it does not say
+};
+[[nodiscard]] BatchTime TimeOf(const Batch& batch);
 
 }  // namespace wherefore::profile
