@@ -424,6 +424,37 @@ class Torture(Profiled):
             self.assertEqual(done.returncode, 0)
             self.assertIn("it is no file", done.stderr)
 
+    def test_run_takes_from_the_file_what_nobody_said(self):
+        """The library ranks the environment above the file: what `run` sets by itself must not be in it."""
+        config = self.folder / "profiling.yml"
+        plain = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "WHEREFORE_"))}
+
+        def seen(text, *flags, **environment):
+            """Service and endpoint as the program finds them, and what `run` said."""
+            config.write_text("profiling:\n" + text)
+            server, rest = (flags[:2], flags[2:]) if "--server" in flags[:1] else ((), flags)
+            done = subprocess.run([BINARY, *server, "run", "--config", str(config), *rest, "--", "/bin/sh", "-c", "echo $OTEL_SERVICE_NAME,$OTEL_EXPORTER_OTLP_ENDPOINT"],
+                                  env={**plain, "WHEREFORE_FOLLOW_EXEC": "off", **environment}, capture_output=True, text=True, timeout=60, check=True)
+            return done.stdout.strip(), done.stderr
+
+        both = "  service_name: fromfile\n  endpoint: http://127.0.0.1:1\n"
+        said, log = seen(both)
+        self.assertEqual(said, ",")
+        self.assertIn("profiling fromfile (process", log)
+        self.assertIn(f"profiles go to the endpoint of {config}\n", log)
+        self.assertIn("http://127.0.0.1:1/v1development/profiles", log)  # where it could not send
+        for flags, environment, expected in (
+                (("--service", "flag"), {}, "flag,"), ((), {"OTEL_SERVICE_NAME": "env"}, "env,"),
+                (("--server", "http://127.0.0.1:2"), {}, ",http://127.0.0.1:2"), ((), {"WHEREFORE_SERVER": "http://127.0.0.1:3"}, ",http://127.0.0.1:3")):
+            self.assertEqual(seen(both, *flags, **environment)[0], expected)
+        other = "  resource: {service.name: attribute}\n  max_stack_depth: 30\n"
+        said, log = seen(other, "--output", str(self.folder / "o"))
+        self.assertEqual(said, ",http://127.0.0.1:4040")
+        self.assertIn("profiling attribute (process", log)
+        self.assertEqual(seen("  max_stack_depth: 30\n", "--output", str(self.folder / "o"))[0], "sh,http://127.0.0.1:4040")
+        said, log = seen("  max_stack_depth: 30\n", "--output", str(self.folder / "o"), OTEL_RESOURCE_ATTRIBUTES="service.name=attributes")
+        self.assertIn("profiling attributes (process", log)
+
     def test_a_signal_nobody_handles_ends_the_program_as_ever(self):
         program = subprocess.Popen([str(PROGRAMS / "truth"), "cpu", "30"], stdout=subprocess.DEVNULL,
                                    env=preload(WHEREFORE_OUTPUT=str(self.folder / "out")))

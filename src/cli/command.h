@@ -28,6 +28,7 @@ inline constexpr const char* kSymbolsWorker = "symbols-worker";
 
 struct Context {
   std::string server = "http://127.0.0.1:4040";
+  bool server_named = false;  // by the user: --server or WHEREFORE_SERVER
   std::string token;
   bool json = false;
   bool color = false;

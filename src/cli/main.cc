@@ -25,9 +25,9 @@ int Main(int argc, char** argv) {
   if (const char* token = std::getenv("WHEREFORE_TOKEN")) context.token = token;
   context.color = isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
   // NOLINTEND(concurrency-mt-unsafe)
-  app.add_option("--server", context.server, "Server to ask")
-      ->envname("WHEREFORE_SERVER")
-      ->capture_default_str();
+  const CLI::Option* const server = app.add_option("--server", context.server, "Server to ask")
+                                        ->envname("WHEREFORE_SERVER")
+                                        ->capture_default_str();
   app.add_flag("--json", context.json, "Answer for machines");
   app.footer(
       "Start with: wherefore serve, then wherefore push FILE. 'wherefore COMMAND --help' has "
@@ -42,6 +42,7 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? kFine : kUsage;
   }
+  context.server_named = server->count() > 0;
   return context.run();
 }
 

@@ -44,11 +44,33 @@ void Preload(const std::string& library) {
   Set("LD_PRELOAD", others.empty() ? library : library + ":" + others);
 }
 
-void SayWhere(const Context& context, const std::string& service, bool to_files) {
-  if (to_files) return;
+// What the file with the profiling: block may decide, which our defaults must leave to it: the
+// library ranks the environment above the file. A word in a comment counts too; then the library's
+// own default holds, which is the same for most programs.
+struct FileDecides {
+  bool service = false;
+  bool endpoint = false;
+  bool output = false;
+};
+FileDecides ReadDecisions(const std::string& config) {
+  if (config.empty()) return {};
+  std::error_code error;
+  if (!fs::is_regular_file(config, error)) return {};  // the library says what is wrong with it
+  const auto text = ReadFile(config);
+  if (!text) return {};
+  const auto has = [&](std::string_view word) { return text->find(word) != std::string::npos; };
+  return {.service = has("service_name") || has("service.name"),
+          .endpoint = has("endpoint"),
+          .output = has("output_file")};
+}
+
+// The page that will show it, or where else it goes. Files need no words: the library names them.
+void SayWhere(const Context& context, const std::string& config, const FileDecides& file) {
+  if (!Environment("WHEREFORE_OUTPUT").empty() || file.output) return;
   const std::string endpoint = Environment("OTEL_EXPORTER_OTLP_ENDPOINT");
   if (endpoint != context.server) {
-    fmt::print(stderr, "wherefore: profiles go to {}\n", endpoint);
+    fmt::print(stderr, "wherefore: profiles go to {}\n",
+               endpoint.empty() ? "the endpoint of " + config : endpoint);
     return;
   }
   const auto ready = net::Fetch("GET", context.server + "/ready");
@@ -58,8 +80,27 @@ void SayWhere(const Context& context, const std::string& service, bool to_files)
                "for it\n",
                context.server);
   }
-  fmt::print(stderr, "wherefore: {}/s/{}?type=cpu&since=1h\n", context.server,
-             net::PercentEncode(service));
+  const std::string service = Environment("OTEL_SERVICE_NAME");
+  fmt::print(
+      stderr, "wherefore: {}{}\n", context.server,
+      service.empty() ? "/" : fmt::format("/s/{}?type=cpu&since=1h", net::PercentEncode(service)));
+}
+
+// Flags, then the environment as it is, then the file, then our defaults.
+FileDecides SetVariables(const Context& context, const RunOptions& options,
+                         const std::string& program) {
+  Set("WHEREFORE_TYPES", options.types);
+  Set("WHEREFORE_OUTPUT", options.output);
+  Set("WHEREFORE_PPROF", options.pprof);
+  Set("WHEREFORE_CONFIG", options.config);
+  Set("OTEL_SERVICE_NAME", options.service);
+  const FileDecides file = ReadDecisions(Environment("WHEREFORE_CONFIG"));
+  const bool named =
+      Environment("OTEL_RESOURCE_ATTRIBUTES").find("service.name") != std::string::npos;
+  if (!file.service && !named) SetDefault("OTEL_SERVICE_NAME", fs::path(program).filename());
+  if (!file.endpoint || context.server_named)
+    SetDefault("OTEL_EXPORTER_OTLP_ENDPOINT", context.server);
+  return file;
 }
 
 int Run(const Context& context, const RunOptions& options, std::vector<std::string> command) {
@@ -76,15 +117,8 @@ int Run(const Context& context, const RunOptions& options, std::vector<std::stri
     if (!library) return Fail(library.error());
     Preload(*library);
   }
-  Set("OTEL_SERVICE_NAME", options.service);
-  SetDefault("OTEL_SERVICE_NAME", fs::path(program).filename());
-  SetDefault("OTEL_EXPORTER_OTLP_ENDPOINT", context.server);
-  Set("WHEREFORE_TYPES", options.types);
-  Set("WHEREFORE_OUTPUT", options.output);
-  Set("WHEREFORE_PPROF", options.pprof);
-  Set("WHEREFORE_CONFIG", options.config);
-  if (why_not.empty())
-    SayWhere(context, Environment("OTEL_SERVICE_NAME"), !Environment("WHEREFORE_OUTPUT").empty());
+  const FileDecides file = SetVariables(context, options, program);
+  if (why_not.empty()) SayWhere(context, Environment("WHEREFORE_CONFIG"), file);
   std::vector<char*> arguments;
   arguments.reserve(command.size() + 2);
   for (std::string& argument : command) arguments.push_back(argument.data());
@@ -110,13 +144,15 @@ void AddRun(CLI::App& app, Context& context) {
        "wherefore run --output recording -- ./app; wherefore push recording-*"});
   auto options = std::make_shared<RunOptions>();
   command->add_option("--service", options->service,
-                      "Service name (default: OTEL_SERVICE_NAME, else the program's name)");
+                      "Service name (default: OTEL_SERVICE_NAME, else service_name of the file, "
+                      "else the program's name)");
   command->add_option("--types", options->types,
                       "Which of cpu, wall, off_cpu, heap, mutex, block, threads (default: all)");
   command->add_option("--output", options->output,
                       "Write files with this prefix instead of sending");
   command->add_option("--pprof", options->pprof, "Serve /debug/pprof/ on this port or host:port");
-  command->add_option("--config", options->config, "A file with a profiling: block");
+  command->add_option("--config", options->config,
+                      "A file with a profiling: block; flags and the environment win over it");
   command->add_option("--library", options->library, "libwherefore.so (default: beside wherefore)");
   command
       ->add_option("command", options->command,
