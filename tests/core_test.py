@@ -434,6 +434,13 @@ class Files(Case):
 class Regressions(Case):
     """One test per defect that was found from outside."""
 
+    def test_the_script_that_starts_everything_says_what_it_does_at_once(self):
+        for flag in (("--help",), ("-h",), ("--no-demo", "--help")):
+            done = subprocess.run([str(ROOT / "run"), *flag], capture_output=True, text=True, timeout=10)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            for text in ("--no-demo", "three C++ services", "wherefore serve --help"):
+                self.assertIn(text, done.stdout)
+
     def test_config_file_counts_and_mistakes_in_it_are_usage_errors(self):
         config = self.folder / "c.conf"
         config.write_text('# ours\ntoken = "abc"\nretention: 7d\n')

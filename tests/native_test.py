@@ -455,6 +455,20 @@ class Torture(Profiled):
         said, log = seen("  max_stack_depth: 30\n", "--output", str(self.folder / "o"), OTEL_RESOURCE_ATTRIBUTES="service.name=attributes")
         self.assertIn("profiling attributes (process", log)
 
+    def test_run_says_why_a_program_cannot_be_executed(self):
+        (self.folder / "plain.txt").write_text("no program")
+        for name, code, reason in ((f"{self.folder}/nosuch", 127, "No such file or directory"), ("no-such-program", 127, "not found in PATH"),
+                                   (f"{self.folder}/plain.txt", 126, "Permission denied"), (str(self.folder), 126, "Is a directory")):
+            done = subprocess.run([BINARY, "run", "--output", str(self.folder / "o"), "--", name], capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (code, f"error: cannot execute {name}: {reason}\n"))
+
+    def test_an_address_nobody_can_send_to_is_said_once(self):
+        environment = preload(WHEREFORE_LOG="info", OTEL_EXPORTER_OTLP_ENDPOINT="ftp://x")
+        del environment["LD_PRELOAD"]
+        done = subprocess.run([BINARY, "run", "--", "/bin/true"], env=environment, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.stderr.count("ftp://x"), 1, done.stderr)
+        self.assertIn("'ftp://x' is no http or https address; using http://127.0.0.1:4318", done.stderr)
+
     def test_a_signal_nobody_handles_ends_the_program_as_ever(self):
         program = subprocess.Popen([str(PROGRAMS / "truth"), "cpu", "30"], stdout=subprocess.DEVNULL,
                                    env=preload(WHEREFORE_OUTPUT=str(self.folder / "out")))

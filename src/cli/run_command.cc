@@ -4,14 +4,17 @@
 // its own. What is on, what is off and why is said by the library itself, which knows.
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include <fmt/format.h>
 
 #include "cli/command.h"
 #include "cli/program.h"
+#include "cli/source.h"
 #include "net/http_client.h"
 
 namespace wherefore::cli {
@@ -69,6 +72,8 @@ void SayWhere(const Context& context, const std::string& config, const FileDecid
   if (!Environment("WHEREFORE_OUTPUT").empty() || file.output) return;
   const std::string endpoint = Environment("OTEL_EXPORTER_OTLP_ENDPOINT");
   if (endpoint != context.server) {
+    // Of what it cannot send to, the library says what it takes instead.
+    if (endpoint.find("://") != std::string::npos && !IsUrl(endpoint)) return;
     fmt::print(stderr, "wherefore: profiles go to {}\n",
                endpoint.empty() ? "the endpoint of " + config : endpoint);
     return;
@@ -103,12 +108,26 @@ FileDecides SetVariables(const Context& context, const RunOptions& options,
   return file;
 }
 
+std::string Reason(int error) {
+  return std::generic_category().message(error);
+}
+
+// The exit codes are a shell's: 127 not there, 126 there and not to be executed.
+int CannotExecute(const std::string& program, const std::string& reason, int code) {
+  fmt::print(stderr, "error: cannot execute {}: {}\n", program, reason);
+  return code;
+}
+
 int Run(const Context& context, const RunOptions& options, std::vector<std::string> command) {
   const std::string program = FindProgram(command.front());
   if (access(program.c_str(), X_OK) != 0) {
-    fmt::print(stderr, "error: cannot execute {}\n", command.front());
-    return access(program.c_str(), F_OK) == 0 ? 126 : 127;  // as a shell says it
+    const int reason = errno;
+    const bool there = access(program.c_str(), F_OK) == 0;
+    const bool by_name = program.find('/') == std::string::npos;
+    return CannotExecute(program, there || !by_name ? Reason(reason) : "not found in PATH",
+                         there ? 126 : 127);
   }
+  if (fs::is_directory(program)) return CannotExecute(program, Reason(EISDIR), 126);
   const std::string why_not = Examine(Interpreter(program)).why_not;
   if (!why_not.empty()) {
     fmt::print(stderr, "wherefore: not profiled: {} {}\n", Interpreter(program), why_not);
@@ -130,8 +149,7 @@ int Run(const Context& context, const RunOptions& options, std::vector<std::stri
     arguments[1] = const_cast<char*>(program.c_str());
     execv("/bin/sh", arguments.data());
   }
-  fmt::print(stderr, "error: cannot execute {}\n", program);
-  return 126;
+  return CannotExecute(program, Reason(errno), 126);
 }
 
 }  // namespace
