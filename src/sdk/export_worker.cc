@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "formats/wire.h"
@@ -96,6 +97,20 @@ const char* SignalName(Signal signal) {
   return signal == Signal::kProfiles ? "profiles" : "traces";
 }
 
+// Behind what is no answer in HTTP/1: most likely the other of OTLP's two protocols.
+constexpr const char* kAskedOverHttp =
+    " (it is asked over HTTP/1; port 4317 is usually gRPC, 4318 HTTP)";
+
+std::string StatusText(int status, const TextPairs& sent) {
+  std::string text = fmt::format("the server answered {}", status);
+  if (status != 401 && status != 403) return text;
+  const bool authorized = std::any_of(sent.begin(), sent.end(), [](const auto& header) {
+    return Lower(header.first) == "authorization";
+  });
+  return text + (authorized ? ": it does not accept the authorization of " : ": it wants one of ") +
+         "WHEREFORE_TOKEN or OTEL_EXPORTER_OTLP_HEADERS";
+}
+
 }  // namespace
 
 Exporter::Worker::Worker(const Options& options, void (*before_tls_ends)())
@@ -175,8 +190,7 @@ void Exporter::Worker::Enqueue(Signal signal, std::string request) {
   const MutexLock lock(mutex_);
   if (request.size() > std::min(kMaxRequestBytes, kMaxQueuedBytes)) {
     ++statistics_.dropped;
-    LogTrouble(
-        fmt::format("a request of {} bytes is too large to send; dropped", request.size()));
+    LogTrouble(fmt::format("a request of {} bytes is too large to send; dropped", request.size()));
     return;
   }
   queued_bytes_ += request.size();
@@ -317,7 +331,11 @@ void Exporter::Worker::Explain(Lane& lane, const Outcome& outcome) {
   const std::string& to = !options_.output_file.empty() ? options_.output_file
                           : profiles                    ? options_.profiles_url
                                                         : options_.traces_url;
-  const std::string text = fmt::format("{} to {}: {}", SignalName(lane.signal), to, outcome.why);
+  const std::string text =
+      fmt::format("{0} to {1}: {2}{3}", SignalName(lane.signal), to, outcome.why,
+                  outcome.fate == Fate::kRejected
+                      ? fmt::format("; these {} are dropped", SignalName(lane.signal))
+                      : "");
   quiet ? Log(LogLevel::kDebug, text) : LogTrouble(text);
 }
 
@@ -338,7 +356,10 @@ Exporter::Worker::Outcome Exporter::Worker::Deliver(Lane& lane, Item& item) {
   if (!answer) {
     const Code code = answer.error().code();
     const bool again = code == Code::kUnavailable || code == Code::kIo;
-    return {again ? Fate::kAgain : Fate::kRejected, -1, answer.error().message()};
+    const std::string& why = answer.error().message();
+    const bool other_protocol = why.find("not HTTP") != std::string::npos;
+    return {again ? Fate::kAgain : Fate::kRejected, -1,
+            why + (other_protocol ? kAskedOverHttp : "")};
   }
   if (answer->status / 100 == 2) {
     const PartialSuccess partial = ReadPartialSuccess(answer->body);
@@ -349,7 +370,7 @@ Exporter::Worker::Outcome Exporter::Worker::Deliver(Lane& lane, Item& item) {
   }
   return {Retryable(answer->status) ? Fate::kAgain : Fate::kRejected,
           Retryable(answer->status) ? RetryAfterNs(answer->Header("retry-after")) : -1,
-          fmt::format("the server answered {}", answer->status)};
+          StatusText(answer->status, headers)};
 }
 
 // One request a file (profiles cannot be joined without decoding them), complete when it has its
@@ -363,7 +384,8 @@ Exporter::Worker::Outcome Exporter::Worker::WriteFile(Signal signal, const Item&
   const char* const between = !folder ? "-" : base.ends_with('/') ? "" : "/";
   std::string path;
   do {  // what this process wrote before an exec, or before it was started again, stays
-    path = fmt::format("{}{}{}-{:06}-{}.otlp", base, between, getpid(), ++files_, SignalName(signal));
+    path =
+        fmt::format("{}{}{}-{:06}-{}.otlp", base, between, getpid(), ++files_, SignalName(signal));
   } while (access(path.c_str(), F_OK) == 0);
   const std::string temporary = path + ".tmp";
   std::FILE* const file = std::fopen(temporary.c_str(), "wbe");

@@ -3,10 +3,12 @@
 #include <sys/wait.h>
 
 #include <csignal>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
@@ -120,6 +122,46 @@ TEST_F(ExporterTest, GarbageIsFinal) {
   exporter.Enqueue(Signal::kProfiles, "x");
   EXPECT_FALSE(exporter.Flush(In(10)));
   EXPECT_EQ(exporter.Statistics().rejected, 1U);
+}
+
+TEST_F(ExporterTest, SaysWhatBecomesOfWhatIsRefusedAndWhatToDo) {
+  const auto said = [](std::deque<std::string> answers, const TextPairs& headers) {
+    TestServer server(std::move(answers));
+    Options options = To(server.url());
+    options.profiles_headers = headers;
+    Exporter exporter(options);
+    SetLogLevel(LogLevel::kInfo);
+    testing::internal::CaptureStderr();
+    EXPECT_TRUE(exporter.Start());
+    exporter.Enqueue(Signal::kProfiles, "x");
+    exporter.Flush(In(10));
+    exporter.Stop(In(10));
+    SetLogLevel(LogLevel::kOff);
+    return testing::internal::GetCapturedStderr();
+  };
+  const auto has = [](const std::string& text, std::string_view what) {
+    return text.find(what) != std::string::npos;
+  };
+  for (const int status : {400, 500}) {
+    const std::string text = said({TestServer::Answer(status)}, {});
+    EXPECT_TRUE(has(text, fmt::format("answered {}; these profiles are dropped\n", status)))
+        << text;
+  }
+  const std::string none = said({TestServer::Answer(401)}, {});
+  EXPECT_TRUE(has(none,
+                  "answered 401: it wants one of WHEREFORE_TOKEN or "
+                  "OTEL_EXPORTER_OTLP_HEADERS; these profiles are dropped\n"))
+      << none;
+  const std::string wrong = said({TestServer::Answer(403)}, {{"Authorization", "Bearer x"}});
+  EXPECT_TRUE(has(wrong, "answered 403: it does not accept the authorization of WHEREFORE_TOKEN"))
+      << wrong;
+  const std::string later = said({TestServer::Answer(503), TestServer::Answer(200)}, {});
+  EXPECT_TRUE(has(later, "answered 503\n")) << later;
+  const std::string grpc = said({std::string("\0\0\x12\4\0\0\0\0\0", 9)}, {});
+  EXPECT_TRUE(has(grpc,
+                  "not HTTP (it is asked over HTTP/1; port 4317 is usually gRPC, 4318 HTTP); "
+                  "these profiles are dropped\n"))
+      << grpc;
 }
 
 TEST_F(ExporterTest, AServerThatComesLateGetsEverything) {
