@@ -383,6 +383,34 @@ class Files(Case):
             self.assertRegex(run("top", *map(str, files), "--type", type).stdout, r"total 7\b|total 7 ns")
         self.assertEqual(run("top", str(files[0]), "--type", "delay").returncode, 0)
 
+    def test_a_pprof_file_of_several_types_is_shown_one_by_one(self):
+        """Rows are there for any of them; how often each was observed only where the file tells."""
+        texts = ("", "cpu", "nanoseconds", "alloc_space", "bytes", "main", "burn", "alloc")
+        value_type = lambda type, unit: field(1, type) + field(2, unit)
+        rows = [((2, 1), (30 * 10**6, 0)), ((3, 1), (0, 300 << 20))]
+        varint = lambda n: bytes([n & 127 | 128]) + varint(n >> 7) if n > 127 else bytes([n])
+        both = b"".join(field(2, field(1, bytes(stack)) + field(2, b"".join(map(varint, values)))) for stack, values in rows)
+        file = self.folder / "operation.pb"
+        file.write_bytes(field(1, value_type(1, 2)) + field(1, value_type(3, 4)) + field(11, value_type(1, 2)) + field(12, 10**7) + both +
+                         b"".join(field(4, field(1, i) + field(4, field(1, i))) + field(5, field(1, i) + field(2, 4 + i)) for i in (1, 2, 3)) +
+                         b"".join(field(6, text) for text in texts))
+        run = lambda *a: subprocess.run([BINARY, *a], capture_output=True, text=True, check=True).stdout
+        space = run("top", str(file), "--type", "alloc_space")
+        self.assertIn("alloc_space: total 300 MiB, observations unknown\n", space)
+        self.assertRegex(space, r"(?m)^ +300 MiB +100\.0 % +300 MiB +100\.0 %  alloc$")  # and no error of the share
+        self.assertNotIn("burn", space)
+        self.assertNotIn("other", space)
+        self.assertNotIn("burn", run("tree", str(file), "--type", "alloc_space", "--min-share", "0"))
+        exact = json.loads(run("top", str(file), "--type", "alloc_space", "--json"))
+        self.assertNotIn("count", exact)
+        self.assertEqual([(r["name"], r["total"]) for r in exact["rows"]], [("alloc", 300 << 20), ("main", 300 << 20)])
+        cpu = run("top", str(file))
+        self.assertIn("cpu: total 30 ms, 3 observations\n", cpu)
+        self.assertNotIn("alloc", cpu)
+        file.write_bytes(file.read_bytes().replace(field(2, field(1, bytes(rows[0][0])) + field(2, varint(30 * 10**6) + b"\0")), b""))
+        none = subprocess.run([BINARY, "top", str(file)], capture_output=True, text=True)
+        self.assertEqual((none.returncode, none.stdout, none.stderr), (1, "", f"{file} has nothing of type 'cpu' in it\n"))
+
     def test_files_without_a_server_and_pushed(self):
         folded = self.folder / "a.folded"
         folded.write_text("main;parse;tokenize 30\nmain;parse 12\nmain;send 8\n")

@@ -14,9 +14,13 @@ namespace {
 
 using profile::FlameTree;
 
+std::string CountText(const FlameTree& tree, std::int64_t count) {
+  return CountsKnown(tree) ? FormatCount(count) + " observations" : "observations unknown";
+}
+
 std::string Summary(const FlameTree& tree) {
-  return fmt::format("{}: total {}, {} observations{}\n", tree.type, TreeValue(tree, tree.total[0]),
-                     FormatCount(tree.total_count[0]),
+  return fmt::format("{}: total {}, {}{}\n", tree.type, TreeValue(tree, tree.total[0]),
+                     CountText(tree, tree.total_count[0]),
                      tree.scale != 1 ? " (average over the range)" : "");
 }
 
@@ -31,9 +35,9 @@ int ColorOf(const profile::FlameFunction& f) {
 
 std::string Summary(const FlameTree& tree, const query::Found* found) {
   if (found == nullptr) return Summary(tree);
-  return Summary(tree) + fmt::format("search: {} {}, {}, {} observations, in {} functions\n",
+  return Summary(tree) + fmt::format("search: {} {}, {}, {}, in {} functions\n",
                                      ShareText(tree, found->value), ErrorText(tree, found->count),
-                                     TreeValue(tree, found->value), FormatCount(found->count),
+                                     TreeValue(tree, found->value), CountText(tree, found->count),
                                      found->function_count);
 }
 
@@ -43,6 +47,16 @@ bool IsMatch(const query::Found* found, std::uint32_t function) {
 }
 
 }  // namespace
+
+bool CountsKnown(const FlameTree& tree) {
+  return tree.total_count[0] > 0 || tree.total[0] == 0;
+}
+
+std::vector<profile::TopRow> SeenRows(const FlameTree& tree) {
+  auto rows = profile::Top(tree);
+  std::erase_if(rows, [](const profile::TopRow& r) { return r.self == 0 && r.total == 0; });
+  return rows;
+}
 
 std::string TreeValue(const FlameTree& tree, std::int64_t value) {
   if (tree.scale == 1) return FormatValue(value, tree.unit);
@@ -64,7 +78,7 @@ std::string ErrorText(const FlameTree& tree, std::int64_t count) {
 
 std::string RenderTop(const FlameTree& tree, std::size_t limit, int width,
                       const query::Found* found) {
-  auto rows = profile::Top(tree);
+  auto rows = SeenRows(tree);
   const std::size_t functions = rows.size();
   if (found != nullptr)
     std::erase_if(rows, [&](const profile::TopRow& r) { return !IsMatch(found, r.function); });

@@ -8,6 +8,10 @@
 
 namespace wherefore::cli {
 
+// False: there are values and no number of observations behind them (some files).
+[[nodiscard]] bool CountsKnown(const profile::FlameTree& tree);
+// Functions by self value; none that has nothing of what is shown.
+[[nodiscard]] std::vector<profile::TopRow> SeenRows(const profile::FlameTree& tree);
 // "150 ms", honouring the tree's unit and scale.
 [[nodiscard]] std::string TreeValue(const profile::FlameTree& tree, std::int64_t value);
 // "12.3 %" of the root.

@@ -75,6 +75,7 @@ Result<SourceTree> TreeOfFiles(const SelectionOptions& options) {
   std::set<std::string> ids;
   double seconds = 0;
   bool snapshot = false;
+  bool known = true;
   for (const std::string& file : options.what) {
     WHEREFORE_ASSIGN_OR_RETURN(const profile::Batch batch, LoadBatch(file, options.service));
     if (type.empty()) type = DefaultFileType(batch);
@@ -87,10 +88,13 @@ Result<SourceTree> TreeOfFiles(const SelectionOptions& options) {
                          fmt::join(names, ", "));
       continue;
     }
+    if (result.tree.size() <= 1)
+      hint = fmt::format("{} has nothing of type '{}' in it", file, type);
     unit = result.tree.unit;
     const auto covered = static_cast<double>(profile::TimeOf(batch).duration_ns);
     seconds = std::max(seconds, covered / static_cast<double>(kNsPerSecond));
     snapshot = snapshot || result.snapshot;
+    known = known && result.observations_known;
     std::vector<std::uint32_t> path;
     const profile::FlameTree& tree = result.tree;
     for (std::size_t i = 0; i < tree.size(); ++i) {
@@ -105,6 +109,10 @@ Result<SourceTree> TreeOfFiles(const SelectionOptions& options) {
   SourceTree out{.tree = all.Build(), .hint = hint, .averaged = snapshot, .seconds = seconds};
   out.tree.type = type;
   out.tree.unit = unit;
+  if (!known) {  // better none than wrong ones, with a wrong error behind every share
+    std::ranges::fill(out.tree.self_count, 0);
+    std::ranges::fill(out.tree.total_count, 0);
+  }
   if (!lens.empty()) {
     WHEREFORE_ASSIGN_OR_RETURN(out.tree, lens.Apply(out.tree, CancelToken()));
   }

@@ -44,7 +44,7 @@ struct SelectionOptions {
     std::string_view content_type = {});
 
 struct SourceTree {
-  profile::FlameTree tree;
+  profile::FlameTree tree;  // values without any observations: their number is not known
   std::string hint;
   bool averaged = false;
   double seconds = 0;  // of the range asked for, or that the files cover; 0: not known

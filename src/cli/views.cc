@@ -93,8 +93,10 @@ std::string TopJson(const profile::FlameTree& tree, std::size_t limit, const que
   std::string out;
   JsonWriter json(out);
   json.BeginObject().Field("type", tree.type).Field("unit", tree.unit).Field("scale", tree.scale);
-  json.Field("total", tree.total[0]).Field("count", tree.total_count[0]);
-  auto rows = profile::Top(tree);
+  json.Field("total", tree.total[0]);
+  const bool counts = CountsKnown(tree);
+  if (counts) json.Field("count", tree.total_count[0]);
+  auto rows = SeenRows(tree);
   if (found != nullptr) {
     found->AppendTo(json);
     std::erase_if(rows,
@@ -104,7 +106,9 @@ std::string TopJson(const profile::FlameTree& tree, std::size_t limit, const que
   for (std::size_t i = 0; i < rows.size() && i < limit; ++i) {
     const profile::FlameFunction& f = tree.functions[rows[i].function];
     json.BeginObject().Field("name", f.name).Field("module", f.module).Field("self", rows[i].self);
-    json.Field("total", rows[i].total).Field("self_count", rows[i].self_count).EndObject();
+    json.Field("total", rows[i].total);
+    if (counts) json.Field("self_count", rows[i].self_count);
+    json.EndObject();
   }
   json.EndArray().EndObject();
   return out + "\n";

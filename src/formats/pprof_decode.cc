@@ -304,6 +304,7 @@ void PprofDecoder::MakeProfiles() {
     p.attributes = profile_attributes_;
     p.first_sample = Size32(t * rows);
     p.sample_count = Size32(rows);
+    p.summed = true;
     p.has_cpu_sibling = has_cpu && is(p.sample_type, "samples", "count");
   }
 }

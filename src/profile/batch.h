@@ -165,6 +165,9 @@ struct Profile {
   // The same sender also sends this data as cpu/nanoseconds (Go's pprof has both); then counts must
   // not be turned into CPU time a second time.
   bool has_cpu_sibling = false;
+  // A sample adds up any number of observations, and is there if any type of its file has a value
+  // (pprof).
+  bool summed = false;
 };
 
 // Columns, one entry per sample. `value` is what counts: the sum of values, or the number of

@@ -66,8 +66,10 @@ BatchTreeResult BuildBatchTree(const Batch& batch, std::string_view wanted) {
     ++result.profiles;
     unit = match->unit;
     result.snapshot = IsSnapshot(type);
+    result.observations_known = result.observations_known && ObservationsKnown(batch, profile);
     for (std::size_t i = profile.first_sample; i < profile.first_sample + profile.sample_count;
          ++i) {
+      if (profile.summed && batch.samples.value[i] == 0) continue;  // it is there for another type
       namer.AddStack(batch.samples.stack[i],
                      WrappingMultiply(batch.samples.value[i], match->multiplier),
                      Observations(batch, profile, i));

@@ -32,6 +32,8 @@ struct BatchTreeResult {
   FlameTree tree;
   std::size_t profiles = 0;  // that matched the type
   bool snapshot = false;     // it is one (IsSnapshot)
+  // False: the tree's counts are of samples, of which each stands for any number of observations.
+  bool observations_known = true;
 };
 // Adds up all profiles of the type in the batch. `wanted` as in MatchType.
 [[nodiscard]] BatchTreeResult BuildBatchTree(const Batch& batch, std::string_view wanted);

@@ -4,6 +4,21 @@
 
 namespace wherefore::profile {
 
+namespace {
+
+bool CountsSamples(const Batch& batch, const Profile& profile) {
+  const ValueType& type = profile.sample_type;
+  return batch.Text(type.type) == "samples" && batch.Text(type.unit) == "count";
+}
+
+bool CountsPeriods(const Batch& batch, const Profile& profile) {
+  const ValueType& type = profile.sample_type;
+  return profile.period > 0 && batch.Text(type.type) == batch.Text(profile.period_type.type) &&
+         batch.Text(type.unit) == batch.Text(profile.period_type.unit);
+}
+
+}  // namespace
+
 std::int64_t Observations(const Batch& batch, const Profile& profile, std::size_t sample) {
   if (!batch.samples.count.empty()) return batch.samples.count[sample];
   return ImpliedObservations(batch, profile, sample);
@@ -12,14 +27,14 @@ std::int64_t Observations(const Batch& batch, const Profile& profile, std::size_
 std::int64_t ImpliedObservations(const Batch& batch, const Profile& profile, std::size_t sample) {
   if (batch.samples.times[sample].count > 0) return batch.samples.times[sample].count;
   const std::int64_t value = std::max<std::int64_t>(batch.samples.value[sample], 0);
-  const ValueType& type = profile.sample_type;
-  if (batch.Text(type.type) == "samples" && batch.Text(type.unit) == "count") return value;
-  const bool same_unit = batch.Text(type.type) == batch.Text(profile.period_type.type) &&
-                         batch.Text(type.unit) == batch.Text(profile.period_type.unit);
-  if (same_unit && profile.period > 0) {
+  if (CountsSamples(batch, profile)) return value;
+  if (CountsPeriods(batch, profile))
     return value == 0 ? 0 : std::max<std::int64_t>(value / profile.period, 1);
-  }
   return 1;
+}
+
+bool ObservationsKnown(const Batch& batch, const Profile& profile) {
+  return !profile.summed || CountsSamples(batch, profile) || CountsPeriods(batch, profile);
 }
 
 std::string PackObservations(std::span<const std::uint32_t> counts) {

@@ -20,6 +20,8 @@ inline constexpr std::string_view kObservationsKey = "wherefore.profile.observat
 // As the decoder found it, else as implied.
 [[nodiscard]] std::int64_t Observations(const Batch& batch, const Profile& profile,
                                         std::size_t sample);
+// False: nothing tells how many observations a sample adds up, as with the bytes of a pprof file.
+[[nodiscard]] bool ObservationsKnown(const Batch& batch, const Profile& profile);
 // The number of timestamps, or of a count of samples, or value / period where both are the same
 // type, else 1.
 [[nodiscard]] std::int64_t ImpliedObservations(const Batch& batch, const Profile& profile,

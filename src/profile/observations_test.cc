@@ -5,6 +5,25 @@
 namespace wherefore::profile {
 namespace {
 
+TEST(Observations, OfASumAreKnownOnlyWhereItsTypeCountsThem) {
+  Batch batch;
+  const auto type = [&](std::string_view name, std::string_view unit) {
+    return ValueType{.type = batch.AddText(name), .unit = batch.AddText(unit)};
+  };
+  Profile profile{.sample_type = type("alloc_space", "bytes"),
+                  .period_type = type("cpu", "nanoseconds"),
+                  .period = 10'000'000};
+  EXPECT_TRUE(ObservationsKnown(batch, profile));  // one each
+  profile.summed = true;
+  EXPECT_FALSE(ObservationsKnown(batch, profile));
+  profile.sample_type = profile.period_type;
+  EXPECT_TRUE(ObservationsKnown(batch, profile));
+  profile.period = 0;
+  EXPECT_FALSE(ObservationsKnown(batch, profile));
+  profile.sample_type = type("samples", "count");
+  EXPECT_TRUE(ObservationsKnown(batch, profile));
+}
+
 TEST(Observations, ComeBackAsTheyWerePacked) {
   const std::vector<std::uint32_t> counts = {0, 1, 127, 128, 300, 1'000'000, UINT32_MAX};
   std::vector<std::uint32_t> back;
