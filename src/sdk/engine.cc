@@ -67,7 +67,6 @@ Engine& Engine::GetOrMake() {
   auto* made = new Engine;
   g_engine.store(made, std::memory_order_release);
   SetThreadHooks([] { Get()->OnOwnThreadStart(); }, [] { Get()->OnOwnThreadEnd(); });
-  pthread_atfork([] { Get()->BeforeFork(); }, [] { Get()->AfterForkInParent(); }, [] { Get()->AfterForkInChild(); });
   return *made;
 }
 
