@@ -24,6 +24,7 @@
 #include <thread>
 #include <vector>
 
+#include "lookup.h"
 #include "measure.h"
 #include "wherefore/wherefore.h"
 
@@ -53,9 +54,9 @@ class Plugin {
 
   template <typename Function>
   [[nodiscard]] Function* Find(const std::string& what) const {
-    void* const found = dlsym(handle_, (what + name_).c_str());
+    Function* const found = Lookup<Function>(handle_, (what + name_).c_str());
     if (found == nullptr) Fail(dlerror());
-    return reinterpret_cast<Function*>(found);
+    return found;
   }
 
  private:
@@ -183,8 +184,7 @@ void Burst(double seconds) {
 
 // CPU on and off, by the library that is preloaded.
 void Switch(double seconds) {
-  const auto set = reinterpret_cast<decltype(&wherefore_set_enabled)>(
-      dlsym(RTLD_DEFAULT, "wherefore_set_enabled"));
+  auto* const set = PRELOADED_FUNCTION(wherefore_set_enabled);
   if (set == nullptr) Fail("there is no profiler");
   std::map<std::string, double> truth;
   while (truth["WorkWhileOn"] < seconds) {
@@ -373,8 +373,7 @@ void Namespace(double seconds) {
 
 // --- Forked children ---
 bool Flush() {
-  const auto flush =
-      reinterpret_cast<decltype(&wherefore_flush)>(dlsym(RTLD_DEFAULT, "wherefore_flush"));
+  auto* const flush = PRELOADED_FUNCTION(wherefore_flush);
   return flush == nullptr || flush(10'000) == WHEREFORE_OK;
 }
 
