@@ -18,6 +18,7 @@ inline constexpr std::size_t kSamplerCount = 4;
 
 struct Cost {
   std::array<std::atomic<std::uint64_t>, kSamplerCount> ticks{};  // of the time stamp counter
+  std::atomic<double> ticks_per_ns{0};    // by the collector, once a second; 0: not known yet
   std::atomic<std::uint64_t> signals{0};  // delivered: the kernel's part of each is not in `ticks`
 
   void AddSince(Sampler sampler, std::uint64_t start) {

@@ -184,8 +184,7 @@ class Engine {
   bool sent_ = false;  // there was one
   std::array<std::int64_t, kSeriesCount> periods_ = {};  // distances in force, kept over a stop
   bool settled_ = true;  // this program runs long enough for the wall clock
-  double ticks_per_ns_ = 0;  // of the time stamp counter, since these two
-  std::uint64_t first_ticks_ = 0;
+  std::uint64_t first_ticks_ = 0;  // of the time stamp counter, and when
   std::int64_t first_ticks_at_ = 0;
   std::atomic<std::int64_t> threads_{0};
   std::atomic<std::int64_t> heap_bytes_{0};

@@ -228,8 +228,8 @@ bool Engine::ControlRates(std::int64_t elapsed_ns) {
 void Engine::EverySecond(std::int64_t now) {
   const bool controlled = ControlRates(now - last_second_);
   last_second_ = now;
-  ticks_per_ns_ = static_cast<double>(__rdtsc() - first_ticks_) /
-                  static_cast<double>(MonotonicNow() - first_ticks_at_);
+  g_shared.cost.ticks_per_ns.store(static_cast<double>(__rdtsc() - first_ticks_) /
+                                   static_cast<double>(MonotonicNow() - first_ticks_at_));
   if (crashed_in_ != Part::kNone && now - started_ > kCleanEnough) {
     RemoveCrashMarker();
     crashed_in_ = Part::kNone;  // its parts stay off until the next start
@@ -280,9 +280,10 @@ Usage Engine::UsageNow() {
   const OwnCpu own = OwnCpuNow();
   Usage usage = {.process_ns = ClockNow(CLOCK_PROCESS_CPUTIME_ID),
                  .rest = own.collector + own.exporter - exempt_ns_};
+  const double ticks_per_ns = g_shared.cost.ticks_per_ns.load();
   for (std::size_t i = 0; i < kSamplerCount; ++i) {
     const auto ticks = static_cast<double>(g_shared.cost.ticks[i].load(std::memory_order_relaxed));
-    usage.samplers[i] = ticks_per_ns_ > 0 ? static_cast<std::int64_t>(ticks / ticks_per_ns_) : 0;
+    usage.samplers[i] = ticks_per_ns > 0 ? static_cast<std::int64_t>(ticks / ticks_per_ns) : 0;
   }
   const auto signals =
       static_cast<std::int64_t>(g_shared.cost.signals.load(std::memory_order_relaxed));

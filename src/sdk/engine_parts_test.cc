@@ -280,17 +280,24 @@ TEST(HeapTable, ManyThatMeetInTheFilterStayKnown) {
   EXPECT_FALSE(table->MayHold(meets(1)));
 }
 
+class ContendedTableTest : public ::testing::Test {
+ protected:
+  ContendedTableTest() { g_shared.pid.store(getpid()); }
+  ~ContendedTableTest() override { g_shared.pid.store(0); }
+
+  std::unique_ptr<ContendedTable> table_ = std::make_unique<ContendedTable>();
+  int mutex_ = 0;
+};
+
 // A child has no thread to let go what one of its parent's held when it forked.
-TEST(ContendedTable, AForkedChildDoesNotWaitForItsParent) {
-  auto table = std::make_unique<ContendedTable>();
-  const int mutex = 0;
+TEST_F(ContendedTableTest, AForkedChildDoesNotWaitForItsParent) {
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
   threads.reserve(3);
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([&] {
       while (!stop) {
-        if (table->BeginWait(&mutex, 1)) table->EndWait(&mutex, 1);
+        if (table_->BeginWait(&mutex_, 1, 1)) table_->EndWait(&mutex_, 1, 1, true);
       }
     });
   }
@@ -299,8 +306,8 @@ TEST(ContendedTable, AForkedChildDoesNotWaitForItsParent) {
     const pid_t child = fork();
     if (child == 0) {
       alarm(20);
-      std::uint32_t waiters = 0;
-      table->Charge(&mutex, 2, waiters);
+      if (i % 2 == 0) g_shared.pid.store(getpid());  // or not yet
+      table_->Charge(&mutex_, 2, 1);
       _exit(0);
     }
     int status = 0;
@@ -313,21 +320,47 @@ TEST(ContendedTable, AForkedChildDoesNotWaitForItsParent) {
   EXPECT_EQ(hung, 0);
 }
 
-TEST(ContendedTable, HoldersAreChargedWhatWaitersWait) {
-  auto table = std::make_unique<ContendedTable>();
-  int mutex = 0;
-  std::uint32_t waiters = 0;
-  EXPECT_FALSE(table->MayBeWaitedFor(&mutex));
-  EXPECT_EQ(table->Charge(&mutex, 50, waiters), 0);
-  ASSERT_TRUE(table->BeginWait(&mutex, 100));
-  ASSERT_TRUE(table->BeginWait(&mutex, 150));
-  EXPECT_TRUE(table->MayBeWaitedFor(&mutex));
-  EXPECT_EQ(table->Charge(&mutex, 200, waiters), 100 + 50);
-  EXPECT_EQ(waiters, 2U);
-  table->EndWait(&mutex, 200);
-  EXPECT_EQ(table->Charge(&mutex, 260, waiters), 60);
-  table->EndWait(&mutex, 260);
-  EXPECT_FALSE(table->MayBeWaitedFor(&mutex));
+// At a distance of a nanosecond every charge is seen and stands for what was waited.
+TEST_F(ContendedTableTest, HoldersAreChargedWhatWaitersWait) {
+  EXPECT_FALSE(table_->IsDue(&mutex_));
+  EXPECT_EQ(table_->Charge(&mutex_, 50'000, 1).delay, 0);
+  ASSERT_TRUE(table_->BeginWait(&mutex_, 100'000, 1));
+  ASSERT_TRUE(table_->BeginWait(&mutex_, 150'000, 1));
+  EXPECT_TRUE(table_->IsDue(&mutex_));
+  const ContendedTable::Charged both = table_->Charge(&mutex_, 200'000, 1);
+  EXPECT_NEAR(static_cast<double>(both.delay), 150'000, 50);
+  EXPECT_NEAR(both.waits, 2, 0.01);
+  table_->EndWait(&mutex_, 100'000, 200'000, true);
+  EXPECT_NEAR(static_cast<double>(table_->Charge(&mutex_, 260'000, 1).delay), 60'000, 50);
+  table_->EndWait(&mutex_, 150'000, 260'000, true);
+  EXPECT_FALSE(table_->IsDue(&mutex_));
+}
+
+TEST_F(ContendedTableTest, AWaitThatWasGivenUpChargesNobody) {
+  ASSERT_TRUE(table_->BeginWait(&mutex_, 100'000, 1));
+  ASSERT_TRUE(table_->BeginWait(&mutex_, 500'000, 1));
+  table_->EndWait(&mutex_, 100'000, 500'000, false);
+  EXPECT_NEAR(static_cast<double>(table_->Charge(&mutex_, 510'000, 1).delay), 10'000, 50);
+}
+
+// One holder lets ten wait for 3 us at a time, the other one for 30 us: ten times 3 us against 30.
+TEST_F(ContendedTableTest, WhoHoldsWhileManyWaitIsChargedForAllOfThem) {
+  constexpr int kRounds = 200'000;
+  constexpr std::int64_t kPeriod = 100'000;
+  std::array<double, 2> charged{};
+  std::int64_t now = 0;
+  for (int i = 0; i < kRounds; ++i) {
+    const bool many = i % 2 == 0;
+    const int waiters = many ? 10 : 1;
+    const std::int64_t began = now;
+    for (int w = 0; w < waiters; ++w) ASSERT_TRUE(table_->BeginWait(&mutex_, now, kPeriod));
+    now += many ? 3'000 : 30'000;
+    charged[many ? 0 : 1] += static_cast<double>(table_->Charge(&mutex_, now, kPeriod).delay);
+    for (int w = 0; w < waiters; ++w) table_->EndWait(&mutex_, began, now, true);
+  }
+  // Some 30,000 samples each.
+  EXPECT_NEAR(charged[0] / (kRounds / 2 * 30'000.0), 1, 0.04);
+  EXPECT_NEAR(charged[1] / (kRounds / 2 * 30'000.0), 1, 0.04);
 }
 
 TEST(ThreadState, StepsHaveTheMeanThatWasAskedFor) {

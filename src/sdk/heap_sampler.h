@@ -26,12 +26,15 @@ void OnAllocated(void* pointer, std::size_t size);
 // stand in front of those too (jemalloc's aligned operator new calls aligned_alloc).
 class NotCounting {
  public:
-  NotCounting() { t_state.heap_countdown = std::int64_t{1} << 62; }
+  NotCounting() { t_state.heap_countdown = kNever; }
   ~NotCounting() { t_state.heap_countdown = left_; }
   NotCounting(const NotCounting&) = delete;
   NotCounting& operator=(const NotCounting&) = delete;
 
+  [[nodiscard]] static bool IsOn() { return t_state.heap_countdown > kNever / 2; }
+
  private:
+  static constexpr std::int64_t kNever = std::int64_t{1} << 62;
   const std::int64_t left_ = t_state.heap_countdown;
 };
 

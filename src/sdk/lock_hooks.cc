@@ -32,7 +32,8 @@ template <typename Wait>
 
 // This thread is about to let the mutex go.
 [[gnu::always_inline]] inline void UnlockedBy(const pthread_mutex_t* mutex) {
-  if (g_contended.MayBeWaitedFor(mutex)) [[unlikely]] OnUnlock(mutex);
+  if (g_contended.IsDue(mutex)) [[unlikely]]
+    OnUnlock(mutex);
 }
 
 // Takes a mutex by `lock`, and when somebody has it, says who waited for whom.
@@ -40,10 +41,11 @@ template <typename Lock>
 [[gnu::always_inline]] inline int LockContended(pthread_mutex_t* mutex, Lock lock) {
   if (t_state.busy > 0) return lock();
   const std::int64_t start = MonotonicNow();
-  const bool entered = g_contended.BeginWait(mutex, start);
+  const std::int64_t period = g_shared.wait_period_ns.load(std::memory_order_relaxed);
+  const bool entered = period > 0 && g_contended.BeginWait(mutex, start, period);
   const int result = lock();
   const std::int64_t end = MonotonicNow();
-  if (entered) g_contended.EndWait(mutex, end);
+  if (entered) g_contended.EndWait(mutex, start, end, result == 0 || result == EOWNERDEAD);
   if (g_shared.block_on.load(std::memory_order_relaxed)) OnWaited(WaitKind::kMutex, end - start);
   return result;
 }

@@ -1,11 +1,15 @@
 // LockSampler: who waited, for how long, and who made them wait.
 //
-// Waiters: a wait of W nanoseconds is sampled with probability 1 - e^(-W/R), R = wait_period_ns, and
-// weighted by the inverse. Holders: while threads wait for a mutex, its address is in a small table;
-// the one who unlocks it finds it there and is charged with the time they waited under it. So the
-// delays of holders and waiters of mutexes add up to the same.
-// Called by lock_hooks.cc in the host's threads, ordinary context. Any errno is left as it was.
+// Waiters: a wait of W nanoseconds is sampled with probability 1 - e^(-W/R), R = wait_period_ns,
+// and weighted by the inverse. Holders: while threads wait for a mutex, its address is in a small
+// table, with the moment at which a next sample is due; who unlocks it after that moment is
+// charged. Those moments are R nanoseconds of waiting apart on average, without memory, all waiters
+// together: the delays of holders and waiters of mutexes add up to the same but for the sampling
+// error. Called by lock_hooks.cc in the host's threads, ordinary context. Any errno is left as it
+// was.
 #pragma once
+
+#include <x86intrin.h>
 
 #include <array>
 #include <atomic>
@@ -23,16 +27,28 @@ void OnWaited(WaitKind kind, std::int64_t waited_ns);
 // take turns: the second is then not charged to its holder.
 class ContendedTable {
  public:
-  // Does anybody wait here? One load when nobody waits anywhere.
-  [[nodiscard]] bool MayBeWaitedFor(const void* mutex) const {
-    return all_waiters_.load(std::memory_order_relaxed) != 0 &&
-           places_[Index(mutex)].waiters.load(std::memory_order_relaxed) != 0;
+  // A sample of a holder: what it stands for.
+  struct Charged {
+    std::int64_t delay = 0;  // 0: it was not its turn
+    double waits = 0;
+  };
+
+  // Before a mutex is unlocked: does anybody wait here, and is a sample due? Of a mutex that is
+  // always waited for, most unlocks are short: they pay for one look at the counter of ticks.
+  [[nodiscard]] bool IsDue(const void* mutex) {
+    if (all_waiters_.load(std::memory_order_relaxed) == 0) return false;
+    Place& place = places_[Index(mutex)];
+    if (place.waiters.load(std::memory_order_relaxed) == 0) return false;
+    const std::uint64_t ticks = __rdtsc();
+    place.unlocked.store(ticks, std::memory_order_relaxed);
+    return ticks >= place.due.load(std::memory_order_relaxed);
   }
-  // False: the place is taken by another mutex, do not call EndWait.
-  bool BeginWait(const void* mutex, std::int64_t now);
-  void EndWait(const void* mutex, std::int64_t now);
-  // What the waiters have waited since the last holder was charged.
-  std::int64_t Charge(const void* mutex, std::int64_t now, std::uint32_t& waiters);
+  // False: the place is taken by another mutex, do not call EndWait. `period` as wait_period_ns.
+  bool BeginWait(const void* mutex, std::int64_t now, std::int64_t period);
+  // `taken`: it has the mutex now. A wait that was given up charges nobody.
+  void EndWait(const void* mutex, std::int64_t began, std::int64_t now, bool taken);
+  // By who unlocks a mutex for which IsDue.
+  Charged Charge(const void* mutex, std::int64_t now, std::int64_t period);
   // In a forked child nobody waits.
   void Reset();
 
@@ -42,8 +58,19 @@ class ContendedTable {
     // A spin lock, for a few instructions on the contended path: the process that has it, so that a
     // child forked meanwhile, in which nobody will let it go, can tell.
     std::atomic<std::uint32_t> held{0};
+    std::atomic<std::uint64_t> due{0};       // in ticks; 0 until it is known how long one takes
+    std::atomic<std::uint64_t> unlocked{0};  // in ticks, while somebody waits
     const void* mutex = nullptr;
-    std::int64_t since = 0;  // sum over waiters of the moment from which on they are not yet charged
+    std::int64_t since = 0;   // sum over waiters of the moment up to which `waited` has them
+    std::int64_t waited = 0;  // by all, since the last sample
+    std::int64_t next = 0;    // the sample is due when `waited` gets here
+    std::int64_t mean = 0;    // `next` was drawn with; 0: not yet
+    std::uint32_t waits = 0;  // that began since the last sample
+
+    void AddUntil(std::int64_t now);
+    void Take(std::int64_t nanoseconds);
+    void Draw(std::int64_t period);
+    void SetDue();
   };
   class Hold;
 
@@ -56,7 +83,7 @@ class ContendedTable {
 
 extern constinit ContendedTable g_contended;
 
-// By the holder, before it unlocks a mutex that may be waited for.
+// By the holder, before it unlocks a mutex for which a sample is due.
 void OnUnlock(const void* mutex);
 
 }  // namespace wherefore::sdk

@@ -1,8 +1,12 @@
 // operator new and delete, for allocators that bring their own (tcmalloc, jemalloc). Those of
 // libstdc++ call malloc and free; so do we then, and those are hooked already.
 //
-// Any thread. What the real operator throws goes through us unchanged.
+// Any thread. What the real operator throws goes through us unchanged, and it is another copy of
+// libgcc that unwinds then: no frame of the hooks may have a landing pad (-fno-exceptions), which
+// only our own copy could enter. What has to be
+// done on the way out is done by wherefore_new_unwound.
 #include <dlfcn.h>
+#include <unwind.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -38,9 +42,12 @@ constinit Counts g_counts = Counts::kNotKnown;
   return g_counts == Counts::kNotKnown && WhereItCounts() == Counts::kInMalloc;
 }
 
+// Calls the real operator, as one allocation whatever it calls in turn.
 template <Symbol Name, typename... Args>
 [[gnu::always_inline]] inline void* NewAlone(std::size_t size, Args... args) {
+  if (!NotCounting::IsOn()) t_state.heap_kept = t_state.heap_countdown;
   const NotCounting within;
+  asm volatile(".cfi_personality 0x1b, wherefore_new_unwound");
   return CallNextThrowing<Name, void*>(size, args...);
 }
 
@@ -57,7 +64,7 @@ template <Symbol Name, typename... Args>
   // A host in C has no operator new behind ours; the library's own calls must not get a null.
   constexpr bool kMayBeNull = (std::is_same_v<Args, const std::nothrow_t*> || ...);
   if (pointer == nullptr && !kMayBeNull) [[unlikely]]
-    throw std::bad_alloc();
+    std::__throw_bad_alloc();
   if (counts_here && CountDown(size)) [[unlikely]]
     OnAllocated(pointer, size);
   return pointer;
@@ -74,6 +81,16 @@ template <Symbol Name, typename... Args>
 
 }  // namespace
 }  // namespace wherefore::sdk
+
+// The personality of NewAlone's frames: called by whoever unwinds them, it does what the destructor
+// would have done, and never asks for the frame to be entered.
+extern "C" [[gnu::visibility("hidden"), gnu::used]] _Unwind_Reason_Code wherefore_new_unwound(
+    int /*version*/, _Unwind_Action actions, _Unwind_Exception_Class /*kind*/,
+    _Unwind_Exception* /*thrown*/, _Unwind_Context* /*frame*/) {
+  using wherefore::sdk::t_state;
+  if ((actions & _UA_CLEANUP_PHASE) != 0) t_state.heap_countdown = t_state.heap_kept;
+  return _URC_CONTINUE_UNWIND;
+}
 
 using std::align_val_t;
 using std::nothrow_t;

@@ -24,6 +24,7 @@ struct HeapWeight {
 
 struct ThreadState {
   std::int64_t heap_countdown;  // bytes until the next sampled allocation; see heap_sampler.cc
+  std::int64_t heap_kept;       // heap_countdown, while operator new of another allocator runs
   std::int64_t wait_countdown;  // nanoseconds of waiting until the next sampled wait
   std::int64_t heap_mean;       // the mean the countdowns were drawn with
   std::int64_t wait_mean;

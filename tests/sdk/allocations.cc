@@ -1,5 +1,6 @@
 // Every way to ask for memory, each so often with a block so large that it is always sampled and
-// counts as exactly one: what a hook counts twice shows.
+// counts as exactly one: what a hook counts twice shows. Before that, every way that throws is asked
+// for more than there is: the exception arrives, and counting goes on.
 #include <malloc.h>
 
 #include <cstdlib>
@@ -58,7 +59,22 @@ extern "C" [[gnu::noinline]] void PosixMemalign() {
   }
 }
 
+template <typename Allocate>
+void ExpectRefused(Allocate allocate) {
+  static volatile std::size_t too_much = std::size_t{1} << 62;
+  try {
+    Keep(allocate(too_much));
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+  std::abort();
+}
+
 int main() {
+  ExpectRefused([](std::size_t size) { return operator new(size); });
+  ExpectRefused([](std::size_t size) { return operator new[](size); });
+  ExpectRefused([](std::size_t size) { return operator new(size, kAligned); });
+  ExpectRefused([](std::size_t size) { return operator new[](size, kAligned); });
   PlainNew();
   ArrayNew();
   NothrowNew();
