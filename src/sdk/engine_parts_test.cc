@@ -164,7 +164,7 @@ class WaitTest : public testing::Test {
     g_shared.wait_period_ns.store(100'000);
     t_state.wait_countdown = 0;
   }
-  ~WaitTest() override { g_shared.wait_period_ns.store(0); }
+  void TearDown() override { g_shared.wait_period_ns.store(0); }
 
   // What is sampled of `times` waits.
   static Seen Wait(int times, std::int64_t nanoseconds) {
@@ -246,13 +246,18 @@ TEST(HeapTable, KnowsWhatIsThereAndForgetsWhatIsFreed) {
   EXPECT_EQ(table->Remove(first).slot, HeapTable::kNone);
 }
 
+void* Address(std::uint64_t number) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the table remembers it, nobody follows it
+  return reinterpret_cast<void*>(number);
+}
+
 TEST(HeapTable, AFullBucketIsCounted) {
   auto table = std::make_unique<HeapTable>();
   // Far more than the table has places: some must be refused, none may be lost silently.
   std::uint64_t kept = 0;
   constexpr std::uint64_t kTries = 100'000;
   for (std::uint64_t i = 1; i <= kTries; ++i) {
-    if (table->Insert(reinterpret_cast<void*>(i * 16), i) != HeapTable::kNone) ++kept;
+    if (table->Insert(Address(i * 16), i) != HeapTable::kNone) ++kept;
   }
   EXPECT_EQ(kept + table->TakeUntracked(), kTries);
   EXPECT_GT(kept, 60'000U);
@@ -260,7 +265,7 @@ TEST(HeapTable, AFullBucketIsCounted) {
 
 TEST(HeapTable, ManyThatMeetInTheFilterStayKnown) {
   auto table = std::make_unique<HeapTable>();
-  const auto meets = [](std::uint64_t i) { return reinterpret_cast<void*>((i << 24) | (i << 8)); };
+  const auto meets = [](std::uint64_t i) { return Address((i << 24) | (i << 8)); };
   std::vector<void*> kept;
   constexpr std::uint64_t kTries = 1'000;
   for (std::uint64_t i = 1; i <= kTries; ++i) {
