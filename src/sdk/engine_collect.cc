@@ -218,6 +218,17 @@ void Engine::LookUpStack(const Event& event) {
   if (bounds.high != 0) PublishStackBounds(event.tid, bounds.low, bounds.high);
 }
 
+void Engine::LogRates() const {
+  if (governor_->shedding())
+    return Log(LogLevel::kDebug, "paused: the machine is above its load threshold");
+  const auto scale = [this](Sampler sampler) { return governor_->scale(sampler); };
+  Log(LogLevel::kDebug,
+      fmt::format("profiling takes {:.3g}% (max_overhead {:.3g}%); rates now: cpu 1/{}, heap 1/{}, "
+                  "locks 1/{}, wall 1/{}",
+                  governor_->overhead() * 100, options_.max_overhead * 100, scale(Sampler::kCpu),
+                  scale(Sampler::kHeap), scale(Sampler::kLocks), scale(Sampler::kWall)));
+}
+
 bool Engine::ControlRates(std::int64_t elapsed_ns) {
   const bool heap = heap_control_.Observe(heap_events_, elapsed_ns);
   const bool waits = wait_control_.Observe(wait_events_, elapsed_ns);
@@ -239,6 +250,7 @@ void Engine::EverySecond(std::int64_t now) {
   heap_bytes_.store(static_cast<std::int64_t>(heap.bytes), std::memory_order_relaxed);
   heap_objects_.store(static_cast<std::int64_t>(heap.objects), std::memory_order_relaxed);
   const bool governed = governor_->Step(UsageNow());
+  if (governed) LogRates();
   const bool troubled = NoteTrouble();
   if (controlled || governed || troubled) ApplyRates();
   const auto between =
