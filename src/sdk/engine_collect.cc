@@ -203,7 +203,6 @@ int Engine::Drain(bool at_end) {
     sums_.ExpectNoOtherStacks();
   }
   if (g_shared.queue.empty()) g_shared.early.Recycle(used);
-  // The heap makes up for its own.
   g_shared.queue.TakeLost([this](const EventQueue::Lost& lost) {
     sums_.AddLost(lost);
     if (options_.pprof_port >= 0) since_start_.AddLost(lost);

@@ -229,6 +229,33 @@ TEST(HeapSampler, WhatFoundNoRoomIsMadeUpForWithTheWeightItHad) {
   g_heap_table.Remove(block.data());
 }
 
+TEST(HeapSampler, WhatAThreadThatEndsCouldNotMakeUpForIsCounted) {
+  static CodeMapSlots no_maps;
+  g_shared.code_maps = &no_maps;
+  ASSERT_TRUE(g_shared.queue.Open(2048, 256));
+  g_shared.queue.Reset();
+  g_shared.queue.TakeLost([](const EventQueue::Lost& /*earlier*/) {});
+  while (Event* const event = g_shared.queue.Claim()) g_shared.queue.Publish(event);
+  std::vector<char> block(100'000);
+  g_shared.heap_period.store(1);
+  t_state.heap_armed = false;
+  for (int i = 0; i < 4; ++i)
+    OnAllocated(block.data(), block.size());  // the first begins the countdown
+  g_shared.heap_period.store(0);
+  t_state.heap_armed = false;
+  OnLastAllocation();
+  OnLastAllocation();
+  int kinds = 0;
+  g_shared.queue.TakeLost([&](const EventQueue::Lost& lost) {
+    ++kinds;
+    EXPECT_EQ(lost.kind, EventKind::kAlloc);
+    EXPECT_EQ(lost.value, 300'000);
+    EXPECT_EQ(lost.count, 3);
+  });
+  EXPECT_EQ(kinds, 1);
+  g_shared.queue.Reset();
+}
+
 TEST(HeapTable, KnowsWhatIsThereAndForgetsWhatIsFreed) {
   auto table = std::make_unique<HeapTable>();
   std::vector<char> memory(4096);
