@@ -8,7 +8,7 @@ import threading
 import time
 import unittest
 
-from harness import PROTOBUF, Case, Profiles, one_profile, spans_request
+from harness import PROTOBUF, Case, one_profile
 
 ROUNDS = int(os.environ.get("CRASH_ROUNDS", "50"))
 SEED = int(os.environ.get("CRASH_SEED", str(time.time_ns() % 10**6)))

@@ -11,14 +11,12 @@ import time
 import unittest
 import urllib.parse
 
-from harness import Case, Profiles, field, fixed64, http, one_profile, spans_request
+from harness import SPAN, TRACE, Case, Profiles, field, fixed64, http, one_profile, spans_request
 
 SERVICE = "/querier.v1.QuerierService/"
 CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 SAMPLES = "process_cpu:samples:count:cpu:nanoseconds"
 UTF8 = {"accept": "*/*;allow-utf8-labelnames=true"}
-TRACE = bytes(range(1, 17))
-SPAN = bytes(range(1, 9))
 # A whole second, so that steps have round edges.
 NOW = int(time.time()) // 60 * 60 - 600
 

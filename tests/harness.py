@@ -25,6 +25,9 @@ VECTOR = (ROOT / "tests/golden/vector.otlp").read_bytes()
 PROTOBUF = "application/x-protobuf"
 PROFILES_METHOD = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
 TRACES_METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+# Ids for whoever needs one of each.
+TRACE = bytes(range(1, 17))
+SPAN = bytes(range(1, 9))
 
 
 class Answer:

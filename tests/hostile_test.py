@@ -2,16 +2,14 @@
 """Bad input from outside: the right status, a message that names the place, nobody else harmed."""
 import gzip
 import http.client as http_client_module
-import json
 import os
 import random
 import socket
 import subprocess
-import threading
 import time
 import unittest
 
-from harness import (BINARY, PROTOBUF, VECTOR, Case, Profiles, field, fixed64, http, one_profile, packed, resource)
+from harness import BINARY, PROTOBUF, VECTOR, Case, Profiles, field, http, one_profile, packed
 
 DAY = 86_400 * 10**9
 

@@ -6,9 +6,8 @@ import time
 import unittest
 import urllib.parse
 
-from harness import Case, Profiles, field, http, packed, spans_request, varint
+from harness import TRACE, Case, Profiles, field, http, packed, spans_request, varint
 
-TRACE = bytes(range(1, 17))
 ROOT, CHILD = bytes(range(1, 9)), bytes(range(11, 19))
 PUSH = "/push.v1.PusherService/Push"
 NOW = time.time_ns()

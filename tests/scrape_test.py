@@ -2,7 +2,6 @@
 """Scraping a real Go program's net/http/pprof, and one pushed by its address."""
 import json
 import os
-import pathlib
 import shutil
 import subprocess
 import unittest

@@ -77,14 +77,19 @@ int Shown(const Searched& loaded, const std::string& text) {
 // What top, tree and flame have in common: a selection or files, a search, and a text made of them.
 void Draws(CLI::App& command, Context& context, const std::string& search_help,
            const std::function<std::string(const Searched&)>& draw) {
-  auto options = std::make_shared<SelectionOptions>();
-  auto search = std::make_shared<SearchOption>();
-  options->AddTo(command, kWhat);
-  search->AddTo(command, search_help);
-  command.callback([&context, options, search, draw] {
-    context.run = [&context, options, search, draw]() -> int {
-      const auto loaded = LoadSearched(context, *options, *search);
-      return loaded ? Shown(*loaded, draw(*loaded)) : Fail(loaded.error());
+  struct Drawing {
+    SelectionOptions options;
+    SearchOption search;
+    std::function<std::string(const Searched&)> draw;
+  };
+  const auto drawing = std::make_shared<Drawing>();
+  drawing->draw = draw;
+  drawing->options.AddTo(command, kWhat);
+  drawing->search.AddTo(command, search_help);
+  command.callback([&context, drawing] {
+    context.run = [&context, drawing]() -> int {
+      const auto loaded = LoadSearched(context, drawing->options, drawing->search);
+      return loaded ? Shown(*loaded, drawing->draw(*loaded)) : Fail(loaded.error());
     };
   });
 }

@@ -1,6 +1,7 @@
 #include "sdk/context.h"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 
 #include "base/mutex.h"
@@ -22,8 +23,8 @@ struct KeyTable {
   std::atomic<void (*)()> listener{nullptr};
 };
 KeyTable& Keys() {
-  static auto* const table = new KeyTable;
-  return *table;
+  static auto& table = *new KeyTable;
+  return table;
 }
 
 [[gnu::noinline, gnu::cold]] void PublishRecord() {
@@ -66,7 +67,7 @@ inline void CopyHead(void* to, const void* from) {
 
 inline bool HasIds(const wherefore_span_context& span) {
   static_assert(offsetof(wherefore_span_context, span_id) == 16);
-  const auto word = [&span](int index) {
+  const auto word = [&span](std::size_t index) {
     std::uint64_t value = 0;
     std::memcpy(&value, reinterpret_cast<const char*>(&span) + 8 * index, sizeof(value));
     return value;
@@ -196,8 +197,7 @@ void wherefore_context_save(wherefore_context* out) noexcept {
 void wherefore_context_restore(const wherefore_context* context) noexcept {
   if (context == nullptr) return;
   ThreadRecord& record = OwnRecord();
-  ThreadRecord other;
-  std::memcpy(&other, context->bytes, kRecordBytes);
+  const auto other = std::bit_cast<ThreadRecord>(context->bytes);
   if (other.tail.label_bytes() > kLabelBytes) return;
   StoreTail(record, other.tail.Invalid());
   CompilerFence();
@@ -217,10 +217,11 @@ int wherefore_span_current(wherefore_span_context* out) noexcept {
 int wherefore_label_key(const char* name) noexcept {
   const Busy busy;
   const int error = errno;
-  int key = -1;
+  int key = 0;
   try {
     key = LabelKey(name);
-  } catch (...) {  // out of memory
+  } catch (...) {
+    key = -1;  // out of memory
   }
   errno = error;
   return key;

@@ -248,8 +248,7 @@ ExporterStatistics Exporter::Worker::Statistics() const {
 
 void Exporter::Worker::CloseAfterFork() {
   for (const Lane& lane : lanes_) {
-    const int socket = lane.client == nullptr ? -1 : lane.client->DescriptorForFork();
-    if (socket >= 0) close(socket);
+    if (lane.client != nullptr) lane.client->CloseInChild();
   }
 }
 

@@ -26,13 +26,14 @@ Error Failed(const char* what, int error) {
 
 using Deadline = std::atomic<std::int64_t>;
 
-Result<> WaitFor(int socket, short events, const Deadline& deadline_ns, const char* what) {
+Result<> WaitFor(OwnSocket& socket, short events, const Deadline& deadline_ns, const char* what) {
   // The deadline may move while we wait.
   constexpr std::int64_t kLookAgainNs = 100'000'000;
   while (true) {
     const std::int64_t left_ns = deadline_ns.load() - MonotonicNs();
     if (left_ns <= 0) return Error(Code::kUnavailable, fmt::format("{}: no answer in time", what));
-    pollfd fd{socket, events, 0};
+    pollfd fd{socket.Use(), events, 0};
+    if (fd.fd < 0) return Failed(what, EBADF);
     const std::int64_t slice_ns = std::min(left_ns, kLookAgainNs);
     const int ready = poll(&fd, 1, static_cast<int>(slice_ns / 1'000'000 + 1));
     if (ready > 0) return {};
@@ -40,27 +41,22 @@ Result<> WaitFor(int socket, short events, const Deadline& deadline_ns, const ch
   }
 }
 
-// A connected socket, or -1 and why.
-Result<int> ConnectTo(const addrinfo& address, const Deadline& deadline_ns) {
-  const int fd =
-      socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, address.ai_protocol);
-  if (fd < 0) return Failed("socket", errno);
-  Result<> result;
-  if (connect(fd, address.ai_addr, address.ai_addrlen) != 0) {
-    result = errno == EINPROGRESS ? WaitFor(fd, POLLOUT, deadline_ns, "connect")
-                                  : Result<>(Failed("connect", errno));
+Result<> ConnectTo(const addrinfo& address, OwnSocket& socket, const Deadline& deadline_ns) {
+  const int made =
+      ::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, address.ai_protocol);
+  if (made < 0) return Failed("socket", errno);
+  socket.Hold(made);
+  if (connect(socket.Use(), address.ai_addr, address.ai_addrlen) != 0) {
+    if (errno != EINPROGRESS) return Failed("connect", errno);
+    WHEREFORE_RETURN_IF_ERROR(WaitFor(socket, POLLOUT, deadline_ns, "connect"));
     int error = 0;
     socklen_t size = sizeof(error);
-    if (result && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error != 0)
-      result = Failed("connect", error);
-  }
-  if (!result) {
-    close(fd);
-    return std::move(result).error();
+    if (getsockopt(socket.Use(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error != 0)
+      return Failed("connect", error);
   }
   const int on = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  return fd;
+  setsockopt(socket.Use(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  return {};
 }
 
 bool IsHeaderText(std::string_view text) {
@@ -83,12 +79,12 @@ std::string RequestHead(const Url& url, const TextPairs& headers, std::size_t bo
 
 void HttpClient::Close() {
   tls_.reset();
-  if (const int fd = socket_.exchange(-1); fd >= 0) close(fd);
+  socket_.Close();
 }
 
 Result<HttpAnswer> HttpClient::Post(const TextPairs& headers, std::string_view body) {
   const std::string head = RequestHead(url_, headers, body.size());
-  const bool reused = socket_.load() >= 0;
+  const bool reused = socket_.held();
   bool answered = false;
   Result<HttpAnswer> answer = Try(head, body, answered);
   // A server may close a kept connection at any moment; only then is a second try safe and useful.
@@ -99,7 +95,7 @@ Result<HttpAnswer> HttpClient::Post(const TextPairs& headers, std::string_view b
 
 Result<HttpAnswer> HttpClient::Try(std::string_view head, std::string_view body, bool& answered) {
   const auto attempt = [&]() -> Result<HttpAnswer> {
-    if (socket_.load() < 0) WHEREFORE_RETURN_IF_ERROR(Connect());
+    if (!socket_.held()) WHEREFORE_RETURN_IF_ERROR(Connect());
     std::string request(head);
     request += body;
     WHEREFORE_RETURN_IF_ERROR(WriteAll(request));
@@ -133,14 +129,14 @@ Result<> HttpClient::Connect() {
   const std::string port = fmt::format("{}", url_.port);
   if (const int error = getaddrinfo(url_.host.c_str(), port.c_str(), &hints, &found); error != 0)
     return Error(Code::kUnavailable, fmt::format("{}: {}", url_.host, gai_strerror(error)));
-  Result<int> fd = Error(Code::kUnavailable, "no address");
+  Result<> connected = Error(Code::kUnavailable, "no address");
   for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
-    fd = ConnectTo(*address, deadline_ns_);
-    if (fd) break;
+    connected = ConnectTo(*address, socket_, deadline_ns_);
+    if (connected) break;
+    socket_.Close();
   }
   freeaddrinfo(found);
-  if (!fd) return std::move(fd).error();
-  socket_.store(*fd);
+  WHEREFORE_RETURN_IF_ERROR(connected);
   return url_.tls ? StartTls() : Result<>();
 }
 
@@ -167,11 +163,11 @@ Result<> HttpClient::WriteAll(std::string_view plain) {
 
 Result<> HttpClient::SendRaw(std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t sent = send(socket_.load(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const ssize_t sent = send(socket_.Use(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent >= 0) {
       bytes.remove_prefix(static_cast<std::size_t>(sent));
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      WHEREFORE_RETURN_IF_ERROR(WaitFor(socket_.load(), POLLOUT, deadline_ns_, "send"));
+      WHEREFORE_RETURN_IF_ERROR(WaitFor(socket_, POLLOUT, deadline_ns_, "send"));
     } else if (errno != EINTR) {
       return Failed("send", errno);
     }
@@ -196,14 +192,14 @@ Result<bool> HttpClient::ReadSome(std::string& to) {
 Result<bool> HttpClient::ReceiveRaw(std::string& to) {
   char buffer[16384];
   while (true) {
-    const ssize_t received = recv(socket_.load(), buffer, sizeof(buffer), 0);
+    const ssize_t received = recv(socket_.Use(), buffer, sizeof(buffer), 0);
     if (received > 0) {
       to.append(buffer, static_cast<std::size_t>(received));
       return true;
     }
     if (received == 0) return false;
     if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      WHEREFORE_RETURN_IF_ERROR(WaitFor(socket_.load(), POLLIN, deadline_ns_, "receive"));
+      WHEREFORE_RETURN_IF_ERROR(WaitFor(socket_, POLLIN, deadline_ns_, "receive"));
     } else if (errno != EINTR) {
       return Failed("receive", errno);
     }

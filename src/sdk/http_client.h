@@ -2,7 +2,8 @@
 //
 // Blocking, but never beyond the deadline, which another thread may bring forward (name lookup
 // excepted: the system's resolver has its own). Never raises SIGPIPE, never leaves a descriptor
-// open over exec. Belongs to one thread; SetDeadline and DescriptorForFork from any.
+// open over exec. Belongs to one thread; SetDeadline from any, CloseInChild after a fork. When the
+// host closes our connection, the next request opens another.
 #pragma once
 
 #include <atomic>
@@ -13,6 +14,7 @@
 #include "base/result.h"
 #include "sdk/endpoint.h"
 #include "sdk/options.h"
+#include "sdk/own_socket.h"
 #include "sdk/tls.h"
 
 namespace wherefore::sdk {
@@ -40,8 +42,8 @@ class HttpClient {
   // has closed meanwhile is opened again, once.
   [[nodiscard]] Result<HttpAnswer> Post(const TextPairs& headers, std::string_view body);
   void Close();
-  // The socket, or -1: a forked child closes its copy.
-  [[nodiscard]] int DescriptorForFork() const { return socket_.load(std::memory_order_relaxed); }
+  // A forked child closes its copy of the socket; the rest is in no known state.
+  void CloseInChild() { socket_.Close(); }
 
  private:
   [[nodiscard]] Result<HttpAnswer> Try(std::string_view head, std::string_view body,
@@ -56,7 +58,7 @@ class HttpClient {
 
   const Url url_;
   const std::string ca_file_;
-  std::atomic<int> socket_{-1};
+  OwnSocket socket_;
   std::atomic<std::int64_t> deadline_ns_{0};
   std::unique_ptr<TlsSession> tls_;
 };

@@ -121,7 +121,7 @@ Result<> HttpServer::Start(const std::string& host, int port) {
   // sin_port and sin6_port are at the same place.
   port_ = ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
   loopback_ = IsLoopback(address);
-  listener_ = fd;
+  listener_.Hold(fd);
   stop_.store(false);
   const auto serve = [](void* self) { static_cast<HttpServer*>(self)->Serve(); };
   if (thread_.Start("wherefore-http", serve, this)) return {};
@@ -131,24 +131,22 @@ Result<> HttpServer::Start(const std::string& host, int port) {
 
 void HttpServer::Stop() {
   stop_.store(true);
-  if (const int fd = listener_.load(); fd >= 0) shutdown(fd, SHUT_RDWR);  // wakes the thread
+  if (const int fd = listener_.Use(); fd >= 0) shutdown(fd, SHUT_RDWR);  // wakes the thread
   thread_.Join();
-  if (const int fd = listener_.exchange(-1); fd >= 0) close(fd);
+  listener_.Close();
 }
 
 // The descriptors only: the rest is in no known state.
 void HttpServer::AfterFork() {
   thread_.Forget();
-  if (const int fd = listener_.exchange(-1); fd >= 0) close(fd);
-  for (Connection& connection : connections_) {
-    if (const int fd = connection.fd.exchange(-1); fd >= 0) close(fd);
-  }
+  listener_.Close();
+  for (Connection& connection : connections_) connection.socket.Close();
 }
 
 void HttpServer::Serve() {
   while (!stop_.load()) Poll();
   for (Connection& connection : connections_) {
-    if (connection.fd.load() < 0) continue;
+    if (!connection.socket.held()) continue;
     if (connection.state == State::kWaiting) End(connection);
     Close(connection);
   }
@@ -160,8 +158,10 @@ void HttpServer::Poll() {
   std::array<pollfd, kMostConnections + 1> polled{};
   bool room = false;
   for (std::size_t i = 0; i < kMostConnections; ++i) {
-    const Connection& connection = connections_[i];
-    polled[i].fd = connection.fd.load();  // negative: not looked at
+    Connection& connection = connections_[i];
+    const bool held = connection.socket.held();
+    polled[i].fd = connection.socket.Use();  // negative: not looked at
+    if (held && polled[i].fd < 0) Close(connection);
     room = room || polled[i].fd < 0;
     if (polled[i].fd < 0) continue;
     // Who waits may have sent more than was asked for; only that it has hung up is of interest.
@@ -170,7 +170,11 @@ void HttpServer::Poll() {
                                                              : POLLRDHUP;
     until = std::min(until, connection.deadline_ns);
   }
-  polled.back().fd = listener_.load();
+  const bool listens = listener_.held();
+  polled.back().fd = listener_.Use();
+  // The host closed all descriptors it found, and may have opened others since.
+  if (listens && polled.back().fd < 0)
+    LogTrouble("pprof: the program closed the port that /debug/pprof/ is served on");
   polled.back().events = static_cast<short>(room && now >= accept_from_ns_ ? POLLIN : 0);
   const std::int64_t wait_ns = std::max<std::int64_t>(until - now, 0);
   const timespec wait{wait_ns / kNsPerSecond, wait_ns % kNsPerSecond};
@@ -182,22 +186,16 @@ void HttpServer::Poll() {
 }
 
 void HttpServer::Accept() {
-  const int fd = accept4(listener_.load(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  const int fd = accept4(listener_.Use(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd < 0) {
-    const int error = errno;
-    // The host closed all descriptors it found, and may have opened others since.
-    if (error == EBADF || error == ENOTSOCK) {
-      listener_.store(-1);
-      LogTrouble("pprof: the program closed the port that /debug/pprof/ is served on");
-    }
-    if (error != EAGAIN && error != EINTR) accept_from_ns_ = MonotonicNs() + kLongestPollNs;
+    if (errno != EAGAIN && errno != EINTR) accept_from_ns_ = MonotonicNs() + kLongestPollNs;
     return;
   }
   for (Connection& connection : connections_) {
-    if (connection.fd.load() >= 0) continue;
+    if (connection.socket.held()) continue;
     connection.state = State::kReading;
     connection.deadline_ns = MonotonicNs() + kReadWithinNs;
-    connection.fd.store(fd);
+    connection.socket.Hold(fd);
     return;
   }
   close(fd);  // cannot be: there was room
@@ -217,7 +215,7 @@ void HttpServer::Step(Connection& connection, short events) {
 
 void HttpServer::Read(Connection& connection) {
   char buffer[4096];
-  const ssize_t got = recv(connection.fd.load(), buffer, sizeof(buffer), 0);
+  const ssize_t got = recv(connection.socket.Use(), buffer, sizeof(buffer), 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) return Close(connection);
   connection.bytes.append(buffer, static_cast<std::size_t>(got));
@@ -244,7 +242,7 @@ std::string HttpServer::WhyNotLater(double seconds) const {
   std::size_t waiting = 0;
   std::int64_t first_ns = std::numeric_limits<std::int64_t>::max();
   for (const Connection& other : connections_) {
-    if (other.fd.load() < 0 || other.state != State::kWaiting ||
+    if (!other.socket.held() || other.state != State::kWaiting ||
         other.reply.later->seconds <= kBrief) {
       continue;
     }
@@ -278,7 +276,7 @@ void HttpServer::Write(Connection& connection, std::string bytes) {
   }
   while (connection.written < connection.bytes.size()) {
     const std::string_view rest = std::string_view(connection.bytes).substr(connection.written);
-    const ssize_t sent = send(connection.fd.load(), rest.data(), rest.size(), MSG_NOSIGNAL);
+    const ssize_t sent = send(connection.socket.Use(), rest.data(), rest.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) return;
     if (sent < 0) break;
@@ -292,8 +290,7 @@ void HttpServer::Close(Connection& connection) {
   connection.state = State::kReading;
   connection.reply = {};
   connection.bytes = {};
-  // In this order: a child forked in between does not close what another has opened.
-  if (const int fd = connection.fd.exchange(-1); fd >= 0) close(fd);
+  connection.socket.Close();
 }
 
 HttpServer::Reply HttpServer::Answer(const std::string& head) const {

@@ -20,6 +20,7 @@
 
 #include "base/result.h"
 #include "sdk/background_thread.h"
+#include "sdk/own_socket.h"
 
 namespace wherefore::sdk {
 
@@ -76,9 +77,9 @@ class HttpServer {
 
  private:
   enum class State : std::uint8_t { kReading, kWaiting, kWriting };
-  // All but `fd` is the thread's own.
+  // All but `socket` is the thread's own.
   struct Connection {
-    std::atomic<int> fd{-1};  // -1: free
+    OwnSocket socket;  // none: free
     State state = State::kReading;
     std::int64_t deadline_ns = 0;  // of this state
     std::string bytes;             // read so far, or still to be written from `written` on
@@ -105,7 +106,7 @@ class HttpServer {
   std::array<Connection, kMostConnections> connections_;
   std::int64_t accept_from_ns_ = 0;  // the system gave no descriptor: not at once again
   std::atomic<bool> stop_{false};
-  std::atomic<int> listener_{-1};
+  OwnSocket listener_;
   int port_ = 0;
   bool loopback_ = true;
 };

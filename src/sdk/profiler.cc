@@ -60,6 +60,16 @@ void StopProfiler() {
   if (Engine* engine = Engine::Get(); engine != nullptr) engine->Stop();
 }
 
+void LockProfilerForFork() {
+  if (Engine* engine = Engine::Get(); engine != nullptr) engine->BeforeFork();
+}
+
+void UnlockProfilerAfterFork(bool in_child) {
+  Engine* const engine = Engine::Get();
+  if (engine == nullptr) return;
+  in_child ? engine->AfterForkInChild() : engine->AfterForkInParent();
+}
+
 void SendLastProfiles(std::int64_t longest_ns) {
   if (Engine* engine = Engine::Get(); engine != nullptr) engine->SendLast(longest_ns);
 }

@@ -34,6 +34,9 @@ struct TypeState {
 void StopProfiler();
 // For a handler of quick_exit, in any context: what there is is sent, or `longest_ns` pass.
 void SendLastProfiles(std::int64_t longest_ns);
+// Around a fork, by Runtime: between the two the engines hold every lock of theirs.
+void LockProfilerForFork();
+void UnlockProfilerAfterFork(bool in_child);
 // Hands everything sampled so far to the exporter, now. False when `deadline_ns` (monotonic) came
 // first.
 [[nodiscard]] bool FlushProfiler(std::int64_t deadline_ns);

@@ -47,9 +47,9 @@ std::uint64_t StartTime() {
 // In the form of a random UUID (version 4): the same whenever this process asks, another in each
 // child, without a lock that a fork could catch held.
 std::string InstanceId() {
-  static const Seed seed;
+  static const Seed kSeed;
   const std::uint64_t who = static_cast<std::uint64_t>(getpid()) << 40 ^ StartTime();
-  const std::uint64_t words[2] = {Mix(seed.words[0] + who), Mix(seed.words[1] ^ Mix(who))};
+  const std::uint64_t words[2] = {Mix(kSeed.words[0] + who), Mix(kSeed.words[1] ^ Mix(who))};
   std::array<std::uint8_t, 16> bytes{};
   std::memcpy(bytes.data(), words, sizeof(words));
   bytes[6] = static_cast<std::uint8_t>((bytes[6] & 0x0f) | 0x40);

@@ -189,7 +189,9 @@ std::int64_t Runtime::timeout_ns() {
   return running_ ? options_.timeout_ns : 0;
 }
 
-// Every lock of ours is held over a fork or belongs to something the child replaces.
+// Every lock of ours is held over a fork or belongs to something the child replaces. One handler
+// for all of them: they must be taken in the order in which they are taken elsewhere, Runtime's
+// before the engine's before those of the context.
 void Runtime::WatchForks() {
   if (watching_forks_) return;
   watching_forks_ = true;
@@ -200,11 +202,13 @@ void Runtime::WatchForks() {
 
 void Runtime::BeforeFork() {
   mutex_.lock();
+  LockProfilerForFork();
   LockLabelKeys();
   LockProcessContext();
 }
 
 void Runtime::AfterFork(bool in_child) {
+  UnlockProfilerAfterFork(in_child);
   UnlockProcessContext(in_child);
   UnlockLabelKeys();
   if (in_child) {

@@ -33,6 +33,7 @@ int SetMask(int how, const sigset_t* set, sigset_t* old) {
   t_state.host_blocks = wanted;
   const int error = CallNext<Name, int>(how, named && how != SIG_UNBLOCK ? &copy : set, old);
   if (error != 0) t_state.host_blocks = blocked;
+  if (!t_state.host_blocks && t_state.cpu_timer_off) SwitchCpuTimer(true);
   if (error == 0 && old != nullptr && blocked) sigaddset(old, signal);
   return error;
 }

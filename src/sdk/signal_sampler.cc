@@ -172,8 +172,9 @@ void OnHostSignal(int signal, siginfo_t* info, void* context) {
   void* const interrupted = InterruptedBy(context);
   if (!t_state.host_blocks) return CallHost(signal, info, interrupted);
   // The host asked to block this signal, and somebody sent it: from here on this thread does block
-  // it, and the signal waits, for sigwait or for its being unblocked. The thread's samples wait
-  // with it.
+  // it, and the signal waits, for sigwait or for its being unblocked. Until then the thread has no
+  // samples; one that is under way is taken before the timer is off.
+  SwitchCpuTimer(false);
   Block(signal);
   BlockAfterwards(signal, context);
   BlockAfterwards(signal, interrupted);
@@ -214,8 +215,20 @@ void OnSamplerSignal(int signal, siginfo_t* info, void* context) {
     return;
   }
   if (!ours) return OnHostSignal(signal, info, context);
+  if (!restart) t_state.cpu_timer = info->si_timerid + 1;
   siginfo_t kept;
   if (TakeSampleUndisturbed(*info, context, kept)) OnHostSignal(signal, &kept, context);
+}
+
+void SwitchCpuTimer(bool on) {
+  ThreadState& state = t_state;
+  if (state.cpu_timer <= 0 || state.cpu_timer_off == !on) return;
+  const std::int64_t period = on ? g_shared.cpu_period_ns.load(std::memory_order_relaxed) : 0;
+  const timespec span = {.tv_sec = period / 1'000'000'000, .tv_nsec = period % 1'000'000'000};
+  const itimerspec when = {.it_interval = span, .it_value = span};
+  RawSyscall(SYS_timer_settime, state.cpu_timer - 1, 0, &when);
+  state.cpu_timer_off = !on;
+  state.cpu_session = 0;  // of none: what was not seen is not the next sample's
 }
 
 void* TimerCookie() { return &g_timer_cookie; }

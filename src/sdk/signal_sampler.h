@@ -24,6 +24,10 @@ int InstallSampler();
 // The handler itself (signal_sampler.cc, which holds nothing else).
 void OnSamplerSignal(int signal, siginfo_t* info, void* context);
 
+// A thread that really blocks our signal, because the host's own waits for it, has no use for ours:
+// the host would find them waiting. Its timer is off meanwhile. By the thread itself, any context.
+void SwitchCpuTimer(bool on);
+
 // What the host wants done with signals of that number that are not ours. Called by the hooked
 // sigaction; gives back what it had asked for before.
 struct sigaction ExchangeHostAction(const struct sigaction* action);

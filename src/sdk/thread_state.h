@@ -34,12 +34,15 @@ struct ThreadState {
   std::uintptr_t routine;       // what it was started with; 0: not known
   std::uint32_t tid;            // 0: not known
   std::uint32_t busy;           // > 0: inside the profiler; hooks then pass straight through
+  std::int32_t
+      cpu_timer;  // the kernel's number of the timer that ticks here, plus one; 0: not known
   std::uint32_t cpu_session;    // of Shared, when cpu_counted_ns was set
   std::int64_t cpu_counted_ns;  // CPU time that samples so far stand for
   HeapWeight heap_lost;         // of samples that found the queue full since the last that did not
   std::uint8_t part;            // of the profiler this thread is in; see crash_marker.h
   bool heap_armed;              // heap_countdown leads to a sample, not just to another look
   bool sampling;                // inside the sampler's signal handler, as far as it is ours
+  bool cpu_timer_off;           // while the sampler's signal is really blocked
   bool host_blocks;             // the host asked to block the sampler's signal; see signal_hooks.cc
 };
 

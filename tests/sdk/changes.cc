@@ -2,36 +2,37 @@
 // switched, allocations come faster than they can be looked at, waits have a limit. As truth.cc
 // they print the truth; tests/native_changes_test.py compares it with what the profiler saw.
 //
-//   changes libraries|replaced|fresh|burst|switch|timed|namespace|owntimer|children
-//   SECONDS
+//   changes WHAT SECONDS
+//
+// The lists at the end of this file and of changes_limits.cc say WHAT.
+#include "changes.h"
+
 #include <dlfcn.h>
-#include <pthread.h>
 #include <sched.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "lookup.h"
 #include "measure.h"
 #include "wherefore/wherefore.h"
 
 namespace {
 
-[[noreturn]] void Fail(const char* what) {
-  std::fprintf(stderr, "changes: %s\n", what);
-  std::exit(1);
+// Burn(), with a mark: the compiler would make one function of two that do the same.
+[[gnu::always_inline]] inline double BurnMarked(double mark, double seconds) {
+  g_sink = mark;
+  return Burn(seconds);
 }
 
 // --- Libraries ---
@@ -53,9 +54,9 @@ class Plugin {
 
   template <typename Function>
   [[nodiscard]] Function* Find(const std::string& what) const {
-    void* const found = dlsym(handle_, (what + name_).c_str());
+    Function* const found = Lookup<Function>(handle_, (what + name_).c_str());
     if (found == nullptr) Fail(dlerror());
-    return reinterpret_cast<Function*>(found);
+    return found;
   }
 
  private:
@@ -171,20 +172,16 @@ void Burst(double seconds) {
 }
 
 // --- Switching ---
-// Not the same function twice, or the compiler makes one of them.
 [[gnu::noinline]] double WorkWhileOn(double seconds) {
-  g_sink = 1;
-  return Burn(seconds);
+  return BurnMarked(1, seconds);
 }
 [[gnu::noinline]] double WorkWhileOff(double seconds) {
-  g_sink = 2;
-  return Burn(seconds);
+  return BurnMarked(2, seconds);
 }
 
 // CPU on and off, by the library that is preloaded.
 void Switch(double seconds) {
-  const auto set = reinterpret_cast<decltype(&wherefore_set_enabled)>(
-      dlsym(RTLD_DEFAULT, "wherefore_set_enabled"));
+  auto* const set = PRELOADED_FUNCTION(wherefore_set_enabled);
   if (set == nullptr) Fail("there is no profiler");
   std::map<std::string, double> truth;
   while (truth["WorkWhileOn"] < seconds) {
@@ -197,168 +194,12 @@ void Switch(double seconds) {
   Print(truth);
 }
 
-// --- Waits with a limit ---
-pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
-pthread_rwlock_t g_rwlock = PTHREAD_RWLOCK_INITIALIZER;
-std::timed_mutex g_timed;
-constexpr useconds_t kHeldUs = 100'000;  // long beside what a busy machine takes between two lines
-
-timespec In(clockid_t clock, double seconds) {
-  const double then = ClockNow(clock) + seconds;
-  const auto whole = static_cast<time_t>(then);
-  return {.tv_sec = whole, .tv_nsec = static_cast<long>((then - static_cast<double>(whole)) * 1e9)};
-}
-constexpr double kLong = 60;
-
-std::atomic<bool> g_held;
-std::atomic<double> g_released;
-
-std::atomic<bool> g_gave_up;
-
-void SayHeld() {
-  g_held = true;
-  g_held.notify_all();
-}
-// By the holder: lets another wait for it, for a while or until that gives up.
-void HoldOn() {
-  SayHeld();
-  usleep(kHeldUs);
-  g_released = Wall();
-}
-void HoldOnTooLong() {
-  SayHeld();
-  while (!g_gave_up) usleep(1000);
-}
-
-[[gnu::noinline]] void HoldMutex() {
-  pthread_mutex_lock(&g_mutex);
-  HoldOn();
-  g_sink = pthread_mutex_unlock(&g_mutex);
-}
-[[gnu::noinline]] void HoldTimed() {
-  g_timed.lock();
-  HoldOn();
-  g_timed.unlock();
-  g_sink = 1;
-}
-[[gnu::noinline]] void HoldWrite() {
-  pthread_rwlock_wrlock(&g_rwlock);
-  HoldOn();
-  g_sink = pthread_rwlock_unlock(&g_rwlock);
-}
-
-[[gnu::noinline]] void HoldMutexTooLong() {
-  pthread_mutex_lock(&g_mutex);
-  HoldOnTooLong();
-  g_sink = pthread_mutex_unlock(&g_mutex);
-}
-[[gnu::noinline]] void HoldWriteTooLong() {
-  pthread_rwlock_wrlock(&g_rwlock);
-  HoldOnTooLong();
-  g_sink = pthread_rwlock_unlock(&g_rwlock);
-}
-
-// Each gives an error number.
-[[gnu::noinline]] int WaitTimedLock() {
-  const timespec until = In(CLOCK_REALTIME, kLong);
-  return Stay(pthread_mutex_timedlock(&g_mutex, &until));
-}
-[[gnu::noinline]] int WaitClockLock() {
-  const timespec until = In(CLOCK_MONOTONIC, kLong);
-  return Stay(pthread_mutex_clocklock(&g_mutex, CLOCK_MONOTONIC, &until));
-}
-[[gnu::noinline]] int WaitInVain() {
-  const timespec until = In(CLOCK_REALTIME, kHeldUs * 1e-6);
-  return Stay(pthread_mutex_timedlock(&g_mutex, &until));
-}
-[[gnu::noinline]] int WaitTryLockFor() {
-  return Stay(g_timed.try_lock_for(std::chrono::duration<double>(kLong)) ? 0 : ETIMEDOUT);
-}
-[[gnu::noinline]] int WaitTimedRead() {
-  const timespec until = In(CLOCK_REALTIME, kLong);
-  return Stay(pthread_rwlock_timedrdlock(&g_rwlock, &until));
-}
-[[gnu::noinline]] int WaitTimedWrite() {
-  const timespec until = In(CLOCK_REALTIME, kLong);
-  return Stay(pthread_rwlock_timedwrlock(&g_rwlock, &until));
-}
-[[gnu::noinline]] int WaitClockRead() {
-  const timespec until = In(CLOCK_MONOTONIC, kLong);
-  return Stay(pthread_rwlock_clockrdlock(&g_rwlock, CLOCK_MONOTONIC, &until));
-}
-[[gnu::noinline]] int WaitClockWrite() {
-  const timespec until = In(CLOCK_MONOTONIC, kLong);
-  return Stay(pthread_rwlock_clockwrlock(&g_rwlock, CLOCK_MONOTONIC, &until));
-}
-[[gnu::noinline]] int WaitReadInVain() {
-  const timespec until = In(CLOCK_MONOTONIC, kHeldUs * 1e-6);
-  return Stay(pthread_rwlock_clockrdlock(&g_rwlock, CLOCK_MONOTONIC, &until));
-}
-
-struct Contention {
-  const char* waiter;
-  int (*wait)();
-  const char* holder;
-  void (*hold)();
-  void (*unlock)();
-  int result;
-};
-
-void UnlockMutex() {
-  pthread_mutex_unlock(&g_mutex);
-}
-void UnlockTimed() {
-  g_timed.unlock();
-}
-void UnlockRw() {
-  pthread_rwlock_unlock(&g_rwlock);
-}
-
-constexpr Contention kContentions[] = {
-    {"WaitTimedLock", WaitTimedLock, "HoldMutex", HoldMutex, UnlockMutex, 0},
-    {"WaitClockLock", WaitClockLock, "HoldMutex", HoldMutex, UnlockMutex, 0},
-    {"WaitTryLockFor", WaitTryLockFor, "HoldTimed", HoldTimed, UnlockTimed, 0},
-    {"WaitTimedRead", WaitTimedRead, "HoldWrite", HoldWrite, UnlockRw, 0},
-    {"WaitTimedWrite", WaitTimedWrite, "HoldWrite", HoldWrite, UnlockRw, 0},
-    {"WaitClockRead", WaitClockRead, "HoldWrite", HoldWrite, UnlockRw, 0},
-    {"WaitClockWrite", WaitClockWrite, "HoldWrite", HoldWrite, UnlockRw, 0},
-    {"WaitInVain", WaitInVain, nullptr, HoldMutexTooLong, nullptr, ETIMEDOUT},
-    {"WaitReadInVain", WaitReadInVain, nullptr, HoldWriteTooLong, nullptr, ETIMEDOUT},
-};
-
-// One waits for the other; the truth has the waiter's time and the holder's part of it.
-void Contend(const Contention& contention, std::map<std::string, double>& truth) {
-  g_held = g_gave_up = false;
-  std::thread holder(contention.hold);
-  g_held.wait(false);
-  const double start = Wall();
-  const int result = contention.wait();
-  truth[contention.waiter] += Wall() - start;
-  g_gave_up = true;
-  holder.join();
-  if (result != contention.result) Fail(contention.waiter);
-  if (contention.unlock == nullptr) return;
-  contention.unlock();
-  truth[contention.holder] += std::max(0.0, g_released - start);
-}
-
-void Timed(double seconds) {
-  std::map<std::string, double> truth;
-  for (const double end = Wall() + seconds; Wall() < end;) {
-    for (const Contention& contention : kContentions) Contend(contention, truth);
-  }
-  Print(truth);
-}
-
 // --- Namespace ---
-// Not the same function twice here either.
 [[gnu::noinline]] double WorkBeforeUnshare(double seconds) {
-  g_sink = 5;
-  return Burn(seconds);
+  return BurnMarked(5, seconds);
 }
 [[gnu::noinline]] double WorkAfterUnshare(double seconds) {
-  g_sink = 6;
-  return Burn(seconds);
+  return BurnMarked(6, seconds);
 }
 
 // Children get a PID namespace of their own; from then on the kernel gives this process no threads.
@@ -373,18 +214,15 @@ void Namespace(double seconds) {
 
 // --- Forked children ---
 bool Flush() {
-  const auto flush =
-      reinterpret_cast<decltype(&wherefore_flush)>(dlsym(RTLD_DEFAULT, "wherefore_flush"));
+  auto* const flush = PRELOADED_FUNCTION(wherefore_flush);
   return flush == nullptr || flush(10'000) == WHEREFORE_OK;
 }
 
 [[gnu::noinline]] double BurnInPool(double seconds) {
-  g_sink = 3;
-  return Stay(Burn(seconds));
+  return BurnMarked(3, seconds);
 }
 [[gnu::noinline]] double BurnBeforeFlush(double seconds) {
-  g_sink = 4;
-  return Stay(Burn(seconds));
+  return BurnMarked(4, seconds);
 }
 
 void InChild(const std::function<void()>& work) {
@@ -460,18 +298,16 @@ void OwnTimer(double seconds) {
          {"interrupted", interrupted}});
 }
 
+constexpr Program kPrograms[] = {{"libraries", Libraries}, {"replaced", Replaced},
+                                 {"fresh", Fresh},         {"burst", Burst},
+                                 {"switch", Switch},       {"namespace", Namespace},
+                                 {"owntimer", OwnTimer},   {"children", Children}};
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, std::function<void(double)>> programs = {
-      {"libraries", Libraries}, {"replaced", Replaced}, {"fresh", Fresh},
-      {"burst", Burst},         {"switch", Switch},     {"timed", Timed},
-      {"namespace", Namespace}, {"owntimer", OwnTimer}, {"children", Children}};
-  const auto found = programs.find(argc == 3 ? argv[1] : "");
-  if (found == programs.end()) {
-    std::fprintf(stderr,
-                 "usage: changes WHAT SECONDS; the top of tests/sdk/changes.cc lists WHAT\n");
-    return 2;
-  }
-  found->second(std::atof(argv[2]));
+  const Program* const program =
+      ChosenProgram({argv, static_cast<std::size_t>(argc)}, {kPrograms, LimitPrograms()});
+  if (program == nullptr) return 2;
+  program->run(std::atof(argv[2]));
 }

@@ -1,16 +1,16 @@
 // A program for a reader outside to look at: works for a known span with a known label and waits. Linked against
 // libwherefore (shared or static), or, with PRELOADED, not at all: then it finds the functions at run time.
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
 #include <thread>
 
+#include "lookup.h"
 #include "wherefore/wherefore.h"
 
 #ifdef PRELOADED
-#define CALL(name) reinterpret_cast<decltype(&name)>(dlsym(RTLD_DEFAULT, #name))
+#define CALL(name) PRELOADED_FUNCTION(name)
 #else
 #define CALL(name) (&name)
 #endif

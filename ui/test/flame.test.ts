@@ -1,4 +1,4 @@
-// Bytes written here by hand; the server's own are read in tests/ui_test.mjs.
+// Bytes written here by hand; the server's own are read in a browser (ui/e2e).
 import { expect, test } from 'vitest';
 import { assemble, decodeFlame, decodeParts } from '../src/core/flame';
 import { buildTree, rememberTree } from '../src/core/tree';
