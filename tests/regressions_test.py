@@ -6,7 +6,7 @@ import subprocess
 import time
 import unittest
 
-from harness import BINARY, SPAN, TRACE, VECTOR, Case, Profiles, field, fixed64, http, one_profile, spans_request
+from harness import BINARY, ROOT, SPAN, TRACE, VECTOR, Case, Profiles, field, fixed64, http, one_profile, spans_request
 
 
 class Regressions(Case):
