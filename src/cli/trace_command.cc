@@ -92,6 +92,7 @@ Result<Profiled> AskProfiled(const Context& context, const TraceOptions& options
                              Ask(context, "GET", options.FlamePath(), parameters));
   WHEREFORE_ASSIGN_OR_RETURN(Profiled out, ParseProfiled(body));
   std::vector<std::pair<std::int64_t, std::string>> largest;
+  largest.reserve(out.by_span.size());
   for (const auto& [span, value] : out.by_span) largest.emplace_back(-value, span);
   std::ranges::sort(largest);
   if (largest.size() > kMostExplained) largest.resize(kMostExplained);
