@@ -10,7 +10,7 @@ import unittest
 
 from compiled import LINK_SHARED, NO_HOOKS, STATIC, compile_program, compile_text
 from harness import BINARY, ROOT, Case
-from preload import BUILD, LIBRARY
+from preload import BUILD, LIBRARY, Profiled
 
 OLDEST_GLIBC = (2, 36)
 
@@ -154,6 +154,96 @@ int main() {
                      f"a rate of 1e-30 for cpu {frequency}; it stays as it was",
                      "a rate of 1000000000 for threads is not a duration from 100ms to 24h; it stays as it was"):
             self.assertEqual(done.stderr.count(text), 1, f"{text}\n{done.stderr}")
+
+
+class UnderAPreload(Profiled):
+    PROGRAM = """#include <wherefore/profiler.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+#include <thread>
+using wherefore::Profiler;
+using wherefore::Type;
+volatile double sink;
+[[gnu::noinline]] void Spin(double seconds) {
+  const std::clock_t end = std::clock() + static_cast<std::clock_t>(seconds * CLOCKS_PER_SEC);
+  while (std::clock() < end) for (int i = 0; i < 10000; ++i) sink = sink + i;
+}
+[[gnu::noinline]] int BeforeMain() {
+  Spin(0.5);
+  std::mutex mutex;
+  mutex.lock();
+  std::thread other([&] { mutex.lock(); mutex.unlock(); });
+  usleep(200000);
+  mutex.unlock();
+  other.join();
+  return 0;
+}
+static int before = BeforeMain();
+[[gnu::noinline]] void InMain() { Spin(0.5); sink = 0; }
+[[gnu::noinline]] void InChild() { Spin(0.5); sink = 0; }
+Profiler Start(const char* name) {
+  wherefore::Options options;
+  options.service_name = name;
+  options.max_stack_depth = 40;
+  return Profiler::Start(options.Rate(Type::kCpu, 50).Disable(Type::kBlock).Disable(Type::kMutex));
+}
+int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "none") == 0) { auto profiler = Profiler::Start(); InMain(); return profiler.status(); }
+  const pid_t child = argc > 1 ? fork() : -1;
+  if (child == 0) {
+    auto profiler = Start("checkout-child");
+    InChild();
+    return profiler.status();
+  }
+  {
+    auto profiler = Start("checkout");
+    InMain();
+    std::printf("%d %d %g %s\\n", profiler.status(), Start("second").status(), Profiler::State(Type::kCpu).rate,
+                Profiler::State(Type::kBlock).why);
+  }
+  int status = 0;
+  if (child > 0) waitpid(child, &status, 0);
+  std::printf("%d %d\\n", Profiler::Running(), status);
+}
+"""
+
+    def run_it(self, *arguments):
+        program = compile_text(self.PROGRAM, self.folder / "program", *LINK_SHARED)
+        done = self.profiled(str(program), *arguments, OTEL_SERVICE_NAME="environment", WHEREFORE_LOG="info", WHEREFORE_CPU_RATE="200",
+                             WHEREFORE_MAX_OVERHEAD="100%")
+        sent = b"".join(file.read_bytes() for file in self.folder.glob("out*profiles.otlp"))
+        return done, sent
+
+    def test_options_of_the_code_win_and_nothing_sampled_before_them_is_lost(self):
+        done, sent = self.run_it()
+        self.assertEqual(done.stdout, "0 2 50 switched off\n0 0\n")
+        started = [line for line in done.stderr.splitlines() if ": on: " in line]
+        self.assertEqual(len(started), 2, done.stderr)
+        self.assertIn("profiling environment ", started[0])
+        self.assertRegex(started[1], r"profiling checkout .*cpu 50 Hz.*off: .*block \(switched off\)")
+        self.assertIn(b"checkout", sent)
+        self.assertFalse(b"environment" in sent)
+        _, rows = self.rows("cpu")
+        for name in ("BeforeMain", "InMain"):
+            self.assertAlmostEqual(int(rows[name]["total"]) / 1e9, 0.5, delta=0.15)
+        self.assertFalse(b"contentions" in sent, "waits before main, of types the code wants none of")
+
+    def test_code_that_says_nothing_changes_nothing_and_owns_it(self):
+        done, sent = self.run_it("none")
+        self.assertIn(b"environment", sent)
+        self.assertIn("InMain", self.rows("cpu")[1])
+
+    def test_a_forked_child_starts_by_its_own_options_and_sends_nothing_of_its_parents(self):
+        done, sent = self.run_it("fork")
+        self.assertEqual(done.stdout, "0 2 50 switched off\n0 0\n")
+        self.assertIn(b"checkout-child", sent)
+        _, rows = self.rows("cpu")
+        for name in ("BeforeMain", "InMain", "InChild"):
+            self.assertAlmostEqual(int(rows[name]["total"]) / 1e9, 0.5, delta=0.15, msg=name)
 
 
 class NullArguments(Case):

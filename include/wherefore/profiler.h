@@ -72,7 +72,8 @@ struct Options {
 class Profiler {
  public:
   // A second Start while one runs gives an object that owns nothing: status() says
-  // WHEREFORE_ALREADY_RUNNING and its end stops nothing.
+  // WHEREFORE_ALREADY_RUNNING and its end stops nothing. One that LD_PRELOAD or `wherefore run`
+  // started before main is taken over: it goes on with these options, and this object stops it.
   static Profiler Start(const Options& options = {}) noexcept {
     wherefore_options c{};
     c.size = sizeof(c);

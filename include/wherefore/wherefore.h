@@ -37,7 +37,7 @@ extern "C" {
 enum wherefore_status {
   WHEREFORE_OK = 0,
   WHEREFORE_INVALID = 1,         /* an argument makes no sense */
-  WHEREFORE_ALREADY_RUNNING = 2, /* start: somebody was first; the running profiler goes on */
+  WHEREFORE_ALREADY_RUNNING = 2, /* start: called before; the running profiler goes on */
   WHEREFORE_NOT_RUNNING = 3,
   WHEREFORE_UNAVAILABLE = 4, /* cannot work in this process; the log says why */
   WHEREFORE_TIMED_OUT = 5,
@@ -93,7 +93,8 @@ struct wherefore_options {
   const char* pprof;       /* "6060", "127.0.0.1:6060": serve /debug/pprof/ */
 };
 
-/* NULL options: the environment and the file decide everything. */
+/* NULL options: the environment and the file decide everything. One that runs by a preload alone is
+ * taken over: it goes on with these options. */
 WHEREFORE_API int wherefore_start(const struct wherefore_options* options) WHEREFORE_NOEXCEPT;
 /* Sends what was sampled, waiting no longer than the export timeout, and stops. */
 WHEREFORE_API int wherefore_stop(void) WHEREFORE_NOEXCEPT;

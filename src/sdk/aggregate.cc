@@ -371,6 +371,13 @@ void Aggregate::ForgetSums() {
   for (Sums& sums : sums_) sums.clear();
 }
 
+void Aggregate::ForgetDisabled() {
+  for (std::size_t i = 0; i < kSeriesCount; ++i) {
+    if (!enabled_[i]) sums_[i].clear();
+  }
+  if (!enabled(Series::kInUse)) live_.clear();
+}
+
 void Aggregate::ForgetUnused() {
   links_.resize(1);
   link_ids_.clear();

@@ -63,6 +63,9 @@ class Aggregate {
   // Samples of traces that `keeps` refuses lose their link; they still count.
   void FilterLinks(const std::function<bool(const profile::TraceId&)>& keeps);
 
+  // Of series that are off nothing is sent that was gathered while they were on.
+  void ForgetDisabled();
+
   // In a forked child: sums are the parent's; live heap samples are the child's too.
   void ForgetSums();
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <mutex>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -52,10 +53,15 @@ Result<> Engine::Start(const Options& options, Exporter& exporter) {
   resource_ = DescribeProcess(options_);
   exporter_ = &exporter;
   governor_.emplace(options_);
+  if (awaits_restart_.load()) ForgetParent();
+  exported_ = {};  // our threads are new
+  exempt_ns_ = 0;
   g_shared.pid.store(getpid());
   if (!g_shared.queue.Open(kQueueSlots, options_.max_stack_depth) || !g_shared.early.Open()) {
     return Error(Code::kLimit, "no memory for the queue of samples");
   }
+  if (const unsigned depth = g_shared.queue.max_depth(); depth < options_.max_stack_depth)
+    Log(LogLevel::kWarn, fmt::format("stacks stay at {} frames, as at the first start", depth));
   HeedCrashMarker();
   if (crashed_in_ == Part::kCollector) {
     return Error(Code::kUnavailable, "it crashed this program before; remove " + CrashMarkerPath() + " to try again");
@@ -107,8 +113,12 @@ void Engine::HeedCrashMarker() {
 void Engine::StartSamplers() {
   stop_.store(false);
   const std::int64_t now = MonotonicNow();
-  window_start_ns_ = WallClockNow();
-  started_ = window_started_ = last_second_ = now;
+  started_ = last_second_ = now;
+  const bool kept = std::exchange(kept_, false);
+  if (!kept) {
+    window_start_ns_ = WallClockNow();
+    window_started_ = now;
+  }
   last_threads_.reset();
   const bool started = collector_.Start(
       "wherefore", [](void* self) { static_cast<Engine*>(self)->Collect(); }, this);
@@ -119,6 +129,7 @@ void Engine::StartSamplers() {
     if (options_.manual_start) options_.of(type).enabled = false;
   }
   ApplyRates();
+  if (kept) sums_.ForgetDisabled();
 }
 
 void Engine::StopSamplers() {
@@ -131,7 +142,7 @@ void Engine::StopSamplers() {
   g_shared.block_on.store(false);
 }
 
-void Engine::Stop() {
+void Engine::Stop(Unsent unsent) {
   const Busy busy;
   RestartCollectorIfDue();  // a forked child ends that never got to it: what it has is sent
   if (!running_.load()) return;
@@ -145,9 +156,14 @@ void Engine::Stop() {
   g_shared.collector_wake.Signal();
   collector_.Join();
   const std::lock_guard hold(lock_);
-  Drain(true);
+  kept_ = unsent == Unsent::kKeep;
+  Drain(!kept_);
   // A program that was not seen at all sends nothing: a script may start a thousand of them.
-  if (sent_ || !sums_.nothing()) Export(MonotonicNow(), own);
+  if (kept_) {
+    AddOwnCost(own);
+  } else if (sent_ || !sums_.nothing()) {
+    Export(MonotonicNow(), own);
+  }
   running_.store(false);
 }
 

@@ -46,7 +46,7 @@ class Engine {
   static Engine& GetOrMake();
 
   Result<> Start(const Options& options, Exporter& exporter);
-  void Stop();
+  void Stop(Unsent unsent = Unsent::kSend);
   void Flush();
   // quick_exit, which may have been called in a signal handler: has the collector send what there is,
   // and waits for that so long at most. Takes no lock and no memory itself.
@@ -117,6 +117,8 @@ class Engine {
   void AddOwnCost(const OwnCpu& now);
   // `since`: from when on the wall clock counts, if it begins now.
   void ApplyRates(std::optional<std::int64_t> since = std::nullopt);
+  // A forked child: what its parent had gathered is the parent's.
+  void ForgetParent();
   void StartSamplers();
   void StopSamplers();
   void LookUpStack(const Event& event);
@@ -182,6 +184,7 @@ class Engine {
   std::int64_t exempt_ns_ = 0;       // CPU time of ours that happens once, not at a rate
   OwnCpu exported_;  // what was in the exports so far
   bool sent_ = false;  // there was one
+  bool kept_ = false;  // the window goes on where the last run stopped
   std::array<std::int64_t, kSeriesCount> periods_ = {};  // distances in force, kept over a stop
   bool settled_ = true;  // this program runs long enough for the wall clock
   std::uint64_t first_ticks_ = 0;  // of the time stamp counter, and when

@@ -56,8 +56,8 @@ Result<> StartProfiler(const Options& options, Exporter& exporter) {
   return Engine::GetOrMake().Start(options, exporter);
 }
 
-void StopProfiler() {
-  if (Engine* engine = Engine::Get(); engine != nullptr) engine->Stop();
+void StopProfiler(Unsent unsent) {
+  if (Engine* engine = Engine::Get(); engine != nullptr) engine->Stop(unsent);
 }
 
 void LockProfilerForFork() {

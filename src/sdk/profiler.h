@@ -30,8 +30,11 @@ struct TypeState {
 // error. Finished profiles go to `exporter`, which outlives the engines. With manual_start nothing
 // samples until BeginOperation or SetEnabled.
 [[nodiscard]] Result<> StartProfiler(const Options& options, Exporter& exporter);
-// Hands the last profiles to the exporter and stops every engine. Hooks stay in place, inactive.
-void StopProfiler();
+// What a stop does with what was sampled and not yet sent: hands it to the exporter, or leaves it
+// to the next start, which keeps the types that are on then.
+enum class Unsent : std::uint8_t { kSend, kKeep };
+// Stops every engine. Hooks stay in place, inactive.
+void StopProfiler(Unsent unsent = Unsent::kSend);
 // For a handler of quick_exit, in any context: what there is is sent, or `longest_ns` pass.
 void SendLastProfiles(std::int64_t longest_ns);
 // Around a fork, by Runtime: between the two the engines hold every lock of theirs.

@@ -181,7 +181,7 @@ extern "C" {
 int wherefore_start(const wherefore_options* options) noexcept {
   return Guarded([&]() -> int {
     if (options != nullptr && options->size < sizeof(options->size)) return WHEREFORE_INVALID;
-    if (g_used.load() && Runtime::Global().running()) return WHEREFORE_ALREADY_RUNNING;
+    if (g_used.load() && Runtime::Global().started_by_code()) return WHEREFORE_ALREADY_RUNNING;
     if (TooLittleSpace()) return WHEREFORE_UNAVAILABLE;
     BeUsed();
     const LoadedOptions loaded = LoadWithCode(options);
