@@ -11,6 +11,7 @@ import unittest
 from compiled import LINK_SHARED, NO_HOOKS, STATIC, compile_program, compile_text
 from harness import BINARY, ROOT, Case
 from preload import BUILD, LIBRARY, Profiled
+from sdk_bytes import message, one
 
 OLDEST_GLIBC = (2, 36)
 
@@ -244,6 +245,57 @@ int main(int argc, char** argv) {
         _, rows = self.rows("cpu")
         for name in ("BeforeMain", "InMain", "InChild"):
             self.assertAlmostEqual(int(rows[name]["total"]) / 1e9, 0.5, delta=0.15, msg=name)
+
+
+class RuntimeStatistics(Case):
+    def test_spans_say_how_things_are_at_that_moment(self):
+        program = compile_text("""#include <wherefore/profiler.h>
+#include <wherefore/tracer.h>
+#include <cerrno>
+#include <condition_variable>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+using wherefore::Type;
+void Ask(const char* name) { wherefore::Span span(name); errno = 77; span.AddRuntimeStatistics(); if (errno != 77) std::puts("errno"); }
+int main() {
+  wherefore::Options options;
+  auto profiler = wherefore::Profiler::Start(options.Rate(Type::kHeap, 65536));
+  Ask("start");
+  std::vector<std::unique_ptr<char[]>> held(50000);
+  for (auto& block : held) block = std::make_unique<char[]>(1000);
+  Ask("held");
+  for (auto& block : held) block.reset();
+  Ask("freed");
+  std::mutex mutex;
+  std::unique_lock hold(mutex);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) threads.emplace_back([&] { const std::lock_guard wait(mutex); });
+  Ask("threads");
+  wherefore::Profiler::Enable(Type::kHeap, false);
+  Ask("off");
+  hold.unlock();
+  for (auto& thread : threads) thread.join();
+}
+""", self.folder / "program", *LINK_SHARED)
+        done = subprocess.run([str(program)], check=True, capture_output=True, text=True, timeout=60,
+                              env={**os.environ, "WHEREFORE_OUTPUT": str(self.folder / "out") + "/"})
+        self.assertEqual(done.stdout, "")
+        told = {}
+        for file in (self.folder / "out").glob("*-traces.otlp"):
+            for resource in map(message, message(file.read_bytes())[1]):
+                for span in (message(raw) for scope in map(message, resource[2]) for raw in scope[2]):
+                    pairs = [message(pair) for pair in span[9]]
+                    told[one(span, 5).decode()] = {one(pair, 1).decode(): one(message(one(pair, 2)), 3) for pair in pairs}
+        self.assertEqual({name: seen["runtime.threads"] for name, seen in told.items()},
+                         {"start": 1, "held": 1, "freed": 1, "threads": 4, "off": 4})
+        self.assertLess(told["start"]["runtime.heap_alloc"], 5e6)
+        self.assertAlmostEqual(told["held"]["runtime.heap_alloc"], 50.4e6, delta=10e6)  # 760 samples: within 15 % all but never
+        self.assertAlmostEqual(told["held"]["runtime.heap_objects"], 50000, delta=10000)
+        self.assertLess(told["freed"]["runtime.heap_alloc"], 5e6)
+        self.assertEqual(list(told["off"]), ["runtime.threads"])
 
 
 class NullArguments(Case):

@@ -205,7 +205,9 @@ WHEREFORE_API void wherefore_span_add_event(struct wherefore_span* span, const c
 /* code: 0 unset, 1 ok, 2 error. */
 WHEREFORE_API void wherefore_span_set_status(struct wherefore_span* span, int code,
                                              const char* message) WHEREFORE_NOEXCEPT;
-/* Adds runtime.heap_alloc, runtime.heap_objects and runtime.threads as they are now. */
+/* Adds runtime.heap_alloc and runtime.heap_objects, memory in use estimated from the heap samples,
+ * and runtime.threads, the program's threads without the profiler's, all as they are at this call.
+ * What is not known is not added: the heap while it is not profiled, threads without /proc. */
 WHEREFORE_API void wherefore_span_add_runtime_statistics(struct wherefore_span* span)
     WHEREFORE_NOEXCEPT;
 /* Ends and frees it. */

@@ -220,16 +220,6 @@ Aggregate::Sums Aggregate::InUseSums() {
   return sums;
 }
 
-Aggregate::HeapInUse Aggregate::in_use() {
-  DropFreed();
-  HeapInUse result;
-  for (const Live& live : live_) {
-    result.bytes += static_cast<double>(live.bytes);
-    result.objects += live.objects;
-  }
-  return result;
-}
-
 // Samples of a series -> the number of observations each stands for. All taken at one distance: as
 // many as there were. A sample taken at twice the distance stands for twice as much and says no more,
 // so where distances changed there are fewer than were taken: (sum d)^2 / sum d^2 of equal weight,

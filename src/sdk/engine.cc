@@ -241,12 +241,6 @@ Result<profile::Batch> Engine::SinceStart(Type type, Series series) {
   return batch.profiles.empty() ? from.Empty(series, window) : std::move(batch);
 }
 
-RuntimeStatistics Engine::Statistics() {
-  return {.heap_bytes = heap_bytes_.load(std::memory_order_relaxed),
-          .heap_objects = heap_objects_.load(std::memory_order_relaxed),
-          .threads = threads_.load(std::memory_order_relaxed)};
-}
-
 void Engine::OnThreadStart(std::uintptr_t stack_low, std::uintptr_t stack_high) {
   const Busy busy;
   registry_.EnterThisThread(stack_low, stack_high);

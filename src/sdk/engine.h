@@ -63,7 +63,6 @@ class Engine {
   // What has been counted since the start, or the heap as it is now; profiles without samples when
   // that is nothing. kUnsupported, with the reason, when the type is off; kUnavailable when paused.
   Result<profile::Batch> SinceStart(Type type, Series series);
-  RuntimeStatistics Statistics();
 
   // By the thread itself, when it starts and when it ends: threads of the host, and our own.
   void OnThreadStart(std::uintptr_t stack_low, std::uintptr_t stack_high);
@@ -189,9 +188,6 @@ class Engine {
   bool settled_ = true;  // this program runs long enough for the wall clock
   std::uint64_t first_ticks_ = 0;  // of the time stamp counter, and when
   std::int64_t first_ticks_at_ = 0;
-  std::atomic<std::int64_t> threads_{0};
-  std::atomic<std::int64_t> heap_bytes_{0};
-  std::atomic<std::int64_t> heap_objects_{0};
 };
 
 }  // namespace wherefore::sdk

@@ -60,6 +60,7 @@ void Engine::AfterForkInChild() {
   map_.AfterForkInChild();
   registry_.ForgetOthers();
   timers_.ForgetAll();
+  BackgroundThread::ForgetAll();
   collector_.Forget();
   wall_.Forget();
   g_shared.queue.Reset();
