@@ -27,7 +27,7 @@ Result<std::string> ToPprof(Result<profile::Batch> batch, std::string_view shown
     const std::string_view type = batch->Text(profile.sample_type.type);
     if (chosen.empty() || type == shown) chosen = type;
   }
-  return formats::EncodePprof(*batch, chosen);
+  return formats::EncodePprof(*batch, {.shown = chosen, .named = true});
 }
 
 Result<Engine*> Running() {
