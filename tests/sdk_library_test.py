@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -127,6 +128,43 @@ int main() {
         self.assertNotIn("Before", totals)
         self.assertAlmostEqual(totals["Wanted"], 1, delta=0.2)
         self.assertGreater(answer["count"], 40)  # a hundred a second, or what a busy machine leaves of it
+
+
+class NotProfiled(Case):
+    def test_one_operation_without_a_profiler_is_said_once(self):
+        program = compile_text("""#include <wherefore/profiler.h>
+#include <cstdio>
+int main() {
+  for (int i = 0; i < 3; ++i) { wherefore::ScopedProfile profile("one.pb.gz"); std::printf("%d\\n", profile.Stop()); }
+}
+""", self.folder / "one", *LINK_SHARED)
+        for level, lines in (("", 1), ("warn", 1), ("error", 0)):
+            done = subprocess.run([str(program)], check=True, capture_output=True, text=True, cwd=self.folder, timeout=60,
+                                  env={**os.environ, **({"WHEREFORE_LOG": level} if level else {})})
+            self.assertEqual(done.stdout, "3\n3\n3\n")
+            self.assertEqual(done.stderr.count("no profiler runs"), lines, done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), lines, done.stderr)
+
+    def test_a_program_that_may_have_no_threads_is_told(self):
+        program = compile_text("""#include <sys/resource.h>
+#include <unistd.h>
+int main(int, char** argv) {
+  // Root may have as many as it likes.
+  if (setgid(65534) != 0 || setuid(65534) != 0) return 77;
+  const rlimit one = {1, 1};
+  setrlimit(RLIMIT_NPROC, &one);
+  setenv("LD_PRELOAD", argv[1], 1);
+  execl("/bin/echo", "echo", "alive", nullptr);
+}
+""", self.folder / "limited", "-include", "cstdlib")
+        if os.getuid() != 0:
+            self.skipTest("only root can become somebody else, of whom no other process is counted")
+        library = self.folder / LIBRARY.name
+        shutil.copy(LIBRARY, library)
+        self.folder.chmod(0o755)
+        done = subprocess.run([str(program), str(library)], check=True, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.stdout, "alive\n")
+        self.assertIn("not profiling: the system gave no thread", done.stderr)
 
 
 class Rates(Case):

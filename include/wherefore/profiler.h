@@ -161,7 +161,9 @@ class Profiler {
   bool owns_;
 };
 
-// Profiles one operation into a pprof file, beside what runs anyway:
+// Profiles one operation into a pprof file, beside what runs anyway. A Profiler must have been
+// started (with `manual_start` nothing else is sampled); without one there is no file, and the log
+// says so.
 //
 //     { wherefore::ScopedProfile profile("cpu.pb.gz"); ExpensiveCalculation(); }
 class ScopedProfile {

@@ -124,8 +124,9 @@ WHEREFORE_API const char* wherefore_version(void) WHEREFORE_NOEXCEPT;
 
 /* --- one operation by hand ---------------------------------------------------------------- */
 
-/* Samples of the whole process between begin and end, beside what runs anyway. `types` is a bit
- * set: 1 << WHEREFORE_CPU. `operation` is never 0 on success. */
+/* Samples of the whole process between begin and end, beside what runs anyway; while no profiler
+ * runs WHEREFORE_NOT_RUNNING. `types` is a bit set: 1 << WHEREFORE_CPU. `operation` is never 0 on
+ * success. */
 WHEREFORE_API int wherefore_operation_begin(unsigned types, uint64_t* operation) WHEREFORE_NOEXCEPT;
 /* Writes a gzip-compressed pprof file to `path`; NULL gives the samples up. */
 WHEREFORE_API int wherefore_operation_end(uint64_t operation, const char* path) WHEREFORE_NOEXCEPT;

@@ -75,7 +75,8 @@ Result<> Engine::Start(const Options& options, Exporter& exporter) {
   settled_ = !options_.preloaded;
   if (settled_) map_.Update();
   StartSamplers();
-  if (!collector_.running()) return Error(Code::kLimit, "the system gave no thread for the collector");
+  if (!collector_.running())
+    return Error(Code::kLimit, "the system gave no thread for the collector (ulimit -u, pids.max)");
   return {};
 }
 

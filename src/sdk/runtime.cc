@@ -69,7 +69,7 @@ Result<> Runtime::Start(const LoadedOptions& loaded) {
   WHEREFORE_RETURN_IF_ERROR(StartProfiler(options_, *exporter_));
   if (!exporter_->Start()) {
     StopProfiler();
-    return Error(Code::kLimit, "the system gave no thread to send from");
+    return Error(Code::kLimit, "the system gave no thread to send from (ulimit -u, pids.max)");
   }
   Tracer::Global().SetResource(resource);
   Tracer::Global().Start(options_, *exporter_, &ReadRuntimeStatistics);
