@@ -1,11 +1,12 @@
 // What the in-process profiler costs, measured inside one process.
 //
 // The profiler is switched on and off in slices, on-off-off-on, each the same amount of work; a
-// slice's cost is the CPU time of the whole process, so the profiler's own threads count too. Of the
-// ratios of neighbouring pairs the middle 80 % is averaged. Whole runs with and without cannot
+// slice's cost is the CPU time of the whole process, so the profiler's own threads count too. Of
+// the ratios of neighbouring pairs the middle 80 % is averaged. Whole runs with and without cannot
 // resolve one percent on a shared machine; this resolves a tenth of that in ten seconds.
 //
-//   sdk_overhead [--seconds 10] [--program busy|alloc|lock|server|both|all] [--type cpu|...|all|each]
+//   sdk_overhead [--seconds 10] [--program busy|alloc|lock|contended|both|server|all] [--type
+//   cpu|...|all|each]
 //
 // "both" is the budget's program: one malloc/free and one lock/unlock pair per microsecond of work.
 #include <wherefore/profiler.h>
@@ -105,7 +106,8 @@ int main(int argc, char** argv) {
       only_type = value;
     } else {
       std::fprintf(stderr,
-                   "usage: sdk_overhead [--seconds 10] [--program busy|alloc|lock|both|server|all]\n"
+                   "usage: sdk_overhead [--seconds 10] [--program "
+                   "busy|alloc|lock|contended|both|server|all]\n"
                    "                    [--type cpu|wall|heap|mutex|block|threads|all|each]\n");
       return option == "--help" ? 0 : 2;
     }
@@ -121,25 +123,26 @@ int main(int argc, char** argv) {
 
   const int rounds = RoundsPerMicrosecond();
   std::unique_ptr<Server> server;
-  const std::vector<Program> programs = {{"busy", [=] { Busy(rounds); }},
-                                         {"alloc", [=] { Alloc(rounds); }},
-                                         {"lock", [=] { Lock(rounds); }},
-                                         {"both", [=] { Both(rounds); }},
-                                         {"server", [&] { server->Slice(); }}};
+  std::unique_ptr<Contended> contended;
+  const std::vector<Program> programs = {
+      {"busy", [=] { Busy(rounds); }}, {"alloc", [=] { Alloc(rounds); }},
+      {"lock", [=] { Lock(rounds); }}, {"contended", [&] { contended->Slice(); }},
+      {"both", [=] { Both(rounds); }}, {"server", [&] { server->Slice(); }}};
   const std::vector<Choice> choices = {
       {"cpu", {Type::kCpu}},     {"wall", {Type::kWall, Type::kOffCpu}}, {"heap", {Type::kHeap}},
       {"mutex", {Type::kMutex}}, {"block", {Type::kBlock}},              {"threads", {Type::kThreads}},
       {"all",
        {Type::kCpu, Type::kWall, Type::kOffCpu, Type::kHeap, Type::kMutex, Type::kBlock, Type::kThreads}}};
-  std::printf("%-8s %-8s %10s %10s %6s\n", "program", "type", "cost %", "+-", "pairs");
+  std::printf("%-9s %-8s %10s %10s %6s\n", "program", "type", "cost %", "+-", "pairs");
   for (const Program& program : programs) {
     if (only_program != "all" && only_program != program.name) continue;
+    if (std::strcmp(program.name, "contended") == 0) contended = std::make_unique<Contended>();
     if (std::strcmp(program.name, "server") == 0) server = std::make_unique<Server>(rounds);
     for (const Choice& choice : choices) {
       if (only_type != "each" && only_type != choice.name) continue;
       const Estimate estimate = Measure(program, choice, seconds);
-      std::printf("%-8s %-8s %10.3f %10.3f %6d\n", program.name, choice.name, estimate.percent, estimate.error,
-                  estimate.pairs);
+      std::printf("%-9s %-8s %10.3f %10.3f %6d\n", program.name, choice.name, estimate.percent,
+                  estimate.error, estimate.pairs);
       std::fflush(stdout);
     }
   }

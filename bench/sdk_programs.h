@@ -67,6 +67,39 @@ inline void Both(int rounds) {
   }
 }
 
+// Eight threads that want the same mutex all the time; a slice is so many turns of each.
+class Contended {
+ public:
+  static constexpr int kThreads = 8;
+  static constexpr int kTurns = 20'000;
+
+  Contended() {
+    sem_init(&begin_, 0, 0);
+    sem_init(&done_, 0, 0);
+    for (int i = 0; i < kThreads; ++i) {
+      std::thread([this] {
+        for (;;) {
+          sem_wait(&begin_);
+          for (int turn = 0; turn < kTurns; ++turn) {
+            const std::lock_guard hold(mutex_);
+            Work(20);
+          }
+          sem_post(&done_);
+        }
+      }).detach();
+    }
+  }
+  void Slice() {
+    for (int i = 0; i < kThreads; ++i) sem_post(&begin_);
+    for (int i = 0; i < kThreads; ++i) sem_wait(&done_);
+  }
+
+ private:
+  std::mutex mutex_;
+  sem_t begin_;
+  sem_t done_;
+};
+
 // A thousand threads that wait for requests; a slice passes requests through them.
 class Server {
  public:

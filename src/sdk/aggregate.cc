@@ -127,7 +127,8 @@ void Aggregate::AddTimes(const Event& event, const Key& key, const Sum& time, co
     case EventKind::kThread:
       AddTo(Series::kThreads, key, time);
       break;
-    case EventKind::kAlloc:
+    case EventKind::kAlloc:  // of a thread that ended; the others' are made up for
+      AddTo(Series::kAllocated, key, waits);
       break;
   }
 }

@@ -238,11 +238,12 @@ TEST_F(AggregateTest, AFileWhoseNameIsNotUtf8CanBeSent) {
 }
 
 TEST_F(AggregateTest, WhatFoundNoRoomCountsInEverySeriesItWasFor) {
-  for (const Series series :
-       {Series::kCpu, Series::kWall, Series::kOffCpu, Series::kMutex, Series::kBlock})
+  for (const Series series : {Series::kCpu, Series::kWall, Series::kOffCpu, Series::kAllocated,
+                              Series::kMutex, Series::kBlock})
     sums_.Enable(series, true);
   sums_.AddLost({.kind = EventKind::kCpu, .events = 2, .value = 20, .count = 2});
   sums_.AddLost({.kind = EventKind::kBlocked, .events = 3, .value = 300, .count = 3});
+  sums_.AddLost({.kind = EventKind::kAlloc, .events = 2, .value = 600'000, .count = 6});
   sums_.AddLost({.kind = EventKind::kHolder, .events = 1, .value = 4000, .count = 7});
   sums_.AddLost({.kind = EventKind::kWaiter,
                  .wait = WaitKind::kSemaphore,
@@ -261,6 +262,7 @@ TEST_F(AggregateTest, WhatFoundNoRoomCountsInEverySeriesItWasFor) {
   EXPECT_EQ(lost(Series::kCpu), Pair(20, 2));
   EXPECT_EQ(lost(Series::kOffCpu), Pair(300, 3));
   EXPECT_EQ(lost(Series::kWall), Pair(320, 5));
+  EXPECT_EQ(lost(Series::kAllocated).second, 2);
   EXPECT_EQ(lost(Series::kMutex).second, 1);
   EXPECT_EQ(lost(Series::kBlock).second, 4);
 }

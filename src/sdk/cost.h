@@ -6,6 +6,7 @@
 
 #include <x86intrin.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -22,7 +23,11 @@ struct Cost {
   std::atomic<std::uint64_t> signals{0};  // delivered: the kernel's part of each is not in `ticks`
 
   void AddSince(Sampler sampler, std::uint64_t start) {
-    ticks[static_cast<std::size_t>(sampler)].fetch_add(__rdtsc() - start, std::memory_order_relaxed);
+    // A sample takes microseconds. One that took longer was waiting for a CPU, which is no cost of
+    // ours: on a busy machine rates would go down for nothing.
+    constexpr std::uint64_t kLongestTicks = 200'000;
+    ticks[static_cast<std::size_t>(sampler)].fetch_add(
+        std::min<std::uint64_t>(__rdtsc() - start, kLongestTicks), std::memory_order_relaxed);
   }
 };
 

@@ -16,6 +16,7 @@
 #include "sdk/clock.h"
 #include "sdk/collector_restart.h"
 #include "sdk/context.h"
+#include "sdk/heap_sampler.h"
 #include "sdk/log.h"
 #include "sdk/shared.h"
 #include "sdk/signal_sampler.h"
@@ -251,6 +252,7 @@ void Engine::OnThreadStart(std::uintptr_t stack_low, std::uintptr_t stack_high) 
 void Engine::OnThreadEnd() {
   const Busy busy;
   if (timers_.Remove(CurrentTid())) RecordUnseen();
+  OnLastAllocation();
   registry_.LeaveThisThread();
 }
 

@@ -130,6 +130,7 @@ class Engine {
   [[nodiscard]] bool Refused(Type type) const;
   [[nodiscard]] std::string TimerTrouble() const;
   [[nodiscard]] std::string BudgetTrouble() const;
+  void LogRates() const;
   bool NoteTrouble();
   [[nodiscard]] OwnCpu OwnCpuNow() const;
   [[nodiscard]] Usage UsageNow();

@@ -203,7 +203,6 @@ int Engine::Drain(bool at_end) {
     sums_.ExpectNoOtherStacks();
   }
   if (g_shared.queue.empty()) g_shared.early.Recycle(used);
-  // The heap makes up for its own.
   g_shared.queue.TakeLost([this](const EventQueue::Lost& lost) {
     sums_.AddLost(lost);
     if (options_.pprof_port >= 0) since_start_.AddLost(lost);
@@ -216,6 +215,17 @@ int Engine::Drain(bool at_end) {
 void Engine::LookUpStack(const Event& event) {
   const StackBounds bounds = MappingAround(event.detail);
   if (bounds.high != 0) PublishStackBounds(event.tid, bounds.low, bounds.high);
+}
+
+void Engine::LogRates() const {
+  if (governor_->shedding())
+    return Log(LogLevel::kDebug, "paused: the machine is above its load threshold");
+  const auto scale = [this](Sampler sampler) { return governor_->scale(sampler); };
+  Log(LogLevel::kDebug,
+      fmt::format("profiling takes {:.3g}% (max_overhead {:.3g}%); rates now: cpu 1/{}, heap 1/{}, "
+                  "locks 1/{}, wall 1/{}",
+                  governor_->overhead() * 100, options_.max_overhead * 100, scale(Sampler::kCpu),
+                  scale(Sampler::kHeap), scale(Sampler::kLocks), scale(Sampler::kWall)));
 }
 
 bool Engine::ControlRates(std::int64_t elapsed_ns) {
@@ -237,6 +247,7 @@ void Engine::EverySecond(std::int64_t now) {
   timers_.Scan();
   sums_.DropFreed();
   const bool governed = governor_->Step(UsageNow());
+  if (governed) LogRates();
   const bool troubled = NoteTrouble();
   if (controlled || governed || troubled) ApplyRates();
   const auto between =

@@ -229,6 +229,33 @@ TEST(HeapSampler, WhatFoundNoRoomIsMadeUpForWithTheWeightItHad) {
   g_heap_table.Remove(block.data());
 }
 
+TEST(HeapSampler, WhatAThreadThatEndsCouldNotMakeUpForIsCounted) {
+  static CodeMapSlots no_maps;
+  g_shared.code_maps = &no_maps;
+  ASSERT_TRUE(g_shared.queue.Open(2048, 256));
+  g_shared.queue.Reset();
+  g_shared.queue.TakeLost([](const EventQueue::Lost& /*earlier*/) {});
+  while (Event* const event = g_shared.queue.Claim()) g_shared.queue.Publish(event);
+  std::vector<char> block(100'000);
+  g_shared.heap_period.store(1);
+  t_state.heap_armed = false;
+  for (int i = 0; i < 4; ++i)
+    OnAllocated(block.data(), block.size());  // the first begins the countdown
+  g_shared.heap_period.store(0);
+  t_state.heap_armed = false;
+  OnLastAllocation();
+  OnLastAllocation();
+  int kinds = 0;
+  g_shared.queue.TakeLost([&](const EventQueue::Lost& lost) {
+    ++kinds;
+    EXPECT_EQ(lost.kind, EventKind::kAlloc);
+    EXPECT_EQ(lost.value, 300'000);
+    EXPECT_EQ(lost.count, 3);
+  });
+  EXPECT_EQ(kinds, 1);
+  g_shared.queue.Reset();
+}
+
 TEST(HeapTable, KnowsWhatIsThereAndForgetsWhatIsFreed) {
   auto table = std::make_unique<HeapTable>();
   std::vector<char> memory(4096);
@@ -480,6 +507,45 @@ TEST_F(GovernorTest, HalvesRatesAboveTheBudgetAndComesBackSlowly) {
     ++judged;
   }
   EXPECT_EQ(judged, 8);
+}
+
+TEST_F(GovernorTest, OneJudgementAboveTheBudgetMayBeAnExport) {
+  Options options;
+  options.max_overhead = 0.01;
+  Governor governor(options);
+  Second(governor, 0);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_FALSE(Seconds(governor, 0.015));
+    EXPECT_FALSE(Seconds(governor, 0.008));
+  }
+  EXPECT_FALSE(Seconds(governor, 0.015));
+  EXPECT_TRUE(Seconds(governor, 0.015));
+}
+
+// What the threads of the profiler use whatever is sampled is no reason to sample next to nothing.
+TEST_F(GovernorTest, WhatCostsLittleIsLeftAloneAndComesBackFirst) {
+  Options options;
+  options.max_overhead = 0.01;
+  Governor governor(options);
+  const auto seconds = [&](double cpu, double rest) {
+    bool changed = false;
+    for (int i = 0; i < 3; ++i) {
+      usage_.process_ns += 1'000'000'000;
+      usage_.samplers[static_cast<std::size_t>(Sampler::kCpu)] +=
+          static_cast<std::int64_t>(1e9 * cpu);
+      usage_.rest += static_cast<std::int64_t>(1e9 * rest);
+      changed = governor.Step(usage_) || changed;
+    }
+    return changed;
+  };
+  governor.Step(usage_);
+  EXPECT_TRUE(seconds(0.015, 0.015));
+  EXPECT_EQ(governor.scale(Sampler::kCpu), 2);
+  for (int i = 0; i < 6; ++i) EXPECT_FALSE(seconds(0.001, 0.03));
+  EXPECT_EQ(governor.scale(Sampler::kCpu), 2);
+  EXPECT_NEAR(governor.excess().value_or(0), 0.031, 1e-6);
+  for (int i = 0; i < 8; ++i) seconds(0.001, 0.005);
+  EXPECT_EQ(governor.scale(Sampler::kCpu), 1);
 }
 
 TEST_F(GovernorTest, NeverGoesBeyondItsLargestScale) {

@@ -203,7 +203,8 @@ std::string Engine::BudgetTrouble() const {
   const std::optional<double> share = governor_->excess();
   if (!share) return {};
   return fmt::format(
-      "max_overhead ({:.3g}%) cannot be kept: profiling takes {:.3g}% at the lowest rates",
+      "max_overhead ({:.3g}%) cannot be kept: profiling takes {:.3g}%, and fewer samples would not "
+      "change that",
       options_.max_overhead * 100, *share * 100);
 }
 
@@ -219,7 +220,10 @@ std::string Engine::Restriction(Type type) {
   if (type == Type::kCpu && options_.of(type).rate > MostCpuRate()) {
     return fmt::format("the kernel's clock ticks {:g} times a second", MostCpuRate());
   }
-  return BudgetTrouble();
+  if (std::string trouble = BudgetTrouble(); !trouble.empty()) return trouble;
+  if (governor_->scale(SamplerOf(type)) == 1 || type == Type::kThreads) return {};
+  return fmt::format("lowered, to keep to max_overhead ({:.3g}%) or the load thresholds",
+                     options_.max_overhead * 100);
 }
 
 std::vector<TypeState> Engine::States() {

@@ -11,8 +11,15 @@ namespace {
 constexpr std::int64_t kLargestScale = 64;
 // Steps are seconds. Judged is over this many...
 constexpr int kStepsPerJudgement = 3;
-// ...and before the rate goes up again it must have been well below the budget this many times.
+// ...and before a rate goes up again it must have been possible this many times, with this share of
+// the budget left.
 constexpr int kCalmJudgements = 4;
+constexpr double kLeave = 0.2;
+// Above the budget once may be an export; far above it is no reason to wait.
+constexpr int kAboveJudgements = 2;
+constexpr double kFarAbove = 2;
+// What costs less than this share of all cannot help.
+constexpr std::int64_t kMatters = 8;
 // So many times in a row it must have been above with nothing left to do: one may be an export.
 constexpr int kStuckJudgements = 3;
 // A process that hardly runs gives no meaningful share: it is charged as if it had used this much
@@ -70,15 +77,14 @@ Load Governor::LoadNow() const {
   return Above(adaptive_, machine) ? Load::kAdaptive : Load::kNormal;
 }
 
-// Whatever cost most since the last judgement, of those that can, samples half as often.
-bool Governor::Slower(const Usage& usage) {
-  calm_ = 0;
+// Whatever cost most since the last judgement, of those that can and that matter, samples half as
+// often.
+bool Governor::Slower(const Usage& spent, std::int64_t profiler) {
   std::int64_t* scale = nullptr;
-  std::int64_t most = 0;
+  std::int64_t most = profiler / kMatters;
   for (std::size_t i = 0; i < kSamplerCount; ++i) {
-    const std::int64_t cost = usage.samplers[i] - judged_.samplers[i];
-    if (cost <= most || own_scale_[i] >= kLargestScale) continue;
-    most = cost;
+    if (spent.samplers[i] <= most || own_scale_[i] >= kLargestScale) continue;
+    most = spent.samplers[i];
     scale = &own_scale_[i];
   }
   stuck_ = scale == nullptr ? stuck_ + 1 : 0;
@@ -91,32 +97,47 @@ std::optional<double> Governor::excess() const {
   return stuck_ >= kStuckJudgements ? std::optional(overhead_) : std::nullopt;
 }
 
-bool Governor::Faster() {
-  std::int64_t& slowest = *std::ranges::max_element(own_scale_);
-  if (slowest == 1 || ++calm_ < kCalmJudgements) return false;
+// Of those whose cost may double, the one that samples least.
+bool Governor::Faster(const Usage& spent) {
+  std::int64_t* slowest = nullptr;
+  for (std::size_t i = 0; i < kSamplerCount; ++i) {
+    const double more =
+        static_cast<double>(spent.samplers[i]) / static_cast<double>(spent.process_ns);
+    if (overhead_ + more > max_overhead_ * (1 - kLeave)) continue;
+    if (own_scale_[i] > (slowest == nullptr ? 1 : *slowest)) slowest = &own_scale_[i];
+  }
+  calm_ = slowest == nullptr ? 0 : calm_ + 1;
+  if (calm_ < kCalmJudgements) return false;
   calm_ = 0;
-  slowest /= 2;
+  *slowest /= 2;
   return true;
 }
 
 bool Governor::Judge(const Usage& usage) {
-  std::int64_t profiler = usage.rest - judged_.rest;
-  for (std::size_t i = 0; i < kSamplerCount; ++i) profiler += usage.samplers[i] - judged_.samplers[i];
-  const std::int64_t process = std::max(usage.process_ns - judged_.process_ns, kLeastProcessNs * steps_);
-  const double overhead = static_cast<double>(profiler) / static_cast<double>(process);
+  Usage spent = {
+      .process_ns = std::max(usage.process_ns - judged_.process_ns, kLeastProcessNs * steps_),
+      .samplers = {},
+      .rest = usage.rest - judged_.rest};
+  std::int64_t profiler = spent.rest;
+  for (std::size_t i = 0; i < kSamplerCount; ++i) {
+    spent.samplers[i] = usage.samplers[i] - judged_.samplers[i];
+    profiler += spent.samplers[i];
+  }
+  const double overhead = static_cast<double>(profiler) / static_cast<double>(spent.process_ns);
   // One expensive second (an export, a library loaded) is no reason, unless it is very expensive.
   if (steps_ < kStepsPerJudgement && overhead < 4 * max_overhead_) return false;
   overhead_ = overhead;
-  bool changed = false;
-  if (max_overhead_ > 0 && overhead > max_overhead_) {
-    changed = Slower(usage);
-  } else {
-    stuck_ = 0;
-    if (overhead < max_overhead_ * 0.4) changed = Faster();
-  }
   judged_ = usage;
   steps_ = 0;
-  return changed;
+  if (max_overhead_ <= 0) return false;
+  if (overhead > max_overhead_) {
+    calm_ = 0;
+    ++above_;
+    return (above_ >= kAboveJudgements || overhead > kFarAbove * max_overhead_) &&
+           Slower(spent, profiler);
+  }
+  above_ = stuck_ = 0;
+  return Faster(spent);
 }
 
 bool Governor::Step(const Usage& usage) {

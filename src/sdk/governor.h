@@ -1,9 +1,10 @@
 // Governor: keeps the profiler to its budget.
 //
 // Every few seconds it compares what the profiler used with what the host used. Above the budget
-// the distance between samples of whatever costs most is doubled, well below it distances come back
-// step by step. A budget that is missed however large they are is known as such. Samples carry the distance they were taken at, so sums stay right at any rate.
-// Guarded by the collector's lock.
+// the distance between samples of whatever costs most is doubled; where twice as many of a kind
+// would stay well below it, that one's comes back, step by step. A budget that is missed whatever
+// is done is known as such. Samples carry the distance they were taken at, so sums stay right at
+// any rate. Guarded by the collector's lock.
 #pragma once
 
 #include <array>
@@ -35,8 +36,11 @@ class Governor {
   [[nodiscard]] std::int64_t scale(Sampler sampler) const {
     return own_scale_[static_cast<std::size_t>(sampler)] * (load_ == Load::kAdaptive ? 2 : 1);
   }
-  // The share we take, where that has been above the budget for a while and no distance can grow.
+  // The share we take, where that has been above the budget for a while and larger distances would
+  // not help, or cannot be.
   [[nodiscard]] std::optional<double> excess() const;
+  // As last judged.
+  [[nodiscard]] double overhead() const { return overhead_; }
   // Nothing is to be sampled at all.
   [[nodiscard]] bool shedding() const { return load_ == Load::kShed; }
 
@@ -52,8 +56,8 @@ class Governor {
  private:
   [[nodiscard]] Load LoadNow() const;
   bool Judge(const Usage& usage);
-  bool Slower(const Usage& usage);
-  bool Faster();
+  bool Slower(const Usage& spent, std::int64_t profiler);
+  bool Faster(const Usage& spent);
 
   double max_overhead_;
   LoadThresholds shed_;
@@ -63,9 +67,10 @@ class Governor {
   Usage judged_;  // up to here
   int steps_ = 0;  // since then
   std::array<std::int64_t, kSamplerCount> own_scale_ = {1, 1, 1, 1};
-  int calm_ = 0;
+  int calm_ = 0;   // judgements in a row after which one could sample more
+  int above_ = 0;  // and that were above the budget
   int stuck_ = 0;  // judgements in a row that found it too expensive and nothing to do about it
-  double overhead_ = 0;  // as last judged
+  double overhead_ = 0;
   Load load_ = Load::kNormal;
 };
 

@@ -44,6 +44,13 @@ void Record(void* pointer, std::size_t size, double period) {
 
 }  // namespace
 
+void OnLastAllocation() {
+  const HeapWeight lost = std::exchange(t_state.heap_lost, {});
+  if (lost.objects <= 0) return;
+  g_shared.queue.CountLost(EventKind::kAlloc, {}, std::llround(lost.bytes),
+                           std::llround(lost.objects));
+}
+
 void OnAllocated(void* pointer, std::size_t size) {
   const int error = errno;
   const std::int64_t period = g_shared.heap_period.load(std::memory_order_relaxed);

@@ -22,6 +22,9 @@ namespace wherefore::sdk {
 // The slow path of an allocation, after it was made. `pointer` may be null (it failed).
 void OnAllocated(void* pointer, std::size_t size);
 
+// A thread ends: no later sample of it makes up for those that found no room.
+void OnLastAllocation();
+
 // While one of these lives nothing counts: allocators call their own exported functions, and ours
 // stand in front of those too (jemalloc's aligned operator new calls aligned_alloc).
 class NotCounting {

@@ -228,6 +228,7 @@ void SwitchCpuTimer(bool on) {
   const itimerspec when = {.it_interval = span, .it_value = span};
   RawSyscall(SYS_timer_settime, state.cpu_timer - 1, 0, &when);
   state.cpu_timer_off = !on;
+  state.cpu_session = 0;  // of none: what was not seen is not the next sample's
 }
 
 void* TimerCookie() { return &g_timer_cookie; }
