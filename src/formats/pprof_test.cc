@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "formats/formats.h"
@@ -200,11 +201,11 @@ TEST(Pprof, MappingsSayWhatAllTheirFramesHave) {
     f->set_name(1);
     if (file) f->set_filename(2);
   }
-  const auto add = [&](std::uint64_t mapping, std::vector<std::pair<int, int>> lines) {
+  const auto add = [&](std::uint64_t mapping, const std::vector<std::pair<int, int>>& lines) {
     auto* l = p.add_location();
     l->set_id(p.location_size());
     l->set_mapping_id(mapping);
-    l->set_address(p.location_size() * 16);
+    l->set_address(static_cast<std::uint64_t>(p.location_size()) * 16);
     for (const auto& [function, line] : lines) {
       l->add_line()->set_function_id(function);
       l->mutable_line(l->line_size() - 1)->set_line(line);

@@ -74,7 +74,7 @@ bool BackgroundThread::Start(const char* name, void (*body)(void*), void* argume
     g_count.fetch_sub(1, std::memory_order_relaxed);
     return false;
   }
-  static_cast<void>(task.release());
+  static_cast<void>(task.release());  // NOLINT(bugprone-unused-return-value): the thread has it
   running_.store(true, std::memory_order_release);
   return true;
 }

@@ -81,7 +81,7 @@ struct Hop {
 
 // Starts at once and belongs to nobody; ends without a last suspension.
 struct Detached {
-  struct promise_type : CoroutineContext {
+  struct promise_type : CoroutineContext {  // NOLINT(readability-identifier-naming)
     Detached get_return_object() { return {}; }
     auto initial_suspend() noexcept { return Keep(std::suspend_never{}); }
     auto final_suspend() noexcept { return Keep(std::suspend_never{}); }
@@ -93,7 +93,7 @@ struct Detached {
 // Starts when it is awaited, and then goes on with whoever awaited it.
 class Lazy {
  public:
-  struct promise_type : CoroutineContext {
+  struct promise_type : CoroutineContext {  // NOLINT(readability-identifier-naming)
     Lazy get_return_object() {
       return Lazy(std::coroutine_handle<promise_type>::from_promise(*this));
     }
@@ -269,7 +269,7 @@ TEST(Coroutine, ThatIsNotSuspendedAfterAllStaysWhereItIs) {
 
 // Somebody else's promise type, and an executor of ours: what context.h says of that.
 struct Plain {
-  struct promise_type {
+  struct promise_type {  // NOLINT(readability-identifier-naming)
     Plain get_return_object() { return {}; }
     std::suspend_never initial_suspend() noexcept { return {}; }
     std::suspend_never final_suspend() noexcept { return {}; }
