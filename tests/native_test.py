@@ -415,6 +415,18 @@ class Torture(Profiled):
         self.assertIn("LockShort", self.rows("block")[1])
         self.assertEqual(run("leave", "0.3").stdout, "{}\n")  # though its numbers do not say whose threads are left
 
+    def test_without_proc_frames_have_names(self):
+        inside = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /proc && exec env LD_PRELOAD="$0" "$@"']
+        inside[1:1] = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+        if subprocess.run([*inside, "", "true"], capture_output=True).returncode != 0:
+            self.skipTest("no new namespaces here")
+        environment = preload(WHEREFORE_OUTPUT=str(self.folder / "out"), WHEREFORE_LOG="info")
+        library = environment.pop("LD_PRELOAD")
+        done = subprocess.run([*inside, library, str(PROGRAMS / "truth"), "locks", "1"], env=environment, capture_output=True, text=True,
+                              timeout=60, check=True)
+        self.assertIn("profiling truth ", done.stderr)
+        self.assertIn("LockLong", self.rows("mutex")[1])
+
     def test_a_configuration_that_is_no_file(self):
         pipe = self.folder / "pipe"
         os.mkfifo(pipe)

@@ -5,12 +5,14 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import unittest
 
 from compiled import LINK_SHARED, NO_HOOKS, STATIC, compile_program, compile_text
 from harness import BINARY, ROOT, Case
-from preload import BUILD, LIBRARY
+from preload import BUILD, LIBRARY, Profiled
+from sdk_bytes import message, one
 
 OLDEST_GLIBC = (2, 36)
 
@@ -128,6 +130,43 @@ int main() {
         self.assertGreater(answer["count"], 40)  # a hundred a second, or what a busy machine leaves of it
 
 
+class NotProfiled(Case):
+    def test_one_operation_without_a_profiler_is_said_once(self):
+        program = compile_text("""#include <wherefore/profiler.h>
+#include <cstdio>
+int main() {
+  for (int i = 0; i < 3; ++i) { wherefore::ScopedProfile profile("one.pb.gz"); std::printf("%d\\n", profile.Stop()); }
+}
+""", self.folder / "one", *LINK_SHARED)
+        for level, lines in (("", 1), ("warn", 1), ("error", 0)):
+            done = subprocess.run([str(program)], check=True, capture_output=True, text=True, cwd=self.folder, timeout=60,
+                                  env={**os.environ, **({"WHEREFORE_LOG": level} if level else {})})
+            self.assertEqual(done.stdout, "3\n3\n3\n")
+            self.assertEqual(done.stderr.count("no profiler runs"), lines, done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), lines, done.stderr)
+
+    def test_a_program_that_may_have_no_threads_is_told(self):
+        program = compile_text("""#include <sys/resource.h>
+#include <unistd.h>
+int main(int, char** argv) {
+  // Root may have as many as it likes.
+  if (setgid(65534) != 0 || setuid(65534) != 0) return 77;
+  const rlimit one = {1, 1};
+  setrlimit(RLIMIT_NPROC, &one);
+  setenv("LD_PRELOAD", argv[1], 1);
+  execl("/bin/echo", "echo", "alive", nullptr);
+}
+""", self.folder / "limited", "-include", "cstdlib")
+        if os.getuid() != 0:
+            self.skipTest("only root can become somebody else, of whom no other process is counted")
+        library = self.folder / LIBRARY.name
+        shutil.copy(LIBRARY, library)
+        self.folder.chmod(0o755)
+        done = subprocess.run([str(program), str(library)], check=True, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.stdout, "alive\n")
+        self.assertIn("not profiling: the system gave no thread", done.stderr)
+
+
 class Rates(Case):
     def test_those_of_code_that_make_no_sense_are_said_and_change_nothing(self):
         program = compile_text("""#include <wherefore/profiler.h>
@@ -154,6 +193,147 @@ int main() {
                      f"a rate of 1e-30 for cpu {frequency}; it stays as it was",
                      "a rate of 1000000000 for threads is not a duration from 100ms to 24h; it stays as it was"):
             self.assertEqual(done.stderr.count(text), 1, f"{text}\n{done.stderr}")
+
+
+class UnderAPreload(Profiled):
+    PROGRAM = """#include <wherefore/profiler.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+#include <thread>
+using wherefore::Profiler;
+using wherefore::Type;
+volatile double sink;
+[[gnu::noinline]] void Spin(double seconds) {
+  const std::clock_t end = std::clock() + static_cast<std::clock_t>(seconds * CLOCKS_PER_SEC);
+  while (std::clock() < end) for (int i = 0; i < 10000; ++i) sink = sink + i;
+}
+[[gnu::noinline]] int BeforeMain() {
+  Spin(0.5);
+  std::mutex mutex;
+  mutex.lock();
+  std::thread other([&] { mutex.lock(); mutex.unlock(); });
+  usleep(200000);
+  mutex.unlock();
+  other.join();
+  return 0;
+}
+static int before = BeforeMain();
+[[gnu::noinline]] void InMain() { Spin(0.5); sink = 0; }
+[[gnu::noinline]] void InChild() { Spin(0.5); sink = 0; }
+Profiler Start(const char* name) {
+  wherefore::Options options;
+  options.service_name = name;
+  options.max_stack_depth = 40;
+  return Profiler::Start(options.Rate(Type::kCpu, 50).Disable(Type::kBlock).Disable(Type::kMutex));
+}
+int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "none") == 0) { auto profiler = Profiler::Start(); InMain(); return profiler.status(); }
+  const pid_t child = argc > 1 ? fork() : -1;
+  if (child == 0) {
+    auto profiler = Start("checkout-child");
+    InChild();
+    return profiler.status();
+  }
+  {
+    auto profiler = Start("checkout");
+    InMain();
+    std::printf("%d %d %g %s\\n", profiler.status(), Start("second").status(), Profiler::State(Type::kCpu).rate,
+                Profiler::State(Type::kBlock).why);
+  }
+  int status = 0;
+  if (child > 0) waitpid(child, &status, 0);
+  std::printf("%d %d\\n", Profiler::Running(), status);
+}
+"""
+
+    def run_it(self, *arguments):
+        program = compile_text(self.PROGRAM, self.folder / "program", *LINK_SHARED)
+        done = self.profiled(str(program), *arguments, OTEL_SERVICE_NAME="environment", WHEREFORE_LOG="info", WHEREFORE_CPU_RATE="200",
+                             WHEREFORE_MAX_OVERHEAD="100%")
+        sent = b"".join(file.read_bytes() for file in self.folder.glob("out*profiles.otlp"))
+        return done, sent
+
+    def test_options_of_the_code_win_and_nothing_sampled_before_them_is_lost(self):
+        done, sent = self.run_it()
+        self.assertEqual(done.stdout, "0 2 50 switched off\n0 0\n")
+        started = [line for line in done.stderr.splitlines() if ": on: " in line]
+        self.assertEqual(len(started), 2, done.stderr)
+        self.assertIn("profiling environment ", started[0])
+        self.assertRegex(started[1], r"profiling checkout .*cpu 50 Hz.*off: .*block \(switched off\)")
+        self.assertIn(b"checkout", sent)
+        self.assertFalse(b"environment" in sent)
+        _, rows = self.rows("cpu")
+        for name in ("BeforeMain", "InMain"):
+            self.assertAlmostEqual(int(rows[name]["total"]) / 1e9, 0.5, delta=0.15)
+        self.assertFalse(b"contentions" in sent, "waits before main, of types the code wants none of")
+
+    def test_code_that_says_nothing_changes_nothing_and_owns_it(self):
+        done, sent = self.run_it("none")
+        self.assertIn(b"environment", sent)
+        self.assertIn("InMain", self.rows("cpu")[1])
+
+    def test_a_forked_child_starts_by_its_own_options_and_sends_nothing_of_its_parents(self):
+        done, sent = self.run_it("fork")
+        self.assertEqual(done.stdout, "0 2 50 switched off\n0 0\n")
+        self.assertIn(b"checkout-child", sent)
+        _, rows = self.rows("cpu")
+        for name in ("BeforeMain", "InMain", "InChild"):
+            self.assertAlmostEqual(int(rows[name]["total"]) / 1e9, 0.5, delta=0.15, msg=name)
+
+
+class RuntimeStatistics(Case):
+    def test_spans_say_how_things_are_at_that_moment(self):
+        program = compile_text("""#include <wherefore/profiler.h>
+#include <wherefore/tracer.h>
+#include <cerrno>
+#include <condition_variable>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+using wherefore::Type;
+void Ask(const char* name) { wherefore::Span span(name); errno = 77; span.AddRuntimeStatistics(); if (errno != 77) std::puts("errno"); }
+int main() {
+  wherefore::Options options;
+  auto profiler = wherefore::Profiler::Start(options.Rate(Type::kHeap, 65536));
+  Ask("start");
+  std::vector<std::unique_ptr<char[]>> held(50000);
+  for (auto& block : held) block = std::make_unique<char[]>(1000);
+  Ask("held");
+  for (auto& block : held) block.reset();
+  Ask("freed");
+  std::mutex mutex;
+  std::unique_lock hold(mutex);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) threads.emplace_back([&] { const std::lock_guard wait(mutex); });
+  Ask("threads");
+  wherefore::Profiler::Enable(Type::kHeap, false);
+  Ask("off");
+  hold.unlock();
+  for (auto& thread : threads) thread.join();
+}
+""", self.folder / "program", *LINK_SHARED)
+        done = subprocess.run([str(program)], check=True, capture_output=True, text=True, timeout=60,
+                              env={**os.environ, "WHEREFORE_OUTPUT": str(self.folder / "out") + "/"})
+        self.assertEqual(done.stdout, "")
+        told = {}
+        for file in (self.folder / "out").glob("*-traces.otlp"):
+            for resource in map(message, message(file.read_bytes())[1]):
+                for span in (message(raw) for scope in map(message, resource[2]) for raw in scope[2]):
+                    pairs = [message(pair) for pair in span[9]]
+                    told[one(span, 5).decode()] = {one(pair, 1).decode(): one(message(one(pair, 2)), 3) for pair in pairs}
+        self.assertEqual({name: seen["runtime.threads"] for name, seen in told.items()},
+                         {"start": 1, "held": 1, "freed": 1, "threads": 4, "off": 4})
+        self.assertLess(told["start"]["runtime.heap_alloc"], 5e6)
+        self.assertAlmostEqual(told["held"]["runtime.heap_alloc"], 50.4e6, delta=10e6)  # 760 samples: within 15 % all but never
+        self.assertAlmostEqual(told["held"]["runtime.heap_objects"], 50000, delta=10000)
+        self.assertLess(told["freed"]["runtime.heap_alloc"], 5e6)
+        self.assertEqual(list(told["off"]), ["runtime.threads"])
 
 
 class NullArguments(Case):

@@ -9,9 +9,11 @@ import unittest
 from urllib.parse import urlsplit
 
 import sdk_bytes
-from compiled import BUSY, compile_text, run_cli
+from compiled import BUSY, LINK_SHARED, compile_text, run_cli
 from harness import BINARY, Case, free_port, http, wait_until
 from preload import PROGRAMS
+
+GO = shutil.which("go")
 
 
 class Pages(Case):
@@ -39,12 +41,14 @@ class Pages(Case):
         top = run_cli("top", str(self.folder / "cpu.pb.gz"))
         self.assertIn("Spin", top.stdout, top.stderr)
 
-    def test_pages_open_in_go_tool_pprof_with_what_go_shows(self):
-        """Bytes and time; left to itself it takes the last, which is how often."""
-        go = shutil.which("go")
-        if go is None:
+    def need_go(self):
+        if GO is None:
             self.assertNotEqual(os.environ.get("CI"), "true", "go is not installed")
             self.skipTest("go is not installed")
+
+    def test_pages_open_in_go_tool_pprof_with_what_go_shows(self):
+        """Bytes and time; left to itself it takes the last, which is how often."""
+        self.need_go()
         pages = {"blocks": {"heap": "inuse_space", "allocs": "alloc_space", "heap?seconds=0.5": "inuse_space", "allocs?seconds=0.5": "alloc_space"},
                  "turns": {"mutex": "delay", "block": "delay", "profile?seconds=0.5": "cpu"}}
         for what, shown in pages.items():
@@ -54,10 +58,34 @@ class Pages(Case):
                 wait_until(lambda: sdk_bytes.read_pprof(http("GET", url).body)[2])
                 file = self.folder / "page.pb.gz"
                 file.write_bytes(http("GET", url).body)
-                done = subprocess.run([go, "tool", "pprof", "-top", str(file)], capture_output=True, text=True, timeout=60)
+                done = subprocess.run([GO, "tool", "pprof", "-top", str(file)], capture_output=True, text=True, timeout=60)
                 self.assertIn(f"Type: {type}\n", done.stdout, f"{page}: {done.stderr}")
                 checked = run_cli("check", "--strict", str(file))
                 self.assertEqual(checked.returncode, 0, checked.stdout)
+
+    def test_go_tool_pprof_shows_our_names_and_looks_for_no_others(self):
+        """Of a thread's lambda it finds a name that it shows as nothing."""
+        self.need_go()
+        program = compile_text("""#include <wherefore/profiler.h>
+#include <ctime>
+#include <thread>
+volatile double sink;
+int main() {
+  wherefore::Options options;
+  options.manual_start = true;
+  auto profiler = wherefore::Profiler::Start(options);
+  wherefore::ScopedProfile profile("cpu.pb.gz");
+  std::thread([] {
+    const std::clock_t end = std::clock() + CLOCKS_PER_SEC / 2;
+    while (std::clock() < end) for (int i = 0; i < 100000; ++i) sink = sink + i;
+  }).join();
+}
+""", self.folder / "lambda", "-g", *LINK_SHARED)
+        subprocess.run([str(program)], check=True, capture_output=True, cwd=self.folder, timeout=60, env={**os.environ, "WHEREFORE_OUTPUT": "out"})
+        shown = [subprocess.run([GO, "tool", "pprof", *more, "-top", "cpu.pb.gz"], check=True, capture_output=True, text=True, timeout=60,
+                                cwd=self.folder).stdout for more in ([], ["-symbolize=none"])]
+        self.assertIn("std::thread::_State_impl", shown[1])
+        self.assertEqual(shown[0], shown[1])
 
     def test_a_page_is_empty_while_nothing_was_seen_and_missing_where_the_type_is_off(self):
         _, base = self.start("sleep", "60", options=("--types", "mutex,cpu"))

@@ -2,8 +2,9 @@
 //
 // Samples taken inside a SpanScope carry a link to that span, and agents outside the process can
 // read the same (OpenTelemetry's thread context). A scope costs a few nanoseconds and works with no
-// profiler running. Scopes belong to one thread and end in reverse order; across threads, executors
-// and coroutines use SavedContext. Programs with opentelemetry-cpp include opentelemetry.h instead.
+// profiler running. Scopes belong to one thread and end in reverse order; across threads and
+// executors use BindContext, in coroutines coroutine.h. Programs with opentelemetry-cpp include
+// opentelemetry.h instead.
 #pragma once
 
 #include <cstddef>
@@ -73,8 +74,8 @@ class LabelScope {
 // Span and labels of a thread as a value, to be put in place elsewhere: capture where work is
 // handed over, restore where it goes on.
 //
-// Coroutine: keep one beside the promise; in await_suspend `context = SavedContext::Capture()`, in
-// await_resume `context.Restore()`. Executor: wrap the task with BindContext.
+// Executor: wrap the task with BindContext. Coroutine: coroutine.h, which also puts back what the
+// thread worked for before; Restore() alone would leave it with the coroutine's.
 class SavedContext {
  public:
   SavedContext() noexcept : context_{} {}  // no span, no labels
@@ -83,7 +84,7 @@ class SavedContext {
     wherefore_context_save(&out.context_);
     return out;
   }
-  // Replaces what this thread works for.
+  // Replaces what this thread works for, for good: ContextScope puts it back.
   void Restore() const noexcept { wherefore_context_restore(&context_); }
 
  private:

@@ -72,7 +72,8 @@ struct Options {
 class Profiler {
  public:
   // A second Start while one runs gives an object that owns nothing: status() says
-  // WHEREFORE_ALREADY_RUNNING and its end stops nothing.
+  // WHEREFORE_ALREADY_RUNNING and its end stops nothing. One that LD_PRELOAD or `wherefore run`
+  // started before main is taken over: it goes on with these options, and this object stops it.
   static Profiler Start(const Options& options = {}) noexcept {
     wherefore_options c{};
     c.size = sizeof(c);
@@ -160,7 +161,9 @@ class Profiler {
   bool owns_;
 };
 
-// Profiles one operation into a pprof file, beside what runs anyway:
+// Profiles one operation into a pprof file, beside what runs anyway. A Profiler must have been
+// started (with `manual_start` nothing else is sampled); without one there is no file, and the log
+// says so.
 //
 //     { wherefore::ScopedProfile profile("cpu.pb.gz"); ExpensiveCalculation(); }
 class ScopedProfile {

@@ -37,7 +37,7 @@ extern "C" {
 enum wherefore_status {
   WHEREFORE_OK = 0,
   WHEREFORE_INVALID = 1,         /* an argument makes no sense */
-  WHEREFORE_ALREADY_RUNNING = 2, /* start: somebody was first; the running profiler goes on */
+  WHEREFORE_ALREADY_RUNNING = 2, /* start: called before; the running profiler goes on */
   WHEREFORE_NOT_RUNNING = 3,
   WHEREFORE_UNAVAILABLE = 4, /* cannot work in this process; the log says why */
   WHEREFORE_TIMED_OUT = 5,
@@ -93,7 +93,8 @@ struct wherefore_options {
   const char* pprof;       /* "6060", "127.0.0.1:6060": serve /debug/pprof/ */
 };
 
-/* NULL options: the environment and the file decide everything. */
+/* NULL options: the environment and the file decide everything. One that runs by a preload alone is
+ * taken over: it goes on with these options. */
 WHEREFORE_API int wherefore_start(const struct wherefore_options* options) WHEREFORE_NOEXCEPT;
 /* Sends what was sampled, waiting no longer than the export timeout, and stops. */
 WHEREFORE_API int wherefore_stop(void) WHEREFORE_NOEXCEPT;
@@ -123,8 +124,9 @@ WHEREFORE_API const char* wherefore_version(void) WHEREFORE_NOEXCEPT;
 
 /* --- one operation by hand ---------------------------------------------------------------- */
 
-/* Samples of the whole process between begin and end, beside what runs anyway. `types` is a bit
- * set: 1 << WHEREFORE_CPU. `operation` is never 0 on success. */
+/* Samples of the whole process between begin and end, beside what runs anyway; while no profiler
+ * runs WHEREFORE_NOT_RUNNING. `types` is a bit set: 1 << WHEREFORE_CPU. `operation` is never 0 on
+ * success. */
 WHEREFORE_API int wherefore_operation_begin(unsigned types, uint64_t* operation) WHEREFORE_NOEXCEPT;
 /* Writes a gzip-compressed pprof file to `path`; NULL gives the samples up. */
 WHEREFORE_API int wherefore_operation_end(uint64_t operation, const char* path) WHEREFORE_NOEXCEPT;
@@ -204,7 +206,9 @@ WHEREFORE_API void wherefore_span_add_event(struct wherefore_span* span, const c
 /* code: 0 unset, 1 ok, 2 error. */
 WHEREFORE_API void wherefore_span_set_status(struct wherefore_span* span, int code,
                                              const char* message) WHEREFORE_NOEXCEPT;
-/* Adds runtime.heap_alloc, runtime.heap_objects and runtime.threads as they are now. */
+/* Adds runtime.heap_alloc and runtime.heap_objects, memory in use estimated from the heap samples,
+ * and runtime.threads, the program's threads without the profiler's, all as they are at this call.
+ * What is not known is not added: the heap while it is not profiled, threads without /proc. */
 WHEREFORE_API void wherefore_span_add_runtime_statistics(struct wherefore_span* span)
     WHEREFORE_NOEXCEPT;
 /* Ends and frees it. */

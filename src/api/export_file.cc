@@ -86,7 +86,7 @@ Result<HttpResponse> RenderBatch(const profile::Batch& batch, const std::string&
     return HttpResponse{.content_type = "application/x-protobuf",
                         .body = formats::EncodeOtlpProfiles(batch)};
   if (format == "otlp-json") return HttpResponse{.body = formats::EncodeOtlpProfilesJson(batch)};
-  WHEREFORE_ASSIGN_OR_RETURN(const std::string pprof, formats::EncodePprof(batch));
+  WHEREFORE_ASSIGN_OR_RETURN(const std::string pprof, formats::EncodePprof(batch, {.named = true}));
   return Named("application/octet-stream", "profile.pb.gz", net::Gzip(pprof));
 }
 

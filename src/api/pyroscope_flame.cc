@@ -52,7 +52,7 @@ Result<std::string> PyroscopeApi::Pprof(const Caller& caller, const QuerierReque
       std::erase_if(batch->profiles, [&](const profile::Profile& p) {
         return profile::TypeOf(*batch, p).Id() != typed.selection.type;
       });
-      if (!batch->profiles.empty()) return formats::EncodePprof(*batch);
+      if (!batch->profiles.empty()) return formats::EncodePprof(*batch, {.named = true});
     }
   }
   WHEREFORE_ASSIGN_OR_RETURN(const auto tree, Tree(caller, request));

@@ -79,10 +79,17 @@ struct PprofContext {
 [[nodiscard]] Result<DecodedProfiles> DecodePprof(std::shared_ptr<const std::string> bytes,
                                                   const PprofContext& context);
 // All profiles of the Batch as one file: profiles with the same samples become its sample types,
-// the rest is appended. Uncompressed protobuf; the caller gzips. `shown` is the sample type that
-// tools open it with, where the Batch does not say (a pprof file it came from did).
+// the rest is appended. Uncompressed protobuf; the caller gzips.
+struct PprofOptions {
+  // The sample type that tools open it with, where the Batch does not say (a pprof file it came
+  // from did).
+  std::string_view shown;
+  // Names are looked up as well as they will be: mappings say what all their frames have, and tools
+  // look for no others. Without it mappings say what the Batch does.
+  bool named = false;
+};
 [[nodiscard]] Result<std::string> EncodePprof(const profile::Batch& batch,
-                                              std::string_view shown = {});
+                                              const PprofOptions& options = {});
 
 // What a JFR recording does not say itself.
 struct JfrContext {

@@ -35,8 +35,8 @@ struct Group {
 
 class PprofEncoder {
  public:
-  PprofEncoder(const profile::Batch& batch, std::string_view shown)
-      : b_(batch), shown_(shown), w_(out_) {}
+  PprofEncoder(const profile::Batch& batch, const PprofOptions& options)
+      : b_(batch), options_(options), w_(out_) {}
   std::string Run();
 
  private:
@@ -47,6 +47,7 @@ class PprofEncoder {
   void WriteSamples();
   void WriteLabels(PbfWriter& w, std::size_t row);
   void WriteLabel(PbfWriter& w, const Attribute& a);
+  [[nodiscard]] std::vector<unsigned> KnownOfMappings() const;
   void WriteMappings();
   void WriteFrames();
   void WriteFunctions();
@@ -75,7 +76,7 @@ class PprofEncoder {
   }
 
   const profile::Batch& b_;
-  std::string_view shown_;
+  const PprofOptions& options_;
   std::string out_;
   PbfWriter w_;
   std::vector<Group> groups_;
@@ -209,7 +210,36 @@ void PprofEncoder::WriteLabel(PbfWriter& w, const Attribute& a) {
   }
 }
 
+// mapping -> bit set of flags, in the order of kMappingFlagKeys, that hold for each of its frames
+// (inlined ones: for any). Tools look for names by themselves where a mapping has no flag, and put
+// theirs, or none, in the place of ours.
+std::vector<unsigned> PprofEncoder::KnownOfMappings() const {
+  constexpr unsigned kFunctions = 1;
+  constexpr unsigned kFilenames = 2;
+  constexpr unsigned kLineNumbers = 4;
+  constexpr unsigned kInlined = 8;
+  std::vector<unsigned> missing(b_.mappings.size());
+  std::vector<unsigned> there(b_.mappings.size());
+  for (std::size_t i = 1; i < b_.frames.size(); ++i) {
+    const profile::Frame& f = b_.frames[i];
+    const auto lines = b_.FrameLines(f);
+    unsigned without = lines.empty() ? kFunctions | kFilenames | kLineNumbers : 0;
+    for (const profile::Line& l : lines) {
+      const profile::Function& function = b_.functions[l.function];
+      if (b_.Text(function.name).empty()) without |= kFunctions;
+      if (b_.Text(function.filename).empty()) without |= kFilenames;
+      if (l.line == 0) without |= kLineNumbers;
+    }
+    missing[f.mapping] |= without;
+    there[f.mapping] |= kFunctions | kFilenames | kLineNumbers | (lines.size() > 1 ? kInlined : 0);
+  }
+  for (std::size_t i = 0; i < there.size(); ++i) there[i] &= ~missing[i];
+  return there;
+}
+
 void PprofEncoder::WriteMappings() {
+  const std::vector<unsigned> known =
+      options_.named ? KnownOfMappings() : std::vector<unsigned>(b_.mappings.size());
   for (std::size_t i = 1; i < b_.mappings.size(); ++i) {
     const profile::Mapping& m = b_.mappings[i];
     PbfWriter w(w_, pprof::profile_field::kMapping);
@@ -222,7 +252,7 @@ void PprofEncoder::WriteMappings() {
     if (build.empty()) build = FindText(m.attributes, pprof::kGoBuildIdKey);
     AddText(w, pprof::mapping::kBuildId, build);
     for (Tag flag = 0; flag < std::size(pprof::kMappingFlagKeys); ++flag) {
-      if (Flag(m.attributes, pprof::kMappingFlagKeys[flag])) {
+      if ((known[i] >> flag & 1U) != 0 || Flag(m.attributes, pprof::kMappingFlagKeys[flag])) {
         w.add_bool(pprof::mapping::kHasFunctions + flag, true);
       }
     }
@@ -281,7 +311,7 @@ void PprofEncoder::WriteHeader() {
     AddInt(w_, f::kPeriod, period->period);
   }
   WriteComments(p);
-  std::string_view shown = shown_;
+  std::string_view shown = options_.shown;
   for (const Attribute& a : b_.OwnAttributes(b_.scopes[p.scope].attributes)) {
     if (b_.Text(a.key) == pprof::kDefaultSampleTypeKey && a.value.kind == Value::Kind::kString) {
       shown = b_.Text(a.value.text);
@@ -303,9 +333,9 @@ void PprofEncoder::WriteComments(const profile::Profile& p) {
 
 }  // namespace
 
-Result<std::string> EncodePprof(const profile::Batch& batch, std::string_view shown) {
+Result<std::string> EncodePprof(const profile::Batch& batch, const PprofOptions& options) {
   if (batch.profiles.empty()) return Error(Code::kInvalid, "no profile to write as pprof");
-  return PprofEncoder(batch, shown).Run();
+  return PprofEncoder(batch, options).Run();
 }
 
 }  // namespace wherefore::formats

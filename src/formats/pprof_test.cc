@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "formats/formats.h"
@@ -186,6 +187,55 @@ TEST(Pprof, RandomFilesSurviveTheRoundTrip) {
     ASSERT_TRUE(encoded);
     ASSERT_EQ(DumpBytes(*encoded), Dump(p).Run()) << seed;
   }
+}
+
+TEST(Pprof, MappingsSayWhatAllTheirFramesHave) {
+  Profile p = RandomPprof(1);
+  p.clear_mapping();
+  p.clear_location();
+  p.clear_sample();
+  p.clear_function();
+  for (const bool file : {false, true}) {
+    auto* f = p.add_function();
+    f->set_id(file ? 2 : 1);
+    f->set_name(1);
+    if (file) f->set_filename(2);
+  }
+  const auto add = [&](std::uint64_t mapping, const std::vector<std::pair<int, int>>& lines) {
+    auto* l = p.add_location();
+    l->set_id(p.location_size());
+    l->set_mapping_id(mapping);
+    l->set_address(static_cast<std::uint64_t>(p.location_size()) * 16);
+    for (const auto& [function, line] : lines) {
+      l->add_line()->set_function_id(function);
+      l->mutable_line(l->line_size() - 1)->set_line(line);
+    }
+  };
+  for (std::uint64_t id = 1; id <= 5; ++id) p.add_mapping()->set_id(id);
+  add(1, {{1, 0}});  // functions, and for one frame all there is
+  add(1, {{2, 7}});
+  add(2, {{1, 0}});  // one frame has no name
+  add(2, {});
+  add(3, {{2, 7}, {2, 8}});  // everything
+  add(3, {{2, 9}});
+  add(4, {{2, 0}});  // no line
+  auto* s = p.add_sample();
+  for (const auto& l : p.location()) s->add_location_id(l.id());
+  for (int i = 0; i < p.sample_type_size(); ++i) s->add_value(1);
+  const auto decoded = DecodePprof(Shared(p.SerializeAsString()), {});
+  ASSERT_TRUE(decoded) << decoded.error().message();
+  const auto flags = [&](bool named) {
+    const auto encoded = EncodePprof(decoded->data, {.named = named});
+    Profile out;
+    EXPECT_TRUE(out.ParseFromString(*encoded));
+    std::string text;
+    for (const auto& m : out.mapping())
+      text += fmt::format("{:d}{:d}{:d}{:d} ", m.has_functions(), m.has_filenames(),
+                          m.has_line_numbers(), m.has_inline_frames());
+    return text;
+  };
+  EXPECT_EQ(flags(true), "1000 0000 1111 1100 0000 ");
+  EXPECT_EQ(flags(false), "0000 0000 0000 0000 0000 ");
 }
 
 TEST(Pprof, SurvivesTheWayThroughOtlp) {

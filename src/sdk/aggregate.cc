@@ -221,16 +221,6 @@ Aggregate::Sums Aggregate::InUseSums() {
   return sums;
 }
 
-Aggregate::HeapInUse Aggregate::in_use() {
-  DropFreed();
-  HeapInUse result;
-  for (const Live& live : live_) {
-    result.bytes += static_cast<double>(live.bytes);
-    result.objects += live.objects;
-  }
-  return result;
-}
-
 // Samples of a series -> the number of observations each stands for. All taken at one distance: as
 // many as there were. A sample taken at twice the distance stands for twice as much and says no more,
 // so where distances changed there are fewer than were taken: (sum d)^2 / sum d^2 of equal weight,
@@ -370,6 +360,13 @@ void Aggregate::FilterLinks(const std::function<bool(const profile::TraceId&)>& 
 
 void Aggregate::ForgetSums() {
   for (Sums& sums : sums_) sums.clear();
+}
+
+void Aggregate::ForgetDisabled() {
+  for (std::size_t i = 0; i < kSeriesCount; ++i) {
+    if (!enabled_[i]) sums_[i].clear();
+  }
+  if (!enabled(Series::kInUse)) live_.clear();
 }
 
 void Aggregate::ForgetUnused() {

@@ -57,21 +57,19 @@ class Aggregate {
   void ExpectNoOtherStacks();
   // Something was unloaded: its file may be another before it is written.
   void NameUnloaded();
+  // Before the next export, so that it need not hold everything until then.
+  void DropFreed();
   // What Take forgets.
   void Forget();
 
   // Samples of traces that `keeps` refuses lose their link; they still count.
   void FilterLinks(const std::function<bool(const profile::TraceId&)>& keeps);
 
+  // Of series that are off nothing is sent that was gathered while they were on.
+  void ForgetDisabled();
+
   // In a forked child: sums are the parent's; live heap samples are the child's too.
   void ForgetSums();
-
-  // In use by the host, as far as sampled: bytes and objects.
-  struct HeapInUse {
-    double bytes = 0;
-    double objects = 0;
-  };
-  [[nodiscard]] HeapInUse in_use();
 
  private:
   // Reads the names of these stacks in the modules of which that is true.
@@ -118,7 +116,6 @@ class Aggregate {
   StackId InternFrames(std::vector<Frame> frames);
   std::uint32_t InternLink(const Event& event);
   std::uint32_t InternLabels(const Event& event, std::string_view wait);
-  void DropFreed();
   void WriteSeries(BatchWriter& writer, Series series, const Window& window, std::size_t most);
   void WriteSample(BatchWriter& writer, const Key& key, const Sum& sum,
                    std::uint32_t observations) const;

@@ -29,6 +29,8 @@ struct BackgroundThread::Task {
   void* argument;
 };
 
+constinit std::atomic<int> BackgroundThread::g_count{0};
+
 void SetThreadHooks(void (*enter)(), void (*leave)()) {
   g_enter.store(enter);
   g_leave.store(leave);
@@ -62,13 +64,17 @@ bool BackgroundThread::Start(const char* name, void (*body)(void*), void* argume
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kStackBytes);
+  g_count.fetch_add(1, std::memory_order_relaxed);
   int error = pthread_create(&thread_, &attributes, &Run, task.get());
   // Where the host's thread-local variables alone are larger.
   if (error == EINVAL) error = pthread_create(&thread_, nullptr, &Run, task.get());
   pthread_attr_destroy(&attributes);
   Mask::Get()(SIG_SETMASK, &before, nullptr);
-  if (error != 0) return false;
-  static_cast<void>(task.release());
+  if (error != 0) {
+    g_count.fetch_sub(1, std::memory_order_relaxed);
+    return false;
+  }
+  static_cast<void>(task.release());  // NOLINT(bugprone-unused-return-value): the thread has it
   running_.store(true, std::memory_order_release);
   return true;
 }
@@ -76,6 +82,7 @@ bool BackgroundThread::Start(const char* name, void (*body)(void*), void* argume
 void BackgroundThread::Join() {
   if (!running()) return;
   pthread_join(thread_, nullptr);
+  g_count.fetch_sub(1, std::memory_order_relaxed);
   running_.store(false);
 }
 

@@ -23,6 +23,9 @@ class BackgroundThread {
   // Waits for it to end.
   void Join();
   void Forget() { running_.store(false); }
+  // How many there are. In a forked child none, which somebody must say.
+  [[nodiscard]] static int count() { return g_count.load(std::memory_order_relaxed); }
+  static void ForgetAll() { g_count.store(0, std::memory_order_relaxed); }
   // This and CpuTime() also while another thread starts it.
   [[nodiscard]] bool running() const { return running_.load(std::memory_order_acquire); }
   // CPU time it has used so far, in nanoseconds; 0 when it does not run.
@@ -31,6 +34,7 @@ class BackgroundThread {
  private:
   struct Task;
   static void* Run(void* task);
+  static constinit std::atomic<int> g_count;
 
   pthread_t thread_ = {};
   std::atomic<bool> running_{false};  // then `thread_` is what it says

@@ -84,11 +84,11 @@ void CpuTimers::ForgetAll() {
   running_ = false;
 }
 
-std::uint32_t CpuTimers::Scan() {
+void CpuTimers::Scan() {
   std::vector<std::uint32_t> tids;
-  if (!ListThreads(tids)) return 0;
+  if (!ListThreads(tids)) return;
   const std::lock_guard hold(lock_);
-  if (!running_) return static_cast<std::uint32_t>(tids.size());
+  if (!running_) return;
   for (const std::uint32_t tid : tids) AddLocked(tid);
   const std::unordered_set<std::uint32_t> alive(tids.begin(), tids.end());
   std::erase_if(timers_, [&](const auto& entry) {
@@ -96,7 +96,6 @@ std::uint32_t CpuTimers::Scan() {
     syscall(SYS_timer_delete, entry.second);
     return true;
   });
-  return static_cast<std::uint32_t>(tids.size());
 }
 
 void CpuTimers::AddLocked(std::uint32_t tid) {

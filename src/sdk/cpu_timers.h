@@ -30,8 +30,8 @@ class CpuTimers {
   void Add(std::uint32_t tid);
   // True: a sample was due that the thread has not got.
   bool Remove(std::uint32_t tid);
-  // Finds threads nobody told us about, forgets those that ended. Gives the number of threads.
-  std::uint32_t Scan();
+  // Finds threads nobody told us about, forgets those that ended.
+  void Scan();
 
   // The first error with which the system refused a thread its timer (EPERM: a sandbox; EAGAIN: no
   // room), 0 when it never did. A thread that ended meanwhile is none.

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <mutex>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -53,10 +54,15 @@ Result<> Engine::Start(const Options& options, Exporter& exporter) {
   resource_ = DescribeProcess(options_);
   exporter_ = &exporter;
   governor_.emplace(options_);
+  if (awaits_restart_.load()) ForgetParent();
+  exported_ = {};  // our threads are new
+  exempt_ns_ = 0;
   g_shared.pid.store(getpid());
   if (!g_shared.queue.Open(kQueueSlots, options_.max_stack_depth) || !g_shared.early.Open()) {
     return Error(Code::kLimit, "no memory for the queue of samples");
   }
+  if (const unsigned depth = g_shared.queue.max_depth(); depth < options_.max_stack_depth)
+    Log(LogLevel::kWarn, fmt::format("stacks stay at {} frames, as at the first start", depth));
   HeedCrashMarker();
   if (crashed_in_ == Part::kCollector) {
     return Error(Code::kUnavailable, "it crashed this program before; remove " + CrashMarkerPath() + " to try again");
@@ -70,7 +76,8 @@ Result<> Engine::Start(const Options& options, Exporter& exporter) {
   settled_ = !options_.preloaded;
   if (settled_) map_.Update();
   StartSamplers();
-  if (!collector_.running()) return Error(Code::kLimit, "the system gave no thread for the collector");
+  if (!collector_.running())
+    return Error(Code::kLimit, "the system gave no thread for the collector (ulimit -u, pids.max)");
   return {};
 }
 
@@ -108,8 +115,12 @@ void Engine::HeedCrashMarker() {
 void Engine::StartSamplers() {
   stop_.store(false);
   const std::int64_t now = MonotonicNow();
-  window_start_ns_ = WallClockNow();
-  started_ = window_started_ = last_second_ = now;
+  started_ = last_second_ = now;
+  const bool kept = std::exchange(kept_, false);
+  if (!kept) {
+    window_start_ns_ = WallClockNow();
+    window_started_ = now;
+  }
   last_threads_.reset();
   const bool started = collector_.Start(
       "wherefore", [](void* self) { static_cast<Engine*>(self)->Collect(); }, this);
@@ -120,6 +131,7 @@ void Engine::StartSamplers() {
     if (options_.manual_start) options_.of(type).enabled = false;
   }
   ApplyRates();
+  if (kept) sums_.ForgetDisabled();
 }
 
 void Engine::StopSamplers() {
@@ -132,7 +144,7 @@ void Engine::StopSamplers() {
   g_shared.block_on.store(false);
 }
 
-void Engine::Stop() {
+void Engine::Stop(Unsent unsent) {
   const Busy busy;
   RestartCollectorIfDue();  // a forked child ends that never got to it: what it has is sent
   if (!running_.load()) return;
@@ -146,9 +158,14 @@ void Engine::Stop() {
   g_shared.collector_wake.Signal();
   collector_.Join();
   const std::lock_guard hold(lock_);
-  Drain(true);
+  kept_ = unsent == Unsent::kKeep;
+  Drain(!kept_);
   // A program that was not seen at all sends nothing: a script may start a thousand of them.
-  if (sent_ || !sums_.nothing()) Export(MonotonicNow(), own);
+  if (kept_) {
+    AddOwnCost(own);
+  } else if (sent_ || !sums_.nothing()) {
+    Export(MonotonicNow(), own);
+  }
   running_.store(false);
 }
 
@@ -224,12 +241,6 @@ Result<profile::Batch> Engine::SinceStart(Type type, Series series) {
                                                  : WindowSince(WallClockNow() - age, started_);
   profile::Batch batch = from.Peek(series, window);
   return batch.profiles.empty() ? from.Empty(series, window) : std::move(batch);
-}
-
-RuntimeStatistics Engine::Statistics() {
-  return {.heap_bytes = heap_bytes_.load(std::memory_order_relaxed),
-          .heap_objects = heap_objects_.load(std::memory_order_relaxed),
-          .threads = threads_.load(std::memory_order_relaxed)};
 }
 
 void Engine::OnThreadStart(std::uintptr_t stack_low, std::uintptr_t stack_high) {

@@ -46,7 +46,7 @@ class Engine {
   static Engine& GetOrMake();
 
   Result<> Start(const Options& options, Exporter& exporter);
-  void Stop();
+  void Stop(Unsent unsent = Unsent::kSend);
   void Flush();
   // quick_exit, which may have been called in a signal handler: has the collector send what there is,
   // and waits for that so long at most. Takes no lock and no memory itself.
@@ -63,7 +63,6 @@ class Engine {
   // What has been counted since the start, or the heap as it is now; profiles without samples when
   // that is nothing. kUnsupported, with the reason, when the type is off; kUnavailable when paused.
   Result<profile::Batch> SinceStart(Type type, Series series);
-  RuntimeStatistics Statistics();
 
   // By the thread itself, when it starts and when it ends: threads of the host, and our own.
   void OnThreadStart(std::uintptr_t stack_low, std::uintptr_t stack_high);
@@ -117,6 +116,8 @@ class Engine {
   void AddOwnCost(const OwnCpu& now);
   // `since`: from when on the wall clock counts, if it begins now.
   void ApplyRates(std::optional<std::int64_t> since = std::nullopt);
+  // A forked child: what its parent had gathered is the parent's.
+  void ForgetParent();
   void StartSamplers();
   void StopSamplers();
   void LookUpStack(const Event& event);
@@ -183,13 +184,11 @@ class Engine {
   std::int64_t exempt_ns_ = 0;       // CPU time of ours that happens once, not at a rate
   OwnCpu exported_;  // what was in the exports so far
   bool sent_ = false;  // there was one
+  bool kept_ = false;  // the window goes on where the last run stopped
   std::array<std::int64_t, kSeriesCount> periods_ = {};  // distances in force, kept over a stop
   bool settled_ = true;  // this program runs long enough for the wall clock
   std::uint64_t first_ticks_ = 0;  // of the time stamp counter, and when
   std::int64_t first_ticks_at_ = 0;
-  std::atomic<std::int64_t> threads_{0};
-  std::atomic<std::int64_t> heap_bytes_{0};
-  std::atomic<std::int64_t> heap_objects_{0};
 };
 
 }  // namespace wherefore::sdk

@@ -244,10 +244,8 @@ void Engine::EverySecond(std::int64_t now) {
     RemoveCrashMarker();
     crashed_in_ = Part::kNone;  // its parts stay off until the next start
   }
-  threads_.store(timers_.Scan(), std::memory_order_relaxed);
-  const Aggregate::HeapInUse heap = sums_.in_use();
-  heap_bytes_.store(static_cast<std::int64_t>(heap.bytes), std::memory_order_relaxed);
-  heap_objects_.store(static_cast<std::int64_t>(heap.objects), std::memory_order_relaxed);
+  timers_.Scan();
+  sums_.DropFreed();
   const bool governed = governor_->Step(UsageNow());
   if (governed) LogRates();
   const bool troubled = NoteTrouble();

@@ -60,6 +60,7 @@ void Engine::AfterForkInChild() {
   map_.AfterForkInChild();
   registry_.ForgetOthers();
   timers_.ForgetAll();
+  BackgroundThread::ForgetAll();
   collector_.Forget();
   wall_.Forget();
   g_shared.queue.Reset();
@@ -89,17 +90,21 @@ void RestartCollectorNow() {
   engine->Restart();
 }
 
+void Engine::ForgetParent() {
+  awaits_restart_.store(false);
+  if (restart_timer_ >= 0) syscall(SYS_timer_delete, restart_timer_);
+  restart_timer_ = -1;
+  sums_.ForgetSums();
+  since_start_.ForgetSums();
+  sent_ = kept_ = false;
+}
+
 void Engine::Restart() {
   const Busy busy;
   const std::lock_guard hold(lock_);
   if (running_.load()) return;
-  awaits_restart_.store(false);
-  if (restart_timer_ >= 0) syscall(SYS_timer_delete, restart_timer_);
-  restart_timer_ = -1;
-  sums_.ForgetSums();  // what the parent had gathered is the parent's
-  since_start_.ForgetSums();
+  ForgetParent();
   exported_ = {};
-  sent_ = false;
   exempt_ns_ = 0;
   governor_.emplace(options_);
   exporter_->AfterFork();

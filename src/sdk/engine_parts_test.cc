@@ -273,6 +273,23 @@ TEST(HeapTable, KnowsWhatIsThereAndForgetsWhatIsFreed) {
   EXPECT_EQ(table->Remove(first).slot, HeapTable::kNone);
 }
 
+TEST(HeapTable, AddsUpWhatIsInUse) {
+  auto table = std::make_unique<HeapTable>();
+  std::vector<char> memory(4096);
+  table->Insert(memory.data(), 1, {.bytes = 524'800.0F, .objects = 32'800.5F});
+  table->Insert(memory.data() + 512, 2, {.bytes = 100'000'003.0F, .objects = 1.0F});
+  EXPECT_NEAR(static_cast<double>(table->in_use().bytes), 100'524'803, 16);
+  EXPECT_EQ(table->in_use().objects, 32'801);
+  const HeapTable::Removed moved = table->Remove(memory.data());
+  EXPECT_EQ(table->in_use().objects, 1);
+  table->Insert(memory.data(), moved.id, moved.weight);  // it stayed after all
+  EXPECT_EQ(table->in_use().objects, 32'801);
+  table->Remove(memory.data());
+  table->Remove(memory.data() + 512);
+  EXPECT_EQ(table->in_use().bytes, 0);
+  EXPECT_EQ(table->in_use().objects, 0);
+}
+
 void* Address(std::uint64_t number) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the table remembers it, nobody follows it
   return reinterpret_cast<void*>(number);

@@ -15,6 +15,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -28,12 +29,16 @@ class EventQueue {
  public:
   // `slots` is a power of two. False: no memory.
   bool Open(std::uint32_t slots, std::uint32_t max_depth) {
-    if (memory_ != nullptr) return true;
+    if (memory_ != nullptr) {  // started again: there is room for so many, no more
+      max_depth_.store(std::min(max_depth, most_depth_), std::memory_order_relaxed);
+      return true;
+    }
     stride_ = (sizeof(Slot) + (std::size_t{max_depth} * sizeof(std::uint64_t)) + 63) & ~std::size_t{63};
     void* memory = mmap(nullptr, stride_ * slots, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return false;
     mask_ = slots - 1;
-    max_depth_ = max_depth;
+    most_depth_ = max_depth;
+    max_depth_.store(max_depth, std::memory_order_relaxed);
     memory_ = static_cast<std::uint8_t*>(memory);
     return true;
   }
@@ -84,7 +89,9 @@ class EventQueue {
   [[nodiscard]] bool empty() const {
     return head_.load(std::memory_order_relaxed) == tail_.load(std::memory_order_relaxed);
   }
-  [[nodiscard]] std::uint32_t max_depth() const { return max_depth_; }
+  [[nodiscard]] std::uint32_t max_depth() const {
+    return max_depth_.load(std::memory_order_relaxed);
+  }
 
   // Events of one kind, and of one kind of wait, that found no room.
   struct Lost {
@@ -148,7 +155,8 @@ class EventQueue {
   std::uint8_t* memory_ = nullptr;
   std::size_t stride_ = 0;
   std::uint64_t mask_ = 0;
-  std::uint32_t max_depth_ = 0;
+  std::uint32_t most_depth_ = 0;  // that a slot holds
+  std::atomic<std::uint32_t> max_depth_{0};
   std::atomic<std::uint64_t> tail_{0};
   alignas(64) std::atomic<std::uint64_t> head_{0};
   alignas(64) std::array<LostSums, kKinds + kWaits> lost_{};

@@ -85,7 +85,7 @@ WHEREFORE_HOOK void* realloc(void* old, std::size_t size) noexcept {
   if (pointer == nullptr && size > 0 && sampled.slot != HeapTable::kNone) {
     // It stays where it was, in whichever slot it now gets; the old slot's id is gone, so its bytes
     // leave the in-use profile early. Rare enough, and never a leak that is none.
-    g_heap_table.Insert(old, sampled.id);
+    g_heap_table.Insert(old, sampled.id, sampled.weight);
   }
   return Count(pointer, size);
 }

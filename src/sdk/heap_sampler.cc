@@ -36,7 +36,9 @@ void Record(void* pointer, std::size_t size, double period) {
   event->id = g_next_id.fetch_add(1, std::memory_order_relaxed);
   CaptureHere(*event);
   CaptureContext(*event);
-  event->detail = g_heap_table.Insert(pointer, event->id);
+  event->detail = g_heap_table.Insert(
+      pointer, event->id,
+      {.bytes = static_cast<float>(weight.bytes), .objects = static_cast<float>(weight.objects)});
   PublishEvent(event);
 }
 

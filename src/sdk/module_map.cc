@@ -1,10 +1,8 @@
 #include "sdk/module_map.h"
 
 #include <link.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <new>
 #include <utility>
 
@@ -19,12 +17,6 @@ constexpr std::size_t kHistory = 64;
 constexpr std::size_t kMaxUnusedTableBytes = 32 << 20;
 
 }  // namespace
-
-std::string ModuleMap::ProgramPath() {
-  std::array<char, 4096> path{};
-  const ssize_t size = readlink("/proc/self/exe", path.data(), path.size());
-  return size > 0 ? std::string(path.data(), static_cast<std::size_t>(size)) : std::string();
-}
 
 const Module* ModuleList::Find(std::uint64_t pc) const {
   const auto it = std::upper_bound(modules.begin(), modules.end(), pc,

@@ -26,6 +26,7 @@
 
 #include "elf/unwind_table.h"
 #include "sdk/code_map.h"
+#include "sdk/program_path.h"
 
 struct dl_phdr_info;  // NOLINT(readability-identifier-naming): the loader's
 
@@ -113,7 +114,6 @@ class ModuleMap {
     }
   };
 
-  static std::string ProgramPath();
   static int CopyModule(dl_phdr_info* info, std::size_t size, void* visit);
   void Look(Visit& visit);
   bool PublishCopied(const Visit& visit, bool whole);

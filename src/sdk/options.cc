@@ -18,16 +18,15 @@
 #include "base/text.h"
 #include "sdk/endpoint.h"
 #include "sdk/option_settings.h"
+#include "sdk/program_path.h"
 #include "sdk/yaml.h"
 
 namespace wherefore::sdk {
 namespace {
 
 std::string ProgramName() {
-  std::array<char, 4096> path{};
-  const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
-  const std::string_view exe(path.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
-  std::string_view name = exe.substr(exe.rfind('/') + 1);
+  const std::string exe = ProgramPath();
+  std::string_view name = std::string_view(exe).substr(exe.rfind('/') + 1);
   // As it was started, where that is a link to it: redis-server is one to redis-check-rdb.
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel gives an address as a number
   const auto* const started = reinterpret_cast<const char*>(getauxval(AT_EXECFN));

@@ -1,8 +1,14 @@
 #include "sdk/profiler.h"
 
+#include <algorithm>
+
 #include "formats/formats.h"
+#include "sdk/background_thread.h"
 #include "sdk/clock.h"
 #include "sdk/engine.h"
+#include "sdk/heap_table.h"
+#include "sdk/shared.h"
+#include "sdk/task_list.h"
 #include "sdk/thread_state.h"
 
 namespace wherefore::sdk {
@@ -21,7 +27,7 @@ Result<std::string> ToPprof(Result<profile::Batch> batch, std::string_view shown
     const std::string_view type = batch->Text(profile.sample_type.type);
     if (chosen.empty() || type == shown) chosen = type;
   }
-  return formats::EncodePprof(*batch, chosen);
+  return formats::EncodePprof(*batch, {.shown = chosen, .named = true});
 }
 
 Result<Engine*> Running() {
@@ -56,8 +62,8 @@ Result<> StartProfiler(const Options& options, Exporter& exporter) {
   return Engine::GetOrMake().Start(options, exporter);
 }
 
-void StopProfiler() {
-  if (Engine* engine = Engine::Get(); engine != nullptr) engine->Stop();
+void StopProfiler(Unsent unsent) {
+  if (Engine* engine = Engine::Get(); engine != nullptr) engine->Stop(unsent);
 }
 
 void LockProfilerForFork() {
@@ -119,8 +125,15 @@ Result<std::string> CollectAllocations() {
 }
 
 RuntimeStatistics ReadRuntimeStatistics() {
-  Engine* engine = Engine::Get();
-  return engine == nullptr ? RuntimeStatistics() : engine->Statistics();
+  RuntimeStatistics now;
+  if (g_shared.heap_period.load(std::memory_order_relaxed) > 0) {
+    const HeapTable::InUse heap = g_heap_table.in_use();
+    now.heap = {.bytes = heap.bytes, .objects = heap.objects};
+  }
+  // Our own that are just coming or going may be counted, or be one too many to take off.
+  if (const std::optional<std::int64_t> all = CountThreads())
+    now.threads = std::max<std::int64_t>(*all - BackgroundThread::count(), 1);
+  return now;
 }
 
 }  // namespace wherefore::sdk

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,11 @@ struct TypeState {
 // error. Finished profiles go to `exporter`, which outlives the engines. With manual_start nothing
 // samples until BeginOperation or SetEnabled.
 [[nodiscard]] Result<> StartProfiler(const Options& options, Exporter& exporter);
-// Hands the last profiles to the exporter and stops every engine. Hooks stay in place, inactive.
-void StopProfiler();
+// What a stop does with what was sampled and not yet sent: hands it to the exporter, or leaves it
+// to the next start, which keeps the types that are on then.
+enum class Unsent : std::uint8_t { kSend, kKeep };
+// Stops every engine. Hooks stay in place, inactive.
+void StopProfiler(Unsent unsent = Unsent::kSend);
 // For a handler of quick_exit, in any context: what there is is sent, or `longest_ns` pass.
 void SendLastProfiles(std::int64_t longest_ns);
 // Around a fork, by Runtime: between the two the engines hold every lock of theirs.
@@ -64,11 +68,15 @@ void DropOperation(std::uint64_t operation);
 // In a forked child, when the engines start again, with its new resource. Null: nobody.
 void OnChildRestart(void (*listener)(const ResourceAttributes& resource));
 
-// The figures spans may carry. Cheap: called when a span ends.
+// The figures spans may carry, as they are at the call, which costs one system call. Nothing where
+// it is not known.
 struct RuntimeStatistics {
-  std::int64_t heap_bytes = 0;    // in use
-  std::int64_t heap_objects = 0;  // in use; 0 when the heap engine is off
-  std::int64_t threads = 0;
+  struct Heap {
+    std::int64_t bytes = 0;
+    std::int64_t objects = 0;
+  };
+  std::optional<Heap> heap;             // in use, as far as sampled; while the heap is
+  std::optional<std::int64_t> threads;  // the host's, not ours
 };
 [[nodiscard]] RuntimeStatistics ReadRuntimeStatistics();
 

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "formats/utf8.h"
+#include "sdk/program_path.h"
 #include "sdk/version.h"
 
 namespace wherefore::sdk {
@@ -59,12 +60,6 @@ std::string InstanceId() {
   return text;
 }
 
-std::string ExecutablePath() {
-  std::array<char, 4096> path{};
-  const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
-  return {path.data(), length > 0 ? static_cast<std::size_t>(length) : 0};
-}
-
 // Where texts of the host enter: what is not UTF-8 is replaced, which may make two names one.
 void AddUnlessThere(ResourceAttributes& to, std::string_view key, std::string_view text) {
   std::string valid = formats::ReplaceBadUtf8(key);
@@ -84,7 +79,7 @@ ResourceAttributes DescribeProcess(const Options& options) {
   AddUnlessThere(out, "service.name", options.service_name);
   for (const auto& [key, value] : options.resource) AddUnlessThere(out, key, value);
   AddIfKnown(out, "service.instance.id", InstanceId());
-  const std::string exe = ExecutablePath();
+  const std::string exe = ProgramPath();
   AddIfKnown(out, "process.executable.name", exe.substr(exe.rfind('/') + 1));
   AddIfKnown(out, "process.executable.path", exe);
   std::array<char, 256> host{};

@@ -47,7 +47,9 @@ Runtime& Runtime::Global() {
 Result<> Runtime::Start(const LoadedOptions& loaded) {
   const Busy busy;
   const MutexLock lock(mutex_);
-  if (running_) return Error(Code::kUnavailable, "the profiler is already running");
+  if (running_ && !options_.preloaded)
+    return Error(Code::kUnavailable, "the profiler is already running");
+  if (running_) StopNow(kLongestGoodbyeNs, loaded.options.disabled ? Unsent::kSend : Unsent::kKeep);
   SetLogLevel(loaded.options.log_level);
   if (loaded.options.log_brief) SetLogBrief();
   for (const std::string& warning : loaded.warnings) Log(LogLevel::kWarn, warning);
@@ -67,7 +69,7 @@ Result<> Runtime::Start(const LoadedOptions& loaded) {
   WHEREFORE_RETURN_IF_ERROR(StartProfiler(options_, *exporter_));
   if (!exporter_->Start()) {
     StopProfiler();
-    return Error(Code::kLimit, "the system gave no thread to send from");
+    return Error(Code::kLimit, "the system gave no thread to send from (ulimit -u, pids.max)");
   }
   Tracer::Global().SetResource(resource);
   Tracer::Global().Start(options_, *exporter_, &ReadRuntimeStatistics);
@@ -130,13 +132,17 @@ bool Runtime::Stop(std::int64_t longest_ns) {
   const Busy busy;
   const MutexLock lock(mutex_);
   if (!running_) return false;
+  StopNow(longest_ns, Unsent::kSend);
+  return true;
+}
+
+void Runtime::StopNow(std::int64_t longest_ns, Unsent unsent) {
   running_ = false;
   if (server_ != nullptr) server_->Stop();
   server_.reset();
   Tracer::Global().Stop();
-  StopProfiler();
+  StopProfiler(unsent);
   exporter_->Stop(MonotonicNs() + longest_ns);
-  return true;
 }
 
 bool Runtime::StopAtExit() {
@@ -182,6 +188,11 @@ bool Runtime::Flush(std::int64_t deadline_ns) {
 bool Runtime::running() {
   const MutexLock lock(mutex_);
   return running_;
+}
+
+bool Runtime::started_by_code() {
+  const MutexLock lock(mutex_);
+  return running_ && !options_.preloaded;
 }
 
 std::int64_t Runtime::timeout_ns() {

@@ -15,6 +15,7 @@
 #include "sdk/exporter.h"
 #include "sdk/http_server.h"
 #include "sdk/options.h"
+#include "sdk/profiler.h"
 #include "sdk/resource.h"
 
 namespace wherefore::sdk {
@@ -27,8 +28,10 @@ class Runtime {
  public:
   static Runtime& Global();
 
-  // kUnavailable: already running (nothing changes); kUnsupported: disabled by OTEL_SDK_DISABLED;
-  // otherwise what the engines said. One line in the log tells what is on, what is off and why.
+  // kUnavailable: the program's code started it already (nothing changes); kUnsupported: disabled
+  // by OTEL_SDK_DISABLED; otherwise what the engines said. One line in the log tells what is on,
+  // what is off and why. What a preload started goes on as `loaded` says: its samples, of types
+  // that are still on, are sent with those to come.
   [[nodiscard]] Result<> Start(const LoadedOptions& loaded);
   // Sends what is left, for at most `longest_ns` once it is ready to be sent. False: nothing was
   // running.
@@ -44,11 +47,14 @@ class Runtime {
   // True when everything sampled and traced before has arrived.
   bool Flush(std::int64_t deadline_ns);
   [[nodiscard]] bool running();
+  // Nothing to be started or taken over: it runs, and not by a preload alone.
+  [[nodiscard]] bool started_by_code();
   // How long sending may take when the program ends, from its options; 0 when nothing runs.
   [[nodiscard]] std::int64_t timeout_ns();
 
  private:
   Runtime() = default;
+  void StopNow(std::int64_t longest_ns, Unsent unsent) REQUIRES(mutex_);
   void ServePprof() REQUIRES(mutex_);
   void WatchForks();
   void BeforeFork();

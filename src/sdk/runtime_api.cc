@@ -31,6 +31,7 @@ namespace {
 
 // Whether there is a runtime to stop at exit: making one then would need memory.
 std::atomic<bool> g_used{false};
+std::atomic<bool> g_disabled{false};  // somebody wanted none, and was told
 
 // quick_exit runs no destructors, but this. A program may call it in a signal handler, so nothing is
 // done in this thread.
@@ -148,6 +149,13 @@ LoadedOptions LoadWithCode(const wherefore_options* given) {
   return loaded;
 }
 
+// The options may not have been read yet.
+void WarnBeforeStart(std::string_view text) {
+  const char* const level = std::getenv("WHEREFORE_LOG");  // NOLINT(concurrency-mt-unsafe)
+  const std::string_view asked = level == nullptr ? "" : level;
+  if (asked != "off" && asked != "error") Log(LogLevel::kWarn, text);
+}
+
 // Says so, with what little there is: nothing here allocates.
 bool TooLittleSpace() {
   const std::int64_t left = AddressSpaceLeft();
@@ -157,11 +165,21 @@ bool TooLittleSpace() {
       line, sizeof(line),
       "not profiling: the limits on memory (ulimit -v, -d) leave %lld MiB, %lld are needed",
       static_cast<long long>(left >> 20U), static_cast<long long>(kSpaceNeeded >> 20U));
-  const char* const level = std::getenv("WHEREFORE_LOG");  // NOLINT(concurrency-mt-unsafe)
-  const std::string_view asked = level == nullptr ? "" : level;
-  if (asked != "off" && asked != "error")
-    Log(LogLevel::kWarn, {line, static_cast<std::size_t>(length)});
+  WarnBeforeStart({line, static_cast<std::size_t>(length)});
   return true;
+}
+
+std::string NotProfiling(const Error& why) {
+  return "not profiling: " + why.message();
+}
+
+// Whoever wants a file of one operation should learn why there is none. Once: it may be one of
+// many.
+int NoOperation() {
+  static std::atomic<bool> said{false};
+  if (!g_disabled.load() && !said.exchange(true))
+    WarnBeforeStart("there will be no profile of one operation: no profiler runs, start one first");
+  return WHEREFORE_NOT_RUNNING;
 }
 
 bool WriteWhole(const char* path, std::string_view bytes) {
@@ -181,15 +199,18 @@ extern "C" {
 int wherefore_start(const wherefore_options* options) noexcept {
   return Guarded([&]() -> int {
     if (options != nullptr && options->size < sizeof(options->size)) return WHEREFORE_INVALID;
-    if (g_used.load() && Runtime::Global().running()) return WHEREFORE_ALREADY_RUNNING;
+    if (g_used.load() && Runtime::Global().started_by_code()) return WHEREFORE_ALREADY_RUNNING;
     if (TooLittleSpace()) return WHEREFORE_UNAVAILABLE;
     BeUsed();
     const LoadedOptions loaded = LoadWithCode(options);
     Runtime& runtime = Runtime::Global();
     const auto started = runtime.Start(loaded);
     if (started) return WHEREFORE_OK;
+    g_disabled.store(loaded.options.disabled);
     if (loaded.options.disabled) return WHEREFORE_DISABLED;
-    return runtime.running() ? WHEREFORE_ALREADY_RUNNING : Report(started);
+    if (runtime.running()) return WHEREFORE_ALREADY_RUNNING;
+    Log(LogLevel::kWarn, NotProfiling(started.error()));
+    return StatusOf(started.error());
   });
 }
 
@@ -282,7 +303,7 @@ int wherefore_operation_begin(unsigned types, uint64_t* operation) noexcept {
   return Guarded([&]() -> int {
     if (operation == nullptr || types == 0 || types >= 1U << kTypeCount) return WHEREFORE_INVALID;
     *operation = 0;
-    if (!Runtime::Global().running()) return WHEREFORE_NOT_RUNNING;
+    if (!Runtime::Global().running()) return NoOperation();
     const auto begun = BeginOperation(types);
     if (!begun) return Report(begun.error());
     *operation = *begun;
@@ -368,7 +389,7 @@ int StartPreloaded() {
   setenv(kSaid, "1", 0);
   // NOLINTEND(concurrency-mt-unsafe)
   const auto started = Runtime::Global().Start(loaded);
-  if (!started && !loaded.options.disabled) LogTrouble(started.error().message());
+  if (!started && !loaded.options.disabled) LogTrouble(NotProfiling(started.error()));
   if (!loaded.options.follow_exec) LeaveChildrenAlone();
   return WHEREFORE_OK;
 }

@@ -202,9 +202,11 @@ void Tracer::End(std::unique_ptr<wherefore_span> span) {
 void Tracer::AddRuntimeStatistics(wherefore_span& span) {
   if (statistics_ == nullptr || !span.recording) return;
   const RuntimeStatistics now = statistics_();
-  AddSpanAttribute(span, "runtime.heap_alloc", now.heap_bytes);
-  AddSpanAttribute(span, "runtime.heap_objects", now.heap_objects);
-  AddSpanAttribute(span, "runtime.threads", now.threads);
+  if (now.heap) {
+    AddSpanAttribute(span, "runtime.heap_alloc", now.heap->bytes);
+    AddSpanAttribute(span, "runtime.heap_objects", now.heap->objects);
+  }
+  if (now.threads) AddSpanAttribute(span, "runtime.threads", *now.threads);
 }
 
 void Tracer::Run() {

@@ -1,4 +1,5 @@
 // The C ABI of the tracer. Every function takes NULL and swallows want of memory.
+#include <cerrno>
 #include <cstring>
 
 #include "base/clock.h"
@@ -13,11 +14,13 @@ using wherefore::sdk::Tracer;
 template <typename Function>
 void Quietly(Function function) {
   const wherefore::sdk::Busy busy;  // what we allocate is not the program's
+  const int error = errno;
   try {
     function();
   } catch (...) {
     // Out of memory: the span lacks something; the program goes on.
   }
+  errno = error;
 }
 
 std::string_view View(const char* text) {

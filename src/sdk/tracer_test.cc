@@ -16,17 +16,23 @@
 namespace wherefore::sdk {
 namespace {
 
+constexpr RuntimeStatistics kStatistics = {.heap = {{.bytes = 1000, .objects = 20}}, .threads = 3};
+RuntimeStatistics g_statistics = kStatistics;
+
 // A tracer that sends to a real server on loopback.
 class TracerTest : public testing::Test {
  protected:
   void SetUp() override { options_.traces_url = server_.url() + "/v1/traces"; }
-  void TearDown() override { Stop(); }
+  void TearDown() override {
+    Stop();
+    g_statistics = kStatistics;
+  }
 
   void Start() {
     exporter_ = std::make_unique<Exporter>(options_);
     ASSERT_TRUE(exporter_->Start());
     Tracer::Global().SetResource({{"service.name", "svc"}});
-    Tracer::Global().Start(options_, *exporter_, [] { return RuntimeStatistics{1000, 20, 3}; });
+    Tracer::Global().Start(options_, *exporter_, [] { return g_statistics; });
   }
   void Stop() {
     Tracer::Global().Stop();
@@ -181,6 +187,18 @@ TEST_F(TracerTest, RuntimeStatisticsOnEverySpanOrWhenAsked) {
   ASSERT_EQ(batch.spans.size(), 1U);
   EXPECT_EQ(Attributes(batch, batch.spans[0].attributes),
             "runtime.heap_alloc=1000 runtime.heap_objects=20 runtime.threads=3 ");
+}
+
+TEST_F(TracerTest, RuntimeStatisticsThatAreNotKnownAreNotThere) {
+  g_statistics = {.heap = std::nullopt, .threads = 3};
+  Start();
+  {
+    Span span("heap is off");
+    span.AddRuntimeStatistics();
+  }
+  const profile::SpanBatch batch = OnlyBatch();
+  ASSERT_EQ(batch.spans.size(), 1U);
+  EXPECT_EQ(Attributes(batch, batch.spans[0].attributes), "runtime.threads=3 ");
 }
 
 TEST_F(TracerTest, ABatchGoesOutWithinAboutASecond) {
