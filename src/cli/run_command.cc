@@ -47,35 +47,15 @@ void Preload(const std::string& library) {
   Set("LD_PRELOAD", others.empty() ? library : library + ":" + others);
 }
 
-// What the file with the profiling: block may decide, which our defaults must leave to it: the
-// library ranks the environment above the file. A word in a comment counts too; then the library's
-// own default holds, which is the same for most programs.
-struct FileDecides {
-  bool service = false;
-  bool endpoint = false;
-  bool output = false;
-};
-FileDecides ReadDecisions(const std::string& config) {
-  if (config.empty()) return {};
-  std::error_code error;
-  if (!fs::is_regular_file(config, error)) return {};  // the library says what is wrong with it
-  const auto text = ReadFile(config);
-  if (!text) return {};
-  const auto has = [&](std::string_view word) { return text->find(word) != std::string::npos; };
-  return {.service = has("service_name") || has("service.name"),
-          .endpoint = has("endpoint"),
-          .output = has("output_file")};
-}
-
-// The page that will show it, or where else it goes. Files need no words: the library names them.
-void SayWhere(const Context& context, const std::string& config, const FileDecides& file) {
-  if (!Environment("WHEREFORE_OUTPUT").empty() || file.output) return;
+// The page that will show it, or where else it goes. What a file decides, and where files are
+// written, the library says.
+void SayWhere(const Context& context) {
   const std::string endpoint = Environment("OTEL_EXPORTER_OTLP_ENDPOINT");
+  if (!Environment("WHEREFORE_OUTPUT").empty() || endpoint.empty()) return;
   if (endpoint != context.server) {
     // Of what it cannot send to, the library says what it takes instead.
     if (endpoint.find("://") != std::string::npos && !IsUrl(endpoint)) return;
-    fmt::print(stderr, "wherefore: profiles go to {}\n",
-               endpoint.empty() ? "the endpoint of " + config : endpoint);
+    fmt::print(stderr, "wherefore: profiles go to {}\n", endpoint);
     return;
   }
   const auto ready = net::Fetch("GET", context.server + "/ready");
@@ -91,21 +71,22 @@ void SayWhere(const Context& context, const std::string& config, const FileDecid
       service.empty() ? "/" : fmt::format("/s/{}?type=cpu&since=1h", net::PercentEncode(service)));
 }
 
-// Flags, then the environment as it is, then the file, then our defaults.
-FileDecides SetVariables(const Context& context, const RunOptions& options,
-                         const std::string& program) {
+// Flags, then the environment as it is, then the file, then our defaults. The library ranks the
+// environment above the file: where there is one, what nobody said goes by names that it ranks
+// last.
+void SetVariables(const Context& context, const RunOptions& options, const std::string& program) {
   Set("WHEREFORE_TYPES", options.types);
   Set("WHEREFORE_OUTPUT", options.output);
   Set("WHEREFORE_PPROF", options.pprof);
   Set("WHEREFORE_CONFIG", options.config);
   Set("OTEL_SERVICE_NAME", options.service);
-  const FileDecides file = ReadDecisions(Environment("WHEREFORE_CONFIG"));
+  if (context.server_named) SetDefault("OTEL_EXPORTER_OTLP_ENDPOINT", context.server);
+  const bool file = !Environment("WHEREFORE_CONFIG").empty();
+  const std::string name = fs::path(program).filename();
   const bool named =
       Environment("OTEL_RESOURCE_ATTRIBUTES").find("service.name") != std::string::npos;
-  if (!file.service && !named) SetDefault("OTEL_SERVICE_NAME", fs::path(program).filename());
-  if (!file.endpoint || context.server_named)
-    SetDefault("OTEL_EXPORTER_OTLP_ENDPOINT", context.server);
-  return file;
+  if (!named) SetDefault(file ? "WHEREFORE_RUN_SERVICE" : "OTEL_SERVICE_NAME", name);
+  SetDefault(file ? "WHEREFORE_RUN_ENDPOINT" : "OTEL_EXPORTER_OTLP_ENDPOINT", context.server);
 }
 
 std::string Reason(int error) {
@@ -136,8 +117,8 @@ int Run(const Context& context, const RunOptions& options, std::vector<std::stri
     if (!library) return Fail(library.error());
     Preload(*library);
   }
-  const FileDecides file = SetVariables(context, options, program);
-  if (why_not.empty()) SayWhere(context, Environment("WHEREFORE_CONFIG"), file);
+  SetVariables(context, options, program);
+  if (why_not.empty()) SayWhere(context);
   std::vector<char*> arguments;
   arguments.reserve(command.size() + 2);
   for (std::string& argument : command) arguments.push_back(argument.data());

@@ -46,7 +46,11 @@ std::string Join(const std::vector<std::string>& path, std::size_t from) {
 
 class Loader {
  public:
-  explicit Loader(const GetEnv& getenv) : getenv_(getenv), settings_(BuildSettings()) {}
+  explicit Loader(const GetEnv& getenv) : getenv_(getenv), settings_(BuildSettings()) {
+    // What `wherefore run` would take if nobody says anything else.
+    if (std::string server = Variable("WHEREFORE_RUN_ENDPOINT"); !server.empty())
+      target_.options.endpoint = std::move(server);
+  }
 
   void ReadFile(const std::string& file) {
     // A pipe or a device could keep the host from ever starting.
@@ -98,6 +102,7 @@ class Loader {
   LoadedOptions Finish(const std::function<void(Options&)>& code) {
     Options& o = target_.options;
     if (code) code(o);
+    if (o.service_name.empty()) o.service_name = Variable("WHEREFORE_RUN_SERVICE");
     if (o.service_name.empty()) o.service_name = ProgramName();
     const Addresses& a = target_.addresses;
     const std::string fallback = Options().endpoint;
@@ -121,6 +126,11 @@ class Loader {
   }
 
  private:
+  [[nodiscard]] std::string Variable(const char* name) const {
+    const char* const value = getenv_(name);
+    return value == nullptr ? "" : value;
+  }
+
   void Warn(std::string text) {
     constexpr std::size_t kMostWarnings = 20;
     if (warnings_.size() < kMostWarnings) warnings_.push_back(std::move(text));
@@ -221,8 +231,9 @@ LoadedOptions LoadOptions(const GetEnv& getenv, const std::string& config_file,
 
 std::vector<std::string> KnownVariables() {
   // Of `wherefore run`, of the library towards its children, and of the commands.
-  std::vector<std::string> names = {"WHEREFORE_CONFIG", "WHEREFORE_SAID", "WHEREFORE_SERVER",
-                                    "WHEREFORE_LIBCHDB", "WHEREFORE_CHDB_DIR"};
+  std::vector<std::string> names = {
+      "WHEREFORE_CONFIG",       "WHEREFORE_SAID",    "WHEREFORE_SERVER",  "WHEREFORE_RUN_SERVICE",
+      "WHEREFORE_RUN_ENDPOINT", "WHEREFORE_LIBCHDB", "WHEREFORE_CHDB_DIR"};
   for (Setting& setting : BuildSettings()) {
     if (setting.env.starts_with("WHEREFORE_")) names.push_back(std::move(setting.env));
   }
