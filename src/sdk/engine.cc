@@ -115,7 +115,7 @@ void Engine::HeedCrashMarker() {
 void Engine::StartSamplers() {
   stop_.store(false);
   const std::int64_t now = MonotonicNow();
-  started_ = last_second_ = now;
+  started_ = last_second_ = waits_looked_at_ = now;
   const bool kept = std::exchange(kept_, false);
   if (!kept) {
     window_start_ns_ = WallClockNow();

@@ -104,7 +104,8 @@ class Engine {
   void FollowAtEnd(Event& event);
   void Settle();
   void CollectLast();
-  bool ControlRates(std::int64_t elapsed_ns);
+  bool ControlRates(std::int64_t now);
+  bool ControlWaits(std::int64_t now);
   void EverySecond(std::int64_t now);
   [[nodiscard]] bool OnlyOwnThreadsAreLeft();
   void EndProcess();
@@ -164,6 +165,7 @@ class Engine {
   RateControl wait_control_{200};
   std::int64_t heap_events_ = 0;  // since rates were last looked at
   std::int64_t wait_events_ = 0;
+  std::int64_t waits_looked_at_ = 0;  // when
   int signal_ = 0;
   bool timers_refused_ = false;  // no thread got one
   std::atomic<bool> awaits_restart_{false};  // a forked child, until it has samplers of its own

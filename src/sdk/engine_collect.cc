@@ -35,6 +35,10 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kBetweenDrains = kSecond / 20;
 constexpr std::int64_t kCalmBetweenDrains = kSecond / 4;
 constexpr int kFewEvents = 100;
+// So many waits need not be looked at any longer to know that they are too many: a thousand threads
+// that wait for work cost a tenth of the first second. (What is allocated in it may live for ever,
+// so that is seen in full.)
+constexpr std::int64_t kManyWaits = 1'000;
 // A preloaded program that is younger and has used less CPU time may end soon.
 constexpr std::int64_t kSoon = kSecond;
 constexpr std::int64_t kLittleCpu = 3 * kSecond / 10;
@@ -76,6 +80,8 @@ void Engine::Collect() {
     if (now - last_second_ >= kSecond) {
       EverySecond(now);
       first_thread_ended_ = FirstThreadEnded();
+    } else if (wait_events_ > kManyWaits && ControlWaits(now)) {
+      ApplyRates();
     }
     if (first_thread_ended_ && OnlyOwnThreadsAreLeft()) EndProcess();
     if (now - window_started_ >= options_.upload_interval_ns) Export(now, OwnCpuNow());
@@ -228,15 +234,21 @@ void Engine::LogRates() const {
                   scale(Sampler::kHeap), scale(Sampler::kLocks), scale(Sampler::kWall)));
 }
 
-bool Engine::ControlRates(std::int64_t elapsed_ns) {
-  const bool heap = heap_control_.Observe(heap_events_, elapsed_ns);
-  const bool waits = wait_control_.Observe(wait_events_, elapsed_ns);
-  heap_events_ = wait_events_ = 0;
-  return heap || waits;
+bool Engine::ControlRates(std::int64_t now) {
+  const bool heap = heap_control_.Observe(heap_events_, now - last_second_);
+  heap_events_ = 0;
+  return ControlWaits(now) || heap;
+}
+
+bool Engine::ControlWaits(std::int64_t now) {
+  const bool changed = wait_control_.Observe(wait_events_, now - waits_looked_at_);
+  wait_events_ = 0;
+  waits_looked_at_ = now;
+  return changed;
 }
 
 void Engine::EverySecond(std::int64_t now) {
-  const bool controlled = ControlRates(now - last_second_);
+  const bool controlled = ControlRates(now);
   last_second_ = now;
   g_shared.cost.ticks_per_ns.store(static_cast<double>(__rdtsc() - first_ticks_) /
                                    static_cast<double>(MonotonicNow() - first_ticks_at_));
