@@ -1,8 +1,9 @@
 // RateControl: keeps the number of samples of one kind near a target, whatever the program does.
 //
 // Allocations and waits are sampled by distance, in bytes or nanoseconds, so a program that does very
-// much of either would be sampled very often: then the distance grows, after a second; it comes back
-// slowly. A burst, such as what a program sets up when it starts, is seen in full.
+// much of either would be sampled very often: then the distance grows, and comes back slowly. When is
+// up to who looks: a burst of allocations, such as what a program sets up when it starts, is to be
+// seen in full.
 // A sample is weighted with the distance it was drawn at, so sums stay right. Guarded by the
 // collector's lock.
 #pragma once

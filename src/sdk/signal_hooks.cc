@@ -16,7 +16,7 @@ namespace wherefore::sdk {
 namespace {
 
 // Sets the mask without our signal, and remembers whether the host wanted it blocked: then it is told
-// so, and a signal that somebody else sends waits as it would (Postpone in signal_sampler.cc).
+// so, and a signal that somebody else sends waits as it would (OnHostSignal in signal_sampler.cc).
 template <Symbol Name>
 int SetMask(int how, const sigset_t* set, sigset_t* old) {
   const int signal = SamplerSignal();
