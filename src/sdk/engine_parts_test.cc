@@ -1,4 +1,4 @@
-// The parts of the engine that can be tried without a process to profile: queue, tables, governor.
+// The parts of the engine that can be tried without a process to profile: queue, tables, markers.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,11 +18,8 @@
 #include "sdk/crash_marker.h"
 #include "sdk/early_stacks.h"
 #include "sdk/event_queue.h"
-#include "sdk/governor.h"
 #include "sdk/heap_sampler.h"
 #include "sdk/heap_table.h"
-#include "sdk/lock_sampler.h"
-#include "sdk/rate_control.h"
 #include "sdk/shared.h"
 #include "sdk/thread_state.h"
 
@@ -147,55 +144,6 @@ TEST(EarlyStacks, KeepsStacksUntilItIsFull) {
   }
   stacks.Reset();
   EXPECT_NE(stacks.Claim(start, kEach), nullptr);
-}
-
-class WaitTest : public testing::Test {
- protected:
-  struct Seen {
-    double value = 0;
-    double count = 0;
-    int events = 0;
-  };
-
-  WaitTest() {
-    static CodeMapSlots no_maps;
-    g_shared.code_maps = &no_maps;
-    EXPECT_TRUE(g_shared.queue.Open(2048, 256));
-    g_shared.wait_period_ns.store(100'000);
-    t_state.wait_countdown = 0;
-  }
-  void TearDown() override { g_shared.wait_period_ns.store(0); }
-
-  // What is sampled of `times` waits.
-  static Seen Wait(int times, std::int64_t nanoseconds) {
-    Seen seen;
-    for (int i = 0; i < times; ++i) {
-      OnWaited(WaitKind::kMutex, nanoseconds);
-      for (const Event* event = g_shared.queue.Front(); event != nullptr; event = g_shared.queue.Front()) {
-        seen.value += static_cast<double>(event->value);
-        seen.count += event->count;
-        ++seen.events;
-        g_shared.queue.Pop();
-      }
-    }
-    return seen;
-  }
-};
-
-TEST_F(WaitTest, OneFarAboveTheDistanceIsSeenOnceAndCountsAsItIs) {
-  const Seen seen = Wait(100, 10'000'000);
-  EXPECT_EQ(seen.events, 100);
-  EXPECT_DOUBLE_EQ(seen.value, 100 * 10'000'000.0);
-  EXPECT_NEAR(seen.count, 100, 1e-9);
-}
-
-TEST_F(WaitTest, SumsOfSmallOnesAreRight) {
-  // Of 200,000 waits at a fifth of the distance 18 % are seen: the sum is off by 0.5 % (one sigma).
-  constexpr int kWaits = 200'000;
-  const Seen seen = Wait(kWaits, 20'000);
-  EXPECT_NEAR(seen.events, kWaits * 0.1813, 1'000);
-  EXPECT_NEAR(seen.value / (kWaits * 20'000.0), 1, 0.025);
-  EXPECT_NEAR(seen.count / kWaits, 1, 0.025);
 }
 
 // Four that find no room, at a small distance; then one at a far larger distance that does.
@@ -324,89 +272,6 @@ TEST(HeapTable, ManyThatMeetInTheFilterStayKnown) {
   EXPECT_FALSE(table->MayHold(meets(1)));
 }
 
-class ContendedTableTest : public ::testing::Test {
- protected:
-  ContendedTableTest() { g_shared.pid.store(getpid()); }
-  ~ContendedTableTest() override { g_shared.pid.store(0); }
-
-  std::unique_ptr<ContendedTable> table_ = std::make_unique<ContendedTable>();
-  int mutex_ = 0;
-};
-
-// A child has no thread to let go what one of its parent's held when it forked.
-TEST_F(ContendedTableTest, AForkedChildDoesNotWaitForItsParent) {
-  std::atomic<bool> stop{false};
-  std::vector<std::thread> threads;
-  threads.reserve(3);
-  for (int i = 0; i < 3; ++i) {
-    threads.emplace_back([&] {
-      while (!stop) {
-        if (table_->BeginWait(&mutex_, 1, 1)) table_->EndWait(&mutex_, 1, 1, true);
-      }
-    });
-  }
-  int hung = 0;
-  for (int i = 0; i < 200; ++i) {
-    const pid_t child = fork();
-    if (child == 0) {
-      alarm(20);
-      if (i % 2 == 0) g_shared.pid.store(getpid());  // or not yet
-      table_->Charge(&mutex_, 2, 1);
-      _exit(0);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    hung += status == 0 ? 0 : 1;
-    if (hung > 0) break;
-  }
-  stop = true;
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(hung, 0);
-}
-
-// At a distance of a nanosecond every charge is seen and stands for what was waited.
-TEST_F(ContendedTableTest, HoldersAreChargedWhatWaitersWait) {
-  EXPECT_FALSE(table_->IsDue(&mutex_));
-  EXPECT_EQ(table_->Charge(&mutex_, 50'000, 1).delay, 0);
-  ASSERT_TRUE(table_->BeginWait(&mutex_, 100'000, 1));
-  ASSERT_TRUE(table_->BeginWait(&mutex_, 150'000, 1));
-  EXPECT_TRUE(table_->IsDue(&mutex_));
-  const ContendedTable::Charged both = table_->Charge(&mutex_, 200'000, 1);
-  EXPECT_NEAR(static_cast<double>(both.delay), 150'000, 50);
-  EXPECT_NEAR(both.waits, 2, 0.01);
-  table_->EndWait(&mutex_, 100'000, 200'000, true);
-  EXPECT_NEAR(static_cast<double>(table_->Charge(&mutex_, 260'000, 1).delay), 60'000, 50);
-  table_->EndWait(&mutex_, 150'000, 260'000, true);
-  EXPECT_FALSE(table_->IsDue(&mutex_));
-}
-
-TEST_F(ContendedTableTest, AWaitThatWasGivenUpChargesNobody) {
-  ASSERT_TRUE(table_->BeginWait(&mutex_, 100'000, 1));
-  ASSERT_TRUE(table_->BeginWait(&mutex_, 500'000, 1));
-  table_->EndWait(&mutex_, 100'000, 500'000, false);
-  EXPECT_NEAR(static_cast<double>(table_->Charge(&mutex_, 510'000, 1).delay), 10'000, 50);
-}
-
-// One holder lets ten wait for 3 us at a time, the other one for 30 us: ten times 3 us against 30.
-TEST_F(ContendedTableTest, WhoHoldsWhileManyWaitIsChargedForAllOfThem) {
-  constexpr int kRounds = 200'000;
-  constexpr std::int64_t kPeriod = 100'000;
-  std::array<double, 2> charged{};
-  std::int64_t now = 0;
-  for (int i = 0; i < kRounds; ++i) {
-    const bool many = i % 2 == 0;
-    const int waiters = many ? 10 : 1;
-    const std::int64_t began = now;
-    for (int w = 0; w < waiters; ++w) ASSERT_TRUE(table_->BeginWait(&mutex_, now, kPeriod));
-    now += many ? 3'000 : 30'000;
-    charged[many ? 0 : 1] += static_cast<double>(table_->Charge(&mutex_, now, kPeriod).delay);
-    for (int w = 0; w < waiters; ++w) table_->EndWait(&mutex_, began, now, true);
-  }
-  // Some 30,000 samples each.
-  EXPECT_NEAR(charged[0] / (kRounds / 2 * 30'000.0), 1, 0.04);
-  EXPECT_NEAR(charged[1] / (kRounds / 2 * 30'000.0), 1, 0.04);
-}
-
 TEST(ThreadState, StepsHaveTheMeanThatWasAskedFor) {
   double sum = 0;
   constexpr int kSteps = 200'000;
@@ -451,151 +316,6 @@ TEST(CrashMarker, NamesThePartAndLetsTheCrashGoOn) {
   std::ifstream(marker) >> text;
   EXPECT_EQ(text, "heap");
   std::filesystem::remove_all(folder);
-}
-
-TEST(RateControl, GrowsAtOnceAndComesBackSlowly) {
-  RateControl control(100);
-  constexpr std::int64_t kSecond = 1'000'000'000;
-  EXPECT_FALSE(control.Observe(150, kSecond));
-  EXPECT_TRUE(control.Observe(1000, kSecond / 10));  // 10,000 a second
-  EXPECT_EQ(control.factor(), 100);
-  EXPECT_FALSE(control.Observe(100, kSecond));
-  EXPECT_FALSE(control.Observe(10, kSecond));
-  EXPECT_TRUE(control.Observe(10, kSecond));
-  EXPECT_EQ(control.factor(), 50);
-}
-
-class GovernorTest : public ::testing::Test {
- protected:
-  // One second in which the host used all of one CPU.
-  bool Second(Governor& governor, double share) {
-    usage_.process_ns += 1'000'000'000;
-    // Half of it for samples of allocations, the rest for the others.
-    const double cost = 1e9 * share;
-    usage_.samplers[static_cast<std::size_t>(Sampler::kHeap)] +=
-        static_cast<std::int64_t>(cost / 2);
-    usage_.samplers[static_cast<std::size_t>(Sampler::kCpu)] += static_cast<std::int64_t>(cost / 4);
-    usage_.rest += static_cast<std::int64_t>(cost / 4);
-    return governor.Step(usage_);
-  }
-  // As long as it takes to be judged once.
-  bool Seconds(Governor& governor, double share) {
-    bool changed = false;
-    for (int i = 0; i < 3; ++i) changed = Second(governor, share) || changed;
-    return changed;
-  }
-  Usage usage_;
-};
-
-TEST_F(GovernorTest, HalvesRatesAboveTheBudgetAndComesBackSlowly) {
-  Options options;
-  options.max_overhead = 0.01;
-  Governor governor(options);
-  EXPECT_FALSE(Second(governor, 0.5));  // what starting cost
-  EXPECT_FALSE(Seconds(governor, 0.009));
-  EXPECT_FALSE(Second(governor, 0.02));  // one expensive second
-  EXPECT_FALSE(Second(governor, 0.001));
-  EXPECT_FALSE(Second(governor, 0.001));
-  EXPECT_TRUE(Seconds(governor, 0.03));
-  EXPECT_TRUE(Second(governor, 0.2));  // too much to wait for three
-  EXPECT_EQ(governor.scale(Sampler::kHeap), 4);
-  EXPECT_EQ(governor.scale(Sampler::kCpu), 1);  // it was not the expensive one
-  EXPECT_FALSE(Seconds(governor, 0.006));       // below, but one step up would be above again
-  int judged = 0;
-  while (governor.scale(Sampler::kHeap) > 1 && judged < 100) {
-    Seconds(governor, 0.001);
-    ++judged;
-  }
-  EXPECT_EQ(judged, 8);
-}
-
-TEST_F(GovernorTest, OneJudgementAboveTheBudgetMayBeAnExport) {
-  Options options;
-  options.max_overhead = 0.01;
-  Governor governor(options);
-  Second(governor, 0);
-  for (int i = 0; i < 5; ++i) {
-    EXPECT_FALSE(Seconds(governor, 0.015));
-    EXPECT_FALSE(Seconds(governor, 0.008));
-  }
-  EXPECT_FALSE(Seconds(governor, 0.015));
-  EXPECT_TRUE(Seconds(governor, 0.015));
-}
-
-// What the threads of the profiler use whatever is sampled is no reason to sample next to nothing.
-TEST_F(GovernorTest, WhatCostsLittleIsLeftAloneAndComesBackFirst) {
-  Options options;
-  options.max_overhead = 0.01;
-  Governor governor(options);
-  const auto seconds = [&](double cpu, double rest) {
-    bool changed = false;
-    for (int i = 0; i < 3; ++i) {
-      usage_.process_ns += 1'000'000'000;
-      usage_.samplers[static_cast<std::size_t>(Sampler::kCpu)] +=
-          static_cast<std::int64_t>(1e9 * cpu);
-      usage_.rest += static_cast<std::int64_t>(1e9 * rest);
-      changed = governor.Step(usage_) || changed;
-    }
-    return changed;
-  };
-  governor.Step(usage_);
-  EXPECT_TRUE(seconds(0.015, 0.015));
-  EXPECT_EQ(governor.scale(Sampler::kCpu), 2);
-  for (int i = 0; i < 6; ++i) EXPECT_FALSE(seconds(0.001, 0.03));
-  EXPECT_EQ(governor.scale(Sampler::kCpu), 2);
-  EXPECT_NEAR(governor.excess().value_or(0), 0.031, 1e-6);
-  for (int i = 0; i < 8; ++i) seconds(0.001, 0.005);
-  EXPECT_EQ(governor.scale(Sampler::kCpu), 1);
-}
-
-TEST_F(GovernorTest, NeverGoesBeyondItsLargestScale) {
-  Governor governor(Options{});
-  for (int i = 0; i < 20; ++i) Second(governor, 0.5);
-  EXPECT_EQ(governor.scale(Sampler::kHeap), 64);
-}
-
-TEST_F(GovernorTest, SlowsTheNextWhenTheMostExpensiveCannotAndKnowsWhenNoneCan) {
-  Options options;
-  options.max_overhead = 0.00001;
-  Governor governor(options);
-  Second(governor, 0.5);
-  // Two samplers that cost something, six steps each.
-  for (int i = 0; i < 12; ++i) {
-    EXPECT_TRUE(Second(governor, 0.002));
-    EXPECT_FALSE(governor.excess());
-  }
-  EXPECT_EQ(governor.scale(Sampler::kHeap), 64);
-  EXPECT_EQ(governor.scale(Sampler::kCpu), 64);
-  EXPECT_EQ(governor.scale(Sampler::kLocks), 1);  // costs nothing
-  Second(governor, 0.002);
-  Second(governor, 0.002);
-  EXPECT_FALSE(governor.excess());
-  Second(governor, 0.002);
-  EXPECT_NEAR(governor.excess().value_or(0), 0.002, 1e-6);
-  Seconds(governor, 0);
-  EXPECT_FALSE(governor.excess());
-}
-
-TEST_F(GovernorTest, ShedsAndAdaptsByTheMachinesLoad) {
-  static Governor::Machine machine;
-  Options options;
-  options.load_shedding = {.enabled = true, .cpu = 0.9, .memory_bytes = 1000};
-  options.adaptive = {.enabled = true, .cpu = 0.5};
-  Governor governor(options);
-  governor.ReplaceReader([] { return machine; });
-  machine = {.cpu = 0.6, .resident_bytes = 1};
-  EXPECT_TRUE(Second(governor, 0));
-  EXPECT_EQ(governor.scale(Sampler::kCpu), 2);
-  machine.cpu = 0.95;
-  EXPECT_TRUE(Second(governor, 0));
-  EXPECT_TRUE(governor.shedding());
-  machine = {.cpu = 0.1, .resident_bytes = 2000};
-  EXPECT_FALSE(Second(governor, 0));
-  EXPECT_TRUE(governor.shedding());
-  machine = {};
-  EXPECT_TRUE(Second(governor, 0));
-  EXPECT_FALSE(governor.shedding());
-  EXPECT_EQ(governor.scale(Sampler::kCpu), 1);
 }
 
 }  // namespace
