@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Pyroscope's clients from outside: /ingest and Push in their forms, cumulative profiles, links of spans, tenants."""
+import concurrent.futures
 import gzip
 import json
 import time
@@ -183,6 +184,36 @@ class Push(PyroscopeCase):
         top = server.ask("top", query="shop", type="inuse_space", since="1h")
         self.assertEqual(int(top["total"]) / int(top["scale"]), 10, "a snapshot is averaged")
         self.assertNotIn("bytes", server.ask("labels", query="shop", since="1h")["labels"])
+        server.stop()
+
+    def counters(self, allocated, second, samples_each=1):
+        """One Push a series, each with a counter that says `allocated`."""
+        for i in range(20):
+            samples = [(("main", "a"), [allocated], {"n": n}) for n in range(samples_each)]
+            profile = pprof([("alloc_space", "bytes")], samples, ("space", "bytes", 524288), time_ns=NOW + second * 10**9)
+            yield push(({"__name__": "memory", "service_name": "shop", "instance": str(i)}, [profile]))
+
+    def test_identical_cumulative_profiles_at_once_count_once(self):
+        with self.server() as server:
+            for allocated in (100, 150, 225):
+                with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                    bodies = [body for body in self.counters(allocated, allocated, 100) for _ in range(4)]
+                    for answer in pool.map(lambda body: self.push(server, body), bodies):
+                        self.assertEqual(answer.status, 200)
+            self.assertEqual(self.total(server, "alloc_space"), 20 * 100 * 225)
+
+    def test_cumulative_profiles_sent_again_after_kill_9_count_once(self):
+        server = self.server()
+        for round in range(1, 6):
+            bodies = list(self.counters(100 * round, round))
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                sent = [pool.submit(lambda b: self.push(server, b), body) for body in bodies]
+                concurrent.futures.wait(sent[:3 * round], return_when=concurrent.futures.ALL_COMPLETED)
+                server.kill()
+            server.start()
+            for body in bodies:  # whoever got no answer sends again; the others do no harm
+                self.assertEqual(self.push(server, body).status, 200)
+        self.assertEqual(self.total(server, "alloc_space"), 20 * 500)
         server.stop()
 
 

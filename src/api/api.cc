@@ -38,8 +38,9 @@ void Api::AddQuery(net::Router& router, std::string method, std::string pattern,
                    .memory_bytes = operations_.query_memory_bytes,
                    .answer =
                        [this, answer = std::move(answer)](net::HttpRequest& request) {
-                         request.headers[":tenant"] =
-                             std::to_string(operations_.tenant_of(request));
+                         const auto tenant = operations_.tenant_of(request);
+                         if (!tenant) return Result<net::HttpResponse>(tenant.error());
+                         request.headers[":tenant"] = std::to_string(*tenant);
                          return answer(request);
                        },
                    .failure =

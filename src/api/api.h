@@ -33,7 +33,7 @@ struct Operations {
   std::function<std::vector<Status>()> status;
   std::function<std::string()> not_ready_reason;  // empty: ready
   // Whose data a request may see; 0 unless the server keeps tenants apart.
-  std::function<std::uint32_t(const net::HttpRequest&)> tenant_of;
+  std::function<Result<std::uint32_t>(const net::HttpRequest&)> tenant_of;
   // The same for interfaces whose clients expect a refusal when they do not say who they are.
   std::function<Result<std::uint32_t>(const net::Headers&)> require_tenant;
   std::int64_t query_timeout_ns = 60'000'000'000;

@@ -174,8 +174,9 @@ void JaegerApi::AddRoutes(net::Router& router) {
 }
 
 Result<HttpResponse> JaegerApi::Services(const HttpRequest& request) {
-  WHEREFORE_ASSIGN_OR_RETURN(const auto names, engine_.SpanNames(operations_.tenant_of(request),
-                                                                 LastWeek(), request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t tenant, operations_.tenant_of(request));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto names,
+                             engine_.SpanNames(tenant, LastWeek(), request.cancel));
   std::set<std::string> services;
   for (const auto& [service, name] : names) services.insert(service);
   return Names({services.begin(), services.end()});
@@ -184,8 +185,9 @@ Result<HttpResponse> JaegerApi::Services(const HttpRequest& request) {
 Result<std::vector<std::string>> JaegerApi::NamesOf(const HttpRequest& request,
                                                     const std::string& service) {
   if (service.empty()) return Error(Code::kInvalid, "parameter 'service' is required");
-  WHEREFORE_ASSIGN_OR_RETURN(const auto names, engine_.SpanNames(operations_.tenant_of(request),
-                                                                 LastWeek(), request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t tenant, operations_.tenant_of(request));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto names,
+                             engine_.SpanNames(tenant, LastWeek(), request.cancel));
   std::vector<std::string> out;
   for (const auto& [owner, name] : names) {
     if (owner == service) out.push_back(name);
@@ -211,15 +213,15 @@ Result<HttpResponse> JaegerApi::OperationList(const HttpRequest& request) {
 
 Result<HttpResponse> JaegerApi::OneTrace(const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto trace, ReadTraceId(request.Header(":id")));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto spans,
-                             engine_.Trace(operations_.tenant_of(request), trace, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t tenant, operations_.tenant_of(request));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto spans, engine_.Trace(tenant, trace, request.cancel));
   if (spans.empty()) return Error(Code::kNotFound, "trace not found");
   return Success(1, [&](JsonWriter& json) { AppendJaegerTrace(json, spans); });
 }
 
 Result<HttpResponse> JaegerApi::Search(const HttpRequest& request) {
   const JaegerParameters p = ReadParameters(request);
-  const std::uint32_t tenant = operations_.tenant_of(request);
+  WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t tenant, operations_.tenant_of(request));
   std::vector<profile::TraceId> traces;
   const auto [begin, end] = p.equal_range("traceID");
   for (auto it = begin; it != end; ++it) {
@@ -256,8 +258,9 @@ Result<HttpResponse> JaegerApi::Dependencies(const HttpRequest& request) {
   if (end < 0 || end > INT64_MAX / 2'000'000 || lookback <= 0 || lookback > INT64_MAX / 2'000'000) {
     return Error(Code::kInvalid, "endTs and lookback are milliseconds");
   }
+  WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t tenant, operations_.tenant_of(request));
   const store::SpanSearch search{
-      .tenant = operations_.tenant_of(request),
+      .tenant = tenant,
       .range = {std::max<std::int64_t>(end - lookback, 0) * 1'000'000, (end + 1) * 1'000'000},
       .limit = kMostSpans};
   WHEREFORE_ASSIGN_OR_RETURN(const auto spans,

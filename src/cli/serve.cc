@@ -143,13 +143,11 @@ class Server {
     receiver_ = std::make_unique<gateway::OtlpReceiver>(
         gateway::Intake(*store_, metrics_),
         gateway::OtlpReceiver::Options{.tenants = options_.tenants});
-    cumulative_ = std::make_unique<gateway::Cumulative>(
-        gateway::Cumulative::Options{.directory = options_.data + "/cumulative"});
     pyroscope_ = std::make_unique<gateway::PyroscopeReceiver>(
-        gateway::Intake(*store_, metrics_), *cumulative_,
+        gateway::Intake(*store_, metrics_),
         gateway::PyroscopeReceiver::Options{.tenants = options_.tenants});
     WHEREFORE_ASSIGN_OR_RETURN(gateway::ScrapeConfig scrape, ReadScrape());
-    scraper_ = std::make_unique<gateway::Scraper>(gateway::Intake(*store_, metrics_), *cumulative_,
+    scraper_ = std::make_unique<gateway::Scraper>(gateway::Intake(*store_, metrics_),
                                                   std::move(scrape));
     api_ = std::make_unique<api::Api>(*engine_, workers_, MakeOperations());
     pyroscope_api_ = std::make_unique<api::PyroscopeApi>(*engine_, workers_, MakeOperations());
@@ -239,6 +237,13 @@ class Server {
     return o;
   }
 
+  // Of the tenant a question names.
+  Result<std::uint32_t> NumberOf(std::string_view name) {
+    const profile::Tenant tenant(name);
+    WHEREFORE_RETURN_IF_ERROR(store_->CheckTenant(tenant));
+    return tenant.number;
+  }
+
   api::Operations MakeOperations() {
     api::Operations operations;
     operations.version = kVersion;
@@ -261,14 +266,13 @@ class Server {
       }
       return all;
     };
-    operations.tenant_of = [this](const net::HttpRequest& request) -> std::uint32_t {
-      const std::string_view name = request.Header("X-Scope-OrgID");
-      return options_.tenants && !name.empty() ? gateway::TenantOf(name) : 0;
+    operations.tenant_of = [this](const net::HttpRequest& request) -> Result<std::uint32_t> {
+      return NumberOf(options_.tenants ? request.Header(net::kTenantHeader) : std::string_view());
     };
     operations.require_tenant = [this](const net::Headers& headers) -> Result<std::uint32_t> {
       WHEREFORE_ASSIGN_OR_RETURN(const std::string_view name,
                                  net::RequireTenant(headers, options_.tenants));
-      return name.empty() ? 0 : gateway::TenantOf(name);
+      return NumberOf(name);
     };
     operations.not_ready_reason = [this] { return store_->NotReadyReason(); };
     operations.remove = [this](const query::Selection& selection) -> Result<api::DeleteSummary> {
@@ -319,7 +323,6 @@ class Server {
   net::WorkerPool workers_{4, 256};
   std::shared_ptr<gateway::ReceiverMetrics> metrics_ = std::make_shared<gateway::ReceiverMetrics>();
   std::unique_ptr<gateway::OtlpReceiver> receiver_;
-  std::unique_ptr<gateway::Cumulative> cumulative_;
   std::unique_ptr<gateway::PyroscopeReceiver> pyroscope_;
   std::unique_ptr<gateway::Scraper> scraper_;
   std::unique_ptr<api::Api> api_;

@@ -13,7 +13,7 @@
 #include "formats/multipart.h"
 #include "formats/pyroscope.h"
 #include "formats/pyroscope_time.h"
-#include "gateway/cumulative.h"
+#include "profile/counters.h"
 
 namespace wherefore::gateway {
 namespace {
@@ -115,7 +115,7 @@ bool CountsSinceStart(const profile::Batch& batch, const formats::TextLabels& la
   }
   return std::ranges::any_of(batch.profiles, [&](const profile::Profile& p) {
     const std::string_view period = batch.Text(p.period_type.type);
-    return p.duration_ns == 0 && CanBeCumulative(batch.Text(p.sample_type.type)) &&
+    return p.duration_ns == 0 && profile::CanBeCumulative(batch.Text(p.sample_type.type)) &&
            (period == "space" || period == "contentions");
   });
 }
@@ -179,9 +179,9 @@ Result<std::vector<UploadedProfile>> DecodePprofUpload(const IngestQuery& query,
       p.name = previous.data.AddText(batch.Text(name));
       p.time_ns = 1;
     }
-    Cumulative difference({});
-    (void)difference.Convert(previous, 0, Cumulative::First::kSetsBase);
-    (void)difference.Convert(out.decoded, 0, Cumulative::First::kCountsWhole);
+    profile::CounterMemory difference;
+    (void)difference.Convert(previous.data, 0, profile::FirstReading::kSetsBase);
+    (void)difference.Convert(batch, 0, profile::FirstReading::kCountsWhole);
     for (profile::Profile& p : batch.profiles) p.duration_ns = query.duration_ns();
     out.cumulative = false;
   }

@@ -7,11 +7,6 @@
 
 namespace wherefore::gateway {
 
-std::uint32_t TenantOf(std::string_view name) {
-  const auto id = static_cast<std::uint32_t>(Hash64(name));
-  return id == 0 ? 1 : id;
-}
-
 std::string Sendable(std::string message) {
   constexpr std::size_t kLongest = 64u << 10;  // OTLP: a response stays well under 4 MiB
   message.resize(std::min(message.size(), kLongest));
@@ -56,9 +51,11 @@ void Intake::WriteData(const Origin& origin, formats::Decoded<Data> decoded, std
   }
   write.data = std::move(decoded.data);
   write.identity = origin.identity;
-  write.tenant = origin.tenant;
+  write.tenant = origin.tenant.number;
+  write.tenant_name = origin.tenant.name;
   write.body_bytes = origin.body_bytes;
   write.arrival_ns = NowUnixNs();
+  write.counters = origin.counters;
   sink_.Write(std::move(write), [metrics = metrics_, signal = origin.signal,
                                  reply = std::move(done)](Result<profile::WriteAnswer> result) {
     if (!result) {

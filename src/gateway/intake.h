@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,11 +14,9 @@
 #include "formats/formats.h"
 #include "gateway/receiver_metrics.h"
 #include "profile/sink.h"
+#include "profile/tenant.h"
 
 namespace wherefore::gateway {
-
-// The tenant a name stands for: never 0, which is what requests without a name belong to.
-[[nodiscard]] std::uint32_t TenantOf(std::string_view name);
 
 // Messages may quote a sender's bytes; in an answer they must be UTF-8 and of bounded length.
 [[nodiscard]] std::string Sendable(std::string message);
@@ -30,9 +29,10 @@ class Intake {
   using Done = std::function<void(Result<profile::WriteAnswer>)>;
   struct Origin {
     formats::Signal signal = formats::Signal::kProfiles;
-    std::uint32_t tenant = 0;
+    profile::Tenant tenant;
     Hash128 identity;  // see WriteRequest
     std::size_t body_bytes = 0;
+    std::optional<profile::FirstReading> counters;  // see WriteRequest
   };
 
   Intake(profile::Sink& sink, std::shared_ptr<ReceiverMetrics> metrics)

@@ -201,10 +201,10 @@ std::string UnknownMethod(std::string_view method) {
 
 }  // namespace
 
-std::uint32_t OtlpReceiver::Tenant(const net::Headers& headers) const {
-  if (!options_.tenants) return 0;
+profile::Tenant OtlpReceiver::Tenant(const net::Headers& headers) const {
   const auto name = headers.find(net::kTenantHeader);
-  return name == headers.end() || name->second.empty() ? 0 : TenantOf(name->second);
+  return options_.tenants && name != headers.end() ? profile::Tenant(name->second)
+                                                   : profile::Tenant();
 }
 
 void OtlpReceiver::Receive(const Request& request, Answer answer) {
@@ -237,7 +237,7 @@ void OtlpReceiver::Write(const Request& request, Result<formats::Decoded<Data>> 
   }
   // The same bytes by gRPC and HTTP are the same request; another tenant's or signal's are not.
   const std::uint64_t seed =
-      (std::uint64_t{request.tenant} << 8) | static_cast<std::uint64_t>(signal);
+      (std::uint64_t{request.tenant.number} << 8) | static_cast<std::uint64_t>(signal);
   intake_.Write({signal, request.tenant, HashString(*request.body, seed), request.body->size()},
                 *std::move(decoded),
                 [reply = std::move(answer)](Result<profile::WriteAnswer> result) {

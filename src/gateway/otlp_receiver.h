@@ -38,7 +38,7 @@ class OtlpReceiver {
     formats::Signal signal;
     Transport transport;
     std::shared_ptr<const std::string> body;
-    std::uint32_t tenant = 0;
+    profile::Tenant tenant;
   };
   // The sink's answer, or what to tell the sender instead.
   using Answer = std::function<void(std::expected<profile::WriteAnswer, formats::RpcStatus>)>;
@@ -50,7 +50,7 @@ class OtlpReceiver {
                    const net::Respond& respond);
   void ReceiveGrpc(const net::GrpcRequest& request,
                    const std::function<void(net::GrpcResponse)>& respond);
-  [[nodiscard]] std::uint32_t Tenant(const net::Headers& headers) const;
+  [[nodiscard]] profile::Tenant Tenant(const net::Headers& headers) const;
 
   Intake intake_;
   const Options options_;

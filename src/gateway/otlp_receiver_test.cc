@@ -273,8 +273,8 @@ TEST_F(OtlpReceiverTest, ATenantCountsOnlyWhenAskedFor) {
   ASSERT_EQ(requests.size(), 3u);
   EXPECT_EQ(requests[0].tenant, 0u);
   EXPECT_EQ(requests[0].identity, without);
-  EXPECT_EQ(requests[1].tenant, TenantOf("team"));
-  EXPECT_EQ(requests[2].tenant, TenantOf("team"));
+  EXPECT_EQ(requests[1].tenant, profile::TenantNumber("team"));
+  EXPECT_EQ(requests[2].tenant, profile::TenantNumber("team"));
   EXPECT_NE(requests[1].identity, without);
   EXPECT_EQ(requests[1].identity, requests[2].identity);
 }

@@ -53,8 +53,8 @@ Hash128 PartOf(Hash128 identity, std::size_t index) {
   return HashBytes(&identity, sizeof identity, index + 1);
 }
 
-std::uint64_t Seed(std::uint32_t tenant, Transport transport) {
-  return (std::uint64_t{tenant} << 8) | (0x10U + static_cast<std::uint64_t>(transport));
+std::uint64_t Seed(const profile::Tenant& tenant, Transport transport) {
+  return (std::uint64_t{tenant.number} << 8) | (0x10U + static_cast<std::uint64_t>(transport));
 }
 
 // Pyroscope's word for "understood, but not to be stored".
@@ -70,24 +70,10 @@ net::HttpResponse IngestFailure(const Error& error) {
 
 }  // namespace
 
-Result<std::uint32_t> PyroscopeReceiver::Tenant(const net::Headers& headers) const {
+Result<profile::Tenant> PyroscopeReceiver::Tenant(const net::Headers& headers) const {
   WHEREFORE_ASSIGN_OR_RETURN(const std::string_view name,
                              net::RequireTenant(headers, options_.tenants));
-  return name.empty() ? 0 : TenantOf(name);
-}
-
-void PyroscopeReceiver::WriteOne(const Intake::Origin& origin, UploadedProfile profile, Done done) {
-  if (!profile.cumulative)
-    return intake_.Write(origin, std::move(profile.decoded), std::move(done));
-  auto taken = std::make_shared<const Cumulative::Taken>(
-      cumulative_.Convert(profile.decoded, origin.tenant, Cumulative::First::kCountsWhole));
-  const std::uint64_t rejected = profile.decoded.rejected;
-  intake_.Write(
-      origin, std::move(profile.decoded),
-      [this, taken, own = rejected, reply = std::move(done)](Result<profile::WriteAnswer> result) {
-        if (!result || result->rejected > own) cumulative_.GiveBack(*taken);
-        reply(std::move(result));
-      });
+  return profile::Tenant(name);
 }
 
 void PyroscopeReceiver::WriteAll(const Request& request, std::vector<UploadedProfile> profiles,
@@ -96,11 +82,12 @@ void PyroscopeReceiver::WriteAll(const Request& request, std::vector<UploadedPro
   auto join = std::make_shared<Join>(profiles.size(), std::move(done));
   const std::size_t count = profiles.size();
   for (std::size_t i = 0; i < count; ++i) {
-    const Intake::Origin origin{.tenant = request.tenant,
-                                .identity = PartOf(request.identity, i),
-                                .body_bytes = request.body_bytes / count};
-    WriteOne(origin, std::move(profiles[i]),
-             [join](Result<profile::WriteAnswer> result) { join->Add(std::move(result)); });
+    Intake::Origin origin{.tenant = request.tenant,
+                          .identity = PartOf(request.identity, i),
+                          .body_bytes = request.body_bytes / count};
+    if (profiles[i].cumulative) origin.counters = profile::FirstReading::kCountsWhole;
+    intake_.Write(origin, std::move(profiles[i].decoded),
+                  [join](Result<profile::WriteAnswer> result) { join->Add(std::move(result)); });
   }
 }
 
@@ -110,7 +97,7 @@ void PyroscopeReceiver::Ingest(const net::HttpRequest& request, const net::Respo
     intake_.metrics().Refused(formats::Signal::kProfiles, ReasonOf(error.code()));
     respond(IngestFailure(error));
   };
-  const Result<std::uint32_t> tenant = Tenant(request.headers);
+  const Result<profile::Tenant> tenant = Tenant(request.headers);
   if (!tenant) return refuse(tenant.error());
   Result<std::vector<UploadedProfile>> profiles = DecodeIngest(request, NowUnixNs());
   if (!profiles) {
@@ -144,7 +131,7 @@ void PyroscopeReceiver::Push(const net::UnaryRequest& request, const net::UnaryR
     intake_.metrics().Refused(formats::Signal::kProfiles, ReasonOf(error.code()));
     respond(Error(error.code(), Sendable(error.message())));
   };
-  const Result<std::uint32_t> tenant = Tenant(request.headers);
+  const Result<profile::Tenant> tenant = Tenant(request.headers);
   if (!tenant) return refuse(tenant.error());
   Result<DecodedPush> push = DecodePushRequest(*request.body, request.json, NowUnixNs());
   if (!push) return refuse(push.error());

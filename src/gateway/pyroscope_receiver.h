@@ -14,7 +14,6 @@
 #include <string>
 #include <vector>
 
-#include "gateway/cumulative.h"
 #include "gateway/ingest_request.h"
 #include "gateway/intake.h"
 #include "net/http.h"
@@ -27,15 +26,14 @@ class PyroscopeReceiver {
   struct Options {
     bool tenants = false;  // X-Scope-OrgID counts, and must be there
   };
-  // `cumulative` is shared with the scraper and outlives us.
-  PyroscopeReceiver(Intake intake, Cumulative& cumulative, Options options)
-      : intake_(std::move(intake)), cumulative_(cumulative), options_(options) {}
+  PyroscopeReceiver(Intake intake, Options options)
+      : intake_(std::move(intake)), options_(options) {}
 
   void AddRoutes(net::Router& http, net::GrpcRouter& grpc);
 
  private:
   struct Request {
-    std::uint32_t tenant = 0;
+    profile::Tenant tenant;
     Hash128 identity;
     std::size_t body_bytes = 0;
   };
@@ -45,11 +43,9 @@ class PyroscopeReceiver {
   void Push(const net::UnaryRequest& request, const net::UnaryRespond& respond);
   // Writes every profile; `done` gets the answers as one. A failure counts more than a success.
   void WriteAll(const Request& request, std::vector<UploadedProfile> profiles, Done done);
-  void WriteOne(const Intake::Origin& origin, UploadedProfile profile, Done done);
-  [[nodiscard]] Result<std::uint32_t> Tenant(const net::Headers& headers) const;
+  [[nodiscard]] Result<profile::Tenant> Tenant(const net::Headers& headers) const;
 
   Intake intake_;
-  Cumulative& cumulative_;
   const Options options_;
 };
 

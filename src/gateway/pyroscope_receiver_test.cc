@@ -72,7 +72,7 @@ std::map<std::string, std::string> LabelsOf(const profile::WriteRequest& request
 class PyroscopeReceiverTest : public testing::Test {
  protected:
   void Start(PyroscopeReceiver::Options options = {}) {
-    receiver_.emplace(Intake(sink_, std::make_shared<ReceiverMetrics>()), cumulative_, options);
+    receiver_.emplace(Intake(sink_, std::make_shared<ReceiverMetrics>()), options);
     receiver_->AddRoutes(http_, grpc_);
   }
   net::HttpResponse Ingest(const std::string& query, std::string body,
@@ -106,7 +106,6 @@ class PyroscopeReceiverTest : public testing::Test {
   static constexpr const char* kForm = "multipart/form-data; boundary=B";
 
   FakeSink sink_;
-  Cumulative cumulative_{{}};
   net::Router http_;
   net::GrpcRouter grpc_;
   std::optional<PyroscopeReceiver> receiver_;
@@ -320,7 +319,7 @@ TEST_F(PyroscopeReceiverTest, TenantsAreKeptApartOnlyWhenAsked) {
   Start({.tenants = true});
   EXPECT_EQ(Ingest("name=s&format=folded", "main 1").status, 401);
   EXPECT_EQ(Ingest("name=s&format=folded", "main 1", "", {{"X-Scope-OrgID", "team"}}).status, 200);
-  EXPECT_EQ(sink_.Take().at(0).tenant, TenantOf("team"));
+  EXPECT_EQ(sink_.Take().at(0).tenant, profile::TenantNumber("team"));
 }
 
 TEST_F(PyroscopeReceiverTest, TheSameRequestHasTheSameIdentity) {

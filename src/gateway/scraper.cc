@@ -57,9 +57,8 @@ Result<formats::DecodedProfiles> FetchProfile(const std::string& url,
 // One target: its thread, its rhythm, its health.
 class Scraper::Target {
  public:
-  Target(const Intake& intake, Cumulative& cumulative, const ScrapeJob& job, ScrapeTarget target)
+  Target(const Intake& intake, const ScrapeJob& job, ScrapeTarget target)
       : intake_(intake),
-        cumulative_(cumulative),
         job_(job),
         target_(std::move(target)),
         labels_({{"job", job.name}, {"instance", target_.labels["instance"]}}),
@@ -159,26 +158,16 @@ class Scraper::Target {
                                decoded.data.ApproximateBytes());
     const bool since_start = std::ranges::any_of(decoded.data.profiles,
                                                  [](const auto& p) { return p.duration_ns == 0; });
-    Cumulative::Taken taken;
-    if (since_start) {
-      taken = cumulative_.Convert(decoded, 0, Cumulative::First::kSetsBase);
-    }
-    const std::uint64_t rejected = decoded.rejected;
     Intake::Origin origin;
+    if (since_start) origin.counters = profile::FirstReading::kSetsBase;
     const std::int64_t now = NowUnixNs();
     origin.identity = HashString(fmt::format("{}\n{}", url, now));
     std::promise<Result<profile::WriteAnswer>> answered;
     intake_.Write(origin, std::move(decoded),
                   [&](Result<profile::WriteAnswer> r) { answered.set_value(std::move(r)); });
     const Result<profile::WriteAnswer> answer = answered.get_future().get();
-    if (!answer) {
-      cumulative_.GiveBack(taken);
-      return answer.error();
-    }
-    if (answer->rejected > 0) {
-      if (answer->rejected > rejected) cumulative_.GiveBack(taken);
-      return Error(Code::kInvalid, answer->message);
-    }
+    if (!answer) return answer.error();
+    if (answer->rejected > 0) return Error(Code::kInvalid, answer->message);
     return {};
   }
 
@@ -204,7 +193,6 @@ class Scraper::Target {
   }
 
   Intake intake_;
-  Cumulative& cumulative_;
   const ScrapeJob& job_;
   ScrapeTarget target_;
   const MetricLabels labels_;
@@ -216,8 +204,8 @@ class Scraper::Target {
   std::thread thread_;  // last: it uses all of the above
 };
 
-Scraper::Scraper(Intake intake, Cumulative& cumulative, ScrapeConfig config)
-    : intake_(std::move(intake)), cumulative_(cumulative), config_(std::move(config)) {}
+Scraper::Scraper(Intake intake, ScrapeConfig config)
+    : intake_(std::move(intake)), config_(std::move(config)) {}
 
 Scraper::~Scraper() {
   Stop();
@@ -305,7 +293,7 @@ void Scraper::Update() {
       continue;
     }
     targets_[key] =
-        std::make_unique<Target>(intake_, cumulative_, *entry.first, std::move(entry.second));
+        std::make_unique<Target>(intake_, *entry.first, std::move(entry.second));
   }
 }
 

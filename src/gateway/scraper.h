@@ -3,7 +3,7 @@
 // One thread watches the files of targets; every target has a thread of its own, because asking for
 // a CPU profile waits nearly a whole interval for the answer. A target begins at a random moment of
 // its first interval, so that many do not come at once. Profiles that count since their process
-// began become differences (cumulative.h); the first one only sets the base.
+// began become differences (profile/counters.h); the first one only sets the base.
 //
 // Failure: what a target does wrong is counted, said in status() and tried again at the next
 //          interval. Stop() ends everything at once; nothing of a broken-off answer is kept.
@@ -20,7 +20,6 @@
 #include "base/cancel.h"
 #include "base/mutex.h"
 #include "base/status.h"
-#include "gateway/cumulative.h"
 #include "gateway/intake.h"
 #include "gateway/scrape_config.h"
 
@@ -30,7 +29,7 @@ class Scraper {
  public:
   static constexpr std::size_t kMostTargets = 500;  // threads
 
-  Scraper(Intake intake, Cumulative& cumulative, ScrapeConfig config);
+  Scraper(Intake intake, ScrapeConfig config);
   Scraper(const Scraper&) = delete;
   Scraper& operator=(const Scraper&) = delete;
   ~Scraper();
@@ -46,7 +45,6 @@ class Scraper {
   void Update();  // looks at the files, starts and stops targets
 
   Intake intake_;
-  Cumulative& cumulative_;
   const ScrapeConfig config_;
   std::thread watcher_;
   mutable Mutex mutex_;

@@ -196,7 +196,6 @@ bool Eventually(Condition condition) {
 TEST(Scraper, DifferencesArriveTroublesAreReportedAndFilesAreWatched) {
   Program program;
   FakeSink sink;
-  Cumulative cumulative({});
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("scraper_test." + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
@@ -207,7 +206,7 @@ TEST(Scraper, DifferencesArriveTroublesAreReportedAndFilesAreWatched) {
   job.timeout_ns = 1'000'000'000;
   job.files = {(folder / "*.json").string()};
   for (ScrapeKind& kind : job.kinds) kind.enabled = kind.name == "mutex";
-  Scraper scraper(Intake(sink, std::make_shared<ReceiverMetrics>()), cumulative, {{job}});
+  Scraper scraper(Intake(sink, std::make_shared<ReceiverMetrics>()), {{job}});
   scraper.Start();
   EXPECT_EQ(scraper.status().facts.at(0).second, "0, 0 of them well");
   std::ofstream(file) << R"([{"targets": [")" << program.address()
@@ -247,12 +246,11 @@ TEST(Scraper, DifferencesArriveTroublesAreReportedAndFilesAreWatched) {
 TEST(Scraper, AnAnswerThatIsNoProfileIsAProblem) {
   Program program;
   FakeSink sink;
-  Cumulative cumulative({});
   auto job = ParseScrapeTarget("http://" + program.address());
   ASSERT_TRUE(job);
   job->interval_ns = 100'000'000;
   for (ScrapeKind& kind : job->kinds) kind.enabled = kind.name == "process_cpu";
-  Scraper scraper(Intake(sink, std::make_shared<ReceiverMetrics>()), cumulative, {{*job}});
+  Scraper scraper(Intake(sink, std::make_shared<ReceiverMetrics>()), {{*job}});
   scraper.Start();
   EXPECT_TRUE(Eventually([&] { return scraper.status().problems.size() == 1; }));
   EXPECT_NE(scraper.status().problems[0].what.find("answered 500: cpu profiling already in use"),

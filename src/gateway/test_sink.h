@@ -17,6 +17,10 @@ class FakeSink final : public profile::Sink {
     Result<profile::WriteAnswer> answer = request.decoded;
     {
       MutexLock lock(mutex_);
+      if (request.counters) {
+        (void)bases_.Convert(std::get<profile::Batch>(request.data), request.tenant,
+                             *request.counters);
+      }
       requests_.push_back(std::move(request));
       if (!answers_.empty()) {
         answer = std::move(answers_.front());
@@ -38,6 +42,7 @@ class FakeSink final : public profile::Sink {
   Mutex mutex_;
   std::vector<profile::WriteRequest> requests_ GUARDED_BY(mutex_);
   std::deque<Result<profile::WriteAnswer>> answers_ GUARDED_BY(mutex_);
+  profile::CounterMemory bases_ GUARDED_BY(mutex_);
 };
 
 }  // namespace wherefore::gateway

@@ -11,6 +11,8 @@
 namespace wherefore::profile {
 
 inline constexpr std::string_view kNoStack = "[no stack]";
+// Its row was on a part of the disk that is damaged.
+inline constexpr std::string_view kNameLost = "[name lost]";
 inline constexpr std::string_view kOther = "other";
 
 // File name without its folders; "[kernel.kallsyms]" and the like stay.

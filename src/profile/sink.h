@@ -8,11 +8,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <variant>
 
 #include "base/hash.h"
 #include "profile/batch.h"
+#include "profile/counters.h"
 #include "profile/span_batch.h"
 
 namespace wherefore::profile {
@@ -30,9 +32,13 @@ struct WriteRequest {
   // Tenant, signal and decompressed body; a repeat within ten minutes is answered, not stored.
   Hash128 identity;
   std::uint32_t tenant = 0;
+  std::string tenant_name;  // that the number was made of; empty where nobody named one
   std::uint64_t body_bytes = 0;
   std::int64_t arrival_ns = 0;  // stands in for profiles and spans without a time
   WriteAnswer decoded;          // what the decoder already rejected; the sink adds its own
+  // Its counters count since their process began: the sink stores the differences to the last ones
+  // of their series, and moves those on together with what it stores.
+  std::optional<FirstReading> counters;
 };
 
 class Sink {

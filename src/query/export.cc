@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "profile/frame_name.h"
 #include "profile/observations.h"
 #include "profile/typed_attributes.h"
 #include "query/engine.h"
@@ -49,8 +50,7 @@ class Assembler {
 
   Result<Id> Stack(std::uint32_t stack) {
     if (stack == 0) return Id{0};
-    if (stack >= stacks_.size())
-      return Error(Code::kCorrupt, "a stored sample names an unknown stack");
+    if (stack >= stacks_.size()) return LostStack();
     if (stacks_[stack] != 0) return stacks_[stack];
     const profile::Range stored = rows_.stacks[stack - 1];
     std::vector<Id> frames;
@@ -201,8 +201,7 @@ class Assembler {
 
   Result<Id> Mapping(std::uint32_t id) {
     if (id == 0) return Id{0};
-    if (id >= mappings_.size())
-      return Error(Code::kCorrupt, "a stored frame names an unknown mapping");
+    if (id >= mappings_.size()) return Id{0};
     if (mappings_[id] != 0) return mappings_[id];
     const store::MappingRow& row = rows_.mappings[id - 1];
     WHEREFORE_ASSIGN_OR_RETURN(const profile::Range attributes,
@@ -217,8 +216,7 @@ class Assembler {
 
   Result<Id> Function(std::uint32_t id) {
     if (id == 0) return Id{0};
-    if (id >= functions_.size())
-      return Error(Code::kCorrupt, "a stored frame names an unknown function");
+    if (id >= functions_.size()) return Function({.name = std::string(profile::kNameLost)});
     if (functions_[id] != 0) return functions_[id];
     const store::FunctionRow& row = rows_.functions[id - 1];
     batch_.functions.push_back({.name = Text(row.name),
@@ -255,9 +253,29 @@ class Assembler {
     return lines;
   }
 
+  // What was lost with a part of the disk: one frame, one stack, for all of it.
+  Id LostFrame() {
+    if (lost_frame_ == 0) {
+      const Id function = Function({.name = std::string(profile::kNameLost)});
+      batch_.frames.push_back({.lines = {static_cast<std::uint32_t>(batch_.lines.size()), 1}});
+      batch_.lines.push_back({.function = function});
+      lost_frame_ = static_cast<Id>(batch_.frames.size() - 1);
+    }
+    return lost_frame_;
+  }
+  Id LostStack() {
+    if (lost_stack_ == 0) {
+      const Id frame = LostFrame();
+      batch_.stacks.push_back({static_cast<std::uint32_t>(batch_.stack_frames.size()), 1});
+      batch_.stack_frames.push_back(frame);
+      lost_stack_ = static_cast<Id>(batch_.stacks.size() - 1);
+    }
+    return lost_stack_;
+  }
+
   Result<Id> Frame(std::uint32_t id) {
     if (id == 0) return Id{0};
-    if (id >= frames_.size()) return Error(Code::kCorrupt, "a stored stack names an unknown frame");
+    if (id >= frames_.size()) return LostFrame();
     if (frames_[id] != 0) return frames_[id];
     const store::FrameRow& row = rows_.frames[id - 1];
     profile::Frame frame{.address = row.address};
@@ -285,6 +303,8 @@ class Assembler {
   std::vector<Id> mappings_, functions_, frames_, stacks_;  // stored id -> id in the batch
   std::map<std::pair<std::uint32_t, std::string>, std::pair<Id, Id>> resources_;
   std::map<std::tuple<Id, Id, Id, std::int64_t>, Id> resolved_functions_;
+  Id lost_frame_ = 0;
+  Id lost_stack_ = 0;
   std::unordered_map<std::string, Id> attributes_;
   std::unordered_map<std::string, Id> texts_;
   std::map<std::pair<profile::TraceId, profile::SpanId>, Id> links_;

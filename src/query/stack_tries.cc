@@ -26,8 +26,7 @@ std::string_view FrameTypeOf(std::string_view encoded_attributes) {
   return {};
 }
 
-void StackTrie::AddFunction(const profile::FrameFacts& facts) {
-  profile::FlameFunction named = profile::NameFrame(facts);
+std::uint32_t StackTrie::FunctionId(profile::FlameFunction named) {
   std::string key = named.name + '\0' + named.module;
   const auto [it, added] =
       function_ids_.try_emplace(std::move(key), static_cast<std::uint32_t>(functions_.size()));
@@ -35,12 +34,19 @@ void StackTrie::AddFunction(const profile::FrameFacts& facts) {
     text_bytes_ += 2 * (named.name.size() + named.module.size()) + named.file.size();
     functions_.push_back(std::move(named));
   }
-  frame_functions_.push_back(it->second);
+  return it->second;
+}
+
+std::uint32_t StackTrie::LostFunction() {
+  return FunctionId({.name = std::string(profile::kNameLost)});
+}
+
+void StackTrie::AddFunction(const profile::FrameFacts& facts) {
+  frame_functions_.push_back(FunctionId(profile::NameFrame(facts)));
 }
 
 void StackTrie::NameFrame(const store::FrameRow& frame, const symbols::ResolvedFrame* resolved) {
-  const store::MappingRow& mapping =
-      mappings_[std::min<std::size_t>(frame.mapping, mappings_.size() - 1)];
+  const store::MappingRow& mapping = mappings_[frame.mapping < mappings_.size() ? frame.mapping : 0];
   profile::FrameFacts facts{.mapping_file = mapping.file,
                             .mapping_start = mapping.start,
                             .mapping_offset = mapping.file_offset,
@@ -56,8 +62,10 @@ void StackTrie::NameFrame(const store::FrameRow& frame, const symbols::ResolvedF
       facts.file = line.file;
       facts.start_line = line.start_line;
     } else {
+      static const store::FunctionRow kLost{.name = std::string(profile::kNameLost)};
+      const std::uint32_t function = frame.lines[i].function;
       const store::FunctionRow& f =
-          raw_functions_[std::min<std::size_t>(frame.lines[i].function, raw_functions_.size() - 1)];
+          function < raw_functions_.size() ? raw_functions_[function] : kLost;
       facts.name = f.name;
       facts.system_name = f.system_name;
       facts.file = f.file;
@@ -121,7 +129,8 @@ Result<> StackTrie::ExtendBy(store::DictionaryRows rows, symbols::Symbolizer* sy
     for (std::uint32_t k = range.count; k-- > 0;) {
       const std::uint32_t frame = rows.stack_frames[range.begin + k];
       if (frame >= frames_.size()) {
-        return Error(Code::kCorrupt, "a stored stack names a frame that is not there");
+        node = Child(node, LostFunction());
+        continue;
       }
       for (std::uint32_t i = 0; i < frames_[frame].count; ++i) {
         node = Child(node, frame_functions_[frames_[frame].begin + i]);
@@ -150,9 +159,10 @@ Result<> StackTrie::Know(std::uint32_t highest, store::Reader& reader,
                          symbols::Symbolizer* symbolizer, const CancelToken& cancel) {
   if (resolve_again_ns_ != 0 && MonotonicNs() >= resolve_again_ns_) Reset();
   if (highest >= stack_nodes_.size()) WHEREFORE_RETURN_IF_ERROR(Extend(reader, symbolizer, cancel));
+  // Names are stored before what uses them: a stack that is not there now is lost.
   if (highest >= stack_nodes_.size()) {
-    return Error(Code::kCorrupt, fmt::format("stack {} is not in its dictionary ({} known)",
-                                             highest, stack_nodes_.size() - 1));
+    stack_nodes_.resize(std::size_t{highest} + 1, Child(0, LostFunction()));
+    cursor_.stack = static_cast<std::uint32_t>(stack_nodes_.size());
   }
   return {};
 }

@@ -95,6 +95,8 @@ class StackTrie {
   void NameFrame(const store::FrameRow& frame, const symbols::ResolvedFrame* resolved)
       REQUIRES(mutex_);
   void AddFunction(const profile::FrameFacts& facts) REQUIRES(mutex_);
+  std::uint32_t FunctionId(profile::FlameFunction named) REQUIRES(mutex_);
+  std::uint32_t LostFunction() REQUIRES(mutex_);
 
   const store::DictionaryKey key_;
   std::atomic<std::size_t> bytes_{0};

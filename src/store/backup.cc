@@ -1,4 +1,4 @@
-// Backup and restore: the engine's own copy of every table, plus a manifest that says how many rows
+// Backup and restore: the engine's own copy of every table, what lies beside it, and a manifest that says how many rows
 // each has and what they add up to. Both sides check it.
 #include <filesystem>
 #include <map>
@@ -39,7 +39,7 @@ Result<Manifest> SumTables(Transport& transport) {
 }
 
 std::string ToText(const Manifest& manifest) {
-  std::string text = fmt::format("wherefore-backup 1\nschema {}\n", kSchemaVersion);
+  std::string text = fmt::format("wherefore-backup 1\nschema {}\n", kDirectoryVersion);
   for (const auto& [name, sum] : manifest)
     text += fmt::format("{} {} {}\n", name, sum.rows, sum.checksum);
   return text;
@@ -56,10 +56,10 @@ Result<Manifest> ReadManifest(const std::string& path) {
       format != 1) {
     return Error(Code::kCorrupt, fmt::format("{} is not the manifest of a backup", path));
   }
-  if (schema != kSchemaVersion) {
+  if (schema < 1 || schema > kDirectoryVersion) {
     return Error(Code::kUnsupported,
-                 fmt::format("the backup has schema version {}, this program knows {}", schema,
-                             kSchemaVersion));
+                 fmt::format("the backup has schema version {}, this program knows up to {}",
+                             schema, kDirectoryVersion));
   }
   Manifest manifest;
   TableSum sum;
@@ -111,6 +111,20 @@ class NewDirectory {
   bool created_ = false;
 };
 
+// What belongs to the rows and is not in the engine: whose they are, and up to where cumulative
+// profiles were counted. Only the writer's number is always there.
+Result<> CopyBesideEngine(const DataPaths& from, const fs::path& to) {
+  WHEREFORE_ASSIGN_OR_RETURN(const std::string writer, ReadWholeFile(from.writer));
+  WHEREFORE_RETURN_IF_ERROR(ReplaceFile(to / "writer", writer));
+  for (const std::string& path : {from.tenants, from.cumulative}) {
+    std::error_code error;
+    if (!fs::exists(path, error)) continue;
+    fs::copy(path, to / fs::path(path).filename(), fs::copy_options::recursive, error);
+    if (error) return ErrnoError(error.value(), "cannot copy", path);
+  }
+  return {};
+}
+
 std::string Summary(const Manifest& manifest) {
   std::uint64_t rows = 0;
   for (const auto& [name, sum] : manifest) rows += sum.rows;
@@ -130,8 +144,7 @@ Result<std::string> StoreImpl::Backup(const std::string& target_directory) {
   WHEREFORE_ASSIGN_OR_RETURN(const Manifest manifest, SumTables(*transport_));
   WHEREFORE_RETURN_IF_ERROR(transport_->Execute(
       fmt::format("BACKUP DATABASE default TO File({})", Quote((target / "engine/").string()))));
-  WHEREFORE_ASSIGN_OR_RETURN(const std::string writer, ReadWholeFile(paths_.writer));
-  WHEREFORE_RETURN_IF_ERROR(ReplaceFile(target / "writer", writer));
+  WHEREFORE_RETURN_IF_ERROR(CopyBesideEngine(paths_, target));
   WHEREFORE_RETURN_IF_ERROR(SyncFileSystem(target));
   // Last: a directory without a manifest is no backup.
   WHEREFORE_RETURN_IF_ERROR(ReplaceFile(target / "manifest", ToText(manifest)));
@@ -143,7 +156,6 @@ Result<std::string> Store::Restore(const std::string& backup_directory,
                                    const std::string& data_directory) {
   const fs::path backup = fs::absolute(backup_directory);
   WHEREFORE_ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(backup / "manifest"));
-  WHEREFORE_ASSIGN_OR_RETURN(const std::string writer, ReadWholeFile(backup / "writer"));
   const DataPaths paths(fs::absolute(data_directory));
   NewDirectory directory(paths.root);
   WHEREFORE_RETURN_IF_ERROR(directory.Create());
@@ -164,7 +176,7 @@ Result<std::string> Store::Restore(const std::string& backup_directory,
       }
     }
   }
-  WHEREFORE_RETURN_IF_ERROR(ReplaceFile(paths.writer, writer));
+  WHEREFORE_RETURN_IF_ERROR(CopyBesideEngine(DataPaths(backup), paths.root));
   WHEREFORE_RETURN_IF_ERROR(SyncFileSystem(paths.root));
   // Last: only a complete restore may be opened as a data directory of this version.
   WHEREFORE_RETURN_IF_ERROR(CheckSchemaFile(paths));

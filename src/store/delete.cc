@@ -84,8 +84,8 @@ Result<DeleteResult> StoreImpl::Delete(const DeleteRequest& request) {
   // A selector without a service asks about every dictionary there is; few of them have changed.
   if (result.spans > 0) touched = dictionaries;
   // Sending the same file again after deleting it must store it.
-  std::set<std::uint64_t> services;
-  for (const DictionaryKey& key : touched) services.insert(key.service);
+  std::set<TenantService> services;
+  for (const DictionaryKey& key : touched) services.insert({key.tenant, key.service});
   identities_.ForgetServices(services);
   WHEREFORE_RETURN_IF_ERROR(identity_log_.ForgetServices(services));
   WHEREFORE_RETURN_IF_ERROR(FinishDelete(touched));

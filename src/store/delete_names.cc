@@ -124,15 +124,6 @@ Result<> StoreImpl::FinishInterruptedDelete() {
   return FinishDelete(dictionaries);
 }
 
-Result<> StoreImpl::RetireWriter(const DictionaryKey& key) {
-  if (key.writer != dictionaries_->writer()) return {};
-  const std::uint32_t writer = key.writer + 1;
-  WHEREFORE_RETURN_IF_ERROR(ReplaceFile(paths_.writer, fmt::format("{}\n", writer)));
-  dictionaries_->Restart(writer);
-  wal_.set_writer(writer);
-  return {};
-}
-
 Result<> StoreImpl::DropUnusedNames(const DictionaryKey& key) {
   const auto count = [&](Table table, const std::string& where) {
     return CountRows(fmt::format("SELECT count() FROM {} WHERE {}", PhysicalName(table), where));
@@ -140,7 +131,7 @@ Result<> StoreImpl::DropUnusedNames(const DictionaryKey& key) {
   const auto drop = [&](Table table, const std::string& where) -> Result<> {
     WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t rows, count(table, where));
     if (rows == 0) return {};
-    WHEREFORE_RETURN_IF_ERROR(RetireWriter(key));
+    if (key.writer == dictionaries_->writer()) WHEREFORE_RETURN_IF_ERROR(RetireWriter());
     WHEREFORE_RETURN_IF_ERROR(DeleteRows(table, where));
     return {};
   };
@@ -171,7 +162,7 @@ Result<> StoreImpl::DropUnusedNames(const DictionaryKey& key) {
         fmt::format("{} AND {} AND {} NOT IN ({})", KeyCondition(key), b.is_named, b.id, b.used);
     WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t unused, count(b.table, where));
     if (unused == 0) continue;
-    WHEREFORE_RETURN_IF_ERROR(RetireWriter(key));
+    if (key.writer == dictionaries_->writer()) WHEREFORE_RETURN_IF_ERROR(RetireWriter());
     WHEREFORE_RETURN_IF_ERROR(Mutate(
         fmt::format("ALTER TABLE {} UPDATE {} WHERE {}", PhysicalName(b.table), b.blank, where)));
   }

@@ -79,6 +79,7 @@ Result<profile::WriteAnswer> Encoder::Encode(const profile::WriteRequest& reques
   Refusals refusals;
   rows_ = &rows;
   unlabelled_.clear();
+  refused_.clear();
   const char* what = "profile";
   if (const auto* batch = std::get_if<Batch>(&request.data)) {
     WHEREFORE_ASSIGN_OR_RETURN(const auto places,
@@ -86,8 +87,10 @@ Result<profile::WriteAnswer> Encoder::Encode(const profile::WriteRequest& reques
     hashes_ = &hashes;
     frame_ids_of_ = nullptr;
     for (std::size_t i = 0; i < places.size(); ++i) {
-      if (places[i].dictionary != nullptr)
-        EncodeProfile(*batch, batch->profiles[i], places[i], refusals);
+      const std::uint64_t before = refusals.count;
+      const bool placed = places[i].dictionary != nullptr;
+      if (placed) EncodeProfile(*batch, batch->profiles[i], places[i], refusals);
+      if (!placed || refusals.count > before) refused_.insert(i);
     }
   } else {
     what = "span";

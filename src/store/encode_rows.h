@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,6 +47,8 @@ class Encoder {
   // rows will be logged. On error nothing was appended.
   Result<profile::WriteAnswer> Encode(const profile::WriteRequest& request, ContentHashes& hashes,
                                       std::int64_t now_ns, std::uint64_t segment, RowSet& rows);
+  // Which profiles of the last request are not in the rows.
+  [[nodiscard]] const std::set<std::size_t>& refused() const { return refused_; }
 
  private:
   struct Place {                       // of a profile or span
@@ -121,6 +124,7 @@ class Encoder {
   RowSet* rows_ = nullptr;
   std::string unlabelled_;  // the first sample of this request whose labels went over the limit
   ContentHashes* hashes_ = nullptr;  // of the request being encoded
+  std::set<std::size_t> refused_;
 
   // Ids of the request's frames in `frame_ids_of_`; 0: not looked up yet.
   const Dictionary* frame_ids_of_ = nullptr;

@@ -3,8 +3,10 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <filesystem>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "store/file.h"
 #include "store/raw_bytes.h"
@@ -12,10 +14,23 @@
 namespace wherefore::store {
 namespace {
 
-constexpr std::string_view kMagic{"WFIDS\0\0\2", 8};
+constexpr std::string_view kMagicBefore{"WFIDS\0\0\2", 8};  // without tenants
+constexpr std::string_view kMagic{"WFIDS\0\0\3", 8};
 constexpr std::uint64_t kSmallFile = 1u << 20;
-constexpr std::size_t kFixedBytes =
-    44;  // identity 16, time 8, rejected 8, service 8, message length 4
+// Identity 16, time 8, rejected 8, service 8, (tenant 4,) message length 4.
+constexpr std::size_t FixedBytes(IdentityForm form) {
+  return form == IdentityForm::kWithTenant ? 48 : 44;
+}
+
+// The records of a file, up to the first that is damaged; `left` is what follows.
+std::vector<IdentityRecord> ReadRecords(std::string_view file, std::string_view& left) {
+  const auto form =
+      file.starts_with(kMagicBefore) ? IdentityForm::kWithoutTenant : IdentityForm::kWithTenant;
+  std::vector<IdentityRecord> records;
+  left = file.substr(std::min(kMagic.size(), file.size()));
+  for (IdentityRecord record; TakeIdentity(left, form, record);) records.push_back(record);
+  return records;
+}
 
 }  // namespace
 
@@ -26,48 +41,54 @@ void AppendIdentity(std::string& out, const IdentityRecord& record) {
   AppendRaw(out, record.time_ns);
   AppendRaw(out, record.rejected);
   AppendRaw(out, record.service);
+  AppendRaw(out, record.tenant);
   AppendRaw(out, static_cast<std::uint32_t>(record.message.size()));
   out += record.message;
   AppendRaw(out, Hash64(std::string_view(out).substr(begin)));
 }
 
-bool TakeIdentity(std::string_view& in, IdentityRecord& record) {
-  if (in.size() < kFixedBytes + 8) return false;
-  const auto message = Load<std::uint32_t>(in, kFixedBytes - 4);
-  if (message > in.size() - kFixedBytes - 8) return false;
-  const std::size_t size = kFixedBytes + message;
+bool TakeIdentity(std::string_view& in, IdentityForm form, IdentityRecord& record) {
+  const std::size_t fixed = FixedBytes(form);
+  if (in.size() < fixed + 8) return false;
+  const auto message = Load<std::uint32_t>(in, fixed - 4);
+  if (message > in.size() - fixed - 8) return false;
+  const std::size_t size = fixed + message;
   if (Hash64(in.substr(0, size)) != Load<std::uint64_t>(in, size)) return false;
   record.identity = {Load<std::uint64_t>(in, 0), Load<std::uint64_t>(in, 8)};
   record.time_ns = Load<std::int64_t>(in, 16);
   record.rejected = Load<std::uint64_t>(in, 24);
   record.service = Load<std::uint64_t>(in, 32);
-  record.message = in.substr(kFixedBytes, message);
+  record.tenant = form == IdentityForm::kWithTenant ? Load<std::uint32_t>(in, 40) : 0;
+  record.message = in.substr(fixed, message);
   in.remove_prefix(size + 8);
   return true;
 }
 
-Result<std::vector<IdentityRecord>> IdentityLog::Open(const std::string& path,
-                                                      std::int64_t now_ns) {
+void IdentityClock::GoOnFrom(std::int64_t newest_ns) {
+  stood_at_ns_ = newest_ns > 0 ? newest_ns : NowUnixNs();
+  started_ns_ = MonotonicNs();
+}
+
+std::int64_t IdentityClock::Now() const {
+  return stood_at_ns_ + (MonotonicNs() - started_ns_);
+}
+
+Result<std::vector<IdentityRecord>> IdentityLog::Open(const std::string& path) {
   path_ = path;
-  std::vector<IdentityRecord> records;
-  if (std::filesystem::exists(path)) {
-    WHEREFORE_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path));
-    std::string_view in(bytes);
-    if (in.starts_with(kMagic)) in.remove_prefix(kMagic.size());
-    IdentityRecord record;
-    while (TakeIdentity(in, record)) {
-      if (record.time_ns > now_ns - Identities::kLifetimeNs) records.push_back(record);
-    }
-    if (!in.empty()) {
-      Log(LogLevel::kWarn, "identities.log ends in a damaged record; later ones are lost",
-          {{"bytes", in.size()}});
-    }
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    stale_ = true;
+    return std::vector<IdentityRecord>();
   }
-  std::string content(kMagic);
-  for (const IdentityRecord& record : records) AppendIdentity(content, record);
-  file_bytes_ = content.size();
-  rewritten_ns_ = now_ns;
-  WHEREFORE_RETURN_IF_ERROR(ReplaceFile(path, content));
+  WHEREFORE_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path));
+  std::string_view left;
+  std::vector<IdentityRecord> records = ReadRecords(bytes, left);
+  if (!left.empty()) {
+    Log(LogLevel::kWarn, "identities.log ends in a damaged record; later ones are lost",
+        {{"bytes", left.size()}});
+  }
+  file_bytes_ = bytes.size();
+  stale_ = !left.empty() || !bytes.starts_with(kMagic);
   return records;
 }
 
@@ -83,7 +104,7 @@ std::optional<profile::WriteAnswer> Identities::Find(const Hash128& identity,
 
 void Identities::Add(IdentityRecord record) {
   Forget(record.time_ns);
-  Entry entry{record.time_ns, record.service, 0};
+  Entry entry{record.time_ns, record.service, record.tenant, 0};
   if (record.rejected != 0 || !record.message.empty()) {
     entry.answer = next_answer_++;
     answers_[entry.answer] = {.rejected = record.rejected, .message = std::move(record.message)};
@@ -91,33 +112,46 @@ void Identities::Add(IdentityRecord record) {
   if (entries_.insert_or_assign(record.identity, entry).second) order_.push_back(record.identity);
 }
 
-void Identities::ForgetServices(const std::set<std::uint64_t>& services) {
-  std::erase_if(entries_, [&](auto& entry) {
-    const bool forget = services.contains(entry.second.service);
+void Identities::ForgetServices(const std::set<TenantService>& services) {
+  std::erase_if(entries_, [&](auto& item) {
+    const Entry& entry = item.second;
+    const bool forget = services.contains({entry.tenant, entry.service});
     // A message may name what was deleted.
-    if (forget || entry.second.service == 0) {
-      if (const auto answer = answers_.find(entry.second.answer); answer != answers_.end()) {
+    if (forget || entry.service == 0) {
+      if (const auto answer = answers_.find(entry.answer); answer != answers_.end()) {
         answer->second.message.clear();
       }
     }
-    if (forget) answers_.erase(entry.second.answer);
+    if (forget) answers_.erase(entry.answer);
     return forget;
   });
 }
 
-Result<> IdentityLog::ForgetServices(const std::set<std::uint64_t>& services) {
-  WHEREFORE_ASSIGN_OR_RETURN(const std::string old, ReadWholeFile(path_));
-  std::string_view in = std::string_view(old).substr(std::min(kMagic.size(), old.size()));
+template <typename Keep>
+Result<> IdentityLog::Rewrite(Keep&& keep, std::string_view more) {
   std::string content(kMagic);
-  IdentityRecord record;
-  while (TakeIdentity(in, record)) {
-    if (services.contains(record.service)) continue;
-    if (record.service == 0) record.message.clear();
-    AppendIdentity(content, record);
+  std::error_code error;
+  if (std::filesystem::exists(path_, error)) {
+    WHEREFORE_ASSIGN_OR_RETURN(const std::string old, ReadWholeFile(path_));
+    std::string_view left;
+    for (IdentityRecord& record : ReadRecords(old, left)) {
+      if (keep(record)) AppendIdentity(content, record);
+    }
   }
+  content += more;
   WHEREFORE_RETURN_IF_ERROR(ReplaceFile(path_, content));
   file_bytes_ = content.size();
+  stale_ = false;
   return {};
+}
+
+Result<> IdentityLog::ForgetServices(const std::set<TenantService>& services) {
+  return Rewrite(
+      [&](IdentityRecord& record) {
+        if (record.service == 0) record.message.clear();
+        return !services.contains({record.tenant, record.service});
+      },
+      {});
 }
 
 void Identities::Forget(std::int64_t now_ns) {
@@ -136,19 +170,14 @@ Result<> IdentityLog::Append(std::span<const IdentityRecord> records, std::int64
   if (records.empty()) return {};
   std::string bytes;
   for (const IdentityRecord& record : records) AppendIdentity(bytes, record);
-  if (file_bytes_ > kSmallFile && now_ns > rewritten_ns_ + Identities::kLifetimeNs) {
-    WHEREFORE_ASSIGN_OR_RETURN(const std::string old, ReadWholeFile(path_));
-    std::string_view in = std::string_view(old).substr(kMagic.size());
-    std::string content(kMagic);
-    IdentityRecord record;
-    while (TakeIdentity(in, record)) {
-      if (record.time_ns > now_ns - Identities::kLifetimeNs) AppendIdentity(content, record);
-    }
-    content += bytes;
-    WHEREFORE_RETURN_IF_ERROR(ReplaceFile(path_, content));
-    file_bytes_ = content.size();
+  const bool grown = file_bytes_ > kSmallFile && now_ns > rewritten_ns_ + Identities::kLifetimeNs;
+  if (stale_ || grown) {
     rewritten_ns_ = now_ns;
-    return {};
+    return Rewrite(
+        [&](const IdentityRecord& record) {
+          return record.time_ns > now_ns - Identities::kLifetimeNs;
+        },
+        bytes);
   }
   WHEREFORE_ASSIGN_OR_RETURN(File file, File::Open(path_, O_WRONLY));
   WHEREFORE_RETURN_IF_ERROR(file.WriteAt(file_bytes_, bytes));

@@ -107,7 +107,12 @@ struct DictionaryCursor {
   std::uint32_t function = 1;
   std::uint32_t mapping = 1;
 };
-// Rows with ids from the cursor on, in id order without gaps.
+// An id that no row has: what it stood for is lost with a part of the disk. Any other id without a
+// row means the same.
+inline constexpr std::uint32_t kLostId = UINT32_MAX;
+// Rows with ids from the cursor on, in id order without gaps: in the place of a row that is lost
+// there is a function without a name but profile::kNameLost, a frame of the function kLostId, or a
+// stack of the frame kLostId.
 struct DictionaryRows {
   std::vector<FunctionRow> functions;
   std::vector<MappingRow> mappings;

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/clock.h"
+#include "profile/frame_name.h"
 #include "store/dictionary.h"
 #include "store/query_rows.h"
 #include "store/schema.h"
@@ -175,6 +176,11 @@ Result<std::vector<SeriesRow>> ReaderImpl::Series(const DictionaryKey& dictionar
                       ">= {} ORDER BY series",
                       PhysicalName(Table::kSeries), KeyCondition(dictionary), first),
           5, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+            // A lost one has no labels; none may have those of another.
+            for (std::uint32_t id = first + static_cast<std::uint32_t>(rows.size());
+                 id < c[0].U32(row); ++id) {
+              rows.emplace_back().series = id;
+            }
             SeriesRow& series = rows.emplace_back();
             series.series = c[0].U32(row);
             series.parent = c[1].U32(row);
@@ -194,6 +200,13 @@ std::string SelectFrom(Table table, const DictionaryKey& key, std::string_view i
                        std::uint32_t first, std::string_view columns) {
   return fmt::format("SELECT {0}, {1} FROM {2} WHERE {3} AND {0} >= {4} ORDER BY {0}", id, columns,
                      PhysicalName(table), KeyCondition(key), first);
+}
+
+// Puts `lost` into the places before `id`, so that no other row takes them; `rows` begins with id
+// `first`.
+template <typename Row>
+void FillUpTo(std::uint32_t id, std::uint32_t first, std::vector<Row>& rows, const Row& lost) {
+  if (id > first + rows.size()) rows.resize(id - first, lost);
 }
 
 Result<> ExpectId(Table table, const DictionaryKey& key, std::uint32_t id, std::size_t want) {
@@ -222,6 +235,10 @@ Result<> ReaderImpl::ReadStacks(const DictionaryKey& key, std::uint32_t first, D
                                 const CancelToken& cancel) {
   return Run(SelectFrom(Table::kStacks, key, "stack", first, "frames"), 2, cancel,
              [&](const Columns& c, std::size_t row) {
+               while (first + rows.stacks.size() < c[0].U32(row)) {
+                 rows.stacks.push_back({static_cast<std::uint32_t>(rows.stack_frames.size()), 1});
+                 rows.stack_frames.push_back(kLostId);
+               }
                const auto begin = static_cast<std::uint32_t>(rows.stack_frames.size());
                for (std::size_t i = c[1].ArrayBegin(row); i < c[1].ArrayEnd(row); ++i) {
                  rows.stack_frames.push_back(c[1].U32(i));
@@ -237,6 +254,9 @@ Result<> ReaderImpl::ReadFrames(const DictionaryKey& key, std::uint32_t first, D
   return Run(SelectFrom(Table::kFrames, key, "frame", first,
                         "mapping, address, functions, lines, columns, attributes"),
              7, cancel, [&](const Columns& c, std::size_t row) {
+               FrameRow lost;
+               lost.lines.push_back({.function = kLostId});
+               FillUpTo(c[0].U32(row), first, rows.frames, lost);
                FrameRow& frame = rows.frames.emplace_back();
                frame.mapping = c[1].U32(row);
                frame.address = c[2].Uint(row);
@@ -253,6 +273,7 @@ Result<> ReaderImpl::ReadFunctions(const DictionaryKey& key, std::uint32_t first
   return Run(
       SelectFrom(Table::kFunctions, key, "function", first, "name, system_name, file, start_line"),
       5, cancel, [&](const Columns& c, std::size_t row) {
+        FillUpTo(c[0].U32(row), first, rows.functions, {.name = std::string(profile::kNameLost)});
         rows.functions.push_back({std::string(c[1].Text(row)), std::string(c[2].Text(row)),
                                   std::string(c[3].Text(row)), c[4].Int(row)});
         return ExpectId(Table::kFunctions, key, c[0].U32(row), first + rows.functions.size() - 1);
@@ -264,6 +285,7 @@ Result<> ReaderImpl::ReadMappings(const DictionaryKey& key, std::uint32_t first,
   return Run(SelectFrom(Table::kMappings, key, "mapping", first,
                         "start, `limit`, file_offset, file, build_id, attributes"),
              7, cancel, [&](const Columns& c, std::size_t row) {
+               FillUpTo(c[0].U32(row), first, rows.mappings, {});
                rows.mappings.push_back({c[1].Uint(row), c[2].Uint(row), c[3].Uint(row),
                                         std::string(c[4].Text(row)), std::string(c[5].Text(row)),
                                         std::string(c[6].Text(row))});

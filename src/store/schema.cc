@@ -273,7 +273,7 @@ const TableDef& Definition(Table table) {
   return kTables[static_cast<std::size_t>(table)];
 }
 std::string PhysicalName(Table table) {
-  return fmt::format("{}_v{}", Definition(table).name, kSchemaVersion);
+  return fmt::format("{}_v{}", Definition(table).name, Definition(table).version);
 }
 
 Result<> CreateTables(Transport& transport) {

@@ -1,6 +1,6 @@
 // The tables: one description that CREATE statements, the log's rows and inserts are all made from.
 //
-// Physical tables carry the schema version in their names (samples_v1); views with the plain names
+// Physical tables carry their own version in their names (samples_v1); views with the plain names
 // are for people's SQL. Layout of the data directory and of every table: docs/format.md.
 #pragma once
 
@@ -14,7 +14,11 @@
 
 namespace wherefore::store {
 
-inline constexpr int kSchemaVersion = 1;
+// Of the data directory as a whole: the files beside the engine, and which tables there are. Older
+// ones are opened, newer ones refused. A table whose columns change gets a version of its own, so
+// that the others stay where they are.
+// 2: tenants in identities, checksums of headers in the log, names of tenants.
+inline constexpr int kDirectoryVersion = 2;
 
 // In the order rows are inserted: names before what refers to them. Saved in the log: never
 // renumber.
@@ -59,6 +63,7 @@ struct TableDef {
   std::span<const ColumnDef> columns;
   std::string_view order_by;
   bool is_dictionary;  // names, not measurements
+  int version = 1;
 };
 
 [[nodiscard]] std::span<const TableDef> Tables();

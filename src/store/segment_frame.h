@@ -1,5 +1,5 @@
-// The payload of a log frame: identities of the group's requests, then its rows (docs/format.md,
-// "Frame").
+// The payload of a log frame: identities of the group's requests, how they moved the bases of
+// counters, then its rows (docs/format.md, "Frame").
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,27 @@
 #include <vector>
 
 #include "base/result.h"
+#include "profile/counters.h"
 #include "store/identities.h"
 #include "store/rows.h"
 
 namespace wherefore::store {
 
 [[nodiscard]] std::string EncodeFrame(std::span<const IdentityRecord> identities,
+                                      std::span<const profile::CounterMove> moves,
                                       const RowSet& rows);
-// Either target may be null. Any bytes are safe to pass; after an error `rows` is unchanged.
-[[nodiscard]] Result<> ParseFrame(std::string_view frame, std::vector<IdentityRecord>* identities,
-                                  RowSet* rows);
+
+// What frames of a segment hold, added up.
+struct FrameContent {
+  std::vector<IdentityRecord> identities;
+  std::vector<profile::CounterMove> moves;
+  RowSet rows;
+};
+// `version` is the segment's. Any bytes are safe to pass; after an error `content` is unchanged.
+[[nodiscard]] Result<> ParseFrame(std::string_view frame, std::uint32_t version,
+                                  FrameContent& content);
+// The identities alone.
+[[nodiscard]] Result<> ParseIdentities(std::string_view& frame, std::uint32_t version,
+                                       std::vector<IdentityRecord>& identities);
 
 }  // namespace wherefore::store

@@ -59,6 +59,8 @@ DataPaths::DataPaths(const std::string& directory)
       engine(root + "/engine"),
       wal(root + "/wal"),
       identities(root + "/identities.log"),
+      cumulative(root + "/cumulative"),
+      tenants(root + "/tenants"),
       deleting(root + "/deleting") {}
 
 Result<File> LockDirectory(const DataPaths& paths) {
@@ -86,24 +88,23 @@ Result<File> LockDirectory(const DataPaths& paths) {
 }
 
 Result<> CheckSchemaFile(const DataPaths& paths) {
-  if (!std::filesystem::exists(paths.schema)) {
-    return ReplaceFile(paths.schema,
-                       fmt::format("{}\nwherefore data directory, embedded\n", kSchemaVersion));
-  }
+  const std::string current =
+      fmt::format("{}\nwherefore data directory, embedded\n", kDirectoryVersion);
+  if (!std::filesystem::exists(paths.schema)) return ReplaceFile(paths.schema, current);
   WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t version, ReadNumber(paths.schema));
-  if (version > kSchemaVersion) {
+  if (version > kDirectoryVersion) {
     return Error(
         Code::kUnsupported,
         fmt::format(
             "data directory {} was written by a newer version (schema {}, this program knows "
             "up to {}); use that version or another directory",
-            paths.root, version, kSchemaVersion));
+            paths.root, version, kDirectoryVersion));
   }
-  // Steps from one version to the next come here, oldest first; there is only version 1 so far.
-  if (version < kSchemaVersion) {
-    return Error(Code::kUnsupported, fmt::format("schema version {} is not known", version));
-  }
-  return {};
+  if (version == 0) return Error(Code::kUnsupported, "schema version 0 is not known");
+  // Steps from one version to the next come here, oldest first. From 1 to 2 nothing has to be
+  // rewritten: each file says which form it has, and is replaced in its own time. But a program that
+  // knows version 1 only must not come back to it.
+  return version < kDirectoryVersion ? ReplaceFile(paths.schema, current) : Result<>();
 }
 
 Result<std::uint32_t> ReadWriterNumber(const DataPaths& paths) {
@@ -140,12 +141,16 @@ Result<std::unique_ptr<Store>> Store::Open(StoreOptions options) {
 }
 
 StoreImpl::StoreImpl(StoreOptions options)
-    : options_(std::move(options)), paths_(options_.directory) {}
+    : options_(std::move(options)),
+      paths_(options_.directory),
+      counter_files_(paths_.cumulative),
+      counter_bases_(counter_files_) {}
 
 Result<> StoreImpl::Start(std::unique_ptr<Transport> transport) {
   WHEREFORE_ASSIGN_OR_RETURN(lock_, LockDirectory(paths_));
   WHEREFORE_RETURN_IF_ERROR(CheckSchemaFile(paths_));
   WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t writer, ReadWriterNumber(paths_));
+  WHEREFORE_RETURN_IF_ERROR(tenant_names_.Open(paths_.tenants));
   transport_ = std::move(transport);
   if (!transport_) {
     WHEREFORE_ASSIGN_OR_RETURN(transport_, OpenEmbedded({.path = paths_.engine}));
@@ -155,16 +160,19 @@ Result<> StoreImpl::Start(std::unique_ptr<Transport> transport) {
                        generation_);
   WHEREFORE_RETURN_IF_ERROR(wal_.Open(paths_.wal, writer));
   {
+    MutexLock lock(writer_mutex_);
+    claimed_writer_ = writer;
+  }
+  {
     MutexLock lock(intern_mutex_);
     dictionaries_ = std::make_unique<Dictionaries>(*transport_, writer);
     encoder_ = std::make_unique<Encoder>(
         *dictionaries_, EncodeOptions{options_.max_series_per_service, options_.retention_ns,
                                       options_.keep_payload});
     MutexLock insert(insert_mutex_);
-    WHEREFORE_ASSIGN_OR_RETURN(auto records, identity_log_.Open(paths_.identities, NowUnixNs()));
-    for (IdentityRecord& record : records) identities_.Add(std::move(record));
-    WHEREFORE_RETURN_IF_ERROR(LoadLoggedIdentities());
+    WHEREFORE_RETURN_IF_ERROR(LoadIdentities());
   }
+  counter_files_.ForgetOld();
   // Queries must see what was acknowledged before the last end; if the engine cannot take it now,
   // the inserter goes on trying.
   InsertClosedSegments();

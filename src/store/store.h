@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "base/status.h"
 #include "profile/sink.h"
+#include "profile/tenant.h"
 #include "store/delete.h"
 #include "store/read.h"
 
@@ -48,6 +49,9 @@ class Store : public profile::Sink {
   // Everything acknowledged before the call is visible to readers when it returns.
   virtual Result<> Flush() = 0;
   virtual Reader& reader() = 0;
+
+  // kInvalid when the tenant's number is that of another name, whose data a question would see.
+  [[nodiscard]] virtual Result<> CheckTenant(const profile::Tenant& tenant) const = 0;
 
   // Rows, and the names nothing else uses, off the disk too when it returns.
   virtual Result<DeleteResult> Delete(const DeleteRequest& request) = 0;

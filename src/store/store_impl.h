@@ -20,10 +20,12 @@
 
 #include "base/metrics.h"
 #include "base/mutex.h"
+#include "store/counter_bases.h"
 #include "store/encode_rows.h"
 #include "store/file.h"
 #include "store/identities.h"
 #include "store/store.h"
+#include "store/tenant_names.h"
 #include "store/wal.h"
 
 namespace wherefore::store {
@@ -38,7 +40,9 @@ struct DataPaths {
   std::string engine;
   std::string wal;
   std::string identities;
-  std::string deleting;  // while a delete runs
+  std::string cumulative;  // bases of counters
+  std::string tenants;     // names
+  std::string deleting;    // while a delete runs
 };
 
 // Holds the directory's lock as long as it lives; the error of a second one names the first.
@@ -68,6 +72,9 @@ class StoreImpl final : public Store {
              std::function<void(Result<profile::WriteAnswer>)> done) override;
   Result<> Flush() override;
   Reader& reader() override { return *reader_; }
+  [[nodiscard]] Result<> CheckTenant(const profile::Tenant& tenant) const override {
+    return tenant_names_.Check(tenant);
+  }
   Result<DeleteResult> Delete(const DeleteRequest& request) override;
   Result<std::string> Backup(const std::string& target_directory) override;
   [[nodiscard]] Status status() const override;
@@ -77,6 +84,7 @@ class StoreImpl final : public Store {
   struct Pending {
     profile::WriteRequest request;
     ContentHashes hashes;
+    profile::CounterReadings counters;
     std::function<void(Result<profile::WriteAnswer>)> done;
     std::size_t bytes = 0;
   };
@@ -85,11 +93,27 @@ class StoreImpl final : public Store {
   // store_write.cc
   void RunWriter();
   std::vector<Pending> TakeGroup() EXCLUDES(state_mutex_);
+  // What a group adds to the log beside rows_.
+  struct Additions {
+    std::vector<IdentityRecord> identities;
+    std::vector<profile::CounterMove> moves;
+  };
   Answers CommitGroup(std::vector<Pending>& group) EXCLUDES(intern_mutex_);
-  Result<> LogRows(const RowSet& rows, const std::vector<IdentityRecord>& identities)
+  profile::CounterDifferences TakeCounters(Pending& pending, std::uint64_t segment)
       REQUIRES(intern_mutex_);
+  // What one request adds to rows_ and `additions`.
+  Result<profile::WriteAnswer> CommitOne(Pending& pending, Additions& additions)
+      REQUIRES(intern_mutex_);
+  Result<> LogRows(const RowSet& rows, const Additions& additions) REQUIRES(intern_mutex_);
   Result<> LogCarriedRows() REQUIRES(intern_mutex_);
-  void TrimDictionaries() REQUIRES(intern_mutex_);
+  void TrimMemory() REQUIRES(intern_mutex_);
+  // The next writer number, durably ours.
+  Result<std::uint32_t> ClaimWriter() EXCLUDES(writer_mutex_);
+  // Names that were given ids are lost: the next group goes on under the next writer number.
+  Result<> DistrustNames() EXCLUDES(writer_mutex_);
+  // Goes on under the next writer number: no dictionary that there is now is written to again.
+  Result<> RetireWriter() REQUIRES(intern_mutex_);
+  void GoOnAs(std::uint32_t writer) REQUIRES(intern_mutex_);
   [[nodiscard]] std::string RefusalReason() const EXCLUDES(state_mutex_);
   void SetLogError(const Result<>& result) EXCLUDES(state_mutex_);
 
@@ -100,7 +124,7 @@ class StoreImpl final : public Store {
   void SetInsertError(const std::string& problem) REQUIRES(state_mutex_);
   Result<> InsertSegment(const Wal::Segment& segment) REQUIRES(insert_mutex_);
   Result<> InsertRows(const RowSet& rows, const SegmentHeader& header) REQUIRES(insert_mutex_);
-  Result<> LoadLoggedIdentities() REQUIRES(intern_mutex_);
+  Result<> LoadIdentities() REQUIRES(intern_mutex_, insert_mutex_);
   void ProbeLog() EXCLUDES(intern_mutex_);
   // Flush on the calling thread, for those who hold intern_mutex_.
   Result<> FlushHere() REQUIRES(intern_mutex_);
@@ -128,8 +152,6 @@ class StoreImpl final : public Store {
   Result<> FinishInterruptedDelete() REQUIRES(intern_mutex_, insert_mutex_);
   void FinishDeleteAtStart() EXCLUDES(intern_mutex_, insert_mutex_, state_mutex_);
   Result<> DropUnusedNames(const DictionaryKey& key) REQUIRES(intern_mutex_, insert_mutex_);
-  // Goes on under the next writer number if this dictionary is still written to.
-  Result<> RetireWriter(const DictionaryKey& key) REQUIRES(intern_mutex_);
   Result<> WaitForMutations();
   Result<> PurgeOldParts() REQUIRES(insert_mutex_);
 
@@ -141,15 +163,23 @@ class StoreImpl final : public Store {
   std::atomic<std::uint64_t> generation_{1};  // of names, for readers' caches
   std::unique_ptr<Reader> reader_;
   Wal wal_;
+  TenantNames tenant_names_;
+  IdentityClock identity_clock_;  // set before the threads start
+  CounterFiles counter_files_;    // written under insert_mutex_
 
   Mutex intern_mutex_;
   std::unique_ptr<Dictionaries> dictionaries_ GUARDED_BY(intern_mutex_);
   std::unique_ptr<Encoder> encoder_ GUARDED_BY(intern_mutex_);
   Identities identities_ GUARDED_BY(intern_mutex_);
+  CounterBases counter_bases_ GUARDED_BY(intern_mutex_);
   std::uint64_t commits_ GUARDED_BY(intern_mutex_) = 0;
   RowSet rows_ GUARDED_BY(intern_mutex_);  // of the group being committed
   RowSet carry_
       GUARDED_BY(intern_mutex_);  // names whose ids are in use but whose rows could not be logged
+
+  Mutex writer_mutex_;
+  std::uint32_t claimed_writer_ GUARDED_BY(writer_mutex_) = 1;
+  std::atomic<std::uint32_t> next_writer_{0};  // to go on under, when it is above the current one
 
   Mutex insert_mutex_;
   IdentityLog identity_log_ GUARDED_BY(insert_mutex_);

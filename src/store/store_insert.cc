@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -21,17 +22,23 @@ constexpr auto kIdle = std::chrono::seconds(60);
 
 }  // namespace
 
-Result<> StoreImpl::LoadLoggedIdentities() {
+Result<> StoreImpl::LoadIdentities() {
+  WHEREFORE_ASSIGN_OR_RETURN(std::vector<IdentityRecord> records,
+                             identity_log_.Open(paths_.identities));
   for (const Wal::Segment& segment : wal_.Closed()) {
     WHEREFORE_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(segment.path));
     const auto content = ParseSegment(bytes);
     if (!content) continue;  // reported when it is to be inserted
-    std::vector<IdentityRecord> records;
-    for (const std::string_view frame : content->frames) {
-      if (!ParseFrame(frame, &records, nullptr)) break;
+    for (std::string_view frame : content->frames) {
+      if (!ParseIdentities(frame, content->header.version, records)) break;
     }
-    for (IdentityRecord& record : records) identities_.Add(std::move(record));
   }
+  std::int64_t newest = 0;
+  for (IdentityRecord& record : records) {
+    newest = std::max(newest, record.time_ns);
+    identities_.Add(std::move(record));
+  }
+  identity_clock_.GoOnFrom(newest);
   return {};
 }
 
@@ -134,38 +141,62 @@ void StoreImpl::SetInsertError(const std::string& problem) {
   insert_error_ = problem;
 }
 
-Result<> StoreImpl::InsertSegment(const Wal::Segment& segment) {
-  WHEREFORE_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(segment.path));
-  auto content = ParseSegment(bytes);
+namespace {
+
+// What of a segment can be used, and what is wrong with it (empty: nothing).
+struct SegmentToInsert {
+  SegmentHeader header;
+  FrameContent content;
   std::string damage;
-  if (!content) {
-    damage = content.error().message();
-    content = SegmentContent{};
-  } else if (content->tail == SegmentContent::Tail::kDamaged) {
-    damage = fmt::format("damaged after byte {}", content->good_bytes);
-  } else if (content->tail == SegmentContent::Tail::kTorn) {
-    Log(LogLevel::kInfo, "the log ends in a request that was not acknowledged; it is ignored",
-        {{"segment", segment.path}, {"bytes", bytes.size() - content->good_bytes}});
+};
+
+SegmentToInsert ReadSegment(const Wal::Segment& segment, std::string_view bytes) {
+  SegmentToInsert out;
+  const auto parsed = ParseSegment(bytes);
+  if (!parsed) {
+    out.damage = parsed.error().message();
+    return out;
   }
-  RowSet rows;
-  std::vector<IdentityRecord> identities;
-  for (const std::string_view frame : content->frames) {
-    if (auto parsed = ParseFrame(frame, &identities, &rows); !parsed) {
-      damage = parsed.error().message();
-      break;
+  out.header = parsed->header;
+  out.header.number = segment.number;  // the file's name says it too, and was not damaged
+  if (parsed->torn_bytes > 0) {
+    Log(LogLevel::kInfo, "the log ends in a request that was not acknowledged; it is ignored",
+        {{"segment", segment.path}, {"bytes", parsed->torn_bytes}});
+  }
+  std::vector<std::string> problems;
+  if (parsed->header_is_damaged) problems.emplace_back("its header does not fit its checksum");
+  for (const auto& [from, to] : parsed->damaged) {
+    problems.push_back(fmt::format("no good frame in bytes {} to {}", from, to));
+  }
+  for (const std::string_view frame : parsed->frames) {
+    if (auto added = ParseFrame(frame, parsed->header.version, out.content); !added) {
+      problems.push_back(added.error().message());
     }
   }
-  WHEREFORE_RETURN_IF_ERROR(InsertRows(rows, content->header));
+  out.damage = fmt::format("{}", fmt::join(problems, "; "));
+  return out;
+}
+
+}  // namespace
+
+Result<> StoreImpl::InsertSegment(const Wal::Segment& segment) {
+  WHEREFORE_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(segment.path));
+  const SegmentToInsert read = ReadSegment(segment, bytes);
+  // Names may be lost with a frame, and their ids are in use.
+  if (!read.damage.empty()) WHEREFORE_RETURN_IF_ERROR(DistrustNames());
+  WHEREFORE_RETURN_IF_ERROR(InsertRows(read.content.rows, read.header));
+  WHEREFORE_RETURN_IF_ERROR(counter_files_.Write(read.content.moves));
   // One sync for all parts and for the engine's list of tokens; only then may the log forget.
   WHEREFORE_RETURN_IF_ERROR(SyncFileSystem(paths_.root));
-  WHEREFORE_RETURN_IF_ERROR(identity_log_.Append(identities, NowUnixNs()));
-  if (damage.empty()) return wal_.Remove(segment.number);
-  damage = fmt::format("log segment {} is damaged ({}); what came before the damage was kept",
-                       segment.path, damage);
+  WHEREFORE_RETURN_IF_ERROR(counter_files_.Publish());
+  WHEREFORE_RETURN_IF_ERROR(identity_log_.Append(read.content.identities, identity_clock_.Now()));
+  if (read.damage.empty()) return wal_.Remove(segment.number);
+  std::string damage = fmt::format("log segment {} is damaged ({}); every frame that is good was kept",
+                                   segment.path, read.damage);
   Log(LogLevel::kError, damage);
   {
     MutexLock lock(state_mutex_);
-    damage_.push_back(damage);
+    damage_.push_back(std::move(damage));
   }
   return wal_.SetAside(segment.number);
 }
@@ -176,8 +207,12 @@ Result<> StoreImpl::InsertRows(const RowSet& rows, const SegmentHeader& header) 
     NativeCutter cutter(table);
     std::size_t count = 0;
     for (int chunk = 0; cutter.Next(block, count); ++chunk) {
-      const std::string token = fmt::format("{}-{}-{:016x}-{}-{}", header.writer, header.number,
-                                            header.nonce, Definition(table.table()).name, chunk);
+      const std::string token =
+          header.version == 1
+              ? fmt::format("{}-{}-{:016x}-{}-{}", header.writer, header.number, header.nonce,
+                            Definition(table.table()).name, chunk)
+              : fmt::format("{}-{:016x}-{}-{}", header.number, header.nonce,
+                            Definition(table.table()).name, chunk);
       const auto inserted = transport_->Insert(PhysicalName(table.table()), block, token);
       // Also after an error: part of it may be visible.
       if (Definition(table.table()).is_dictionary) generation_.fetch_add(1);

@@ -1,5 +1,8 @@
 // Group commit: whatever arrived while the last group was synced is interned, logged with one sync,
 // and answered.
+#include <algorithm>
+#include <iterator>
+#include <set>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -15,6 +18,7 @@ namespace {
 constexpr std::size_t kMaxGroupBytes = 64u << 20;
 constexpr std::uint64_t kMaxWaitingBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kDictionaryBytes = 128u << 20;
+constexpr std::size_t kCounterBytes = 64u << 20;
 
 std::size_t ApproximateBytes(const profile::WriteRequest& request) {
   return std::visit([](const auto& batch) { return batch.ApproximateBytes(); }, request.data) +
@@ -42,7 +46,11 @@ void StoreImpl::Write(profile::WriteRequest request,
                       std::function<void(Result<profile::WriteAnswer>)> done) {
   const std::size_t bytes = ApproximateBytes(request);
   ContentHashes hashes;
-  if (const auto* batch = std::get_if<profile::Batch>(&request.data)) hashes.Compute(*batch);
+  profile::CounterReadings counters;
+  if (const auto* batch = std::get_if<profile::Batch>(&request.data)) {
+    hashes.Compute(*batch);
+    if (request.counters) counters = profile::CounterReadings(*batch, request.tenant);
+  }
   std::string refusal;
   Code code = Code::kLimit;
   {
@@ -56,7 +64,8 @@ void StoreImpl::Write(profile::WriteRequest request,
     } else {
       queued_bytes_ += bytes;
       metrics_.queue_bytes.Set(static_cast<std::int64_t>(queued_bytes_));
-      queue_.push_back({std::move(request), std::move(hashes), std::move(done), bytes});
+      queue_.push_back({std::move(request), std::move(hashes), std::move(counters), std::move(done),
+                        bytes});
       queue_changed_.NotifyOne();
       return;
     }
@@ -119,14 +128,19 @@ StoreImpl::Answers StoreImpl::CommitGroup(std::vector<Pending>& group) {
       answers.emplace_back(Error(Code::kUnavailable, refusal));
     return answers;
   }
+  GoOnAs(next_writer_.load());
   rows_.Clear();
   dictionaries_->NextRound();
-  const std::int64_t now = NowUnixNs();
-  const std::uint64_t segment = wal_.current_number() + 1;  // or the one before: a safe upper bound
-  std::vector<IdentityRecord> identities;
+  const std::int64_t now = identity_clock_.Now();
+  Additions additions;
   std::unordered_map<Hash128, std::size_t> in_group;  // identity -> index of its first request
   for (std::size_t i = 0; i < group.size(); ++i) {
     const profile::WriteRequest& request = group[i].request;
+    // First: a repeat is one of the same tenant.
+    if (auto claimed = tenant_names_.Claim({request.tenant, request.tenant_name}); !claimed) {
+      answers.emplace_back(claimed.error());
+      continue;
+    }
     if (auto first = identities_.Find(request.identity, now)) {
       metrics_.repeated.Add();
       answers.emplace_back(*std::move(first));
@@ -139,33 +153,108 @@ StoreImpl::Answers StoreImpl::CommitGroup(std::vector<Pending>& group) {
       continue;
     }
     in_group[request.identity] = i;
-    answers.push_back(encoder_->Encode(request, group[i].hashes, now, segment, rows_));
-    if (answers.back()) {
-      identities.push_back({request.identity, now, answers.back()->rejected,
-                            answers.back()->message, OnlyService(request)});
-    }
+    answers.push_back(CommitOne(group[i], additions));
   }
-  if (identities.empty()) return answers;
-  const auto logged = LogRows(rows_, identities);
+  if (additions.identities.empty()) return answers;
+  const auto logged = LogRows(rows_, additions);
   if (!logged) {
     // Ids given to new names are in use from now on: their rows go first into the next frame.
     rows_.ClearMeasurements();
     carry_.Append(rows_);
-    for (const auto& [identity, index] : in_group) {
-      for (std::size_t i = 0; i < group.size(); ++i) {
-        if (group[i].request.identity == identity) {
-          answers[i] = Error(Code::kUnavailable, logged.error().message());
-        }
+    counter_bases_.PutBack(0);
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      if (in_group.contains(group[i].request.identity)) {
+        answers[i] = Error(Code::kUnavailable, logged.error().message());
       }
     }
     return answers;
   }
-  for (IdentityRecord& record : identities) identities_.Add(std::move(record));
-  TrimDictionaries();
+  counter_bases_.Keep();
+  for (IdentityRecord& record : additions.identities) identities_.Add(std::move(record));
+  TrimMemory();
   return answers;
 }
 
-void StoreImpl::TrimDictionaries() {
+// Counters become differences here, in the order of commits.
+profile::CounterDifferences StoreImpl::TakeCounters(Pending& pending, std::uint64_t segment) {
+  if (pending.counters.readings.empty()) return {};
+  profile::WriteRequest& request = pending.request;
+  auto differences = TakeDifferences(std::get<profile::Batch>(request.data), pending.counters,
+                                     *request.counters,
+                                     [&](const Hash128& series) -> profile::CounterBase& {
+                                       return counter_bases_.Change(series, segment);
+                                     });
+  profile::WriteAnswer& decoded = request.decoded;
+  decoded.rejected += differences.rejected;
+  if (!decoded.message.empty() && !differences.message.empty()) decoded.message += "; ";
+  decoded.message += differences.message;
+  return differences;
+}
+
+Result<profile::WriteAnswer> StoreImpl::CommitOne(Pending& pending, Additions& additions) {
+  const profile::WriteRequest& request = pending.request;
+  const std::uint64_t segment = wal_.current_number() + 1;  // or the one before: a safe upper bound
+  const std::size_t mark = counter_bases_.Mark();
+  profile::CounterDifferences counters = TakeCounters(pending, segment);
+  const auto encode = [&] {
+    return encoder_->Encode(request, pending.hashes, NowUnixNs(), segment, rows_);
+  };
+  auto answer = encode();
+  if (!answer && answer.error().code() == Code::kCorrupt) {
+    // Names cannot be read back: new ones are given ids of their own.
+    Log(LogLevel::kError, "names were lost; going on under the next writer number",
+        {{"error", answer.error().message()}});
+    if (auto retired = RetireWriter(); !retired) return retired.error();
+    answer = encode();
+  }
+  if (!answer) {
+    counter_bases_.PutBack(mark);
+    return answer;
+  }
+  // What was refused counts again with the next profile of its series.
+  std::set<Hash128> refused;
+  for (const profile::CounterMove& move : counters.moves) {
+    if (encoder_->refused().contains(move.profile)) refused.insert(move.series);
+  }
+  for (const Hash128& series : refused) counter_bases_.PutBack(mark, series);
+  std::erase_if(counters.moves, [&](const auto& move) { return refused.contains(move.series); });
+  std::ranges::move(counters.moves, std::back_inserter(additions.moves));
+  additions.identities.push_back({.identity = request.identity,
+                                  .time_ns = identity_clock_.Now(),
+                                  .rejected = answer->rejected,
+                                  .message = answer->message,
+                                  .service = OnlyService(request),
+                                  .tenant = request.tenant});
+  return answer;
+}
+
+Result<std::uint32_t> StoreImpl::ClaimWriter() {
+  MutexLock lock(writer_mutex_);
+  const std::uint32_t number = claimed_writer_ + 1;
+  WHEREFORE_RETURN_IF_ERROR(ReplaceFile(paths_.writer, fmt::format("{}\n", number)));
+  claimed_writer_ = number;
+  return number;
+}
+
+Result<> StoreImpl::DistrustNames() {
+  WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t number, ClaimWriter());
+  next_writer_.store(number);
+  return {};
+}
+
+Result<> StoreImpl::RetireWriter() {
+  WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t number, ClaimWriter());
+  GoOnAs(number);
+  return {};
+}
+
+void StoreImpl::GoOnAs(std::uint32_t writer) {
+  if (writer <= dictionaries_->writer()) return;
+  dictionaries_->Restart(writer);
+  wal_.set_writer(writer);
+}
+
+void StoreImpl::TrimMemory() {
   if (++commits_ % 256 != 0) return;  // adding up their sizes is not free
   std::uint64_t inserted = 0;
   {
@@ -173,10 +262,11 @@ void StoreImpl::TrimDictionaries() {
     inserted = inserted_through_;
   }
   dictionaries_->Trim(inserted, kDictionaryBytes);
+  counter_bases_.Trim(inserted, kCounterBytes);
 }
 
-Result<> StoreImpl::LogRows(const RowSet& rows, const std::vector<IdentityRecord>& identities) {
-  const auto appended = wal_.Append(EncodeFrame(identities, rows));
+Result<> StoreImpl::LogRows(const RowSet& rows, const Additions& additions) {
+  const auto appended = wal_.Append(EncodeFrame(additions.identities, additions.moves, rows));
   Result<> result;
   if (!appended) result = appended.error();
   SetLogError(result);

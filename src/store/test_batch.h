@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "profile/frame_name.h"
 #include "profile/sink.h"
 #include "store/store.h"
 
@@ -165,14 +166,19 @@ inline std::map<std::string, std::int64_t> StackTotals(Store& store, const std::
   if (!sums) return totals;
   for (const StackSum& sum : *sums) {
     const DictionaryRows& rows = names[sum.dictionary];
+    const auto lost = [](std::size_t id, const auto& there) { return id - 1 >= there.size(); };
     std::string path;
-    const profile::Range range = rows.stacks.at(sum.stack - 1);
+    const profile::Range range =
+        lost(sum.stack, rows.stacks) ? profile::Range{} : rows.stacks[sum.stack - 1];
     for (std::uint32_t i = range.count; i-- > 0;) {
-      const FrameRow& frame = rows.frames.at(rows.stack_frames[range.begin + i] - 1);
       if (!path.empty()) path += ';';
-      path += rows.functions.at(frame.lines.at(0).function - 1).name;
+      const std::uint32_t frame = rows.stack_frames[range.begin + i];
+      const std::uint32_t function =
+          lost(frame, rows.frames) ? kLostId : rows.frames[frame - 1].lines.at(0).function;
+      path += lost(function, rows.functions) ? profile::kNameLost
+                                             : rows.functions[function - 1].name;
     }
-    totals[path] += sum.value;
+    totals[range.count == 0 ? std::string(profile::kNameLost) : path] += sum.value;
   }
   return totals;
 }

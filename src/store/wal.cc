@@ -23,28 +23,69 @@ std::uint64_t Checksum(std::string_view payload, std::uint64_t nonce) {
   return HashString(payload, nonce).low;
 }
 
-// The good frame at `at`, or nothing.
-bool FrameAt(std::string_view bytes, std::size_t at, std::uint64_t nonce,
-             std::string_view& payload) {
-  if (bytes.size() - at < kFrameHeaderBytes) return false;
-  const auto length = Load<std::uint32_t>(bytes, at);
-  if (Load<std::uint32_t>(bytes, at + 4) != kFrameMarker) return false;
-  if (length > bytes.size() - at - kFrameHeaderBytes) return false;
-  payload = bytes.substr(at + kFrameHeaderBytes, length);
-  return Checksum(payload, nonce) == Load<std::uint64_t>(bytes, at + 8);
+std::uint64_t HeaderChecksum(std::string_view header, std::uint64_t nonce = 0) {
+  return HashString(header, nonce ^ kFrameMarker).low;
 }
 
-// Is there a good frame anywhere behind `at`? Then what is at `at` is damage, not the end of the
-// log.
-bool FramesBehind(std::string_view bytes, std::size_t at, std::uint64_t nonce) {
-  std::string_view marker(reinterpret_cast<const char*>(&kFrameMarker), sizeof(kFrameMarker));
-  std::string_view payload;
-  for (std::size_t found = bytes.find(marker, at + 5); found != std::string_view::npos;
-       found = bytes.find(marker, found + 1)) {
-    if (FrameAt(bytes, found - 4, nonce, payload)) return true;
-  }
-  return false;
+bool AllZero(std::string_view bytes) {
+  return bytes.find_first_not_of('\0') == std::string_view::npos;
 }
+
+// Walks the frames of a segment's bytes.
+class FrameWalker {
+ public:
+  FrameWalker(std::string_view bytes, const SegmentHeader& header)
+      : bytes_(bytes),
+        nonce_(header.nonce),
+        header_bytes_(header.version == 1 ? kFrameHeaderBytes - 8 : kFrameHeaderBytes) {}
+
+  enum class Found : std::uint8_t {
+    kGood,
+    kCutShort,  // the bytes end before it does
+    kBad,       // its length can be trusted, its payload cannot
+    kNothing,   // no header of a frame
+  };
+  struct Frame {
+    Found found = Found::kNothing;
+    std::string_view payload;
+    std::size_t end = 0;
+  };
+
+  [[nodiscard]] Frame At(std::size_t at) const {
+    if (bytes_.size() - at < header_bytes_) return {.found = Found::kCutShort};
+    const std::size_t length = Load<std::uint32_t>(bytes_, at);
+    if (Load<std::uint32_t>(bytes_, at + 4) != kFrameMarker) return {};
+    const bool checked = header_bytes_ == kFrameHeaderBytes;
+    if (checked && HeaderChecksum(bytes_.substr(at, header_bytes_ - 8), nonce_) !=
+                       Load<std::uint64_t>(bytes_, at + header_bytes_ - 8)) {
+      return {};
+    }
+    const std::size_t begin = at + header_bytes_;
+    if (length > bytes_.size() - begin) return {.found = Found::kCutShort};
+    const std::string_view payload = bytes_.substr(begin, length);
+    const bool good = Checksum(payload, nonce_) == Load<std::uint64_t>(bytes_, at + 8);
+    // Without a checksum of its own a header is not believed.
+    return {.found = good ? Found::kGood : checked ? Found::kBad : Found::kNothing,
+            .payload = payload,
+            .end = begin + length};
+  }
+
+  // Where the next good frame behind `at` begins; the end where there is none.
+  [[nodiscard]] std::size_t NextGood(std::size_t at) const {
+    const std::string_view marker(reinterpret_cast<const char*>(&kFrameMarker),
+                                  sizeof(kFrameMarker));
+    for (std::size_t found = bytes_.find(marker, at + 5); found != std::string_view::npos;
+         found = bytes_.find(marker, found + 1)) {
+      if (At(found - 4).found == Found::kGood) return found - 4;
+    }
+    return bytes_.size();
+  }
+
+ private:
+  const std::string_view bytes_;
+  const std::uint64_t nonce_;
+  const std::size_t header_bytes_;
+};
 
 std::uint64_t RandomNonce() {
   std::random_device device;
@@ -54,25 +95,44 @@ std::uint64_t RandomNonce() {
 }  // namespace
 
 Result<SegmentContent> ParseSegment(std::string_view bytes) {
-  if (bytes.size() < kSegmentHeaderBytes || !bytes.starts_with(kSegmentMagic)) {
-    return Error(Code::kCorrupt, "log segment: no header");
-  }
-  if (const auto version = Load<std::uint32_t>(bytes, 8); version != kSegmentVersion) {
-    return Error(Code::kUnsupported, fmt::format("log segment: version {} is not known", version));
-  }
+  constexpr std::size_t kUnchecked = kSegmentHeaderBytes - 8;  // the whole header of version 1
+  if (bytes.size() < kUnchecked) return Error(Code::kCorrupt, "log segment: no header");
   SegmentContent content;
-  content.header = {Load<std::uint32_t>(bytes, 12), Load<std::uint64_t>(bytes, 16),
-                    Load<std::uint64_t>(bytes, 24)};
-  std::size_t at = kSegmentHeaderBytes;
-  std::string_view payload;
-  while (at < bytes.size() && FrameAt(bytes, at, content.header.nonce, payload)) {
-    content.frames.push_back(payload);
-    at += kFrameHeaderBytes + payload.size();
+  content.header_is_damaged = !bytes.starts_with(kSegmentMagic);
+  content.header = {Load<std::uint32_t>(bytes, 8), Load<std::uint32_t>(bytes, 12),
+                    Load<std::uint64_t>(bytes, 16), Load<std::uint64_t>(bytes, 24)};
+  const std::uint32_t version = content.header.version;
+  std::size_t at = kUnchecked;
+  if (version != 1) {
+    content.header_is_damaged |=
+        bytes.size() < kSegmentHeaderBytes ||
+        Load<std::uint64_t>(bytes, kUnchecked) != HeaderChecksum(bytes.substr(0, kUnchecked));
+    at = std::min(kSegmentHeaderBytes, bytes.size());
+    if (version != kSegmentVersion && !content.header_is_damaged) {
+      return Error(Code::kUnsupported,
+                   fmt::format("log segment: version {} is not known", version));
+    }
   }
-  content.good_bytes = at;
-  if (at < bytes.size()) {
-    content.tail = FramesBehind(bytes, at, content.header.nonce) ? SegmentContent::Tail::kDamaged
-                                                                 : SegmentContent::Tail::kTorn;
+  using Found = FrameWalker::Found;
+  const FrameWalker walker(bytes, content.header);
+  while (at < bytes.size()) {
+    const FrameWalker::Frame frame = walker.At(at);
+    if (frame.found == Found::kGood) {
+      content.frames.push_back(frame.payload);
+      at = frame.end;
+      continue;
+    }
+    const std::size_t next = frame.found == Found::kBad ? frame.end : walker.NextGood(at);
+    // Only the end can be torn. A disk that lost its power may have made the file longer, with
+    // nothing in it yet.
+    const bool torn = next == bytes.size() &&
+                      (frame.found == Found::kCutShort || AllZero(bytes.substr(at)));
+    if (torn) {
+      content.torn_bytes = bytes.size() - at;
+    } else {
+      content.damaged.push_back({at, next});
+    }
+    at = next;
   }
   return content;
 }
@@ -88,22 +148,43 @@ Result<> Wal::Open(const std::string& directory, std::uint32_t writer) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) return ErrnoError(error.value(), "cannot create", directory);
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    const auto number = ParseUint(entry.path().stem().string());
+  WHEREFORE_RETURN_IF_ERROR(FindSegments());
+  Result<> opened = OpenNext();
+  if (opened || opened.error().code() != Code::kUnavailable) return opened;
+  Log(LogLevel::kWarn, "no log segment can be opened yet",
+      {{"error", opened.error().message()}});
+  return {};
+}
+
+Result<> Wal::FindSegments() {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory_, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    const std::string path = entry->path();
+    const auto number = ParseUint(entry->path().stem().string());
     if (!number) continue;
     number_ = std::max(number_, *number);  // .bad files count too: numbers are not reused
-    if (entry.path().extension() != ".log") continue;
-    const std::uint64_t size = entry.file_size();
+    if (entry->path().extension() != ".log") continue;
+    std::error_code unreadable;
+    const bool is_file = entry->is_regular_file(unreadable);
+    const std::uint64_t size = is_file ? entry->file_size(unreadable) : 0;
+    if (!is_file || unreadable) {
+      return Error(Code::kCorrupt,
+                   fmt::format("{} is no file (a folder, or a link to nothing): put the log segment "
+                               "back that should be there, or move this away",
+                               path));
+    }
     if (size <= kSegmentHeaderBytes) {
       // Nothing was ever acknowledged from it.
-      std::filesystem::remove(entry.path(), error);
+      fs::remove(path, unreadable);
       continue;
     }
-    closed_.push_back({*number, size, entry.path()});
+    closed_.push_back({*number, size, path});
   }
-  if (error) return ErrnoError(error.value(), "cannot list", directory);
+  if (error) return ErrnoError(error.value(), "cannot list", directory_);
   std::ranges::sort(closed_, {}, &Segment::number);
-  return OpenNext();
+  return {};
 }
 
 Result<> Wal::OpenNext() {
@@ -114,6 +195,7 @@ Result<> Wal::OpenNext() {
   AppendRaw(header, writer_);
   AppendRaw(header, number);
   AppendRaw(header, nonce);
+  AppendRaw(header, HeaderChecksum(header));
   const std::string path = PathOf(number, "log");
   WHEREFORE_ASSIGN_OR_RETURN(File file, File::Open(path, O_RDWR | O_CREAT | O_TRUNC));
   Result<> written = file.WriteAt(0, header);
@@ -134,11 +216,12 @@ Result<> Wal::OpenNext() {
 Result<std::uint64_t> Wal::Append(std::string_view payload) {
   if (payload.size() > UINT32_MAX) return Error(Code::kLimit, "log: a group of over 4 GiB");
   MutexLock lock(mutex_);
-  if (distrusted_) WHEREFORE_RETURN_IF_ERROR(RotateLocked());
+  if (distrusted_ || !file_.is_open()) WHEREFORE_RETURN_IF_ERROR(RotateLocked());
   std::string header;
   AppendRaw(header, static_cast<std::uint32_t>(payload.size()));
   AppendRaw(header, kFrameMarker);
   AppendRaw(header, Checksum(payload, nonce_));
+  AppendRaw(header, HeaderChecksum(header, nonce_));
   Result<> written = file_.WriteAt(size_, header);
   if (written) written = file_.WriteAt(size_ + header.size(), payload);
   if (written) {
@@ -160,6 +243,7 @@ Result<> Wal::Rotate() {
 }
 
 Result<> Wal::RotateLocked() {
+  if (!file_.is_open()) return OpenNext();
   if (size_ == kSegmentHeaderBytes && !distrusted_) return {};
   const Segment segment{number_, size_, PathOf(number_, "log")};
   // A frame that failed may still be there if cutting it off failed too; it was never acknowledged.

@@ -21,15 +21,17 @@
 
 namespace wherefore::store {
 
-// Saved on disk: never change.
+// Saved on disk: never change. Version 1 has no checksums of headers.
 inline constexpr std::string_view kSegmentMagic{"WFLOG\0\0\1", 8};
-inline constexpr std::size_t kSegmentHeaderBytes =
-    32;  // magic, u32 version, u32 writer, u64 number, u64 nonce
-inline constexpr std::uint32_t kSegmentVersion = 1;
+inline constexpr std::uint32_t kSegmentVersion = 2;
+// magic, u32 version, u32 writer, u64 number, u64 nonce, u64 checksum of these
+inline constexpr std::size_t kSegmentHeaderBytes = 40;
 inline constexpr std::uint32_t kFrameMarker = 0x31524657;  // "WFR1"
-inline constexpr std::size_t kFrameHeaderBytes = 16;       // u32 length, u32 marker, u64 checksum
+// u32 length, u32 marker, u64 checksum of the payload, u64 checksum of these
+inline constexpr std::size_t kFrameHeaderBytes = 24;
 
 struct SegmentHeader {
+  std::uint32_t version = kSegmentVersion;
   std::uint32_t writer = 0;
   std::uint64_t number = 0;
   std::uint64_t nonce = 0;  // random; makes tokens unique even if somebody deletes the log
@@ -38,13 +40,19 @@ struct SegmentHeader {
 // What a segment's bytes say. `frames` are views into them.
 struct SegmentContent {
   SegmentHeader header;
+  bool header_is_damaged = false;  // its checksum does not fit; frames that check out count
   std::vector<std::string_view> frames;
-  std::size_t good_bytes = 0;  // up to the end of the last good frame
-  // Bytes after good_bytes: none, a frame that was being written when the process died (torn), or
-  // damage with more frames behind it.
-  enum class Tail : std::uint8_t { kClean, kTorn, kDamaged } tail = Tail::kClean;
+  // Bytes that were written whole and are no good frame: some of what was acknowledged is gone.
+  struct Gap {
+    std::size_t from = 0;
+    std::size_t to = 0;
+  };
+  std::vector<Gap> damaged;
+  // At the end: a frame that was being written when the process died, never acknowledged.
+  std::size_t torn_bytes = 0;
 };
-// kCorrupt when even the header is wrong. Any bytes are safe to pass.
+// kCorrupt when not even a header is there, kUnsupported for a later version. Any bytes are safe to
+// pass.
 [[nodiscard]] Result<SegmentContent> ParseSegment(std::string_view bytes);
 
 class Wal {
@@ -55,7 +63,8 @@ class Wal {
     std::string path;
   };
 
-  // Finds the segments left by the last run and opens a new one behind them.
+  // Finds the segments left by the last run and opens a new one behind them; on a full disk the
+  // first Append does that, so that what is stored can be read and deleted.
   Result<> Open(const std::string& directory, std::uint32_t writer);
 
   // Durable when it returns without an error. Returns the segment's number.
@@ -76,6 +85,7 @@ class Wal {
   void set_writer(std::uint32_t writer);  // for segments opened from now on
 
  private:
+  Result<> FindSegments() REQUIRES(mutex_);
   Result<> OpenNext() REQUIRES(mutex_);
   Result<> RotateLocked() REQUIRES(mutex_);
   [[nodiscard]] std::string PathOf(std::uint64_t number, std::string_view extension) const;
@@ -86,7 +96,7 @@ class Wal {
   std::vector<Segment> closed_ GUARDED_BY(mutex_);
   File file_ GUARDED_BY(mutex_);
   std::uint64_t number_ GUARDED_BY(mutex_) = 0;
-  std::uint64_t size_ GUARDED_BY(mutex_) = 0;  // good bytes, header included
+  std::uint64_t size_ GUARDED_BY(mutex_) = kSegmentHeaderBytes;  // good bytes, header included
   std::uint64_t nonce_ GUARDED_BY(mutex_) = 0;
   bool distrusted_ GUARDED_BY(mutex_) = false;
 };

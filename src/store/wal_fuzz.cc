@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "store/identities.h"
 #include "store/rows.h"
 #include "store/segment_frame.h"
 #include "store/wal.h"
@@ -13,10 +12,10 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace wherefore::store;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  const auto try_frame = [](std::string_view frame) {
-    RowSet rows;
-    std::vector<IdentityRecord> identities;
-    if (!ParseFrame(frame, &identities, &rows)) return;
+  const auto try_frame = [](std::string_view frame, std::uint32_t version) {
+    FrameContent content;
+    if (!ParseFrame(frame, version, content)) return;
+    const RowSet& rows = content.rows;
     std::string again;
     rows.Serialize(again);
     RowSet copy;
@@ -32,10 +31,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   };
   // The checksum would stop nearly every mutation, so frames are tried without it too.
   if (size > kSegmentHeaderBytes + kFrameHeaderBytes) {
-    try_frame(bytes.substr(kSegmentHeaderBytes + kFrameHeaderBytes));
+    for (const std::uint32_t version : {1u, kSegmentVersion}) {
+      try_frame(bytes.substr(kSegmentHeaderBytes + kFrameHeaderBytes), version);
+    }
   }
   const auto content = ParseSegment(bytes);
   if (!content) return 0;
-  for (const std::string_view frame : content->frames) try_frame(frame);
+  for (const std::string_view frame : content->frames) {
+    try_frame(frame, content->header.version);
+  }
   return 0;
 }

@@ -29,7 +29,8 @@ TEST(Wal, FramesComeBackInOrder) {
   ASSERT_EQ(content->frames.size(), 3u);
   EXPECT_EQ(content->frames[0], "one");
   EXPECT_EQ(content->frames[1].size(), 100'000u);
-  EXPECT_EQ(content->tail, SegmentContent::Tail::kClean);
+  EXPECT_TRUE(content->damaged.empty());
+  EXPECT_EQ(content->torn_bytes, 0u);
   EXPECT_EQ(content->header.writer, 1u);
 }
 
@@ -41,21 +42,52 @@ TEST(Wal, EveryTruncationKeepsTheFramesBeforeIt) {
     const auto content = ParseSegment(std::string_view(bytes).substr(0, size));
     ASSERT_TRUE(content);
     EXPECT_EQ(content->frames.size(), size < first ? 0u : size < second ? 1u : 2u) << size;
-    EXPECT_NE(content->tail, SegmentContent::Tail::kDamaged) << size;
+    EXPECT_TRUE(content->damaged.empty()) << size;
+    EXPECT_EQ(content->torn_bytes > 0, size != kSegmentHeaderBytes && size != first && size != second);
   }
 }
 
-TEST(Wal, EveryFlippedByteIsNoticed) {
+TEST(Wal, EveryFlippedBitIsDamageAndTheOtherFramesStay) {
   const std::string bytes = SegmentWith({"one", "two", "three"});
-  for (std::size_t at = kSegmentHeaderBytes; at < bytes.size(); ++at) {
+  for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
     std::string damaged = bytes;
-    damaged[at] = static_cast<char>(damaged[at] ^ 0x40);
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
     const auto content = ParseSegment(damaged);
-    ASSERT_TRUE(content);
-    EXPECT_LT(content->frames.size(), 3u) << at;
-    const bool in_last = at >= bytes.size() - kFrameHeaderBytes - 5;
-    EXPECT_EQ(content->tail, in_last ? SegmentContent::Tail::kTorn : SegmentContent::Tail::kDamaged)
-        << at;
+    ASSERT_TRUE(content) << bit;
+    EXPECT_EQ(content->torn_bytes, 0u) << "nothing of this was cut short: bit " << bit;
+    if (bit / 8 >= kSegmentHeaderBytes) {
+      EXPECT_EQ(content->frames.size(), 2u) << bit;
+      EXPECT_EQ(content->damaged.size(), 1u) << bit;
+      continue;
+    }
+    EXPECT_TRUE(content->header_is_damaged) << bit;
+    const bool in_nonce = bit / 8 >= 24 && bit / 8 < 32;
+    EXPECT_EQ(content->frames.size(), in_nonce ? 0u : 3u) << bit;
+    EXPECT_EQ(content->damaged.empty(), !in_nonce) << bit;
+  }
+}
+
+TEST(Wal, AFileThatOnlyBecameLongerIsTorn) {
+  const std::string bytes = SegmentWith({"one"}) + std::string(4096, '\0');
+  const auto content = ParseSegment(bytes);
+  ASSERT_TRUE(content);
+  EXPECT_EQ(content->frames.size(), 1u);
+  EXPECT_EQ(content->torn_bytes, 4096u);
+}
+
+TEST(Wal, AFolderOrALinkToNothingIsNamed) {
+  for (const bool folder : {true, false}) {
+    const TestDirectory directory;
+    if (folder) {
+      std::filesystem::create_directories(directory / "000007.log");
+    } else {
+      std::filesystem::create_symlink("/nowhere", directory / "000007.log");
+    }
+    Wal wal;
+    const auto opened = wal.Open(directory.path(), 1);
+    ASSERT_FALSE(opened);
+    EXPECT_NE(opened.error().message().find("000007.log"), std::string::npos)
+        << opened.error().message();
   }
 }
 
@@ -108,20 +140,20 @@ TEST(Identities, LogIsReadBackUpToTheDamage) {
   const std::string path = directory / "identities.log";
   {
     IdentityLog log;
-    ASSERT_TRUE(log.Open(path, 0));
+    ASSERT_TRUE(log.Open(path));
     ASSERT_TRUE(log.Append(
         std::vector<IdentityRecord>{{HashString("a"), 5, 0, ""}, {HashString("b"), 6, 1, "x"}}, 7));
     ASSERT_TRUE(log.Append(std::vector<IdentityRecord>{{HashString("c"), 7, 0, ""}}, 8));
   }
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
   IdentityLog log;
-  const auto records = log.Open(path, 10);
+  const auto records = log.Open(path);
   ASSERT_TRUE(records);
   ASSERT_EQ(records->size(), 2u);
   EXPECT_EQ(records->at(1).message, "x");
   ASSERT_TRUE(log.Append(std::vector<IdentityRecord>{{HashString("d"), 9, 0, ""}}, 10));
   IdentityLog again;
-  EXPECT_EQ(again.Open(path, 10)->size(), 3u);
+  EXPECT_EQ(again.Open(path)->size(), 3u);
 }
 
 }  // namespace
