@@ -19,6 +19,10 @@ HttpResponse Text(int status, std::string body) {
   return {.status = status, .content_type = "text/plain; charset=utf-8", .body = std::move(body)};
 }
 
+bool IsBlank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos;
+}
+
 HttpResponse StatusJson(const std::vector<Status>& parts, const std::string& version) {
   HttpResponse response;
   JsonWriter json(response.body);
@@ -89,7 +93,8 @@ void Api::AddServerRoutes(net::Router& router) {
            [this](const HttpRequest& request) -> Result<HttpResponse> {
              WHEREFORE_ASSIGN_OR_RETURN(const auto p,
                                         Parameters::Read(request, {"query", "from", "to"}));
-             if (p.Get("query").empty() || p.Get("from").empty() || p.Get("to").empty()) {
+             // A selector that says nothing means everything elsewhere.
+             if (IsBlank(p.Get("query")) || IsBlank(p.Get("from")) || IsBlank(p.Get("to"))) {
                return Error(Code::kInvalid,
                             "delete needs query, from and to: it never guesses what to remove");
              }

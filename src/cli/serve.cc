@@ -276,7 +276,7 @@ class Server {
     };
     operations.not_ready_reason = [this] { return store_->NotReadyReason(); };
     operations.remove = [this](const query::Selection& selection) -> Result<api::DeleteSummary> {
-      WHEREFORE_RETURN_IF_ERROR(store_->Flush());
+      (void)store_->Flush();  // for the names; a full disk must not keep anybody from deleting
       WHEREFORE_ASSIGN_OR_RETURN(const store::DeleteRequest request,
                                  engine_->ResolveDelete(selection, CancelToken()));
       WHEREFORE_ASSIGN_OR_RETURN(const store::DeleteResult done, store_->Delete(request));

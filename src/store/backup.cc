@@ -136,6 +136,7 @@ std::string Summary(const Manifest& manifest) {
 
 Result<std::string> StoreImpl::Backup(const std::string& target_directory) {
   const fs::path target = fs::absolute(target_directory);
+  MutexLock upkeep(upkeep_mutex_);
   WHEREFORE_RETURN_IF_ERROR(Flush());
   NewDirectory directory(target);
   WHEREFORE_RETURN_IF_ERROR(directory.Create());

@@ -3,6 +3,9 @@
 //
 // Attributes are looked at here, page by page, and spans are removed by their ids: the engine keeps
 // the text of a statement, and a value that has leaked must not be in it.
+#include <map>
+#include <set>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -69,40 +72,45 @@ Result<Page> ReadPage(Transport& transport, const std::string& where, const Span
 
 }  // namespace
 
-Result<std::uint64_t> StoreImpl::DeleteMatchingSpans(const std::string& where,
-                                                     const SpanPredicate& matches) {
-  std::uint64_t deleted = 0;
+Result<ByBucket> StoreImpl::MatchingSpans(std::uint32_t bucket, const std::string& where,
+                                          const SpanPredicate& matches) {
+  ByBucket found;
   Position position;
   while (true) {
     WHEREFORE_ASSIGN_OR_RETURN(const Page page, ReadPage(*transport_, where, matches, position));
     if (!page.matched.empty()) {
-      WHEREFORE_ASSIGN_OR_RETURN(
-          const std::uint64_t count,
-          DeleteRows(Table::kSpans,
-                     fmt::format("{} AND lower(concat(hex(trace), hex(span))) IN ({})", where,
-                                 fmt::join(page.matched, ","))));
-      deleted += count;
+      found[bucket].push_back(fmt::format("{} AND lower(concat(hex(trace), hex(span))) IN ({})",
+                                          where, fmt::join(page.matched, ",")));
     }
-    if (page.rows < kPage) return deleted;
+    if (page.rows < kPage) return found;
   }
 }
 
-Result<std::uint64_t> StoreImpl::DeleteSpans(const DeleteRequest& request) {
+Result<std::uint64_t> StoreImpl::DeleteSpans(const DeleteRequest& request,
+                                             std::set<DictionaryKey>& touched) {
   std::uint64_t deleted = 0;
-  std::set<std::string> services;  // one service has a dictionary per writer
-  for (const DictionaryKey& key : request.spans_of) services.insert(ServiceCondition(key));
-  for (const std::string& service : services) {
+  std::map<std::string, std::uint32_t> services;  // one service has a dictionary per writer
+  for (const DictionaryKey& key : request.spans_of) services[ServiceCondition(key)] = key.bucket;
+  for (const auto& [service, bucket] : services) {
     const std::string where = fmt::format("{} AND start >= {} AND start < {}", service,
                                           request.range.from_ns, request.range.to_ns);
+    ByBucket matching{{bucket, {where}}};
+    if (request.span_matches) {
+      WHEREFORE_ASSIGN_OR_RETURN(matching, MatchingSpans(bucket, where, request.span_matches));
+    }
     WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t count,
-                               request.span_matches
-                                   ? DeleteMatchingSpans(where, request.span_matches)
-                                   : DeleteRows(Table::kSpans, where));
+                               DeleteRows(Table::kSpans, matching, touched));
     deleted += count;
-    WHEREFORE_RETURN_IF_ERROR(DeleteRows(
-        Table::kTraceIndex, fmt::format("{0} AND trace NOT IN (SELECT trace FROM {1} WHERE {0})",
-                                        service, PhysicalName(Table::kSpans))));
   }
+  if (deleted == 0) return deleted;
+  WHEREFORE_RETURN_IF_ERROR(RunPending());
+  for (const auto& [service, bucket] : services) {
+    WHEREFORE_RETURN_IF_ERROR(
+        Queue({Table::kTraceIndex, "DELETE", bucket,
+               fmt::format("{0} AND trace NOT IN (SELECT trace FROM {1} WHERE {0})", service,
+                           PhysicalName(Table::kSpans))}));
+  }
+  WHEREFORE_RETURN_IF_ERROR(RunPending());
   return deleted;
 }
 

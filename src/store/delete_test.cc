@@ -6,6 +6,7 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -236,6 +237,85 @@ TEST_F(DeleteTest, SpansGoByTheirAttributes) {
   const auto statistics = store_->reader().Statistics({});
   const std::map<std::string, std::uint64_t> rows(statistics->rows.begin(), statistics->rows.end());
   EXPECT_EQ(rows.at("trace_index"), 1u);
+}
+
+// One span of a service.
+profile::WriteRequest SpanOf(const std::string& service, std::int64_t time_ns, int number) {
+  profile::SpanBatch batch;
+  batch.own_attributes.push_back({batch.AddText("service.name"), 0,
+                                  {profile::Value::Kind::kString, batch.AddText(service), 0}});
+  batch.resources.push_back({{0, 1}, 0, 0, 0});
+  profile::Span span;
+  span.resource = 1;
+  span.trace[0] = span.id[0] = static_cast<std::uint8_t>(number + 1);
+  span.name = batch.AddText("op");
+  span.start_ns = static_cast<std::uint64_t>(time_ns);
+  span.end_ns = span.start_ns + 5;
+  batch.spans.push_back(span);
+  profile::WriteRequest request;
+  request.data = std::move(batch);
+  request.identity = HashString("span " + std::to_string(number));
+  return request;
+}
+
+TEST_F(DeleteTest, TwoDeletesLoseNoServiceName) {
+  int number = 0;
+  const auto send = [&](const std::string& service) {
+    ASSERT_TRUE(WriteNow(*store_, SpanOf(service, now_, number++)));
+  };
+  const auto names = [&] {
+    std::vector<std::string> found;
+    const auto services = store_->reader().ServicesOfAnySignal(0, {0, INT64_MAX}, {});
+    for (const ServiceRow& row : *services) found.push_back(row.name);
+    return found;
+  };
+  const auto remove = [&](const std::string& service) {
+    ASSERT_TRUE(store_->Flush());
+    DeleteRequest request{.range = {0, INT64_MAX}};
+    const auto services = store_->reader().ServicesOfAnySignal(0, request.range, {});
+    for (const ServiceRow& row : *services) {
+      if (row.name == service) request.spans_of.push_back(row.dictionary);
+    }
+    ASSERT_TRUE(store_->Delete(request));
+  };
+  send("b");
+  send("a");
+  remove("b");
+  send("a");
+  remove("a");
+  send("a");
+  ASSERT_TRUE(store_->Flush());
+  EXPECT_EQ(names(), std::vector<std::string>{"a"});
+  profile::TraceId trace{};
+  trace[0] = static_cast<std::uint8_t>(number);
+  EXPECT_EQ(store_->reader().Trace(0, trace, {})->at(0).service_name, "a");
+}
+
+TEST_F(DeleteTest, WhatComesInMeanwhileStaysWithItsNames) {
+  for (int i = 0; i < 20; ++i) Write(kSecretPod, {kLeak});
+  ASSERT_TRUE(store_->Flush());
+  std::atomic<bool> done = false;
+  std::int64_t sent = 0;
+  std::thread sender([&] {
+    while (!done) {
+      Write("b", {{{"work" + std::to_string(sent % 7), "main"}, 1}});
+      ++sent;
+    }
+  });
+  const auto deleted = DeleteLabel(*store_, "pod", kSecretPod);
+  done = true;
+  sender.join();
+  ASSERT_TRUE(deleted) << deleted.error().message();
+  EXPECT_EQ(deleted->profiles, 20u);
+  EXPECT_GT(sent, 5) << "senders do not wait for a delete";
+  ASSERT_TRUE(store_->Flush());
+  Totals totals = StackTotals(*store_, "shop");
+  std::int64_t sum = 0;
+  for (const auto& [stack, value] : totals) {
+    EXPECT_TRUE(stack.starts_with("main;work")) << stack;
+    sum += value;
+  }
+  EXPECT_EQ(sum, sent);
 }
 
 // Not a test of its own: what the killed process runs.

@@ -176,7 +176,6 @@ Result<> StoreImpl::Start(std::unique_ptr<Transport> transport) {
   // Queries must see what was acknowledged before the last end; if the engine cannot take it now,
   // the inserter goes on trying.
   InsertClosedSegments();
-  FinishDeleteAtStart();
   writer_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "store-write");
     RunWriter();
@@ -185,20 +184,11 @@ Result<> StoreImpl::Start(std::unique_ptr<Transport> transport) {
     pthread_setname_np(pthread_self(), "store-insert");
     RunInserter();
   });
+  upkeep_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "store-upkeep");
+    RunUpkeep();
+  });
   return {};
-}
-
-void StoreImpl::FinishDeleteAtStart() {
-  {
-    MutexLock lock(state_mutex_);
-    if (!replayed_) return;  // names in the log may be in use: the next delete or start finishes it
-  }
-  MutexLock intern(intern_mutex_);
-  MutexLock insert(insert_mutex_);
-  if (auto finished = FinishInterruptedDelete(); !finished) {
-    Log(LogLevel::kError, "cannot finish an interrupted delete",
-        {{"error", finished.error().message()}});
-  }
 }
 
 StoreImpl::~StoreImpl() {
@@ -207,7 +197,9 @@ StoreImpl::~StoreImpl() {
     stopping_ = true;
     queue_changed_.NotifyAll();
     work_changed_.NotifyAll();
+    upkeep_changed_.NotifyAll();
   }
+  if (upkeep_.joinable()) upkeep_.join();
   if (writer_.joinable()) writer_.join();
   {
     MutexLock lock(state_mutex_);
@@ -260,10 +252,14 @@ Status StoreImpl::status() const {
                                "free some space on the disk; it is tried again by itself",
                                !replayed_});
   }
-  if (std::filesystem::exists(paths_.deleting)) {
+  if (!deleting_step_.empty()) {
+    status.facts.emplace_back("deleting",
+                              fmt::format("{}, {} files to be rewritten", deleting_step_,
+                                          FormatCount(static_cast<std::int64_t>(deleting_parts_))));
+  } else if (std::filesystem::exists(paths_.deleting)) {
     status.problems.push_back(
         {"a delete is not finished: names it should remove may still be there",
-         "wait for it, or run it again if it has failed", false});
+         "free some space on the disk, if it is full; it is tried again by itself", false});
   }
   for (const std::string& damage : damage_) {
     status.problems.push_back({damage, "keep the .bad file for inspection, or remove it", false});

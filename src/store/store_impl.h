@@ -1,19 +1,23 @@
 // The store's inside, shared by the files that implement it by verb: store.cc (open, threads),
 // store_write.cc (group commit), store_insert.cc (log -> engine), retention.cc, delete.cc,
-// delete_names.cc, delete_spans.cc, backup.cc.
+// delete_names.cc, delete_spans.cc, backup.cc, upkeep.cc.
 //
 // Threads: callers; one writer thread (takes the queue, interns, logs, answers); one inserter
-// thread (closes segments, inserts them, drops old buckets, retries what failed). Locks:
-// intern_mutex_ > insert_mutex_ > state_mutex_ > (log's own, transport's own), taken in this order.
-//          intern_mutex_: dictionaries, identities, carry_. insert_mutex_: held while rows go into
-//          the engine.
+// thread (closes segments, inserts them, drops old buckets, retries what failed); one for upkeep
+// (finishes what a restart interrupted). Locks: upkeep_mutex_ > intern_mutex_ > insert_mutex_ >
+// state_mutex_ > (log's own, transport's own), taken in this order.
+//          upkeep_mutex_: held over a delete or a backup. intern_mutex_: dictionaries, identities,
+//          carry_; senders wait for it. insert_mutex_: held while rows go into the engine.
 #pragma once
 
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -24,6 +28,7 @@
 #include "store/encode_rows.h"
 #include "store/file.h"
 #include "store/identities.h"
+#include "store/mutations.h"
 #include "store/store.h"
 #include "store/tenant_names.h"
 #include "store/wal.h"
@@ -60,6 +65,11 @@ struct StoreMetrics {
   Counter& repeated;
   std::vector<Counter*> inserted_rows;  // by table
 };
+
+// Conditions on rows, by the bucket they are about; any of them may hold.
+using ByBucket = std::map<std::uint32_t, std::vector<std::string>>;
+// WHERE condition that selects the rows of these dictionaries.
+[[nodiscard]] std::string InKeys(const std::set<DictionaryKey>& keys);
 
 class StoreImpl final : public Store {
  public:
@@ -126,34 +136,57 @@ class StoreImpl final : public Store {
   Result<> InsertRows(const RowSet& rows, const SegmentHeader& header) REQUIRES(insert_mutex_);
   Result<> LoadIdentities() REQUIRES(intern_mutex_, insert_mutex_);
   void ProbeLog() EXCLUDES(intern_mutex_);
-  // Flush on the calling thread, for those who hold intern_mutex_.
-  Result<> FlushHere() REQUIRES(intern_mutex_);
 
   // retention.cc
   Result<> DropOldBuckets(std::int64_t now_ns);
   // delete.cc
-  Result<> DeleteMeasurements(const DeleteRequest& request, DeleteResult& result)
-      REQUIRES(insert_mutex_);
-  Result<std::uint64_t> DeleteRows(Table table, const std::string& where) REQUIRES(insert_mutex_);
+  Result<> DeleteMeasurements(const DeleteRequest& request, DeleteResult& result,
+                              std::set<DictionaryKey>& touched) REQUIRES(upkeep_mutex_);
+  // Counts what matches, notes whose it is, and queues its removal; drops whole buckets at once.
+  Result<std::uint64_t> DeleteRows(Table table, const ByBucket& where,
+                                   std::set<DictionaryKey>& touched) REQUIRES(upkeep_mutex_);
+  Result<bool> DropWholeBucket(Table table, std::uint32_t bucket, std::uint64_t rows)
+      EXCLUDES(insert_mutex_);
+  // Queues a mutation if there is a row for it.
+  Result<> Queue(Mutation mutation) REQUIRES(upkeep_mutex_);
+  Result<> RunPending() REQUIRES(upkeep_mutex_);
+  Result<> Mutate(std::span<const Mutation> mutations);
+  Result<> ForgetRequestsOf(const std::set<DictionaryKey>& dictionaries)
+      EXCLUDES(intern_mutex_, insert_mutex_);
   // Totals of profiles that lost samples but stay.
-  Result<> RecountProfiles(const DictionaryKey& key) REQUIRES(insert_mutex_);
-  Result<> Mutate(const std::string& sql) REQUIRES(insert_mutex_);
+  Result<> RecountProfiles(const std::set<DictionaryKey>& keys);
+  Result<> RecountProfiles(const DictionaryKey& key, std::vector<Mutation>& mutations);
   Result<std::uint64_t> CountRows(const std::string& sql);
+  // An aggregate of a table's rows, by dictionary.
+  Result<std::map<DictionaryKey, std::uint64_t>> ByDictionary(const std::string& what, Table table,
+                                                              const std::string& where);
+  // What a delete is at; nothing: the same step goes on.
+  void SayDeleting(std::optional<std::string> step, std::uint64_t parts_left)
+      EXCLUDES(state_mutex_);
+  [[nodiscard]] StillWaiting StillDeleting();
   // delete_spans.cc
-  Result<std::uint64_t> DeleteSpans(const DeleteRequest& request) REQUIRES(insert_mutex_);
-  Result<std::uint64_t> DeleteMatchingSpans(const std::string& where, const SpanPredicate& matches)
-      REQUIRES(insert_mutex_);
+  Result<std::uint64_t> DeleteSpans(const DeleteRequest& request, std::set<DictionaryKey>& touched)
+      REQUIRES(upkeep_mutex_);
+  Result<ByBucket> MatchingSpans(std::uint32_t bucket, const std::string& where,
+                                 const SpanPredicate& matches);
   // delete_names.cc
   Result<> WriteDeleteJournal(const std::set<DictionaryKey>& dictionaries);
   [[nodiscard]] Result<std::set<DictionaryKey>> ReadDeleteJournal() const;
   // After the rows: names of these dictionaries that nothing uses, old bytes, the journal.
-  Result<> FinishDelete(const std::set<DictionaryKey>& dictionaries)
-      REQUIRES(intern_mutex_, insert_mutex_);
-  Result<> FinishInterruptedDelete() REQUIRES(intern_mutex_, insert_mutex_);
-  void FinishDeleteAtStart() EXCLUDES(intern_mutex_, insert_mutex_, state_mutex_);
-  Result<> DropUnusedNames(const DictionaryKey& key) REQUIRES(intern_mutex_, insert_mutex_);
-  Result<> WaitForMutations();
-  Result<> PurgeOldParts() REQUIRES(insert_mutex_);
+  Result<> FinishDelete(const std::set<DictionaryKey>& dictionaries) REQUIRES(upkeep_mutex_)
+      EXCLUDES(intern_mutex_, insert_mutex_, state_mutex_);
+  Result<> FinishInterruptedDelete() EXCLUDES(upkeep_mutex_);
+  // From when it returns nobody writes to them, and everything that was is in the engine. Returns
+  // the number new names are written under.
+  Result<std::uint32_t> StopWritingTo(const std::set<DictionaryKey>& dictionaries)
+      EXCLUDES(intern_mutex_);
+  Result<> DropUnusedNames(const std::set<DictionaryKey>& keys, std::uint32_t writer)
+      REQUIRES(upkeep_mutex_);
+  Result<> DropSpanServices(std::uint32_t bucket, const std::set<DictionaryKey>& keys,
+                            std::uint32_t writer) REQUIRES(upkeep_mutex_);
+  Result<> PurgeOldParts();
+  // upkeep.cc
+  void RunUpkeep();
 
   const StoreOptions options_;
   const DataPaths paths_;
@@ -166,6 +199,9 @@ class StoreImpl final : public Store {
   TenantNames tenant_names_;
   IdentityClock identity_clock_;  // set before the threads start
   CounterFiles counter_files_;    // written under insert_mutex_
+
+  Mutex upkeep_mutex_;  // one delete or backup at a time
+  std::vector<Mutation> pending_ GUARDED_BY(upkeep_mutex_);
 
   Mutex intern_mutex_;
   std::unique_ptr<Dictionaries> dictionaries_ GUARDED_BY(intern_mutex_);
@@ -188,6 +224,7 @@ class StoreImpl final : public Store {
   CondVar queue_changed_;
   CondVar work_changed_;   // for the inserter
   CondVar flush_changed_;  // for callers of Flush
+  CondVar upkeep_changed_;
   std::deque<Pending> queue_ GUARDED_BY(state_mutex_);
   std::size_t queued_bytes_ GUARDED_BY(state_mutex_) = 0;
   bool stopping_ GUARDED_BY(state_mutex_) = false;  // no new requests
@@ -200,9 +237,12 @@ class StoreImpl final : public Store {
   std::string log_error_ GUARDED_BY(state_mutex_);
   std::string insert_error_ GUARDED_BY(state_mutex_);
   std::vector<std::string> damage_ GUARDED_BY(state_mutex_);  // segments set aside
+  std::string deleting_step_ GUARDED_BY(state_mutex_);        // empty: no delete runs
+  std::uint64_t deleting_parts_ GUARDED_BY(state_mutex_) = 0;
 
   std::thread writer_;
   std::thread inserter_;
+  std::thread upkeep_;
 };
 
 }  // namespace wherefore::store

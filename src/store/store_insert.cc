@@ -223,15 +223,6 @@ Result<> StoreImpl::InsertRows(const RowSet& rows, const SegmentHeader& header) 
   return {};
 }
 
-Result<> StoreImpl::FlushHere() {
-  WHEREFORE_RETURN_IF_ERROR(LogCarriedRows());
-  WHEREFORE_RETURN_IF_ERROR(wal_.Rotate());
-  InsertClosedSegments();
-  MutexLock lock(state_mutex_);
-  if (!insert_error_.empty()) return Error(Code::kUnavailable, insert_error_);
-  return {};
-}
-
 Result<> StoreImpl::Flush() {
   // Rows of a group are in the log before it is answered, so the current segment is the last that
   // matters.
