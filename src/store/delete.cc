@@ -149,6 +149,10 @@ Result<DeleteResult> StoreImpl::Delete(const DeleteRequest& request) {
   for (const SeriesSelection& s : request.selections) named.insert(s.dictionary);
   named.insert(request.spans_of.begin(), request.spans_of.end());
   if (named.empty()) return result;
+  {
+    MutexLock insert(insert_mutex_);
+    WHEREFORE_RETURN_IF_ERROR(CompareWithLedger());  // what is missing now is not of this delete
+  }
   WHEREFORE_RETURN_IF_ERROR(WriteDeleteJournal(named));
   Result<> done = DeleteMeasurements(request, result, touched);
   if (done && !flushed) {

@@ -131,6 +131,12 @@ Result<> StoreImpl::FinishDelete(const std::set<DictionaryKey>& dictionaries) {
   }
   SayDeleting("old files", 0);
   WHEREFORE_RETURN_IF_ERROR(PurgeOldParts());
+  {
+    // While the journal is there, what its buckets hold now is right.
+    MutexLock insert(insert_mutex_);
+    WHEREFORE_RETURN_IF_ERROR(CompareWithLedger());
+    WHEREFORE_RETURN_IF_ERROR(ledger_.Save());
+  }
   std::error_code error;
   std::filesystem::remove(paths_.deleting, error);
   if (error) return ErrnoError(error.value(), "cannot remove", paths_.deleting);

@@ -88,6 +88,7 @@ Result<Dictionary*> Dictionaries::Get(std::uint32_t tenant, std::uint64_t servic
     auto& known = known_[bucket];
     if (known.contains(key)) {
       if (auto loaded = Load(*dictionary); !loaded) return forget(std::move(loaded).error());
+      if (next_writer_.load() > writer_) return forget({Code::kCorrupt, "names were lost"});
       dictionary->named_for_profiles = (known[key] & 1) != 0;
       dictionary->named_for_spans = (known[key] & 2) != 0;
     }

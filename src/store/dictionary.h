@@ -9,6 +9,7 @@
 // Threads: belongs to whoever holds the store's intern mutex.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -48,8 +49,11 @@ struct Dictionary {
 
 class Dictionaries {
  public:
-  Dictionaries(Transport& transport, std::uint32_t writer)
-      : transport_(transport), writer_(writer) {}
+  // `next_writer`: above our own number as soon as names were lost that it may have given ids to;
+  // then nothing is loaded under it any more (kCorrupt).
+  Dictionaries(Transport& transport, std::uint32_t writer,
+               const std::atomic<std::uint32_t>& next_writer)
+      : transport_(transport), next_writer_(next_writer), writer_(writer) {}
 
   // Loads on first use. The pointer stays good until Trim, Forget or Restart.
   Result<Dictionary*> Get(std::uint32_t tenant, std::uint64_t service, std::uint32_t bucket);
@@ -75,6 +79,7 @@ class Dictionaries {
   Result<> LoadNumbers(Dictionary& dictionary);
 
   Transport& transport_;
+  const std::atomic<std::uint32_t>& next_writer_;
   std::uint32_t writer_;
   std::uint64_t round_ = 1;
   std::map<DictionaryKey, std::unique_ptr<Dictionary>> loaded_;

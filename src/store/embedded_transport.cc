@@ -28,6 +28,7 @@
 #include "base/mutex.h"
 #include "base/text.h"
 #include "store/chdb_api.h"
+#include "store/broken_parts.h"
 #include "store/failed_writes.h"
 #include "store/file.h"
 #include "store/mend_engine.h"
@@ -166,6 +167,14 @@ class EmbeddedTransport final : public Transport {
       result = run();
     }
     if (!result && connection != nullptr) Drain(connection);
+    constexpr int kMostBroken = 100;
+    for (int i = 0; i < kMostBroken && connection != nullptr && !result &&
+                    MayBeDamage(result.error().message());
+         ++i) {
+      if (!SetAside(connection, text, result.error().message())) break;
+      result = run();
+      if (!result) Drain(connection);
+    }
     Return(connection, tag);
     if (result) return result;
     WHEREFORE_RETURN_IF_ERROR(cancel.Check());
@@ -241,9 +250,26 @@ class EmbeddedTransport final : public Transport {
     return mended;
   }
 
+  void OnSetAside(std::function<void(const std::string& table)> noticed) override {
+    noticed_ = std::move(noticed);
+  }
+
   [[nodiscard]] ServerVersion version() const override { return version_; }
 
  private:
+  // True when something was, and the question may be asked again.
+  bool SetAside(chdb::Connection* connection, std::string_view sql, std::string_view message) {
+    MutexLock lock(mend_mutex_);
+    const PlainEngine engine{
+        .query = [&](const std::string& text) { return Run(connection, text); },
+        .execute = [&](const std::string& text) { return Execute(text, {}); }};
+    const std::vector<BrokenPart> aside = SetBrokenPartsAside(engine, sql, message);
+    for (const BrokenPart& part : aside) {
+      if (noticed_) noticed_(part.table);
+    }
+    return !aside.empty();
+  }
+
   Result<chdb::Connection*> Connect(const std::string& path) {
     // Caches default to gigabytes and pools to one thread a core and more; we are a guest in this
     // process.
@@ -399,6 +425,7 @@ class EmbeddedTransport final : public Transport {
   Mutex mend_mutex_;                  // held while tables may be away
   std::set<std::string> away_ GUARDED_BY(mend_mutex_);
   Mutex write_mutex_;  // one statement at a time on writer_
+  std::function<void(const std::string& table)> noticed_;
 
   Mutex mutex_;
   CondVar available_;

@@ -26,6 +26,9 @@ Result<> StoreImpl::DropOldBuckets(std::int64_t now_ns) {
     for (const auto& [name, bucket] : found) {
       if (name != PhysicalName(table.id) || SpanOf(bucket).to_ns > now_ns - options_.retention_ns)
         continue;
+      // First: what is dropped and still counted would be missed.
+      ledger_.Set({table.id, bucket}, 0);
+      WHEREFORE_RETURN_IF_ERROR(ledger_.Save());
       WHEREFORE_RETURN_IF_ERROR(
           transport_->Execute(fmt::format("ALTER TABLE {} DROP PARTITION {}", name, bucket)));
       generation_.fetch_add(1);

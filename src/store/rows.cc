@@ -110,6 +110,17 @@ void Rows::PutRun(std::size_t column, std::uint64_t value, std::uint32_t count) 
   AppendRaw(data, value);
 }
 
+std::map<std::uint32_t, std::uint64_t> Rows::CountByBucket() const {
+  constexpr std::size_t kRunBytes = 12;
+  std::map<std::uint32_t, std::uint64_t> counts;
+  const std::string& data = columns_[0].data;  // every table begins with its bucket
+  for (std::size_t at = 0; at + kRunBytes <= data.size(); at += kRunBytes) {
+    counts[static_cast<std::uint32_t>(Load<std::uint64_t>(data, at + 4))] +=
+        Load<std::uint32_t>(data, at);
+  }
+  return counts;
+}
+
 Rows::Row& Rows::Row::Put(std::uint64_t value) {
   const ColumnDef& def = Definition(rows_.table_).columns[column_];
   if (def.layout == Layout::kRuns) {

@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -87,6 +88,7 @@ class Rows {
 
   void Append(const Rows& other);
   void Clear();
+  [[nodiscard]] std::map<std::uint32_t, std::uint64_t> CountByBucket() const;
 
   // The form in the log (docs/format.md, "Row sets").
   void Serialize(std::string& out) const;

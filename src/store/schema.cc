@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <filesystem>
 
 #include <fmt/format.h>
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/log.h"
+#include "store/query_rows.h"
 
 namespace wherefore::store {
 namespace {
@@ -198,8 +201,9 @@ constexpr std::array<TableDef, kTableCount> kTables = {{
     {Table::kTraceIndex, "trace_index", kTraceIndex, "tenant, trace", false},
 }};
 
-std::string CreateStatement(const TableDef& table, ServerVersion version) {
-  std::string sql = fmt::format("CREATE TABLE IF NOT EXISTS {} (", PhysicalName(table.id));
+// `begin`: "CREATE TABLE IF NOT EXISTS name", or the same for one that has files already.
+std::string CreateStatement(const TableDef& table, ServerVersion version, std::string_view begin) {
+  std::string sql = fmt::format("{} (", begin);
   for (const ColumnDef& column : table.columns) {
     if (&column != table.columns.data()) sql += ", ";
     sql += fmt::format("`{}` {}", column.name, column.type);
@@ -276,12 +280,61 @@ std::string PhysicalName(Table table) {
   return fmt::format("{}_v{}", Definition(table).name, Definition(table).version);
 }
 
-Result<> CreateTables(Transport& transport) {
+namespace {
+
+Result<std::map<std::string, std::string>> TableIds(Transport& transport) {
+  std::map<std::string, std::string> ids;
+  WHEREFORE_RETURN_IF_ERROR(QueryRows(
+      transport,
+      "SELECT name, arrayElement(data_paths, 1) FROM system.tables WHERE database = "
+      "currentDatabase() AND engine = 'MergeTree'",
+      2, {}, CancelToken(), [&](const std::vector<NativeColumn>& c, std::size_t row) -> Result<> {
+        // .../store/dd5/dd5614a6-3fd2-4b66-bf36-84ed3d38f2b6/
+        std::string_view path = c[1].Text(row);
+        while (path.ends_with('/')) path.remove_suffix(1);
+        ids[std::string(c[0].Text(row))] = path.substr(path.rfind('/') + 1);
+        return {};
+      }));
+  return ids;
+}
+
+// Gives a table without a definition its files back, where they are.
+Result<bool> BringBack(Transport& transport, const TableDef& table,
+                       const std::string& engine_directory, const std::string& id) {
+  const std::string folder =
+      fmt::format("{}/store/{}/{}", engine_directory, id.substr(0, 3), id);
+  std::error_code error;
+  if (id.empty() || !std::filesystem::is_directory(folder, error)) return false;
+  WHEREFORE_RETURN_IF_ERROR(transport.Execute(CreateStatement(
+      table, transport.version(),
+      fmt::format("ATTACH TABLE {} UUID '{}'", PhysicalName(table.id), id))));
+  Log(LogLevel::kWarn, "the definition of a table was missing; it is there again, with its rows",
+      {{"table", table.name}});
+  return true;
+}
+
+}  // namespace
+
+Result<> CreateTables(Transport& transport, const std::string& engine_directory,
+                      std::map<std::string, std::string>& ids) {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto there, TableIds(transport));
   for (const TableDef& table : kTables) {
-    WHEREFORE_RETURN_IF_ERROR(transport.Execute(CreateStatement(table, transport.version())));
+    const std::string name = PhysicalName(table.id);
+    if (there.contains(name)) continue;
+    WHEREFORE_ASSIGN_OR_RETURN(const bool back,
+                               BringBack(transport, table, engine_directory, ids[name]));
+    if (back) continue;
+    WHEREFORE_RETURN_IF_ERROR(transport.Execute(CreateStatement(
+        table, transport.version(), fmt::format("CREATE TABLE IF NOT EXISTS {}", name))));
   }
   for (const char* view : kViews) WHEREFORE_RETURN_IF_ERROR(transport.Execute(view));
+  WHEREFORE_ASSIGN_OR_RETURN(ids, TableIds(transport));
   return {};
+}
+
+Result<> CreateTables(Transport& transport) {
+  std::map<std::string, std::string> ids;
+  return CreateTables(transport, "", ids);
 }
 
 std::uint32_t BucketOf(std::int64_t time_ns, std::int64_t now_ns) {

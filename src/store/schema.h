@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -71,7 +72,12 @@ struct TableDef {
 // "samples_v1"
 [[nodiscard]] std::string PhysicalName(Table table);
 
-// Creates tables and views that are missing.
+// Creates tables and views that are missing. `ids` says under which id the engine knew each table:
+// one whose definition is gone and whose files are there gets them back. Afterwards it has the ids of
+// all.
+[[nodiscard]] Result<> CreateTables(Transport& transport, const std::string& engine_directory,
+                                    std::map<std::string, std::string>& ids);
+// The same for a new directory.
 [[nodiscard]] Result<> CreateTables(Transport& transport);
 
 // `bucket` of a time: the day (20261115) for the 60 days before `now_ns`, the month (202611) before

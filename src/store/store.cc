@@ -61,6 +61,7 @@ DataPaths::DataPaths(const std::string& directory)
       identities(root + "/identities.log"),
       cumulative(root + "/cumulative"),
       tenants(root + "/tenants"),
+      ledger(root + "/ledger"),
       deleting(root + "/deleting") {}
 
 Result<File> LockDirectory(const DataPaths& paths) {
@@ -155,7 +156,12 @@ Result<> StoreImpl::Start(std::unique_ptr<Transport> transport) {
   if (!transport_) {
     WHEREFORE_ASSIGN_OR_RETURN(transport_, OpenEmbedded({.path = paths_.engine}));
   }
-  WHEREFORE_RETURN_IF_ERROR(CreateTables(*transport_));
+  transport_->OnSetAside([this](const std::string& table) { NoteSetAside(table); });
+  {
+    MutexLock insert(insert_mutex_);
+    WHEREFORE_RETURN_IF_ERROR(ledger_.Open(paths_.ledger));
+    WHEREFORE_RETURN_IF_ERROR(CreateTables(*transport_, paths_.engine, ledger_.table_ids()));
+  }
   reader_ = MakeReader(*transport_, {options_.query_timeout_ns, options_.query_memory_bytes},
                        generation_);
   WHEREFORE_RETURN_IF_ERROR(wal_.Open(paths_.wal, writer));
@@ -165,7 +171,7 @@ Result<> StoreImpl::Start(std::unique_ptr<Transport> transport) {
   }
   {
     MutexLock lock(intern_mutex_);
-    dictionaries_ = std::make_unique<Dictionaries>(*transport_, writer);
+    dictionaries_ = std::make_unique<Dictionaries>(*transport_, writer, next_writer_);
     encoder_ = std::make_unique<Encoder>(
         *dictionaries_, EncodeOptions{options_.max_series_per_service, options_.retention_ns,
                                       options_.keep_payload});
@@ -260,6 +266,10 @@ Status StoreImpl::status() const {
     status.problems.push_back(
         {"a delete is not finished: names it should remove may still be there",
          "free some space on the disk, if it is full; it is tried again by itself", false});
+  }
+  for (const auto& [bucket, what] : damaged_) {
+    status.problems.push_back(
+        {what, "wherefore doctor --repair says what can be brought back", false});
   }
   for (const std::string& damage : damage_) {
     status.problems.push_back({damage, "keep the .bad file for inspection, or remove it", false});

@@ -40,6 +40,11 @@ struct StoreOptions {
   std::int64_t low_disk_bytes = std::int64_t{1} << 30;  // warn below this
 };
 
+struct DamagedData {
+  TimeRange range;
+  std::string what;  // a sentence without its full stop
+};
+
 class Store : public profile::Sink {
  public:
   // Opens or creates; replays what is left in the log. Refuses a directory another process holds
@@ -61,6 +66,8 @@ class Store : public profile::Sink {
   static Result<std::string> Restore(const std::string& backup_directory,
                                      const std::string& data_directory);
 
+  // What should be there and cannot be read any more, by time.
+  [[nodiscard]] virtual std::vector<DamagedData> Damaged() const = 0;
   [[nodiscard]] virtual Status status() const = 0;
   // Empty when writes are accepted; otherwise why not (disk full, read-only, ...), for /ready.
   [[nodiscard]] virtual std::string NotReadyReason() const = 0;

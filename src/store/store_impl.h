@@ -1,6 +1,6 @@
 // The store's inside, shared by the files that implement it by verb: store.cc (open, threads),
 // store_write.cc (group commit), store_insert.cc (log -> engine), retention.cc, delete.cc,
-// delete_names.cc, delete_spans.cc, backup.cc, upkeep.cc.
+// delete_names.cc, delete_spans.cc, backup.cc, damage.cc, upkeep.cc.
 //
 // Threads: callers; one writer thread (takes the queue, interns, logs, answers); one inserter
 // thread (closes segments, inserts them, drops old buckets, retries what failed); one for upkeep
@@ -28,6 +28,7 @@
 #include "store/encode_rows.h"
 #include "store/file.h"
 #include "store/identities.h"
+#include "store/ledger.h"
 #include "store/mutations.h"
 #include "store/store.h"
 #include "store/tenant_names.h"
@@ -47,6 +48,7 @@ struct DataPaths {
   std::string identities;
   std::string cumulative;  // bases of counters
   std::string tenants;     // names
+  std::string ledger;
   std::string deleting;    // while a delete runs
 };
 
@@ -87,6 +89,7 @@ class StoreImpl final : public Store {
   }
   Result<DeleteResult> Delete(const DeleteRequest& request) override;
   Result<std::string> Backup(const std::string& target_directory) override;
+  [[nodiscard]] std::vector<DamagedData> Damaged() const override;
   [[nodiscard]] Status status() const override;
   [[nodiscard]] std::string NotReadyReason() const override;
 
@@ -185,6 +188,15 @@ class StoreImpl final : public Store {
   Result<> DropSpanServices(std::uint32_t bucket, const std::set<DictionaryKey>& keys,
                             std::uint32_t writer) REQUIRES(upkeep_mutex_);
   Result<> PurgeOldParts();
+  // damage.cc
+  Result<BucketRows> CountParts();
+  Result<> CompareWithLedger() REQUIRES(insert_mutex_) EXCLUDES(state_mutex_);
+  // Compares, and finds out whose data it is.
+  void LookForDamage() EXCLUDES(insert_mutex_, state_mutex_);
+  Result<std::string> WhoLacksSamples(std::uint32_t bucket);
+  void SayDamaged(const std::map<std::uint32_t, std::string>& details) REQUIRES(insert_mutex_)
+      EXCLUDES(state_mutex_);
+  void NoteSetAside(const std::string& table) EXCLUDES(state_mutex_, writer_mutex_);
   // upkeep.cc
   void RunUpkeep();
 
@@ -219,6 +231,8 @@ class StoreImpl final : public Store {
 
   Mutex insert_mutex_;
   IdentityLog identity_log_ GUARDED_BY(insert_mutex_);
+  Ledger ledger_ GUARDED_BY(insert_mutex_);
+  bool compared_ GUARDED_BY(insert_mutex_) = false;  // with the ledger, since the start
 
   mutable Mutex state_mutex_;
   CondVar queue_changed_;
@@ -237,6 +251,8 @@ class StoreImpl final : public Store {
   std::string log_error_ GUARDED_BY(state_mutex_);
   std::string insert_error_ GUARDED_BY(state_mutex_);
   std::vector<std::string> damage_ GUARDED_BY(state_mutex_);  // segments set aside
+  std::map<std::uint32_t, std::string> damaged_ GUARDED_BY(state_mutex_);  // by bucket: what is lost
+  bool look_for_damage_ GUARDED_BY(state_mutex_) = true;
   std::string deleting_step_ GUARDED_BY(state_mutex_);        // empty: no delete runs
   std::uint64_t deleting_parts_ GUARDED_BY(state_mutex_) = 0;
 

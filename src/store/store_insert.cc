@@ -120,6 +120,14 @@ void StoreImpl::InsertClosedSegments() {
     flush_changed_.NotifyAll();
   }
   metrics_.segments.Set(static_cast<std::int64_t>(wal_.Closed().size()));
+  if (problem.empty() && !compared_) {
+    // Once, before anything is written under ids that may have been lost.
+    if (auto compared = CompareWithLedger(); compared) {
+      compared_ = true;
+    } else {
+      problem = compared.error().message();
+    }
+  }
   MutexLock lock(state_mutex_);
   SetInsertError(problem);
   if (problem.empty()) {
@@ -189,6 +197,8 @@ Result<> StoreImpl::InsertSegment(const Wal::Segment& segment) {
   // One sync for all parts and for the engine's list of tokens; only then may the log forget.
   WHEREFORE_RETURN_IF_ERROR(SyncFileSystem(paths_.root));
   WHEREFORE_RETURN_IF_ERROR(counter_files_.Publish());
+  ledger_.Add(read.content.rows, read.header);
+  WHEREFORE_RETURN_IF_ERROR(ledger_.Save());
   WHEREFORE_RETURN_IF_ERROR(identity_log_.Append(read.content.identities, identity_clock_.Now()));
   if (read.damage.empty()) return wal_.Remove(segment.number);
   std::string damage = fmt::format("log segment {} is damaged ({}); every frame that is good was kept",

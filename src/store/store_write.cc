@@ -204,7 +204,11 @@ Result<profile::WriteAnswer> StoreImpl::CommitOne(Pending& pending, Additions& a
     // Names cannot be read back: new ones are given ids of their own.
     Log(LogLevel::kError, "names were lost; going on under the next writer number",
         {{"error", answer.error().message()}});
-    if (auto retired = RetireWriter(); !retired) return retired.error();
+    if (next_writer_.load() > dictionaries_->writer()) {
+      GoOnAs(next_writer_.load());
+    } else if (auto retired = RetireWriter(); !retired) {
+      return retired.error();
+    }
     answer = encode();
   }
   if (!answer) {

@@ -1,6 +1,9 @@
 // Literals and error codes, the same for every transport.
 #include "store/transport.h"
 
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -60,6 +63,27 @@ bool IsUnknownTable(std::string_view message) {
 bool IsStillUsed(std::string_view message) {
   constexpr int kTableAlreadyExists = 57;
   return EngineCode(message) == kTableAlreadyExists;
+}
+
+bool MayBeDamage(std::string_view message) {
+  if (message.find("while reading from part") != std::string_view::npos &&
+      EngineCode(message) != kMemoryLimit) {
+    return true;
+  }
+  constexpr std::array kCodes = {
+      33,   // CANNOT_READ_ALL_DATA
+      40,   // CHECKSUM_DOESNT_MATCH
+      107,  // FILE_DOESNT_EXIST
+      117,  // INCORRECT_DATA
+      128,  // TOO_LARGE_ARRAY_SIZE
+      131,  // TOO_LARGE_STRING_SIZE
+      226,  // NO_FILE_IN_DATA_PART
+      228,  // UNEXPECTED_FILE_IN_DATA_PART
+      246,  // CORRUPTED_DATA
+      271,  // CANNOT_DECOMPRESS
+      432,  // UNKNOWN_CODEC
+  };
+  return std::ranges::find(kCodes, EngineCode(message)) != kCodes.end();
 }
 
 Error EngineError(std::string_view message) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -53,6 +54,9 @@ class Transport {
   // Mends what the engine could not write, in inserts or in what it did by itself; nothing to do:
   // no cost. Before every insert, and from time to time where none comes.
   virtual Result<> Mend() { return {}; }
+  // Called, from whatever thread asked, when a part that cannot be read was set aside so that the
+  // rest answers. Set before the first question.
+  virtual void OnSetAside(std::function<void(const std::string& table)> /*noticed*/) {}
   [[nodiscard]] virtual ServerVersion version() const = 0;
 };
 
@@ -66,6 +70,8 @@ class Transport {
 [[nodiscard]] bool IsUnknownTable(std::string_view message);
 // Does it say that a table which was detached is not free yet?
 [[nodiscard]] bool IsStillUsed(std::string_view message);
+// Does it say that something on the disk cannot be right? It may still be for another reason.
+[[nodiscard]] bool MayBeDamage(std::string_view message);
 // The code of our Error for an engine message "Code: 243. DB::Exception: ...".
 [[nodiscard]] Error EngineError(std::string_view message);
 

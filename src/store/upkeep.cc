@@ -1,6 +1,8 @@
-// Upkeep: what is finished in the background, because a start or a sender must not wait for it.
+// Upkeep: what is done in the background, because a start or a sender must not wait for it: the end
+// of a delete that was interrupted, and finding out what damage has cost.
 #include <chrono>
 #include <filesystem>
+#include <utility>
 
 #include "base/log.h"
 #include "store/store_impl.h"
@@ -16,11 +18,14 @@ void StoreImpl::RunUpkeep() {
   std::string said;
   while (true) {
     bool replayed = false;
+    bool look = false;
     {
       MutexLock lock(state_mutex_);
       if (stopping_) return;
       replayed = replayed_;  // before it, names in the log may be in use
+      look = replayed && std::exchange(look_for_damage_, false);
     }
+    if (look) LookForDamage();
     std::error_code error;
     if (replayed && std::filesystem::exists(paths_.deleting, error)) {
       const auto finished = FinishInterruptedDelete();
@@ -32,6 +37,7 @@ void StoreImpl::RunUpkeep() {
     }
     MutexLock lock(state_mutex_);
     if (stopping_) return;
+    if (look_for_damage_ && replayed_) continue;
     upkeep_changed_.WaitUntil(state_mutex_, std::chrono::steady_clock::now() + kEvery);
   }
 }
