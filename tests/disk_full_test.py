@@ -6,6 +6,7 @@ Needs root for a small tmpfs of its own; without it the test says that it was sk
 import os
 import subprocess
 import threading
+import time
 import unittest
 
 from harness import Case, Server, http, one_profile, wait_until
@@ -76,6 +77,39 @@ class DiskFull(Case):
         server.start()
         server.flush()
         self.assertEqual(server.total("full"), len(acknowledged))
+        server.stop()
+
+    def fill(self):
+        with open(self.disk / "hog", "wb", buffering=0) as file:
+            for size in (65536, 4096, 512, 1):
+                try:
+                    while True:
+                        file.write(b"\0" * size)
+                except OSError:
+                    pass
+
+    def test_starts_reads_and_deletes_on_a_full_disk(self):
+        server = self.start()
+        day = 86_400 * 10**9
+        for i in range(40):
+            for service in ("keep", "drop"):
+                body = one_profile(service, 1, ("main", f"{service}{i}" * 50), time_ns=time.time_ns() - i % 4 * day)
+                self.assertEqual(server.send(body).status, 200)
+        server.flush()
+        wait_until(lambda: (server.data / "reserve").exists(), what="no room was set aside")
+        self.fill()
+        for how in ("kill", "stop", "kill"):
+            getattr(server, how)()
+            server.start()
+            self.assertEqual(server.total("keep"), 40)
+            self.assertEqual(server.total("drop"), 40)
+        self.assertIn(server.send(one_profile("keep", 1)).status, (429, 503))
+        answer = http("POST", server.http + "/api/v1/delete?query=drop&from=-30d&to=now", b"", timeout=120)
+        self.assertEqual(answer.status, 200, answer.body)
+        self.assertEqual(answer.json["profiles"], 40)
+        self.assertEqual(server.total("drop"), 0)
+        self.assertEqual(server.total("keep"), 40)
+        wait_until(lambda: server.send(one_profile("keep", 2)).status == 200, what="what was freed cannot be used")
         server.stop()
 
     def test_read_only_directory_is_reported_and_heals(self):

@@ -1,5 +1,7 @@
 #include "api/api.h"
 
+#include "api/incomplete.h"
+
 #include "api/run.h"
 #include "base/metrics.h"
 
@@ -41,7 +43,9 @@ void Api::AddQuery(net::Router& router, std::string method, std::string pattern,
                          const auto tenant = operations_.tenant_of(request);
                          if (!tenant) return Result<net::HttpResponse>(tenant.error());
                          request.headers[":tenant"] = std::to_string(*tenant);
-                         return answer(request);
+                         auto response = answer(request);
+                         if (response) MarkIncomplete(operations_, request, *response);
+                         return response;
                        },
                    .failure =
                        [](const Error& error) {

@@ -106,6 +106,19 @@ void Api::AddServerRoutes(net::Router& router) {
              json.Field("spans", done.spans).EndObject();
              return response;
            });
+  for (const bool really : {false, true}) {
+    AddQuery(router, really ? "POST" : "GET", "/api/v1/repair", really ? "repair" : "repair_plan",
+             [this, really](const HttpRequest& request) -> Result<HttpResponse> {
+               WHEREFORE_RETURN_IF_ERROR(Parameters::Read(request, {}));
+               WHEREFORE_ASSIGN_OR_RETURN(const auto steps, operations_.repair(really));
+               HttpResponse response;
+               JsonWriter json(response.body);
+               json.BeginObject().Key("steps").BeginArray();
+               for (const std::string& step : steps) json.String(step);
+               json.EndArray().EndObject();
+               return response;
+             });
+  }
   AddQuery(router, "POST", "/api/v1/backup", "backup",
            [this](const HttpRequest& request) -> Result<HttpResponse> {
              WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"target"}));

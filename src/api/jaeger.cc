@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "api/incomplete.h"
 #include "api/jaeger_json.h"
 #include "api/request.h"
 #include "api/run.h"
@@ -161,7 +162,12 @@ void JaegerApi::AddRoutes(net::Router& router) {
            .name = "jaeger_" + name,
            .timeout_ns = operations_.query_timeout_ns,
            .memory_bytes = operations_.query_memory_bytes,
-           .answer = [this, answer](HttpRequest& request) { return (this->*answer)(request); },
+           .answer =
+               [this, answer](HttpRequest& request) {
+                 auto response = (this->*answer)(request);
+                 if (response) MarkIncomplete(operations_, request, *response);
+                 return response;
+               },
            .failure = Failure});
     }
   };

@@ -2,6 +2,9 @@
 
 #include "cli/doctor.h"
 
+#include <unistd.h>
+
+#include <iostream>
 #include <memory>
 
 #include <fmt/format.h>
@@ -71,6 +74,44 @@ void CheckServer(const Context& context, Report& report) {
   CheckRefusals(context, report);
 }
 
+// Says what a repair would do, asks, and does it.
+int Repair(const Context& context, bool yes) {
+  const auto steps = [&](const char* method) -> Result<std::vector<std::string>> {
+    WHEREFORE_ASSIGN_OR_RETURN(const std::string body, Ask(context, method, "/api/v1/repair", {}));
+    simdjson::dom::parser parser;
+    simdjson::dom::element root;
+    simdjson::dom::array array;
+    if (parser.parse(body).get(root) != simdjson::SUCCESS ||
+        root["steps"].get(array) != simdjson::SUCCESS) {
+      return Error(Code::kCorrupt, "the server's answer is damaged");
+    }
+    std::vector<std::string> all;
+    for (const simdjson::dom::element step : array) all.push_back(JsonText(step));
+    return all;
+  };
+  const auto plan = steps("GET");
+  if (!plan) return Fail(plan.error());
+  if (plan->empty()) {
+    fmt::print("nothing is damaged: there is nothing to repair\n");
+    return kFine;
+  }
+  for (const std::string& step : *plan) fmt::print("would {}\n", step);
+  if (!yes) {
+    if (isatty(STDIN_FILENO) == 0) {
+      fmt::print(stderr, "nothing was done; say --yes to do it\n");
+      return kFound;
+    }
+    fmt::print(stderr, "Do that? [y/N] ");
+    std::string answer;
+    std::getline(std::cin, answer);
+    if (answer != "y" && answer != "yes") return kFound;
+  }
+  const auto done = steps("POST");
+  if (!done) return Fail(done.error());
+  for (const std::string& step : *done) fmt::print("{}\n", step);
+  return kFine;
+}
+
 int Diagnose(const Context& context, const SdkQuestion& question) {
   Report report(context.json);
   CheckServer(context, report);
@@ -85,6 +126,7 @@ void AddDoctor(CLI::App& app, Context& context) {
       app, "doctor",
       "Find out what is wrong and what to do about it: the server, libwherefore, a program",
       {"wherefore doctor", "wherefore doctor --server http://profiles.internal:4040",
+       "wherefore doctor --repair      # after damage: says what it would do, then asks",
        "wherefore doctor -- ./app      # can it be profiled?"});
   auto question = std::make_shared<SdkQuestion>();
   auto words = std::make_shared<std::vector<std::string>>();
@@ -93,7 +135,16 @@ void AddDoctor(CLI::App& app, Context& context) {
   auto* const program =
       command->add_option("--program", question->program, "A program: can it be profiled?");
   command->add_option("command", *words, "The same as `run` would take it")->excludes(program);
-  command->callback([&context, question, words, program] {
+  auto repair = std::make_shared<bool>(false);
+  auto yes = std::make_shared<bool>(false);
+  auto* const repairs = command->add_flag(
+      "--repair", *repair, "Bring back what can be of damaged data; says first what it would do");
+  command->add_flag("--yes", *yes, "With --repair: do not ask")->needs(repairs);
+  command->callback([&context, question, words, program, repair, yes] {
+    if (*repair) {
+      context.run = [&context, yes] { return Repair(context, *yes); };
+      return;
+    }
     if (!words->empty()) question->program = words->front();
     if (question->program.empty() && (program->count() > 0 || !words->empty()))
       throw CLI::ValidationError("--program", "names no program");

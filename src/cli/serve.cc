@@ -14,6 +14,7 @@
 #include <memory>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "api/adhoc.h"
 #include "api/api.h"
@@ -258,6 +259,11 @@ class Server {
     };
     operations.flush = [this] { return store_->Flush(); };
     operations.backup = [this](const std::string& target) { return store_->Backup(target); };
+    operations.repair = [this](bool really) {
+      auto steps = store_->Repair(really);
+      if (really) engine_->Forget();
+      return steps;
+    };
     operations.status = [this] {
       std::vector<Status> all{metrics_->Report(), store_->status()};
       if (symbolizer_) all.push_back(symbolizer_->status());
@@ -275,6 +281,13 @@ class Server {
       return NumberOf(name);
     };
     operations.not_ready_reason = [this] { return store_->NotReadyReason(); };
+    operations.incomplete = [this](std::int64_t from_ns, std::int64_t to_ns) {
+      std::vector<std::string> damaged;
+      for (const store::DamagedData& data : store_->Damaged()) {
+        if (data.range.from_ns < to_ns && data.range.to_ns > from_ns) damaged.push_back(data.what);
+      }
+      return fmt::format("{}", fmt::join(damaged, "; "));
+    };
     operations.remove = [this](const query::Selection& selection) -> Result<api::DeleteSummary> {
       (void)store_->Flush();  // for the names; a full disk must not keep anybody from deleting
       WHEREFORE_ASSIGN_OR_RETURN(const store::DeleteRequest request,

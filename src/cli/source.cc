@@ -300,6 +300,10 @@ Result<std::string> Ask(const Context& context, std::string_view method, const s
     return Error(CodeOf(response->status),
                  fmt::format("{} (HTTP {})", ErrorMessage(response->body), response->status));
   }
+  if (const auto lacks = response->headers.find("Wherefore-Incomplete");
+      lacks != response->headers.end()) {
+    fmt::print(stderr, "warning: {}; see `wherefore doctor`\n", lacks->second);
+  }
   return std::move(response->body);
 }
 

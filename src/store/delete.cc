@@ -142,6 +142,7 @@ Result<std::uint64_t> StoreImpl::CountRows(const std::string& sql) {
 Result<DeleteResult> StoreImpl::Delete(const DeleteRequest& request) {
   MutexLock upkeep(upkeep_mutex_);
   DeleteResult result;
+  UseReserve();
   // A disk that is full may not take what is in the log; what is in the engine can go all the same.
   const bool flushed = static_cast<bool>(Flush());
   WHEREFORE_ASSIGN_OR_RETURN(std::set<DictionaryKey> touched, ReadDeleteJournal());

@@ -254,6 +254,13 @@ class EmbeddedTransport final : public Transport {
     noticed_ = std::move(noticed);
   }
 
+  void CheckParts(const std::string& table) override {
+    const std::uint64_t tag = next_tag_.fetch_add(1);
+    chdb::Connection* connection = Borrow(tag);
+    (void)SetAside(connection, table, "it does not pass the engine's check");
+    Return(connection, tag);
+  }
+
   [[nodiscard]] ServerVersion version() const override { return version_; }
 
  private:

@@ -1,6 +1,11 @@
 // Retention: whole buckets go, from every table, as soon as their last nanosecond is too old.
+#include <algorithm>
+#include <set>
+#include <utility>
+
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "store/query_rows.h"
@@ -22,10 +27,10 @@ Result<> StoreImpl::DropOldBuckets(std::int64_t now_ns) {
         }
         return {};
       }));
+  const std::set<std::uint32_t> expired = Expired(found, now_ns);
   const auto drop = [&](const TableDef& table) -> Result<> {
     for (const auto& [name, bucket] : found) {
-      if (name != PhysicalName(table.id) || SpanOf(bucket).to_ns > now_ns - options_.retention_ns)
-        continue;
+      if (name != PhysicalName(table.id) || !expired.contains(bucket)) continue;
       // First: what is dropped and still counted would be missed.
       ledger_.Set({table.id, bucket}, 0);
       WHEREFORE_RETURN_IF_ERROR(ledger_.Save());
@@ -43,7 +48,47 @@ Result<> StoreImpl::DropOldBuckets(std::int64_t now_ns) {
   for (const TableDef& table : Tables()) {
     if (table.is_dictionary) WHEREFORE_RETURN_IF_ERROR(drop(table));
   }
+  MutexLock lock(state_mutex_);
+  if (!expired.empty()) retention_confirmed_ = false;
   return {};
+}
+
+// A clock that is wrong at one start must not cost everything. Data is as old as it is behind the
+// newest there is, and where most of it would go at once somebody is asked first.
+std::set<std::uint32_t> StoreImpl::Expired(
+    const std::vector<std::pair<std::string, std::uint32_t>>& found, std::int64_t now_ns) {
+  constexpr std::size_t kUsual = 2;
+  std::set<std::uint32_t> all;
+  std::int64_t newest_ns = 0;
+  for (const auto& [table, bucket] : found) {
+    all.insert(bucket);
+    newest_ns = std::max(newest_ns, std::min(SpanOf(bucket).to_ns, now_ns));
+  }
+  const auto older = [&](std::int64_t than_ns) {
+    std::set<std::uint32_t> old;
+    for (const std::uint32_t bucket : all) {
+      if (SpanOf(bucket).to_ns <= than_ns - options_.retention_ns) old.insert(bucket);
+    }
+    return old;
+  };
+  const std::set<std::uint32_t> by_clock = older(now_ns);
+  std::set<std::uint32_t> by_data = older(std::min(now_ns, newest_ns + kNsPerDay));
+  MutexLock lock(state_mutex_);
+  const std::string before = std::exchange(retention_held_, "");
+  if (retention_confirmed_) return by_clock;
+  if (by_data.size() > kUsual && by_data.size() * 2 > all.size()) {
+    retention_held_ = fmt::format("{} of {} days or months would go at once", by_data.size(),
+                                  all.size());
+    by_data.clear();
+  } else if (by_data.size() < by_clock.size()) {
+    retention_held_ = fmt::format("the newest data is from {}, and this machine's clock says {}",
+                                  FormatTime(newest_ns), FormatTime(now_ns));
+  }
+  if (!retention_held_.empty() && before.empty()) {
+    Log(LogLevel::kWarn, "old data is kept although it is older than the retention",
+        {{"why", retention_held_}});
+  }
+  return by_data;
 }
 
 }  // namespace wherefore::store

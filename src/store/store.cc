@@ -62,6 +62,7 @@ DataPaths::DataPaths(const std::string& directory)
       cumulative(root + "/cumulative"),
       tenants(root + "/tenants"),
       ledger(root + "/ledger"),
+      reserve(root + "/reserve"),
       deleting(root + "/deleting") {}
 
 Result<File> LockDirectory(const DataPaths& paths) {
@@ -83,8 +84,9 @@ Result<File> LockDirectory(const DataPaths& paths) {
     return Error(Code::kUnavailable,
                  fmt::format("data directory {} is in use by {}", paths.root, who));
   }
-  WHEREFORE_RETURN_IF_ERROR(file.Truncate(0));
-  WHEREFORE_RETURN_IF_ERROR(file.WriteAt(0, fmt::format("pid {} ({})", getpid(), CommandLine())));
+  // Who holds it is told on a best effort: a full disk must not keep anybody from opening it.
+  (void)file.Truncate(0);
+  (void)file.WriteAt(0, fmt::format("pid {} ({})", getpid(), CommandLine()));
   return file;
 }
 
@@ -266,6 +268,13 @@ Status StoreImpl::status() const {
     status.problems.push_back(
         {"a delete is not finished: names it should remove may still be there",
          "free some space on the disk, if it is full; it is tried again by itself", false});
+  }
+  if (!retention_held_.empty()) {
+    status.problems.push_back(
+        {fmt::format("old data is kept although the retention is {}: {}",
+                     FormatDuration(options_.retention_ns), retention_held_),
+         "look at the machine's clock; if it is right, wherefore doctor --repair drops the data",
+         false});
   }
   for (const auto& [bucket, what] : damaged_) {
     status.problems.push_back(

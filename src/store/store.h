@@ -66,6 +66,9 @@ class Store : public profile::Sink {
   static Result<std::string> Restore(const std::string& backup_directory,
                                      const std::string& data_directory);
 
+  // What can be done about damage, step by step; only if `really` is it done, and the steps say what
+  // came of them.
+  virtual Result<std::vector<std::string>> Repair(bool really) = 0;
   // What should be there and cannot be read any more, by time.
   [[nodiscard]] virtual std::vector<DamagedData> Damaged() const = 0;
   [[nodiscard]] virtual Status status() const = 0;

@@ -1,6 +1,6 @@
 // The store's inside, shared by the files that implement it by verb: store.cc (open, threads),
 // store_write.cc (group commit), store_insert.cc (log -> engine), retention.cc, delete.cc,
-// delete_names.cc, delete_spans.cc, backup.cc, damage.cc, upkeep.cc.
+// delete_names.cc, delete_spans.cc, backup.cc, damage.cc, lost_names.cc, repair.cc, upkeep.cc.
 //
 // Threads: callers; one writer thread (takes the queue, interns, logs, answers); one inserter
 // thread (closes segments, inserts them, drops old buckets, retries what failed); one for upkeep
@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -49,6 +50,7 @@ struct DataPaths {
   std::string cumulative;  // bases of counters
   std::string tenants;     // names
   std::string ledger;
+  std::string reserve;  // room for a delete on a full disk
   std::string deleting;    // while a delete runs
 };
 
@@ -89,6 +91,7 @@ class StoreImpl final : public Store {
   }
   Result<DeleteResult> Delete(const DeleteRequest& request) override;
   Result<std::string> Backup(const std::string& target_directory) override;
+  Result<std::vector<std::string>> Repair(bool really) override;
   [[nodiscard]] std::vector<DamagedData> Damaged() const override;
   [[nodiscard]] Status status() const override;
   [[nodiscard]] std::string NotReadyReason() const override;
@@ -142,6 +145,9 @@ class StoreImpl final : public Store {
 
   // retention.cc
   Result<> DropOldBuckets(std::int64_t now_ns);
+  // The buckets to drop, of those there are; or why they are kept.
+  std::set<std::uint32_t> Expired(const std::vector<std::pair<std::string, std::uint32_t>>& found,
+                                  std::int64_t now_ns) EXCLUDES(state_mutex_);
   // delete.cc
   Result<> DeleteMeasurements(const DeleteRequest& request, DeleteResult& result,
                               std::set<DictionaryKey>& touched) REQUIRES(upkeep_mutex_);
@@ -197,8 +203,23 @@ class StoreImpl final : public Store {
   void SayDamaged(const std::map<std::uint32_t, std::string>& details) REQUIRES(insert_mutex_)
       EXCLUDES(state_mutex_);
   void NoteSetAside(const std::string& table) EXCLUDES(state_mutex_, writer_mutex_);
+  // lost_names.cc
+  // Gives services and types that are in use a name again; true while some have none.
+  Result<> NameTheNameless() REQUIRES(insert_mutex_);
+  Result<bool> RestoreNames() REQUIRES(insert_mutex_);
+  Result<> RestoreNames(const std::string& table, const std::string& missing,
+                        const std::string& insert, const std::string& from);
+  // repair.cc
+  Result<> BringBackParts(bool really, std::vector<std::string>& steps) REQUIRES(insert_mutex_);
+  Result<> CopyFromAnyPart(const std::string& table, const std::filesystem::path& folder,
+                           const std::string& file);
+  Result<bool> TryToAttach(const std::string& table, const std::string& folder,
+                           const std::string& part);
   // upkeep.cc
   void RunUpkeep();
+  // Some room kept for a disk that is full: a delete needs a little to free much.
+  void KeepReserve();
+  void UseReserve();
 
   const StoreOptions options_;
   const DataPaths paths_;
@@ -253,6 +274,9 @@ class StoreImpl final : public Store {
   std::vector<std::string> damage_ GUARDED_BY(state_mutex_);  // segments set aside
   std::map<std::uint32_t, std::string> damaged_ GUARDED_BY(state_mutex_);  // by bucket: what is lost
   bool look_for_damage_ GUARDED_BY(state_mutex_) = true;
+  std::atomic<bool> names_lost_{false};  // of services or types
+  std::string retention_held_ GUARDED_BY(state_mutex_);  // why old data stays; empty: it goes
+  bool retention_confirmed_ GUARDED_BY(state_mutex_) = false;
   std::string deleting_step_ GUARDED_BY(state_mutex_);        // empty: no delete runs
   std::uint64_t deleting_parts_ GUARDED_BY(state_mutex_) = 0;
 

@@ -122,11 +122,10 @@ void StoreImpl::InsertClosedSegments() {
   metrics_.segments.Set(static_cast<std::int64_t>(wal_.Closed().size()));
   if (problem.empty() && !compared_) {
     // Once, before anything is written under ids that may have been lost.
-    if (auto compared = CompareWithLedger(); compared) {
-      compared_ = true;
-    } else {
-      problem = compared.error().message();
-    }
+    Result<> compared = CompareWithLedger();
+    if (compared && names_lost_.load()) compared = NameTheNameless();
+    compared_ = static_cast<bool>(compared);
+    if (!compared) problem = compared.error().message();
   }
   MutexLock lock(state_mutex_);
   SetInsertError(problem);
@@ -136,6 +135,7 @@ void StoreImpl::InsertClosedSegments() {
   }
   ++rounds_;
   flush_changed_.NotifyAll();
+  if (names_lost_.load()) upkeep_changed_.NotifyAll();  // what came may name them
 }
 
 void StoreImpl::SetInsertError(const std::string& problem) {

@@ -243,6 +243,7 @@ Result<std::uint32_t> StoreImpl::ClaimWriter() {
 Result<> StoreImpl::DistrustNames() {
   WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t number, ClaimWriter());
   next_writer_.store(number);
+  names_lost_.store(true);
   return {};
 }
 

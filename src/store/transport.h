@@ -57,6 +57,8 @@ class Transport {
   // Called, from whatever thread asked, when a part that cannot be read was set aside so that the
   // rest answers. Set before the first question.
   virtual void OnSetAside(std::function<void(const std::string& table)> /*noticed*/) {}
+  // Looks through a table for parts that cannot be read, which takes long, and sets them aside.
+  virtual void CheckParts(const std::string& /*table*/) {}
   [[nodiscard]] virtual ServerVersion version() const = 0;
 };
 

@@ -1,5 +1,8 @@
 // Upkeep: what is done in the background, because a start or a sender must not wait for it: the end
 // of a delete that was interrupted, and finding out what damage has cost.
+#include <fcntl.h>
+#include <sys/statvfs.h>
+
 #include <chrono>
 #include <filesystem>
 #include <utility>
@@ -12,7 +15,32 @@ namespace {
 
 constexpr auto kEvery = std::chrono::seconds(10);
 
+constexpr std::int64_t kReserve = std::int64_t{16} << 20;
+
+std::int64_t FreeBytes(const std::string& path) {
+  struct statvfs disk{};
+  if (statvfs(path.c_str(), &disk) != 0) return 0;
+  return static_cast<std::int64_t>(disk.f_bavail) * static_cast<std::int64_t>(disk.f_frsize);
+}
+
 }  // namespace
+
+void StoreImpl::KeepReserve() {
+  std::error_code error;
+  const bool there =
+      static_cast<std::int64_t>(std::filesystem::file_size(paths_.reserve, error)) >= kReserve &&
+      !error;
+  if (there || FreeBytes(paths_.root) < 10 * kReserve) return;
+  auto file = File::Open(paths_.reserve, O_WRONLY | O_CREAT);
+  if (!file || posix_fallocate(file->fd(), 0, kReserve) != 0)
+    std::filesystem::remove(paths_.reserve, error);
+}
+
+void StoreImpl::UseReserve() {
+  if (FreeBytes(paths_.root) >= kReserve) return;
+  std::error_code error;
+  std::filesystem::remove(paths_.reserve, error);
+}
 
 void StoreImpl::RunUpkeep() {
   std::string said;
@@ -26,6 +54,14 @@ void StoreImpl::RunUpkeep() {
       look = replayed && std::exchange(look_for_damage_, false);
     }
     if (look) LookForDamage();
+    if (replayed && names_lost_.load()) {
+      MutexLock insert(insert_mutex_);
+      if (auto named = NameTheNameless(); !named) {
+        Log(LogLevel::kWarn, "names that were lost cannot be looked for",
+            {{"error", named.error().message()}});
+      }
+    }
+    KeepReserve();
     std::error_code error;
     if (replayed && std::filesystem::exists(paths_.deleting, error)) {
       const auto finished = FinishInterruptedDelete();

@@ -2,6 +2,8 @@
 // limits.
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -46,6 +48,43 @@ TEST_F(UpkeepTest, RetentionDropsOldBucketsAndRefusesOldData) {
   store_.reset();  // the inserter's round that dropped is over
   Open();
   EXPECT_EQ(StackTotals(*store_, "shop"), (Totals{{"new", 2}}));
+}
+
+TEST_F(UpkeepTest, AClockAMonthAheadDropsNoMoreThanUsualUntilSomebodySaysSo) {
+  BatchBuilder batch;
+  // As a clock sees it that is 30 days ahead.
+  for (int day = 30; day < 40; ++day) {
+    batch.Add({.time_ns = now_ - day * kNsPerDay}, {{{"day" + std::to_string(day)}, 1}});
+  }
+  Write(batch.Request("a"));
+  Flush();
+  options_.retention_ns = 7 * kNsPerDay;
+  const auto after_a_round = [&] {
+    EXPECT_TRUE(store_->Flush());
+    Open();  // the inserter's round is over
+    return StackTotals(*store_, "shop");
+  };
+  Open();
+  const Totals kept = after_a_round();
+  EXPECT_GE(kept.size(), 7u);
+  EXPECT_TRUE(kept.contains("day30"));
+  const auto held = [&] {
+    const auto problems = store_->status().problems;
+    return std::ranges::any_of(problems, [](const StatusProblem& p) {
+      return p.what.find("old data is kept") != std::string::npos;
+    });
+  };
+  for (int i = 0; i < 500 && !held(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_TRUE(held());
+  const auto plan = store_->Repair(false);
+  ASSERT_TRUE(plan);
+  ASSERT_EQ(plan->size(), 1u);
+  EXPECT_NE(plan->at(0).find("older than the retention"), std::string::npos) << plan->at(0);
+  ASSERT_TRUE(store_->Repair(true));
+  for (int i = 0; i < 1000 && !StackTotals(*store_, "shop").empty(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_TRUE(StackTotals(*store_, "shop").empty());
 }
 
 TEST_F(UpkeepTest, DeleteRemovesRowsAndLeakedNames) {

@@ -3,6 +3,8 @@
 import { signal } from '@preact/signals';
 
 export const gone = signal(false);
+// What the server has lost of the time that is looked at, in its own words; '' for nothing.
+export const incomplete = signal('');
 // Questions that say so themselves, the first of them for all.
 export const unanswered = signal<object[]>([]);
 

@@ -1,4 +1,5 @@
 // Questions to the server. Every call can be ended early; a failure says what to do about it.
+import { incomplete } from './alive';
 import { heard } from './clock';
 import { decode } from './decoder';
 import type { FlameColumns, FlameFound } from './flame';
@@ -33,6 +34,8 @@ async function request(where: string, init: RequestInit & { signal: AbortSignal 
     throw new ApiError('The server does not answer.', 0, true);
   }
   heard(response.headers.get('date'), sent);
+  const lacks = response.headers.get('wherefore-incomplete');
+  if (lacks) incomplete.value = lacks;
   if (response.ok) return response;
   const text = await response.text();
   let message = text.slice(0, 300) || response.statusText;

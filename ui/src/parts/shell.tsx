@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { gone, unanswered } from '../core/alive';
+import { gone, incomplete, unanswered } from '../core/alive';
 import { url } from '../core/location';
 import { Help } from './help';
 import { Palette } from './palette';
@@ -31,6 +31,8 @@ export function Shell({ title, children }: { title: string; children?: Component
     document.title = title === '' ? 'Wherefore' : `${title} · Wherefore`;
     arrive(page);
   }, [title, page]);
+  const address = url.value.href;
+  useEffect(() => { incomplete.value = ''; }, [address]);  // its questions say again what concerns them
   const current = (page: string) => (page === '/' ? path === '/' || path.startsWith('/s/') : path.startsWith(page));
   return (
     <>
@@ -51,6 +53,7 @@ export function Shell({ title, children }: { title: string; children?: Component
         </select></label>
       </header>
       {gone.value && unanswered.value.length === 0 && <p class="note error gone" role="alert">The server does not answer. What is shown is from before; the page goes on by itself as soon as it is back.</p>}
+      {incomplete.value && <p class="note error gone" role="alert">Not everything is there: {incomplete.value}. <a href="/status">Status</a> says what to do.</p>}
       {problem && <p class="note error gone" role="alert">{problem}</p>}
       <main id="main" tabIndex={-1}>{children}</main>
     </>

@@ -1,0 +1,18 @@
+// Marks answers that lack data which is damaged: the header Wherefore-Incomplete says what is
+// missing, on every form an answer can have. Any thread.
+#pragma once
+
+#include <string_view>
+
+#include "api/api.h"
+#include "net/http.h"
+
+namespace wherefore::api {
+
+inline constexpr std::string_view kIncompleteHeader = "Wherefore-Incomplete";
+
+// By the request's from, to and since; one that names no time, as a trace by its id, is about all.
+void MarkIncomplete(const Operations& operations, const net::HttpRequest& request,
+                    net::HttpResponse& response);
+
+}  // namespace wherefore::api

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""A matrix of damaged files: what is said, what still answers, what is written afterwards, and what a repair brings back.
+
+Nothing may be silent, nothing total: every case must answer questions and take writes, and either nothing is missing or the status,
+the log and a mark on the answers say what. With -v the table is printed."""
+import pathlib
+import shutil
+import time
+import unittest
+
+from harness import TRACE, Case, Server, http, one_profile, spans_request, wait_until
+
+NOW = time.time_ns()
+EACH, ROUNDS = 40, 3  # profiles of 10 a round; each round is one part of each table
+WHOLE = EACH * ROUNDS * 10
+
+
+def flip(path, at=None, bit=4):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2 if at is None else at] ^= bit
+    path.write_bytes(bytes(data))
+
+
+def last_part(data, table):
+    parts = (data / "engine/data/default" / (table + "_v1")).resolve()
+    return sorted(p for p in parts.iterdir() if p.is_dir() and p.name[0].isdigit())[-1]
+
+
+def in_part(table, prefix, **how):
+    def damage(data):
+        files = [f for f in last_part(data, table).iterdir() if f.name.startswith(prefix)]
+        assert files, prefix
+        for file in files:
+            flip(file, **how)
+    return damage
+
+
+def remove_part(table):
+    return lambda data: shutil.rmtree(last_part(data, table))
+
+
+def remove_definition(table):
+    return lambda data: (data / "engine/metadata/default").resolve().joinpath(table + "_v1.sql").unlink()
+
+
+def in_log(at):
+    """Flips a bit of the only log segment; `at` is a position, or a part of the file's length."""
+    def damage(data):
+        segment, = (data / "wal").glob("*.log")
+        size = segment.stat().st_size
+        flip(segment, at if isinstance(at, int) and at >= 0 else int(at * size) if isinstance(at, float) else size + at)
+    return damage
+
+
+class Damage(Case):
+    """name: (damage, total afterwards, what status must say (None: nothing is missing), total after a repair)"""
+    THIRD = WHOLE * 2 // 3
+    ENGINE = {
+        "samples checksums.txt": (in_part("samples", "checksums.txt"), THIRD, "rows of samples", WHOLE),
+        "samples columns.txt": (in_part("samples", "columns.txt"), THIRD, "rows of samples", WHOLE),
+        "samples count.txt": (in_part("samples", "count.txt"), THIRD, "rows of samples", None),
+        "samples marks": (in_part("samples", "data.cmrk"), THIRD, "rows of samples", None),
+        "samples primary index": (in_part("samples", "primary."), THIRD, "rows of samples", None),
+        "samples data.bin": (in_part("samples", "data.bin", at=40), THIRD, "rows of samples", THIRD),
+        "samples part deleted": (remove_part("samples"), THIRD, "rows of samples", THIRD),
+        "samples definition deleted": (remove_definition("samples"), WHOLE, None, None),
+        "stacks checksums.txt": (in_part("stacks", "checksums.txt"), WHOLE, "rows of stacks", WHOLE),
+        "stacks data.bin": (in_part("stacks", "data.bin"), WHOLE, "rows of stacks", WHOLE),
+        "functions count.txt": (in_part("functions", "count.txt"), WHOLE, "rows of functions", None),
+        "functions part deleted": (remove_part("functions"), WHOLE, "rows of functions", WHOLE),
+        "frames marks": (in_part("frames", "data.cmrk"), WHOLE, "rows of frames", None),
+        "profiles checksums.txt": (in_part("profiles", "checksums.txt"), WHOLE, "rows of profiles", WHOLE),
+        "stacks definition deleted": (remove_definition("stacks"), WHOLE, None, None),
+        "ledger": (lambda data: flip(data / "ledger"), WHOLE, None, None),
+        "identities.log": (lambda data: flip(data / "identities.log"), WHOLE, None, None),
+    }
+
+    @classmethod
+    def setUpClass(cls):
+        import tempfile
+        cls.original = pathlib.Path(tempfile.mkdtemp(prefix="wherefore-damage-"))
+        cls.addClassCleanup(shutil.rmtree, cls.original, ignore_errors=True)
+        with Server(cls.original / "data") as server:
+            for round in range(ROUNDS):
+                for i in range(EACH):
+                    body = one_profile("shop" if i % 2 else "cart", 10, names=("main", f"f{round}_{i}"), time_ns=NOW - i * 10**6)
+                    assert server.send(body).status == 200
+                span = dict(trace=TRACE, span=bytes([round + 1] * 8), name="pay", start=NOW, end=NOW + 10**9)
+                assert server.send(spans_request("shop", [span]), "/v1/traces").status == 200
+                server.flush()
+
+    def problems(self, server):
+        return [p["what"] for part in server.ask("status")["parts"] for p in part["problems"]]
+
+    def names(self, server):
+        return {row["name"] for row in server.ask("top", query="", type="samples", since="1d", limit="1000")["rows"]}
+
+    def test_matrix_of_the_engine(self):
+        for name, (damage, expected, said, repaired) in self.ENGINE.items():
+            with self.subTest(name):
+                data = self.folder / name.replace(" ", "-")
+                shutil.copytree(self.original / "data", data, symlinks=True)
+                damage(data)
+                began = time.monotonic()
+                with Server(data) as server:
+                    ready = time.monotonic() - began
+                    self.assertEqual(http("GET", server.http + "/ready").status, 200)
+                    top = server.get("/api/v1/top", query="", type="samples", since="1d")
+                    self.assertEqual(top.status, 200, top.body)
+                    self.assertEqual(int(top.json["total"]), expected)
+                    self.assertEqual(server.get("/api/v1/services", since="1d").status, 200)
+                    self.assertEqual(server.get(f"/api/v1/traces/{TRACE.hex()}").status, 200)
+                    if said:
+                        wait_until(lambda: any(said in p for p in self.problems(server)), what=f"status says {self.problems(server)}")
+                        mark = server.get("/api/v1/top", query="", type="samples", since="1d").headers["wherefore-incomplete"]
+                        self.assertIn(said, mark or "no mark")
+                        old = server.get("/api/v1/services", **{"from": "2020-01-01", "to": "2020-02-01"})
+                        self.assertIsNone(old.headers["wherefore-incomplete"], "another time lacks nothing")
+                        self.assertIn(said, server.cli("doctor", check=False).stdout)
+                        self.assertIn("warning: data of", server.cli("top", "cart", "--since", "1d").stderr)
+                        if "samples" in said:
+                            wait_until(lambda: any("shop: 20 of 60 samples" in p for p in self.problems(server)), what="whose data it is")
+                    else:
+                        self.assertEqual(self.problems(server), [])
+                    # Writing goes on, and nothing new is mixed up with what was lost.
+                    for i in range(5):
+                        self.assertEqual(server.send(one_profile("cart", 1, names=("main", f"new{i}"))).status, 200)
+                    server.flush()
+                    self.assertEqual(server.total(""), expected + 5)
+                    names = self.names(server)
+                    self.assertTrue({f"new{i}" for i in range(5)} <= names, names)
+                    old = {n for n in names if n.startswith("f")}
+                    lost = "[name lost]" in names
+                    if expected == WHOLE:
+                        self.assertEqual(len(old) == EACH * ROUNDS, not lost)
+                    if repaired is not None:
+                        plan = server.cli("doctor", "--repair", check=False)
+                        self.assertEqual(plan.returncode, 1, plan.stderr)
+                        self.assertIn("would ", plan.stdout)
+                        self.assertEqual(server.total(""), expected + 5, "saying it does nothing")
+                        server.cli("doctor", "--repair", "--yes")
+                        self.assertEqual(server.total(""), repaired + 5)
+                        self.assertEqual(self.problems(server), [])
+                        self.assertIn("nothing to repair", server.cli("doctor", "--repair").stdout)
+                print(f"{name:28} ready {ready:.1f} s, total {expected}/{WHOLE}, {'said: ' + said if said else 'nothing missing':28}"
+                      f"{' names lost' if lost else ''}{f', after repair {repaired}' if repaired is not None else ''}")
+                # Over a restart it is still said, or still well.
+                if repaired is None:
+                    with Server(data) as server:
+                        self.assertEqual(any(said in p for p in self.problems(server)) if said else bool(self.problems(server)), bool(said))
+
+    LOG = {"nonce": in_log(24), "segment number": in_log(16), "version": in_log(8), "magic": in_log(0), "first frame's length": in_log(40),
+           "first frame's checksum": in_log(48), "in the middle": in_log(0.5), "last byte": in_log(-1)}
+
+    def test_matrix_of_the_log(self):
+        for name, damage in self.LOG.items():
+            with self.subTest(name):
+                server = self.server(name=name.replace(" ", "-").replace("'", ""))
+                for i in range(20):
+                    self.assertEqual(server.send(one_profile("shop", 10, names=("main", f"f{i}"))).status, 200)
+                server.kill()
+                damage(server.data)
+                server.start()
+                server.flush()
+                self.assertTrue(any("damaged" in p for p in self.problems(server)), self.problems(server))
+                self.assertEqual(len(list((server.data / "wal").glob("*.bad"))), 1, "the file is kept")
+                self.assertEqual(server.get("/api/v1/services", since="1d").status, 200)
+                # What the sender sends next brings back names of services and types that were lost.
+                self.assertEqual(server.send(one_profile("shop", 1, names=("main", "new"))).status, 200)
+                # Of the header only the nonce matters; anywhere else one frame is gone, and no other.
+                expected = 0 if name == "nonce" else 200 if name in ("segment number", "version", "magic") else 190
+                total = lambda: (server.flush(), server.total("shop"))[1]
+                wait_until(lambda: total() == expected + 1, what=f"{total()} instead of {expected + 1}", seconds=30)
+                names = {row["name"] for row in server.ask("top", query="shop", type="samples", since="1d", limit="100")["rows"]}
+                self.assertIn("new", names)
+                server.stop()
+                print(f"log, {name:24} {expected} of 200, said and set aside")
+
+    def test_what_is_no_segment_in_the_log_is_named(self):
+        for make in (lambda p: p.mkdir(), lambda p: p.symlink_to("/nowhere")):
+            data = self.folder / f"no-segment-{make.__code__.co_firstlineno}-{id(make)}"
+            (data / "wal").mkdir(parents=True)
+            make(data / "wal/000007.log")
+            server = Server(data)
+            with self.assertRaises(AssertionError) as raised:
+                server.start(timeout=10)
+            self.assertIn("000007.log is no file", str(raised.exception))
+            self.assertNotIn("terminate called", str(raised.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()
