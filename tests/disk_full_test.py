@@ -9,7 +9,7 @@ import threading
 import time
 import unittest
 
-from harness import Case, Server, http, one_profile, wait_until
+from harness import BINARY, Case, Server, free_port, http, one_profile, wait_until
 
 
 def mount(*arguments):
@@ -80,13 +80,30 @@ class DiskFull(Case):
         server.stop()
 
     def fill(self):
-        with open(self.disk / "hog", "wb", buffering=0) as file:
+        with open(self.disk / "hog", "ab", buffering=0) as file:
             for size in (65536, 4096, 512, 1):
                 try:
                     while True:
                         file.write(b"\0" * size)
                 except OSError:
                     pass
+
+    def start_by_ports(self, server):
+        """There may be no room for addresses.json."""
+        port = free_port()
+        with open(server.log, "ab") as log:
+            server.process = subprocess.Popen(
+                [BINARY, "serve", "--data", str(server.data), "--http-port", str(port), "--otlp-grpc-port", "0", "--otlp-http-port", "0"],
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        server.http = server.otlp_http = f"http://127.0.0.1:{port}"
+
+        def answers():
+            self.assertIsNone(server.process.poll(), server.log.read_text()[-2000:])
+            try:
+                return http("GET", server.http + "/ready").status in (200, 503)
+            except OSError:
+                return False
+        wait_until(answers, seconds=20, what="it did not start on a full disk")
 
     def test_starts_reads_and_deletes_on_a_full_disk(self):
         server = self.start()
@@ -100,10 +117,12 @@ class DiskFull(Case):
         self.fill()
         for how in ("kill", "stop", "kill"):
             getattr(server, how)()
-            server.start()
+            self.fill()
+            self.start_by_ports(server)
             self.assertEqual(server.total("keep"), 40)
             self.assertEqual(server.total("drop"), 40)
-        self.assertIn(server.send(one_profile("keep", 1)).status, (429, 503))
+        self.fill()
+        self.assertIn(server.send(one_profile("keep", 1, ("main", "x" * 100_000))).status, (429, 503))
         answer = http("POST", server.http + "/api/v1/delete?query=drop&from=-30d&to=now", b"", timeout=120)
         self.assertEqual(answer.status, 200, answer.body)
         self.assertEqual(answer.json["profiles"], 40)

@@ -312,9 +312,13 @@ class Server {
     const std::filesystem::path path = std::filesystem::path(options_.data) / "addresses.json";
     // A reader must never see half a file.
     const std::filesystem::path part = path.string() + ".part";
-    std::ofstream(part) << json;
-    std::error_code error;
-    std::filesystem::rename(part, path, error);
+    std::error_code error = std::make_error_code(std::errc::no_space_on_device);
+    if (std::ofstream(part) << json << std::flush) {
+      std::filesystem::rename(part, path, error);
+    } else {
+      std::error_code ignored;
+      std::filesystem::remove(part, ignored);
+    }
     if (error)
       Log(LogLevel::kWarn, "addresses.json could not be written",
           {{"path", path.string()}, {"error", error.message()}});

@@ -449,7 +449,9 @@ Result<std::unique_ptr<Transport>> OpenEmbedded(const EmbeddedOptions& options) 
   WHEREFORE_ASSIGN_OR_RETURN(const Api api, GetApi());
   auto transport = std::make_unique<EmbeddedTransport>(api);
   WHEREFORE_RETURN_IF_ERROR(transport->Open(options));
-  WHEREFORE_RETURN_IF_ERROR(transport->Mend());
+  // On a full disk later, before the next insert: what is stored can be read and deleted meanwhile.
+  if (auto mended = transport->Mend(); !mended && mended.error().code() != Code::kUnavailable)
+    return mended.error();
   return std::unique_ptr<Transport>(std::move(transport));
 }
 

@@ -127,8 +127,11 @@ Result<std::vector<std::string>> StoreImpl::Repair(bool really) {
                                 really ? "dropping" : "drop", retention_held_));
     retention_confirmed_ |= really;
   }
-  if (really) damage_.clear();
-  work_changed_.NotifyAll();
+  if (really) {
+    damage_.clear();
+    flush_asked_ = true;
+    work_changed_.NotifyAll();
+  }
   return steps;
 }
 

@@ -72,7 +72,7 @@ std::set<std::uint32_t> StoreImpl::Expired(
     return old;
   };
   const std::set<std::uint32_t> by_clock = older(now_ns);
-  std::set<std::uint32_t> by_data = older(std::min(now_ns, newest_ns + kNsPerDay));
+  std::set<std::uint32_t> by_data = older(newest_ns);
   MutexLock lock(state_mutex_);
   const std::string before = std::exchange(retention_held_, "");
   if (retention_confirmed_) return by_clock;

@@ -51,6 +51,7 @@ void StoreImpl::RunInserter() {
       MutexLock lock(state_mutex_);
       first_unflushed_ns_ = 0;
       flush_asked_ = false;
+      if (retention_confirmed_) next_retention_ns = 0;
     }
     if (auto rotated = wal_.Rotate(); !rotated) SetLogError(rotated);
     InsertClosedSegments();

@@ -62,6 +62,7 @@ TEST_F(UpkeepTest, AClockAMonthAheadDropsNoMoreThanUsualUntilSomebodySaysSo) {
   const auto after_a_round = [&] {
     EXPECT_TRUE(store_->Flush());
     Open();  // the inserter's round is over
+    EXPECT_TRUE(store_->Flush());
     return StackTotals(*store_, "shop");
   };
   Open();
