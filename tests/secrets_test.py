@@ -7,18 +7,10 @@ import stat
 import subprocess
 import unittest
 
-from harness import BINARY, ROOT, VECTOR, Case, Server, free_port, http, one_profile
+from harness import BINARY, ROOT, VECTOR, Case, Server, free_port, http, one_profile, processes
 
 SECRET = "hush-7f3a9c"
 BEARER = {"Authorization": "Bearer " + SECRET}
-
-
-def processes(pid):
-    """A process and its children."""
-    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            yield from processes(int(child))
-    yield pid
 
 
 def files(folder):

@@ -26,12 +26,12 @@ std::size_t BytesOf(const ResolvedFrame& frame) {
 }
 
 // Virtual addresses; 0 (no code is there) for an offset outside every segment.
-std::vector<std::uint64_t> VirtualAddresses(const elf::ElfFile& layout,
+std::vector<std::uint64_t> VirtualAddresses(std::span<const elf::Segment> segments,
                                             std::span<const ModuleAddress> addresses) {
   std::vector<std::uint64_t> out;
   out.reserve(addresses.size());
   for (const ModuleAddress& address : addresses) {
-    out.push_back(address.is_file_offset ? layout.AddressOfOffset(address.value).value_or(0)
+    out.push_back(address.is_file_offset ? elf::AddressOfOffset(segments, address.value).value_or(0)
                                          : address.value);
   }
   return out;
@@ -42,20 +42,39 @@ std::vector<std::uint64_t> VirtualAddresses(const elf::ElfFile& layout,
 Symbolizer::Symbolizer(SymbolizerOptions options)
     : options_(std::move(options)), worker_(options_.worker) {}
 
-std::optional<ModuleFiles> Symbolizer::Locate(const ModuleName& name) {
+Symbolizer::Known Symbolizer::Recall(const std::string& build_id) {
+  MutexLock lock(mutex_);
+  const auto it = modules_.find(build_id);
+  if (it == modules_.end()) return {};
+  Module& module = it->second;
+  module.last_use = ++uses_;
+  if (MonotonicNs() < module.ask_again_ns) return {.search = false};
+  return {.search = !module.files, .files = module.files};
+}
+
+std::optional<ModuleFiles> Symbolizer::Locate(const ModuleName& name, std::int64_t deadline_ns,
+                                              bool& postponed) {
   const std::string build_id(name.build_id);
-  const std::int64_t now = MonotonicNs();
-  {
-    MutexLock lock(mutex_);
-    const auto it = modules_.find(build_id);
-    if (it != modules_.end()) {
-      it->second.last_use = ++uses_;
-      if (now < it->second.ask_again_ns) return std::nullopt;
-      if (it->second.files) return it->second.files;
-    }
+  Known known = Recall(build_id);
+  if (!known.search) return std::move(known.files);
+  if (!TakeWorker(deadline_ns)) {
+    postponed = true;
+    return std::nullopt;
   }
-  std::optional<ModuleFiles> files =
-      FindModuleFiles(name.build_id, name.path, options_.search_path);
+  known = Recall(build_id);  // perhaps somebody else has looked meanwhile
+  if (known.search) known.files = Search(name);
+  GiveWorkerBack();
+  return std::move(known.files);
+}
+
+std::optional<ModuleFiles> Symbolizer::Search(const ModuleName& name) {
+  const std::string build_id(name.build_id);
+  auto found = worker_.Find({name.build_id, name.path, options_.search_path},
+                            MonotonicNs() + options_.answer_limit_ns);
+  if (!found && found.error().code() != Code::kNotFound) {
+    Fail(build_id, std::string(name.path), found.error());
+    return std::nullopt;
+  }
   MutexLock lock(mutex_);
   if (modules_.size() > kMaxModules) {
     bytes_ = 0;
@@ -63,9 +82,12 @@ std::optional<ModuleFiles> Symbolizer::Locate(const ModuleName& name) {
   }
   Module& module = modules_[build_id];
   module.last_use = ++uses_;
-  module.files = files;
-  if (!files) module.ask_again_ns = now + kSearchAgainNs;
-  return files;
+  if (found) {
+    module.files = *std::move(found);
+  } else {
+    module.ask_again_ns = MonotonicNs() + kSearchAgainNs;
+  }
+  return module.files;
 }
 
 std::vector<std::uint64_t> Symbolizer::TakeKnown(const std::string& build_id,
@@ -117,8 +139,14 @@ void Symbolizer::Evict() {
   }
 }
 
-void Symbolizer::Fail(const std::string& build_id, const ModuleFiles& files, const Error& error) {
-  const std::string& file = files.debug.empty() ? files.program : files.debug;
+void Symbolizer::Lose(const std::string& build_id) {
+  MutexLock lock(mutex_);
+  Module& module = modules_[build_id];
+  module.files.reset();
+  module.ask_again_ns = MonotonicNs() + kSearchAgainNs;
+}
+
+void Symbolizer::Fail(const std::string& build_id, const std::string& file, const Error& error) {
   Log(LogLevel::kWarn, "debug information cannot be used",
       {{"file", file}, {"error", error.message()}});
   MutexLock lock(mutex_);
@@ -139,8 +167,17 @@ bool Symbolizer::TakeWorker(std::int64_t deadline_ns) {
   return true;
 }
 
+void Symbolizer::NoteConfinement() {
+  if (worker_.why_not_confined() == why_not_confined_) return;
+  why_not_confined_ = worker_.why_not_confined();
+  if (why_not_confined_.empty()) return;
+  Log(LogLevel::kWarn, "debug information is read without confinement",
+      {{"error", why_not_confined_}});
+}
+
 void Symbolizer::GiveWorkerBack() {
   MutexLock lock(mutex_);
+  NoteConfinement();
   worker_busy_ = false;
   worker_free_.NotifyOne();
 }
@@ -150,10 +187,14 @@ bool Symbolizer::AskWorker(const std::string& build_id, const ModuleFiles& files
   while (!addresses.empty()) {
     if (MonotonicNs() >= deadline_ns) return false;
     const auto part = addresses.first(std::min(addresses.size(), kAddressesAtOnce));
-    auto frames =
-        worker_.Ask({files.program, files.debug, part}, MonotonicNs() + options_.answer_limit_ns);
+    auto frames = worker_.Resolve({build_id, files.program, files.debug, part},
+                                  MonotonicNs() + options_.answer_limit_ns);
+    if (!frames && frames.error().code() == Code::kNotFound) {
+      Lose(build_id);
+      return true;
+    }
     if (!frames) {
-      Fail(build_id, files, frames.error());
+      Fail(build_id, files.debug.empty() ? files.program : files.debug, frames.error());
       return true;
     }
     Keep(build_id, part, *std::move(frames));
@@ -166,10 +207,10 @@ Symbolizer::Answer Symbolizer::Resolve(const ModuleName& name,
                                        std::span<const ModuleAddress> addresses,
                                        std::int64_t deadline_ns) {
   Answer answer{.frames = std::vector<std::shared_ptr<const ResolvedFrame>>(addresses.size())};
-  const std::optional<ModuleFiles> files = Locate(name);
+  const std::optional<ModuleFiles> files = Locate(name, deadline_ns, answer.postponed);
   if (!files) return answer;
   const std::string build_id(name.build_id);
-  const auto wanted = VirtualAddresses(*files->layout, addresses);
+  const auto wanted = VirtualAddresses(files->segments, addresses);
   if (TakeKnown(build_id, wanted, answer).empty()) return answer;
   if (!TakeWorker(deadline_ns)) {
     answer.postponed = true;
@@ -195,6 +236,12 @@ Status Symbolizer::status() const {
                 {"found on this machine", FormatCount(static_cast<std::int64_t>(found))},
                 {"addresses resolved", FormatCount(static_cast<std::int64_t>(resolved_))},
                 {"kept", FormatBytes(static_cast<std::int64_t>(bytes_))}}};
+  if (!why_not_confined_.empty()) {
+    status.problems.push_back(
+        {.what = "files of profiled programs are read without confinement: " + why_not_confined_,
+         .fix = "let the server use seccomp; until then a file made to harm could do what the "
+                "server's user may (--no-symbols reads none)"});
+  }
   if (failures_ > 0) {
     status.problems.push_back(
         {.what = fmt::format("the debug information of {} could not be used", last_failure_),

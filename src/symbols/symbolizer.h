@@ -1,7 +1,8 @@
 // Symbolizer: addresses of stored profiles -> functions, files, lines and inlined calls.
 //
 // For modules whose file is on this machine with the same build id (module_files.h). Answers are
-// kept by build id, within bounds; the reading is done by a child process (worker.h). A file that
+// kept by build id, within bounds; files are looked for and read by a child process (worker.h): the
+// server itself opens nothing that a sender names. A file that
 // breaks the child or keeps it busy for too long costs a query that time once: it is left alone for
 // ten minutes, and its names stay as they were sent. Any thread; questions to the child wait for
 // each other, never beyond their deadline.
@@ -69,8 +70,16 @@ class Symbolizer {
     std::uint64_t last_use = 0;
   };
 
-  // Where the addresses are in the file; the module's files, when there are any to ask.
-  std::optional<ModuleFiles> Locate(const ModuleName& name);
+  // The module's files, when there are any to ask; `postponed` when there was no time to look.
+  std::optional<ModuleFiles> Locate(const ModuleName& name, std::int64_t deadline_ns,
+                                    bool& postponed);
+  struct Known {
+    bool search = true;  // not known, or too long ago
+    std::optional<ModuleFiles> files;
+  };
+  Known Recall(const std::string& build_id);
+  // Asks the child, which the caller has taken.
+  std::optional<ModuleFiles> Search(const ModuleName& name);
   // Fills what is known; gives the addresses that are not.
   std::vector<std::uint64_t> TakeKnown(const std::string& build_id,
                                        std::span<const std::uint64_t> addresses, Answer& answer);
@@ -82,7 +91,10 @@ class Symbolizer {
   // Asks the child; what it knows is kept. False when the deadline came first.
   bool AskWorker(const std::string& build_id, const ModuleFiles& files,
                  std::span<const std::uint64_t> addresses, std::int64_t deadline_ns);
-  void Fail(const std::string& build_id, const ModuleFiles& files, const Error& error);
+  // The files that were found are gone, or others by now.
+  void Lose(const std::string& build_id);
+  void Fail(const std::string& build_id, const std::string& file, const Error& error);
+  void NoteConfinement() REQUIRES(mutex_);
   void Evict() REQUIRES(mutex_);
 
   const SymbolizerOptions options_;
@@ -93,6 +105,7 @@ class Symbolizer {
   std::uint64_t resolved_ GUARDED_BY(mutex_) = 0;
   std::uint64_t failures_ GUARDED_BY(mutex_) = 0;
   std::string last_failure_ GUARDED_BY(mutex_);
+  std::string why_not_confined_ GUARDED_BY(mutex_);  // the child
 
   CondVar worker_free_;
   bool worker_busy_ GUARDED_BY(mutex_) = false;
