@@ -17,7 +17,7 @@ struct RegularFile {
   std::string path;  // where it really is: absolute, without links
 };
 
-// kNotFound: nothing is there, or not for us. kInvalid: no regular file, the kernel's, or in /dev.
+// kNotFound: nothing is there, or not for us. kInvalid: no regular file, or the kernel's.
 [[nodiscard]] Result<RegularFile> OpenRegularFile(const std::string& path);
 
 }  // namespace wherefore

@@ -54,6 +54,8 @@ std::optional<ModuleFiles> FindModuleFiles(std::string_view build_id, std::strin
   for (const std::string& candidate : Candidates(ToHex(*wanted), path, search_path)) {
     auto opened = OpenRegularFile(candidate);
     if (!opened) continue;
+    // Whoever runs the server may keep symbols there; a sender has no business in it.
+    if (candidate == path && opened->path.starts_with("/dev/")) continue;
     const auto file = elf::ElfFile::FromDescriptor(opened->file.Release());
     if (!file || file->build_id() != *wanted) continue;
     const elf::Section* const text = file->FindSection(".text");

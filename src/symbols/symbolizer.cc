@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kAddressesAtOnce = 1024;  // 20 us each, once the file is open
 constexpr std::size_t kMaxModules = 10'000;
-constexpr std::int64_t kSearchAgainNs = 60 * kNsPerSecond;
 constexpr std::int64_t kTryFailedAgainNs = 600 * kNsPerSecond;
+constexpr std::int64_t kLongestPatienceNs = 3600 * kNsPerSecond;
 
 std::size_t BytesOf(const ResolvedFrame& frame) {
   std::size_t bytes = 96 + frame.capacity() * sizeof(ResolvedLine);
@@ -48,46 +48,61 @@ Symbolizer::Known Symbolizer::Recall(const std::string& build_id) {
   if (it == modules_.end()) return {};
   Module& module = it->second;
   module.last_use = ++uses_;
-  if (MonotonicNs() < module.ask_again_ns) return {.search = false};
-  return {.search = !module.files, .files = module.files};
+  return {.search = !module.settled() && MonotonicNs() >= module.search_again_ns,
+          .files = module.failed ? std::nullopt : module.files,
+          .version = module.version};
 }
 
-std::optional<ModuleFiles> Symbolizer::Locate(const ModuleName& name, std::int64_t deadline_ns,
-                                              bool& postponed) {
+Symbolizer::Known Symbolizer::Locate(const ModuleName& name, std::int64_t deadline_ns) {
   const std::string build_id(name.build_id);
   Known known = Recall(build_id);
-  if (!known.search) return std::move(known.files);
-  if (!TakeWorker(deadline_ns)) {
-    postponed = true;
-    return std::nullopt;
-  }
+  if (!known.search || !TakeWorker(deadline_ns)) return known;
   known = Recall(build_id);  // perhaps somebody else has looked meanwhile
-  if (known.search) known.files = Search(name);
+  if (known.search) {
+    Search(name);
+    known = Recall(build_id);
+  }
   GiveWorkerBack();
-  return std::move(known.files);
+  return known;
 }
 
-std::optional<ModuleFiles> Symbolizer::Search(const ModuleName& name) {
+void Symbolizer::Search(const ModuleName& name) {
   const std::string build_id(name.build_id);
   auto found = worker_.Find({name.build_id, name.path, options_.search_path},
                             MonotonicNs() + options_.answer_limit_ns);
   if (!found && found.error().code() != Code::kNotFound) {
     Fail(build_id, std::string(name.path), found.error());
-    return std::nullopt;
+    return;
   }
   MutexLock lock(mutex_);
+  ++searches_;
   if (modules_.size() > kMaxModules) {
     bytes_ = 0;
     modules_.clear();
   }
-  Module& module = modules_[build_id];
-  module.last_use = ++uses_;
-  if (found) {
-    module.files = *std::move(found);
-  } else {
-    module.ask_again_ns = MonotonicNs() + kSearchAgainNs;
+  Renew(modules_[build_id], found ? std::optional(*std::move(found)) : std::nullopt);
+}
+
+void Symbolizer::Renew(Module& module, std::optional<ModuleFiles> files) {
+  const bool others = files && (!module.files || module.files->program != files->program ||
+                                module.files->debug != files->debug);
+  if (others || module.failed || module.version == 0) {
+    module.version = ++versions_;
+    bytes_ -= std::exchange(module.bytes, 0);
+    module.frames.clear();
   }
-  return module.files;
+  module.files = std::move(files);
+  module.failed = false;
+  if (!module.settled()) Schedule(module, options_.search_again_ns);
+}
+
+void Symbolizer::Schedule(Module& module, std::int64_t at_least_ns) {
+  module.patience_ns = std::min(std::max(2 * module.patience_ns, at_least_ns), kLongestPatienceNs);
+  module.search_again_ns = MonotonicNs() + module.patience_ns;
+}
+
+bool Symbolizer::HasNews(const ModuleName& name, std::uint64_t version, std::int64_t deadline_ns) {
+  return Locate(name, deadline_ns).version != version;
 }
 
 std::vector<std::uint64_t> Symbolizer::TakeKnown(const std::string& build_id,
@@ -143,14 +158,16 @@ void Symbolizer::Lose(const std::string& build_id) {
   MutexLock lock(mutex_);
   Module& module = modules_[build_id];
   module.files.reset();
-  module.ask_again_ns = MonotonicNs() + kSearchAgainNs;
+  Schedule(module, options_.search_again_ns);
 }
 
 void Symbolizer::Fail(const std::string& build_id, const std::string& file, const Error& error) {
   Log(LogLevel::kWarn, "debug information cannot be used",
       {{"file", file}, {"error", error.message()}});
   MutexLock lock(mutex_);
-  modules_[build_id].ask_again_ns = MonotonicNs() + kTryFailedAgainNs;
+  Module& module = modules_[build_id];
+  module.failed = true;
+  Schedule(module, kTryFailedAgainNs);
   ++failures_;
   last_failure_ = file;
 }
@@ -207,23 +224,41 @@ Symbolizer::Answer Symbolizer::Resolve(const ModuleName& name,
                                        std::span<const ModuleAddress> addresses,
                                        std::int64_t deadline_ns) {
   Answer answer{.frames = std::vector<std::shared_ptr<const ResolvedFrame>>(addresses.size())};
-  const std::optional<ModuleFiles> files = Locate(name, deadline_ns, answer.postponed);
-  if (!files) return answer;
   const std::string build_id(name.build_id);
-  const auto wanted = VirtualAddresses(files->segments, addresses);
-  if (TakeKnown(build_id, wanted, answer).empty()) return answer;
+  const Known known = Locate(name, deadline_ns);
+  answer.version = known.version;
+  if (known.files) {
+    Fill(build_id, known, addresses, deadline_ns, answer);
+  } else {
+    answer.postponed = known.search;
+  }
+  MutexLock lock(mutex_);
+  const auto it = modules_.find(build_id);
+  answer.settled =
+      it != modules_.end() && it->second.settled() && it->second.version == known.version;
+  Evict();
+  return answer;
+}
+
+void Symbolizer::Fill(const std::string& build_id, const Known& known,
+                      std::span<const ModuleAddress> addresses, std::int64_t deadline_ns,
+                      Answer& answer) {
+  const auto wanted = VirtualAddresses(known.files->segments, addresses);
+  if (TakeKnown(build_id, wanted, answer).empty()) return;
   if (!TakeWorker(deadline_ns)) {
     answer.postponed = true;
-    return answer;
+    return;
+  }
+  if (Recall(build_id).version != known.version) {  // better files came: for the next question
+    GiveWorkerBack();
+    answer.postponed = true;
+    return;
   }
   // Asked for once more: perhaps somebody else has got it meanwhile.
   const std::vector<std::uint64_t> unknown = TakeKnown(build_id, wanted, answer);
-  answer.postponed = !AskWorker(build_id, *files, unknown, deadline_ns);
+  answer.postponed = !AskWorker(build_id, *known.files, unknown, deadline_ns);
   GiveWorkerBack();
   (void)TakeKnown(build_id, wanted, answer);
-  MutexLock lock(mutex_);
-  Evict();
-  return answer;
 }
 
 Status Symbolizer::status() const {
@@ -234,6 +269,7 @@ Status Symbolizer::status() const {
       .part = "symbols",
       .facts = {{"modules asked for", FormatCount(static_cast<std::int64_t>(modules_.size()))},
                 {"found on this machine", FormatCount(static_cast<std::int64_t>(found))},
+                {"searches for files", FormatCount(static_cast<std::int64_t>(searches_))},
                 {"addresses resolved", FormatCount(static_cast<std::int64_t>(resolved_))},
                 {"kept", FormatBytes(static_cast<std::int64_t>(bytes_))}}};
   if (!why_not_confined_.empty()) {

@@ -252,6 +252,91 @@ TEST_F(SymbolizerTest, DebugFileOnTheSymbolPath) {
   EXPECT_EQ(by_debug_file.frames[0]->front().line, answer.frames[0]->front().line);
 }
 
+class LateSymbolsTest : public SymbolizerTest {
+ protected:
+  // The program without debug information, which waits in a file of its own.
+  void SetUp() override {
+    SymbolizerTest::SetUp();
+    Output("objcopy --only-keep-debug " + program_ + " " + program_ + ".debug");
+    Output("strip -g " + program_);
+  }
+  void DebugFileComes() {
+    const auto tree = folder_ / "symbols" / ".build-id" / build_id_.substr(0, 2);
+    std::filesystem::create_directories(tree);
+    std::filesystem::rename(program_ + ".debug", tree / (build_id_.substr(2) + ".debug"));
+  }
+  [[nodiscard]] SymbolizerOptions Soon(std::int64_t search_again_ns) const {
+    SymbolizerOptions options = Options();
+    options.search_path = {folder_ / "symbols"};
+    options.search_again_ns = search_again_ns;
+    return options;
+  }
+  [[nodiscard]] std::vector<ModuleAddress> Somewhere() const {
+    return {{text_.address + text_.size / 2}};
+  }
+  [[nodiscard]] bool NewsCome(Symbolizer& symbolizer, std::uint64_t version) const {
+    const std::int64_t end = MonotonicNs() + 10 * kNsPerSecond;
+    while (MonotonicNs() < end) {
+      if (symbolizer.HasNews({build_id_, program_}, version, INT64_MAX)) return true;
+    }
+    return false;
+  }
+  static std::string Searches(const Symbolizer& symbolizer) {
+    for (const auto& [name, value] : symbolizer.status().facts) {
+      if (name == "searches for files") return value;
+    }
+    return {};
+  }
+};
+
+TEST_F(LateSymbolsTest, ADebugFileThatComesLaterIsFound) {
+  Symbolizer symbolizer(Soon(1'000'000));
+  const auto before = Ask(symbolizer, Somewhere());
+  ASSERT_NE(before.frames[0], nullptr);
+  EXPECT_EQ(before.frames[0]->front().line, 0u);
+  EXPECT_FALSE(before.settled);
+  EXPECT_FALSE(symbolizer.HasNews({build_id_, program_}, before.version, INT64_MAX));
+  DebugFileComes();
+  EXPECT_TRUE(NewsCome(symbolizer, before.version));
+  const auto after = Ask(symbolizer, Somewhere());
+  ASSERT_NE(after.frames[0], nullptr);
+  EXPECT_NE(after.frames[0]->front().line, 0u);
+  EXPECT_TRUE(after.settled);
+  EXPECT_FALSE(symbolizer.HasNews({build_id_, program_}, after.version, INT64_MAX));
+}
+
+TEST_F(LateSymbolsTest, AProgramThatComesLaterIsFound) {
+  std::filesystem::rename(program_, program_ + ".away");
+  Symbolizer symbolizer(Soon(1'000'000));
+  const auto before = Ask(symbolizer, Somewhere());
+  EXPECT_EQ(before.frames[0], nullptr);
+  std::filesystem::rename(program_ + ".away", program_);
+  EXPECT_TRUE(NewsCome(symbolizer, before.version));
+  EXPECT_NE(Ask(symbolizer, Somewhere()).frames[0], nullptr);
+}
+
+TEST_F(LateSymbolsTest, SearchesLessAndLessOften) {
+  Symbolizer symbolizer(Soon(20'000'000));
+  const std::int64_t end = MonotonicNs() + kNsPerSecond;
+  int questions = 0;
+  for (; MonotonicNs() < end; ++questions) (void)Ask(symbolizer, Somewhere());
+  EXPECT_GT(questions, 1000);
+  const int searches = std::stoi(Searches(symbolizer));  // at 0, 20, 60, 140, 300, 620 ms
+  EXPECT_GE(searches, 3);
+  EXPECT_LE(searches, 6);
+}
+
+TEST_F(LateSymbolsTest, WhatBrokeTheWorkerIsLeftAloneForAWhile) {
+  SymbolizerOptions options = Soon(1);
+  options.worker = {"/bin/false"};
+  Symbolizer symbolizer(options);
+  const auto failed = Ask(symbolizer, Somewhere());
+  EXPECT_EQ(failed.frames[0], nullptr);
+  EXPECT_FALSE(failed.settled);
+  // Ten minutes are not over.
+  EXPECT_FALSE(symbolizer.HasNews({build_id_, program_}, failed.version, INT64_MAX));
+}
+
 TEST_F(SymbolizerTest, WithoutDebugInformationTheSymbolTableNames) {
   Build("-O2");
   Symbolizer symbolizer(Options());
