@@ -189,6 +189,73 @@ class Hostile(Case):
         self.assertIn("--token", opened.stderr)
 
 
+# An allocator of its own, and one that only counts and passes on.
+ALLOCATOR = r"""
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+static char* next; static char* end;
+void* malloc(size_t size) {
+  size = (size + 31) & ~(size_t)15;
+  char* at = __atomic_load_n(&next, __ATOMIC_RELAXED);
+  if (at == 0 || (size_t)(end - at) < size) {
+    const size_t chunk = size > (64u << 20) ? size : (64u << 20);
+    at = mmap(0, chunk, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    end = at + chunk;
+  }
+  next = at + size;
+  *(size_t*)at = size - 16;
+  return at + 16;
+}
+void free(void* p) {}
+void* calloc(size_t n, size_t size) { return malloc(n * size); }
+void* realloc(void* p, size_t size) {
+  void* other = malloc(size);
+  if (p) { size_t before = *(size_t*)((char*)p - 16); memcpy(other, p, before < size ? before : size); }
+  return other;
+}
+void* memalign(size_t alignment, size_t size) { return (void*)(((size_t)malloc(size + alignment) + alignment) & -alignment); }
+void* aligned_alloc(size_t alignment, size_t size) { return memalign(alignment, size); }
+int posix_memalign(void** p, size_t alignment, size_t size) { *p = memalign(alignment, size); return 0; }
+"""
+PASSES_ON = r"""
+#include <stddef.h>
+void* __libc_malloc(size_t); void __libc_free(void*);
+static size_t count;
+void* malloc(size_t size) { __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED); return __libc_malloc(size); }
+void free(void* p) { __libc_free(p); }
+"""
+
+
+class Preloaded(Case):
+    def library(self, name, text):
+        source, out = self.folder / f"{name}.c", self.folder / f"lib{name}.so"
+        source.write_text(text)
+        subprocess.run(["cc", "-O1", "-fno-builtin", "-w", "-shared", "-fPIC", "-o", str(out), str(source)], check=True)
+        return str(out)
+
+    def test_beside_another_allocator_the_server_refuses_with_a_sentence(self):
+        installed = [path for name in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2")
+                     if os.path.exists(path := "/usr/lib/x86_64-linux-gnu/" + name)]
+        for library in [self.library("own", ALLOCATOR), *installed]:
+            done = subprocess.run([BINARY, "serve", "--data", str(self.folder / "x")], capture_output=True, text=True, timeout=60,
+                                  env={**os.environ, "LD_PRELOAD": library})
+            self.assertEqual(done.returncode, 3, (library, done.stderr))
+            self.assertEqual(done.stderr, f"error: open store: memory comes from {library}, and the embedded ClickHouse would crash beside it; "
+                                          "start without it (env -u LD_PRELOAD, /etc/ld.so.preload)\n")
+            # What needs no store works.
+            self.assertEqual(subprocess.run([BINARY, "--version"], capture_output=True, env={**os.environ, "LD_PRELOAD": library}).returncode, 0)
+
+    def test_beside_hooks_that_pass_on_it_works(self):
+        os.environ["LD_PRELOAD"] = self.library("hook", PASSES_ON)
+        try:
+            server = self.server()
+        finally:
+            del os.environ["LD_PRELOAD"]
+        with server:
+            self.assertEqual(server.send(one_profile("good", 1)).status, 200)
+
+
 def http_client(server):
     return http_client_module.HTTPConnection(server.otlp_http.removeprefix("http://"), timeout=30)
 

@@ -77,6 +77,29 @@ class Adhoc(Case):
 
 
 class Source(Case):
+    def test_what_looks_like_a_secret_is_not_shown_because_a_sender_names_it(self):
+        root = self.folder / "root"
+        (root / ".git").mkdir(parents=True)
+        secrets = {".env": "PASSWORD=hush", "prod.env": "hush", ".git/config": "hush", "id_rsa": "hush", "server.key": "hush", "db.yaml": "hush",
+                   "test_key.cc": 'const char k[] = R"(\n-----BEGIN PRIVATE KEY-----\nhush)";'}
+        for name, text in secrets.items():
+            (root / name).write_text(text)
+        (root / "main.cc").symlink_to(root / ".env")
+        (root / "shown.cc").write_text("int a;")
+        with self.server("--source-root", str(root)) as server:
+            p = Profiles("svc")
+            for i, name in enumerate([*secrets, "main.cc", "shown.cc"]):
+                p.file(f"f{i}", name)
+            p.profile([(p.stack("main", *(f"f{i}" for i in range(len(secrets) + 2))), 1)])
+            server.send(p.encode())
+            server.flush()
+            for name in [*secrets, "main.cc"]:
+                answer = server.get("/api/v1/source", query="svc", file=name)
+                self.assertEqual(answer.status, 404, (name, answer.body))
+                self.assertIn(b"looks like settings, credentials or keys", answer.body)
+                self.assertNotIn(b"hush", answer.body)
+            self.assertEqual(server.get("/api/v1/source", query="svc", file="shown.cc").json["text"], "int a;")
+
     def test_source_only_below_a_root_and_named_by_a_profile(self):
         root, outside = self.folder / "root", self.folder / "outside"
         (root / "src/deep").mkdir(parents=True)

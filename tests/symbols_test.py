@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """Profiles that came as bare addresses: the server finds functions, lines and inlined calls by build id."""
 import json
+import os
+import pathlib
 import re
+import shutil
 import subprocess
+import tempfile
 import time
 import unittest
 
-from harness import Case
+from harness import Case, processes
 
 PROGRAM = r"""
 #include <cstdio>
@@ -145,6 +149,27 @@ class Symbols(Case):
         with self.server("--symbol-path", str(symbols), "--no-symbols", name="without") as server:
             self.push(server, address)
             self.assertEqual(self.names(server), {f"shop+{hex(address - self.address + self.offset)}"})
+
+    def test_paths_that_senders_name_are_followed_by_a_confined_process_only(self):
+        address, _ = self.inlined_address()
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        # A program in /dev, named in ways that do not begin with "/dev/".
+        device = pathlib.Path(tempfile.mkdtemp(prefix="wherefore-test-", dir="/dev/shm")) / "shop"
+        self.addCleanup(shutil.rmtree, device.parent)
+        shutil.copy(self.program, device)
+        with self.server() as server:
+            for n, path in enumerate((f"/{device}", f"/.{device}", f"/proc/self/root{device}", str(pipe), "//dev/zero")):
+                self.program = path
+                self.push(server, address, service=f"named{n}")
+                self.assertEqual(len(self.names(server, f"named{n}")), 1)
+                self.assertNotIn("shop::Scale(int, int)", self.names(server, f"named{n}"))
+            self.assertIn("found on this machine: 0", server.cli("doctor").stdout)
+            worker = [pid for pid in processes(server.process.pid) if pid != server.process.pid]
+            self.assertEqual(len(worker), 1)
+            status = pathlib.Path(f"/proc/{worker[0]}/status").read_text()
+            self.assertRegex(status, r"Seccomp:\s+2")
+            self.assertRegex(status, r"NoNewPrivs:\s+1")
 
     def test_a_damaged_program_costs_names_only(self):
         address, _ = self.inlined_address()

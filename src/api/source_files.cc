@@ -1,7 +1,6 @@
 #include "api/source_files.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
+#include <errno.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,26 +10,13 @@
 
 #include <fmt/format.h>
 
+#include "api/source_kind.h"
+#include "base/regular_file.h"
+
 namespace wherefore::api {
 namespace {
 
 namespace fs = std::filesystem;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 // "/a/b/c.cc" -> a, b, c.cc; none when it tries to go up or has no name.
 std::vector<std::string> Segments(const std::string& named) {
@@ -53,20 +39,14 @@ struct Opened {
   std::string path;  // below the root
 };
 
-// A regular file that really lies below `root`. What was opened is asked for its place, so that a
-// link changed in between cannot lead elsewhere.
+// A regular file that really lies below `root`.
 std::optional<Opened> OpenBelow(const fs::path& root, const fs::path& ending) {
-  // Not blocking: a named pipe would wait for its writer.
-  Descriptor file(open((root / ending).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  struct stat facts{};
-  if (file.get() < 0 || fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode))
-    return std::nullopt;
-  std::error_code error;
-  const fs::path real = fs::read_symlink(fmt::format("/proc/self/fd/{}", file.get()), error);
-  if (error) return std::nullopt;
+  auto opened = OpenRegularFile(root / ending);
+  if (!opened) return std::nullopt;
+  const fs::path real = opened->path;
   const fs::path below = real.lexically_relative(root);
   if (below.empty() || *below.begin() == ".." || below == ".") return std::nullopt;
-  return Opened{.file = std::move(file), .path = below.string()};
+  return Opened{.file = std::move(opened->file), .path = below.string()};
 }
 
 // Every ending of the path, longest first, at every root.
@@ -104,12 +84,19 @@ Result<std::string> ReadAll(const Descriptor& file, const std::string& named) {
 }  // namespace
 
 Result<SourceText> SourceFiles::Read(const std::string& named) const {
-  auto opened = Find(roots_, Segments(named));
+  const Error refused(Code::kNotFound, fmt::format("'{}' is not shown: it looks like settings, "
+                                                   "credentials or keys, not like source",
+                                                   named));
+  const std::vector<std::string> segments = Segments(named);
+  if (!segments.empty() && LooksSecretByName(segments.back())) return refused;
+  auto opened = Find(roots_, segments);
   if (!opened) {
     return Error(Code::kNotFound,
                  fmt::format("no file that '{}' ends with lies below a source root", named));
   }
+  if (LooksSecretByName(opened->path)) return refused;
   WHEREFORE_ASSIGN_OR_RETURN(std::string text, ReadAll(opened->file, named));
+  if (LooksSecretByContent(text)) return refused;
   if (text.find('\0') != std::string::npos)
     return Error(Code::kInvalid, fmt::format("'{}' is a binary file", named));
   return SourceText{.path = std::move(opened->path), .text = std::move(text)};

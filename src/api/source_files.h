@@ -2,7 +2,8 @@
 //
 // What comes in as a path was written by whoever sent a profile, so it is never opened as it is: it
 // is looked for below the roots, by its longest ending that exists there, and what was opened must
-// really lie below that root, whatever links or ".." were on the way. Whether a profile names the
+// really lie below that root, whatever links or ".." were on the way, and must not look like a
+// secret (source_kind.h). Whether a profile names the
 // file at all is the caller's question. Any thread; nothing is kept open or cached.
 #pragma once
 
@@ -24,7 +25,8 @@ class SourceFiles {
 
   explicit SourceFiles(std::vector<std::string> roots) : roots_(std::move(roots)) {}
 
-  // kNotFound: below none of the roots. kLimit: too large. kInvalid: a binary file.
+  // kNotFound: below none of the roots, or it looks like a secret. kLimit: too large. kInvalid: a
+  // binary file.
   [[nodiscard]] Result<SourceText> Read(const std::string& named) const;
   [[nodiscard]] bool empty() const { return roots_.empty(); }
 

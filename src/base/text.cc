@@ -363,4 +363,13 @@ std::optional<std::uint64_t> ParseUint(std::string_view text) {
   return value;
 }
 
+std::string WithoutUser(std::string_view url) {
+  const std::size_t scheme = url.find("://");
+  const std::size_t from = scheme == std::string_view::npos ? 0 : scheme + 3;
+  const std::string_view authority = url.substr(from, url.find_first_of("/?#", from) - from);
+  const std::size_t at = authority.rfind('@');
+  if (at == std::string_view::npos) return std::string(url);
+  return std::string(url.substr(0, from)) + "***" + std::string(url.substr(from + at));
+}
+
 }  // namespace wherefore

@@ -48,4 +48,7 @@ namespace wherefore {
 [[nodiscard]] std::optional<std::int64_t> ParseInt(std::string_view text);
 [[nodiscard]] std::optional<std::uint64_t> ParseUint(std::string_view text);
 
+// An address as it may be said: what stands before '@' in it may hold a password.
+[[nodiscard]] std::string WithoutUser(std::string_view url);
+
 }  // namespace wherefore

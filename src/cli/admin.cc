@@ -1,4 +1,5 @@
 // `delete`, `backup`, `restore`: for whoever owns the data.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -74,6 +75,7 @@ void AddRestore(CLI::App& app, Context& context) {
   command->add_option("--data", *data, "Data directory to create")->capture_default_str();
   command->callback([&context, source, data] {
     context.run = [source, data]() -> int {
+      umask(kPrivateMask);
       const auto summary = store::Store::Restore(*source, *data);
       if (!summary) return Fail(summary.error());
       fmt::print("{}\n", *summary);

@@ -26,6 +26,9 @@ enum ExitCode : int {
 // `wherefore symbols-worker`: what serve runs itself as to read debug information; not for people.
 inline constexpr const char* kSymbolsWorker = "symbols-worker";
 
+// What the store and its engine write is for its owner only: directories 0700, files 0600.
+inline constexpr unsigned kPrivateMask = 0077;
+
 struct Context {
   std::string server = "http://127.0.0.1:4040";
   bool server_named = false;  // by the user: --server or WHEREFORE_SERVER

@@ -1,11 +1,13 @@
 // wherefore: one program, many commands. This file only parses and dispatches.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
 #include "cli/command.h"
 #include "cli/doctor.h"
+#include "cli/token.h"
 #include "cli/version.h"
 #include "symbols/worker.h"
 
@@ -22,12 +24,15 @@ int Main(int argc, char** argv) {
   app.set_help_all_flag("--help-all", "Help of every command");
   Context context;
   // NOLINTBEGIN(concurrency-mt-unsafe): no thread has been started yet
-  if (const char* token = std::getenv("WHEREFORE_TOKEN")) context.token = token;
+  context.token = TakeVariable("WHEREFORE_TOKEN");
   context.color = isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
   // NOLINTEND(concurrency-mt-unsafe)
   const CLI::Option* const server = app.add_option("--server", context.server, "Server to ask")
                                         ->envname("WHEREFORE_SERVER")
                                         ->capture_default_str();
+  std::string token_file;
+  app.add_option("--token-file", token_file,
+                 "File with the server's bearer token (else WHEREFORE_TOKEN)");
   app.add_flag("--json", context.json, "Answer for machines");
   app.footer(
       "Start with: wherefore serve, then wherefore push FILE. 'wherefore COMMAND --help' has "
@@ -37,12 +42,19 @@ int Main(int argc, char** argv) {
         AddCheck, AddDoctor, AddDelete, AddBackup, AddRestore, AddCompletion}) {
     add(app, context);
   }
+  std::vector<std::string> arguments = TakeArguments(argc, argv);
+  std::ranges::reverse(arguments);  // as the parser wants them
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(arguments));
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? kFine : kUsage;
   }
   context.server_named = server->count() > 0;
+  if (!token_file.empty()) {
+    Result<std::string> token = ReadToken(token_file);
+    if (!token) return Fail(token.error());
+    context.token = *std::move(token);
+  }
   return context.run();
 }
 

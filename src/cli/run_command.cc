@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/program.h"
 #include "cli/source.h"
@@ -55,7 +56,7 @@ void SayWhere(const Context& context) {
   if (endpoint != context.server) {
     // Of what it cannot send to, the library says what it takes instead.
     if (endpoint.find("://") != std::string::npos && !IsUrl(endpoint)) return;
-    fmt::print(stderr, "wherefore: profiles go to {}\n", endpoint);
+    fmt::print(stderr, "wherefore: profiles go to {}\n", WithoutUser(endpoint));
     return;
   }
   const auto ready = net::Fetch("GET", context.server + "/ready");
@@ -80,6 +81,7 @@ void SetVariables(const Context& context, const RunOptions& options, const std::
   Set("WHEREFORE_PPROF", options.pprof);
   Set("WHEREFORE_CONFIG", options.config);
   Set("OTEL_SERVICE_NAME", options.service);
+  Set("WHEREFORE_TOKEN", context.token);  // ours was wiped
   if (context.server_named) SetDefault("OTEL_EXPORTER_OTLP_ENDPOINT", context.server);
   const bool file = !Environment("WHEREFORE_CONFIG").empty();
   const std::string name = fs::path(program).filename();

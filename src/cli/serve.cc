@@ -5,6 +5,7 @@
 // data: stop receiving, finish what is running, flush the store, close.
 #include <malloc.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +27,7 @@
 #include "base/metrics.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/token.h"
 #include "cli/version.h"
 #include "gateway/otlp_receiver.h"
 #include "gateway/pyroscope_receiver.h"
@@ -65,6 +67,7 @@ struct ServeOptions {
   std::vector<std::string> symbol_path;
   bool no_symbols = false;
   std::string token;
+  std::string token_file;
   bool no_token = false;
   std::string tls_certificate;
   std::string tls_key;
@@ -89,9 +92,10 @@ Result<> Validate(const ServeOptions& o) {
                     o.store));
   }
   if (!IsLoopback(o.listen) && o.token.empty() && !o.no_token) {
-    return Error(Code::kInvalid, fmt::format("--listen {} lets other machines in: give --token "
-                                             "TOKEN (or WHEREFORE_TOKEN), or say --no-token",
-                                             o.listen));
+    return Error(Code::kInvalid,
+                 fmt::format("--listen {} lets other machines in: give --token-file "
+                             "FILE (or WHEREFORE_TOKEN), or say --no-token",
+                             o.listen));
   }
   if (!o.repository_template.empty() && !o.repository_template.starts_with("https://") &&
       !o.repository_template.starts_with("http://")) {
@@ -384,6 +388,33 @@ Result<> ReadConfig(const std::string& path, CLI::App& command) {
   return {};
 }
 
+// The token that these options name, "" when they name none; they are empty afterwards.
+Result<std::string> TakeToken(ServeOptions& o) {
+  std::string token = std::exchange(o.token, {});
+  const std::string file = std::exchange(o.token_file, {});
+  if (file.empty()) return token;
+  if (!token.empty()) return Error(Code::kInvalid, "--token and --token-file: give one of them");
+  return ReadToken(file);
+}
+
+// The configuration and the token; of the latter the command line's, then the environment's, then
+// the configuration's.
+Result<> ReadFiles(CLI::App& command, const std::string& config,
+                   const std::string& from_environment, ServeOptions& o) {
+  if (!o.token.empty()) {
+    fmt::print(stderr,
+               "warning: --token shows the token to other users of this machine for a moment, and "
+               "to whoever reads the shell's history; --token-file FILE and WHEREFORE_TOKEN do "
+               "not\n");
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(std::string token, TakeToken(o));
+  if (token.empty()) token = from_environment;
+  if (!config.empty()) WHEREFORE_RETURN_IF_ERROR(ReadConfig(config, command));
+  WHEREFORE_ASSIGN_OR_RETURN(o.token, TakeToken(o));
+  if (!token.empty()) o.token = std::move(token);
+  return {};
+}
+
 // The tree of a large question lives in the heap of whichever worker built it, and the C library
 // keeps what is freed below its threshold. Given back here, where no question waits for it.
 void ReturnFreeMemory() {
@@ -421,6 +452,7 @@ int Serve(ServeOptions options) {
   sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  umask(kPrivateMask);
 
   Server server(std::move(options), *limits);
   if (const Result<> started = server.Start(); !started) {
@@ -442,7 +474,7 @@ void AddServe(CLI::App& app, Context& context) {
       app, "serve", "Receive, store and answer: the server",
       {"wherefore serve", "wherefore serve --data /var/lib/wherefore --retention 30d",
        "wherefore serve --scrape shop=http://localhost:6060   # a Go program's net/http/pprof",
-       "wherefore serve --listen 0.0.0.0 --token \"$TOKEN\"",
+       "wherefore serve --listen 0.0.0.0 --token-file /etc/wherefore/token",
        "wherefore serve --config wherefore.toml   # option names as keys: retention = \"7d\""});
   auto o = std::make_shared<ServeOptions>();
   auto config = std::make_shared<std::string>();
@@ -482,8 +514,11 @@ void AddServe(CLI::App& app, Context& context) {
       ->check(CLI::ExistingDirectory);
   command->add_flag("--no-symbols", o->no_symbols,
                     "Do not read local programs: functions keep the names they were sent with");
-  command->add_option("--token", o->token, "Bearer token every request must carry")
-      ->envname("WHEREFORE_TOKEN");
+  command->add_option("--token-file", o->token_file,
+                      "File with the bearer token every request must carry (else "
+                      "WHEREFORE_TOKEN)");
+  command->add_option("--token", o->token,
+                      "The token itself: other users of this machine may see it; better a file");
   command->add_flag("--no-token", o->no_token, "Yes, let everybody in");
   command->add_option("--tls-certificate", o->tls_certificate, "PEM file")
       ->check(CLI::ExistingFile);
@@ -508,10 +543,9 @@ void AddServe(CLI::App& app, Context& context) {
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();
   command->callback([&context, command, config, o] {
-    context.run = [command, config, o]() -> int {
-      if (!config->empty()) {
-        if (const Result<> read = ReadConfig(*config, *command); !read) return Fail(read.error());
-      }
+    context.run = [&context, command, config, o]() -> int {
+      if (const Result<> read = ReadFiles(*command, *config, context.token, *o); !read)
+        return Fail(read.error());
       return Serve(*o);
     };
   });

@@ -86,15 +86,18 @@ class ElfFile::Source {
 Result<ElfFile> ElfFile::Open(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return Error(Code::kIo, path + ": cannot be opened");
+  auto file = FromDescriptor(fd);
+  if (!file) return std::move(file).error().Within(path);
+  return file;
+}
+
+Result<ElfFile> ElfFile::FromDescriptor(int fd) {
   struct stat status{};
   if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
     close(fd);
-    return Error(Code::kInvalid, path + ": not a regular file");
+    return Error(Code::kInvalid, "not a regular file");
   }
-  auto file =
-      FromSource(std::make_shared<const Source>(fd, static_cast<std::uint64_t>(status.st_size)));
-  if (!file) return std::move(file).error().Within(path);
-  return file;
+  return FromSource(std::make_shared<const Source>(fd, static_cast<std::uint64_t>(status.st_size)));
 }
 
 Result<ElfFile> ElfFile::FromBytes(std::span<const std::uint8_t> bytes) {
@@ -258,10 +261,11 @@ std::optional<std::uint64_t> ElfFile::OffsetOfAddress(std::uint64_t address) con
   return segment->offset + (address - segment->address);
 }
 
-std::optional<std::uint64_t> ElfFile::AddressOfOffset(std::uint64_t offset) const {
+std::optional<std::uint64_t> AddressOfOffset(std::span<const Segment> segments,
+                                             std::uint64_t offset) {
   // Segments may share a page of the file; code is what is asked for.
   std::optional<std::uint64_t> found;
-  for (const Segment& segment : segments_) {
+  for (const Segment& segment : segments) {
     if (offset < segment.offset || offset - segment.offset >= segment.file_size) continue;
     if (!found || segment.executable) found = segment.address + (offset - segment.offset);
   }

@@ -61,9 +61,15 @@ struct Section {
   std::uint64_t size = 0;
 };
 
+// The address of the byte at a file offset; nothing when no segment has it.
+[[nodiscard]] std::optional<std::uint64_t> AddressOfOffset(std::span<const Segment> segments,
+                                                           std::uint64_t offset);
+
 class ElfFile {
  public:
   static Result<ElfFile> Open(const std::string& path);
+  // A regular file that is open already; closed with the ElfFile, and when it is none.
+  static Result<ElfFile> FromDescriptor(int fd);
   // `bytes` must outlive the ElfFile and everything read from it.
   static Result<ElfFile> FromBytes(std::span<const std::uint8_t> bytes);
   // A module as dl_iterate_phdr showed it, which must outlive the ElfFile and everything read from
@@ -89,7 +95,9 @@ class ElfFile {
   // `size` bytes, or what is left of the segment, from a virtual address.
   [[nodiscard]] Result<Data> ReadAddress(std::uint64_t address, std::uint64_t size) const;
   [[nodiscard]] std::optional<std::uint64_t> OffsetOfAddress(std::uint64_t address) const;
-  [[nodiscard]] std::optional<std::uint64_t> AddressOfOffset(std::uint64_t offset) const;
+  [[nodiscard]] std::optional<std::uint64_t> AddressOfOffset(std::uint64_t offset) const {
+    return elf::AddressOfOffset(segments_, offset);
+  }
 
  private:
   class Source;

@@ -213,7 +213,7 @@ Result<ScrapeJob> ParseScrapeTarget(std::string_view text) {
   }
   const auto url = net::ParseUrl(text);
   if (!url) {
-    return Error(Code::kInvalid, fmt::format("--scrape {}: {}", text, url.error().message()));
+    return Error(Code::kInvalid, "--scrape: " + url.error().message());
   }
   job.scheme = url->tls ? "https" : "http";
   job.name = group.labels.contains("service_name") ? group.labels["service_name"] : url->authority;

@@ -1,7 +1,10 @@
 // One request, one connection, one private io_context that is run until the answer or the deadline.
 #include "net/http_client.h"
 
+#include <cstring>
 #include <optional>
+#include <system_error>
+#include <thread>
 #include <tuple>
 
 #include <boost/asio/connect.hpp>
@@ -13,6 +16,7 @@
 #include <boost/beast/http/string_body.hpp>
 #include <fmt/format.h>
 
+#include "base/name_lookup.h"
 #include "net/compression.h"
 
 namespace wherefore::net {
@@ -78,11 +82,13 @@ class Exchange {
   }
 
   Error Failed(std::string_view what, const BoostError& error) const {
+    return Failed(what, error == asio::error::timed_out
+                            ? fmt::format("no answer within {} s", options_.timeout_seconds)
+                            : Lowered(error.message()));
+  }
+  Error Failed(std::string_view what, const std::string& why) const {
     if (options_.cancel.cancelled()) return {Code::kCancelled, "stopped"};
     const std::string where = url_text_.substr(0, url_text_.find('/', url_text_.find("//") + 2));
-    const std::string why = error == asio::error::timed_out
-                                ? fmt::format("no answer within {} s", options_.timeout_seconds)
-                                : Lowered(error.message());
     return {Code::kIo, fmt::format("{} {}: {}", what, where, why)};
   }
 
@@ -92,11 +98,7 @@ class Exchange {
     if (const auto address = asio::ip::make_address(url_.host, error); !error) {
       endpoints.emplace_back(address, url_.port);
     } else {
-      tcp::resolver resolver(context_);
-      for (const auto& entry : resolver.resolve(url_.host, std::to_string(url_.port), error)) {
-        endpoints.push_back(entry.endpoint());
-      }
-      if (error) return Failed("cannot find the host of", error);
+      WHEREFORE_ASSIGN_OR_RETURN(endpoints, LookUp());
     }
     error = Wait([&](auto done) { asio::async_connect(socket_, endpoints, done); });
     if (error) return Failed("cannot connect to", error);
@@ -104,11 +106,40 @@ class Exchange {
     return {};
   }
 
+  // Not by Asio: it would wait for the resolver at its end.
+  [[nodiscard]] Result<std::vector<tcp::endpoint>> LookUp() const {
+    const auto start = [](void (*body)(void*), void* argument) {
+      try {
+        std::thread(body, argument).detach();
+        return true;
+      } catch (const std::system_error&) {
+        return false;
+      }
+    };
+    const auto found = LookUpName(url_.host, url_.port, [this] { return !IsOver(); }, start);
+    if (!found) {
+      return IsOver() ? Failed("cannot find the host of", asio::error::timed_out)
+                      : Failed("cannot find the host of", found.error().message());
+    }
+    std::vector<tcp::endpoint> endpoints;
+    for (const SocketAddress& address : *found) {
+      tcp::endpoint& endpoint = endpoints.emplace_back();
+      endpoint.resize(address.size);
+      std::memcpy(endpoint.data(), address.get(), address.size);
+    }
+    return endpoints;
+  }
+
+  [[nodiscard]] bool IsOver() const {
+    return options_.cancel.cancelled() || std::chrono::steady_clock::now() >= deadline_;
+  }
+
   Result<> Trust(asio::ssl::context& tls) const {
     BoostError error;
     tls.set_verify_mode(options_.tls_verify ? asio::ssl::verify_peer : asio::ssl::verify_none);
-    std::ignore = tls.set_default_verify_paths(error);
-    if (!options_.tls_ca_file.empty()) {
+    if (options_.tls_ca_file.empty()) {
+      std::ignore = tls.set_default_verify_paths(error);
+    } else {
       std::ignore = tls.load_verify_file(options_.tls_ca_file, error);
     }
     if (error) {

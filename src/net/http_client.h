@@ -15,7 +15,7 @@ struct ClientOptions {
   int timeout_seconds = 60;
   std::size_t max_response_bytes = 1u << 30;
   Headers headers;
-  std::string tls_ca_file;  // trusted besides the system's authorities
+  std::string tls_ca_file;  // trusted instead of the system's authorities
   bool tls_verify = true;
   CancelToken cancel;  // ends the exchange early, with kCancelled
 };

@@ -22,7 +22,7 @@ int HexDigit(char c) {
 Error BadUrl(std::string_view text, std::string_view why) {
   return {Code::kInvalid,
           fmt::format("\"{}\" is not a URL we can use: {}; write it like http://127.0.0.1:4040",
-                      text, why)};
+                      WithoutUser(text), why)};
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace wherefore::query {
 namespace {
 
 constexpr std::int64_t kMaxTimeNs = 5 * kNsPerSecond;
+constexpr std::int64_t kMaxNewsNs = kNsPerSecond / 5;
 
 // What is to be asked about one module, from whatever mappings of it there are.
 struct Questions {
@@ -58,6 +59,9 @@ FrameLines ResolveFrames(symbols::Symbolizer* symbolizer, std::span<const store:
   for (const auto& [build_id, module] : modules) {
     auto answer = symbolizer->Resolve({build_id, module.path}, module.addresses, deadline);
     out.postponed |= answer.postponed;
+    if (!answer.settled) {
+      out.unsettled[std::string(build_id)] = {std::string(module.path), answer.version};
+    }
     for (std::size_t k = 0; k < module.frames.size(); ++k) {
       const std::size_t frame = module.frames[k];
       if (answer.frames[k] && IsBetter(*answer.frames[k], frames[frame])) {
@@ -66,6 +70,14 @@ FrameLines ResolveFrames(symbols::Symbolizer* symbolizer, std::span<const store:
     }
   }
   return out;
+}
+
+bool HasNews(symbols::Symbolizer* symbolizer, const UnsettledModules& modules) {
+  const std::int64_t deadline = MonotonicNs() + kMaxNewsNs;
+  return std::ranges::any_of(modules, [&](const auto& entry) {
+    const auto& [build_id, module] = entry;
+    return symbolizer->HasNews({build_id, module.path}, module.version, deadline);
+  });
 }
 
 }  // namespace wherefore::query

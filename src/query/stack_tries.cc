@@ -93,9 +93,15 @@ Result<> StackTrie::Extend(store::Reader& reader, symbols::Symbolizer* symbolize
   return extended;
 }
 
+void StackTrie::Refresh(symbols::Symbolizer* symbolizer) {
+  const bool time_is_up = resolve_again_ns_ != 0 && MonotonicNs() >= resolve_again_ns_;
+  if (time_is_up || HasNews(symbolizer, unsettled_)) Reset();
+}
+
 void StackTrie::Reset() {
   cursor_ = {};
   resolve_again_ns_ = 0;
+  unsettled_.clear();
   known_generation_ = 0;
   raw_functions_.assign(1, {});
   mappings_.assign(1, {});
@@ -123,6 +129,8 @@ Result<> StackTrie::ExtendBy(store::DictionaryRows rows, symbols::Symbolizer* sy
   const FrameLines resolved =
       ResolveFrames(symbolizer, rows.frames, std::span(mappings_).subspan(1));
   if (resolved.postponed) resolve_again_ns_ = MonotonicNs() + kResolveAgainAfterNs;
+  // The first version counts: what was named by then is not named by a later one.
+  unsettled_.insert(resolved.unsettled.begin(), resolved.unsettled.end());
   NameFrames(rows, resolved);
   for (const profile::Range range : rows.stacks) {
     std::uint32_t node = 0;
@@ -157,7 +165,7 @@ std::uint32_t StackTrie::Child(std::uint32_t parent, std::uint32_t function) {
 
 Result<> StackTrie::Know(std::uint32_t highest, store::Reader& reader,
                          symbols::Symbolizer* symbolizer, const CancelToken& cancel) {
-  if (resolve_again_ns_ != 0 && MonotonicNs() >= resolve_again_ns_) Reset();
+  Refresh(symbolizer);
   if (highest >= stack_nodes_.size()) WHEREFORE_RETURN_IF_ERROR(Extend(reader, symbolizer, cancel));
   // Names are stored before what uses them: a stack that is not there now is lost.
   if (highest >= stack_nodes_.size()) {
@@ -191,7 +199,7 @@ Result<std::vector<bool>> StackTrie::Holding(const FunctionName& function,
 
 Result<> StackTrie::KnowAll(store::Reader& reader, symbols::Symbolizer* symbolizer,
                             const CancelToken& cancel) {
-  if (resolve_again_ns_ != 0 && MonotonicNs() >= resolve_again_ns_) Reset();
+  Refresh(symbolizer);
   const std::uint64_t generation =
       reader.Generation();  // before: what comes meanwhile is read again
   if (generation != 0 && generation == known_generation_) return {};
@@ -268,6 +276,7 @@ Result<store::StackSet> StackTrie::Matching(const LookedFor& wanted, store::Read
 Result<bool> StackTrie::NamesFile(const std::string& file, store::Reader& reader,
                                   symbols::Symbolizer* symbolizer, const CancelToken& cancel) {
   MutexLock lock(mutex_);
+  Refresh(symbolizer);
   WHEREFORE_RETURN_IF_ERROR(Extend(reader, symbolizer, cancel));
   return std::ranges::find(functions_, file, &profile::FlameFunction::file) != functions_.end();
 }

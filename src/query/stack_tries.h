@@ -1,8 +1,9 @@
 // StackTries: the stacks of a dictionary as a trie, kept between questions.
 //
-// A dictionary only grows, so a trie is extended, never rebuilt. Adding up a question is then one
-// array write per stack and one pass over the touched part of the trie, instead of walking every
-// frame of every stack again. Bounded by bytes; the least recently used goes first.
+// A dictionary only grows, so a trie is extended; it is rebuilt only when debug information came
+// that names its frames better. Adding up a question is then one array write per stack and one pass
+// over the touched part of the trie, instead of walking every frame of every stack again. Bounded
+// by bytes; the least recently used goes first.
 //
 // Threads: any. A trie's own mutex is held while it is extended or read.
 #pragma once
@@ -88,6 +89,8 @@ class StackTrie {
       REQUIRES(mutex_);
   Result<> ExtendBy(store::DictionaryRows rows, symbols::Symbolizer* symbolizer,
                     const CancelToken& cancel) REQUIRES(mutex_);
+  // Starts over when frames can be named better than they were.
+  void Refresh(symbols::Symbolizer* symbolizer) REQUIRES(mutex_);
   void Reset() REQUIRES(mutex_);
   std::uint32_t Child(std::uint32_t parent, std::uint32_t function) REQUIRES(mutex_);
   [[nodiscard]] std::size_t CountBytes() const REQUIRES(mutex_);
@@ -104,6 +107,7 @@ class StackTrie {
   store::DictionaryCursor cursor_ GUARDED_BY(mutex_);
   // When to start over, because there was no time to look up some frames; 0 = all were looked up.
   std::int64_t resolve_again_ns_ GUARDED_BY(mutex_) = 0;
+  UnsettledModules unsettled_ GUARDED_BY(mutex_);
   std::uint64_t known_generation_ GUARDED_BY(mutex_) = 0;  // of the store, when KnowAll() last read
   std::vector<store::FunctionRow> raw_functions_ GUARDED_BY(mutex_) = {{}};
   std::vector<store::MappingRow> mappings_ GUARDED_BY(mutex_) = {{}};

@@ -27,6 +27,7 @@ struct BackgroundThread::Task {
   const char* name;
   void (*body)(void*);
   void* argument;
+  bool detached = false;
 };
 
 constinit std::atomic<int> BackgroundThread::g_count{0};
@@ -38,8 +39,8 @@ void SetThreadHooks(void (*enter)(), void (*leave)()) {
 
 void* BackgroundThread::Run(void* task) {
   const std::unique_ptr<Task> mine(static_cast<Task*>(task));
-  // By the thread itself: from outside it takes a file of /proc, and having opened that makes ending
-  // this process slow.
+  // By the thread itself: from outside it takes a file of /proc, and having opened that makes
+  // ending this process slow.
   prctl(PR_SET_NAME, mine->name);
   try {
     if (auto* const enter = g_enter.load()) enter();
@@ -49,12 +50,25 @@ void* BackgroundThread::Run(void* task) {
     Log(LogLevel::kError, "out of memory; a thread of the profiler ends");
   }
   if (auto* const leave = g_leave.load()) leave();
+  if (mine->detached) g_count.fetch_sub(1, std::memory_order_relaxed);
   return nullptr;
 }
 
 bool BackgroundThread::Start(const char* name, void (*body)(void*), void* argument) {
+  if (!Create(thread_, std::make_unique<Task>(Task{name, body, argument}))) return false;
+  running_.store(true, std::memory_order_release);
+  return true;
+}
+
+bool BackgroundThread::StartDetached(const char* name, void (*body)(void*), void* argument) {
+  pthread_t thread{};
+  if (!Create(thread, std::make_unique<Task>(Task{name, body, argument, true}))) return false;
+  pthread_detach(thread);
+  return true;
+}
+
+bool BackgroundThread::Create(pthread_t& thread, std::unique_ptr<Task> task) {
   const Busy busy;
-  auto task = std::make_unique<Task>(Task{name, body, argument});
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -65,9 +79,9 @@ bool BackgroundThread::Start(const char* name, void (*body)(void*), void* argume
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kStackBytes);
   g_count.fetch_add(1, std::memory_order_relaxed);
-  int error = pthread_create(&thread_, &attributes, &Run, task.get());
+  int error = pthread_create(&thread, &attributes, &Run, task.get());
   // Where the host's thread-local variables alone are larger.
-  if (error == EINVAL) error = pthread_create(&thread_, nullptr, &Run, task.get());
+  if (error == EINVAL) error = pthread_create(&thread, nullptr, &Run, task.get());
   pthread_attr_destroy(&attributes);
   Mask::Get()(SIG_SETMASK, &before, nullptr);
   if (error != 0) {
@@ -75,7 +89,6 @@ bool BackgroundThread::Start(const char* name, void (*body)(void*), void* argume
     return false;
   }
   static_cast<void>(task.release());  // NOLINT(bugprone-unused-return-value): the thread has it
-  running_.store(true, std::memory_order_release);
   return true;
 }
 

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 namespace wherefore::sdk {
 
@@ -18,8 +19,11 @@ void SetThreadHooks(void (*enter)(), void (*leave)());
 
 class BackgroundThread {
  public:
-  // Runs `body(argument)`; `name`, a constant of at most 15 characters. False: the system gave no thread.
+  // Runs `body(argument)`; `name`, a constant of at most 15 characters. False: the system gave no
+  // thread.
   [[nodiscard]] bool Start(const char* name, void (*body)(void*), void* argument);
+  // The same, for one that nobody waits for.
+  [[nodiscard]] static bool StartDetached(const char* name, void (*body)(void*), void* argument);
   // Waits for it to end.
   void Join();
   void Forget() { running_.store(false); }
@@ -34,6 +38,7 @@ class BackgroundThread {
  private:
   struct Task;
   static void* Run(void* task);
+  static bool Create(pthread_t& thread, std::unique_ptr<Task> task);
   static constinit std::atomic<int> g_count;
 
   pthread_t thread_ = {};

@@ -86,13 +86,14 @@ std::string ResolveEndpoint(const EndpointChoice& choice, std::string_view fallb
   const std::string_view given = choice.own.empty() ? choice.base : choice.own;
   std::optional<Url> url = ParseUrl(given);
   if (!url) {
-    WarnOnce(warnings, fmt::format("'{}' is no http or https address; using {}", given, fallback));
+    WarnOnce(warnings, fmt::format("'{}' is no http or https address; using {}", WithoutUser(given),
+                                   fallback));
     url = ParseUrl(fallback);
   }
   if (url->port == kGrpcPort || (choice.protocol == "grpc" && url->port != kHttpPort)) {
     url->port = kHttpPort;
     WarnOnce(warnings, fmt::format("'{}' is a gRPC address; sending OTLP over HTTP to {} instead",
-                                   given, url->Authority()));
+                                   WithoutUser(given), url->Authority()));
   } else if (choice.protocol == "http/json") {
     WarnOnce(warnings, "protocol http/json is not spoken; sending http/protobuf");
   }

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
+#include "base/test_resolver.h"
 #include "formats/formats.h"
 #include "formats/gzip.h"
 #include "sdk/http_client.h"
@@ -217,6 +218,26 @@ TEST_F(ExporterTest, StopSendsWhatWaitsButNotBeyondItsDeadline) {
   stuck.Stop(In(0.2));
   EXPECT_LT(MonotonicNs() - begin, 2'000'000'000);
   EXPECT_EQ(stuck.Statistics().dropped, 1U);
+}
+
+TEST_F(ExporterTest, ANameThatIsNotAnsweredHoldsUpNobody) {
+  TestServer server;
+  const std::string url = server.url();
+  std::unique_lock silence(slow_names);
+  Exporter stuck(To("http://some.slow" + url.substr(url.rfind(':'))));
+  ASSERT_TRUE(stuck.Start());
+  stuck.Enqueue(Signal::kProfiles, "x");
+  std::int64_t begin = MonotonicNs();
+  EXPECT_FALSE(stuck.Flush(In(0.3)));
+  stuck.Stop(In(0.2));
+  EXPECT_LT(MonotonicNs() - begin, 2'000'000'000);
+  EXPECT_EQ(stuck.Statistics().dropped, 1U);
+  silence.unlock();
+  Exporter good(To("http://some.slow" + url.substr(url.rfind(':'))));
+  ASSERT_TRUE(good.Start());
+  good.Enqueue(Signal::kProfiles, "x");
+  EXPECT_TRUE(good.Flush(In(10)));
+  EXPECT_EQ(server.requests().size(), 1U);
 }
 
 TEST_F(ExporterTest, APartialSuccessIsNotSentAgain) {

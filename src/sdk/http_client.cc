@@ -1,6 +1,5 @@
 #include "sdk/http_client.h"
 
-#include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -12,6 +11,8 @@
 #include <netinet/tcp.h>
 
 #include "base/clock.h"
+#include "base/name_lookup.h"
+#include "sdk/background_thread.h"
 
 namespace wherefore::sdk {
 namespace {
@@ -39,12 +40,12 @@ Result<> WaitFor(OwnSocket& socket, short events, const Deadline& deadline_ns, c
   }
 }
 
-Result<> ConnectTo(const addrinfo& address, OwnSocket& socket, const Deadline& deadline_ns) {
+Result<> ConnectTo(const SocketAddress& address, OwnSocket& socket, const Deadline& deadline_ns) {
   const int made =
-      ::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, address.ai_protocol);
+      ::socket(address.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
   if (made < 0) return Failed("socket", errno);
   socket.Hold(made);
-  if (connect(socket.Use(), address.ai_addr, address.ai_addrlen) != 0) {
+  if (connect(socket.Use(), address.get(), address.size) != 0) {
     if (errno != EINPROGRESS) return Failed("connect", errno);
     WHEREFORE_RETURN_IF_ERROR(WaitFor(socket, POLLOUT, deadline_ns, "connect"));
     int error = 0;
@@ -121,19 +122,19 @@ Result<HttpAnswer> HttpClient::Try(std::string_view head, std::string_view body,
 }
 
 Result<> HttpClient::Connect() {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const std::string port = fmt::format("{}", url_.port);
-  if (const int error = getaddrinfo(url_.host.c_str(), port.c_str(), &hints, &found); error != 0)
-    return Error(Code::kUnavailable, fmt::format("{}: {}", url_.host, gai_strerror(error)));
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const std::vector<SocketAddress> addresses,
+      LookUpName(
+          url_.host, url_.port, [this] { return MonotonicNs() < deadline_ns_.load(); },
+          [](void (*body)(void*), void* argument) {
+            return BackgroundThread::StartDetached("wherefore-name", body, argument);
+          }));
   Result<> connected = Error(Code::kUnavailable, "no address");
-  for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
-    connected = ConnectTo(*address, socket_, deadline_ns_);
+  for (const SocketAddress& address : addresses) {
+    connected = ConnectTo(address, socket_, deadline_ns_);
     if (connected) break;
     socket_.Close();
   }
-  freeaddrinfo(found);
   WHEREFORE_RETURN_IF_ERROR(connected);
   return url_.tls ? StartTls() : Result<>();
 }

@@ -1,9 +1,9 @@
 // HttpClient: HTTP/1.1 requests to one place, one at a time, over a connection that is kept.
 //
-// Blocking, but never beyond the deadline, which another thread may bring forward (name lookup
-// excepted: the system's resolver has its own). Never raises SIGPIPE, never leaves a descriptor
-// open over exec. Belongs to one thread; SetDeadline from any, CloseInChild after a fork. When the
-// host closes our connection, the next request opens another.
+// Blocking, but never beyond the deadline, which another thread may bring forward; the system's
+// resolver is asked by a thread of its own, which is left behind then. Never raises SIGPIPE, never
+// leaves a descriptor open over exec. Belongs to one thread; SetDeadline from any, CloseInChild
+// after a fork. When the host closes our connection, the next request opens another.
 #pragma once
 
 #include <atomic>

@@ -241,11 +241,12 @@ void AddExportSettings(std::vector<Setting>& all) {
   address("ca_file", "OTEL_EXPORTER_OTLP_CERTIFICATE",
           [](Target& t) -> std::string& { return t.options.ca_file; });
   all.push_back({"", "OTEL_EXPORTER_OTLP_HEADERS",
-                 Pairs([](Target& t) -> TextPairs& { return t.addresses.headers; })});
+                 Pairs([](Target& t) -> TextPairs& { return t.addresses.headers; }), true});
   all.push_back({"", "OTEL_EXPORTER_OTLP_PROFILES_HEADERS",
-                 Pairs([](Target& t) -> TextPairs& { return t.addresses.profiles_headers; })});
+                 Pairs([](Target& t) -> TextPairs& { return t.addresses.profiles_headers; }),
+                 true});
   all.push_back({"", "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
-                 Pairs([](Target& t) -> TextPairs& { return t.addresses.traces_headers; })});
+                 Pairs([](Target& t) -> TextPairs& { return t.addresses.traces_headers; }), true});
   all.push_back({"", "WHEREFORE_TOKEN", [](Target& t, std::string_view text) {
                    SetPair(t.addresses.headers, "authorization", "Bearer " + std::string(text));
                    return std::optional<std::string>();

@@ -52,6 +52,7 @@ struct Setting {
   std::string yaml;  // path under `profiling:`, joined by '.'; empty: not in files
   std::string env;   // empty: not in the environment
   Apply apply;
+  bool secret = false;  // what it says is never said again
 };
 
 [[nodiscard]] std::vector<Setting> BuildSettings();

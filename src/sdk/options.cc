@@ -93,7 +93,8 @@ class Loader {
       if (value == nullptr || *value == '\0') continue;
       if (setting.env == "OTEL_TRACES_SAMPLER_ARG" && !RatioSampler()) continue;
       if (const auto complaint = setting.apply(target_, Trim(value))) {
-        Warn(fmt::format("{}='{}' is not {}; {}", setting.env, value, complaint->expected,
+        Warn(fmt::format("{}{} is not {}; {}", setting.env,
+                         setting.secret ? "" : fmt::format("='{}'", value), complaint->expected,
                          complaint->outcome));
       }
     }

@@ -304,6 +304,18 @@ TEST(Options, OfPairsTheOnesThatAreSomeCountAndThatIsSaid) {
   EXPECT_TRUE(Load({{"OTEL_RESOURCE_ATTRIBUTES", "b"}}).warnings.at(0).ends_with("; ignored"));
 }
 
+TEST(Options, AHeaderThatIsNoPairIsNotSaid) {
+  for (const char* const name :
+       {"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_PROFILES_HEADERS",
+        "OTEL_EXPORTER_OTLP_TRACES_HEADERS"}) {
+    EXPECT_EQ(Load({{name, "authorization: Bearer hush"}}).warnings.at(0),
+              std::string(name) + " is not pairs such as key=value,other=value; ignored");
+  }
+  const LoadedOptions address = Load({{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://me:hush@host"}});
+  EXPECT_TRUE(address.warnings.at(0).starts_with("'http://***@host' is no http"))
+      << address.warnings[0];
+}
+
 TEST(Options, AHeaderWithControlCharactersIsLeftOutWithOneWarning) {
   const LoadedOptions loaded = Load({{"OTEL_EXPORTER_OTLP_HEADERS", "a=1%0d%0ax: y,b=2"}});
   EXPECT_EQ(loaded.options.profiles_headers, (TextPairs{{"b", "2"}}));

@@ -37,6 +37,12 @@ bool HasIds(const wherefore_span_context& span) {
          std::memcmp(span.span_id, kNone.span_id, sizeof(kNone.span_id)) != 0;
 }
 
+LinkFilter::TraceId TraceOf(const wherefore_span& span) {
+  LinkFilter::TraceId trace{};
+  std::memcpy(trace.data(), span.ids.trace_id, trace.size());
+  return trace;
+}
+
 // By the last eight bytes of the trace id, so that every service decides the same.
 bool Sampled(const wherefore_span_context& ids, double ratio) {
   if (ratio >= 1) return true;
@@ -151,6 +157,7 @@ std::unique_ptr<wherefore_span> Tracer::Begin(const char* name, int kind,
   if (parent == nullptr) span->ids.flags = Sampled(span->ids, options_.trace_ratio) ? 1 : 0;
   span->recording = (span->ids.flags & 1) != 0 && options_.tracing;
   span->started = MonotonicNs();
+  if (options_.conditional.active() && span->is_request) links().Begin(TraceOf(*span));
   if (options_.conditional.cpu > 0) span->cpu_at_start = ThreadCpuNs();
   if (!span->recording) return span;
   span->name = Cut(name == nullptr ? "" : name);
@@ -168,13 +175,7 @@ void Tracer::Judge(const wherefore_span& span) {
   const bool busy = wanted.cpu > 0 && span.cpu_at_start >= 0 && elapsed > 0 &&
                     static_cast<double>(ThreadCpuNs() - span.cpu_at_start) >=
                         wanted.cpu * static_cast<double>(elapsed);
-  LinkFilter::TraceId trace{};
-  std::memcpy(trace.data(), span.ids.trace_id, trace.size());
-  if (slow || failed || busy) {
-    links().Keep(trace);
-  } else {
-    links().Refuse(trace);
-  }
+  links().End(TraceOf(span), slow || failed || busy);
 }
 
 void Tracer::End(std::unique_ptr<wherefore_span> span) {

@@ -254,6 +254,76 @@ TEST_F(TracerTest, OnlyRequestsThatQualifyKeepTheirLinks) {
   EXPECT_TRUE(links.Keeps(LinkFilter::TraceId{1, 2, 3})) << "unknown";
 }
 
+TEST_F(TracerTest, AFastRequestDoesNotUndoWhatAnotherOfItsTraceHasEarned) {
+  options_.conditional.errors = true;
+  Start();
+  const SpanContext caller{.trace_id = {7}, .span_id = {8}, .flags = 1};
+  const auto request = [&](SpanStatus status) {
+    Span span("request", SpanKind::kServer, caller);
+    span.SetStatus(status);
+  };
+  const LinkFilter::TraceId trace{7};
+  LinkFilter& links = Tracer::Global().links();
+  request(SpanStatus::kOk);
+  EXPECT_FALSE(links.Keeps(trace));
+  request(SpanStatus::kError);
+  EXPECT_TRUE(links.Keeps(trace));
+  request(SpanStatus::kOk);
+  EXPECT_TRUE(links.Keeps(trace));
+}
+
+TEST(LinkFilter, OneRequestThatQualifiesKeepsTheLinksOfItsTrace) {
+  LinkFilter links;
+  const LinkFilter::TraceId trace{1};
+  links.End(trace, true);
+  links.End(trace, false);
+  EXPECT_TRUE(links.Keeps(trace));
+  const LinkFilter::TraceId other{2};
+  links.End(other, false);
+  EXPECT_FALSE(links.Keeps(other));
+  links.End(other, true);
+  links.End(other, false);
+  EXPECT_TRUE(links.Keeps(other));
+}
+
+TEST(LinkFilter, ARequestThatHasNotEndedKeepsItsLinksWhateverOthersOfItsTraceDid) {
+  LinkFilter links;
+  const LinkFilter::TraceId trace{1};
+  links.Begin(trace);
+  links.Begin(trace);
+  links.End(trace, false);
+  EXPECT_TRUE(links.Keeps(trace));
+  links.End(trace, false);
+  EXPECT_FALSE(links.Keeps(trace));
+}
+
+TEST(LinkFilter, RemembersAsManyTracesAsItSays) {
+  const auto trace = [](std::size_t number) {
+    LinkFilter::TraceId id{};
+    std::memcpy(id.data(), &number, sizeof(number));
+    return id;
+  };
+  LinkFilter links;
+  // Judged again and again, each still takes one place.
+  for (int round = 0; round < 3; ++round) {
+    links.End(trace(1), false);
+    links.End(trace(2), true);
+    links.End(trace(2), false);
+  }
+  for (std::size_t i = 3; i <= LinkFilter::kRemembered; ++i) links.End(trace(i), false);
+  EXPECT_FALSE(links.Keeps(trace(1)));
+  EXPECT_FALSE(links.Keeps(trace(3)));
+  links.End(trace(LinkFilter::kRemembered + 1), false);  // the oldest goes, and no other
+  EXPECT_TRUE(links.Keeps(trace(1)));
+  EXPECT_FALSE(links.Keeps(trace(3)));
+  links.End(trace(2), false);
+  EXPECT_TRUE(links.Keeps(trace(2)));
+  for (std::size_t i = 0; i < LinkFilter::kRemembered; ++i)
+    links.End(trace((std::size_t{1} << 32) + i), true);
+  links.End(trace(2), false);  // forgotten: judged anew
+  EXPECT_FALSE(links.Keeps(trace(2)));
+}
+
 TEST_F(TracerTest, AForkedChildTracesOnItsOwn) {
   Start();
   {

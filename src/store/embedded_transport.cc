@@ -33,6 +33,7 @@
 #include "store/file.h"
 #include "store/mend_engine.h"
 #include "store/native.h"
+#include "store/other_allocator.h"
 
 #ifndef WHEREFORE_CHDB_DIR
 #define WHEREFORE_CHDB_DIR ""
@@ -64,6 +65,12 @@ bool Find(void* library, const char* name, F& function) {
 }
 
 Result<Api> LoadApi() {
+  if (const std::string other = OtherAllocator(); !other.empty()) {
+    return Error(Code::kUnsupported,
+                 fmt::format("memory comes from {}, and the embedded ClickHouse would crash beside "
+                             "it; start without it (env -u LD_PRELOAD, /etc/ld.so.preload)",
+                             other));
+  }
   std::string tried;
   for (const std::string& path : LibraryCandidates()) {
     std::error_code error;

@@ -33,7 +33,7 @@ File::~File() {
 Result<File> File::Open(const std::string& path, int flags) {
   File file;
   file.path_ = path;
-  file.fd_ = open(path.c_str(), flags | O_CLOEXEC, 0644);
+  file.fd_ = open(path.c_str(), flags | O_CLOEXEC, 0600);
   if (file.fd_ < 0) return ErrnoError(errno, "cannot open", path);
   return file;
 }
@@ -72,6 +72,22 @@ Result<> SyncDirectory(const std::string& path) {
 Result<> SyncFileSystem(const std::string& path) {
   WHEREFORE_ASSIGN_OR_RETURN(const File directory, File::Open(path, O_RDONLY | O_DIRECTORY));
   if (syncfs(directory.fd()) != 0) return ErrnoError(errno, "cannot sync", path);
+  return {};
+}
+
+Result<> MakePrivate(const std::string& directory) {
+  namespace fs = std::filesystem;
+  constexpr fs::perms kOthers = fs::perms::group_all | fs::perms::others_all;
+  std::error_code error;
+  if ((fs::status(directory, error).permissions() & kOthers) == fs::perms::none) return {};
+  fs::permissions(directory, kOthers, fs::perm_options::remove, error);
+  if (error) return ErrnoError(error.value(), "cannot make private", directory);
+  for (fs::recursive_directory_iterator it(directory, error), end; !error && it != end;
+       it.increment(error)) {
+    // A link's own mode means nothing, and what it leads to may be somebody else's.
+    std::error_code unseen;  // the engine's last words of a run that was killed may go meanwhile
+    if (!it->is_symlink(unseen)) fs::permissions(*it, kOthers, fs::perm_options::remove, unseen);
+  }
   return {};
 }
 

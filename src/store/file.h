@@ -41,6 +41,8 @@ class File {
 [[nodiscard]] Result<> SyncDirectory(const std::string& path);
 // Everything written so far to the file system that holds `path` is on disk when it returns.
 [[nodiscard]] Result<> SyncFileSystem(const std::string& path);
+// Nobody but the owner may enter `directory`, and, if others could so far, read what is in it.
+[[nodiscard]] Result<> MakePrivate(const std::string& directory);
 [[nodiscard]] Result<std::string> ReadWholeFile(const std::string& path);
 // Replaces a small file so that after a crash it is either the old or the new one.
 [[nodiscard]] Result<> ReplaceFile(const std::string& path, std::string_view content);

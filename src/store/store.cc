@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <thread>
@@ -24,21 +25,6 @@
 
 namespace wherefore::store {
 namespace {
-
-std::string CommandLine() {
-  auto bytes = ReadWholeFile("/proc/self/cmdline");  // size 0 in stat: read by hand
-  std::string text;
-  if (bytes && bytes->empty()) {
-    if (auto file = File::Open("/proc/self/cmdline", O_RDONLY)) {
-      char buffer[4096];
-      const ssize_t got = read(file->fd(), buffer, sizeof(buffer));
-      if (got > 0) text.assign(buffer, static_cast<std::size_t>(got));
-    }
-  }
-  std::ranges::replace(text, '\0', ' ');
-  while (text.ends_with(' ')) text.pop_back();
-  return text;
-}
 
 Result<std::uint64_t> ReadNumber(const std::string& path) {
   WHEREFORE_ASSIGN_OR_RETURN(std::string text, ReadWholeFile(path));
@@ -84,9 +70,14 @@ Result<File> LockDirectory(const DataPaths& paths) {
     return Error(Code::kUnavailable,
                  fmt::format("data directory {} is in use by {}", paths.root, who));
   }
-  // Who holds it is told on a best effort: a full disk must not keep anybody from opening it.
+  // Who holds it is told on a best effort: a full disk must not keep anybody from opening it. The
+  // program's name alone: its arguments may hold secrets.
   (void)file.Truncate(0);
-  (void)file.WriteAt(0, fmt::format("pid {} ({})", getpid(), CommandLine()));
+  (void)file.WriteAt(0, fmt::format("pid {} ({})", getpid(), program_invocation_short_name));
+  if (const Result<> made = MakePrivate(paths.root); !made) {
+    Log(LogLevel::kWarn, "other users of this machine may read what is stored",
+        {{"error", made.error().message()}});
+  }
   return file;
 }
 

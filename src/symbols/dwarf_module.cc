@@ -8,6 +8,8 @@
 #include <filesystem>
 
 #include "base/demangle.h"
+#include "base/regular_file.h"
+#include "base/text.h"
 
 namespace wherefore::symbols {
 namespace {
@@ -70,6 +72,17 @@ void CollectInlined(Dwarf_Die& die, Dwarf_Addr address, int depth, std::vector<D
   } while (dwarf_siblingof(&child, &child) == 0);
 }
 
+// Of a file that still is the one that was found.
+Result<elf::SymbolTable> SymbolsOf(const Descriptor& opened, const ModuleSource& source) {
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const elf::ElfFile file,
+      elf::ElfFile::FromDescriptor(fcntl(opened.get(), F_DUPFD, STDERR_FILENO + 1)));
+  if (FromHex(source.build_id) != file.build_id()) {
+    return Error(Code::kNotFound, "it has been replaced by another");
+  }
+  return elf::SymbolTable::Load(file);
+}
+
 bool OpensScope(int tag) {
   return tag == DW_TAG_namespace || tag == DW_TAG_class_type || tag == DW_TAG_structure_type ||
          tag == DW_TAG_union_type;
@@ -77,21 +90,23 @@ bool OpensScope(int tag) {
 
 }  // namespace
 
-Result<std::unique_ptr<DwarfModule>> DwarfModule::Open(const std::string& program,
-                                                       const std::string& debug) {
+Result<std::unique_ptr<DwarfModule>> DwarfModule::Open(const ModuleSource& source) {
   std::unique_ptr<DwarfModule> module(new DwarfModule());
-  if (!program.empty()) {
-    WHEREFORE_ASSIGN_OR_RETURN(const elf::ElfFile file, elf::ElfFile::Open(program));
-    module->program_symbols_ = elf::SymbolTable::Load(file);
+  RegularFile program;
+  if (!source.program.empty()) {
+    WHEREFORE_ASSIGN_OR_RETURN(program, OpenRegularFile(source.program));
+    WHEREFORE_ASSIGN_OR_RETURN(module->program_symbols_, SymbolsOf(program.file, source));
   }
-  if (debug.empty()) return module;
-  if (debug != program) {
-    WHEREFORE_ASSIGN_OR_RETURN(const elf::ElfFile file, elf::ElfFile::Open(debug));
-    module->debug_symbols_ = elf::SymbolTable::Load(file);
+  if (source.debug.empty()) return module;
+  if (source.debug == source.program) {
+    module->file_ = std::move(program.file);
+  } else {
+    WHEREFORE_ASSIGN_OR_RETURN(RegularFile debug, OpenRegularFile(source.debug));
+    WHEREFORE_ASSIGN_OR_RETURN(module->debug_symbols_, SymbolsOf(debug.file, source));
+    module->file_ = std::move(debug.file);
   }
   elf_version(EV_CURRENT);
-  module->fd_ = open(debug.c_str(), O_RDONLY | O_CLOEXEC);
-  module->elf_ = elf_begin(module->fd_, ELF_C_READ_MMAP, nullptr);
+  module->elf_ = elf_begin(module->file_.get(), ELF_C_READ_MMAP, nullptr);
   module->dwarf_ = dwarf_begin_elf(module->elf_, DWARF_C_READ, nullptr);
   if (module->dwarf_ != nullptr) module->IndexUnits();
   return module;
@@ -100,15 +115,14 @@ Result<std::unique_ptr<DwarfModule>> DwarfModule::Open(const std::string& progra
 DwarfModule::~DwarfModule() {
   dwarf_end(dwarf_);
   elf_end(elf_);
-  if (fd_ >= 0) close(fd_);
 }
 
 // Not by .debug_aranges, which clang leaves out.
 void DwarfModule::IndexUnits() {
   Dwarf_CU* unit = nullptr;
-  Dwarf_Die die, split;
+  Dwarf_Die die;
   std::uint8_t type = 0;
-  while (dwarf_get_units(dwarf_, unit, &unit, nullptr, &type, &die, &split) == 0) {
+  while (dwarf_get_units(dwarf_, unit, &unit, nullptr, &type, &die, nullptr) == 0) {
     if (type != DW_UT_compile && type != DW_UT_skeleton) continue;
     EachRange(die, [&](Dwarf_Addr low, Dwarf_Addr high) { units_.push_back({low, high, die}); });
   }

@@ -13,17 +13,25 @@
 
 #include <elfutils/libdw.h>
 
+#include "base/descriptor.h"
 #include "base/result.h"
 #include "elf/symbols.h"
 #include "symbols/resolved_frame.h"
 
 namespace wherefore::symbols {
 
+// Either path may be empty, not both.
+struct ModuleSource {
+  std::string build_id;  // hex; the files must have it
+  std::string program;
+  std::string debug;
+
+  bool operator==(const ModuleSource&) const = default;
+};
+
 class DwarfModule {
  public:
-  // Either path may be empty, not both.
-  static Result<std::unique_ptr<DwarfModule>> Open(const std::string& program,
-                                                   const std::string& debug);
+  static Result<std::unique_ptr<DwarfModule>> Open(const ModuleSource& source);
   ~DwarfModule();
   DwarfModule(const DwarfModule&) = delete;
   DwarfModule& operator=(const DwarfModule&) = delete;
@@ -52,7 +60,7 @@ class DwarfModule {
   [[nodiscard]] ResolvedFrame BySymbol(std::uint64_t address) const;
   void NameFunction(Dwarf_Die& die, ResolvedLine& line) const;
 
-  int fd_ = -1;
+  Descriptor file_;
   Elf* elf_ = nullptr;
   Dwarf* dwarf_ = nullptr;
   std::vector<Range> units_;  // by start

@@ -1,5 +1,6 @@
 #include "symbols/module_files.h"
 
+#include "base/regular_file.h"
 #include "base/text.h"
 #include "profile/frame_name.h"
 
@@ -19,13 +20,28 @@ bool HasDebugInfo(const elf::ElfFile& file) {
 // A path from outside is only followed where it leads to a place of its own.
 bool IsPlainAbsolute(std::string_view path) {
   return path.starts_with('/') && path.find('\0') == std::string_view::npos &&
-         path.find("/../") == std::string_view::npos && !path.starts_with("/proc/") &&
-         !path.starts_with("/dev/") && !path.starts_with("/sys/");
+         (std::string(path) + "/").find("/../") == std::string::npos;
 }
 
 std::string BuildIdPath(std::string_view folder, std::string_view hex) {
   return std::string(folder) + "/.build-id/" + std::string(hex.substr(0, 2)) + "/" +
          std::string(hex.substr(2)) + ".debug";
+}
+
+std::vector<std::string> Candidates(const std::string& hex, std::string_view path,
+                                    const std::vector<std::string>& search_path) {
+  std::vector<std::string> all;
+  if (IsPlainAbsolute(path)) all.emplace_back(path);
+  for (const std::string& folder : search_path) {
+    all.push_back(BuildIdPath(folder, hex));
+    if (IsPlainAbsolute(path)) all.push_back(folder + std::string(path));
+    const std::string_view name = profile::BaseName(path);
+    if (!name.empty() && name.find('/') == std::string_view::npos && name != "..") {
+      all.push_back(folder + "/" + std::string(name));
+    }
+  }
+  all.push_back(BuildIdPath(kSystemDebug, hex));
+  return all;
 }
 
 }  // namespace
@@ -34,36 +50,26 @@ std::optional<ModuleFiles> FindModuleFiles(std::string_view build_id, std::strin
                                            const std::vector<std::string>& search_path) {
   const std::optional<std::string> wanted = FromHex(build_id);
   if (!wanted || wanted->size() < 8) return std::nullopt;
-  const std::string hex = ToHex(*wanted);
-  std::vector<std::string> candidates;
-  if (IsPlainAbsolute(path)) candidates.emplace_back(path);
-  for (const std::string& folder : search_path) {
-    candidates.push_back(BuildIdPath(folder, hex));
-    if (IsPlainAbsolute(path)) candidates.push_back(folder + std::string(path));
-    const std::string_view name = profile::BaseName(path);
-    if (!name.empty() && name.find('/') == std::string_view::npos && name != "..") {
-      candidates.push_back(folder + "/" + std::string(name));
-    }
-  }
-  candidates.push_back(BuildIdPath(kSystemDebug, hex));
-
   ModuleFiles found;
-  for (const std::string& candidate : candidates) {
-    auto file = elf::ElfFile::Open(candidate);
+  for (const std::string& candidate : Candidates(ToHex(*wanted), path, search_path)) {
+    auto opened = OpenRegularFile(candidate);
+    if (!opened) continue;
+    // Whoever runs the server may keep symbols there; a sender has no business in it.
+    if (candidate == path && opened->path.starts_with("/dev/")) continue;
+    const auto file = elf::ElfFile::FromDescriptor(opened->file.Release());
     if (!file || file->build_id() != *wanted) continue;
     const elf::Section* const text = file->FindSection(".text");
     const bool is_program = text == nullptr || text->type != SHT_NOBITS;
-    const bool has_debug = HasDebugInfo(*file);
     if (is_program && found.program.empty()) {
       found.program = candidate;
-      found.layout = std::make_shared<const elf::ElfFile>(*std::move(file));
-    } else if (!found.layout) {
-      found.layout = std::make_shared<const elf::ElfFile>(*std::move(file));
+      found.segments = file->segments();
+    } else if (found.segments.empty()) {
+      found.segments = file->segments();
     }
-    if (has_debug && found.debug.empty()) found.debug = candidate;
+    if (found.debug.empty() && HasDebugInfo(*file)) found.debug = candidate;
     if (!found.program.empty() && !found.debug.empty()) break;
   }
-  if (!found.layout) return std::nullopt;
+  if (found.program.empty() && found.debug.empty()) return std::nullopt;
   return found;
 }
 

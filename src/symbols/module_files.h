@@ -2,10 +2,12 @@
 //
 // Looks where the sender said the module is, in the folders of --symbol-path (by path, by name, and
 // as a .build-id tree) and in /usr/lib/debug. A file counts only if it carries the same build id,
-// so a wrong guess can never give wrong names. Any thread; reads a few headers per file.
+// so a wrong guess can never give wrong names. Only regular files are opened, whatever the path
+// looks like (base/regular_file.h). Opening may still wait for ever (a network that is gone):
+// for the worker (worker.h), which is ended then, not for the server itself. Reads a few headers
+// per file.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,9 +18,9 @@
 namespace wherefore::symbols {
 
 struct ModuleFiles {
-  std::string program;  // has the segments and perhaps symbols; may be empty
-  std::string debug;    // has DWARF; may be the same file; empty when there is none
-  std::shared_ptr<const elf::ElfFile> layout;  // of `program`, else of `debug`
+  std::string program;                 // has the segments and perhaps symbols; may be empty
+  std::string debug;                   // has DWARF; may be the same file; empty when there is none
+  std::vector<elf::Segment> segments;  // of `program`, else of `debug`
 };
 
 // `build_id` is hex text, either case.

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kAddressesAtOnce = 1024;  // 20 us each, once the file is open
 constexpr std::size_t kMaxModules = 10'000;
-constexpr std::int64_t kSearchAgainNs = 60 * kNsPerSecond;
 constexpr std::int64_t kTryFailedAgainNs = 600 * kNsPerSecond;
+constexpr std::int64_t kLongestPatienceNs = 3600 * kNsPerSecond;
 
 std::size_t BytesOf(const ResolvedFrame& frame) {
   std::size_t bytes = 96 + frame.capacity() * sizeof(ResolvedLine);
@@ -26,12 +26,12 @@ std::size_t BytesOf(const ResolvedFrame& frame) {
 }
 
 // Virtual addresses; 0 (no code is there) for an offset outside every segment.
-std::vector<std::uint64_t> VirtualAddresses(const elf::ElfFile& layout,
+std::vector<std::uint64_t> VirtualAddresses(std::span<const elf::Segment> segments,
                                             std::span<const ModuleAddress> addresses) {
   std::vector<std::uint64_t> out;
   out.reserve(addresses.size());
   for (const ModuleAddress& address : addresses) {
-    out.push_back(address.is_file_offset ? layout.AddressOfOffset(address.value).value_or(0)
+    out.push_back(address.is_file_offset ? elf::AddressOfOffset(segments, address.value).value_or(0)
                                          : address.value);
   }
   return out;
@@ -42,30 +42,67 @@ std::vector<std::uint64_t> VirtualAddresses(const elf::ElfFile& layout,
 Symbolizer::Symbolizer(SymbolizerOptions options)
     : options_(std::move(options)), worker_(options_.worker) {}
 
-std::optional<ModuleFiles> Symbolizer::Locate(const ModuleName& name) {
-  const std::string build_id(name.build_id);
-  const std::int64_t now = MonotonicNs();
-  {
-    MutexLock lock(mutex_);
-    const auto it = modules_.find(build_id);
-    if (it != modules_.end()) {
-      it->second.last_use = ++uses_;
-      if (now < it->second.ask_again_ns) return std::nullopt;
-      if (it->second.files) return it->second.files;
-    }
-  }
-  std::optional<ModuleFiles> files =
-      FindModuleFiles(name.build_id, name.path, options_.search_path);
+Symbolizer::Known Symbolizer::Recall(const std::string& build_id) {
   MutexLock lock(mutex_);
+  const auto it = modules_.find(build_id);
+  if (it == modules_.end()) return {};
+  Module& module = it->second;
+  module.last_use = ++uses_;
+  return {.search = !module.settled() && MonotonicNs() >= module.search_again_ns,
+          .files = module.failed ? std::nullopt : module.files,
+          .version = module.version};
+}
+
+Symbolizer::Known Symbolizer::Locate(const ModuleName& name, std::int64_t deadline_ns) {
+  const std::string build_id(name.build_id);
+  Known known = Recall(build_id);
+  if (!known.search || !TakeWorker(deadline_ns)) return known;
+  known = Recall(build_id);  // perhaps somebody else has looked meanwhile
+  if (known.search) {
+    Search(name);
+    known = Recall(build_id);
+  }
+  GiveWorkerBack();
+  return known;
+}
+
+void Symbolizer::Search(const ModuleName& name) {
+  const std::string build_id(name.build_id);
+  auto found = worker_.Find({name.build_id, name.path, options_.search_path},
+                            MonotonicNs() + options_.answer_limit_ns);
+  if (!found && found.error().code() != Code::kNotFound) {
+    Fail(build_id, std::string(name.path), found.error());
+    return;
+  }
+  MutexLock lock(mutex_);
+  ++searches_;
   if (modules_.size() > kMaxModules) {
     bytes_ = 0;
     modules_.clear();
   }
-  Module& module = modules_[build_id];
-  module.last_use = ++uses_;
-  module.files = files;
-  if (!files) module.ask_again_ns = now + kSearchAgainNs;
-  return files;
+  Renew(modules_[build_id], found ? std::optional(*std::move(found)) : std::nullopt);
+}
+
+void Symbolizer::Renew(Module& module, std::optional<ModuleFiles> files) {
+  const bool others = files && (!module.files || module.files->program != files->program ||
+                                module.files->debug != files->debug);
+  if (others || module.failed || module.version == 0) {
+    module.version = ++versions_;
+    bytes_ -= std::exchange(module.bytes, 0);
+    module.frames.clear();
+  }
+  module.files = std::move(files);
+  module.failed = false;
+  if (!module.settled()) Schedule(module, options_.search_again_ns);
+}
+
+void Symbolizer::Schedule(Module& module, std::int64_t at_least_ns) {
+  module.patience_ns = std::min(std::max(2 * module.patience_ns, at_least_ns), kLongestPatienceNs);
+  module.search_again_ns = MonotonicNs() + module.patience_ns;
+}
+
+bool Symbolizer::HasNews(const ModuleName& name, std::uint64_t version, std::int64_t deadline_ns) {
+  return Locate(name, deadline_ns).version != version;
 }
 
 std::vector<std::uint64_t> Symbolizer::TakeKnown(const std::string& build_id,
@@ -117,12 +154,20 @@ void Symbolizer::Evict() {
   }
 }
 
-void Symbolizer::Fail(const std::string& build_id, const ModuleFiles& files, const Error& error) {
-  const std::string& file = files.debug.empty() ? files.program : files.debug;
+void Symbolizer::Lose(const std::string& build_id) {
+  MutexLock lock(mutex_);
+  Module& module = modules_[build_id];
+  module.files.reset();
+  Schedule(module, options_.search_again_ns);
+}
+
+void Symbolizer::Fail(const std::string& build_id, const std::string& file, const Error& error) {
   Log(LogLevel::kWarn, "debug information cannot be used",
       {{"file", file}, {"error", error.message()}});
   MutexLock lock(mutex_);
-  modules_[build_id].ask_again_ns = MonotonicNs() + kTryFailedAgainNs;
+  Module& module = modules_[build_id];
+  module.failed = true;
+  Schedule(module, kTryFailedAgainNs);
   ++failures_;
   last_failure_ = file;
 }
@@ -139,8 +184,17 @@ bool Symbolizer::TakeWorker(std::int64_t deadline_ns) {
   return true;
 }
 
+void Symbolizer::NoteConfinement() {
+  if (worker_.why_not_confined() == why_not_confined_) return;
+  why_not_confined_ = worker_.why_not_confined();
+  if (why_not_confined_.empty()) return;
+  Log(LogLevel::kWarn, "debug information is read without confinement",
+      {{"error", why_not_confined_}});
+}
+
 void Symbolizer::GiveWorkerBack() {
   MutexLock lock(mutex_);
+  NoteConfinement();
   worker_busy_ = false;
   worker_free_.NotifyOne();
 }
@@ -150,10 +204,14 @@ bool Symbolizer::AskWorker(const std::string& build_id, const ModuleFiles& files
   while (!addresses.empty()) {
     if (MonotonicNs() >= deadline_ns) return false;
     const auto part = addresses.first(std::min(addresses.size(), kAddressesAtOnce));
-    auto frames =
-        worker_.Ask({files.program, files.debug, part}, MonotonicNs() + options_.answer_limit_ns);
+    auto frames = worker_.Resolve({build_id, files.program, files.debug, part},
+                                  MonotonicNs() + options_.answer_limit_ns);
+    if (!frames && frames.error().code() == Code::kNotFound) {
+      Lose(build_id);
+      return true;
+    }
     if (!frames) {
-      Fail(build_id, files, frames.error());
+      Fail(build_id, files.debug.empty() ? files.program : files.debug, frames.error());
       return true;
     }
     Keep(build_id, part, *std::move(frames));
@@ -166,23 +224,41 @@ Symbolizer::Answer Symbolizer::Resolve(const ModuleName& name,
                                        std::span<const ModuleAddress> addresses,
                                        std::int64_t deadline_ns) {
   Answer answer{.frames = std::vector<std::shared_ptr<const ResolvedFrame>>(addresses.size())};
-  const std::optional<ModuleFiles> files = Locate(name);
-  if (!files) return answer;
   const std::string build_id(name.build_id);
-  const auto wanted = VirtualAddresses(*files->layout, addresses);
-  if (TakeKnown(build_id, wanted, answer).empty()) return answer;
+  const Known known = Locate(name, deadline_ns);
+  answer.version = known.version;
+  if (known.files) {
+    Fill(build_id, known, addresses, deadline_ns, answer);
+  } else {
+    answer.postponed = known.search;
+  }
+  MutexLock lock(mutex_);
+  const auto it = modules_.find(build_id);
+  answer.settled =
+      it != modules_.end() && it->second.settled() && it->second.version == known.version;
+  Evict();
+  return answer;
+}
+
+void Symbolizer::Fill(const std::string& build_id, const Known& known,
+                      std::span<const ModuleAddress> addresses, std::int64_t deadline_ns,
+                      Answer& answer) {
+  const auto wanted = VirtualAddresses(known.files->segments, addresses);
+  if (TakeKnown(build_id, wanted, answer).empty()) return;
   if (!TakeWorker(deadline_ns)) {
     answer.postponed = true;
-    return answer;
+    return;
+  }
+  if (Recall(build_id).version != known.version) {  // better files came: for the next question
+    GiveWorkerBack();
+    answer.postponed = true;
+    return;
   }
   // Asked for once more: perhaps somebody else has got it meanwhile.
   const std::vector<std::uint64_t> unknown = TakeKnown(build_id, wanted, answer);
-  answer.postponed = !AskWorker(build_id, *files, unknown, deadline_ns);
+  answer.postponed = !AskWorker(build_id, *known.files, unknown, deadline_ns);
   GiveWorkerBack();
   (void)TakeKnown(build_id, wanted, answer);
-  MutexLock lock(mutex_);
-  Evict();
-  return answer;
 }
 
 Status Symbolizer::status() const {
@@ -193,8 +269,15 @@ Status Symbolizer::status() const {
       .part = "symbols",
       .facts = {{"modules asked for", FormatCount(static_cast<std::int64_t>(modules_.size()))},
                 {"found on this machine", FormatCount(static_cast<std::int64_t>(found))},
+                {"searches for files", FormatCount(static_cast<std::int64_t>(searches_))},
                 {"addresses resolved", FormatCount(static_cast<std::int64_t>(resolved_))},
                 {"kept", FormatBytes(static_cast<std::int64_t>(bytes_))}}};
+  if (!why_not_confined_.empty()) {
+    status.problems.push_back(
+        {.what = "files of profiled programs are read without confinement: " + why_not_confined_,
+         .fix = "let the server use seccomp; until then a file made to harm could do what the "
+                "server's user may (--no-symbols reads none)"});
+  }
   if (failures_ > 0) {
     status.problems.push_back(
         {.what = fmt::format("the debug information of {} could not be used", last_failure_),

@@ -1,10 +1,13 @@
 // Symbolizer: addresses of stored profiles -> functions, files, lines and inlined calls.
 //
 // For modules whose file is on this machine with the same build id (module_files.h). Answers are
-// kept by build id, within bounds; the reading is done by a child process (worker.h). A file that
+// kept by build id, within bounds; files are looked for and read by a child process (worker.h): the
+// server itself opens nothing that a sender names. A file that
 // breaks the child or keeps it busy for too long costs a query that time once: it is left alone for
-// ten minutes, and its names stay as they were sent. Any thread; questions to the child wait for
-// each other, never beyond their deadline.
+// ten minutes, and its names stay as they were sent. Debug files may come later than profiles: a
+// module without one is looked for again when it is asked about, after a minute first and then less
+// and less often. Any thread; questions to the child wait for each other, never beyond their
+// deadline.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +33,8 @@ struct SymbolizerOptions {
   std::size_t cache_bytes = 64u << 20;
   // How long the child may be silent; it is asked for a thousand addresses at a time.
   std::int64_t answer_limit_ns = 3'000'000'000;
+  // How soon a module without debug information is looked for again, the first time.
+  std::int64_t search_again_ns = 60'000'000'000;
 };
 
 struct ModuleName {
@@ -53,24 +58,47 @@ class Symbolizer {
     std::vector<std::shared_ptr<const ResolvedFrame>> frames;
     // There was no time to look: asking again later may give more.
     bool postponed = false;
+    // Nothing better can come. Else HasNews() tells, by this number, when something has.
+    bool settled = false;
+    std::uint64_t version = 0;
   };
   // Begins nothing new after `deadline_ns` (MonotonicNs); what is resolved by then is kept.
   Answer Resolve(const ModuleName& module, std::span<const ModuleAddress> addresses,
                  std::int64_t deadline_ns);
 
+  // Whether Resolve() may know more than when it gave `version`. Looks for files again where it is
+  // time to and the deadline allows.
+  bool HasNews(const ModuleName& module, std::uint64_t version, std::int64_t deadline_ns);
+
   [[nodiscard]] Status status() const;
 
  private:
   struct Module {
-    std::int64_t ask_again_ns = 0;  // not found, or failed: not before this moment
     std::optional<ModuleFiles> files;
+    bool failed = false;               // they broke the child: left alone until search_again_ns
+    std::int64_t search_again_ns = 0;  // while not settled
+    std::int64_t patience_ns = 0;      // from one search to the next
+    std::uint64_t version = 0;         // another one whenever names may have become better
+
+    [[nodiscard]] bool settled() const { return files && !files->debug.empty() && !failed; }
     std::unordered_map<std::uint64_t, std::shared_ptr<const ResolvedFrame>> frames;
     std::size_t bytes = 0;
     std::uint64_t last_use = 0;
   };
 
-  // Where the addresses are in the file; the module's files, when there are any to ask.
-  std::optional<ModuleFiles> Locate(const ModuleName& name);
+  struct Known {
+    bool search = true;  // not known, or time to look again
+    std::optional<ModuleFiles> files;
+    std::uint64_t version = 0;
+  };
+  // The module's files, when there are any to ask. Looks for them, unless the deadline comes first.
+  Known Locate(const ModuleName& name, std::int64_t deadline_ns);
+  Known Recall(const std::string& build_id);
+  // Asks the child, which the caller has taken. Nobody else changes a module's version meanwhile.
+  void Search(const ModuleName& name);
+  // The part of Resolve() that knows where the files are.
+  void Fill(const std::string& build_id, const Known& known,
+            std::span<const ModuleAddress> addresses, std::int64_t deadline_ns, Answer& answer);
   // Fills what is known; gives the addresses that are not.
   std::vector<std::uint64_t> TakeKnown(const std::string& build_id,
                                        std::span<const std::uint64_t> addresses, Answer& answer);
@@ -82,7 +110,13 @@ class Symbolizer {
   // Asks the child; what it knows is kept. False when the deadline came first.
   bool AskWorker(const std::string& build_id, const ModuleFiles& files,
                  std::span<const std::uint64_t> addresses, std::int64_t deadline_ns);
-  void Fail(const std::string& build_id, const ModuleFiles& files, const Error& error);
+  // The files that were found are gone, or others by now.
+  void Lose(const std::string& build_id);
+  // Takes what a search gave. Names of worse files are forgotten.
+  void Renew(Module& module, std::optional<ModuleFiles> files) REQUIRES(mutex_);
+  void Schedule(Module& module, std::int64_t at_least_ns) REQUIRES(mutex_);
+  void Fail(const std::string& build_id, const std::string& file, const Error& error);
+  void NoteConfinement() REQUIRES(mutex_);
   void Evict() REQUIRES(mutex_);
 
   const SymbolizerOptions options_;
@@ -90,9 +124,12 @@ class Symbolizer {
   std::unordered_map<std::string, Module> modules_ GUARDED_BY(mutex_);  // by build id
   std::size_t bytes_ GUARDED_BY(mutex_) = 0;
   std::uint64_t uses_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t versions_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t searches_ GUARDED_BY(mutex_) = 0;
   std::uint64_t resolved_ GUARDED_BY(mutex_) = 0;
   std::uint64_t failures_ GUARDED_BY(mutex_) = 0;
   std::string last_failure_ GUARDED_BY(mutex_);
+  std::string why_not_confined_ GUARDED_BY(mutex_);  // the child
 
   CondVar worker_free_;
   bool worker_busy_ GUARDED_BY(mutex_) = false;

@@ -1,9 +1,19 @@
 #include "symbols/symbolizer.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -12,8 +22,10 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
+#include "base/regular_file.h"
 #include "base/text.h"
 #include "elf/testing.h"
+#include "symbols/confine.h"
 
 namespace wherefore::symbols {
 namespace {
@@ -93,6 +105,11 @@ class SymbolizerTest : public testing::Test {
   std::string build_id_;
   elf::Section text_;
 };
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {(std::istreambuf_iterator<char>(in)), {}};
+}
 
 // "name file:line" per inline level, innermost first.
 std::vector<std::vector<std::string>> ByAddr2line(const std::string& program,
@@ -235,6 +252,91 @@ TEST_F(SymbolizerTest, DebugFileOnTheSymbolPath) {
   EXPECT_EQ(by_debug_file.frames[0]->front().line, answer.frames[0]->front().line);
 }
 
+class LateSymbolsTest : public SymbolizerTest {
+ protected:
+  // The program without debug information, which waits in a file of its own.
+  void SetUp() override {
+    SymbolizerTest::SetUp();
+    Output("objcopy --only-keep-debug " + program_ + " " + program_ + ".debug");
+    Output("strip -g " + program_);
+  }
+  void DebugFileComes() {
+    const auto tree = folder_ / "symbols" / ".build-id" / build_id_.substr(0, 2);
+    std::filesystem::create_directories(tree);
+    std::filesystem::rename(program_ + ".debug", tree / (build_id_.substr(2) + ".debug"));
+  }
+  [[nodiscard]] SymbolizerOptions Soon(std::int64_t search_again_ns) const {
+    SymbolizerOptions options = Options();
+    options.search_path = {folder_ / "symbols"};
+    options.search_again_ns = search_again_ns;
+    return options;
+  }
+  [[nodiscard]] std::vector<ModuleAddress> Somewhere() const {
+    return {{text_.address + text_.size / 2}};
+  }
+  [[nodiscard]] bool NewsCome(Symbolizer& symbolizer, std::uint64_t version) const {
+    const std::int64_t end = MonotonicNs() + 10 * kNsPerSecond;
+    while (MonotonicNs() < end) {
+      if (symbolizer.HasNews({build_id_, program_}, version, INT64_MAX)) return true;
+    }
+    return false;
+  }
+  static std::string Searches(const Symbolizer& symbolizer) {
+    for (const auto& [name, value] : symbolizer.status().facts) {
+      if (name == "searches for files") return value;
+    }
+    return {};
+  }
+};
+
+TEST_F(LateSymbolsTest, ADebugFileThatComesLaterIsFound) {
+  Symbolizer symbolizer(Soon(1'000'000));
+  const auto before = Ask(symbolizer, Somewhere());
+  ASSERT_NE(before.frames[0], nullptr);
+  EXPECT_EQ(before.frames[0]->front().line, 0u);
+  EXPECT_FALSE(before.settled);
+  EXPECT_FALSE(symbolizer.HasNews({build_id_, program_}, before.version, INT64_MAX));
+  DebugFileComes();
+  EXPECT_TRUE(NewsCome(symbolizer, before.version));
+  const auto after = Ask(symbolizer, Somewhere());
+  ASSERT_NE(after.frames[0], nullptr);
+  EXPECT_NE(after.frames[0]->front().line, 0u);
+  EXPECT_TRUE(after.settled);
+  EXPECT_FALSE(symbolizer.HasNews({build_id_, program_}, after.version, INT64_MAX));
+}
+
+TEST_F(LateSymbolsTest, AProgramThatComesLaterIsFound) {
+  std::filesystem::rename(program_, program_ + ".away");
+  Symbolizer symbolizer(Soon(1'000'000));
+  const auto before = Ask(symbolizer, Somewhere());
+  EXPECT_EQ(before.frames[0], nullptr);
+  std::filesystem::rename(program_ + ".away", program_);
+  EXPECT_TRUE(NewsCome(symbolizer, before.version));
+  EXPECT_NE(Ask(symbolizer, Somewhere()).frames[0], nullptr);
+}
+
+TEST_F(LateSymbolsTest, SearchesLessAndLessOften) {
+  Symbolizer symbolizer(Soon(20'000'000));
+  const std::int64_t end = MonotonicNs() + kNsPerSecond;
+  int questions = 0;
+  for (; MonotonicNs() < end; ++questions) (void)Ask(symbolizer, Somewhere());
+  EXPECT_GT(questions, 1000);
+  const int searches = std::stoi(Searches(symbolizer));  // at 0, 20, 60, 140, 300, 620 ms
+  EXPECT_GE(searches, 3);
+  EXPECT_LE(searches, 6);
+}
+
+TEST_F(LateSymbolsTest, WhatBrokeTheWorkerIsLeftAloneForAWhile) {
+  SymbolizerOptions options = Soon(1);
+  options.worker = {"/bin/false"};
+  Symbolizer symbolizer(options);
+  const auto failed = Ask(symbolizer, Somewhere());
+  EXPECT_EQ(failed.frames[0], nullptr);
+  EXPECT_FALSE(failed.settled);
+  // Ten minutes are not over.
+  EXPECT_FALSE(symbolizer.HasNews({build_id_, program_}, failed.version, INT64_MAX));
+}
+
 TEST_F(SymbolizerTest, WithoutDebugInformationTheSymbolTableNames) {
   Build("-O2");
   Symbolizer symbolizer(Options());
@@ -275,8 +377,7 @@ TEST_F(SymbolizerTest, AQuestionOutOfTimeIsPostponed) {
 
 // Damaged copies of a real file, byte by byte: whatever the worker makes of it, we get an answer.
 TEST_F(SymbolizerTest, DamagedFiles) {
-  std::ifstream in(program_, std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  const std::string bytes = ReadAll(program_);
   auto file = elf::ElfFile::Open(program_);
   ASSERT_TRUE(file);
   const auto addresses = TextAddresses();
@@ -323,6 +424,102 @@ TEST_F(SymbolizerTest, ManyThreadsAtOnceWithinItsMemory) {
   EXPECT_TRUE(symbolizer.status().problems.empty());
 }
 
+// A program that was replaced by another since it was found.
+TEST_F(SymbolizerTest, NamesOfAProgramThatWasReplacedAreNotTheOthers) {
+  const std::vector<ModuleAddress> first{{text_.address + text_.size / 2}};
+  const std::vector<ModuleAddress> second{{text_.address + text_.size / 3}};
+  Symbolizer symbolizer(Options());
+  ASSERT_NE(Ask(symbolizer, first).frames[0], nullptr);
+  const std::string id = build_id_;
+  // Eight other modules make the worker close what it has open.
+  const std::string bytes = ReadAll(program_);
+  const std::size_t at = bytes.find(*FromHex(id));
+  for (char i = 0; i < 8; ++i) {
+    std::string other = bytes;
+    other[at] = i;
+    program_ = folder_ / "other";
+    build_id_ = ToHex(other.substr(at, id.size() / 2));
+    std::ofstream(program_, std::ios::binary) << other;
+    ASSERT_NE(Ask(symbolizer, first).frames[0], nullptr);
+  }
+  Build("-g -O0");
+  const auto answer = symbolizer.Resolve({id, program_}, second, MonotonicNs() + 20 * kNsPerSecond);
+  EXPECT_EQ(answer.frames[0], nullptr);
+  EXPECT_TRUE(symbolizer.status().problems.empty());
+}
+
+TEST_F(SymbolizerTest, ADamagedAnswerOfTheWorkerIsNone) {
+  const std::vector<ResolvedFrame> frames = {{{.name = "a", .file = "f", .line = 3}, {.name = "b"}},
+                                             {}};
+  const std::string good = EncodeFrames(frames);
+  ASSERT_TRUE(DecodeFrames(good, 2));
+  EXPECT_EQ((*DecodeFrames(good, 2))[0][1].name, "b");
+  const ModuleFiles files{"p", "d", {{.offset = 1, .address = 2, .executable = true}}};
+  const std::string found = EncodeFiles(files);
+  ASSERT_TRUE(DecodeFiles(found));
+  EXPECT_TRUE(DecodeFiles(found)->segments[0].executable);
+  for (std::size_t cut = 0; cut < good.size(); ++cut)
+    EXPECT_FALSE(DecodeFrames(good.substr(0, cut), 2)) << cut;
+  for (std::size_t cut = 0; cut < found.size(); ++cut)
+    EXPECT_FALSE(DecodeFiles(found.substr(0, cut))) << cut;
+  EXPECT_EQ(DecodeFiles(EncodeError("why")).error().code(), Code::kNotFound);
+  EXPECT_EQ(DecodeFrames("\2", 0).error().code(), Code::kCorrupt);
+  std::uint32_t random = 7;
+  for (int i = 0; i < 20'000; ++i) {  // whatever a worker that was taken over says
+    std::string bad = i % 2 == 0 ? good : found;
+    random = random * 1664525 + 1013904223;
+    bad[(random >> 8) % bad.size()] ^= static_cast<char>(random >> 24);
+    (void)DecodeFrames(bad, 2);
+    (void)DecodeFiles(bad);
+  }
+}
+
+class ModuleFilesTest : public SymbolizerTest {
+ protected:
+  [[nodiscard]] bool Finds(const std::string& path) const {
+    return FindModuleFiles(build_id_, path, {}).has_value();
+  }
+};
+
+TEST_F(ModuleFilesTest, WhereAPathLeadsDecidesNotHowItLooks) {
+  // A program in the folder of devices, which is never looked into.
+  std::string pattern = "/dev/shm/wherefore-XXXXXX";
+  const std::filesystem::path devices = mkdtemp(pattern.data());
+  std::filesystem::copy_file(program_, devices / "shop");
+  std::filesystem::create_symlink(devices / "shop", folder_ / "link");
+  std::filesystem::create_directory_symlink(devices, folder_ / "folder");
+  const std::string path = devices / "shop";
+  for (const std::string& disguised :
+       {path, "/" + path, "/." + path, "//" + path, "/tmp/.." + path, "/dev/./" + path.substr(5),
+        "/dev//" + path.substr(5), (folder_ / "link").string(),
+        (folder_ / "folder" / "shop").string(), "/proc/self/root" + path}) {
+    EXPECT_FALSE(Finds(disguised)) << disguised;
+  }
+  std::filesystem::remove_all(devices);
+  EXPECT_FALSE(Finds("/proc/self/exe"));
+  EXPECT_FALSE(Finds("//proc/self/exe"));
+  EXPECT_FALSE(Finds("/sys/kernel/notes"));
+  // What is where it says is found, however it says so.
+  std::filesystem::create_symlink(program_, folder_ / "good");
+  EXPECT_TRUE(Finds(program_));
+  EXPECT_TRUE(Finds("/." + program_));
+  EXPECT_TRUE(Finds(folder_ / "good"));
+}
+
+// Nothing but a regular file is even opened: to open a device or a pipe does something.
+TEST_F(ModuleFilesTest, WhatIsNoRegularFileIsNotOpened) {
+  const std::string pipe = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const Descriptor notes(inotify_init1(IN_NONBLOCK));
+  ASSERT_GE(inotify_add_watch(notes.get(), folder_.c_str(), IN_OPEN), 0);
+  std::array<char, 4096> events{};
+  EXPECT_FALSE(Finds(pipe));
+  EXPECT_FALSE(OpenRegularFile(pipe));
+  EXPECT_LT(read(notes.get(), events.data(), events.size()), 0) << "it was opened";
+  EXPECT_TRUE(Finds(program_));
+  EXPECT_GT(read(notes.get(), events.data(), events.size()), 0);
+}
+
 TEST(ModuleFiles, RefusesPathsThatLeadElsewhere) {
   const std::string id(40, 'a');
   EXPECT_FALSE(FindModuleFiles(id, "/dev/zero", {}));
@@ -331,6 +528,69 @@ TEST(ModuleFiles, RefusesPathsThatLeadElsewhere) {
   EXPECT_FALSE(FindModuleFiles("not hex", "/bin/true", {}));
   EXPECT_FALSE(FindModuleFiles("", "/bin/true", {}));
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+// What a confined process cannot do, by name; "" when all is as it should be.
+std::string TryEverything(const char* writable, const char* readable) {
+  const auto refused = [](long result) { return result < 0 && errno == EPERM; };
+  if (!ConfineToReading()) return "confine";
+  if (!refused(open(writable, O_WRONLY | O_CREAT, 0600))) return "open to write";
+  if (!refused(open(readable, O_RDWR))) return "open to read and write";
+  if (!refused(open(readable, O_RDONLY | O_TRUNC))) return "truncate";
+  if (!refused(unlink(readable))) return "unlink";
+  if (!refused(socket(AF_INET, SOCK_STREAM, 0))) return "socket";
+  if (!refused(fork())) return "fork";
+  if (!refused(execl("/bin/true", "true", nullptr))) return "execute";
+  if (!refused(kill(getppid(), 0))) return "signal";
+  if (!refused(syscall(SYS_ptrace, 0, 0, 0, 0))) return "ptrace";
+  if (!refused(prctl(PR_SET_DUMPABLE, 1))) return "prctl";
+  if (!refused(fcntl(0, F_SETOWN, getppid()))) return "have signals sent";
+  if (mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
+    return "map code";
+  void* const page = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return "no memory";
+  if (!refused(mprotect(page, 4096, PROT_READ | PROT_EXEC))) return "make code";
+  if (!OpenRegularFile(readable)) return "no reading";
+  return "";
+}
+
+TEST_F(SymbolizerTest, AConfinedProcessCanReadAndNothingElse) {
+  const std::string writable = folder_ / "written";
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string failed = TryEverything(writable.c_str(), program_.c_str());
+    (void)!write(ends[1], failed.data(), failed.size());
+    _exit(0);
+  }
+  close(ends[1]);
+  std::array<char, 256> said{};
+  EXPECT_EQ(read(ends[0], said.data(), said.size()), 0) << said.data();
+  close(ends[0]);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_FALSE(std::filesystem::exists(writable));
+}
+
+TEST_F(SymbolizerTest, WhereConfinementIsRefusedItWorksAndSaysSo) {
+  SymbolizerOptions options = Options();
+  const std::vector<ModuleAddress> addresses{{text_.address + text_.size / 2}};
+  Symbolizer confined(options);
+  EXPECT_NE(Ask(confined, addresses).frames[0], nullptr);
+  EXPECT_TRUE(confined.status().problems.empty());
+  options.worker.emplace_back("without-seccomp");
+  Symbolizer unconfined(options);
+  EXPECT_NE(Ask(unconfined, addresses).frames[0], nullptr);
+  ASSERT_EQ(unconfined.status().problems.size(), 1u);
+  EXPECT_EQ(unconfined.status().problems[0].what,
+            "files of profiled programs are read without confinement: seccomp was refused: "
+            "Operation not permitted");
+}
+
+#endif
 
 }  // namespace
 }  // namespace wherefore::symbols
