@@ -15,8 +15,9 @@ const MOST_ROWS = 25;
 
 export interface Difference { tree?: Tree; rows: Change[]; mode: DiffMode; noRate?: string }
 
-// `seconds` of each side; 0: not known, and nothing can be said per second.
-export function useDifference(data: FlameColumns | undefined, wanted: DiffMode, seconds: { before: number; after: number }): Difference {
+// A second is one in which anything of its side was seen; 0 of them: not known, and nothing can be said per second.
+export function useDifference(data: FlameColumns | undefined, wanted: DiffMode): Difference {
+  const seconds = { before: (data?.meta.observed_ms_before ?? 0) / 1e3, after: (data?.meta.observed_ms ?? 0) / 1e3 };
   const noRate = data?.meta.averaged ? 'it is an average over time already' : seconds.before > 0 && seconds.after > 0 ? undefined : 'how long each side took is not known';
   const mode = wanted === 'rate' && noRate ? 'raw' : wanted;
   const total = { before: Number(data?.meta.total_before ?? 0), after: Number(data?.meta.total ?? 0) };
