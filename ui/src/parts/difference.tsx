@@ -54,7 +54,7 @@ export function Changes({ difference: { tree, rows, mode }, onSearch }: { differ
   const changed = rows.filter((r) => !/^0(\.0+)?(?![.\d])/.test(moved(r)));  // "0.0 points" is no change
   return (
     <TableBox label="Changed functions"><table class="top">
-      <caption>Functions whose own value changed most{mode === 'share' ? ', in shares of each side\'s whole' : mode === 'rate' ? ', per second of each side' : ''}</caption>
+      <caption>Functions whose own value changed most{mode === 'share' ? ', in shares of each side\'s whole' : mode === 'rate' ? ', per second seen of each side' : ''}</caption>
       <thead><tr><th scope="col" class="number">A</th><th scope="col" class="number">B</th><th scope="col" class="number">Change</th><th scope="col">Function</th><th scope="col">Module</th></tr></thead>
       <tbody>{changed.map((r) => (
         <tr key={r.module + '\0' + r.name}>
