@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Numbers that must be right: averages of snapshots, values per second, differences of unlike sides."""
+import gzip
 import json
 import time
 import unittest
 
-from harness import Case, Profiles, field
+from harness import PROTOBUF, ROOT, Case, Profiles, field, http
+from pyroscope_test import pprof
 
 SECOND = 10**9
 
@@ -154,6 +156,58 @@ class Rates(Case):
                                                  **{"from": begin, "to": begin + 600 * SECOND}).body)
             said = json.loads(server.cli("diff", *map(str, files), "--type", "cpu", "--mode", "rate", "--json").stdout)
             self.assertEqual((said["seconds_before"], said["seconds_after"]), (200, 600))
+
+
+class Out(Case):
+    """What goes out as OTLP is what came in."""
+
+    def types(self, server, **query):
+        services = server.ask("services", since="3000d")["services"]
+        return {s["name"]: sorted(t["id"] for t in s["types"]) for s in services}
+
+    def sent_on(self, first, second, form="otlp", **query):
+        body = first.get("/api/v1/export", format=form, since="30000d", **query).body
+        kind = "application/json" if form == "otlp-json" else PROTOBUF
+        self.assertEqual(second.send(body, headers={"content-type": kind}).status, 200)
+        second.flush()
+
+    def test_a_block_profile_sent_on_stays_one(self):
+        """Go's block profile has the types of its mutex profile; only its name tells them apart."""
+        types = [("contentions", "count"), ("delay", "nanoseconds")]
+        config = {t: {"units": u, "display-name": f"block_{t}", "sampled": False} for t, u in types}
+        file = gzip.compress(pprof(types, [(("main", "wait"), [3, 900], {})], ("contentions", "count", 1), time_ns=time.time_ns() - 10 * SECOND))
+        boundary = "0011223344"
+        part = lambda name, data: (f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"; filename="{name}"\r\n\r\n').encode() + data + b"\r\n"
+        form = part("profile", file) + part("sample_type_config", json.dumps(config).encode()) + f"--{boundary}--\r\n".encode()
+        with self.server(name="first") as first:
+            until = time.time_ns() // SECOND
+            answer = http("POST", f"{first.http}/ingest?name=shop&from={until - 10}&until={until}&spyName=gospy", form,
+                          {"content-type": f"multipart/form-data; boundary={boundary}"})
+            self.assertEqual(answer.status, 200, answer.body)
+            first.flush()
+            came = self.types(first)
+            self.assertEqual({id.split(":")[0] for id in came["shop"]}, {"block"})
+            for form in ("otlp", "otlp-json"):
+                with self.server(name=form) as second:
+                    self.sent_on(first, second, form, query="shop", type="block")
+                    self.assertEqual(self.types(second), came)
+                    self.assertEqual(second.total("shop", "block"), 900)
+                    self.assertNotIn("wherefore.profile.name", second.ask("labels", query="shop", since="3000d")["labels"])
+
+    def test_a_pushed_recording_keeps_its_observations(self):
+        """Samples of a JFR file add up events, of which no two need to weigh the same."""
+        recording = str(ROOT / "tests/golden/java_agent_wall.jfr.gz")
+        types = ("cpu", "wall", "mutex", "block", "live")
+        with self.server(name="first") as first, self.server(name="second") as second:
+            counts = {t: json.loads(first.cli("top", recording, "--type", t, "--json").stdout)["count"] for t in types}
+            self.assertGreater(counts["live"], 100)
+            first.cli("push", recording, "--service", "java")
+            first.flush()
+            stored = lambda server: {t: int(server.ask("top", query="java", type=t, since="30000d")["count"]) for t in types}
+            self.assertEqual(stored(first), counts)
+            for t in types:
+                self.sent_on(first, second, query="java", type=t)
+            self.assertEqual(stored(second), counts)
 
 
 if __name__ == "__main__":
