@@ -298,17 +298,17 @@ class Answers(Case):
             raw = diff("--mode", "raw")
             self.assertRegex(raw, r"(?m)^as they are$")
             self.assertRegex(raw, r"(?m)^ +\+2\.4 s +400 ms +2\.8 s +\+2\.4 s  send$")
-            self.assertIn("per second of each side (60 min and 60 min): ", diff("--mode", "rate"))
+            self.assertIn("per second seen of each side (10 s and 2.33 min): before 100 ms, after 100 ms, change 0 ns", diff("--mode", "rate"))
             exact = json.loads(diff("--json"))
-            self.assertEqual((exact["mode"], exact["total_before"], exact["total_after"], exact["seconds_after"]), ("share", 10**9, 14 * 10**9, 3600))
+            self.assertEqual((exact["mode"], exact["total_before"], exact["total_after"], exact["seconds_after"]), ("share", 10**9, 14 * 10**9, 140))
             self.assertEqual({r["name"]: (r["self_before"], r["self_after"]) for r in exact["rows"]}["send"], (400 * 10**6, 2800 * 10**6))
 
-            at = lambda minutes: str(now - minutes * minute)
-            times = lambda base, *more: server.cli("diff", "orders", "--from", at(16), "--to", at(0), "--base-from", at(base), "--base-to", at(16), *more).stdout
-            longer = times(20)
-            self.assertIn("\nper second of each side (4 min and 16 min): before 4.17 ms, after 14.6 ms, change +10.4 ms: the sides are not equally long", longer)
-            self.assertRegex(longer, r"(?m)^ +\+9\.17 ms +2\.5 ms +11\.7 ms +\+9\.17 ms  parse$")
-            self.assertIn("\nas they are: both sides are equally long\n", times(32))
+            at = lambda minutes: str(int(now - minutes * minute))
+            times = lambda base, middle, to=0: server.cli("diff", "orders", "--from", at(middle), "--to", at(to), "--base-from", at(base), "--base-to", at(middle)).stdout
+            longer = times(20, 16)
+            self.assertIn("\nper second seen of each side (10 s and 2.33 min): before 100 ms, after 100 ms, change 0 ns: the sides were not seen equally long", longer)
+            self.assertRegex(longer, r"(?m)^ +\+20 ms +60 ms +80 ms +\+20 ms  parse$")
+            self.assertIn("\nas they are: both sides were seen equally long\n", times(15.5, 8.5, 1.5))
 
     def test_a_stored_profile_comes_back_by_its_id(self):
         with self.server() as server:

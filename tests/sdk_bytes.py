@@ -31,6 +31,8 @@ class Profile:
     ids: list  # one five-part id per value of a sample
     labels: dict  # of the series, as the sender wrote them
     samples: list
+    time: int = 0  # ns, as far as it is needed: of pprof
+    duration: int = 0
 
 
 @dataclasses.dataclass
@@ -123,7 +125,7 @@ def read_pprof(data):
         stack = [name for location in numbers(m, 1) for name in locations[location]]
         samples.append(Sample(stack, numbers(m, 2), labels))
     period_type = value_type(profile[11][-1]) if 11 in profile else ("", "")
-    return [value_type(t) for t in profile[1]], period_type, samples
+    return [value_type(t) for t in profile[1]], period_type, samples, (one(profile, 9, 0), one(profile, 10, 0))
 
 
 def plain(data):
@@ -159,13 +161,16 @@ def ingest_name(shown):
 
 
 def from_ingest_pprof(request, body, config):
-    types, period, samples = read_pprof(body)
+    types, period, samples, (begin, duration) = read_pprof(body)
+    since, until = (int(request.query.get(key, "0")) for key in ("from", "until"))
+    unit = 10**9 if since < 10**11 else 1  # seconds, or nanoseconds
+    begin, duration = begin or since * unit, duration or (until - since) * unit
     shown = [config.get(t, {}).get("display-name") or t for t, _ in types]
     if "samples" in shown and "cpu" in shown:  # Go's CPU profile has no config
         shown = ["cpu"] if "wall" not in shown else shown
     service, labels = split_name(request.query["name"])
     name = ingest_name(shown)
-    return [Profile(service, [":".join((name, *t, *period)) for t in types], labels, samples)]
+    return [Profile(service, [":".join((name, *t, *period)) for t in types], labels, samples, begin, duration)]
 
 
 def from_push(request):
@@ -176,10 +181,10 @@ def from_push(request):
         for label in map(message, series[1]):
             labels[one(label, 1).decode()] = one(label, 2).decode()
         for raw in map(message, series[2]):
-            types, period, samples = read_pprof(one(raw, 1))
+            types, period, samples, times = read_pprof(one(raw, 1))
             name, service = labels["__name__"], labels["service_name"]
             rest = {k: v for k, v in labels.items() if k not in ("__name__", "service_name")}
-            result.append(Profile(service, [":".join((name, *t, *period)) for t in types], rest, samples))
+            result.append(Profile(service, [":".join((name, *t, *period)) for t in types], rest, samples, *times))
     return result
 
 

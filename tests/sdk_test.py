@@ -62,14 +62,16 @@ def in_unit(answer, value):
 
 
 def average(profiles, id):
-    """A snapshot over time: the sum over series of each series' mean."""
-    sums, counts = collections.Counter(), collections.Counter()
-    for profile in profiles:
-        if id in profile.ids:
-            series = frozenset(profile.labels.items())
-            sums[series] += sum(sample.values[profile.ids.index(id)] for sample in profile.samples)
-            counts[series] += 1
-    return sum(sums[series] / counts[series] for series in sums)
+    """A snapshot over time: value x interval, over the time in which it was seen; one process sends it, so that is the sum of
+    the intervals. An interval is as long as the profile says, and ends where the next one begins."""
+    seen = sorted((p for p in profiles if id in p.ids), key=lambda p: p.time)
+    assert len({frozenset(p.labels.items()) for p in seen}) == 1, "one series"
+    lengths = [min(p.duration, after.time - p.time if after else p.duration) for p, after in zip(seen, [*seen[1:], None])]
+    if not any(lengths):
+        assert len(seen) == 1, "which says how long it stands for, or follows another"
+        lengths = [1]
+    value = lambda p: sum(sample.values[p.ids.index(id)] for sample in p.samples)
+    return sum(value(p) * length for p, length in zip(seen, lengths)) / sum(lengths)
 
 
 class Sdk(Case):

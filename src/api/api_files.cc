@@ -82,8 +82,8 @@ Result<HttpResponse> OneFile(const HttpRequest& request, const Parameters& p, co
     return Error(Code::kInvalid, "parameter 'lens': otlp keeps stacks as they came in");
   if (otlp || (format == "pprof" && lens.empty() && file.facts().has_samples))
     return Rewrite(file, p, format);
-  WHEREFORE_ASSIGN_OR_RETURN(profile::FlameTree tree, file.Tree(p.Get("type")));
-  WHEREFORE_ASSIGN_OR_RETURN(tree, lens.Apply(tree, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(FileTree built, file.Tree(p.Get("type")));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto tree, lens.Apply(built.tree, request.cancel));
   if (IsTreeFile(format))
     return RenderTreeFile(tree, format, {.title = files.file.name, .time_ns = file.facts().time_ns},
                           request.cancel);
@@ -93,7 +93,9 @@ Result<HttpResponse> OneFile(const HttpRequest& request, const Parameters& p, co
   return RenderTree(request, format,
                     {.tree = &pruned,
                      .full_nodes = tree.size(),
+                     .averaged = built.averaged,
                      .found = search.empty() ? nullptr : &found,
+                     .observed_ns = built.observed_ns,
                      .types = file.types(),
                      .file = &file.facts()});
 }
@@ -122,15 +124,15 @@ Result<HttpResponse> TwoFiles(const HttpRequest& request, const Parameters& p, c
   WHEREFORE_ASSIGN_OR_RETURN(const ProfileFile file, files.file.Read("adhoc"));
   WHEREFORE_ASSIGN_OR_RETURN(const auto types, CommonTypes(base, file));
   const std::string type = p.Get("type", types.back());
-  const auto tree = [&](const ProfileFile& of,
-                        const NamedFile& named) -> Result<profile::FlameTree> {
+  const auto tree = [&](const ProfileFile& of, const NamedFile& named) -> Result<FileTree> {
     auto built = of.Tree(type);
     if (!built) return std::move(built).error().Within(named.name);
-    return lens.Apply(*built, request.cancel);
+    WHEREFORE_ASSIGN_OR_RETURN(built->tree, lens.Apply(built->tree, request.cancel));
+    return built;
   };
   WHEREFORE_ASSIGN_OR_RETURN(const auto before, tree(base, files.base));
   WHEREFORE_ASSIGN_OR_RETURN(const auto after, tree(file, files.file));
-  const query::DiffTree whole = query::Diff(before, after);
+  const query::DiffTree whole = query::Diff(before.tree, after.tree);
   if (const std::string format = p.Get("format"); IsDiffFile(format))
     return RenderDiffFile(whole, format, request.cancel);
   const query::Found found = search.In(whole.tree, whole.before);
@@ -139,7 +141,10 @@ Result<HttpResponse> TwoFiles(const HttpRequest& request, const Parameters& p, c
   return RenderTree(request, p.Get("format"),
                     {.tree = &diff.tree,
                      .full_nodes = whole.tree.size(),
+                     .averaged = before.averaged || after.averaged,
                      .found = search.empty() ? nullptr : &found,
+                     .observed_ns = after.observed_ns,
+                     .observed_before_ns = before.observed_ns,
                      .before_total = diff.before,
                      .before_self = diff.before_self,
                      .before_count = diff.before_count,

@@ -90,10 +90,11 @@ Result<> NarrowToRoot(const Parameters& p, profile::FlameTree& tree) {
 
 Result<HttpResponse> Flame(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
-      const auto p,
-      Parameters::Read(request, {"query", "type", "from", "to", "since", "lens", "root", "function",
-                                 "module", "side", "search", "max_nodes", "min_share", "format"}));
+      const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "lens",
+                                               "root", "function", "module", "side", "search",
+                                               "max_nodes", "min_share", "format", "observed"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
+  WHEREFORE_ASSIGN_OR_RETURN(const bool observed, p.Flag("observed"));
   WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
   WHEREFORE_ASSIGN_OR_RETURN(const auto search, p.Search());
   WHEREFORE_ASSIGN_OR_RETURN(auto prune, p.Prune());
@@ -103,12 +104,15 @@ Result<HttpResponse> Flame(query::Engine& engine, const HttpRequest& request) {
   const query::Found found = search.In(answer.tree);
   if (!search.empty()) prune.wanted = found.functions;
   const profile::FlameTree pruned = profile::Prune(answer.tree, prune);
-  return RenderTree(request, p.Get("format"),
-                    {.tree = &pruned,
-                     .full_nodes = answer.tree.size(),
-                     .averaged = answer.averaged,
-                     .hint = answer.hint,
-                     .found = search.empty() ? nullptr : &found});
+  TreeAnswer out{.tree = &pruned,
+                 .full_nodes = answer.tree.size(),
+                 .averaged = answer.averaged,
+                 .hint = answer.hint,
+                 .found = search.empty() ? nullptr : &found};
+  if (observed) {
+    WHEREFORE_ASSIGN_OR_RETURN(out.observed_ns, engine.ObservedNs(selection, request.cancel));
+  }
+  return RenderTree(request, p.Get("format"), out);
 }
 
 Result<HttpResponse> Top(query::Engine& engine, const HttpRequest& request) {
@@ -182,16 +186,20 @@ Result<HttpResponse> Diff(query::Engine& engine, const HttpRequest& request) {
   const query::Found found = search.In(whole.tree, whole.before);
   if (!search.empty()) prune.wanted = found.functions;
   const query::DiffTree diff = query::PruneDiff(whole, prune);
-  return RenderTree(request, p.Get("format"),
-                    {.tree = &diff.tree,
-                     .full_nodes = whole.tree.size(),
-                     .averaged = right.averaged,
-                     .hint = !right.hint.empty() ? right.hint : left.hint,
-                     .found = search.empty() ? nullptr : &found,
-                     .before_total = diff.before,
-                     .before_self = diff.before_self,
-                     .before_count = diff.before_count,
-                     .changes = &whole});
+  TreeAnswer out{.tree = &diff.tree,
+                 .full_nodes = whole.tree.size(),
+                 .averaged = right.averaged,
+                 .hint = !right.hint.empty() ? right.hint : left.hint,
+                 .found = search.empty() ? nullptr : &found,
+                 .before_total = diff.before,
+                 .before_self = diff.before_self,
+                 .before_count = diff.before_count,
+                 .changes = &whole};
+  if (!right.averaged) {  // an average says nothing per second
+    WHEREFORE_ASSIGN_OR_RETURN(out.observed_before_ns, engine.ObservedNs(before, request.cancel));
+    WHEREFORE_ASSIGN_OR_RETURN(out.observed_ns, engine.ObservedNs(after, request.cancel));
+  }
+  return RenderTree(request, p.Get("format"), out);
 }
 
 Result<HttpResponse> List(query::Engine& engine, const HttpRequest& request) {

@@ -23,6 +23,13 @@ void AppendTop(JsonWriter& json, const query::ServiceOverview& s) {
   json.EndArray().Field("top_type", s.top_type).Field("top_total", s.top_total);
 }
 
+// How much of each step was seen.
+void AppendObserved(JsonWriter& json, std::string_view key, const std::vector<std::int64_t>& ns) {
+  json.Key(key).BeginArray();
+  for (const std::int64_t v : ns) json.Int(Milliseconds(v));
+  json.EndArray();
+}
+
 // Steps without any profile, as [first, how many]: their value is 0, but nothing was measured.
 void AppendGaps(JsonWriter& json, std::string_view key, const std::vector<std::int64_t>& profiles) {
   json.Key(key).BeginArray();
@@ -46,7 +53,7 @@ void AppendOverview(JsonWriter& json, const query::ServiceOverview& s) {
     for (const std::int64_t v : s.cpu) json.Int(v);
     json.EndArray();
     AppendGaps(json, "cpu_gaps", s.cpu_profiles);
-    json.Field("cores", s.cores).Field("seen_ms", s.seen_ns / 1'000'000);
+    json.Field("cores", s.cores).Field("seen_ms", Milliseconds(s.seen_ns));
   }
   AppendTop(json, s);
   json.Key("versions").BeginArray();
@@ -79,7 +86,10 @@ Result<HttpResponse> Overview(query::Engine& engine, const HttpRequest& request)
   json.BeginObject().Field("start_ms", answer.start_ns / 1'000'000);
   json.Field("step_ms", answer.step_ns / 1'000'000);
   json.Field("observed_from_ms", answer.observed.from_ns / 1'000'000);
-  json.Field("observed_to_ms", answer.observed.to_ns / 1'000'000).Key("services").BeginArray();
+  json.Field("observed_to_ms", answer.observed.to_ns / 1'000'000);
+  json.Field("observed_ms", Milliseconds(answer.observed_ns));
+  AppendObserved(json, "step_observed_ms", answer.step_observed_ns);
+  json.Key("services").BeginArray();
   for (const query::ServiceOverview& s : answer.services) AppendOverview(json, s);
   json.EndArray().EndObject();
   return response;
@@ -159,6 +169,7 @@ Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
   json.BeginObject().Field("type", answer.type).Field("unit", answer.unit);
   json.Field("scale", answer.scale).Field("averaged", answer.averaged);
   json.Field("start_ms", answer.start_ns / 1'000'000).Field("step_ms", answer.step_ns / 1'000'000);
+  AppendObserved(json, "observed_ms", answer.observed_ns);
   if (answer.newest_ns != 0) json.Field("newest_ms", answer.newest_ns / 1'000'000);
   if (!answer.hint.empty()) json.Field("hint", answer.hint);
   json.Key("groups").BeginArray();

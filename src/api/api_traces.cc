@@ -237,12 +237,11 @@ Result<HttpResponse> TraceFlame(query::Engine& engine, const HttpRequest& reques
     WHEREFORE_ASSIGN_OR_RETURN(const auto span, ParseSpanId(text));
     spans.push_back(span);
   }
-  if (const std::string subtree = p.Get("subtree", "false"); subtree == "true") {
+  WHEREFORE_ASSIGN_OR_RETURN(const bool subtree, p.Flag("subtree"));
+  if (subtree) {
     WHEREFORE_ASSIGN_OR_RETURN(const auto all,
                                engine.TraceShape(p.tenant(), trace, request.cancel));
     query::AddDescendants(all, spans);
-  } else if (subtree != "false") {
-    return Error(Code::kInvalid, "parameter 'subtree': expected true or false");
   }
   WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
   WHEREFORE_ASSIGN_OR_RETURN(const auto search, p.Search());

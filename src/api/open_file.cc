@@ -7,7 +7,6 @@
 
 #include "formats/flamebearer.h"
 #include "formats/formats.h"
-#include "profile/batch_tree.h"
 
 namespace wherefore::api {
 namespace {
@@ -58,16 +57,18 @@ Result<ProfileFile> ProfileFile::Read(const std::shared_ptr<const std::string>& 
   return file;
 }
 
-Result<profile::FlameTree> ProfileFile::Tree(const std::string& type) const {
-  if (picture_) return *picture_;
+Result<FileTree> ProfileFile::Tree(const std::string& type,
+                                   profile::SeveralSnapshots several) const {
+  if (picture_) return FileTree{.tree = *picture_};
   const auto id = ids_.find(type.empty() ? types_.back() : type);
   if (id == ids_.end()) {
     return Error(Code::kInvalid, fmt::format("the file has no type '{}'; it has: {}", type,
                                              fmt::join(types_, ", ")));
   }
-  profile::FlameTree tree = profile::BuildBatchTree(*batch_, id->second).tree;
-  tree.type = id->first;
-  return tree;
+  profile::BatchTreeResult built = profile::BuildBatchTree(*batch_, id->second, several);
+  built.tree.type = id->first;
+  return FileTree{
+      .tree = std::move(built.tree), .averaged = built.snapshot, .observed_ns = built.observed_ns};
 }
 
 Result<profile::Batch*> ProfileFile::Batch() {
@@ -80,7 +81,8 @@ Result<OpenedFile> OpenFile(const std::shared_ptr<const std::string>& bytes,
                             const std::string& wanted) {
   WHEREFORE_ASSIGN_OR_RETURN(const ProfileFile file, ProfileFile::Read(bytes));
   OpenedFile out{.types = file.types(), .type = wanted.empty() ? file.types().back() : wanted};
-  WHEREFORE_ASSIGN_OR_RETURN(out.tree, file.Tree(wanted));
+  WHEREFORE_ASSIGN_OR_RETURN(FileTree built, file.Tree(wanted, profile::SeveralSnapshots::kAddUp));
+  out.tree = std::move(built.tree);
   if (!file.facts().has_samples) out.type = file.types().back();
   return out;
 }

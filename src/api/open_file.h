@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "profile/batch.h"
+#include "profile/batch_tree.h"
 #include "profile/flame_tree.h"
 
 namespace wherefore::api {
@@ -22,6 +23,13 @@ struct FileFacts {
   bool has_samples = true;            // false: only a picture of them, which cannot be stored
 };
 
+// What it has of one type.
+struct FileTree {
+  profile::FlameTree tree;
+  bool averaged = false;         // a snapshot, or the average of several
+  std::int64_t observed_ns = 0;  // in which it was taken, gaps excluded; 0: it does not say
+};
+
 // A file, decoded; every format the server reads, and flamebearer and speedscope JSON.
 class ProfileFile {
  public:
@@ -32,7 +40,9 @@ class ProfileFile {
   [[nodiscard]] const FileFacts& facts() const { return facts_; }
   [[nodiscard]] const std::vector<std::string>& types() const { return types_; }
   // One of its types; empty: the last, which is the one to look at by pprof's convention.
-  [[nodiscard]] Result<profile::FlameTree> Tree(const std::string& type) const;
+  [[nodiscard]] Result<FileTree> Tree(
+      const std::string& type,
+      profile::SeveralSnapshots several = profile::SeveralSnapshots::kAverage) const;
   // Its profiles, to be sent on; kUnsupported where there is only a picture.
   [[nodiscard]] Result<profile::Batch*> Batch();
 

@@ -65,6 +65,9 @@ void AppendMeta(JsonWriter& json, const TreeAnswer& answer) {
   json.Field("count", tree.size() > 0 ? tree.total_count[0] : 0);
   json.Field("nodes", tree.size()).Field("nodes_in_full", answer.full_nodes);
   json.Field("averaged", answer.averaged);
+  if (answer.observed_ns) json.Field("observed_ms", Milliseconds(*answer.observed_ns));
+  if (answer.observed_before_ns)
+    json.Field("observed_ms_before", Milliseconds(*answer.observed_before_ns));
   if (tree.inverted) json.Field("inverted", true);
   if (!answer.before_total.empty()) json.Field("total_before", answer.before_total[0]);
   if (!answer.hint.empty()) json.Field("hint", answer.hint);
@@ -157,6 +160,12 @@ Result<std::int64_t> Parameters::Int(std::string_view name, std::int64_t otherwi
     return Bad(name, fmt::format("expected a whole number from {} to {}", least, most));
   }
   return *number;
+}
+
+Result<bool> Parameters::Flag(std::string_view name) const {
+  const std::string text = Get(name, "false");
+  if (text != "true" && text != "false") return Bad(name, "expected true or false");
+  return text == "true";
 }
 
 Result<double> Parameters::Share(std::string_view name, double otherwise) const {

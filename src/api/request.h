@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,7 @@ class Parameters {
   [[nodiscard]] std::vector<std::string> All(std::string_view name) const;
   [[nodiscard]] Result<std::int64_t> Int(std::string_view name, std::int64_t otherwise,
                                          std::int64_t least, std::int64_t most) const;
+  [[nodiscard]] Result<bool> Flag(std::string_view name) const;  // true or false; false unless said
   [[nodiscard]] Result<double> Share(std::string_view name, double otherwise) const;
   // from/to (times) or since (duration); the last hour when nothing is said. `prefix` for a second
   // range.
@@ -41,6 +43,11 @@ class Parameters {
   std::multimap<std::string, std::string, std::less<>> values_;
 };
 
+// Time as it is told, never 0 where there was some.
+[[nodiscard]] constexpr std::int64_t Milliseconds(std::int64_t ns) {
+  return (ns + 999'999) / 1'000'000;
+}
+
 [[nodiscard]] Result<profile::TraceId> ParseTraceId(std::string_view hex);
 [[nodiscard]] Result<profile::SpanId> ParseSpanId(std::string_view hex);
 
@@ -52,6 +59,9 @@ struct TreeAnswer {
   std::string hint;
   const query::Found* found = nullptr;  // of a search, in the unpruned tree
   const std::map<std::string, std::int64_t>* by_span = nullptr;  // hex span id -> value
+  // The time in which anything of it was seen, and of what was before; not set: not asked for.
+  std::optional<std::int64_t> observed_ns;
+  std::optional<std::int64_t> observed_before_ns;
   std::string filed_under;                                       // see SpanProfileAnswer
   bool arriving = false;                                         // likewise
   std::span<const std::int64_t> before_total;

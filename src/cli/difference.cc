@@ -98,7 +98,7 @@ std::string Header(const query::DiffTree& diff, const DiffMeasure& measure, cons
   if (measure.mode == DiffMode::kRate) {
     const double before = shown.Before(diff.before[0]);
     const double after = shown.After(tree.total[0]);
-    out += fmt::format("\nper second of each side ({} and {}): before {}, after {}, change {}",
+    out += fmt::format("\nper second seen of each side ({} and {}): before {}, after {}, change {}",
                        Seconds(sides.before_seconds), Seconds(sides.after_seconds),
                        shown.Text(before), shown.Text(after), shown.ChangeText(after - before));
   } else {
@@ -125,12 +125,12 @@ DiffMeasure ChooseMeasure(std::string_view wanted, const DiffSides& sides) {
             sides};
   }
   if (sides.averaged) return {DiffMode::kRaw, "snapshots say nothing per second", sides};
-  if (!known) return {DiffMode::kRaw, "how long each side took is not known", sides};
+  if (!known) return {DiffMode::kRaw, "how long each side was seen is not known", sides};
   if (wanted == "rate") return {DiffMode::kRate, "", sides};
   const double ratio = sides.after_seconds / sides.before_seconds;
   if (ratio > 1 - kSameLength && ratio < 1 + kSameLength)
-    return {DiffMode::kRaw, "both sides are equally long", sides};
-  return {DiffMode::kRate, "the sides are not equally long (--mode raw, share)", sides};
+    return {DiffMode::kRaw, "both sides were seen equally long", sides};
+  return {DiffMode::kRate, "the sides were not seen equally long (--mode raw, share)", sides};
 }
 
 std::string RenderDiff(const query::DiffTree& diff, const DiffMeasure& measure, std::size_t limit) {

@@ -1,4 +1,4 @@
-// How two sides are compared, in the page's words: as they are, per second of each side, or as
+// How two sides are compared, in the page's words: as they are, per second seen of each side, or as
 // shares of each side's whole. Pure.
 #pragma once
 

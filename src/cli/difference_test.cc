@@ -54,7 +54,7 @@ TEST(RenderDiff, PerSecondWhatRanLongerHasNotGrown) {
       query::Diff(Side(60'000'000, 40'000'000), Side(600'000'000, 300'000'000));
   const std::string text = RenderDiff(
       diff, {.mode = DiffMode::kRate, .sides = {.before_seconds = 10, .after_seconds = 100}}, 10);
-  EXPECT_NE(Place(text, "per second of each side (10 s and 100 s): before 10 ms, after 9 ms"),
+  EXPECT_NE(Place(text, "per second seen of each side (10 s and 100 s): before 10 ms, after 9 ms"),
             std::string::npos)
       << text;
   EXPECT_NE(Place(text, "-1 ms       4 ms       3 ms        -1 ms  send"), std::string::npos)

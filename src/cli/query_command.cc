@@ -1,6 +1,7 @@
 // `query`: what is stored, values over time, label values, and exports in every format.
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -70,6 +71,18 @@ std::vector<bool> StoredSteps(JsonValue group, const std::vector<std::int64_t>& 
   return stored;
 }
 
+// Of averages, each over what was seen of its step.
+std::int64_t AverageOf(const std::vector<std::int64_t>& values, const JsonLookup& observed_ms) {
+  double sum = 0;
+  double time = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto ms = static_cast<double>(JsonInt(observed_ms.at(i)));
+    sum += static_cast<double>(values[i]) * ms;
+    time += ms;
+  }
+  return time == 0 ? 0 : std::llround(sum / time);
+}
+
 void PrintServices(JsonValue root) {
   simdjson::dom::array services;
   if (root["services"].get(services) != simdjson::SUCCESS) return;
@@ -107,7 +120,7 @@ int PrintSeries(JsonValue root) {
     }
     const std::vector<bool> stored = StoredSteps(group, values);
     // Snapshots are averages already; adding them up over time would mean nothing.
-    if (averaged) total /= std::max<std::int64_t>(std::ranges::count(stored, true), 1);
+    if (averaged) total = AverageOf(values, root["observed_ms"]);
     std::string name;
     simdjson::dom::object labels;
     if (group["labels"].get(labels) == simdjson::SUCCESS) {

@@ -44,6 +44,7 @@ struct Meta {
   std::string unit;
   std::string hint;
   std::int64_t scale = 1;
+  std::int64_t observed_ms = 0;
   bool averaged = false;
   bool inverted = false;
 };
@@ -63,12 +64,34 @@ Result<Meta> ReadMeta(const std::string& json) {
   text("hint", meta.hint);
   [[maybe_unused]] auto ignored = root["scale"].get(meta.scale);
   ignored = root["averaged"].get(meta.averaged);
+  ignored = root["observed_ms"].get(meta.observed_ms);
   ignored = root["inverted"].get(meta.inverted);
   return meta;
 }
 
-Result<SourceTree> TreeOfFiles(const SelectionOptions& options) {
+// Several trees as one; the sides of a file's average and of a plain file differ in scale.
+profile::FlameTree AddedUp(const std::vector<profile::FlameTree>& trees) {
+  std::int64_t scale = 1;
+  for (const profile::FlameTree& tree : trees) scale = std::max(scale, tree.scale);
   profile::TreeBuilder all;
+  for (const profile::FlameTree& own : trees) {
+    const profile::FlameTree tree = profile::Rescaled(own, scale);
+    std::vector<std::uint32_t> path;
+    for (std::size_t i = 0; i < tree.size(); ++i) {
+      path.resize(tree.depth[i]);
+      const std::uint32_t node =
+          i == 0 ? 0 : all.Child(path.back(), all.AddFunction(tree.functions[tree.function[i]]));
+      all.AddValue(node, tree.self[i], tree.self_count[i]);
+      path.push_back(node);
+    }
+  }
+  profile::FlameTree out = all.Build();
+  out.scale = scale;
+  return out;
+}
+
+Result<SourceTree> TreeOfFiles(const SelectionOptions& options) {
+  std::vector<profile::FlameTree> trees;
   std::string type = options.type;
   std::string unit;
   std::string hint;
@@ -80,7 +103,7 @@ Result<SourceTree> TreeOfFiles(const SelectionOptions& options) {
     WHEREFORE_ASSIGN_OR_RETURN(const profile::Batch batch, LoadBatch(file, options.service));
     if (type.empty()) type = DefaultFileType(batch);
     WHEREFORE_RETURN_IF_ERROR(RequireOneType(batch, type, ids));
-    const profile::BatchTreeResult result = profile::BuildBatchTree(batch, type);
+    profile::BatchTreeResult result = profile::BuildBatchTree(batch, type);
     if (result.profiles == 0) {
       std::vector<std::string> names;
       for (const auto& t : profile::BatchTypes(batch)) names.push_back(profile::ShortName(t));
@@ -91,22 +114,14 @@ Result<SourceTree> TreeOfFiles(const SelectionOptions& options) {
     if (result.tree.size() <= 1)
       hint = fmt::format("{} has nothing of type '{}' in it", file, type);
     unit = result.tree.unit;
-    const auto covered = static_cast<double>(profile::TimeOf(batch).duration_ns);
-    seconds = std::max(seconds, covered / static_cast<double>(kNsPerSecond));
+    // Several files may well be of the same time.
+    seconds = std::max(seconds, static_cast<double>(result.observed_ns) / kNsPerSecond);
     snapshot = snapshot || result.snapshot;
     known = known && result.observations_known;
-    std::vector<std::uint32_t> path;
-    const profile::FlameTree& tree = result.tree;
-    for (std::size_t i = 0; i < tree.size(); ++i) {
-      path.resize(tree.depth[i]);
-      const std::uint32_t node =
-          i == 0 ? 0 : all.Child(path.back(), all.AddFunction(tree.functions[tree.function[i]]));
-      all.AddValue(node, tree.self[i], tree.self_count[i]);
-      path.push_back(node);
-    }
+    trees.push_back(std::move(result.tree));
   }
   WHEREFORE_ASSIGN_OR_RETURN(const query::Lens lens, query::Lens::Parse(options.lens));
-  SourceTree out{.tree = all.Build(), .hint = hint, .averaged = snapshot, .seconds = seconds};
+  SourceTree out{.tree = AddedUp(trees), .hint = hint, .averaged = snapshot, .seconds = seconds};
   out.tree.type = type;
   out.tree.unit = unit;
   if (!known) {  // better none than wrong ones, with a wrong error behind every share
@@ -267,17 +282,6 @@ std::vector<std::pair<std::string, std::string>> SelectionOptions::Parameters() 
   return out;
 }
 
-double SelectionOptions::Seconds() const {
-  const std::int64_t now = NowUnixNs();
-  const std::int64_t end = to.empty() ? now : ParseTime(to, now).value_or(0);
-  const std::int64_t start =
-      !from.empty() ? ParseTime(from, now).value_or(end)
-                    : (to.empty() || !since.empty() ? end : now) -
-                          (since.empty() ? 3600 * kNsPerSecond : ParseDuration(since).value_or(0));
-  return static_cast<double>(std::max<std::int64_t>(end - start, 0)) /
-         static_cast<double>(kNsPerSecond);
-}
-
 Result<std::string> Ask(const Context& context, std::string_view method, const std::string& path,
                         const std::vector<std::pair<std::string, std::string>>& parameters,
                         std::string_view body, std::string_view content_type) {
@@ -312,9 +316,9 @@ Result<SourceTree> LoadTree(const Context& context, const SelectionOptions& opti
   if (options.IsFiles()) return TreeOfFiles(options);
   auto parameters = options.Parameters();
   if (!options.lens.empty()) parameters.emplace_back("lens", options.lens);
+  if (options.observed) parameters.emplace_back("observed", "true");
   WHEREFORE_ASSIGN_OR_RETURN(SourceTree out,
                              AskTree(context, "/api/v1/flame", std::move(parameters)));
-  out.seconds = options.Seconds();
   return out;
 }
 
@@ -325,7 +329,10 @@ Result<SourceTree> AskTree(const Context& context, const std::string& path,
   WHEREFORE_ASSIGN_OR_RETURN(const std::string body, Ask(context, "GET", path, parameters));
   WHEREFORE_ASSIGN_OR_RETURN(formats::DecodedFlame decoded, formats::DecodeFlameBinary(body));
   WHEREFORE_ASSIGN_OR_RETURN(const Meta meta, ReadMeta(decoded.meta));
-  SourceTree out{.tree = std::move(decoded.tree), .hint = meta.hint, .averaged = meta.averaged};
+  SourceTree out{.tree = std::move(decoded.tree),
+                 .hint = meta.hint,
+                 .averaged = meta.averaged,
+                 .seconds = static_cast<double>(meta.observed_ms) / 1000};
   out.tree.type = meta.type;
   out.tree.unit = meta.unit;
   out.tree.scale = meta.scale;

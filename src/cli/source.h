@@ -24,6 +24,7 @@ struct SelectionOptions {
   std::string from;
   std::string to;
   std::string lens;
+  bool observed = false;  // SourceTree::seconds is wanted
 
   void AddTo(CLI::App& command, const std::string& positional_help);
   // True when `what` names files that exist.
@@ -33,8 +34,6 @@ struct SelectionOptions {
   // Query parameters for the API.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> Parameters() const;
   [[nodiscard]] std::string SelectorText() const;
-  // How long the range is that is asked for; 0 where the server will refuse it.
-  [[nodiscard]] double Seconds() const;
 };
 
 // GET/POST against the server; a JSON error becomes our Error.
@@ -47,7 +46,7 @@ struct SourceTree {
   profile::FlameTree tree;  // values without any observations: their number is not known
   std::string hint;
   bool averaged = false;
-  double seconds = 0;  // of the range asked for, or that the files cover; 0: not known
+  double seconds = 0;  // in which anything of it was seen; 0: not known, or not asked for
 };
 // The whole tree (not pruned) that a question of the API answers with.
 [[nodiscard]] Result<SourceTree> AskTree(

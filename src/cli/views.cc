@@ -144,7 +144,8 @@ struct DiffOptions {
 
 int RunDiff(const Context& context, const DiffOptions& options) {
   SelectionOptions before = options.selection;
-  SelectionOptions after = options.selection;
+  before.observed = true;
+  SelectionOptions after = before;
   const std::vector<std::string>& what = options.selection.what;
   if (what.size() == 2) {
     before.what = {what[0]};
@@ -248,8 +249,9 @@ void AddDiff(CLI::App& app, Context& context) {
   command->add_option("--base-to", options->base_to, "End of 'before'");
   command
       ->add_option("--mode", options->mode,
-                   "raw (as they are), rate (per second of each side), share (of each side's "
-                   "whole). Default: share of two selectors; rate where the sides are not equally "
+                   "raw (as they are), rate (per second in which anything of each side was seen), "
+                   "share (of each side's whole). Default: share of two selectors; rate where the "
+                   "sides are not equally "
                    "long; else raw")
       ->check(CLI::IsMember({"raw", "rate", "share"}));
   command->add_option("--limit", options->limit, "Rows")

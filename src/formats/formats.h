@@ -31,9 +31,6 @@ struct Decoded {
 using DecodedProfiles = Decoded<profile::Batch>;
 using DecodedSpans = Decoded<profile::SpanBatch>;
 
-// Attribute of an OTLP profile whose type id begins with a name that does not follow from its types.
-inline constexpr std::string_view kProfileNameKey = "wherefore.profile.name";
-
 // OTLP profiles: current layout and that of 1.8/1.9 (told apart per request). The Batch keeps
 // `body`.
 [[nodiscard]] Result<DecodedProfiles> DecodeOtlpProfiles(std::shared_ptr<const std::string> body);

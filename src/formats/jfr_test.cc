@@ -11,6 +11,7 @@
 #include "formats/jfr_testing.h"
 #include "formats/testing.h"
 #include "formats/wire.h"
+#include "profile/observations.h"
 #include "profile/type_id.h"
 
 namespace wherefore::formats {
@@ -553,6 +554,15 @@ TEST(JfrGolden, SurvivesTheWayThroughOtlp) {
   EXPECT_EQ(again->rejected, 0U) << again->message;
   EXPECT_EQ(Totals(again->data), Totals(decoded.data));
   EXPECT_EQ(Samples(again->data, kWallId), Samples(decoded.data, kWallId));
+  const auto observations = [](const profile::Batch& batch) {
+    std::map<std::string, std::int64_t> sums;
+    for (const profile::Profile& p : batch.profiles) {
+      for (std::size_t i = 0; i < p.sample_count; ++i)
+        sums[TypeOf(batch, p).Id()] += profile::Observations(batch, p, p.first_sample + i);
+    }
+    return sums;
+  };
+  EXPECT_EQ(observations(again->data), observations(decoded.data));
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "formats/otlp_layout.h"
 #include "formats/wire.h"
 #include "profile/observations.h"
+#include "profile/type_id.h"
 
 namespace wherefore::formats {
 
@@ -246,7 +247,8 @@ void ProfilesDecoder::TakeName(profile::Profile& p) {
   const profile::Batch& b = result_.data;
   for (const Id id : b.AttributeRefs(p.attributes)) {
     const profile::Attribute& a = b.attributes[id];
-    if (a.value.kind == profile::Value::Kind::kString && b.Text(a.key) == kProfileNameKey) p.name = a.value.text;
+    if (a.value.kind == profile::Value::Kind::kString && b.Text(a.key) == profile::kProfileNameKey)
+      p.name = a.value.text;
   }
 }
 

@@ -1,14 +1,20 @@
 // Batch -> OTLP profiles, binary. Tables go out as they are, so what came in as OTLP goes out the
 // same; strings only resources, scopes and values use are inline there and are left out of the
-// table.
+// table. What OTLP has no place for, a profile's own name and its numbers of observations, goes out
+// as attributes that the decoder reads.
 #include <algorithm>
+#include <map>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "formats/formats.h"
 #include "formats/otlp_common.h"
 #include "formats/otlp_groups.h"
 #include "formats/wire.h"
+#include "profile/observations.h"
+#include "profile/type_id.h"
 
 namespace wherefore::formats {
 
@@ -58,7 +64,91 @@ void WriteSample(PbfWriter& w, const profile::Batch& b, std::size_t i) {
   }
 }
 
-void WriteProfile(PbfWriter& w, const profile::Batch& b, const profile::Profile& p) {
+// Attributes of profiles that are not in the batch's table: they come behind it, and their keys
+// behind the strings that are written of it.
+class AddedAttributes {
+ public:
+  explicit AddedAttributes(const profile::Batch& batch, std::size_t strings)
+      : batch_(batch), strings_(strings) {
+    refs_.reserve(batch.profiles.size());
+    for (const profile::Profile& p : batch.profiles) refs_.push_back(RefsOf(p));
+  }
+  // What a profile refers to.
+  [[nodiscard]] std::span<const Id> Of(const profile::Profile& p) const {
+    const std::vector<Id>& own = refs_[static_cast<std::size_t>(&p - batch_.profiles.data())];
+    return own.empty() ? batch_.AttributeRefs(p.attributes) : std::span<const Id>(own);
+  }
+  void WriteKeys(PbfWriter& w) const {
+    for (const std::string_view key : keys_)
+      w.add_string(dictionary::kStrings, key.data(), key.size());
+  }
+  void WriteTable(PbfWriter& w) const {
+    for (const Added& a : added_) {
+      PbfWriter e(w, dictionary::kAttributes);
+      AddIndex(e, table_attribute::kKey, a.key);
+      PbfWriter v(e, table_attribute::kValue);
+      v.add_bytes(a.kind == Kind::kBytes ? any_value::kBytes : any_value::kString, a.text.data(),
+                  a.text.size());
+    }
+  }
+
+ private:
+  using Kind = profile::Value::Kind;
+  struct Added {
+    Id key;
+    Kind kind;
+    std::string text;
+  };
+
+  // Empty: nothing but its own.
+  std::vector<Id> RefsOf(const profile::Profile& p) {
+    std::vector<Id> refs;
+    Put(p, refs, profile::kProfileNameKey, Kind::kString, std::string(profile::OwnName(batch_, p)));
+    Put(p, refs, profile::kObservationsKey, Kind::kBytes, profile::PackedObservations(batch_, p));
+    return refs;
+  }
+  // Says `text` under a key instead of what the profile says there; empty: it has nothing to say.
+  void Put(const profile::Profile& p, std::vector<Id>& refs, std::string_view key, Kind kind,
+           std::string text) {
+    const std::span own =
+        refs.empty() ? batch_.AttributeRefs(p.attributes) : std::span<const Id>(refs);
+    const auto has_key = [&](Id id) {
+      return id < batch_.attributes.size() && batch_.Text(batch_.attributes[id].key) == key;
+    };
+    const auto found = std::ranges::find_if(own, has_key);
+    if (text.empty() || (found != own.end() && Says(*found, kind, text))) return;
+    std::vector<Id> with(own.begin(), own.end());
+    std::erase_if(with, has_key);
+    with.push_back(IdOf(key, kind, std::move(text)));
+    refs = std::move(with);
+  }
+  [[nodiscard]] bool Says(Id id, Kind kind, std::string_view text) const {
+    const profile::Value& value = batch_.attributes[id].value;
+    return value.kind == kind && batch_.Text(value.text) == text;
+  }
+  Id IdOf(std::string_view key, Kind kind, std::string text) {
+    const auto [known, fresh] = ids_.try_emplace(
+        std::pair(key, text), static_cast<Id>(batch_.attributes.size() + added_.size()));
+    if (fresh) added_.push_back({KeyOf(key), kind, std::move(text)});
+    return known->second;
+  }
+  Id KeyOf(std::string_view key) {
+    const auto at = std::ranges::find(keys_, key);
+    const auto place = static_cast<std::size_t>(at - keys_.begin());
+    if (at == keys_.end()) keys_.push_back(key);
+    return static_cast<Id>(strings_ + place);
+  }
+
+  const profile::Batch& batch_;
+  const std::size_t strings_;  // that are written of the batch
+  std::vector<std::string_view> keys_;
+  std::vector<Added> added_;
+  std::map<std::pair<std::string_view, std::string>, Id> ids_;
+  std::vector<std::vector<Id>> refs_;  // by profile
+};
+
+void WriteProfile(PbfWriter& w, const profile::Batch& b, const profile::Profile& p,
+                  const AddedAttributes& added) {
   WriteValueType(w, profile_field::kSampleType, p.sample_type);
   for (std::size_t i = 0; i < p.sample_count; ++i) {
     PbfWriter s(w, profile_field::kSamples);
@@ -74,7 +164,7 @@ void WriteProfile(PbfWriter& w, const profile::Batch& b, const profile::Profile&
   AddUint(w, profile_field::kDropped, p.dropped_attributes);
   AddText(w, profile_field::kPayloadFormat, b.Text(p.payload_format));
   if (!p.payload.empty()) w.add_bytes(profile_field::kPayload, p.payload.data(), p.payload.size());
-  AddIndices(w, profile_field::kAttributes, b.AttributeRefs(p.attributes));
+  AddIndices(w, profile_field::kAttributes, added.Of(p));
 }
 
 // One past the largest string that is referred to by index.
@@ -124,7 +214,8 @@ void WriteMappingsAndFrames(PbfWriter& w, const profile::Batch& b) {
   }
 }
 
-void WriteDictionary(PbfWriter& w, const profile::Batch& b) {
+void WriteDictionary(PbfWriter& w, const profile::Batch& b, std::size_t strings,
+                     const AddedAttributes& added) {
   WriteMappingsAndFrames(w, b);
   for (std::size_t i = 0; i < b.links.size(); ++i) {
     PbfWriter e(w, dictionary::kLinks);
@@ -133,10 +224,10 @@ void WriteDictionary(PbfWriter& w, const profile::Batch& b) {
     e.add_bytes(link::kTraceId, reinterpret_cast<const char*>(l.trace.data()), l.trace.size());
     e.add_bytes(link::kSpanId, reinterpret_cast<const char*>(l.span.data()), l.span.size());
   }
-  const std::size_t strings = std::min(ReferredStrings(b), b.strings.size());
   for (std::size_t i = 0; i < strings; ++i) {
     w.add_string(dictionary::kStrings, b.strings[i].data(), b.strings[i].size());
   }
+  added.WriteKeys(w);
   for (std::size_t i = 0; i < b.attributes.size(); ++i) {
     const profile::Attribute& a = b.attributes[i];
     PbfWriter e(w, dictionary::kAttributes);
@@ -145,6 +236,7 @@ void WriteDictionary(PbfWriter& w, const profile::Batch& b) {
     WriteValue(e, table_attribute::kValue, b, a.value);
     AddIndex(e, table_attribute::kUnit, a.unit);
   }
+  added.WriteTable(w);
   for (std::size_t i = 0; i < b.stacks.size(); ++i) {
     PbfWriter e(w, dictionary::kStacks);
     AddIndices(e, stack::kLocations, b.StackFrames(static_cast<Id>(i)));
@@ -154,6 +246,8 @@ void WriteDictionary(PbfWriter& w, const profile::Batch& b) {
 }  // namespace
 
 std::string EncodeOtlpProfiles(const profile::Batch& batch) {
+  const std::size_t strings = std::min(ReferredStrings(batch), batch.strings.size());
+  const AddedAttributes added(batch, strings);
   std::string out;
   PbfWriter root(out);
   for (const ResourceGroup& group : GroupByResource(batch.profiles)) {
@@ -171,14 +265,14 @@ std::string EncodeOtlpProfiles(const profile::Batch& batch) {
       }
       for (const std::size_t i : scope_group.items) {
         PbfWriter p(sp, envelope::kItems);
-        WriteProfile(p, batch, batch.profiles[i]);
+        WriteProfile(p, batch, batch.profiles[i], added);
       }
       AddText(sp, envelope::kSchemaUrl, batch.Text(sc.schema_url));
     }
     AddText(rp, envelope::kSchemaUrl, batch.Text(batch.resources[group.resource].schema_url));
   }
   PbfWriter d(root, envelope::kDictionary);
-  WriteDictionary(d, batch);
+  WriteDictionary(d, batch, strings, added);
   d.commit();
   return out;
 }

@@ -3,6 +3,7 @@
 #include "formats/formats.h"
 #include "formats/testing.h"
 #include "formats/wire.h"
+#include "profile/type_id.h"
 
 namespace wherefore::formats {
 namespace {
@@ -207,6 +208,48 @@ TEST(OtlpProfiles, ASenderMaySayHowManyObservationsItsSamplesStandFor) {
   EXPECT_EQ(decoded.data.samples.count, (std::vector<std::uint32_t>{3, 300, 7}))
       << "the last by the rule";
   EXPECT_EQ(testing::Differences(data, Parse(EncodeOtlpProfiles(decoded.data))), "");
+}
+
+// What OTLP has no field for, of a batch that did not come as OTLP.
+TEST(OtlpProfiles, NamesAndObservationsThatDoNotFollowFromTheRestGoOutAndComeBack) {
+  profile::Batch batch = MustDecode(TwoProfiles()).data;
+  const auto encoded = EncodeOtlpProfiles(batch);
+  batch.samples.count.clear();
+  for (std::size_t i = 0; i < batch.samples.size(); ++i)
+    batch.samples.count.push_back(static_cast<std::uint32_t>(100 + i));
+  for (profile::Profile& p : batch.profiles) p.name = batch.AddText("block");
+  const auto sent = std::make_shared<const std::string>(EncodeOtlpProfiles(batch));
+  const auto back = DecodeOtlpProfiles(sent);
+  ASSERT_TRUE(back) << back.error().message();
+  EXPECT_EQ(back->message, "");
+  EXPECT_EQ(back->data.samples.count, batch.samples.count);
+  for (std::size_t i = 0; i < batch.profiles.size(); ++i) {
+    EXPECT_EQ(profile::TypeOf(back->data, back->data.profiles[i]),
+              profile::TypeOf(batch, batch.profiles[i]));
+  }
+  EXPECT_EQ(EncodeOtlpProfiles(back->data), *sent) << "the second time nothing is added";
+  // Through JSON too, whose bytes are base64.
+  const auto json = std::make_shared<const std::string>(EncodeOtlpProfilesJson(batch));
+  const auto from_json = DecodeOtlpProfilesJson(json);
+  ASSERT_TRUE(from_json) << from_json.error().message();
+  EXPECT_EQ(from_json->data.samples.count, batch.samples.count);
+  // What follows from the rest is not written.
+  batch.samples.count.clear();
+  for (profile::Profile& p : batch.profiles) p.name = 0;
+  EXPECT_EQ(EncodeOtlpProfiles(batch), encoded);
+}
+
+TEST(OtlpProfiles, OtherObservationsThanItCameWithGoOutInstead) {
+  ProfilesData data = TwoProfiles();
+  GiveObservations(data, 0, {"\x05", 1});
+  profile::Batch batch = MustDecode(data).data;
+  ASSERT_EQ(batch.samples.count.at(0), 5U);
+  batch.samples.count[0] = 9;
+  const auto back =
+      DecodeOtlpProfiles(std::make_shared<const std::string>(EncodeOtlpProfiles(batch)));
+  ASSERT_TRUE(back) << back.error().message();
+  EXPECT_EQ(back->data.samples.count.at(0), 9U);
+  EXPECT_EQ(back->data.profiles[0].attributes.count, batch.profiles[0].attributes.count);
 }
 
 TEST(OtlpProfiles, NumbersOfObservationsThatDoNotFitTheSamplesAreNoted) {

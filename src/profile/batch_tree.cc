@@ -1,7 +1,13 @@
 #include "profile/batch_tree.h"
 
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/hash.h"
 #include "profile/frame_name.h"
 #include "profile/observations.h"
+#include "profile/observed_time.h"
 
 namespace wherefore::profile {
 namespace {
@@ -12,6 +18,38 @@ std::string_view FrameType(const Batch& batch, const Frame& frame) {
     if (batch.Text(a.key) == "profile.frame.type") return batch.Text(a.value.text);
   }
   return {};
+}
+
+// Whose profiles follow each other: everything its resource and its attributes say, but what no two
+// profiles have in common.
+std::uint64_t SeriesOf(const Batch& batch, const Profile& profile) {
+  std::string text;
+  const auto add = [&](const Attribute& a) {
+    if (a.value.kind == Value::Kind::kBytes) return;
+    text +=
+        fmt::format("{}\n{}\n{}\n", batch.Text(a.key), batch.Text(a.value.text), a.value.number);
+  };
+  for (const Attribute& a : batch.OwnAttributes(batch.resources[profile.resource].attributes))
+    add(a);
+  for (const Id ref : batch.AttributeRefs(profile.attributes)) add(batch.attributes[ref]);
+  return Hash64(text);
+}
+
+// How long each of them stands for, and the time in which any was taken.
+std::vector<SeenProfile> Seen(const Batch& batch, const std::vector<const Profile*>& profiles,
+                              std::int64_t unknown_ns, std::int64_t& observed_ns) {
+  constexpr std::uint64_t kMost = INT64_MAX;
+  std::vector<SeenProfile> seen;
+  for (const Profile* p : profiles) {
+    seen.push_back({.series = SeriesOf(batch, *p),
+                    .time_ns = static_cast<std::int64_t>(std::min(p->time_ns, kMost)),
+                    .duration_ns = static_cast<std::int64_t>(std::min(p->duration_ns, kMost))});
+  }
+  FillLengths(seen, unknown_ns);
+  ObservedTime observed;
+  for (const SeenProfile& p : seen) observed.Add(p.time_ns, p.length_ns);
+  observed_ns = observed.total_ns();
+  return seen;
 }
 
 }  // namespace
@@ -54,30 +92,52 @@ void BatchNamer::AddStack(Id stack, std::int64_t value, std::int64_t count) {
   builder_.AddValue(node, value, count);
 }
 
-BatchTreeResult BuildBatchTree(const Batch& batch, std::string_view wanted) {
-  TreeBuilder builder;
-  BatchNamer namer(batch, builder);
+BatchTreeResult BuildBatchTree(const Batch& batch, std::string_view wanted,
+                               SeveralSnapshots several) {
   BatchTreeResult result;
+  std::vector<const Profile*> profiles;
+  std::vector<std::int64_t> multipliers;
   std::string unit;
   for (const Profile& profile : batch.profiles) {
     const ProfileType type = TypeOf(batch, profile);
     const auto match = MatchType(type, wanted);
     if (!match) continue;
-    ++result.profiles;
     unit = match->unit;
     result.snapshot = IsSnapshot(type);
     result.observations_known = result.observations_known && ObservationsKnown(batch, profile);
+    profiles.push_back(&profile);
+    multipliers.push_back(match->multiplier);
+  }
+  result.profiles = profiles.size();
+  const bool average =
+      result.snapshot && profiles.size() > 1 && several == SeveralSnapshots::kAverage;
+  const std::vector<SeenProfile> seen =
+      Seen(batch, profiles, average ? kMomentNs : 0, result.observed_ns);
+  TreeBuilder builder;
+  BatchNamer namer(batch, builder);
+  std::map<Id, std::pair<double, std::int64_t>> weighed;  // by stack: value x time, observations
+  for (std::size_t k = 0; k < profiles.size(); ++k) {
+    const Profile& profile = *profiles[k];
     for (std::size_t i = profile.first_sample; i < profile.first_sample + profile.sample_count;
          ++i) {
       if (profile.summed && batch.samples.value[i] == 0) continue;  // it is there for another type
-      namer.AddStack(batch.samples.stack[i],
-                     WrappingMultiply(batch.samples.value[i], match->multiplier),
-                     Observations(batch, profile, i));
+      const std::int64_t value = WrappingMultiply(batch.samples.value[i], multipliers[k]);
+      const std::int64_t count = Observations(batch, profile, i);
+      if (!average) {
+        namer.AddStack(batch.samples.stack[i], value, count);
+        continue;
+      }
+      auto& [sum, observations] = weighed[batch.samples.stack[i]];
+      sum += static_cast<double>(value) * seen[k].Weight();
+      observations += count;
     }
   }
+  for (const auto& [stack, sum] : weighed)
+    namer.AddStack(stack, AverageOf(sum.first, result.observed_ns), sum.second);
   result.tree = builder.Build();
   result.tree.type = wanted;
   result.tree.unit = unit;
+  result.tree.scale = average ? kAverageScale : 1;
   return result;
 }
 

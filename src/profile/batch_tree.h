@@ -32,11 +32,16 @@ struct BatchTreeResult {
   FlameTree tree;
   std::size_t profiles = 0;  // that matched the type
   bool snapshot = false;     // it is one (IsSnapshot)
+  std::int64_t observed_ns = 0;  // in which any of them was taken (observed_time.h); 0: not known
   // False: the tree's counts are of samples, of which each stands for any number of observations.
   bool observations_known = true;
 };
+// What several snapshots are together: their average over the time they were taken, in thousandths,
+// or their sum, as Pyroscope has it.
+enum class SeveralSnapshots : std::uint8_t { kAverage, kAddUp };
 // Adds up all profiles of the type in the batch. `wanted` as in MatchType.
-[[nodiscard]] BatchTreeResult BuildBatchTree(const Batch& batch, std::string_view wanted);
+[[nodiscard]] BatchTreeResult BuildBatchTree(const Batch& batch, std::string_view wanted,
+                                             SeveralSnapshots several = SeveralSnapshots::kAverage);
 // Types in the batch, in order, once each.
 [[nodiscard]] std::vector<ProfileType> BatchTypes(const Batch& batch);
 

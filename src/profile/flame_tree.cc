@@ -178,6 +178,15 @@ FlameTree TreeBuilder::Build() {
   return tree;
 }
 
+FlameTree Rescaled(const FlameTree& tree, std::int64_t scale) {
+  FlameTree out = tree;
+  if (scale == tree.scale) return out;
+  out.scale = scale;
+  for (std::int64_t& self : out.self) self = WrappingMultiply(self, scale / tree.scale);
+  AddUpTotals(out);
+  return out;
+}
+
 FlameTree Unscaled(const FlameTree& tree) {
   FlameTree out = tree;
   if (tree.scale == 1) return out;

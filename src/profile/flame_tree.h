@@ -128,6 +128,9 @@ class TreeBuilder {
   ChildIndex children_;
 };
 
+// The same tree in 1/scale units; `scale` is a multiple of its own.
+[[nodiscard]] FlameTree Rescaled(const FlameTree& tree, std::int64_t scale);
+
 // The same tree in whole units (scale 1), rounded at every node's own value: for formats that know
 // no scale.
 [[nodiscard]] FlameTree Unscaled(const FlameTree& tree);

@@ -37,6 +37,17 @@ bool ObservationsKnown(const Batch& batch, const Profile& profile) {
   return !profile.summed || CountsSamples(batch, profile) || CountsPeriods(batch, profile);
 }
 
+std::string PackedObservations(const Batch& batch, const Profile& profile) {
+  if (batch.samples.count.empty()) return {};
+  const std::span counts =
+      std::span(batch.samples.count).subspan(profile.first_sample, profile.sample_count);
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (ImpliedObservations(batch, profile, profile.first_sample + i) != counts[i])
+      return PackObservations(counts);
+  }
+  return {};
+}
+
 std::string PackObservations(std::span<const std::uint32_t> counts) {
   std::string packed;
   packed.reserve(counts.size());

@@ -27,6 +27,9 @@ inline constexpr std::string_view kObservationsKey = "wherefore.profile.observat
 [[nodiscard]] std::int64_t ImpliedObservations(const Batch& batch, const Profile& profile,
                                                std::size_t sample);
 
+// As bytes of that attribute; empty where they follow from the samples anyway.
+[[nodiscard]] std::string PackedObservations(const Batch& batch, const Profile& profile);
+
 [[nodiscard]] std::string PackObservations(std::span<const std::uint32_t> counts);
 // False: it is not `samples` numbers of 32 bits.
 [[nodiscard]] bool UnpackObservations(std::string_view packed, std::size_t samples,

@@ -92,13 +92,28 @@ std::uint64_t ProfileType::Hash() const {
                             stands_for_cpu ? 1 : 0));
 }
 
-ProfileType TypeOf(const Batch& batch, const Profile& profile) {
+namespace {
+
+// What the profile itself says of it.
+ProfileType SaidOf(const Batch& batch, const Profile& profile) {
   ProfileType t;
   t.sample_type = batch.Text(profile.sample_type.type);
   t.sample_unit = batch.Text(profile.sample_type.unit);
   t.period_type = batch.Text(profile.period_type.type);
   t.period_unit = batch.Text(profile.period_type.unit);
   t.period = profile.period;
+  return t;
+}
+
+}  // namespace
+
+std::string_view OwnName(const Batch& batch, const Profile& profile) {
+  const std::string_view name = batch.Text(profile.name);
+  return name == DeriveName(SaidOf(batch, profile)) ? std::string_view() : name;
+}
+
+ProfileType TypeOf(const Batch& batch, const Profile& profile) {
+  ProfileType t = SaidOf(batch, profile);
   t.name = profile.name != 0 ? std::string(batch.Text(profile.name)) : DeriveName(t);
   t.count_rule = ChooseRule(batch, profile, t);
   t.stands_for_cpu = !profile.has_cpu_sibling && t.sample_type == "samples" &&

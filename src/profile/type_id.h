@@ -45,6 +45,11 @@ struct ProfileType {
 // The type of a decoded profile; names it when the sender's format has no name.
 [[nodiscard]] ProfileType TypeOf(const Batch& batch, const Profile& profile);
 
+// Attribute of an OTLP profile whose id begins with a name that does not follow from the rest.
+inline constexpr std::string_view kProfileNameKey = "wherefore.profile.name";
+// The first part of its id, where it does not follow from the other four; else empty.
+[[nodiscard]] std::string_view OwnName(const Batch& batch, const Profile& profile);
+
 // What a query for one type asks for.
 struct TypeMatch {
   std::int64_t multiplier = 1;  // to apply to stored values

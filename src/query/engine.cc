@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/text.h"
 
 namespace wherefore::query {
@@ -14,53 +13,6 @@ namespace {
 
 // Sums of one dictionary, ready for its trie.
 using StackValues = std::vector<std::vector<StackValue>>;  // by selection
-
-std::uint64_t LabelsHash(const Labels& labels) {
-  std::string text;
-  for (const auto& [name, value] : labels) {
-    text += name;
-    text += '\0';
-    text += value;
-    text += '\0';
-  }
-  return Hash64(text);
-}
-
-// Identity of a series over buckets and writers: service and labels.
-std::uint64_t SeriesIdentity(const Resolved& r, std::uint32_t selection, std::uint32_t series) {
-  const store::SeriesRow* row = ProfileLevel(r.series[selection], series);
-  return r.query.selections[selection].dictionary.service ^
-         (row != nullptr ? LabelsHash(row->labels) : 0);
-}
-
-std::int64_t Rounded(std::int64_t sum, std::int64_t scale, std::int64_t divisor) {
-  if (divisor <= 0) return 0;
-  const __int128 scaled = static_cast<__int128>(sum) * scale;
-  return static_cast<std::int64_t>((scaled + (scaled >= 0 ? divisor / 2 : -divisor / 2)) / divisor);
-}
-
-// The largest first; those beyond the limit added up in one.
-void LargestFirst(std::vector<SeriesGroup>& groups, std::size_t most) {
-  const auto sum = [](const SeriesGroup& g) {
-    std::int64_t total = 0;
-    for (const std::int64_t v : g.values) total = WrappingAdd(total, v);
-    return total;
-  };
-  std::ranges::stable_sort(groups, std::greater(), sum);
-  if (most == 0 || groups.size() <= most) return;
-  const std::size_t steps = groups[0].values.size();
-  SeriesGroup rest{.labels = {{"", "other"}},
-                   .values = std::vector<std::int64_t>(steps),
-                   .profiles = std::vector<std::int64_t>(steps)};
-  for (std::size_t i = most; i < groups.size(); ++i) {
-    for (std::size_t k = 0; k < steps; ++k) {
-      rest.values[k] = WrappingAdd(rest.values[k], groups[i].values[k]);
-      rest.profiles[k] += groups[i].profiles[k];
-    }
-  }
-  groups.resize(most);
-  groups.push_back(std::move(rest));
-}
 
 }  // namespace
 
@@ -174,33 +126,6 @@ Result<StackValues> Engine::Sum(const Resolved& r, const CancelToken& cancel) {
   return by_selection;
 }
 
-// Snapshots: the sum over series of (sum / number of profiles), in thousandths at the leaves.
-Result<StackValues> Engine::Average(const Resolved& r, const CancelToken& cancel) {
-  // One step over the whole range gives the number of profiles per series.
-  const std::int64_t whole = r.query.range.to_ns - r.query.range.from_ns + 1;
-  store::SampleQuery profiles = r.query;
-  for (store::SeriesSelection& s : profiles.selections) s.series.clear();
-  WHEREFORE_ASSIGN_OR_RETURN(auto points, reader_.Timeline(profiles, {whole}, false, cancel));
-  std::map<std::pair<std::uint64_t, std::string>, std::int64_t>
-      counts;  // (series, type id) -> profiles
-  for (const store::SeriesPoint& p : points) {
-    counts[{SeriesIdentity(r, p.dictionary, p.series), r.types.at(p.type).details.Id()}] +=
-        p.profiles;
-  }
-  WHEREFORE_ASSIGN_OR_RETURN(auto sums, reader_.SumStacksBySeries(r.query, cancel));
-  StackValues by_selection(r.query.selections.size());
-  for (const store::StackSumBySeries& s : sums) {
-    const TypeUse& use = r.types.at(s.sum.type);
-    const std::int64_t n =
-        counts[{SeriesIdentity(r, s.sum.dictionary, s.series), use.details.Id()}];
-    by_selection[s.sum.dictionary].push_back(
-        {.stack = s.sum.stack,
-         .value = Rounded(use.Value(s.sum.value), kAverageScale, std::max<std::int64_t>(n, 1)),
-         .count = use.Count(s.sum.value, s.sum.count)});
-  }
-  return by_selection;
-}
-
 Result<StackValues> Engine::SumOrAverage(const Resolved& r, const CancelToken& cancel) {
   if (r.query.selections.empty()) return StackValues();
   StackValues values;
@@ -253,99 +178,6 @@ Result<FlameAnswer> Engine::Flame(const Selection& selection, const Lens& lens,
   if (!lens.empty()) {
     WHEREFORE_ASSIGN_OR_RETURN(answer.tree, lens.Apply(answer.tree, cancel));
   }
-  return answer;
-}
-
-Result<SeriesAnswer> Engine::Series(const Selection& selection, const SeriesOptions& options,
-                                    const CancelToken& cancel) {
-  const auto [width, phase, spread] = options.steps;
-  const std::vector<std::string>& group_by = options.group_by;
-  WHEREFORE_ASSIGN_OR_RETURN(
-      Resolved r,
-      catalog_.Resolve(selection, {.with_series = false, .group_by = group_by}, cancel));
-  if (r.snapshot) {
-    WHEREFORE_ASSIGN_OR_RETURN(
-        r, catalog_.Resolve(selection, {.with_series = true, .group_by = group_by}, cancel));
-  }
-  const std::int64_t start = (selection.range.from_ns - phase) / width * width + phase;
-  const auto steps = static_cast<std::size_t>((selection.range.to_ns - start + width - 1) / width);
-  SeriesAnswer answer{.type = r.type,
-                      .unit = r.unit,
-                      .averaged = r.snapshot,
-                      .scale = r.snapshot ? kAverageScale : 1,
-                      .start_ns = start,
-                      .step_ns = width};
-  constexpr std::size_t kMostSteps = 200'000;  // a month in steps of 15 s
-  if (steps > kMostSteps) {
-    return Error(Code::kInvalid, fmt::format("step {} gives {} points; at most 200,000 are sent",
-                                             FormatDuration(width), steps));
-  }
-  std::vector<store::SeriesPoint> points;
-  std::vector<store::SeriesPoint> matched;
-  if (!r.query.selections.empty()) {
-    store::Steps cut = options.steps;
-    // A snapshot is of one moment.
-    cut.spread = cut.spread && !r.snapshot;
-    // Before the whole: what comes between the two questions then makes no part more than it.
-    if (!options.wanted.search.empty()) {
-      WHEREFORE_ASSIGN_OR_RETURN(matched, MatchedPoints(r, cut, options.wanted, cancel));
-    }
-    WHEREFORE_ASSIGN_OR_RETURN(points, reader_.Timeline(r.query, cut, r.needs_samples, cancel));
-  }
-  if (points.empty()) answer.hint = catalog_.ExplainEmpty(selection, cancel);
-
-  // Snapshots average per series and step, then add up over series.
-  std::map<std::tuple<std::uint64_t, std::string, std::int64_t>, std::int64_t> profiles;
-  if (r.snapshot) {
-    for (const store::SeriesPoint& p : points) {
-      profiles[{SeriesIdentity(r, p.dictionary, p.series), r.types.at(p.type).details.Id(),
-                p.step_start_ns}] += p.profiles;
-    }
-  }
-  const auto add_value = [&](const store::SeriesPoint& p, std::vector<std::int64_t>& values) {
-    const TypeUse& use = r.types.at(p.type);
-    const auto index = static_cast<std::size_t>((p.step_start_ns - start) / width);
-    if (p.step_start_ns < start || index >= steps) return false;
-    std::int64_t value = use.Value(p.value);
-    if (r.snapshot) {
-      value = Rounded(
-          value, kAverageScale,
-          profiles[{SeriesIdentity(r, p.dictionary, p.series), use.details.Id(), p.step_start_ns}]);
-    }
-    values[index] = WrappingAdd(values[index], value);
-    return true;
-  };
-  if (!options.wanted.search.empty()) {
-    answer.matched.emplace(steps);
-    for (const store::SeriesPoint& p : matched) add_value(p, *answer.matched);
-  }
-  std::map<Labels, SeriesGroup> groups;
-  for (const store::SeriesPoint& p : points) {
-    answer.newest_ns = std::max(answer.newest_ns, p.last_ns);
-    Labels labels;
-    for (const std::string& name : group_by) {
-      labels.emplace_back(
-          name, GroupLabel(r.services[p.dictionary], r.series[p.dictionary], p.series, name));
-    }
-    SeriesGroup& group = groups[labels];
-    constexpr std::size_t kMostPoints = 20'000'000;  // 16 bytes each
-    if (groups.size() * steps > kMostPoints) {
-      return Error(Code::kLimit,
-                   fmt::format("{} groups of {} steps are too many; take a longer step "
-                               "or another label to group by",
-                               groups.size(), steps));
-    }
-    group.values.resize(steps);
-    group.profiles.resize(steps);
-    if (add_value(p, group.values)) {
-      group.profiles[static_cast<std::size_t>((p.step_start_ns - start) / width)] += p.profiles;
-    }
-  }
-  for (auto& [labels, group] : groups) {
-    group.labels = labels;
-    answer.groups.push_back(std::move(group));
-  }
-  LargestFirst(answer.groups, options.max_groups);
   return answer;
 }
 

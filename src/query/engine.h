@@ -18,6 +18,7 @@
 #include "profile/batch.h"
 #include "profile/flame_tree.h"
 #include "profile/line_table.h"
+#include "query/averages.h"
 #include "query/catalog.h"
 #include "query/lens.h"
 #include "query/stack_tries.h"
@@ -26,9 +27,6 @@
 #include "store/read.h"
 
 namespace wherefore::query {
-
-// Averages of snapshots are in thousandths.
-inline constexpr std::int64_t kAverageScale = 1000;
 
 struct ServiceInfo {
   std::string name;
@@ -63,6 +61,8 @@ struct SeriesAnswer {
   std::int64_t start_ns = 0;  // of the first step
   std::int64_t step_ns = 0;
   std::int64_t newest_ns = 0;  // start of the newest profile in it; 0: none
+  // How much of each step was seen, of all groups together; empty unless profiles are shared out.
+  std::vector<std::int64_t> observed_ns;
   std::vector<SeriesGroup>
       groups;  // largest first; groups beyond the limit are added up in one called "other"
   // Of what is looked for, all groups together; only with a search.
@@ -191,8 +191,8 @@ struct ServiceOverview {
   ServiceInfo info;
   std::vector<std::int64_t> cpu;           // per step; empty: no CPU profiles
   std::vector<std::int64_t> cpu_profiles;  // the same: how many it is from
-  double cores = 0;                        // CPU time over OverviewAnswer::observed
-  std::int64_t seen_ns = 0;                // from its first profile to the end of its last
+  double cores = 0;                        // CPU time over OverviewAnswer::observed_ns
+  std::int64_t seen_ns = 0;                // in which a CPU profile of it was taken, gaps excluded
   std::vector<std::string> versions;       // service.version in the newest step that has any
   std::string earlier_version;             // what ran before it in the range, if it changed
   std::vector<profile::TopRow> top;        // into `functions`
@@ -208,8 +208,11 @@ struct OverviewAnswer {
   // The part of the range in which a service could be seen: since anything was sent, and up to
   // what has arrived.
   store::TimeRange observed;
+  // Of it, the time in which a CPU profile of any service was taken: gaps excluded.
+  std::int64_t observed_ns = 0;
   std::int64_t start_ns = 0;
   std::int64_t step_ns = 0;
+  std::vector<std::int64_t> step_observed_ns;  // the same of each step
   std::vector<ServiceOverview> services;
 };
 
@@ -226,6 +229,8 @@ struct ListAnswer {
   std::vector<profile::ListedFunction> functions;
   std::string hint;
 };
+
+class Timelines;  // engine_timeline.cc
 
 class Engine {
  public:
@@ -271,8 +276,12 @@ class Engine {
   // traces and spans are not narrowed by the range. No hint.
   Result<profile::FlameTree> NarrowedFlame(const Selection& selection, const Narrowing& narrowing,
                                            const CancelToken& cancel);
+  // Engine_timeline.cc.
   Result<SeriesAnswer> Series(const Selection& selection, const SeriesOptions& options,
                               const CancelToken& cancel);
+  // Engine_average.cc: the time in which any profile of the selection was taken, over all
+  // instances, which is what values per second are divided by. 0: not known, as of single samples.
+  Result<std::int64_t> ObservedNs(const Selection& selection, const CancelToken& cancel);
   // Engine_functions.cc; traces beyond `limit` are counted only.
   Result<FunctionTraces> TracesOf(const Selection& selection, const FunctionName& function,
                                   const TracesOptions& options, const CancelToken& cancel);
@@ -336,19 +345,28 @@ class Engine {
                                                             const CancelToken& cancel);
   Result<std::vector<std::vector<StackValue>>> Sum(const Resolved& resolved,
                                                    const CancelToken& cancel);
+  // Engine_average.cc; `resolved` has its series.
   Result<std::vector<std::vector<StackValue>>> Average(const Resolved& resolved,
                                                        const CancelToken& cancel);
+  Result<Snapshots> ReadSnapshots(const Resolved& resolved, const CancelToken& cancel);
+  // Engine_timeline.cc: fill `out`, and say how much of each step was seen.
+  Result<std::vector<std::int64_t>> SumOverTime(const Resolved& resolved,
+                                                const SeriesOptions& options, Timelines& out,
+                                                const CancelToken& cancel);
+  Result<std::vector<std::int64_t>> AverageOverTime(const Resolved& resolved,
+                                                    const SeriesOptions& options, Timelines& out,
+                                                    const CancelToken& cancel);
   // Engine_matches.cc: asks for each selection of a question, narrowed to stacks with what is
   // looked for; not where there are none. Answers to `ask` are about selection 0.
   Result<> EachNarrowed(
       const store::SampleQuery& query, const LookedFor& wanted,
       const std::function<Result<>(std::uint32_t, const store::SampleQuery&)>& ask,
       const CancelToken& cancel);
-  // The points of a timeline that what is looked for has, cut as those of the whole are.
-  Result<std::vector<store::SeriesPoint>> MatchedPoints(const Resolved& resolved,
-                                                        const store::Steps& cut,
-                                                        const LookedFor& wanted,
-                                                        const CancelToken& cancel);
+  // What is looked for has in each profile, one by one; where labels of samples are asked for, in
+  // each label set of its samples.
+  Result<> EachMatching(const Resolved& resolved, const LookedFor& wanted,
+                        const std::function<Result<>(const store::ProfileSum&)>& visit,
+                        const CancelToken& cancel);
   // Engine_heat.cc: cells by offset within the second, and by the profiles' values.
   Result<> FillByOffset(const Resolved& resolved, const LookedFor& wanted, HeatMapAnswer& answer,
                         const CancelToken& cancel);
@@ -397,9 +415,12 @@ class Engine {
   // From the first profile to the end of the last one, of all services; zeros when there is none.
   Result<store::TimeRange> Covered(std::uint32_t tenant, store::TimeRange range,
                                    const CancelToken& cancel);
-  Result<> AddCores(const Selection& everything, store::TimeRange observed,
+  Result<> AddCores(const Selection& everything, OverviewAnswer& answer,
                     const std::map<std::string, ServiceOverview*>& services,
                     const CancelToken& cancel);
+  Result<> AddHeap(const Selection& everything,
+                   const std::map<std::string, ServiceOverview*>& services,
+                   const CancelToken& cancel);
   Result<> AddCpu(const Selection& everything, OverviewAnswer& answer,
                   const std::map<std::string, ServiceOverview*>& services,
                   const CancelToken& cancel);

@@ -50,7 +50,7 @@ Result<> Engine::FillByValue(const Selection& selection, const Resolved& r, cons
   if (!wanted.search.empty() && !r.needs_samples) {
     const auto add = [&](std::uint32_t at, const store::SampleQuery& one) -> Result<> {
       const MemoryScope scope(cancel);
-      WHEREFORE_ASSIGN_OR_RETURN(const auto sums, reader_.SumProfiles(one, cancel));
+      WHEREFORE_ASSIGN_OR_RETURN(const auto sums, reader_.SumProfiles(one, false, cancel));
       for (const store::ProfileSum& p : sums) {
         matched[{r.query.selections[at].dictionary, p.number}] = r.types.at(p.type).Value(p.value);
       }

@@ -2,7 +2,6 @@
 // then adds up samples of those stacks only, one dictionary after the other: a condition that holds
 // the ids of all of them would be evaluated whole for every row.
 #include "query/engine.h"
-#include "store/step_sums.h"
 
 namespace wherefore::query {
 
@@ -26,35 +25,23 @@ Result<> Engine::EachNarrowed(
   return {};
 }
 
-Result<std::vector<store::SeriesPoint>> Engine::MatchedPoints(const Resolved& r,
-                                                              const store::Steps& cut,
-                                                              const LookedFor& wanted,
-                                                              const CancelToken& cancel) {
-  store::StepSums sums(cut, r.query.range.to_ns);
-  MemoryClaim held(cancel);
-  const auto add = [&](std::uint32_t at, const store::SampleQuery& one) -> Result<> {
-    WHEREFORE_RETURN_IF_ERROR(held.Resize(sums.bytes()));
-    const MemoryScope scope(cancel);  // rows go, a point per step stays
-    if (r.needs_samples) {
-      WHEREFORE_ASSIGN_OR_RETURN(auto points, reader_.Timeline(one, cut, true, cancel));
-      for (store::SeriesPoint& p : points) {
-        p.dictionary = at;
-        sums.AddWithin(p);
-      }
-      return {};
-    }
-    // Profile by profile, so that what matches altogether is rounded as the whole is.
-    WHEREFORE_ASSIGN_OR_RETURN(auto profiles, reader_.SumProfiles(one, cancel));
+Result<> Engine::EachMatching(const Resolved& r, const LookedFor& wanted,
+                              const std::function<Result<>(const store::ProfileSum&)>& visit,
+                              const CancelToken& cancel) {
+  const auto ask = [&](std::uint32_t at, const store::SampleQuery& one) -> Result<> {
+    const MemoryScope scope(cancel);  // rows go, what they are added to stays
+    WHEREFORE_ASSIGN_OR_RETURN(auto profiles, reader_.SumProfiles(one, r.needs_samples, cancel));
     for (store::ProfileSum& p : profiles) {
-      const store::SeriesRow* series = ProfileLevel(r.series[at], p.series);
-      p.series = series != nullptr ? series->series : 0;
       p.dictionary = at;
-      sums.Add(p);
+      if (!r.needs_samples) {
+        const store::SeriesRow* series = ProfileLevel(r.series[at], p.series);
+        p.series = series != nullptr ? series->series : 0;
+      }
+      WHEREFORE_RETURN_IF_ERROR(visit(p));
     }
     return {};
   };
-  WHEREFORE_RETURN_IF_ERROR(EachNarrowed(r.query, wanted, add, cancel));
-  return sums.Take();
+  return EachNarrowed(r.query, wanted, ask, cancel);
 }
 
 }  // namespace wherefore::query

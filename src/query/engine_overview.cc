@@ -50,6 +50,14 @@ std::string_view InstanceOf(const Labels& labels) {
   return First(labels, kNames);
 }
 
+// Whether an instance that was last seen then is there when the newest snapshot of its service is
+// taken: its next one is not overdue.
+bool IsStillThere(const store::NewestRow& last, std::int64_t newest_ns) {
+  const std::int64_t due =
+      std::max(profile::BelievedDuration(last.profile.duration_ns), last.distance_ns);
+  return newest_ns - last.profile.time_ns <= 2 * due;
+}
+
 void TakeTop(const profile::FlameTree& tree, ServiceOverview& out) {
   out.top_type = tree.type;
   out.top_total = tree.total[0];
@@ -87,12 +95,13 @@ void TakeVersions(const std::map<std::string, std::vector<std::int64_t>>& by_ver
 
 Result<> Engine::AddCpu(const Selection& everything, OverviewAnswer& answer, const ByName& services,
                         const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(const SeriesAnswer series,
+  WHEREFORE_ASSIGN_OR_RETURN(SeriesAnswer series,
                              Series(everything,
                                     {.steps = {.width_ns = answer.step_ns, .spread = true},
                                      .group_by = {"service.version", "service_name"}},
                                     cancel));
   answer.start_ns = series.start_ns;
+  answer.step_observed_ns = std::move(series.observed_ns);
   std::map<std::string, std::map<std::string, std::vector<std::int64_t>>> by_service;
   for (const SeriesGroup& group : series.groups) {
     const std::string service(FindLabel(group.labels, "service_name"));
@@ -148,25 +157,38 @@ Result<store::TimeRange> Engine::Observed(std::uint32_t tenant, store::TimeRange
   return observed;
 }
 
-Result<> Engine::AddCores(const Selection& everything, store::TimeRange observed,
+Result<> Engine::AddCores(const Selection& everything, OverviewAnswer& answer,
                           const ByName& services, const CancelToken& cancel) {
   WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, catalog_.Resolve(everything, {}, cancel));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto rows, reader_.Coverage(r.query, cancel));
-  std::map<std::string, store::TimeRange> there;  // from its first profile to the end of its last
-  for (const store::CoverRow& row : rows) {
-    const auto [at, fresh] =
-        there.try_emplace(r.services[row.dictionary], store::TimeRange{row.first_ns, row.end_ns});
-    if (fresh) continue;
-    at->second.from_ns = std::min(at->second.from_ns, row.first_ns);
-    at->second.to_ns = std::max(at->second.to_ns, row.end_ns);
-  }
-  const std::int64_t whole = observed.to_ns - observed.from_ns;
+  WHEREFORE_ASSIGN_OR_RETURN(auto rows, reader_.Seen(r.query, cancel));
+  answer.observed_ns = UnionOf(rows).total_ns();
+  std::map<std::string, std::vector<store::SeenRow>> by_service;
+  for (const store::SeenRow& row : rows) by_service[r.services[row.dictionary]].push_back(row);
   for (const auto& [name, service] : services) {
     if (service->cpu.empty()) continue;
     double sum = 0;
     for (const std::int64_t v : service->cpu) sum += static_cast<double>(v);
-    service->cores = sum / static_cast<double>(whole);
-    service->seen_ns = std::min(there[name].to_ns - there[name].from_ns, whole);
+    service->seen_ns = UnionOf(by_service[name]).total_ns();
+    if (answer.observed_ns > 0) service->cores = sum / static_cast<double>(answer.observed_ns);
+  }
+  return {};
+}
+
+Result<> Engine::AddHeap(const Selection& everything, const ByName& services,
+                         const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, catalog_.Resolve(everything, {}, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto rows, reader_.Newest(r.query, cancel));
+  std::map<std::string, std::int64_t> newest;  // when its newest snapshot was taken
+  for (const store::NewestRow& row : rows) {
+    std::int64_t& at = newest[r.services[row.profile.dictionary]];
+    at = std::max(at, row.profile.time_ns);
+  }
+  for (const store::NewestRow& row : rows) {
+    const std::string& name = r.services[row.profile.dictionary];
+    const auto service = services.find(name);
+    if (service == services.end() || !IsStillThere(row, newest[name])) continue;
+    const std::int64_t bytes = r.types.at(row.profile.type).Value(row.profile.value);
+    service->second->heap_bytes = WrappingAdd(service->second->heap_bytes.value_or(0), bytes);
   }
   return {};
 }
@@ -212,7 +234,7 @@ Result<OverviewAnswer> Engine::Overview(std::uint32_t tenant, store::TimeRange r
   Selection everything{.tenant = tenant, .type = "cpu", .range = range};
   WHEREFORE_ASSIGN_OR_RETURN(answer.observed, Observed(tenant, range, cancel));
   WHEREFORE_RETURN_IF_ERROR(AddCpu(everything, answer, services, cancel));
-  WHEREFORE_RETURN_IF_ERROR(AddCores(everything, answer.observed, services, cancel));
+  WHEREFORE_RETURN_IF_ERROR(AddCores(everything, answer, services, cancel));
   WHEREFORE_RETURN_IF_ERROR(AddTops(everything, services, cancel));
   for (auto& [name, service] : all) {
     if (!service.cpu.empty() || service.info.profiles == 0) continue;
@@ -221,18 +243,7 @@ Result<OverviewAnswer> Engine::Overview(std::uint32_t tenant, store::TimeRange r
     TakeTop(flame.tree, service);
   }
   everything.type = "inuse_space";
-  WHEREFORE_ASSIGN_OR_RETURN(
-      const SeriesAnswer heap,
-      Series(everything,
-             {.steps = {.width_ns = answer.step_ns, .spread = true}, .group_by = {"service_name"}},
-             cancel));
-  for (const SeriesGroup& group : heap.groups) {
-    const auto at = services.find(std::string(FindLabel(group.labels, "service_name")));
-    const auto newest = std::find_if(group.values.rbegin(), group.values.rend(),
-                                     [](std::int64_t v) { return v != 0; });
-    if (at != services.end() && newest != group.values.rend())
-      at->second->heap_bytes = *newest / heap.scale;
-  }
+  WHEREFORE_RETURN_IF_ERROR(AddHeap(everything, services, cancel));
   everything.type.clear();
   WHEREFORE_RETURN_IF_ERROR(EachSeries(
       everything,

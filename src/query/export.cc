@@ -318,34 +318,6 @@ void SetType(Assembler& assembler, profile::Profile& p, const profile::ProfileTy
   p.has_cpu_sibling = !type.stands_for_cpu;
 }
 
-// The numbers of observations, where they do not follow from the samples: as an attribute of `p`,
-// whose samples are in the batch by now.
-Result<> GiveObservations(Assembler& assembler, Batch& batch, profile::Profile& p,
-                          const std::vector<store::SampleRow>& samples) {
-  std::vector<std::uint32_t> counts;
-  bool implied = true;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    counts.push_back(static_cast<std::uint32_t>(samples[i].count));
-    implied =
-        implied && profile::ImpliedObservations(batch, p, p.first_sample + i) == counts.back();
-  }
-  if (implied) return {};
-  std::string encoded;
-  profile::AppendTyped(encoded, {.place = AttributePlace::kProfile,
-                                 .key = profile::kObservationsKey,
-                                 .unit = {},
-                                 .kind = profile::Value::Kind::kBytes,
-                                 .text = profile::PackObservations(counts)});
-  const std::vector<Id> own(batch.attribute_refs.begin() + p.attributes.begin,
-                            batch.attribute_refs.begin() + p.attributes.begin + p.attributes.count);
-  p.attributes.begin = static_cast<std::uint32_t>(batch.attribute_refs.size());
-  batch.attribute_refs.insert(batch.attribute_refs.end(), own.begin(), own.end());
-  WHEREFORE_ASSIGN_OR_RETURN(const profile::Range added,
-                             assembler.Refs(AttributePlace::kProfile, {encoded}));
-  p.attributes.count += added.count;
-  return {};
-}
-
 Result<> AddStored(Assembler& assembler, Batch& batch, store::Reader& reader,
                    const store::ProfileRow& row, const profile::ProfileType& type,
                    const CancelToken& cancel) {
@@ -393,9 +365,12 @@ Result<> AddStored(Assembler& assembler, Batch& batch, store::Reader& reader,
     }
     batch.samples.Append(stack, attributes, assembler.Link(s.trace, s.span), s.value, times,
                          values);
-  }
-  if (type.count_rule == profile::CountRule::kStored) {
-    WHEREFORE_RETURN_IF_ERROR(GiveObservations(assembler, batch, p, samples));
+    const std::int64_t count =
+        type.count_rule == profile::CountRule::kStored
+            ? s.count
+            : profile::ImpliedObservations(batch, p, batch.samples.size() - 1);
+    batch.samples.count.push_back(
+        static_cast<std::uint32_t>(std::clamp<std::int64_t>(count, 0, UINT32_MAX)));
   }
   batch.profiles.push_back(p);
   assembler.NameProfile(type.name);

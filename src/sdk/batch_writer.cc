@@ -4,9 +4,8 @@
 
 #include <algorithm>
 
-#include "formats/formats.h"
 #include "formats/utf8.h"
-#include "profile/observations.h"
+#include "profile/type_id.h"
 
 namespace wherefore::sdk {
 namespace {
@@ -125,7 +124,7 @@ void BatchWriter::AppendProfile(std::string_view sample_type, std::string_view u
   p.sample_count = static_cast<std::uint32_t>(batch_.samples.size()) - first;
   if (!type.name.empty()) {
     p.attributes = {.begin = static_cast<std::uint32_t>(batch_.attribute_refs.size()), .count = 1};
-    batch_.attribute_refs.push_back(AttributeOf(formats::kProfileNameKey, type.name));
+    batch_.attribute_refs.push_back(AttributeOf(profile::kProfileNameKey, type.name));
   }
   batch_.profiles.push_back(p);
 }
@@ -133,7 +132,6 @@ void BatchWriter::AppendProfile(std::string_view sample_type, std::string_view u
 profile::Batch BatchWriter::Finish() && {
   End();
   PutProgramFirst();
-  GiveObservations();
   PlaceInlineTexts();
   return std::move(batch_);
 }
@@ -165,37 +163,8 @@ void BatchWriter::PlaceInlineTexts() {
   for (profile::Profile& p : batch_.profiles) {
     for (const Id id : batch_.AttributeRefs(p.attributes)) {
       const profile::Attribute& a = batch_.attributes[id];
-      if (batch_.Text(a.key) == formats::kProfileNameKey) p.name = a.value.text;
+      if (batch_.Text(a.key) == profile::kProfileNameKey) p.name = a.value.text;
     }
-  }
-}
-
-// For profiles whose numbers of observations do not follow from their values. After the last text that
-// is referred to by index but its own key: the bytes are in no table of texts.
-void BatchWriter::GiveObservations() {
-  std::unordered_map<std::string, Id> known;  // both profiles of a series have the same
-  for (profile::Profile& p : batch_.profiles) {
-    const std::span counts =
-        std::span(batch_.samples.count).subspan(p.first_sample, p.sample_count);
-    bool implied = true;
-    for (std::size_t i = 0; i < counts.size(); ++i) {
-      implied = implied && profile::ImpliedObservations(batch_, p, p.first_sample + i) == counts[i];
-    }
-    if (implied) continue;
-    const Id key = Text(profile::kObservationsKey);
-    std::string packed = profile::PackObservations(counts);
-    const auto [at, fresh] = known.try_emplace(packed, static_cast<Id>(batch_.attributes.size()));
-    if (fresh) {
-      batch_.attributes.push_back(
-          {.key = key,
-           .value = {.kind = profile::Value::Kind::kBytes, .text = batch_.AddText(packed)}});
-    }
-    const std::span own = batch_.AttributeRefs(p.attributes);
-    std::vector<Id> refs(own.begin(), own.end());
-    refs.push_back(at->second);
-    p.attributes = {.begin = static_cast<std::uint32_t>(batch_.attribute_refs.size()),
-                    .count = static_cast<std::uint32_t>(refs.size())};
-    batch_.attribute_refs.insert(batch_.attribute_refs.end(), refs.begin(), refs.end());
   }
 }
 

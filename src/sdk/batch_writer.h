@@ -89,7 +89,6 @@ class BatchWriter {
 
   void End();
   void AppendProfiles();
-  void GiveObservations();
   void PutProgramFirst();
   void PlaceInlineTexts();
   void AppendProfile(std::string_view type, std::string_view unit, std::uint32_t first);

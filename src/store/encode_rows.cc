@@ -162,9 +162,11 @@ void Encoder::EncodeProfile(const Batch& batch, const profile::Profile& profile,
   set.AddText(AttributePlace::kScopeVersion, batch.Text(scope.version));
   for (const auto& a : batch.OwnAttributes(scope.attributes))
     set.Add(AttributePlace::kScope, batch, a);
+  const bool own_name = !profile::OwnName(batch, profile).empty();
   for (const Id id : batch.AttributeRefs(profile.attributes)) {
     const profile::Attribute& a = batch.attributes[id];
     if (batch.Text(a.key) == profile::kObservationsKey) continue;  // has a column of its own
+    if (own_name && batch.Text(a.key) == profile::kProfileNameKey) continue;  // is in its type
     set.Add(AttributePlace::kProfile, batch, a);
   }
   const std::uint32_t series = InternSeries(dictionary, 0, set);

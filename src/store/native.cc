@@ -113,7 +113,7 @@ class NativeParser {
       column.width_ = 2;
     } else if (type.ends_with("Int32")) {
       column.width_ = 4;
-    } else if (type.ends_with("Int64")) {
+    } else if (type.ends_with("Int64") || type == "Float64") {
       column.width_ = 8;
     }
     return column.width_ != 0 && Take(count * column.width_, column.fixed_);

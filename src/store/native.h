@@ -1,10 +1,11 @@
 // Reading ClickHouse's Native format: the answer of a query as typed columns.
 //
-// Only the types our statements ask for are understood: (U)Int8-64, String, FixedString(n), and
-// arrays of them. A NativeResult keeps views into the bytes it was parsed from; they must outlive
-// it.
+// Only the types our statements ask for are understood: (U)Int8-64, Float64, String,
+// FixedString(n), and arrays of them. A NativeResult keeps views into the bytes it was parsed from;
+// they must outlive it.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -25,6 +26,8 @@ class NativeColumn {
   [[nodiscard]] std::uint32_t U32(std::size_t row) const {
     return static_cast<std::uint32_t>(Int(row));
   }
+  // Float64.
+  [[nodiscard]] double Float(std::size_t row) const { return std::bit_cast<double>(Int(row)); }
   // String and FixedString.
   [[nodiscard]] std::string_view Text(std::size_t row) const {
     return width_ == 0 ? texts_[row] : std::string_view(fixed_.data() + row * width_, width_);

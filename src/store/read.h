@@ -172,6 +172,44 @@ struct ProfileSum {
   std::int64_t count = 0;
 };
 
+// Time in which profiles of one selection and type were taken: of one, or of several that surely
+// overlap.
+struct SeenRow {
+  std::uint32_t dictionary = 0;  // index into selections
+  std::uint64_t type = 0;
+  std::uint32_t series = 0;  // only of one that does not say how long it took
+  std::int64_t begin_ns = 0;
+  std::int64_t length_ns = 0;  // 0: it does not say
+};
+// A timeline of profiles that are shared out between their steps, and when they were taken.
+struct SharedOut {
+  std::vector<SeriesPoint> points;
+  std::vector<SeenRow> seen;
+};
+
+// How much the values of one profile count.
+struct ProfileWeight {
+  std::uint32_t dictionary = 0;  // index into selections
+  std::uint32_t number = 0;
+  std::int64_t time_ns = 0;
+  std::int64_t weight = 0;
+};
+struct WeighedStack {
+  std::uint32_t dictionary = 0;  // index into selections
+  std::uint64_t type = 0;
+  std::uint32_t stack = 0;
+  double weighed = 0;      // sum of value x weight
+  std::int64_t value = 0;  // sums without weights
+  std::int64_t count = 0;
+};
+
+// The newest profile of a series, and how far apart its profiles are on average; 0: it is the only
+// one.
+struct NewestRow {
+  ProfileSum profile;
+  std::int64_t distance_ns = 0;
+};
+
 // When the profiles of one selection were taken.
 struct CoverRow {
   std::uint32_t dictionary = 0;  // index into selections
@@ -342,14 +380,31 @@ class Reader {
                                                   const CancelToken& cancel) = 0;
   virtual Result<std::vector<StackSumBySeries>> SumStacksBySeries(const SampleQuery& query,
                                                                   const CancelToken& cancel) = 0;
+  // Sums per stack in which every profile counts with its weight; one without any does not count.
+  virtual Result<std::vector<WeighedStack>> WeighStacks(const SampleQuery& query,
+                                                        std::vector<ProfileWeight> weights,
+                                                        const CancelToken& cancel) = 0;
   // Totals per step. from_samples: selections name sample-level series (read `samples`), else the
   // small table `profiles` answers.
   virtual Result<std::vector<SeriesPoint>> Timeline(const SampleQuery& query, const Steps& steps,
                                                     bool from_samples,
                                                     const CancelToken& cancel) = 0;
-  // One row per profile that has such a sample.
-  virtual Result<std::vector<ProfileSum>> SumProfiles(const SampleQuery& query,
+  // The same from `profiles`, each shared out between the steps it lasts in.
+  virtual Result<SharedOut> ShareOut(const SampleQuery& query, const Steps& steps,
+                                     const CancelToken& cancel) = 0;
+  // One row per profile that has such a sample; by_series: one per label set of its samples.
+  virtual Result<std::vector<ProfileSum>> SumProfiles(const SampleQuery& query, bool by_series,
                                                       const CancelToken& cancel) = 0;
+  // Every profile of the selection with what all of its samples add up to, in no order.
+  virtual Result<std::vector<ProfileSum>> ProfileTotals(const SampleQuery& query,
+                                                        const CancelToken& cancel) = 0;
+  // The newest profile of each series and type.
+  virtual Result<std::vector<NewestRow>> Newest(const SampleQuery& query,
+                                                const CancelToken& cancel) = 0;
+  // When the profiles of the selection were taken, in no order: their union is the time in which
+  // any was.
+  virtual Result<std::vector<SeenRow>> Seen(const SampleQuery& query,
+                                            const CancelToken& cancel) = 0;
   // One row per selection and type that has profiles in the range.
   virtual Result<std::vector<CoverRow>> Coverage(const SampleQuery& query,
                                                  const CancelToken& cancel) = 0;

@@ -1,7 +1,8 @@
 // The Reader over a Transport (read.h says what each call answers).
 //
-// reader.cc: names and sums over stacks; reader_times.cc: sums over time; reader_profiles.cc:
-// single profiles and links; reader_spans.cc: spans and whole traces; reader_traces.cc: lists of
+// reader.cc: names and sums over stacks; reader_times.cc: sums over time; reader_seen.cc: when
+// profiles were taken, and sums in which each has its weight; reader_profiles.cc: single profiles
+// and links; reader_spans.cc: spans and whole traces; reader_traces.cc: lists of
 // traces.
 #pragma once
 
@@ -9,11 +10,13 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 
 #include "base/metrics.h"
 #include "store/native.h"
 #include "store/read.h"
+#include "store/step_sums.h"
 #include "store/transport.h"
 
 namespace wherefore::store {
@@ -30,6 +33,9 @@ enum class When { kInRange, kAny };  // tables without a column `time` cannot sa
 // The same question of the profiles its samples are in: those belong to the set their samples' sets
 // extend, and have no stack.
 [[nodiscard]] SampleQuery AboutProfiles(SampleQuery query);
+
+// So many profiles are cheaper read one by one than added up by the engine.
+inline constexpr std::size_t kFewProfiles = 100'000;
 
 // WHERE condition for the spans of a search.
 [[nodiscard]] std::string SearchCondition(const SpanSearch& search);
@@ -60,10 +66,20 @@ class ReaderImpl final : public Reader {
                                           const CancelToken& cancel) override;
   Result<std::vector<StackSumBySeries>> SumStacksBySeries(const SampleQuery& query,
                                                           const CancelToken& cancel) override;
+  Result<std::vector<WeighedStack>> WeighStacks(const SampleQuery& query,
+                                                std::vector<ProfileWeight> weights,
+                                                const CancelToken& cancel) override;
   Result<std::vector<SeriesPoint>> Timeline(const SampleQuery& query, const Steps& steps,
                                             bool from_samples, const CancelToken& cancel) override;
-  Result<std::vector<ProfileSum>> SumProfiles(const SampleQuery& query,
+  Result<SharedOut> ShareOut(const SampleQuery& query, const Steps& steps,
+                             const CancelToken& cancel) override;
+  Result<std::vector<ProfileSum>> SumProfiles(const SampleQuery& query, bool by_series,
                                               const CancelToken& cancel) override;
+  Result<std::vector<ProfileSum>> ProfileTotals(const SampleQuery& query,
+                                                const CancelToken& cancel) override;
+  Result<std::vector<NewestRow>> Newest(const SampleQuery& query,
+                                        const CancelToken& cancel) override;
+  Result<std::vector<SeenRow>> Seen(const SampleQuery& query, const CancelToken& cancel) override;
   Result<std::vector<CoverRow>> Coverage(const SampleQuery& query,
                                          const CancelToken& cancel) override;
   Result<std::vector<ProfileRow>> Profiles(const SampleQuery& query, std::size_t limit,
@@ -117,8 +133,12 @@ class ReaderImpl final : public Reader {
   // One query under this reader's limits, timed.
   Result<> Run(const std::string& sql, std::size_t columns, const CancelToken& cancel,
                const RowFunction& row);
-  Result<std::vector<SeriesPoint>> SpreadTimeline(const SampleQuery& query, const Steps& steps,
-                                                  const CancelToken& cancel);
+  // Totals of profiles, at most `limit` (0: all), one by one.
+  Result<> EachTotal(const SampleQuery& query, std::size_t limit, const CancelToken& cancel,
+                     const std::function<Result<>(const ProfileSum&)>& visit);
+  Result<> ShareOutMany(const SampleQuery& query, StepSums& sums, const CancelToken& cancel);
+  Result<> WeighSome(const SampleQuery& query, std::span<const ProfileWeight> weights,
+                     std::vector<WeighedStack>& sums, const CancelToken& cancel);
   Result<> ReadStacks(const DictionaryKey& key, std::uint32_t first, DictionaryRows& rows,
                       const CancelToken& cancel);
   Result<> ReadFrames(const DictionaryKey& key, std::uint32_t first, DictionaryRows& rows,

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "profile/observed_time.h"
 #include "store/reader.h"
 #include "store/schema.h"
 #include "store/selection_number.h"
@@ -27,7 +28,10 @@ Result<std::vector<SeriesPoint>> ReaderImpl::Timeline(const SampleQuery& query, 
   std::vector<SeriesPoint> points;
   if (query.selections.empty()) return points;
   if (steps.width_ns <= 0) return Error(Code::kInvalid, "the step of a timeline must be positive");
-  if (steps.spread && !from_samples) return SpreadTimeline(query, steps, cancel);
+  if (steps.spread && !from_samples) {
+    WHEREFORE_ASSIGN_OR_RETURN(SharedOut shared, ShareOut(query, steps, cancel));
+    return std::move(shared.points);
+  }
   const SelectionNumber selection(query);
   WHEREFORE_RETURN_IF_ERROR(Run(
       fmt::format(
@@ -51,57 +55,63 @@ Result<std::vector<SeriesPoint>> ReaderImpl::Timeline(const SampleQuery& query, 
 
 // Few profiles are read one by one, which is cheaper than any sum; of many only those that do not
 // lie within one step.
-Result<std::vector<SeriesPoint>> ReaderImpl::SpreadTimeline(const SampleQuery& query,
-                                                            const Steps& steps,
-                                                            const CancelToken& cancel) {
-  constexpr std::size_t kFew = 100'000;
-  const SelectionNumber selection(query);
-  const std::string from =
-      fmt::format("FROM {} WHERE {}", PhysicalName(Table::kProfiles), SelectionCondition(query));
+Result<SharedOut> ReaderImpl::ShareOut(const SampleQuery& query, const Steps& steps,
+                                       const CancelToken& cancel) {
+  SharedOut out;
+  if (query.selections.empty()) return out;
   StepSums sums(steps, query.range.to_ns);
   MemoryClaim held(cancel);
   std::size_t profiles = 0;
-  const auto add_one = [&](const Columns& c, std::size_t row) -> Result<> {
-    const std::uint64_t type = c[1].Uint(row);
-    if (const auto at = selection.Find(c[0].U32(row), type)) {
-      sums.Add({.dictionary = *at,
-                .type = type,
-                .series = c[2].U32(row),
-                .time_ns = c[3].Int(row),
-                .duration_ns = c[4].Int(row),
-                .value = c[5].Int(row),
-                .count = c[6].Int(row)});
-    }
-    return held.Resize(sums.bytes());
-  };
   WHEREFORE_RETURN_IF_ERROR(
-      Run(fmt::format("SELECT {} AS selection, type, series, time, duration, total, n {} LIMIT {}",
-                      selection.Sql(), from, kFew + 1),
-          7, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
-            ++profiles;
-            return add_one(c, row);
-          }));
-  if (profiles <= kFew) return sums.Take();
-  (void)sums.Take();  // once more, all of them
-  WHEREFORE_RETURN_IF_ERROR(Run(
+      EachTotal(query, kFewProfiles + 1, cancel, [&](const ProfileSum& p) -> Result<> {
+        ++profiles;
+        sums.Add(p);
+        out.seen.push_back(
+            {p.dictionary, p.type, p.series, p.time_ns, profile::BelievedDuration(p.duration_ns)});
+        return held.Resize(sums.bytes() + out.seen.capacity() * sizeof(SeenRow));
+      }));
+  if (profiles > kFewProfiles) {
+    (void)sums.Take();  // once more, all of them
+    WHEREFORE_RETURN_IF_ERROR(ShareOutMany(query, sums, cancel));
+    WHEREFORE_ASSIGN_OR_RETURN(out.seen, Seen(query, cancel));
+  }
+  out.points = sums.Take();
+  return out;
+}
+
+Result<> ReaderImpl::ShareOutMany(const SampleQuery& query, StepSums& sums,
+                                  const CancelToken& cancel) {
+  const SelectionNumber selection(query);
+  const Steps& steps = sums.steps();
+  MemoryClaim held(cancel);
+  return Run(
       fmt::format("SELECT {} AS selection, type, series, max(time), max(duration), sum(total), "
                   "sum(n), first, if(first = last, 0, toUInt64(number) + 1) AS alone, count() FROM "
                   "(SELECT service, bucket, writer, type, series, number, time, duration, total, "
-                  "n, {} {}) GROUP BY selection, type, series, first, alone",
-                  selection.Sql(), StepsOf(steps, query.range.to_ns), from),
+                  "n, {} FROM {} WHERE {}) GROUP BY selection, type, series, first, alone",
+                  selection.Sql(), StepsOf(steps, query.range.to_ns),
+                  PhysicalName(Table::kProfiles), SelectionCondition(query)),
       10, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
         const std::uint64_t type = c[1].Uint(row);
-        if (c[8].Uint(row) != 0) return add_one(c, row);
-        if (const auto at = selection.Find(c[0].U32(row), type)) {
+        const auto at = selection.Find(c[0].U32(row), type);
+        if (!at) return {};
+        if (c[8].Uint(row) != 0) {
+          sums.Add({.dictionary = *at,
+                    .type = type,
+                    .series = c[2].U32(row),
+                    .time_ns = c[3].Int(row),
+                    .duration_ns = c[4].Int(row),
+                    .value = c[5].Int(row),
+                    .count = c[6].Int(row)});
+        } else {
           sums.AddWithin({*at, type, c[2].U32(row), c[7].Int(row) * steps.width_ns + steps.phase_ns,
                           c[5].Int(row), c[6].Int(row), c[9].Int(row), c[3].Int(row)});
         }
-        return {};
-      }));
-  return sums.Take();
+        return held.Resize(sums.bytes());
+      });
 }
 
-Result<std::vector<ProfileSum>> ReaderImpl::SumProfiles(const SampleQuery& query,
+Result<std::vector<ProfileSum>> ReaderImpl::SumProfiles(const SampleQuery& query, bool by_series,
                                                         const CancelToken& cancel) {
   std::vector<ProfileSum> rows;
   if (query.selections.empty()) return rows;
@@ -110,11 +120,12 @@ Result<std::vector<ProfileSum>> ReaderImpl::SumProfiles(const SampleQuery& query
       fmt::format("SELECT selection, profile, kind, own, began, duration, value_sum, n_sum FROM "
                   "(SELECT {0} AS selection, profile, any(type) AS kind, any(series) AS own, "
                   "any(time) AS began, sum(value) AS value_sum, sum(n) AS n_sum FROM {1} WHERE {2} "
-                  "GROUP BY selection, profile) AS sums ANY LEFT JOIN (SELECT {0} AS selection, "
+                  "GROUP BY selection, profile{5}) AS sums ANY LEFT JOIN (SELECT {0} AS selection, "
                   "number AS profile, duration FROM {3} WHERE {4}) AS profiles USING (selection, "
                   "profile)",
                   selection.Sql(), PhysicalName(Table::kSamples), SelectionCondition(query),
-                  PhysicalName(Table::kProfiles), SelectionCondition(AboutProfiles(query))),
+                  PhysicalName(Table::kProfiles), SelectionCondition(AboutProfiles(query)),
+                  by_series ? ", series" : ""),
       8, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
         const std::uint64_t type = c[2].Uint(row);
         if (const auto at = selection.Find(c[0].U32(row), type)) {

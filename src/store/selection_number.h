@@ -26,11 +26,14 @@ class SelectionNumber {
     }
     by_number_.assign(services_.size() * buckets_.size() * writers_.size(), kNone);
     for (std::size_t i = query.selections.size(); i-- > 0;) {
-      const DictionaryKey& key = query.selections[i].dictionary;
-      by_number_[(services_[key.service] * buckets_.size() + buckets_[key.bucket]) *
-                     writers_.size() +
-                 writers_[key.writer]] = static_cast<std::uint32_t>(i);
+      by_number_[Of(query.selections[i].dictionary)] = static_cast<std::uint32_t>(i);
     }
+  }
+  // The number of the rows of one of its dictionaries.
+  [[nodiscard]] std::uint32_t Of(const DictionaryKey& key) const {
+    return static_cast<std::uint32_t>(
+        (services_.at(key.service) * buckets_.size() + buckets_.at(key.bucket)) * writers_.size() +
+        writers_.at(key.writer));
   }
   // The number as an SQL expression over the columns of a row.
   [[nodiscard]] std::string Sql() const {

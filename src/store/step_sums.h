@@ -21,6 +21,7 @@ class StepSums {
   // `end_ns`: the end of the range, exclusive.
   StepSums(const Steps& steps, std::int64_t end_ns) : steps_(steps), end_ns_(end_ns) {}
 
+  [[nodiscard]] const Steps& steps() const { return steps_; }
   // One profile, or what is wanted of it.
   void Add(const ProfileSum& profile);
   // Profiles that lie within one step, added up before.

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "profile/observed_time.h"
 #include "profile/typed_attributes.h"
 #include "store/span_extras.h"
 #include "store/step_sums.h"
@@ -329,6 +330,7 @@ TEST_F(StoreTest, ManyProfilesAreSharedOutAsFewAre) {
                   .duration_ns = i % 3 == 0 ? 10 * kNsPerSecond : 1'000'000,
                   .value = i % 1000});
   }
+  batch.Add({.time_ns = start + 3000 * kNsPerSecond}, {{{"main"}, 1}});  // after a gap
   Write(batch.Request("many"));
   Flush();
   query = Everything();
@@ -349,6 +351,18 @@ TEST_F(StoreTest, ManyProfilesAreSharedOutAsFewAre) {
   };
   EXPECT_EQ(values(*points), values(expected.Take()));
   EXPECT_EQ(values(*points).size(), 144u);
+  // When they were taken is put together by the engine too, and says the same.
+  query.range = {start, start + 7200 * kNsPerSecond};
+  const auto seen = store_->reader().Seen(query, {});
+  ASSERT_TRUE(seen) << seen.error().message();
+  EXPECT_LT(seen->size(), kMany);
+  profile::ObservedTime observed;
+  for (const SeenRow& row : *seen) observed.Add(row.begin_ns, row.length_ns);
+  profile::ObservedTime one_by_one;
+  for (std::int64_t i = 0; i < kMany; ++i) {
+    one_by_one.Add(start + i * 17'000'000, i % 3 == 0 ? 10 * kNsPerSecond : 1'000'000);
+  }
+  EXPECT_EQ(observed.total_ns(), one_by_one.total_ns() + 10 * kNsPerSecond);
 }
 
 TEST_F(StoreTest, SumsPerProfileAreOfTheStacksAskedFor) {
@@ -361,7 +375,7 @@ TEST_F(StoreTest, SumsPerProfileAreOfTheStacksAskedFor) {
   auto query = Everything();
   const auto sums = [&](std::optional<StackSet> stacks) {
     query.selections[0].stacks = std::move(stacks);
-    const auto rows = store_->reader().SumProfiles(query, {});
+    const auto rows = store_->reader().SumProfiles(query, false, {});
     EXPECT_TRUE(rows) << rows.error().message();
     std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> out;
     for (const ProfileSum& row : *rows) out[{row.time_ns - now_, row.duration_ns}] += row.value;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { alone, settledSteps, stepsTogether, together, trendOf, versionIn, versionChanges, withGaps } from '../src/core/trend';
-import { linesOf, matchedOf } from '../src/core/steps';
+import { linesOf, matchedOf, peakOf } from '../src/core/steps';
 import { changesOf, factorOf, formatMeasured, formatMoved } from '../src/core/difference';
 import { heard, now } from '../src/core/clock';
 import { formatAgo, formatError, formatFine, formatMany, formatShare, formatTime, formatValue, isSignificant, parseSpan, shareError, withTimes } from '../src/core/format';
@@ -100,11 +100,12 @@ test('steps without anything stored are gaps, what was measured to be 0 is not',
   expect(withGaps([1, '0', 0, 0, 5], [[2, 2]])).toEqual([1, 0, null, null, 5]);
   expect(withGaps([1, 2])).toEqual([1, 2]);
   expect(alone([1, null, 2, null, null, 3, 4, undefined, 5])).toEqual([0, 2, 8]);
-  expect(trendOf([2e6, null, null, null, 0, 0], 1, 1, 3)).toEqual([1, null, 0]);
+  expect(trendOf([2e6, null, null, null, 0, 0], [1, 1, 1, 1, 1, 1], 1, 3)).toEqual([1, null, 0]);
+  expect(trendOf([2e6, 4e6, 3e6, 3e6], [2, 1, 6, 0], 1, 2)).toEqual([2, 1]);  // over what was seen of the steps
 });
 
 test('a timeline: what matches is beside the whole, and a gap where that is', () => {
-  const series = { type: 'cpu', unit: 'nanoseconds', scale: 1, averaged: false, start_ms: 3000, step_ms: 1000 };
+  const series = { type: 'cpu', unit: 'nanoseconds', scale: 1, averaged: false, start_ms: 3000, step_ms: 1000, observed_ms: [1000, 1000, 1000, 1000, 0] };
   const group = (values: number[], gaps: [number, number][]) => ({ labels: {}, values, gaps });
   const one = linesOf({ ...series, groups: [group([4, 0, 8, 8, 0], [[4, 1]])], search: { values: [1, 0, '6', 0, 0] } });
   expect(one.lines[0].values).toEqual([4, 0, 8, 8, null]);
@@ -115,6 +116,17 @@ test('a timeline: what matches is beside the whole, and a gap where that is', ()
   expect(two.matched).toBeNull();
   expect(matchedOf(two)).toBeNull();
   expect(linesOf({ ...series, groups: [] })).toMatchObject({ lines: [], all: [], matched: null });
+});
+
+test('a timeline is per second that was seen: time without data is no idle time', () => {
+  const series = { type: 'cpu', unit: 'nanoseconds', scale: 1, averaged: false, start_ms: 0, step_ms: 1000, observed_ms: [1000, 250, 1000, 0] };
+  const half = linesOf({ ...series, groups: [{ labels: {}, values: [8, 2, 7, 0], gaps: [[3, 1]] }] });
+  expect(half.fill).toEqual([1, 4, 1, 1]);
+  expect(half.lines[0].values.map((v, i) => (v === null ? null : v * half.fill[i]))).toEqual([8, 8, 7, null]);
+  expect(peakOf(linesOf({ ...series, groups: [{ labels: {}, values: [8, 3, 7, 0], gaps: [[3, 1]] }] }))).toEqual({ value: 12, at: 1000 });
+  const average = linesOf({ ...series, averaged: true, groups: [{ labels: {}, values: [8, 2, 7, 0], gaps: [[3, 1]] }] });
+  expect([average.fill, average.lines[0].values]).toEqual([[1, 1, 1, 1], [8, 2, 7, null]]);
+  expect(together([8, 2, null], 3, true, 0, [1000, 500, 0])).toEqual([6]);  // averages count by the time they are over
 });
 
 test('steps are taken together where the sender is slower', () => {
@@ -160,7 +172,7 @@ test('a deploy is where another version takes over for good', () => {
   // Between two profiles of v1 a small one of v2, which lasts over two steps.
   expect(changes([50, 9, 0, 0, 50, 9, 0, 0], [0, 0, 1, 1, 0, 0, 60, 9])).toEqual([{ at: 1060, from: 'v1', to: 'v2' }]);
   const group = (version: string, values: number[]) => ({ labels: { 'service.version': version }, values });
-  const series = { type: 'cpu', unit: 'nanoseconds', scale: 1, averaged: false, start_ms: 1000, step_ms: 10, groups: [group('v1', [5, 5, 1, 0]), group('v2', [0, 1, 5, 1])] };
+  const series = { type: 'cpu', unit: 'nanoseconds', scale: 1, averaged: false, start_ms: 1000, step_ms: 10, observed_ms: [10, 10, 10, 10], groups: [group('v1', [5, 5, 1, 0]), group('v2', [0, 1, 5, 1])] };
   const markers = [{ at: 1020, from: 'v1', to: 'v2' }];
   expect([versionIn(series, markers, null), versionIn(series, markers, [1000, 1020]), versionIn(series, markers, [1015, 1040]), versionIn(series, [], null), versionIn(undefined, [], null)]).toEqual(['v2', 'v1', 'v2', 'v1', '']);
 });

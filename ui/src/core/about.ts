@@ -34,7 +34,7 @@ export function aboutService(s: ServiceState, type: string, at: number, server: 
   };
 }
 
-const MODES: Record<DiffMode, string> = { raw: 'as they are', rate: 'per second of each side', share: "shares of each side's whole" };
+const MODES: Record<DiffMode, string> = { raw: 'as they are', rate: 'per second seen of each side', share: "shares of each side's whole" };
 
 // Without a range of its own A is what came just before B, or the same time with another selector.
 export function baseRange(s: DiffState, [from, to]: [number, number]): [number, number] {

@@ -82,9 +82,10 @@ export interface ServiceOverview {
   name: string; profiles: number; types: string[]; last?: string; cpu?: Int[]; cpu_gaps?: [number, number][]; cores?: number; seen_ms?: number; top: { name: string; module: string; self: Int }[]; top_type: string; top_total: Int;
   versions: string[]; earlier_version?: string; heap_bytes?: Int; latency?: { requests: number; errors: number; median_ns: Int; p99_ns: Int }; senders: string[]; instances: number;
 }
-export interface OverviewAnswer { start_ms: number; step_ms: number; observed_from_ms: number; observed_to_ms: number; services: ServiceOverview[] }
+export interface OverviewAnswer { start_ms: number; step_ms: number; observed_from_ms: number; observed_to_ms: number; observed_ms: number; step_observed_ms: number[]; services: ServiceOverview[] }
 export interface SeriesAnswer {
   type: string; unit: string; scale: number; averaged: boolean; start_ms: number; step_ms: number; newest_ms?: number; hint?: string;
+  observed_ms: number[];  // how much of each step was seen, of all groups together
   groups: { labels: Record<string, string>; values: (number | string)[]; gaps?: [number, number][] }[];  // gaps: [first step, how many] without any profile
   search?: { values: (number | string)[] };
 }

@@ -5,7 +5,7 @@ import type { Tree } from './tree';
 
 export type DiffMode = 'raw' | 'rate' | 'share';
 
-// The factor for values before. rate: per second of wall time; share: of each side's whole.
+// The factor for values before. rate: per second in which anything was seen; share: of each side's whole.
 export function factorOf(mode: DiffMode, seconds: { before: number; after: number }, total: { before: number; after: number }): number {
   if (mode === 'rate') return seconds.before > 0 && seconds.after > 0 ? seconds.after / seconds.before : 1;
   if (mode === 'share') return total.before > 0 && total.after > 0 ? total.after / total.before : 1;

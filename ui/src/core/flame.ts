@@ -5,7 +5,8 @@
 export interface FlameMeta {
   type: string; unit: string; scale: number;
   total: number; count: number; nodes: number; nodes_in_full: number; averaged: boolean; inverted?: boolean;
-  total_before?: number; hint?: string; filed_under?: string; arriving?: boolean; types?: string[]; changes?: FlameChange[]; search?: FlameFound; by_span?: Record<string, number>;
+  total_before?: number; observed_ms?: number; observed_ms_before?: number;  // time in which anything was seen, gaps excluded
+  hint?: string; filed_under?: string; arriving?: boolean; types?: string[]; changes?: FlameChange[]; search?: FlameFound; by_span?: Record<string, number>;
   file?: FileFacts; base?: FileFacts;
 }
 

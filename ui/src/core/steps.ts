@@ -2,7 +2,9 @@
 import type { SeriesAnswer } from './api';
 import { addedUp, stepsTogether, sumOf, together, withGaps, type Values } from './trend';
 
-export interface Lines { startMs: number; stepMs: number; lines: { name: string; values: Values }[]; all: Values; matched: Values | null }
+// `fill`: what a sum of each step is multiplied by to be that of a step seen from end to end, because time without data is no
+// time in which nothing happened; 1 for averages, which are over what was seen already.
+export interface Lines { startMs: number; stepMs: number; lines: { name: string; values: Values }[]; all: Values; matched: Values | null; fill: number[] }
 
 const groupName = (labels: Record<string, string>) => Object.values(labels).join(', ') || 'all';
 
@@ -14,10 +16,12 @@ export function linesOf(s: SeriesAnswer): Lines {
   const length = Math.max(0, ...fine.map((v) => v.length));
   const all = addedUp(fine, length);
   const matched = s.search && all.map((v, i) => (v === null ? null : Number(s.search!.values[i])));
-  const coarse = (values: Values) => together(values, k, s.averaged, phase);
+  const coarse = (values: Values) => together(values, k, s.averaged, phase, s.observed_ms);
+  const seen = together(s.observed_ms, k, false, phase);
   return {
     startMs: s.start_ms - phase % k * s.step_ms, stepMs: s.step_ms * k,
     lines: s.groups.map((g, i) => ({ name: groupName(g.labels), values: coarse(fine[i]) })), all: coarse(all), matched: matched ? coarse(matched) : null,
+    fill: seen.map((ms) => (s.averaged || !ms ? 1 : s.step_ms * k / ms)),
   };
 }
 
@@ -35,9 +39,9 @@ export function matchedOf(l: Lines, end = Infinity): { part: number; whole: numb
   return { part: sumOf(l.matched), whole: sumOf(l.all), most };
 }
 
-// The largest value of any line before step `end`, and when.
+// The largest value of any line before step `end`, as that of a step seen from end to end, and when.
 export function peakOf(l: Lines, end = Infinity): { value: number; at: number } | null {
   let best = { value: 0, at: 0 };
-  for (const { values } of l.lines) values.forEach((v, i) => { if (i < end && (v ?? 0) > best.value) best = { value: v!, at: l.startMs + i * l.stepMs }; });
+  for (const { values } of l.lines) values.forEach((v, i) => { const value = (v ?? 0) * l.fill[i]; if (i < end && value > best.value) best = { value, at: l.startMs + i * l.stepMs }; });
   return best.value === 0 ? null : best;
 }

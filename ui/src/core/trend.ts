@@ -21,13 +21,13 @@ export function withGaps(values: (number | string)[], gaps: [number, number][] =
   return out;
 }
 
-// At most `points` averages over the range, in cores.
-export function trendOf(values: Values, stepMs: number, scale: number, points = 60): Values {
+// At most `points` averages over the range, in cores; `seenMs`: how much of each step was seen.
+export function trendOf(values: Values, seenMs: Values, scale: number, points = 60): Values {
   const per = Math.max(1, Math.ceil(values.length / points));
   const out: Values = [];
   for (let i = 0; i < values.length; i += per) {
     const part = values.slice(i, i + per);
-    out.push(part.every((v) => v === null) ? null : sumOf(part) / scale / 1e6 / (part.length * stepMs));
+    out.push(part.every((v) => v === null) ? null : sumOf(part) / scale / 1e6 / Math.max(sumOf(seenMs.slice(i, i + per)), 1));
   }
   return out;
 }
@@ -104,13 +104,16 @@ const SILENT_AFTER_MS = 120e3;
 
 // Every k steps as one. `phase` is the number of the first step since 1970: what is taken together does not depend on
 // where the range begins, so that a picture that moves on does not flicker. The first one begins phase % k steps earlier.
-// Where nothing was stored in any of them nothing is; an average is over those with something.
-export function together(values: Values, k: number, average: boolean, phase = 0): Values {
+// Where nothing was stored in any of them nothing is; an average is over those with something, each by its weight (what was
+// seen of it).
+export function together(values: Values, k: number, average: boolean, phase = 0, weights?: number[]): Values {
   if (k === 1) return values;
   const out: Values = [];
   for (let i = -(phase % k); i < values.length; i += k) {
-    const stored = values.slice(Math.max(i, 0), i + k).filter((v) => v !== null);
-    out.push(stored.length === 0 ? null : average ? sumOf(stored) / stored.length : sumOf(stored));
+    const stored = Array.from({ length: k }, (_, at) => i + at).filter((at) => (values[at] ?? null) !== null);
+    const weight = (at: number) => (average && weights ? Math.max(weights[at], 1) : 1);
+    const sum = stored.reduce((n, at) => n + values[at]! * weight(at), 0);
+    out.push(stored.length === 0 ? null : average ? sum / stored.reduce((n, at) => n + weight(at), 0) : sum);
   }
   return out;
 }

@@ -52,8 +52,7 @@ export function AdHocPage() {
   const two = data?.before !== undefined;
   const { columns, searched } = useSearchedFlame(data, JSON.stringify(['adhoc', state.file, state.base]), asked, state.search, (p, s) => postFlame('adhoc', p, formOf(file!, base), s));
   const one = useMemo(() => columns && !two && buildTree(columns), [columns]);
-  const seconds = { before: (data?.meta.base?.duration_ns ?? 0) / 1e9, after: (data?.meta.file?.duration_ns ?? 0) / 1e9 };
-  const difference = useDifference(two ? columns : undefined, state.mode, seconds);
+  const difference = useDifference(two ? columns : undefined, state.mode);
   const tree = two ? difference.tree : one || undefined;
   const types = data?.meta.types ?? [];
   const shown = tree !== undefined && tree.width[0] > 0;

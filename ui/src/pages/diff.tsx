@@ -33,11 +33,9 @@ export function DiffPage() {
         : { base_from: '-' + span / 1000 * 2 + 's', base_to: '-' + span / 1000 + 's' };
   const asked = { query: state.query, base_query: state.baseQuery, type: state.type, lens: state.lens, max_nodes: '20000', ...timeOf(state), ...base };
   const diff = useQuery(state.query === '' ? null : JSON.stringify(asked), (s) => getFlame('diff', asked, s));
-  const after = (state.to !== null && state.from !== null ? state.to - state.from : span) / 1000;
-  const seconds = { after, before: fixedBase ? (state.baseTo! - state.baseFrom!) / 1000 : after };
   const data = diff.data;
   const { columns, searched } = useSearchedFlame(data, 'diff', asked, state.search);
-  const difference = useDifference(columns, state.mode, seconds);
+  const difference = useDifference(columns, state.mode);
   const { tree } = difference;
   const about = aboutDiff(state, state.type || data?.meta.type || '', difference.mode, diff.at || now(), location.origin);
   const empty = tree && tree.width[0] === 0;

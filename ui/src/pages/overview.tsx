@@ -25,7 +25,7 @@ export function OverviewPage() {
   const set = (t: TimeState) => go('/' + (t.from !== null ? `?from=${t.from}&to=${t.to}` : t.since === '1h' ? '' : `?since=${t.since}`));
   const rows = useMemo(() => rowsOf(overview.data), [overview.data]);
   const sum = rows.reduce((n, r) => n + (r.cores ?? 0), 0);
-  const observed = (overview.data?.observed_to_ms ?? 0) - (overview.data?.observed_from_ms ?? 0);
+  const observed = overview.data?.observed_ms ?? 0;
   const some = { version: rows.some((r) => r.versions.length > 0), heap: rows.some((r) => r.heap_bytes !== undefined), latency: rows.some((r) => r.latency) };
   return (
     <Shell title="">
@@ -70,11 +70,10 @@ function rowsOf(answer: OverviewAnswer | undefined): Row[] {
     const fine = withGaps(s.cpu, s.cpu_gaps);
     const phase = Math.round(answer!.start_ms / answer!.step_ms);
     const k = stepsTogether([fine], phase);
-    const step = answer!.step_ms * k;
     const all = together(fine, k, false, phase);
     const start = answer!.start_ms - phase % k * answer!.step_ms;
-    const values = all.slice(0, settledSteps([all], start, step, s.last ? Date.parse(s.last) : undefined, now()));
-    return { ...s, trend: trendOf(values, step, 1) };
+    const values = all.slice(0, settledSteps([all], start, answer!.step_ms * k, s.last ? Date.parse(s.last) : undefined, now()));
+    return { ...s, trend: trendOf(values, together(answer!.step_observed_ms, k, false, phase), 1) };
   }).sort((a, b) => (b.cores ?? -1) - (a.cores ?? -1) || a.name.localeCompare(b.name));
 }
 

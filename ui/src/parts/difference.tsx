@@ -15,8 +15,9 @@ const MOST_ROWS = 25;
 
 export interface Difference { tree?: Tree; rows: Change[]; mode: DiffMode; noRate?: string }
 
-// `seconds` of each side; 0: not known, and nothing can be said per second.
-export function useDifference(data: FlameColumns | undefined, wanted: DiffMode, seconds: { before: number; after: number }): Difference {
+// A second is one in which anything of its side was seen; 0 of them: not known, and nothing can be said per second.
+export function useDifference(data: FlameColumns | undefined, wanted: DiffMode): Difference {
+  const seconds = { before: (data?.meta.observed_ms_before ?? 0) / 1e3, after: (data?.meta.observed_ms ?? 0) / 1e3 };
   const noRate = data?.meta.averaged ? 'it is an average over time already' : seconds.before > 0 && seconds.after > 0 ? undefined : 'how long each side took is not known';
   const mode = wanted === 'rate' && noRate ? 'raw' : wanted;
   const total = { before: Number(data?.meta.total_before ?? 0), after: Number(data?.meta.total ?? 0) };
@@ -53,7 +54,7 @@ export function Changes({ difference: { tree, rows, mode }, onSearch }: { differ
   const changed = rows.filter((r) => !/^0(\.0+)?(?![.\d])/.test(moved(r)));  // "0.0 points" is no change
   return (
     <TableBox label="Changed functions"><table class="top">
-      <caption>Functions whose own value changed most{mode === 'share' ? ', in shares of each side\'s whole' : mode === 'rate' ? ', per second of each side' : ''}</caption>
+      <caption>Functions whose own value changed most{mode === 'share' ? ', in shares of each side\'s whole' : mode === 'rate' ? ', per second seen of each side' : ''}</caption>
       <thead><tr><th scope="col" class="number">A</th><th scope="col" class="number">B</th><th scope="col" class="number">Change</th><th scope="col">Function</th><th scope="col">Module</th></tr></thead>
       <tbody>{changed.map((r) => (
         <tr key={r.module + '\0' + r.name}>

@@ -1,4 +1,4 @@
-// The timeline: values per second over time (uPlot, loaded when first needed), and how much of them matches the search. Dragging
+// The timeline: values per second in which anything was seen, over time (uPlot, loaded when first needed), and how much of them matches the search. Dragging
 // selects a range at once, with Ctrl it is the baseline of a difference instead, a double click takes the selection back; without
 // a pointer two times are typed. Where nothing was stored there is no line.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
@@ -45,7 +45,7 @@ const settledOf = (s: SeriesAnswer, l: Lines) => settledSteps(l.lines.map((g) =>
 function dataOf(s: SeriesAnswer, l: Lines): uPlot.AlignedData {
   const { factor } = rateOf({ ...s, step_ms: l.stepMs });
   const end = settledOf(s, l);
-  const shown = (values: Values) => values.map((v, i) => (i < end && v !== null ? v * factor : null));
+  const shown = (values: Values) => values.map((v, i) => (i < end && v !== null ? v * factor * l.fill[i] : null));
   return [l.all.map((_, i) => (l.startMs + i * l.stepMs) / 1000), ...l.lines.map((g) => shown(g.values)), ...(l.matched ? [shown(l.matched)] : [])];
 }
 
@@ -205,7 +205,8 @@ function useWalk(p: TimelineProps & { shown: Lines }, view: [number, number], pl
   };
   if (!there) return { walked: '', onWalk };
   const { label, factor, unit } = rateOf({ ...p.series, step_ms: stepMs });
-  const text = (v: number | null) => (v === null ? 'nothing stored' : unit === 'cores' ? `${formatFine(v * factor)} ${label}` : formatValue(v * factor, unit) + (p.series.averaged ? '' : ' per s'));
+  const fill = p.shown.fill[at];
+  const text = (v: number | null) => (v === null ? 'nothing stored' : unit === 'cores' ? `${formatFine(v * factor * fill)} ${label}` : formatValue(v * factor * fill, unit) + (p.series.averaged ? '' : ' per s'));
   const values = lines.length === 1 ? text(all[at]) : lines.map((l) => `${l.name} ${text(l.values[at] ?? null)}`).join(', ');
   return { walked: `${formatTime(startMs + at * stepMs, zone.value === 'utc')}: ${values}${matched && all[at] ? `, ${formatShare(shareAt(p.shown, at), 1)} of it ${p.lens !== '' ? 'is left by the lens and matches' : 'matches'}` : ''}`, onWalk };
 }

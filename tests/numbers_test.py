@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Numbers that must be right: averages of snapshots, values per second, differences of unlike sides."""
+import gzip
+import json
+import time
+import unittest
+
+from harness import PROTOBUF, ROOT, Case, Profiles, field, http
+from pyroscope_test import pprof
+
+SECOND = 10**9
+
+
+def threads(value, time_ns, pod, seconds=10, service="shop", of=("threads", "count")):
+    """One snapshot of an instance; seconds 0: it does not say how long it stands for."""
+    p = Profiles(service, pod=pod)
+    return p.profile([(p.stack("main", "run"), value)], time_ns, extra=field(4, seconds * SECOND), of=of).encode()
+
+
+def cpu(samples, time_ns, pod="a", seconds=10, service="shop"):
+    p = Profiles(service, pod=pod)
+    return p.profile([(p.stack("main", "hot"), samples)], time_ns, extra=field(4, seconds * SECOND)).encode()
+
+
+def average(answer):
+    return int(answer["total"]) / answer["scale"]
+
+
+class Averages(Case):
+    def setUp(self):
+        super().setUp()
+        self.start = time.time_ns() // (600 * SECOND) * 600 * SECOND - 1800 * SECOND
+        self.range = {"from": self.start, "to": self.start + 600 * SECOND}
+
+    def test_instances_that_never_lived_together_are_not_added_up(self):
+        with self.server() as server:
+            for i in range(60):  # three deploys, six threads all the time
+                server.send(threads(6, self.start + i * 10 * SECOND, f"pod-{i // 20}"))
+            server.flush()
+            whole = server.ask("top", query="shop", type="threads", **self.range)
+            self.assertEqual((whole["averaged"], average(whole)), (True, 6))
+            series = server.ask("series", query="shop", type="threads", step="60s", **self.range)
+            self.assertEqual(series["groups"][0]["values"], [6000] * 10)
+            self.assertEqual(series["observed_ms"], [60_000] * 10)
+            parts = server.ask("series", query="shop", type="threads", step="600s", by="pod", **self.range)
+            self.assertEqual([g["values"] for g in parts["groups"]], [[2000]] * 3, "parts add up")
+            listed = server.ask("list", query="shop", type="threads", function="run", **self.range)
+            self.assertEqual(int(listed["functions"][0]["self"]), 6000)
+            exported = server.get("/api/v1/export", query="shop", type="threads", format="folded", **self.range)
+            self.assertEqual(exported.body, b"main;run 6\n")
+
+    def test_the_average_is_not_above_the_peak(self):
+        """A heap that grows, restarted twice."""
+        with self.server() as server:
+            values = [1000 * (1 + i % 20) for i in range(60)]
+            for i, v in enumerate(values):
+                server.send(threads(v, self.start + i * 10 * SECOND, f"pod-{i // 20}", of=("inuse_space", "bytes")))
+            server.flush()
+            heap = server.ask("top", query="shop", type="inuse_space", **self.range)
+            self.assertAlmostEqual(average(heap), sum(values) / 60, 2)
+            self.assertLess(average(heap), max(values))
+
+    def test_gaps_single_snapshots_equal_times_mixed_durations_several_services(self):
+        with self.server() as server:
+            ask = lambda query, **more: average(server.ask("top", query=query, type="threads", **{**self.range, **more}))
+            at = lambda s: self.start + s * SECOND
+            for i in range(10):
+                server.send(threads(6, at(i * 10), "a", 0, "gap"))
+                server.send(threads(10, at(500 + i * 10), "a", 0, "gap"))
+            server.send(threads(7, at(30), "a", 0, "single"))
+            server.send(threads(4, at(30), "a", 0, "moment"))
+            server.send(threads(5, at(30), "b", 0, "moment"))
+            for i in range(10):  # one series twice at the same moments
+                server.send(threads(6, at(i * 10), "a", 10, "twice"))
+                server.send(threads(10, at(i * 10), "a", 10, "twice"))
+            server.send(threads(2, at(0), "a", 60, "mixed"))
+            for i in range(6):
+                server.send(threads(9, at(60 + i * 10), "a", 0, "mixed"))
+            server.flush()
+            self.assertAlmostEqual(ask("gap"), (6 * 110 + 10 * 100) / 210, 2, "twice the median distance before the gap")
+            self.assertEqual(ask("single"), 7)
+            self.assertEqual(ask("moment"), 9)
+            self.assertEqual(ask("twice"), 8, "a series has one value at a time")
+            self.assertAlmostEqual(ask("mixed"), 5.5, 2)
+            both = ask('{service_name=~"twice|mixed"}')
+            self.assertAlmostEqual(both, (8 * 100 + 2 * 60 + 9 * 60) / 120, 2, "over the time in which either was seen")
+
+    def test_a_file_of_several_snapshots_is_averaged_too(self):
+        with self.server() as server:
+            for i in range(6):
+                server.send(threads(6, self.start + i * 10 * SECOND, f"pod-{i // 3}"))
+            server.flush()
+            file = self.folder / "threads.otlp"
+            file.write_bytes(server.get("/api/v1/export", query="shop", type="threads", format="otlp", **self.range).body)
+            top = json.loads(server.cli("top", str(file), "--json").stdout)
+            self.assertEqual(average(top), 6)
+
+
+class Rates(Case):
+    def setUp(self):
+        super().setUp()
+        self.start = time.time_ns() // (600 * SECOND) * 600 * SECOND - 7200 * SECOND
+
+    def fill(self, server):
+        """A baseline that was seen for a third of its time, with gaps, at 1 core; then 1.4 cores all the time."""
+        for i in range(20):
+            server.send(cpu(1000, self.start + i * 30 * SECOND))
+        for i in range(60):
+            server.send(cpu(1400, self.start + (600 + i * 10) * SECOND))
+        server.flush()
+        return {"from": self.start + 600 * SECOND, "to": self.start + 1200 * SECOND, "base_from": self.start, "base_to": self.start + 600 * SECOND}
+
+    def test_per_second_is_of_the_time_that_was_seen(self):
+        with self.server() as server:
+            sides = self.fill(server)
+            diff = server.ask("diff", query="shop", type="cpu", **sides)
+            self.assertEqual((diff["observed_ms_before"], diff["observed_ms"]), (200_000, 600_000))
+            rate = lambda total, ms: int(total) / 1e6 / ms
+            self.assertAlmostEqual(rate(diff["total"], diff["observed_ms"]) / rate(diff["total_before"], diff["observed_ms_before"]), 1.4)
+            flags = [f"--{k.replace('_', '-')}={v}" for k, v in sides.items()]
+            said = json.loads(server.cli("diff", "shop", "--type", "cpu", "--mode", "rate", "--json", *flags).stdout)
+            self.assertEqual((said["mode"], said["seconds_before"], said["seconds_after"]), ("rate", 200, 600))
+            self.assertIn("+400 ms", server.cli("diff", "shop", "--type", "cpu", *flags).stdout, "1 s and 1.4 s per second")
+
+    def test_instances_at_once_are_seen_once(self):
+        with self.server() as server:
+            for pod in "abc":
+                for i in range(6):
+                    server.send(cpu(500, self.start + i * 10 * SECOND, pod))
+            server.flush()
+            where = {"query": "shop", "type": "cpu", "from": self.start, "to": self.start + 600 * SECOND}
+            flame = server.ask("flame", observed="true", **where)
+            self.assertEqual((flame["observed_ms"], int(flame["total"])), (60_000, 90 * SECOND))
+            self.assertNotIn("observed_ms", server.ask("flame", **where))
+            self.assertEqual(server.get("/api/v1/flame", observed="yes", **where).status, 400)
+            series = server.ask("series", step="600s", by="pod", **where)
+            self.assertEqual(series["observed_ms"], [60_000], "of all groups together")
+
+    def test_the_overview_leaves_gaps_out(self):
+        with self.server() as server:
+            for i in range(12):  # half a core, looked at for ten seconds of every minute
+                server.send(cpu(500, self.start + i * 60 * SECOND))
+            server.flush()
+            answer = server.ask("overview", **{"from": self.start, "to": self.start + 720 * SECOND})
+            shop, = answer["services"]
+            self.assertEqual((shop["seen_ms"], answer["observed_ms"], sum(answer["step_observed_ms"])), (120_000, 120_000, 120_000))
+            self.assertAlmostEqual(shop["cores"], 0.5)
+
+    def test_files_are_compared_per_second_that_was_seen(self):
+        with self.server() as server:
+            sides = self.fill(server)
+            files = []
+            for name, begin in (("before", sides["base_from"]), ("after", sides["from"])):
+                files.append(self.folder / f"{name}.otlp")
+                files[-1].write_bytes(server.get("/api/v1/export", query="shop", type="samples", format="otlp",
+                                                 **{"from": begin, "to": begin + 600 * SECOND}).body)
+            said = json.loads(server.cli("diff", *map(str, files), "--type", "cpu", "--mode", "rate", "--json").stdout)
+            self.assertEqual((said["seconds_before"], said["seconds_after"]), (200, 600))
+
+
+class Out(Case):
+    """What goes out as OTLP is what came in."""
+
+    def types(self, server, **query):
+        services = server.ask("services", since="3000d")["services"]
+        return {s["name"]: sorted(t["id"] for t in s["types"]) for s in services}
+
+    def sent_on(self, first, second, form="otlp", **query):
+        body = first.get("/api/v1/export", format=form, since="30000d", **query).body
+        kind = "application/json" if form == "otlp-json" else PROTOBUF
+        self.assertEqual(second.send(body, headers={"content-type": kind}).status, 200)
+        second.flush()
+
+    def test_a_block_profile_sent_on_stays_one(self):
+        """Go's block profile has the types of its mutex profile; only its name tells them apart."""
+        types = [("contentions", "count"), ("delay", "nanoseconds")]
+        config = {t: {"units": u, "display-name": f"block_{t}", "sampled": False} for t, u in types}
+        file = gzip.compress(pprof(types, [(("main", "wait"), [3, 900], {})], ("contentions", "count", 1), time_ns=time.time_ns() - 10 * SECOND))
+        boundary = "0011223344"
+        part = lambda name, data: (f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"; filename="{name}"\r\n\r\n').encode() + data + b"\r\n"
+        form = part("profile", file) + part("sample_type_config", json.dumps(config).encode()) + f"--{boundary}--\r\n".encode()
+        with self.server(name="first") as first:
+            until = time.time_ns() // SECOND
+            answer = http("POST", f"{first.http}/ingest?name=shop&from={until - 10}&until={until}&spyName=gospy", form,
+                          {"content-type": f"multipart/form-data; boundary={boundary}"})
+            self.assertEqual(answer.status, 200, answer.body)
+            first.flush()
+            came = self.types(first)
+            self.assertEqual({id.split(":")[0] for id in came["shop"]}, {"block"})
+            for form in ("otlp", "otlp-json"):
+                with self.server(name=form) as second:
+                    self.sent_on(first, second, form, query="shop", type="block")
+                    self.assertEqual(self.types(second), came)
+                    self.assertEqual(second.total("shop", "block"), 900)
+                    self.assertNotIn("wherefore.profile.name", second.ask("labels", query="shop", since="3000d")["labels"])
+
+    def test_a_pushed_recording_keeps_its_observations(self):
+        """Samples of a JFR file add up events, of which no two need to weigh the same."""
+        recording = str(ROOT / "tests/golden/java_agent_wall.jfr.gz")
+        types = ("cpu", "wall", "mutex", "block", "live")
+        with self.server(name="first") as first, self.server(name="second") as second:
+            counts = {t: json.loads(first.cli("top", recording, "--type", t, "--json").stdout)["count"] for t in types}
+            self.assertGreater(counts["live"], 100)
+            first.cli("push", recording, "--service", "java")
+            first.flush()
+            stored = lambda server: {t: int(server.ask("top", query="java", type=t, since="30000d")["count"]) for t in types}
+            self.assertEqual(stored(first), counts)
+            for t in types:
+                self.sent_on(first, second, query="java", type=t)
+            self.assertEqual(stored(second), counts)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
