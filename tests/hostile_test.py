@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 import unittest
+import urllib.parse
 
 from harness import BINARY, PROTOBUF, VECTOR, Case, Profiles, field, http, one_profile, packed
 
@@ -168,6 +169,34 @@ class Hostile(Case):
             connection.send(b"0\r\n\r\n")
             self.assertEqual(connection.getresponse().status, 200)
             self.check_alive(server, 3)
+
+    def test_backups_are_written_below_the_root_only(self):
+        backups = self.folder / "backups"
+        (backups / "old").mkdir(parents=True)
+        (backups / "out").symlink_to(self.folder)
+        ask = lambda server, target: http("POST", server.http + "/api/v1/backup?" + urllib.parse.urlencode({"target": str(target)}), b"")
+        with self.server() as server:
+            answer = ask(server, backups / "x")
+            self.assertEqual(answer.status, 501)
+            self.assertIn(b"--backup-root", answer.body)
+            done = server.cli("backup", str(backups / "x"), check=False)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("--backup-root", done.stderr)
+        with self.server("--backup-root", str(backups)) as server:
+            server.send(one_profile("good", 1))
+            for target in (server.data / "wal/000999.log", self.folder / "x", "../x", "out/x", "old/../../x", "out/data/wal/x", "", "."):
+                answer = ask(server, target)
+                self.assertEqual(answer.status, 400, (target, answer.body))
+            self.assertFalse((self.folder / "x").exists())
+            self.assertIn("x is not below", server.cli("backup", "../x", check=False).stderr)
+            self.assertIn('"target":"%s"' % (backups / "new"), server.cli("backup", "new").stdout)
+            self.assertTrue((backups / "new/manifest").exists())
+        inside = subprocess.run([BINARY, "serve", "--data", str(server.data), "--backup-root", str(server.data / "wal"), "--http-port", "0",
+                                 "--otlp-grpc-port", "0", "--otlp-http-port", "0"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(inside.returncode, 2)
+        self.assertIn("--backup-root", inside.stderr)
+        with self.server() as server:
+            self.check_alive(server, 1)
 
     def test_second_server_on_the_same_directory_says_who_holds_it(self):
         with self.server() as server:

@@ -26,10 +26,16 @@ struct DeleteSummary {
   std::uint64_t spans = 0;
 };
 
+struct BackupSummary {
+  std::string folder;  // where it really lies
+  std::string summary;
+};
+
 struct Operations {
   std::function<Result<>()> flush;
   std::function<Result<DeleteSummary>(const query::Selection&)> remove;
-  std::function<Result<std::string>(const std::string& target_directory)> backup;
+  // Decides by itself where a request may have a backup written.
+  std::function<Result<BackupSummary>(const std::string& target)> backup;
   std::function<std::vector<Status>()> status;
   std::function<std::string()> not_ready_reason;  // empty: ready
   // Whose data a request may see; 0 unless the server keeps tenants apart.

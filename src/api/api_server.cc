@@ -104,16 +104,13 @@ void Api::AddServerRoutes(net::Router& router) {
   AddQuery(router, "POST", "/api/v1/backup", "backup",
            [this](const HttpRequest& request) -> Result<HttpResponse> {
              WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"target"}));
-             const std::string target = p.Get("target");
-             if (!target.starts_with('/'))
-               return Error(Code::kInvalid,
-                            "parameter 'target': expected an absolute path on the server");
-             WHEREFORE_ASSIGN_OR_RETURN(const std::string summary, operations_.backup(target));
+             WHEREFORE_ASSIGN_OR_RETURN(const BackupSummary done,
+                                        operations_.backup(p.Get("target")));
              HttpResponse response;
              JsonWriter(response.body)
                  .BeginObject()
-                 .Field("target", target)
-                 .Field("summary", summary)
+                 .Field("target", done.folder)
+                 .Field("summary", done.summary)
                  .EndObject();
              return response;
            });

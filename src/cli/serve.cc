@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/text.h"
+#include "cli/backup_root.h"
 #include "cli/command.h"
 #include "cli/version.h"
 #include "gateway/otlp_receiver.h"
@@ -57,6 +58,7 @@ struct ServeOptions {
   std::uint16_t otlp_grpc_port = 4317;
   std::uint16_t otlp_http_port = 4318;
   std::string retention;
+  std::string backup_root;
   std::vector<std::string> scrape;
   std::string scrape_config;
   bool tenants = false;
@@ -135,6 +137,10 @@ class Server {
     store_options.query_memory_bytes = limits_.query_memory_bytes;
     store_options.retention_ns = limits_.retention_ns;
     WHEREFORE_ASSIGN_OR_RETURN(store_, store::Store::Open(store_options));
+    if (!options_.backup_root.empty()) {
+      WHEREFORE_ASSIGN_OR_RETURN(backup_root_,
+                                 BackupRoot::Open(options_.backup_root, options_.data));
+    }
     if (!options_.no_symbols) {
       symbolizer_ = std::make_unique<symbols::Symbolizer>(symbols::SymbolizerOptions{
           .search_path = options_.symbol_path, .worker = {"/proc/self/exe", kSymbolsWorker}});
@@ -252,7 +258,11 @@ class Server {
                                     .otlp_http = otlp_http_->port()};
     };
     operations.flush = [this] { return store_->Flush(); };
-    operations.backup = [this](const std::string& target) { return store_->Backup(target); };
+    operations.backup = [this](const std::string& target) -> Result<api::BackupSummary> {
+      WHEREFORE_ASSIGN_OR_RETURN(std::string folder, backup_root_.Resolve(target));
+      WHEREFORE_ASSIGN_OR_RETURN(std::string summary, store_->Backup(folder));
+      return api::BackupSummary{.folder = std::move(folder), .summary = std::move(summary)};
+    };
     operations.status = [this] {
       std::vector<Status> all{metrics_->Report(), store_->status()};
       if (symbolizer_) all.push_back(symbolizer_->status());
@@ -312,6 +322,7 @@ class Server {
 
   ServeOptions options_;
   Limits limits_;
+  BackupRoot backup_root_;
   net::IoThreads io_{2};
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<symbols::Symbolizer> symbolizer_;
@@ -444,6 +455,10 @@ void AddServe(CLI::App& app, Context& context) {
       ->capture_default_str();
   command->add_option("--retention", o->retention,
                       "Drop data older than this, in whole days: 7d (default: keep everything)");
+  command
+      ->add_option("--backup-root", o->backup_root,
+                   "Folder below which `wherefore backup` may write (default: no backups)")
+      ->check(CLI::ExistingDirectory);
   command->add_option("--scrape", o->scrape,
                       "Fetch pprof profiles from a program every 15 s (repeatable): "
                       "http://host:6060 or service=http://host:6060");
