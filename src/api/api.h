@@ -44,6 +44,7 @@ struct Operations {
   std::function<Result<std::uint32_t>(const net::Headers&)> require_tenant;
   std::int64_t query_timeout_ns = 60'000'000'000;
   std::int64_t query_memory_bytes = std::int64_t{1} << 30;
+  std::size_t connections = 0;  // that the server holds at most
   std::string version;
   std::vector<std::string> source_roots;  // folders whose source files may be shown
   std::string repository_template;        // link to a line of source; empty: none

@@ -56,6 +56,7 @@ Result<std::vector<Status>> Api::OwnStatus(const CancelToken& cancel) {
   Status limits{.part = "limits"};
   limits.facts = {{"a question may take", FormatDuration(operations_.query_timeout_ns)},
                   {"memory of a question", FormatBytes(operations_.query_memory_bytes)},
+                  {"connections", FormatCount(static_cast<std::int64_t>(operations_.connections))},
                   {"questions that hit a limit",
                    FormatCount(static_cast<std::int64_t>(LimitedQuestions().value()))}};
   return std::vector<Status>{std::move(stored), std::move(limits)};
