@@ -340,7 +340,7 @@ class Answers(Case):
             self.assertEqual(server.total("t"), 1)
 
     def test_delete_backup_restore(self):
-        with self.server() as server:
+        with self.server("--backup-root", str(self.folder)) as server:
             for service, value in (("keep", 5), ("leak", 7)):
                 server.send(one_profile(service, value, names=("main", "secret_" + service)))
             server.flush()

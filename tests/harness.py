@@ -49,10 +49,10 @@ def http(method, url, body=None, headers=None, timeout=60):
 
 
 class Server:
-    """One `wherefore serve`. Use as a context manager; `restart` after `kill`."""
+    """One `wherefore serve`. Use as a context manager; `restart` after `kill`. `within`: a command that becomes the server."""
 
-    def __init__(self, data, *arguments):
-        self.data, self.arguments, self.process = pathlib.Path(data), arguments, None
+    def __init__(self, data, *arguments, within=()):
+        self.data, self.arguments, self.within, self.process = pathlib.Path(data), arguments, within, None
         self.log = self.data.parent / (self.data.name + ".log")
 
     def start(self, timeout=30):
@@ -60,7 +60,7 @@ class Server:
         addresses.unlink(missing_ok=True)
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [BINARY, "serve", "--data", str(self.data), "--http-port", "0", "--otlp-grpc-port", "0",
+                [*self.within, BINARY, "serve", "--data", str(self.data), "--http-port", "0", "--otlp-grpc-port", "0",
                  "--otlp-http-port", "0", *self.arguments],
                 stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + timeout
@@ -136,8 +136,8 @@ class Case(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="wherefore-test-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
 
-    def server(self, *arguments, name="data"):
-        server = Server(self.folder / name, *arguments)
+    def server(self, *arguments, name="data", within=()):
+        server = Server(self.folder / name, *arguments, within=within)
         self.addCleanup(lambda: server.process and server.process.poll() is None and server.kill())
         return server.start()
 

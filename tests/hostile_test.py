@@ -8,8 +8,9 @@ import socket
 import subprocess
 import time
 import unittest
+import urllib.parse
 
-from harness import BINARY, PROTOBUF, VECTOR, Case, Profiles, field, http, one_profile, packed
+from harness import BINARY, PROTOBUF, VECTOR, Case, Profiles, field, http, one_profile, packed, wait_until
 
 DAY = 86_400 * 10**9
 
@@ -168,6 +169,65 @@ class Hostile(Case):
             connection.send(b"0\r\n\r\n")
             self.assertEqual(connection.getresponse().status, 200)
             self.check_alive(server, 3)
+
+    def test_idle_connections_leave_descriptors_for_log_and_engine(self):
+        with self.server(within=("prlimit", "--nofile=1024:1024")) as server:
+            ports = [address.rsplit(":", 1)[1] for address in (server.http, server.otlp_http, server.otlp_grpc)]
+            idle = [socket.create_connection(("127.0.0.1", int(ports[i % 3]))) for i in range(2200)]
+            for value in range(1, 6):  # each becomes a segment of the log and inserts
+                self.assertEqual(server.send(one_profile("good", value)).status, 200)
+                server.flush()
+            self.assertEqual(server.get("/ready").status, 200)
+            self.assertEqual(server.send_grpc(one_profile("good", 5))[0], 0)
+            self.check_alive(server, 20)
+            for s in idle:
+                s.close()
+
+    def test_stalled_bodies_give_way(self):
+        with self.server() as server:
+            host, port = server.otlp_http.removeprefix("http://").rsplit(":", 1)
+            stalled = []
+            for _ in range(8):
+                s = socket.create_connection((host, int(port)))
+                s.sendall(b"POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % (64 << 20))
+                s.sendall(b"x" * ((64 << 20) - 1))
+                stalled.append(s)
+            start = time.monotonic()
+            wait_until(lambda: server.send(one_profile("good", 1)).status == 200, 30)
+            waited = time.monotonic() - start
+            print(f"  eight stalled bodies of 64 MB: the next request was taken after {waited:.1f} s")
+            self.assertLess(waited, 5)
+            for s in stalled:
+                s.close()
+            self.check_alive(server, 1)
+
+    def test_backups_are_written_below_the_root_only(self):
+        backups = self.folder / "backups"
+        (backups / "old").mkdir(parents=True)
+        (backups / "out").symlink_to(self.folder)
+        ask = lambda server, target: http("POST", server.http + "/api/v1/backup?" + urllib.parse.urlencode({"target": str(target)}), b"")
+        with self.server() as server:
+            answer = ask(server, backups / "x")
+            self.assertEqual(answer.status, 501)
+            self.assertIn(b"--backup-root", answer.body)
+            done = server.cli("backup", str(backups / "x"), check=False)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("--backup-root", done.stderr)
+        with self.server("--backup-root", str(backups)) as server:
+            server.send(one_profile("good", 1))
+            for target in (server.data / "wal/000999.log", self.folder / "x", "../x", "out/x", "old/../../x", "out/data/wal/x", "", "."):
+                answer = ask(server, target)
+                self.assertEqual(answer.status, 400, (target, answer.body))
+            self.assertFalse((self.folder / "x").exists())
+            self.assertIn("x is not below", server.cli("backup", "../x", check=False).stderr)
+            self.assertIn('"target":"%s"' % (backups / "new"), server.cli("backup", "new").stdout)
+            self.assertTrue((backups / "new/manifest").exists())
+        inside = subprocess.run([BINARY, "serve", "--data", str(server.data), "--backup-root", str(server.data / "wal"), "--http-port", "0",
+                                 "--otlp-grpc-port", "0", "--otlp-http-port", "0"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(inside.returncode, 2)
+        self.assertIn("--backup-root", inside.stderr)
+        with self.server() as server:
+            self.check_alive(server, 1)
 
     def test_second_server_on_the_same_directory_says_who_holds_it(self):
         with self.server() as server:

@@ -36,7 +36,7 @@ class OpenApi(Case):
     def test_routes_and_answers_match_the_description(self):
         self.document = json.loads((ROOT / "docs/openapi.json").read_text())
         (self.folder / "main.cc").write_text("int main() {}\n")
-        with self.server("--source-root", str(self.folder)) as server:
+        with self.server("--source-root", str(self.folder), "--backup-root", str(self.folder)) as server:
             now = time.time_ns()
             p = Profiles("svc")
             p.file("main", "/build/main.cc")

@@ -26,10 +26,16 @@ struct DeleteSummary {
   std::uint64_t spans = 0;
 };
 
+struct BackupSummary {
+  std::string folder;  // where it really lies
+  std::string summary;
+};
+
 struct Operations {
   std::function<Result<>()> flush;
   std::function<Result<DeleteSummary>(const query::Selection&)> remove;
-  std::function<Result<std::string>(const std::string& target_directory)> backup;
+  // Decides by itself where a request may have a backup written.
+  std::function<Result<BackupSummary>(const std::string& target)> backup;
   // What can be done about damaged data, step by step; done only if it is true.
   std::function<Result<std::vector<std::string>>(bool really)> repair;
   std::function<std::vector<Status>()> status;
@@ -42,6 +48,7 @@ struct Operations {
   std::function<Result<std::uint32_t>(const net::Headers&)> require_tenant;
   std::int64_t query_timeout_ns = 60'000'000'000;
   std::int64_t query_memory_bytes = std::int64_t{1} << 30;
+  std::size_t connections = 0;  // that the server holds at most
   std::string version;
   std::vector<std::string> source_roots;  // folders whose source files may be shown
   std::string repository_template;        // link to a line of source; empty: none

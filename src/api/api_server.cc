@@ -60,6 +60,7 @@ Result<std::vector<Status>> Api::OwnStatus(const CancelToken& cancel) {
   Status limits{.part = "limits"};
   limits.facts = {{"a question may take", FormatDuration(operations_.query_timeout_ns)},
                   {"memory of a question", FormatBytes(operations_.query_memory_bytes)},
+                  {"connections", FormatCount(static_cast<std::int64_t>(operations_.connections))},
                   {"questions that hit a limit",
                    FormatCount(static_cast<std::int64_t>(LimitedQuestions().value()))}};
   return std::vector<Status>{std::move(stored), std::move(limits)};
@@ -122,16 +123,13 @@ void Api::AddServerRoutes(net::Router& router) {
   AddQuery(router, "POST", "/api/v1/backup", "backup",
            [this](const HttpRequest& request) -> Result<HttpResponse> {
              WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"target"}));
-             const std::string target = p.Get("target");
-             if (!target.starts_with('/'))
-               return Error(Code::kInvalid,
-                            "parameter 'target': expected an absolute path on the server");
-             WHEREFORE_ASSIGN_OR_RETURN(const std::string summary, operations_.backup(target));
+             WHEREFORE_ASSIGN_OR_RETURN(const BackupSummary done,
+                                        operations_.backup(p.Get("target")));
              HttpResponse response;
              JsonWriter(response.body)
                  .BeginObject()
-                 .Field("target", target)
-                 .Field("summary", summary)
+                 .Field("target", done.folder)
+                 .Field("summary", done.summary)
                  .EndObject();
              return response;
            });

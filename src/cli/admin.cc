@@ -2,7 +2,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -51,13 +50,17 @@ void AddDelete(CLI::App& app, Context& context) {
 void AddBackup(CLI::App& app, Context& context) {
   CLI::App* command = NewCommand(
       app, "backup", "Copy everything a running server has stored into a new folder, verified",
-      {"wherefore backup /backups/2026-11-15"});
+      {"wherefore backup 2026-11-15   # below what `serve --backup-root` names",
+       "wherefore backup /backups/2026-11-15"});
   auto target = std::make_shared<std::string>();
-  command->add_option("folder", *target, "New folder on the server's machine")->required();
+  command
+      ->add_option("folder", *target,
+                   "New folder on the server's machine, below its --backup-root; a relative name "
+                   "is taken from there")
+      ->required();
   command->callback([&context, target] {
     context.run = [&context, target]() -> int {
-      const auto body = Ask(context, "POST", "/api/v1/backup",
-                            {{"target", std::filesystem::absolute(*target).string()}});
+      const auto body = Ask(context, "POST", "/api/v1/backup", {{"target", *target}});
       if (!body) return Fail(body.error());
       fmt::print("{}\n", *body);
       return kFine;

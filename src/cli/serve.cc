@@ -22,16 +22,18 @@
 #include "api/jaeger.h"
 #include "api/pyroscope.h"
 #include "base/ascii.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/text.h"
+#include "cli/backup_root.h"
 #include "cli/command.h"
+#include "cli/serve_limits.h"
 #include "cli/token.h"
 #include "cli/version.h"
 #include "gateway/otlp_receiver.h"
 #include "gateway/pyroscope_receiver.h"
 #include "gateway/scraper.h"
+#include "net/connection_limit.h"
 #include "net/grpc.h"
 #include "net/http.h"
 #include "net/tenant.h"
@@ -44,14 +46,6 @@
 namespace wherefore::cli {
 namespace {
 
-constexpr std::int64_t kLeastQueryMemory = std::int64_t{16} << 20;
-
-// Options as text, read.
-struct Limits {
-  std::int64_t retention_ns = 0;  // 0 keeps everything
-  std::int64_t query_memory_bytes = 0;
-};
-
 struct ServeOptions {
   std::string data = "data";
   std::string store = "embedded";
@@ -59,7 +53,8 @@ struct ServeOptions {
   std::uint16_t http_port = 4040;
   std::uint16_t otlp_grpc_port = 4317;
   std::uint16_t otlp_http_port = 4318;
-  std::string retention;
+  LimitOptions limits;
+  std::string backup_root;
   std::vector<std::string> scrape;
   std::string scrape_config;
   bool tenants = false;
@@ -72,8 +67,6 @@ struct ServeOptions {
   std::string tls_certificate;
   std::string tls_key;
   std::vector<std::string> allowed_hosts;
-  int query_timeout_seconds = 60;
-  std::string query_memory = "1GiB";
   std::vector<std::string> source_roots;
   std::string repository_template;
   std::string log_level = "info";
@@ -110,24 +103,6 @@ Result<> Validate(const ServeOptions& o) {
   return {};
 }
 
-Result<Limits> ReadLimits(const ServeOptions& o) {
-  Limits limits;
-  if (!o.retention.empty()) {
-    WHEREFORE_ASSIGN_OR_RETURN(limits.retention_ns, ParseDuration(o.retention));
-    if (limits.retention_ns == 0) {
-      return Error(Code::kInvalid,
-                   fmt::format("--retention {} would keep nothing; leave it out to keep everything",
-                               o.retention));
-    }
-  }
-  WHEREFORE_ASSIGN_OR_RETURN(limits.query_memory_bytes, ParseBytes(o.query_memory));
-  if (limits.query_memory_bytes < kLeastQueryMemory) {
-    return Error(Code::kInvalid,
-                 fmt::format("--query-memory {}: a query needs at least 16MiB", o.query_memory));
-  }
-  return limits;
-}
-
 // Everything a running server consists of, in the order of the data path.
 class Server {
  public:
@@ -136,10 +111,14 @@ class Server {
   Result<> Start() {
     store::StoreOptions store_options{.directory = options_.data,
                                       .keep_payload = options_.keep_payload};
-    store_options.query_timeout_ns = options_.query_timeout_seconds * kNsPerSecond;
+    store_options.query_timeout_ns = limits_.query_timeout_ns;
     store_options.query_memory_bytes = limits_.query_memory_bytes;
     store_options.retention_ns = limits_.retention_ns;
     WHEREFORE_ASSIGN_OR_RETURN(store_, store::Store::Open(store_options));
+    if (!options_.backup_root.empty()) {
+      WHEREFORE_ASSIGN_OR_RETURN(backup_root_,
+                                 BackupRoot::Open(options_.backup_root, options_.data));
+    }
     if (!options_.no_symbols) {
       symbolizer_ = std::make_unique<symbols::Symbolizer>(symbols::SymbolizerOptions{
           .search_path = options_.symbol_path, .worker = {"/proc/self/exe", kSymbolsWorker}});
@@ -173,7 +152,7 @@ class Server {
     http_ = std::make_unique<net::HttpServer>(io_, HttpOptions(options_.http_port), everything);
     otlp_http_ = std::make_unique<net::HttpServer>(io_, HttpOptions(options_.otlp_http_port), otlp);
     otlp_grpc_ = std::make_unique<net::GrpcServer>(
-        GrpcOptions(),
+        io_, GrpcOptions(),
         [grpc](net::GrpcRequest request, std::function<void(net::GrpcResponse)> respond) {
           grpc->Handle(std::move(request), std::move(respond));
         });
@@ -226,6 +205,7 @@ class Server {
     net::HttpServerOptions o;
     o.addresses = Addresses();
     o.port = port;
+    o.connections = connections_;
     o.allowed_hosts = options_.allowed_hosts;
     o.tls_certificate_file = options_.tls_certificate;
     o.tls_key_file = options_.tls_key;
@@ -236,6 +216,7 @@ class Server {
     net::GrpcServerOptions o;
     o.addresses = Addresses();
     o.port = options_.otlp_grpc_port;
+    o.connections = connections_;
     o.tls_certificate_file = options_.tls_certificate;
     o.tls_key_file = options_.tls_key;
     o.bearer_token = options_.token;
@@ -253,7 +234,8 @@ class Server {
     api::Operations operations;
     operations.version = kVersion;
     operations.query_memory_bytes = limits_.query_memory_bytes;
-    operations.query_timeout_ns = options_.query_timeout_seconds * kNsPerSecond;
+    operations.query_timeout_ns = limits_.query_timeout_ns;
+    operations.connections = limits_.connections;
     operations.source_roots = options_.source_roots;
     operations.repository_template = options_.repository_template;
     operations.retention_ns = limits_.retention_ns;
@@ -262,7 +244,11 @@ class Server {
                                     .otlp_http = otlp_http_->port()};
     };
     operations.flush = [this] { return store_->Flush(); };
-    operations.backup = [this](const std::string& target) { return store_->Backup(target); };
+    operations.backup = [this](const std::string& target) -> Result<api::BackupSummary> {
+      WHEREFORE_ASSIGN_OR_RETURN(std::string folder, backup_root_.Resolve(target));
+      WHEREFORE_ASSIGN_OR_RETURN(std::string summary, store_->Backup(folder));
+      return api::BackupSummary{.folder = std::move(folder), .summary = std::move(summary)};
+    };
     operations.repair = [this](bool really) {
       auto steps = store_->Repair(really);
       if (really) engine_->Forget();
@@ -337,7 +323,10 @@ class Server {
 
   ServeOptions options_;
   Limits limits_;
+  BackupRoot backup_root_;
   net::IoThreads io_{2};
+  std::shared_ptr<net::ConnectionLimit> connections_ =
+      std::make_shared<net::ConnectionLimit>(limits_.connections);
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<symbols::Symbolizer> symbolizer_;
   std::unique_ptr<query::Engine> engine_;
@@ -437,13 +426,13 @@ int WaitForStop(const sigset_t& signals) {
 
 int Serve(ServeOptions options) {
   if (const Result<> valid = Validate(options); !valid) return Fail(valid.error());
-  const Result<Limits> limits = ReadLimits(options);
-  if (!limits) return Fail(limits.error());
   static const std::map<std::string, LogLevel> kLevels = {{"debug", LogLevel::kDebug},
                                                           {"info", LogLevel::kInfo},
                                                           {"warn", LogLevel::kWarn},
                                                           {"error", LogLevel::kError}};
   SetLogLevel(kLevels.at(options.log_level));
+  const Result<Limits> limits = options.limits.Read();
+  if (!limits) return Fail(limits.error());
   // Blocked before any thread starts, so that only this one receives them.
   sigset_t signals;
   sigemptyset(&signals);
@@ -494,8 +483,11 @@ void AddServe(CLI::App& app, Context& context) {
       ->capture_default_str();
   command->add_option("--otlp-http-port", o->otlp_http_port, "OTLP over HTTP; 0 picks a free one")
       ->capture_default_str();
-  command->add_option("--retention", o->retention,
-                      "Drop data older than this, in whole days: 7d (default: keep everything)");
+  o->limits.AddTo(*command);
+  command
+      ->add_option("--backup-root", o->backup_root,
+                   "Folder below which `wherefore backup` may write (default: no backups)")
+      ->check(CLI::ExistingDirectory);
   command->add_option("--scrape", o->scrape,
                       "Fetch pprof profiles from a program every 15 s (repeatable): "
                       "http://host:6060 or service=http://host:6060");
@@ -525,13 +517,6 @@ void AddServe(CLI::App& app, Context& context) {
   command->add_option("--tls-key", o->tls_key, "PEM file")->check(CLI::ExistingFile);
   command->add_option("--allow-host", o->allowed_hosts,
                       "Host name browsers may use besides loopback names (repeatable)");
-  command->add_option("--query-timeout", o->query_timeout_seconds, "Seconds a query may take")
-      ->check(CLI::Range(1, 86'400))
-      ->capture_default_str();
-  command
-      ->add_option("--query-memory", o->query_memory,
-                   "Memory a query may use, in the engine and again for its answer")
-      ->capture_default_str();
   command
       ->add_option("--source-root", o->source_roots,
                    "Folder whose files the page may show where profiles name them (repeatable)")

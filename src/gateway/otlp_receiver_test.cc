@@ -40,7 +40,7 @@ class OtlpReceiverTest : public testing::Test {
     receiver_->AddRoutes(*router);
     http_.emplace(io_, std::move(http_options), router);
     ASSERT_TRUE(http_->Start());
-    grpc_.emplace(net::GrpcServerOptions{}, receiver_->grpc_handler());
+    grpc_.emplace(io_, net::GrpcServerOptions{}, receiver_->grpc_handler());
     ASSERT_TRUE(grpc_->Start());
   }
   [[nodiscard]] net::ClientResponse Post(std::string_view body,

@@ -6,6 +6,8 @@
 // nothing.
 #include "net/grpc.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -21,6 +23,7 @@
 #include "base/metrics.h"
 #include "base/mutex.h"
 #include "net/compression.h"
+#include "net/connection_limit.h"
 #include "net/http_guard.h"
 #include "net/stream.h"
 
@@ -227,9 +230,6 @@ Result<std::string> ReadFile(const std::string& path) {
 }
 
 Result<std::shared_ptr<grpc::ServerCredentials>> Credentials(const GrpcServerOptions& options) {
-  if (options.tls_certificate_file.empty() != options.tls_key_file.empty()) {
-    return Error(Code::kInvalid, "TLS needs both a certificate file and a key file");
-  }
   if (options.tls_key_file.empty()) return grpc::InsecureServerCredentials();
   WHEREFORE_ASSIGN_OR_RETURN(std::string certificate, ReadFile(options.tls_certificate_file));
   WHEREFORE_ASSIGN_OR_RETURN(std::string key, ReadFile(options.tls_key_file));
@@ -266,8 +266,8 @@ int GrpcStatus(Code code) {
 
 class GrpcServer::Impl {
  public:
-  Impl(GrpcServerOptions options, GrpcHandler handler)
-      : shared_(std::make_shared<Shared>()), service_(shared_) {
+  Impl(IoThreads& io, GrpcServerOptions options, GrpcHandler handler)
+      : io_(io), shared_(std::make_shared<Shared>()), service_(shared_) {
     shared_->options = std::move(options);
     shared_->handler = std::move(handler);
   }
@@ -277,27 +277,25 @@ class GrpcServer::Impl {
 
   Result<> Start() {
     const GrpcServerOptions& options = shared_->options;
+    // gRPC says neither which address failed nor why nor that a certificate is none, cannot give
+    // two addresses one free port, and takes every connection that comes: so we listen for it.
+    WHEREFORE_ASSIGN_OR_RETURN(
+        listener_, Listener::Open(io_, {options.addresses, options.port,
+                                        options.tls_certificate_file, options.tls_key_file}));
+    port_ = listener_->port();
+    shared_->SetPort(port_);
     WHEREFORE_ASSIGN_OR_RETURN(const auto credentials, Credentials(options));
-    // gRPC says neither which address failed nor why, and cannot give two addresses one free port:
-    // so the port is found first. Between the two somebody else may take it; then another is tried.
-    for (int attempt = 0;; ++attempt) {
-      std::vector<std::string> addresses = options.addresses;
-      WHEREFORE_ASSIGN_OR_RETURN(port_, ProbePort(addresses, options.port));
-      shared_->SetPort(port_);
-      if (Build(addresses, credentials)) return {};
-      if (options.port != 0 || attempt == 10) {
-        return Error(
-            Code::kUnavailable,
-            fmt::format("cannot start gRPC on port {}: the port was taken meanwhile, or the TLS "
-                        "certificate and key do not fit",
-                        port_));
-      }
+    if (!Build(credentials)) {
+      return Error(Code::kUnavailable, fmt::format("cannot start gRPC on port {}", port_));
     }
+    listener_->StartDescriptors([this](int fd) { Accept(fd); });
+    return {};
   }
 
   [[nodiscard]] std::uint16_t port() const { return port_; }
 
   void Stop(int grace_seconds) {
+    listener_.reset();
     if (!server_) return;
     server_->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(grace_seconds));
     server_->Wait();
@@ -305,22 +303,28 @@ class GrpcServer::Impl {
   }
 
  private:
-  bool Build(const std::vector<std::string>& addresses,
-             const std::shared_ptr<grpc::ServerCredentials>& credentials) {
+  void Accept(int fd) {
+    const auto& connections = shared_->options.connections;
+    if (connections && !connections->EnterDescriptor(fd)) {
+      close(fd);
+      return;
+    }
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = fd;
+    acceptor_->HandleNewConnection(&connection);
+  }
+
+  bool Build(const std::shared_ptr<grpc::ServerCredentials>& credentials) {
     const GrpcServerOptions& options = shared_->options;
     grpc::ServerBuilder builder;
-    std::vector<int> bound(addresses.size());
-    for (std::size_t i = 0; i < addresses.size(); ++i) {
-      const bool v6 = addresses[i].find(':') != std::string::npos;
-      builder.AddListeningPort(
-          fmt::format("{}{}{}:{}", v6 ? "[" : "", addresses[i], v6 ? "]" : "", port_), credentials,
-          &bound[i]);
-    }
+    using External = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+    acceptor_ =
+        builder.experimental().AddExternalConnectionAcceptor(External::FROM_FD, credentials);
     // See TakeMessage.
     builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
     builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
-    // Otherwise a second server would silently take half of the connections.
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
+                               options.idle_timeout_seconds * 1000);
     // Agents that ask often whether we live are not cut off for it.
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
@@ -332,19 +336,20 @@ class GrpcServer::Impl {
     builder.SetResourceQuota(quota);
     builder.RegisterCallbackGenericService(&service_);
     server_ = builder.BuildAndStart();
-    if (server_ && std::ranges::find(bound, 0) == bound.end()) return true;
-    Stop(0);
-    return false;
+    return server_ != nullptr;
   }
 
+  IoThreads& io_;
   std::shared_ptr<Shared> shared_;
   Service service_;
+  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
   std::uint16_t port_ = 0;
 };
 
-GrpcServer::GrpcServer(GrpcServerOptions options, GrpcHandler handler)
-    : impl_(std::make_unique<Impl>(std::move(options), std::move(handler))) {}
+GrpcServer::GrpcServer(IoThreads& io, GrpcServerOptions options, GrpcHandler handler)
+    : impl_(std::make_unique<Impl>(io, std::move(options), std::move(handler))) {}
 GrpcServer::~GrpcServer() = default;
 Result<> GrpcServer::Start() {
   return impl_->Start();

@@ -43,6 +43,8 @@ struct GrpcServerOptions {
   std::uint16_t port = 0;
   std::size_t max_message_bytes = 64u << 20;
   std::size_t max_inflight_bytes = 512u << 20;
+  std::shared_ptr<ConnectionLimit> connections;  // of several servers; none: as many as come
+  int idle_timeout_seconds = 300;                // of a connection without calls
   std::string tls_certificate_file;
   std::string tls_key_file;
   std::string bearer_token;
@@ -51,7 +53,8 @@ struct GrpcServerOptions {
 class GrpcServer {
  public:
   // `handler` gets every method; it answers UNIMPLEMENTED (12) itself for those it does not know.
-  GrpcServer(GrpcServerOptions options, GrpcHandler handler);
+  // Connections are accepted on `io`, which must outlive the server.
+  GrpcServer(IoThreads& io, GrpcServerOptions options, GrpcHandler handler);
   GrpcServer(const GrpcServer&) = delete;
   GrpcServer& operator=(const GrpcServer&) = delete;
   ~GrpcServer();

@@ -13,6 +13,8 @@
 
 #include "base/metrics.h"
 #include "net/compression.h"
+#include "net/connection_limit.h"
+#include "net/test_http.h"
 #include "net/test_tls.h"
 
 namespace wherefore::net {
@@ -79,8 +81,13 @@ void Echo(const GrpcRequest& request, const std::function<void(GrpcResponse)>& r
   respond({0, {}, "echo " + *request.body, {}});
 }
 
+IoThreads& Io() {
+  static IoThreads io(1);
+  return io;
+}
+
 std::unique_ptr<GrpcServer> Started(GrpcServerOptions options = {}, GrpcHandler handler = Echo) {
-  auto server = std::make_unique<GrpcServer>(std::move(options), std::move(handler));
+  auto server = std::make_unique<GrpcServer>(Io(), std::move(options), std::move(handler));
   const auto started = server->Start();
   EXPECT_TRUE(started) << started.error().message();
   return server;
@@ -233,11 +240,38 @@ TEST(GrpcServer, ASecondServerOnThePortSaysWhoToAsk) {
   const auto server = Started();
   GrpcServerOptions options;
   options.port = server->port();
-  GrpcServer second(options, Echo);
+  GrpcServer second(Io(), options, Echo);
   const auto started = second.Start();
   ASSERT_FALSE(started);
   EXPECT_NE(started.error().message().find(fmt::format("port {}", options.port)),
             std::string::npos);
+}
+
+TEST(GrpcServer, TheConnectionThatWasQuietTheLongestMakesRoom) {
+  GrpcServerOptions options;
+  options.connections = std::make_shared<ConnectionLimit>(8);  // four of them for gRPC
+  const auto server = Started(std::move(options));
+  Client busy(server->port());
+  EXPECT_TRUE(busy.Call("x").status.ok());
+  std::vector<std::unique_ptr<RawClient>> idle;
+  for (int i = 0; i < 100; ++i) {
+    idle.push_back(std::make_unique<RawClient>(server->port()));
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    EXPECT_TRUE(busy.Call("x").status.ok()) << i;
+  }
+  for (std::size_t i = 0; i < 90; ++i) idle[i]->ReadAll();  // or waits for 20 s
+  EXPECT_TRUE(Client(server->port()).Call("x").status.ok());
+}
+
+TEST(GrpcServer, SaysWhenTheCertificateIsNone) {
+  const TestCertificate certificate;
+  GrpcServerOptions options;
+  options.tls_certificate_file = certificate.key_file();
+  options.tls_key_file = certificate.key_file();
+  GrpcServer server(Io(), std::move(options), Echo);
+  const auto started = server.Start();
+  ASSERT_FALSE(started);
+  EXPECT_NE(started.error().message().find("certificate"), std::string::npos);
 }
 
 TEST(GrpcServer, StopWaitsForRunningCallsAndThenCutsThemOff) {

@@ -98,6 +98,8 @@ class Router {
   HttpHandler fallback_;
 };
 
+class ConnectionLimit;  // net/connection_limit.h
+
 struct HttpServerOptions {
   std::vector<std::string> addresses = {
       "127.0.0.1", "::1"};                 // ::1 may be missing on a machine; then it is skipped
@@ -107,6 +109,11 @@ struct HttpServerOptions {
   std::size_t max_inflight_bytes = 512u << 20;
   int idle_timeout_seconds = 75;
   int read_timeout_seconds = 60;  // for one whole request once its first byte is here
+  // In every window this much of a body must arrive, and as large a share of what is here already
+  // as the window is of read_timeout; else 408.
+  int body_window_seconds = 10;
+  std::size_t least_body_bytes_per_second = 1024;
+  std::shared_ptr<ConnectionLimit> connections;  // of several servers; none: as many as come
   // Browsers: a request whose Origin is another site, or (on loopback) whose Host is not a loopback
   // name, this machine's name or listed here, is refused with 403.
   std::vector<std::string> allowed_hosts;

@@ -4,12 +4,50 @@
 #include <boost/beast/http/string_body.hpp>
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "net/compression.h"
 #include "net/url.h"
 
 namespace wherefore::net {
 
 namespace http = boost::beast::http;
+
+namespace {
+
+// A body has one end, said in one way. Where it may be read in two, whoever stands before us reads
+// it in the other, and the rest becomes a request that nobody let through.
+Result<> CheckFraming(const http::fields& fields, unsigned version) {
+  const std::size_t lengths = fields.count(http::field::content_length);
+  if (lengths > 1) {
+    return Error(Code::kInvalid, "the request has more than one Content-Length header");
+  }
+  const std::string_view length = fields[http::field::content_length];
+  if (lengths == 1 && length.find_first_not_of("0123456789") != std::string_view::npos) {
+    return Error(Code::kInvalid,
+                 fmt::format("Content-Length \"{}\" is not one decimal number", length));
+  }
+  const std::size_t codings = fields.count(http::field::transfer_encoding);
+  if (codings == 0) return {};
+  if (version < 11) return Error(Code::kInvalid, "HTTP/1.0 has no Transfer-Encoding");
+  if (lengths > 0) {
+    return Error(Code::kInvalid, "the request has both Content-Length and Transfer-Encoding");
+  }
+  const std::string_view coding = fields[http::field::transfer_encoding];
+  if (codings > 1 || Lower(coding) != "chunked") {
+    return Error(Code::kInvalid,
+                 fmt::format("Transfer-Encoding must be \"chunked\" alone and once, not \"{}\"{}",
+                             coding, codings > 1 ? " and more" : ""));
+  }
+  return {};
+}
+
+// A line that begins with a blank once went on with the field before; today readers disagree.
+bool HasFoldedLine(std::string_view head) {
+  return head.find("\r\n ") != std::string_view::npos ||
+         head.find("\r\n\t") != std::string_view::npos;
+}
+
+}  // namespace
 
 struct RequestReader::Impl {
   std::optional<http::request_parser<http::string_body>> parser;
@@ -33,7 +71,7 @@ void RequestReader::Begin(std::string peer) {
 }
 
 bool RequestReader::done() const {
-  return impl_->parser->is_done();
+  return !refusal_ && impl_->parser->is_done();
 }
 bool RequestReader::keep_alive() const {
   return impl_->parser->keep_alive();
@@ -79,6 +117,9 @@ RequestReader::Step RequestReader::Feed(std::string_view bytes, std::size_t& use
     return Refuse(400,
                   Error(Code::kInvalid, fmt::format("this is not HTTP/1.1: {}", error.message())));
   }
+  if (!head_done_ && HasFoldedLine(bytes.substr(0, used))) {
+    return Refuse(400, Error(Code::kInvalid, "a header field goes on over several lines"));
+  }
   if (!head_done_ && impl_->parser->is_header_done()) return OnHead();
   return done() ? Step::kDone : Step::kBody;
 }
@@ -87,6 +128,10 @@ RequestReader::Step RequestReader::OnHead() {
   head_done_ = true;
   impl_->parser->eager(true);  // from here on as much as there is
   if (auto head = ReadHead(); !head) return Refuse(400, std::move(head).error());
+  const auto& message = impl_->parser->get();
+  if (auto framing = CheckFraming(message, message.version()); !framing) {
+    return Refuse(400, std::move(framing).error());
+  }
   const auto supported = Decompress(request_.Header("Content-Encoding"), {}, 0);
   if (!supported && supported.error().code() == Code::kUnsupported)
     return Refuse(415, supported.error());
@@ -98,14 +143,12 @@ Result<> RequestReader::ReadHead() {
   const auto& message = impl_->parser->get();
   request_.method = std::string(message.method_string());
   is_head_ = request_.method == "HEAD";
+  if (message.count(http::field::host) > 1) {
+    return Error(Code::kInvalid, "the request has more than one Host header");
+  }
   for (const auto& field : message) {
     std::string& value = request_.headers[std::string(field.name_string())];
-    if (!value.empty()) {
-      if (field.name() == http::field::host) {
-        return Error(Code::kInvalid, "the request has more than one Host header");
-      }
-      value += ", ";
-    }
+    if (!value.empty()) value += ", ";
     value += std::string_view(field.value());
   }
   std::string_view target = message.target();

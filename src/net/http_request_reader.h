@@ -3,7 +3,9 @@
 //
 // Threads: belongs to one connection.
 // Always:  a header is at most kMaxHeaderBytes, a body at most max_body_bytes, compressed or not.
-// Failure: Step::kRefused with the status to answer; the rest of the bytes is then meaningless.
+//          Where a body ends can be read in one way only.
+// Failure: Step::kRefused with the status to answer; the rest of the bytes is then meaningless, and
+//          the request never counts as done.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include <fmt/format.h>
 
 #include "base/log.h"
@@ -10,7 +12,11 @@ namespace wherefore::net {
 
 HttpServerState::HttpServerState(HttpServerOptions server_options,
                                  std::shared_ptr<const Router> server_router)
-    : options(std::move(server_options)), router(std::move(server_router)) {
+    : options(std::move(server_options)),
+      router(std::move(server_router)),
+      connections(options.connections
+                      ? options.connections
+                      : std::make_shared<ConnectionLimit>(std::numeric_limits<int>::max())) {
   for (std::string& host : options.allowed_hosts) {
     for (char& c : host) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
   }

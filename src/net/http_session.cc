@@ -25,6 +25,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kBufferBytes = 64u << 10;
 constexpr int kLingerSeconds = 2;
 constexpr Clock::time_point kNever = Clock::time_point::max();
+// When memory is short, bodies that have not moved for so long make room first.
+constexpr std::chrono::seconds kStalled{2};
 
 Refusal Overloaded() {
   return {429, Error(Code::kLimit, "too many bytes of requests are being handled; try again")};
@@ -71,6 +73,7 @@ class Session final : public HttpConnection {
   }
   ~Session() override {
     EndRequest();
+    state_->connections->Leave(this);
     state_->Unregister(this);
   }
 
@@ -81,6 +84,13 @@ class Session final : public HttpConnection {
     if (phase_ == Phase::kHandshake) Close();
   }
   void Abort() override { Close(); }
+  void MakeRoom() override {
+    leaving_ = true;
+    if (phase_ != Phase::kHandling && phase_ != Phase::kWriting) Close();
+  }
+  void GiveUpBody() override {
+    if (phase_ == Phase::kReading && reserved_bytes_ > 0) Refuse(Overloaded());
+  }
 
   // From Responder: inline (on the strand, during Dispatch) or posted.
   void TakeInline(PreparedResponse response) { inline_response_ = std::move(response); }
@@ -101,6 +111,9 @@ class Session final : public HttpConnection {
   void SetDeadline(Clock::time_point deadline);
   void SetDeadline(int seconds) { SetDeadline(Clock::now() + std::chrono::seconds(seconds)); }
   void OnTimer();
+  void OnReadTimer();
+  void BeginBodyWindow();
+  [[nodiscard]] bool BodyArrives() const;
 
   void BeginRequest();
   void EndRequest();
@@ -131,7 +144,9 @@ class Session final : public HttpConnection {
   bool peer_ended_ = false;
 
   bool request_begun_ = false;  // a byte of it is here
-  bool read_deadline_set_ = false;
+  bool head_read_ = false;
+  Clock::time_point request_deadline_ = kNever;
+  std::size_t window_bytes_ = 0;  // of the body, that were here when the window began
   std::size_t reserved_bytes_ = 0;
   std::shared_ptr<Tie> tie_;
   std::shared_ptr<Session> own_hold_;  // while only the handler will wake us
@@ -142,6 +157,7 @@ class Session final : public HttpConnection {
   std::string body_;
   int status_ = 0;
   bool close_after_write_ = false;
+  bool leaving_ = false;  // the next answer is the last
 
   Clock::time_point deadline_ = kNever;
   Clock::time_point timer_at_ = kNever;
@@ -170,12 +186,18 @@ void Responder::Deliver(HttpResponse response) {
 
 void Session::Start() {
   if (state_->draining) return Close();  // accepted in the server's last moment
+  const auto admission = state_->connections->Enter(this);
+  if (admission == ConnectionLimit::Admission::kTurnedAway) return Close();
+  const bool in = admission == ConnectionLimit::Admission::kIn;
   SetDeadline(state_->options.read_timeout_seconds);
-  stream_->Handshake([self = Self()](std::error_code error, std::size_t) {
+  state_->connections->Quiet(this, false);
+  stream_->Handshake([self = Self(), in](std::error_code error, std::size_t) {
     if (self->phase_ != Phase::kHandshake) return;
     if (error) return self->Close();
     self->BeginRequest();
-    self->Process();
+    if (in) return self->Process();
+    self->Refuse({503, Error(Code::kUnavailable,
+                             "all connections are in use; try again (serve --max-connections)")});
   });
 }
 
@@ -196,18 +218,47 @@ void Session::OnTimer() {
     return;
   }
   if (phase_ == Phase::kReading && request_begun_) {
-    Refuse({408, Error(Code::kUnavailable, fmt::format("the request did not arrive within {} s",
-                                                       state_->options.read_timeout_seconds))});
+    OnReadTimer();
   } else if (phase_ != Phase::kClosed) {
     Close();
   }
+}
+
+void Session::OnReadTimer() {
+  const HttpServerOptions& o = state_->options;
+  if (Clock::now() >= request_deadline_) {
+    return Refuse({408, Error(Code::kUnavailable, fmt::format("the request did not arrive within "
+                                                              "{} s",
+                                                              o.read_timeout_seconds))});
+  }
+  if (BodyArrives()) return BeginBodyWindow();
+  Refuse({408, Error(Code::kUnavailable,
+                     fmt::format("the body arrives too slowly: {} bytes within {} s",
+                                 reader_.body_bytes() - window_bytes_, o.body_window_seconds))});
+}
+
+void Session::BeginBodyWindow() {
+  window_bytes_ = reader_.body_bytes();
+  SetDeadline(std::min(request_deadline_,
+                       Clock::now() + std::chrono::seconds(state_->options.body_window_seconds)));
+}
+
+// Who sends steadily and will be done in time always passes; who stalls holds memory for nothing.
+bool Session::BodyArrives() const {
+  if (!head_read_) return true;
+  const HttpServerOptions& o = state_->options;
+  const auto window = static_cast<std::size_t>(o.body_window_seconds);
+  const auto whole = static_cast<std::size_t>(o.read_timeout_seconds);
+  return reader_.body_bytes() - window_bytes_ >=
+         std::max(o.least_body_bytes_per_second * window, window_bytes_ / whole * window);
 }
 
 void Session::BeginRequest() {
   phase_ = Phase::kReading;
   reader_.Begin(stream_->Peer());
   request_begun_ = false;
-  read_deadline_set_ = false;
+  head_read_ = false;
+  request_deadline_ = kNever;
   cancel_ = reader_.request().cancel;
   SetDeadline(state_->options.idle_timeout_seconds);
 }
@@ -259,10 +310,11 @@ void Session::OnRead(std::error_code error, std::size_t bytes) {
 // The rest of a request whose first bytes are here.
 void Session::ReadMore() {
   if (peer_ended_) return Close();
-  if (request_begun_ && !read_deadline_set_) {
-    read_deadline_set_ = true;
-    SetDeadline(state_->options.read_timeout_seconds);
+  if (request_begun_ && request_deadline_ == kNever) {
+    request_deadline_ = Clock::now() + std::chrono::seconds(state_->options.read_timeout_seconds);
+    BeginBodyWindow();
   }
+  state_->connections->Quiet(this, reserved_bytes_ > 0);
   Read();
 }
 
@@ -299,12 +351,14 @@ void Session::Process() {
 // Decides before the body is read whether we want it. False: refused, or busy saying "100
 // Continue".
 bool Session::OnHead() {
+  head_read_ = true;
   if (auto refusal = CheckHead(reader_.request(), state_->options, stream_->OnLoopback())) {
     Refuse(*refusal);
     return false;
   }
   // Only what has arrived is taken: a sender that announces much and sends nothing blocks nobody.
   if (!state_->HasRoom(reader_.announced_bytes())) {
+    state_->connections->DropStalledBodies(kStalled);
     Refuse(Overloaded());
     return false;
   }
@@ -324,6 +378,7 @@ bool Session::OnHead() {
 bool Session::ReserveBody(std::size_t bytes) {
   if (bytes <= reserved_bytes_) return true;
   if (!state_->Reserve(bytes - reserved_bytes_)) {
+    state_->connections->DropStalledBodies(kStalled);
     Refuse(Overloaded());
     return false;
   }
@@ -337,6 +392,7 @@ void Session::Dispatch() {
   if (!ReserveBody(request.body->size())) return;
   phase_ = Phase::kHandling;
   SetDeadline(kNever);
+  state_->connections->Busy(this);
   inline_response_.reset();
   tie_ = std::make_shared<Tie>();
   const std::shared_ptr<Tie> tie = tie_;
@@ -374,17 +430,21 @@ void Session::TakePosted(PreparedResponse response) {
 
 void Session::Refuse(const Refusal& refusal) {
   HttpResponse response = state_->router->Refuse(reader_.request(), refusal.status, refusal.error);
-  if (refusal.status == 429) response.headers.try_emplace("Retry-After", "1");
+  if (refusal.status == 429 || refusal.status == 503) {
+    response.headers.try_emplace("Retry-After", "1");
+  }
   if (refusal.status == 401) response.headers.try_emplace("WWW-Authenticate", "Bearer");
   Write(PrepareResponse(std::move(response), {reader_.is_head(), false}));
 }
 
 void Session::Write(PreparedResponse response) {
   phase_ = Phase::kWriting;
+  state_->connections->Busy(this);
   EndRequest();
   const std::shared_ptr<Session> self = Self();
   own_hold_.reset();
-  close_after_write_ = !reader_.done() || !reader_.keep_alive() || peer_ended_ || state_->draining;
+  close_after_write_ =
+      !reader_.done() || !reader_.keep_alive() || peer_ended_ || leaving_ || state_->draining;
   status_ = response.status;
   body_ = std::move(response.body);
   head_ = ResponseHead(response, close_after_write_, reader_.http11());

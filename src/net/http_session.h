@@ -12,12 +12,13 @@
 
 #include "base/metrics.h"
 #include "base/mutex.h"
+#include "net/connection_limit.h"
 #include "net/http.h"
 #include "net/stream.h"
 
 namespace wherefore::net {
 
-// A running connection, as the server that stops it sees it. Both run on the connection's strand.
+// A running connection, as those see it who want something of it. All but Post run on its strand.
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
   HttpConnection() = default;
@@ -25,8 +26,10 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   HttpConnection& operator=(const HttpConnection&) = delete;
   virtual ~HttpConnection() = default;
   virtual void Post(std::function<void()> work) = 0;
-  virtual void Drain() = 0;  // end after the running request, at once when there is none
-  virtual void Abort() = 0;  // end now; the running request is cancelled
+  virtual void Drain() = 0;       // end after the running request, at once when there is none
+  virtual void Abort() = 0;       // end now; the running request is cancelled
+  virtual void MakeRoom() = 0;    // end unless a handler is at work; then after its answer
+  virtual void GiveUpBody() = 0;  // what is here of a body is not worth its memory
 };
 
 class HttpServerState {
@@ -35,6 +38,7 @@ class HttpServerState {
 
   HttpServerOptions options;
   const std::shared_ptr<const Router> router;
+  const std::shared_ptr<ConnectionLimit> connections;  // never null
   std::atomic<bool> draining{false};
 
   void SetPort(std::uint16_t port);

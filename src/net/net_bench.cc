@@ -62,7 +62,8 @@ BENCHMARK(SmallPosts)->Arg(1)->Arg(32)->UseRealTime()->MeasureProcessCPUTime();
 
 // gRPC's client is in the CPU time too, and is the larger part of it.
 void SmallGrpcCalls(benchmark::State& state) {
-  GrpcServer server({}, [](const GrpcRequest&, const auto& respond) { respond({}); });
+  IoThreads io(1);
+  GrpcServer server(io, {}, [](const GrpcRequest&, const auto& respond) { respond({}); });
   if (!server.Start()) std::abort();
   grpc::GenericStub stub(grpc::CreateChannel(fmt::format("127.0.0.1:{}", server.port()),
                                              grpc::InsecureChannelCredentials()));

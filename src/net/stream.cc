@@ -204,13 +204,21 @@ Result<Bind> BindAcceptor(Acceptor& acceptor, const std::string& address, std::u
                fmt::format("cannot listen on {} port {}: {}", address, port, error.message()));
 }
 
+Error PortInUse(std::string_view address, std::uint16_t port) {
+  return {Code::kUnavailable,
+          fmt::format(
+              "port {} on {} is in use; `ss -ltnp 'sport = :{}'` shows by which program. Stop it, "
+              "or choose another port (0 picks a free one)",
+              port, address, port)};
+}
+
 // Binds every address to one port. With port 0 the first address picks it, and when another address
 // has that one taken the search begins again.
-Result<std::vector<Acceptor>> BindAll(const Strand& strand, std::vector<std::string>& addresses,
+Result<std::vector<Acceptor>> BindAll(const Strand& strand,
+                                      const std::vector<std::string>& addresses,
                                       std::uint16_t wanted) {
   for (int attempt = 0;; ++attempt) {
     std::vector<Acceptor> acceptors;
-    std::vector<std::string> present;
     std::uint16_t port = wanted;
     bool taken = false;
     for (const std::string& address : addresses) {
@@ -224,14 +232,12 @@ Result<std::vector<Acceptor>> BindAll(const Strand& strand, std::vector<std::str
       }
       port = acceptor.local_endpoint().port();
       acceptors.push_back(std::move(acceptor));
-      present.push_back(address);
     }
     if (taken) continue;
     if (acceptors.empty()) {
       return Error(Code::kInvalid, fmt::format("cannot listen: this machine has no address {}",
                                                fmt::join(addresses, " or ")));
     }
-    addresses = std::move(present);
     return acceptors;
   }
 }
@@ -249,9 +255,15 @@ class AsioListener final : public Listener {
   ~AsioListener() override { AsioListener::Close(); }
 
   void Start(Accept accept) override {
-    asio::post(state_->strand, [state = state_, run = std::move(accept)]() mutable {
-      state->accept = std::move(run);
-      for (Acceptor& acceptor : state->acceptors) AcceptNext(state, acceptor);
+    Begin([tls = state_->tls, run = std::move(accept)](Socket socket) {
+      Hand(std::move(socket), tls, run);
+    });
+  }
+  void StartDescriptors(std::function<void(int fd)> accept) override {
+    Begin([run = std::move(accept)](Socket socket) {
+      BoostError error;
+      std::ignore = socket.native_non_blocking(true, error);
+      if (!error) run(socket.release());
     });
   }
   [[nodiscard]] std::uint16_t port() const override {
@@ -262,7 +274,7 @@ class AsioListener final : public Listener {
     std::promise<void> closed;
     asio::post(state_->strand, [&] {
       state_->closed = true;
-      state_->accept = nullptr;
+      state_->take = nullptr;
       BoostError ignored;
       for (Acceptor& acceptor : state_->acceptors) std::ignore = acceptor.close(ignored);
       closed.set_value();
@@ -277,9 +289,16 @@ class AsioListener final : public Listener {
     Strand strand;
     std::vector<Acceptor> acceptors;
     std::shared_ptr<asio::ssl::context> tls;
-    Accept accept;
+    std::function<void(Socket)> take;
     bool closed;
   };
+
+  void Begin(std::function<void(Socket)> take) {
+    asio::post(state_->strand, [state = state_, run = std::move(take)]() mutable {
+      state->take = std::move(run);
+      for (Acceptor& acceptor : state->acceptors) AcceptNext(state, acceptor);
+    });
+  }
 
   static void AcceptNext(const std::shared_ptr<State>& state, Acceptor& acceptor) {
     acceptor.async_accept(asio::make_strand(state->context),
@@ -288,20 +307,20 @@ class AsioListener final : public Listener {
                             if (error) return RetryLater(state, acceptor, error);
                             BoostError ignored;
                             std::ignore = socket.set_option(tcp::no_delay(true), ignored);
-                            Hand(state, std::move(socket));
+                            state->take(std::move(socket));
                             AcceptNext(state, acceptor);
                           });
   }
-  static void Hand(const std::shared_ptr<State>& state, Socket socket) {
+  static void Hand(Socket socket, const std::shared_ptr<asio::ssl::context>& tls,
+                   const Accept& accept) {
     const Strand strand = socket.get_executor();
     std::unique_ptr<Stream> stream;
-    if (state->tls) {
-      stream = std::make_unique<TlsStream>(std::move(socket), state->tls);
+    if (tls) {
+      stream = std::make_unique<TlsStream>(std::move(socket), tls);
     } else {
       stream = std::make_unique<PlainStream>(std::move(socket));
     }
-    asio::post(strand,
-               [accept = state->accept, s = std::move(stream)]() mutable { accept(std::move(s)); });
+    asio::post(strand, [accept, s = std::move(stream)]() mutable { accept(std::move(s)); });
   }
   // Out of file descriptors, most likely: asking again at once would spin.
   static void RetryLater(const std::shared_ptr<State>& state, Acceptor& acceptor,
@@ -323,26 +342,11 @@ class AsioListener final : public Listener {
 
 }  // namespace
 
-Error PortInUse(std::string_view address, std::uint16_t port) {
-  return {Code::kUnavailable,
-          fmt::format(
-              "port {} on {} is in use; `ss -ltnp 'sport = :{}'` shows by which program. Stop it, "
-              "or choose another port (0 picks a free one)",
-              port, address, port)};
-}
-
 Result<std::unique_ptr<Listener>> Listener::Open(IoThreads& io, const ListenOptions& options) {
   WHEREFORE_ASSIGN_OR_RETURN(auto tls, LoadTls(options));
   const Strand strand = asio::make_strand(io.impl().context);
-  std::vector<std::string> addresses = options.addresses;
-  WHEREFORE_ASSIGN_OR_RETURN(auto acceptors, BindAll(strand, addresses, options.port));
+  WHEREFORE_ASSIGN_OR_RETURN(auto acceptors, BindAll(strand, options.addresses, options.port));
   return std::make_unique<AsioListener>(io, std::move(acceptors), strand, std::move(tls));
-}
-
-Result<std::uint16_t> ProbePort(std::vector<std::string>& addresses, std::uint16_t port) {
-  asio::io_context context;
-  WHEREFORE_ASSIGN_OR_RETURN(auto acceptors, BindAll(asio::make_strand(context), addresses, port));
-  return acceptors.front().local_endpoint().port();
 }
 
 }  // namespace wherefore::net

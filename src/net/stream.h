@@ -68,18 +68,13 @@ class Listener {
   virtual ~Listener() = default;
   // Calls `accept` on the new stream's strand for every connection.
   virtual void Start(Accept accept) = 0;
+  // The same for who does its own reading and writing: it gets the socket itself, which does not
+  // block.
+  virtual void StartDescriptors(std::function<void(int fd)> accept) = 0;
   [[nodiscard]] virtual std::uint16_t port() const = 0;
   // Not from an I/O thread: when it returns the sockets are closed and `accept` is not called any
   // more.
   virtual void Close() = 0;
 };
-
-// "port 4318 on 127.0.0.1 is in use ...", the same words for HTTP and gRPC.
-[[nodiscard]] Error PortInUse(std::string_view address, std::uint16_t port);
-
-// A port (the one wanted, or a free one for 0) that can be bound on all of these addresses; those
-// the machine does not have are removed, unless none would be left. The sockets are closed again,
-// so it is a hint for servers that bind by themselves.
-Result<std::uint16_t> ProbePort(std::vector<std::string>& addresses, std::uint16_t port);
 
 }  // namespace wherefore::net

@@ -1,0 +1,67 @@
+#include "cli/serve_limits.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "net/connection_limit.h"
+
+namespace wherefore::cli {
+namespace {
+
+constexpr std::int64_t kLeastQueryMemory = std::int64_t{16} << 20;
+
+std::size_t Connections(std::size_t wanted) {
+  const std::size_t open_files = net::RaiseOpenFileLimit();
+  const std::size_t most = net::MostConnections(open_files);
+  if (wanted > most) {
+    Log(LogLevel::kInfo, "fewer connections than --max-connections: the open-file limit is low",
+        {{"connections", most}, {"open_files", open_files}});
+  }
+  return std::min(wanted, most);
+}
+
+}  // namespace
+
+void LimitOptions::AddTo(CLI::App& command) {
+  command.add_option("--retention", retention,
+                     "Drop data older than this, in whole days: 7d (default: keep everything)");
+  command.add_option("--query-timeout", query_timeout_seconds, "Seconds a query may take")
+      ->check(CLI::Range(1, 86'400))
+      ->capture_default_str();
+  command
+      .add_option("--query-memory", query_memory,
+                  "Memory a query may use, in the engine and again for its answer")
+      ->capture_default_str();
+  command
+      .add_option("--max-connections", max_connections,
+                  "Connections of all ports together; the longest idle makes room for a new one. "
+                  "Fewer when the open-file limit (ulimit -Hn) is low")
+      ->check(CLI::Range(16, 1'000'000))
+      ->capture_default_str();
+}
+
+Result<Limits> LimitOptions::Read() const {
+  Limits limits;
+  if (!retention.empty()) {
+    WHEREFORE_ASSIGN_OR_RETURN(limits.retention_ns, ParseDuration(retention));
+    if (limits.retention_ns == 0) {
+      return Error(Code::kInvalid,
+                   fmt::format("--retention {} would keep nothing; leave it out to keep everything",
+                               retention));
+    }
+  }
+  limits.query_timeout_ns = query_timeout_seconds * kNsPerSecond;
+  WHEREFORE_ASSIGN_OR_RETURN(limits.query_memory_bytes, ParseBytes(query_memory));
+  if (limits.query_memory_bytes < kLeastQueryMemory) {
+    return Error(Code::kInvalid,
+                 fmt::format("--query-memory {}: a query needs at least 16MiB", query_memory));
+  }
+  limits.connections = Connections(max_connections);
+  return limits;
+}
+
+}  // namespace wherefore::cli

@@ -1,0 +1,171 @@
+#include "net/connection_limit.h"
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include "net/http_session.h"
+
+namespace wherefore::net {
+namespace {
+
+// Connections beyond the limit that get an answer which says so.
+constexpr std::size_t kMostRefused = 64;
+
+// 0: not open any more.
+std::size_t InodeOf(int fd) {
+  struct stat status{};
+  return fstat(fd, &status) == 0 ? status.st_ino : 0;
+}
+
+// For how long no byte came or went, in milliseconds; 0 when that cannot be said.
+std::uint32_t QuietFor(int fd) {
+  tcp_info info{};
+  socklen_t size = sizeof(info);
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
+  return std::min(info.tcpi_last_data_recv, info.tcpi_last_data_sent);
+}
+
+void Tell(const std::vector<std::shared_ptr<HttpConnection>>& connections,
+          void (HttpConnection::*what)()) {
+  for (const auto& connection : connections) {
+    connection->Post([connection, what] { (connection.get()->*what)(); });
+  }
+}
+
+}  // namespace
+
+std::size_t RaiseOpenFileLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
+  const rlim_t before = limit.rlim_cur;
+  limit.rlim_cur = limit.rlim_max;
+  return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : before;
+}
+
+std::size_t MostConnections(std::size_t open_files) {
+  constexpr std::size_t kKept = 1024;
+  return open_files - std::min(kKept, open_files / 4);
+}
+
+bool ConnectionLimit::HasRoom() const {
+  return entries_.size() - leaving_ + sockets_.size() < most_;
+}
+
+ConnectionLimit::Admission ConnectionLimit::Enter(HttpConnection* connection) {
+  Owners going;
+  Admission admission = Admission::kIn;
+  {
+    MutexLock lock(mutex_);
+    const bool in = MakeRoom(going);
+    if (!in) admission = leaving_ < kMostRefused ? Admission::kRefused : Admission::kTurnedAway;
+    if (admission != Admission::kTurnedAway) entries_[connection] = {waiting_.end(), !in};
+    if (admission == Admission::kRefused) ++leaving_;
+  }
+  Tell(going, &HttpConnection::MakeRoom);
+  return admission;
+}
+
+bool ConnectionLimit::MakeRoom(Owners& going) {
+  if (!HasRoom()) ForgetClosedSockets();
+  while (!HasRoom()) {
+    if (waiting_.empty()) return false;
+    HttpConnection* const oldest = waiting_.front().connection;
+    waiting_.pop_front();
+    entries_[oldest] = {waiting_.end(), true};
+    ++leaving_;
+    // One whose destructor waits for the lock has no owner any more, and leaves by itself.
+    if (auto owner = oldest->weak_from_this().lock()) going.push_back(std::move(owner));
+  }
+  return true;
+}
+
+void ConnectionLimit::Leave(HttpConnection* connection) {
+  MutexLock lock(mutex_);
+  const auto found = entries_.find(connection);
+  if (found == entries_.end()) return;
+  if (found->second.at != waiting_.end()) waiting_.erase(found->second.at);
+  if (found->second.leaving) --leaving_;
+  entries_.erase(found);
+}
+
+void ConnectionLimit::Quiet(HttpConnection* connection, bool holds_body) {
+  MutexLock lock(mutex_);
+  const auto found = entries_.find(connection);
+  if (found == entries_.end() || found->second.leaving) return;
+  std::list<Waiting>::iterator& at = found->second.at;
+  if (at == waiting_.end()) at = waiting_.insert(waiting_.end(), Waiting{});
+  *at = {connection, Clock::now(), holds_body};
+  waiting_.splice(waiting_.end(), waiting_, at);
+}
+
+void ConnectionLimit::Busy(HttpConnection* connection) {
+  MutexLock lock(mutex_);
+  const auto found = entries_.find(connection);
+  if (found == entries_.end() || found->second.at == waiting_.end()) return;
+  waiting_.erase(found->second.at);
+  found->second.at = waiting_.end();
+}
+
+void ConnectionLimit::DropStalledBodies(std::chrono::milliseconds so_long) {
+  Owners stalled;
+  {
+    MutexLock lock(mutex_);
+    const Clock::time_point before = Clock::now() - so_long;
+    for (const Waiting& waiting : waiting_) {
+      if (waiting.since > before) break;
+      if (!waiting.holds_body) continue;
+      if (auto owner = waiting.connection->weak_from_this().lock()) {
+        stalled.push_back(std::move(owner));
+      }
+    }
+  }
+  Tell(stalled, &HttpConnection::GiveUpBody);
+}
+
+bool ConnectionLimit::EnterDescriptor(int fd) {
+  Owners going;
+  bool in = false;
+  {
+    MutexLock lock(mutex_);
+    if (sockets_.size() >= most_ / 2) ForgetClosedSockets();
+    if (sockets_.size() >= most_ / 2) CloseQuietSockets();
+    in = MakeRoom(going);
+    if (in) sockets_.push_back({fd, InodeOf(fd)});
+  }
+  Tell(going, &HttpConnection::MakeRoom);
+  return in;
+}
+
+// A number may have been given to another file since: that has another inode.
+void ConnectionLimit::ForgetClosedSockets() {
+  constexpr auto kSeldom = std::chrono::milliseconds(200);
+  const Clock::time_point now = Clock::now();
+  if (now - looked_ < kSeldom) return;
+  looked_ = now;
+  std::erase_if(sockets_, [](const Socket& socket) { return InodeOf(socket.fd) != socket.inode; });
+}
+
+// Some at once, because finding them means looking at all. They are shut down, not closed: their
+// numbers are gRPC's until it notices.
+void ConnectionLimit::CloseQuietSockets() {
+  std::vector<std::pair<std::uint32_t, std::size_t>> quiet;
+  for (std::size_t i = 0; i < sockets_.size(); ++i) quiet.emplace_back(QuietFor(sockets_[i].fd), i);
+  const auto going = static_cast<std::ptrdiff_t>(std::min(sockets_.size() / 32 + 1, quiet.size()));
+  std::ranges::partial_sort(quiet, quiet.begin() + going, std::greater<>());
+  for (auto it = quiet.begin(); it != quiet.begin() + going; ++it) {
+    Socket& socket = sockets_[it->second];
+    if (InodeOf(socket.fd) == socket.inode) shutdown(socket.fd, SHUT_RDWR);
+    socket.fd = -1;
+  }
+  std::erase_if(sockets_, [](const Socket& socket) { return socket.fd < 0; });
+}
+
+}  // namespace wherefore::net
