@@ -2,16 +2,56 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <iostream>
 #include <memory>
+#include <mutex>
+#include <thread>
 
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "cli/json.h"
 #include "cli/source.h"
 #include "store/store.h"
 
 namespace wherefore::cli {
+namespace {
+
+// Says on a terminal how far a delete is, as long as it lives.
+class DeleteProgress {
+ public:
+  explicit DeleteProgress(const Context& context) {
+    if (isatty(STDERR_FILENO) == 0) return;
+    thread_ = std::jthread([&context](const std::stop_token& stop) {
+      std::mutex mutex;
+      std::condition_variable_any stopped;
+      std::unique_lock lock(mutex);
+      while (!stop.stop_requested()) {
+        stopped.wait_for(lock, stop, std::chrono::milliseconds(500), [] { return false; });
+        Show(context);
+      }
+      fmt::print(stderr, "\r\033[K");
+    });
+  }
+
+ private:
+  static void Show(const Context& context) {
+    const auto status = Ask(context, "GET", "/api/v1/status", {});
+    simdjson::dom::parser parser;
+    simdjson::dom::element root;
+    if (!status || parser.parse(*status).get(root) != simdjson::SUCCESS) return;
+    for (const simdjson::dom::element part : root["parts"]) {
+      const std::string step = JsonText(part["facts"]["deleting"]);
+      if (!step.empty()) fmt::print(stderr, "\r\033[Kdeleting: {}", step);
+    }
+  }
+
+  std::jthread thread_;
+};
+
+}  // namespace
 
 void AddDelete(CLI::App& app, Context& context) {
   CLI::App* command = NewCommand(
@@ -38,8 +78,12 @@ void AddDelete(CLI::App& app, Context& context) {
         std::getline(std::cin, answer);
         if (answer != "y" && answer != "yes") return kFound;
       }
-      const auto body =
-          Ask(context, "POST", "/api/v1/delete", {{"query", *what}, {"from", *from}, {"to", *to}});
+      Result<std::string> body = Error(Code::kInternal, "not asked");
+      {
+        const DeleteProgress progress(context);
+        body = Ask(context, "POST", "/api/v1/delete",
+                   {{"query", *what}, {"from", *from}, {"to", *to}});
+      }
       if (!body) return Fail(body.error());
       fmt::print("{}\n", *body);
       return kFine;
