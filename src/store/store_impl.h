@@ -273,7 +273,7 @@ class StoreImpl final : public Store {
   std::string insert_error_ GUARDED_BY(state_mutex_);
   std::vector<std::string> damage_ GUARDED_BY(state_mutex_);  // segments set aside
   std::map<std::uint32_t, std::string> damaged_ GUARDED_BY(state_mutex_);  // by bucket: what is lost
-  bool look_for_damage_ GUARDED_BY(state_mutex_) = true;
+  bool look_for_damage_ GUARDED_BY(state_mutex_) = false;
   std::atomic<bool> names_lost_{false};  // of services or types
   std::string retention_held_ GUARDED_BY(state_mutex_);  // why old data stays; empty: it goes
   bool retention_confirmed_ GUARDED_BY(state_mutex_) = false;

@@ -128,9 +128,11 @@ void StoreImpl::InsertClosedSegments() {
     compared_ = static_cast<bool>(compared);
     if (!compared) problem = compared.error().message();
   }
+  const bool damaged = !ledger_.lost().empty();
   MutexLock lock(state_mutex_);
   SetInsertError(problem);
   if (problem.empty()) {
+    if (!replayed_ && damaged) look_for_damage_ = true;  // whose is it?
     replayed_ = true;
     inserted_through_ = std::max(inserted_through_, current - 1);
   }
