@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -73,6 +74,34 @@ class Debian(Profiled):
         done = self.profiled(self.need("sqlite3"), ":memory:", sql)
         self.assertEqual(done.stdout.strip(), "300000|1")
         self.assertIn("sqlite3_step", self.functions())
+
+    def share_of(self, name):
+        answer, rows = self.rows("cpu")
+        return int(rows.get(name, {"total": 0})["total"]) / int(answer["total"])
+
+    # Rules that only people write: CFA in another register, in memory, below the stack pointer.
+    def test_stacks_through_openssls_assembly_are_complete(self):
+        for arguments in (("rsa2048",), ("-bytes", "8192", "sha512"), ("-bytes", "8192", "-evp", "aes-128-gcm"), ("ecdsap256",)):
+            for file in self.folder.glob("out*"):
+                file.unlink()
+            self.profiled(self.need("openssl"), "speed", "-seconds", "1", *arguments)
+            self.assertLess(self.share_of("[incomplete]"), 0.01, arguments)
+            self.assertGreater(self.share_of("main") or self.share_of("__libc_start_main"), 0.95, arguments)
+
+    # No rules at all: what called it is found by looking at the stack, and that is said.
+    def test_stacks_through_assembly_without_any_rules_are_recovered(self):
+        width, height, frames = 640, 360, 80
+        video = self.folder / "in.yuv"
+        texture = bytes((x * y // 7 + x) % 256 for y in range(height) for x in range(width))
+        noise = random.Random(1).randbytes(width * height)
+        with open(video, "wb") as out:
+            for n in range(frames):
+                at = n * (5 * width + 3) % len(texture)
+                luma = bytes(map(max, texture[at:] + texture[:at], noise[at:] + noise[:at]))
+                out.write(luma + bytes([128 + n % 20]) * (width * height // 2))
+        self.profiled(self.need("x264"), "--input-res", f"{width}x{height}", "--fps", "25", "-o", os.devnull, str(video))
+        self.assertLess(self.share_of("[incomplete]"), 0.05)
+        self.assertGreater(self.share_of("[recovered]"), 0.1)
 
     def test_programs_that_may_not_have_threads(self):
         """The kernel refuses new user namespaces and others' mount namespaces to a process with threads."""

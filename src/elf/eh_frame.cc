@@ -1,14 +1,12 @@
 #include "elf/eh_frame.h"
 
 #include <algorithm>
-#include <array>
+
+#include "elf/cfa_expression.h"
 
 namespace wherefore::elf {
 namespace {
 
-constexpr std::uint64_t kRbp = 6;
-constexpr std::uint64_t kRsp = 7;
-constexpr std::uint64_t kRip = 16;
 constexpr std::size_t kMaxRememberedStates = 64;
 constexpr std::size_t kMaxCies = 65536;
 constexpr std::size_t kMaxCieBytes = 65536;
@@ -21,16 +19,6 @@ constexpr std::uint8_t kPointerFormat = 0x0f;
 constexpr std::uint8_t kPointerBase = 0x70;
 constexpr std::uint8_t kPointerPcRelative = 0x10;
 constexpr std::uint8_t kPointerAligned = 0x50;
-
-enum Op : std::uint8_t {  // DW_OP_* that occur in the expressions we know
-  kOpDeref = 0x06,
-  kOpAnd = 0x1a,
-  kOpPlus = 0x22,
-  kOpShl = 0x24,
-  kOpGe = 0x2a,
-  kOpLit0 = 0x30,
-  kOpBreg0 = 0x70
-};
 
 enum Cfa : std::uint8_t {  // DW_CFA_*
   kNop = 0x00,
@@ -71,62 +59,24 @@ std::int64_t ScaledSleb(ByteReader& reader, std::int64_t align) {
   return Multiply(static_cast<std::uint64_t>(reader.Sleb()), align);
 }
 
-// [breg<reg> offset] alone, or followed by a deref.
-bool IsRegisterPlusOffset(std::span<const std::uint8_t> expression, std::uint64_t reg, bool deref,
-                          std::int64_t* offset) {
-  ByteReader reader(expression);
-  if (reader.Read<std::uint8_t>() != kOpBreg0 + reg) return false;
-  *offset = reader.Sleb();
-  if (deref && reader.Read<std::uint8_t>() != kOpDeref) return false;
-  return !reader.failed() && reader.left() == 0;
-}
-
-// What linkers write for .plt: rsp + 8 + ((rip & 15) >= n) << 3. Gives n.
-bool IsPltExpression(std::span<const std::uint8_t> expression, std::int32_t* threshold) {
-  const std::array<std::uint8_t, 11> known = {kOpBreg0 + kRsp, 8,      kOpBreg0 + kRip, 0,
-                                              kOpLit0 + 15,    kOpAnd, kOpLit0,         kOpGe,
-                                              kOpLit0 + 3,     kOpShl, kOpPlus};
-  if (expression.size() != known.size()) return false;
-  for (std::size_t i = 0; i < known.size(); ++i) {
-    if (i != 6 && expression[i] != known[i]) return false;
-  }
-  *threshold = expression[6] - kOpLit0;
-  return *threshold >= 0 && *threshold < 16;
-}
-
-bool FitsOffset(std::int64_t offset) {
-  return offset >= INT32_MIN && offset <= INT32_MAX;
-}
-
-UnwindRule RuleOfExpression(const FrameState& state) {
+// The rules that most rows have: kUnsupported when it is none of them.
+UnwindRule CommonRule(const FrameState& state) {
   UnwindRule rule{.kind = RowKind::kUnsupported};
+  if (state.rip.kind != RegisterRule::Kind::kAtCfa || state.rip.offset != -8) return rule;
   std::int64_t offset = 0;
   std::int64_t rbp_slot = 0;
-  if (IsPltExpression(state.cfa_expression, &rule.cfa)) {
-    rule.kind = RowKind::kPlt;
-  } else if (IsRegisterPlusOffset(state.cfa_expression, kRbp, true, &offset) &&
-             state.rbp.kind == RegisterRule::Kind::kExpression &&
-             IsRegisterPlusOffset(state.rbp.expression, kRbp, false, &rbp_slot) &&
-             FitsOffset(offset) && FitsOffset(rbp_slot)) {
-    rule = {static_cast<std::int32_t>(offset), static_cast<std::int32_t>(rbp_slot),
-            RowKind::kCfaRbpDeref};
-  }
-  return rule;
-}
-
-UnwindRule RuleOfState(const FrameState& state, bool signal_frame) {
-  UnwindRule rule{.kind = RowKind::kUnsupported};
-  if (state.broken) return rule;
-  std::int64_t offset = 0;
-  if (signal_frame) {
-    const bool known =
-        IsRegisterPlusOffset(state.cfa_expression, kRsp, true, &offset) && offset == kUcontextRsp;
-    if (known) rule.kind = RowKind::kSignal;
+  if (!state.cfa_expression.empty()) {
+    if (IsPltExpression(state.cfa_expression, &rule.cfa)) {
+      rule.kind = RowKind::kPlt;
+    } else if (IsRegisterPlusOffset(state.cfa_expression, kRbp, true, &offset) &&
+               state.rbp.kind == RegisterRule::Kind::kExpression &&
+               IsRegisterPlusOffset(state.rbp.expression, kRbp, false, &rbp_slot) &&
+               FitsOffset(offset) && FitsOffset(rbp_slot)) {
+      rule = {static_cast<std::int32_t>(offset), static_cast<std::int32_t>(rbp_slot),
+              RowKind::kCfaRbpDeref};
+    }
     return rule;
   }
-  if (state.rip.kind == RegisterRule::Kind::kUndefined) return {.kind = RowKind::kEndOfStack};
-  if (state.rip.kind != RegisterRule::Kind::kAtCfa || state.rip.offset != -8) return rule;
-  if (!state.cfa_expression.empty()) return RuleOfExpression(state);
   const bool known_register = state.cfa_register == kRsp || state.cfa_register == kRbp;
   if (!known_register || !FitsOffset(state.cfa_offset)) return rule;
   rule.kind = state.cfa_register == kRsp ? RowKind::kCfaRsp : RowKind::kCfaRbp;
@@ -145,6 +95,34 @@ UnwindRule RuleOfState(const FrameState& state, bool signal_frame) {
 
 }  // namespace
 
+// Of every row there is: as fast as it goes.
+[[gnu::always_inline]] inline UnwindRule EhFrameReader::RuleOf(const FrameState& state,
+                                                               bool signal_frame) {
+  if (state.broken) return {.kind = RowKind::kUnsupported};
+  if (signal_frame) {
+    std::int64_t offset = 0;
+    const bool known =
+        IsRegisterPlusOffset(state.cfa_expression, kRsp, true, &offset) && offset == kUcontextRsp;
+    return {.kind = known ? RowKind::kSignal : RowKind::kUnsupported};
+  }
+  if (state.rip.kind == RegisterRule::Kind::kUndefined) return {.kind = RowKind::kEndOfStack};
+  const UnwindRule common = CommonRule(state);
+  return common.kind == RowKind::kUnsupported ? RareRule(state) : common;
+}
+
+[[gnu::noinline]] UnwindRule EhFrameReader::RareRule(const FrameState& state) {
+  constexpr std::size_t kMostExpressions = INT16_MAX;
+  CfaExpression expression;
+  if (!ReadExpression(state, expression)) return {.kind = RowKind::kUnsupported};
+  const auto known = expression_ids_.find(expression);
+  if (known != expression_ids_.end()) return {.cfa = known->second, .kind = RowKind::kExpression};
+  if (expressions_.size() >= kMostExpressions) return {.kind = RowKind::kUnsupported};
+  const auto next = static_cast<std::int32_t>(expressions_.size());
+  expression_ids_.emplace(expression, next);
+  expressions_.push_back(expression);
+  return {.cfa = next, .kind = RowKind::kExpression};
+}
+
 // The state of the machine that runs call frame instructions.
 struct EhFrameReader::Program {
   const Cie* cie = nullptr;
@@ -154,6 +132,7 @@ struct EhFrameReader::Program {
   FrameState state;
   FrameState initial;
   std::vector<FrameState> remembered;
+  EhFrameReader* reader = nullptr;
 
   // The other registers do not matter to us.
   RegisterRule* RuleOf(std::uint64_t reg) {
@@ -177,7 +156,8 @@ struct EhFrameReader::Program {
 
   void Emit() {
     if (rows == nullptr || location < function.start || location >= function.end) return;
-    const UnwindRule rule = RuleOfState(state, cie->signal_frame);
+    const UnwindRule rule = reader->RuleOf(state, cie->signal_frame);
+    if (reader->watch_) reader->watch_(state, rule);
     if (!rows->empty() && rows->back().address == location) {
       rows->back().rule = rule;
     } else {
@@ -319,7 +299,8 @@ bool EhFrameReader::ParseFde(Entry& entry, const Cie& cie, FunctionRange& functi
                   .function = function,
                   .location = function.start,
                   .state = cie.initial,
-                  .initial = cie.initial};
+                  .initial = cie.initial,
+                  .reader = this};
   Run(reader.Take(reader.left()), program);
   program.Emit();
   return true;
@@ -410,6 +391,7 @@ void EhFrameReader::RunOther(std::uint8_t opcode, ByteReader& reader, Program& p
       return program.SetCfa(state.cfa_register, ScaledSleb(reader, cie.data_align));
     case kDefCfaExpression:
       state.cfa_expression = reader.Take(reader.Uleb());
+      state.broken = state.cfa_expression.empty();
       return;
     case kGnuArgsSize:
       (void)reader.Uleb();
@@ -447,6 +429,8 @@ void EhFrameReader::RunRegister(std::uint8_t opcode, ByteReader& reader, Program
       (void)reader.Take(reader.Uleb());
       return program.SetRule(reg, {.kind = Kind::kOther});
     case kRegister:
+      return program.SetRule(reg,
+                             {Kind::kInRegister, static_cast<std::int64_t>(reader.Uleb()), {}});
     case kValOffset:
     case kValOffsetSf:
       (void)reader.Uleb();

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -31,9 +33,9 @@ struct FrameRow {
 
 // How to find one register of the caller. Expressions are those of the section, borrowed.
 struct RegisterRule {
-  enum class Kind : std::uint8_t { kSame, kUndefined, kAtCfa, kExpression, kOther };
+  enum class Kind : std::uint8_t { kSame, kUndefined, kAtCfa, kInRegister, kExpression, kOther };
   Kind kind = Kind::kSame;
-  std::int64_t offset = 0;
+  std::int64_t offset = 0;  // from the CFA; the number of the register
   std::span<const std::uint8_t> expression;
 };
 
@@ -56,6 +58,13 @@ class EhFrameReader {
   // Goes to the next FDE; false at the end. The rows of the function go to `rows`, which is cleared
   // first: ascending addresses, the first at the function's start.
   Result<bool> Next(FunctionRange& function, std::vector<FrameRow>& rows);
+
+  // What rules of kind kExpression mean; grows.
+  [[nodiscard]] const std::vector<CfaExpression>& expressions() const { return expressions_; }
+
+  // For surveys: called with every row that is made, and with what it was made of.
+  using Watch = std::function<void(const FrameState& state, const UnwindRule& rule)>;
+  void set_watch(Watch watch) { watch_ = std::move(watch); }
 
   // The same of the FDE at an offset of the section; false when there is none of use.
   bool At(std::size_t offset, FunctionRange& function, std::vector<FrameRow>& rows);
@@ -88,12 +97,17 @@ class EhFrameReader {
   void Run(std::span<const std::uint8_t> instructions, Program& program);
   void RunOther(std::uint8_t opcode, ByteReader& reader, Program& program);
   static void RunRegister(std::uint8_t opcode, ByteReader& reader, Program& program);
+  UnwindRule RuleOf(const FrameState& state, bool signal_frame);
+  UnwindRule RareRule(const FrameState& state);
 
   std::span<const std::uint8_t> section_;
   std::uint64_t address_;
   std::uint64_t budget_;
   std::size_t at_ = 0;
   std::unordered_map<std::size_t, Cie> cies_;
+  std::vector<CfaExpression> expressions_;
+  std::map<CfaExpression, std::int32_t> expression_ids_;
+  Watch watch_;
 };
 
 }  // namespace wherefore::elf

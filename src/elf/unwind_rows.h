@@ -4,6 +4,7 @@
 // Addresses count from ElfFile::base_address(). A row holds from its address to the next row's.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 
 namespace wherefore::elf {
@@ -19,7 +20,8 @@ enum class RowKind : std::uint8_t {
   kSignal,       // the kernel's signal frame: rsp points at the ucontext
   kEndOfStack,   // the outermost frame: the return address is undefined
   kUnsupported,  // a rule of another kind; the frame pointer may help
-  kWide          // cfa is an index into the table's wide rules
+  kWide,         // cfa is an index into the table's wide rules
+  kExpression    // cfa is an index into the table's expressions (and is not scaled)
 };
 
 struct UnwindRow {
@@ -40,6 +42,27 @@ struct WideRule {
   RowKind kind = RowKind::kUnsupported;
 };
 
+inline constexpr std::uint8_t kNoRegister = 0xff;
+
+// A rule of hand-written code and of rare moments of the compiler's: a CFA that is in another
+// register, or in memory. Registers by DWARF's numbers.
+//   CFA = base + 8 * index + offset, or what is stored there, + plus
+struct CfaExpression {
+  enum class Rbp : std::uint8_t { kUnchanged, kLost, kAtCfa, kAtRbp, kAtRsp };
+
+  std::int32_t offset = 0;
+  std::int32_t plus = 0;
+  std::int32_t rbp = 0;             // where the caller's rbp is, from where rbp_place says
+  std::int32_t return_address = 0;  // at CFA + this, unless it is in a register
+  std::uint8_t base = kNoRegister;
+  std::uint8_t index = kNoRegister;
+  std::uint8_t return_register = kNoRegister;
+  bool stored = false;
+  Rbp rbp_place = Rbp::kUnchanged;
+
+  auto operator<=>(const CfaExpression&) const = default;
+};
+
 // A rule with its numbers in bytes, whatever row it came from.
 struct UnwindRule {
   std::int32_t cfa = 0;
@@ -52,6 +75,7 @@ struct UnwindRows {
   const UnwindRow* rows = nullptr;
   const std::uint32_t* pages = nullptr;  // index of the row that covers each page's first byte
   const WideRule* wide = nullptr;
+  const CfaExpression* expressions = nullptr;
   std::uint32_t row_count = 0;
   std::uint32_t page_count = 0;
 };
@@ -63,7 +87,7 @@ inline UnwindRule RuleOfRow(const UnwindRows& table, const UnwindRow& row) {
     const WideRule& wide = table.wide[static_cast<std::uint16_t>(row.cfa)];
     return {wide.cfa, wide.rbp, wide.kind};
   }
-  const int scale = row.kind == RowKind::kPlt ? 1 : 8;
+  const int scale = row.kind == RowKind::kPlt || row.kind == RowKind::kExpression ? 1 : 8;
   return {row.cfa * scale, row.rbp == kRbpLost ? kRbpLost : row.rbp * 8, row.kind};
 }
 

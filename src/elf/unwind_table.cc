@@ -83,7 +83,7 @@ bool SameRule(const UnwindRow& a, const UnwindRow& b) {
 // False when the numbers do not fit into a row.
 bool FitsRow(const UnwindRule& rule) {
   const bool cfa_fits =
-      rule.kind == RowKind::kPlt ||
+      rule.kind == RowKind::kPlt || rule.kind == RowKind::kExpression ||
       (rule.cfa % 8 == 0 && rule.cfa / 8 >= INT16_MIN && rule.cfa / 8 <= INT16_MAX);
   const bool rbp_fits = rule.rbp == kRbpLost ||
                         (rule.rbp % 8 == 0 && rule.rbp / 8 >= INT8_MIN && rule.rbp / 8 < kRbpLost);
@@ -124,7 +124,7 @@ Result<UnwindTable> UnwindTable::Build(const ElfFile& file) {
     read.Add(range, rows);
   }
   UnwindTable table;
-  table.Assemble(std::move(read));
+  table.Assemble(std::move(read), reader);
   return table;
 }
 
@@ -146,12 +146,13 @@ Result<UnwindTable> UnwindTable::BuildFor(const ElfFile& file,
       read.Add(range, rows);
   }
   UnwindTable table;
-  table.Assemble(std::move(read));
+  table.Assemble(std::move(read), reader);
   return table;
 }
 
-void UnwindTable::Assemble(Read read) {
+void UnwindTable::Assemble(Read read, const EhFrameReader& reader) {
   base_ = read.base;
+  expressions_.assign(reader.expressions().begin(), reader.expressions().end());
   std::vector<Function>& functions = read.functions;
   std::ranges::stable_sort(functions, {}, &Function::start);
   for (std::size_t i = 0; i < functions.size(); ++i) {
@@ -185,7 +186,8 @@ void UnwindTable::AppendFunction(const Function& function, const std::vector<Fra
 void UnwindTable::Append(std::uint32_t address, const UnwindRule& rule) {
   UnwindRow row{.address = address, .kind = rule.kind};
   if (FitsRow(rule)) {
-    row.cfa = static_cast<std::int16_t>(rule.kind == RowKind::kPlt ? rule.cfa : rule.cfa / 8);
+    const bool scaled = rule.kind != RowKind::kPlt && rule.kind != RowKind::kExpression;
+    row.cfa = static_cast<std::int16_t>(scaled ? rule.cfa / 8 : rule.cfa);
     row.rbp = static_cast<std::int8_t>(rule.rbp == kRbpLost ? kRbpLost : rule.rbp / 8);
   } else if (wide_.size() < UINT16_MAX) {
     row.cfa = static_cast<std::int16_t>(static_cast<std::uint16_t>(wide_.size()));
@@ -210,7 +212,8 @@ void UnwindTable::IndexPages() {
 
 std::size_t UnwindTable::memory_bytes() const {
   return rows_.capacity() * sizeof(UnwindRow) + pages_.capacity() * sizeof(std::uint32_t) +
-         wide_.capacity() * sizeof(WideRule) + functions_.capacity() * sizeof(Span32);
+         wide_.capacity() * sizeof(WideRule) + expressions_.capacity() * sizeof(CfaExpression) +
+         functions_.capacity() * sizeof(Span32);
 }
 
 UnwindRule UnwindTable::Find(std::uint64_t address) const {

@@ -30,6 +30,7 @@ class UnwindTable {
     return {.rows = rows_.data(),
             .pages = pages_.data(),
             .wide = wide_.data(),
+            .expressions = expressions_.data(),
             .row_count = static_cast<std::uint32_t>(rows_.size()),
             .page_count = static_cast<std::uint32_t>(pages_.size())};
   }
@@ -57,7 +58,7 @@ class UnwindTable {
 
   struct Read;
 
-  void Assemble(Read read);
+  void Assemble(Read read, const EhFrameReader& reader);
   void Append(std::uint32_t address, const UnwindRule& rule);
   void AppendFunction(const Function& function, const std::vector<FrameRow>& rows);
   void IndexPages();
@@ -66,6 +67,7 @@ class UnwindTable {
   std::vector<UnwindRow> rows_;
   std::vector<std::uint32_t> pages_;
   std::vector<WideRule> wide_;
+  std::vector<CfaExpression> expressions_;
   std::vector<Span32> functions_;  // sorted, not overlapping
 };
 

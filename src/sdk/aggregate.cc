@@ -9,6 +9,7 @@
 
 #include "sdk/capture.h"
 #include "sdk/heap_table.h"
+#include "sdk/unwind.h"
 
 namespace wherefore::sdk {
 namespace {
@@ -156,6 +157,10 @@ Aggregate::StackId Aggregate::InternStack(const Event& event) {
   for (std::uint16_t i = 0; i < event.depth; ++i) {
     // A hook between the host and its own library is none of the host's business.
     if (IsHook(event.pcs[i])) continue;
+    if (event.pcs[i] == kRecoveredMark) {
+      frames.push_back(kRecoveredFrame);
+      continue;
+    }
     const Modules::Place place = modules_.Find(event.pcs[i], event.generation);
     frames.push_back({.module = place.module, .address = place.address});
   }

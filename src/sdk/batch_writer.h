@@ -41,7 +41,8 @@ inline constexpr std::string_view kFrameNames[] = {
     "collector",
     "wall clock sampler",
     "exporter",  // these three below [wherefore]
-    "[other]"};  // small stacks of a profile that was too large
+    "[other]",       // small stacks of a profile that was too large
+    "[recovered]"};  // the frame above it was found by looking at the stack: unwind.h
 inline constexpr Frame kTruncatedFrame = {.module = kNoModule, .address = 0};
 inline constexpr Frame kIncompleteFrame = {.module = kNoModule, .address = 1};
 inline constexpr Frame kRunningFrame = {.module = kNoModule, .address = 2};
@@ -52,6 +53,7 @@ inline constexpr Frame kCollectorFrame = {.module = kNoModule, .address = 6};
 inline constexpr Frame kWallSamplerFrame = {.module = kNoModule, .address = 7};
 inline constexpr Frame kExporterFrame = {.module = kNoModule, .address = 8};
 inline constexpr Frame kOtherFrame = {.module = kNoModule, .address = 9};
+inline constexpr Frame kRecoveredFrame = {.module = kNoModule, .address = 10};
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
 

@@ -88,19 +88,20 @@ constexpr std::uint64_t kPage = 4096;
 // Keeps the stack as it is, to be followed later (early_stacks.h). False: there was no room.
 bool KeepForLater(Event& event, const Registers& start, const StackMemory& memory) {
   const bool own = memory.high != 0;
-  const std::uint64_t left = memory.high - start.sp;
-  EarlyStacks::Kept* const kept =
-      g_shared.early.Claim(start, !own ? kMostKeptByKernel : left < kMostKept ? left : kMostKept);
+  const std::uint64_t from = own ? memory.low : (start.sp & ~std::uint64_t{7}) - kRedZone;
+  const std::uint64_t left = memory.high - from;
+  EarlyStacks::Kept* const kept = g_shared.early.Claim(
+      start, from, !own ? kMostKeptByKernel : left < kMostKept ? left : kMostKept);
   if (kept == nullptr) return false;
   if (own) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): a stack address
-    __builtin_memcpy(kept->bytes(), reinterpret_cast<const void*>(start.sp), kept->size);
+    __builtin_memcpy(kept->bytes(), reinterpret_cast<const void*>(from), kept->size);
   } else {
     std::uint64_t done = 0;
     while (done < kMostKeptByKernel) {
-      const std::uint64_t to_page = kPage - ((start.sp + done) % kPage);
+      const std::uint64_t to_page = kPage - ((from + done) % kPage);
       const std::uint64_t piece = to_page < kMostKeptByKernel - done ? to_page : kMostKeptByKernel - done;
-      if (!ReadByKernel(memory.pid, start.sp + done, kept->bytes() + done, piece)) break;
+      if (!ReadByKernel(memory.pid, from + done, kept->bytes() + done, piece)) break;
       done += piece;
     }
     kept->size = done;
@@ -115,7 +116,8 @@ void UnwindInto(Event& event, const Registers& start) {
   const ThreadState& state = t_state;
   StackMemory memory = {.pid = g_shared.pid.load(std::memory_order_relaxed)};
   if (start.sp >= state.stack_low && start.sp < state.stack_high) {
-    memory.low = start.sp & ~std::uint64_t{7};
+    const std::uint64_t low = (start.sp & ~std::uint64_t{7}) - kRedZone;
+    memory.low = low < state.stack_low ? state.stack_low : low;
     memory.high = state.stack_high;
   }
   const CodeMapSlots::Reader reader(*g_shared.code_maps);
@@ -147,15 +149,16 @@ void CaptureSignal(Event& event, const void* context) {
   const greg_t* registers = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs;
   UnwindInto(event, {.pc = static_cast<std::uint64_t>(registers[REG_RIP]),
                      .sp = static_cast<std::uint64_t>(registers[REG_RSP]),
-                     .bp = static_cast<std::uint64_t>(registers[REG_RBP])});
+                     .bp = static_cast<std::uint64_t>(registers[REG_RBP]),
+                     .general = reinterpret_cast<const std::uint64_t*>(registers)});
 }
 
 void TryEarly(Event& event) {
   const EarlyStacks::Kept& kept = g_shared.early.Get(event.early);
   const CodeMapSlots::Reader reader(*g_shared.code_maps);
   UnwindWith(reader.get(), event, kept.start,
-             {.low = kept.start.sp,
-              .high = kept.start.sp + kept.size,
+             {.low = kept.from,
+              .high = kept.from + kept.size,
               .copy = kept.bytes(),
               .pid = g_shared.pid.load(std::memory_order_relaxed),
               .only_code_outside = true});

@@ -32,6 +32,7 @@ struct CodeMap {
   const CodeRange* ranges = nullptr;  // sorted, not overlapping
   std::uint32_t count = 0;
   std::uint64_t generation = 0;  // grows with every publication; never 0
+  bool whole = true;  // what is without rows has none; else some were not read
 
   [[nodiscard]] const CodeRange* Find(std::uint64_t pc) const {
     std::uint32_t low = 0;

@@ -28,7 +28,9 @@ class EarlyStacks {
 
   struct Kept {
     Registers start;
-    std::uint64_t size = 0;  // bytes from start.sp on, which follow
+    std::uint64_t general[kGeneralRegisters];  // what start.general points at, if it does
+    std::uint64_t from = 0;                    // the address of the bytes that follow
+    std::uint64_t size = 0;                    // and their number
 
     [[nodiscard]] std::uint8_t* bytes() { return reinterpret_cast<std::uint8_t*>(this + 1); }
     [[nodiscard]] const std::uint8_t* bytes() const {
@@ -46,15 +48,20 @@ class EarlyStacks {
     return true;
   }
 
-  // Room for `size` bytes of the stack above start.sp, for the caller to copy them there. Null:
+  // Room for `size` bytes of the stack from `from` on, for the caller to copy them there. Null:
   // there is none, or start.sp is no stack pointer.
-  [[nodiscard]] Kept* Claim(const Registers& start, std::uint64_t size) {
+  [[nodiscard]] Kept* Claim(const Registers& start, std::uint64_t from, std::uint64_t size) {
     if (memory_ == nullptr || start.sp % 8 != 0) return nullptr;
     size = (size + 7) & ~std::uint64_t{7};
     const std::uint64_t at = used_.fetch_add(sizeof(Kept) + size, std::memory_order_relaxed);
     if (at + sizeof(Kept) + size > kMostBytes) return nullptr;
     auto* const kept = reinterpret_cast<Kept*>(memory_ + at);
     kept->start = start;
+    if (start.general != nullptr) {  // theirs will be gone
+      __builtin_memcpy(kept->general, start.general, sizeof kept->general);
+      kept->start.general = kept->general;
+    }
+    kept->from = from;
     kept->size = size;
     return kept;
   }

@@ -122,16 +122,18 @@ TEST(EventQueue, ManyThreadsLoseNothingButWhatIsCounted) {
 
 TEST(EarlyStacks, KeepsStacksUntilItIsFull) {
   EarlyStacks stacks;
-  const Registers start = {.pc = 1, .sp = 4096, .bp = 3};
-  EXPECT_EQ(stacks.Claim(start, 8), nullptr) << "it was not opened";
+  std::uint64_t general[kGeneralRegisters] = {1, 2, 3};
+  const Registers start = {.pc = 1, .sp = 4096, .bp = 3, .general = general};
+  EXPECT_EQ(stacks.Claim(start, 4096, 8), nullptr) << "it was not opened";
   ASSERT_TRUE(stacks.Open());
-  EXPECT_EQ(stacks.Claim({.pc = 1, .sp = 4095}, 8), nullptr) << "no stack pointer";
+  EXPECT_EQ(stacks.Claim({.pc = 1, .sp = 4095}, 4096, 8), nullptr) << "no stack pointer";
   std::vector<std::uint32_t> numbers;
   constexpr std::uint64_t kEach = 64U << 10U;
-  while (EarlyStacks::Kept* kept = stacks.Claim(start, kEach)) {
+  while (EarlyStacks::Kept* kept = stacks.Claim(start, 4096, kEach)) {
     kept->bytes()[kEach - 1] = static_cast<std::uint8_t>(numbers.size());
     numbers.push_back(stacks.NumberOf(kept));
   }
+  general[1] = 0;  // theirs are gone when it is followed
   // What is written before each takes the room of one.
   EXPECT_EQ(numbers.size(), EarlyStacks::kMostBytes / kEach - 1);
   EXPECT_TRUE(stacks.MoreThanHalfFull());
@@ -139,11 +141,12 @@ TEST(EarlyStacks, KeepsStacksUntilItIsFull) {
     ASSERT_NE(numbers[i], 0U);
     const EarlyStacks::Kept& kept = stacks.Get(numbers[i]);
     EXPECT_EQ(kept.start.bp, 3U);
+    EXPECT_EQ(kept.start.general[1], 2U);
     EXPECT_EQ(kept.size, kEach);
     EXPECT_EQ(kept.bytes()[kEach - 1], static_cast<std::uint8_t>(i));
   }
   stacks.Reset();
-  EXPECT_NE(stacks.Claim(start, kEach), nullptr);
+  EXPECT_NE(stacks.Claim(start, 4096, kEach), nullptr);
 }
 
 // Four that find no room, at a small distance; then one at a far larger distance that does.

@@ -126,7 +126,7 @@ bool ModuleMap::PublishCopied(const Visit& visit, bool whole) {
     module->table = whole ? TableFor(*file, module->path) : PartFor(*file, *module);
     list.modules.push_back(*std::move(module));
   }
-  return Publish(std::move(list));
+  return Publish(std::move(list), whole);
 }
 
 // Nothing for a module without code.
@@ -180,7 +180,7 @@ ModuleMap::Table ModuleMap::TableFor(const elf::ElfFile& file, const std::string
   return table;
 }
 
-bool ModuleMap::Publish(ModuleList modules) {
+bool ModuleMap::Publish(ModuleList modules, bool whole) {
   const int slot = slots_.FindFree();
   if (slot < 0) return false;  // all are being read: the next Update() tries again
   modules.generation = ++generation_;
@@ -199,7 +199,8 @@ bool ModuleMap::Publish(ModuleList modules) {
   if (history_.size() > kHistory) history_.pop_front();
   slots_.Publish(slot, {.ranges = published.ranges.data(),
                         .count = static_cast<std::uint32_t>(published.ranges.size()),
-                        .generation = generation_});
+                        .generation = generation_,
+                        .whole = whole});
   return true;
 }
 

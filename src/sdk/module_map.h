@@ -120,7 +120,7 @@ class ModuleMap {
   static std::optional<Module> Describe(const elf::ModuleCopy& copy, const elf::ElfFile& file);
   Table PartFor(const elf::ElfFile& file, const Module& module) const;
   Table TableFor(const elf::ElfFile& file, const std::string& path);
-  bool Publish(ModuleList modules);
+  bool Publish(ModuleList modules, bool whole);
   void DropUnusedTables();
 
   // Read at once: it is not to be had any more when main has ended before its threads.

@@ -4,6 +4,8 @@
 
 #include <sys/syscall.h>
 
+#include "sdk/stack_reader.h"
+
 namespace wherefore::sdk {
 namespace {
 
@@ -14,63 +16,59 @@ using elf::UnwindRule;
 constexpr std::uint64_t kUcontextBp = 120;
 constexpr std::uint64_t kUcontextSp = 160;
 constexpr std::uint64_t kUcontextPc = 168;
-constexpr std::uint64_t kWindow = 256;       // read through the kernel at once; divides a page
-constexpr std::uint64_t kMaxScan = 16384;    // how far a frame record is looked for
+constexpr std::uint64_t kUcontextGeneral = 40;
+constexpr std::uint64_t kMaxScan = 16384;     // how far a frame record is looked for
+constexpr std::uint64_t kMaxRealigned = 256;  // how far realigning can move a frame
+// How much a stack is searched for return addresses, all attempts of an unwind together.
+constexpr int kMaxWords = 1024;
+constexpr int kMaxAttempts = 24;
+constexpr int kMaxNested = 8;
+// What a call may be of, beside an address.
+constexpr std::uint64_t kNoCall = 1;
+constexpr std::uint64_t kIndirectCall = 2;
 constexpr std::uint64_t kLowestCode = 4096;  // page 0 is never mapped
 constexpr std::uint64_t kHighestCode = std::uint64_t{1} << 47;
 
-class Memory {
- public:
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): window_ is read when window_start_ says so
-  explicit Memory(const StackMemory& stack) : stack_(stack) {}
-
-  [[nodiscard]] bool Read(std::uint64_t address, std::uint64_t* value) {
-    if (address % 8 != 0) return false;
-    if (address >= stack_.low && address < stack_.high && stack_.high - address >= 8) {
-      const auto* const at = stack_.copy == nullptr
-                                 // NOLINTNEXTLINE(performance-no-int-to-ptr): a stack address
-                                 ? reinterpret_cast<const std::uint8_t*>(address)
-                                 : stack_.copy + (address - stack_.low);
-      *value = *reinterpret_cast<const std::uint64_t*>(at);
-      return true;
-    }
-    return !stack_.only_code_outside && ReadCode(address, value);
-  }
-  // Not of the stack: no code is there, what led to it was wrong.
-  [[nodiscard]] bool ReadCode(std::uint64_t address, std::uint64_t* value) {
-    const bool in_stack = address >= stack_.low && address < stack_.high;
-    return !in_stack && stack_.pid != 0 && ReadOutside(address, value);
-  }
-
- private:
-  bool ReadOutside(std::uint64_t address, std::uint64_t* value) {
-    const std::uint64_t start = address & ~(kWindow - 1);
-    if (start != window_start_ || start == 0) {
-      window_start_ = 0;
-      if (!ReadByKernel(stack_.pid, start, window_, kWindow)) return false;
-      window_start_ = start;
-    }
-    *value = window_[(address - start) / 8];
-    return true;
-  }
-
-  const StackMemory& stack_;
-  std::uint64_t window_start_ = 0;
-  std::uint64_t window_[kWindow / 8];
+// What is followed from frame to frame.
+struct Place {
+  std::uint64_t pc = 0;
+  std::uint64_t sp = 0;
+  std::uint64_t bp = 0;
+  bool bp_known = true;
 };
 
 class Unwinder {
  public:
   Unwinder(const Registers& start, const StackMemory& stack, const UnwindOptions& options)
-      : map_(options.map), cache_(options.cache), memory_(stack), at_(start) {
+      : map_(options.map),
+        cache_(options.cache),
+        memory_(stack),
+        at_{start.pc, start.sp, start.bp, start.bp_known},
+        general_(start.general) {
     if (cache_ != nullptr && map_ != nullptr && cache_->generation != map_->generation) {
       __builtin_memset(cache_->slots, 0, sizeof cache_->slots);
+      __builtin_memset(cache_->calls, 0, sizeof cache_->calls);
       cache_->generation = map_->generation;
     }
   }
 
-  [[nodiscard]] std::uint64_t pc() const { return at_.pc; }
+  // Writes the frames from the one we are in up to the outermost; gives how many there are then.
+  int Follow(std::uint64_t* pcs, int count, int max_depth) {
+    while (true) {
+      if (count == max_depth) {
+        if (Step()) end_ = UnwindEnd::kTruncated;
+        return count;
+      }
+      pcs[count++] = at_.pc;
+      if (Step()) continue;
+      if (end_ != UnwindEnd::kNoTable || Recover(pcs, &count, max_depth) || !StepByFramePointer())
+        return count;
+    }
+  }
 
+  [[nodiscard]] UnwindEnd end() const { return end_; }
+
+ private:
   // Goes to the caller; false when there is none or it cannot be found, end() says which.
   bool Step() {
     const UnwindRule rule = RuleOf(at_.pc);
@@ -96,14 +94,13 @@ class Unwinder {
         return StepOverSignal();
       case RowKind::kEndOfStack:
         return Stop(UnwindEnd::kComplete);
+      case RowKind::kExpression:
+        return StepByExpression(rule);
       default:
         return StepWithoutTable();
     }
   }
 
-  [[nodiscard]] UnwindEnd end() const { return end_; }
-
- private:
   bool Stop(UnwindEnd end) {
     end_ = end;
     return false;
@@ -135,7 +132,9 @@ class Unwinder {
   }
 
   // Whether code without a caller can begin here: known, and not in the middle of a function.
-  bool IsEntryOfStack(std::uint64_t pc) { return IsKnownCode(pc) && RuleOf(pc).kind != RowKind::kNone; }
+  bool IsEntryOfStack(std::uint64_t pc) {
+    return IsKnownCode(pc) && RuleOf(pc).kind != RowKind::kNone;
+  }
 
   [[nodiscard]] bool IsKnownCode(std::uint64_t pc) const {
     return map_ != nullptr && map_->Find(pc) != nullptr;
@@ -173,53 +172,229 @@ class Unwinder {
     return true;
   }
 
+  // A register by DWARF's number. Those that a call may change are known where code was
+  // interrupted; of the others rbp alone is followed from frame to frame.
+  [[nodiscard]] bool ValueOf(std::uint8_t reg, std::uint64_t* value) {
+    // By number: where the kernel has them in a ucontext.
+    constexpr std::uint8_t kPlaces[] = {13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7};
+    constexpr std::uint8_t kRbp = 6;
+    constexpr std::uint8_t kRsp = 7;
+    if (reg == kRsp || reg == kRbp) {
+      *value = reg == kRsp ? at_.sp : at_.bp;
+      return reg == kRsp || at_.bp_known;
+    }
+    if (!interrupted_) return false;
+    if (context_ != 0)
+      return memory_.Read(context_ + kUcontextGeneral + std::uint64_t{8} * kPlaces[reg], value);
+    if (general_ == nullptr) return false;
+    *value = general_[kPlaces[reg]];
+    return true;
+  }
+
+  bool StepByExpression(const UnwindRule& rule) {
+    const CodeRange* const range = map_->Find(at_.pc);
+    if (range == nullptr) return Stop(UnwindEnd::kNoTable);
+    const elf::CfaExpression& e = range->rows.expressions[rule.cfa];
+    std::uint64_t cfa = 0, index = 0, return_address = 0, bp = at_.bp;
+    if (!ValueOf(e.base, &cfa) || (e.index != elf::kNoRegister && !ValueOf(e.index, &index)))
+      return StepToCopiedReturn(e);
+    cfa += index * 8 + static_cast<std::int64_t>(e.offset);
+    if (e.stored && !memory_.Read(cfa, &cfa)) return Stop(UnwindEnd::kBadMemory);
+    cfa += static_cast<std::int64_t>(e.plus);
+    const bool in_register = e.return_register != elf::kNoRegister;
+    if (cfa < at_.sp || (cfa == at_.sp && !in_register)) return Stop(UnwindEnd::kLoop);
+    if (in_register
+            ? !ValueOf(e.return_register, &return_address)
+            : !memory_.Read(cfa + static_cast<std::int64_t>(e.return_address), &return_address))
+      return Stop(UnwindEnd::kBadMemory);
+    using Rbp = elf::CfaExpression::Rbp;
+    bool known = at_.bp_known && e.rbp_place != Rbp::kLost;
+    if (e.rbp_place != Rbp::kUnchanged && e.rbp_place != Rbp::kLost) {
+      const std::uint64_t from = e.rbp_place == Rbp::kAtCfa   ? cfa
+                                 : e.rbp_place == Rbp::kAtRsp ? at_.sp
+                                                              : at_.bp;
+      known = (known || e.rbp_place != Rbp::kAtRbp) &&
+              memory_.Read(from + static_cast<std::int64_t>(e.rbp), &bp);
+    }
+    return GoToCaller(return_address, cfa, bp, known);
+  }
+
+  // A function that realigned its stack and keeps the CFA in a register we do not know. It begins
+  // with a copy of its return address, so that rbp points at a record: the CFA is behind the
+  // original.
+  bool StepToCopiedReturn(const elf::CfaExpression& e) {
+    std::uint64_t copy = 0, bp = 0;
+    if (e.rbp_place != elf::CfaExpression::Rbp::kAtRbp || e.rbp != 0 || !at_.bp_known ||
+        at_.bp < at_.sp || !memory_.Read(at_.bp, &bp) || !memory_.Read(at_.bp + 8, &copy)) {
+      return Stop(UnwindEnd::kNoTable);
+    }
+    for (std::uint64_t slot = at_.bp + 16; slot < at_.bp + 16 + kMaxRealigned; slot += 8) {
+      std::uint64_t word = 0;
+      if (!memory_.Read(slot, &word)) break;
+      if (word == copy && IsKnownCode(copy - 1)) return GoToCaller(copy, slot + 8, bp, true);
+    }
+    return Stop(UnwindEnd::kNoTable);
+  }
+
   // The handler may have run on another stack, so sp may go anywhere here; the depth bounds it.
   bool StepOverSignal() {
-    Registers before{.bp_known = true};
+    Place before;
     if (!memory_.Read(at_.sp + kUcontextPc, &before.pc) ||
         !memory_.Read(at_.sp + kUcontextSp, &before.sp) ||
         !memory_.Read(at_.sp + kUcontextBp, &before.bp)) {
       return Stop(UnwindEnd::kBadMemory);
     }
     if (before.pc == 0) return Stop(UnwindEnd::kComplete);
+    context_ = at_.sp;
     at_ = before;
     interrupted_ = true;
     return true;
   }
 
   bool StepWithoutTable() {
-    const bool in_module = IsKnownCode(at_.pc);
-    std::uint64_t return_address = 0;
-    // Interrupted in hand-written code of a library: mostly leaf functions that push nothing.
-    if (interrupted_ && in_module && memory_.Read(at_.sp, &return_address) &&
-        IsKnownCode(return_address - 1)) {
-      return GoToCaller(return_address, at_.sp + 8, at_.bp, at_.bp_known);
-    }
     UnwindRule rule;
-    if (!interrupted_ && !in_module && ReadWayOut(at_.pc + 1, &rule)) {
+    std::uint64_t return_address = 0;
+    if (IsKnownCode(at_.pc)) {
+      if (map_->whole) return Stop(UnwindEnd::kNoTable);  // Recover() is next
+      // Perhaps its rows were not read. Interrupted in hand-written code of a library: mostly leaf
+      // functions that push nothing.
+      if (interrupted_ && memory_.Read(at_.sp, &return_address) && IsKnownCode(return_address - 1))
+        return GoToCaller(return_address, at_.sp + 8, at_.bp, at_.bp_known);
+    } else if (!interrupted_ && ReadWayOut(at_.pc + 1, &rule)) {
       Remember(at_.pc, rule);
       return StepToCfa(at_.sp + static_cast<std::int64_t>(rule.cfa), rule.rbp);
     }
-    std::uint64_t bp = 0;
+    return StepByFramePointer();
+  }
+
+  bool StepByFramePointer() {
+    std::uint64_t bp = 0, return_address = 0;
     if (!at_.bp_known || at_.bp < at_.sp || !memory_.Read(at_.bp, &bp) ||
         !memory_.Read(at_.bp + 8, &return_address)) {
       return Stop(UnwindEnd::kNoTable);
     }
     // Code of a just-in-time compiler may call more of its kind, which we do not know either.
     const bool plausible =
-        IsKnownCode(return_address - 1) || (!in_module && return_address > kLowestCode &&
+        IsKnownCode(return_address - 1) || (!IsKnownCode(at_.pc) && return_address > kLowestCode &&
                                             return_address < kHighestCode && bp > at_.bp);
     if (!plausible) return Stop(UnwindEnd::kNoTable);
     return GoToCaller(return_address, at_.bp + 16, bp, true);
   }
 
+  // See unwind.h. True when it led to the outermost frame; nothing has changed when not.
+  bool Recover(std::uint64_t* pcs, int* count, int max_depth) {
+    if (map_ == nullptr || !map_->whole || !IsKnownCode(at_.pc) || nested_ == kMaxNested)
+      return false;
+    const Place from = at_;
+    const bool interrupted = interrupted_;
+    ++nested_;
+    bool found = false;
+    for (std::uint64_t slot = from.sp; !found; slot += 8) {
+      std::uint64_t word = 0;
+      if (++words_ > kMaxWords || attempts_ >= kMaxAttempts) break;
+      if (!memory_.Read(slot, &word)) break;
+      if (!IsKnownCode(word - 1) || !CanHaveCalled(word)) continue;
+      for (const bool bp_known : {true, false}) {
+        if (found || (bp_known && !from.bp_known)) continue;
+        ++attempts_;
+        found = Attempt({word - 1, slot + 8, from.bp, bp_known}, pcs, count, max_depth);
+        at_ = found ? at_ : from;
+      }
+    }
+    --nested_;
+    if (found) return true;
+    interrupted_ = interrupted;
+    end_ = UnwindEnd::kNoTable;
+    return false;
+  }
+
+  bool Attempt(const Place& caller, std::uint64_t* pcs, int* count, int max_depth) {
+    int reached = *count;
+    // Once in a row of such frames.
+    const bool marked = reached >= 2 && pcs[reached - 2] == kRecoveredMark;
+    if (!marked && reached < max_depth) pcs[reached++] = kRecoveredMark;
+    at_ = caller;
+    interrupted_ = false;
+    reached = Follow(pcs, reached, max_depth);
+    // A stack is full of zeros: only a function that says it is the outermost one proves it.
+    const bool proven =
+        end_ == UnwindEnd::kTruncated ||
+        (end_ == UnwindEnd::kComplete && RuleOf(at_.pc).kind == RowKind::kEndOfStack);
+    if (proven) *count = reached;
+    return proven;
+  }
+
+  // Whether the instruction before `next` is a call, and may be one of the code we are in, which
+  // has no rows. Stale return addresses mostly belong to calls of something else.
+  bool CanHaveCalled(std::uint64_t next) {
+    const std::uint64_t target = CalledBefore(next);
+    if (target == kNoCall || target == kIndirectCall) return target == kIndirectCall;
+    const CodeRange* const range = map_->Find(at_.pc);
+    if (target < range->start || target >= range->end) return false;
+    const RowKind here = RuleOf(at_.pc).kind;
+    return here == RowKind::kNone ? RuleOf(target).kind == RowKind::kNone : target <= at_.pc;
+  }
+
+  std::uint64_t CalledBefore(std::uint64_t next) {
+    if (cache_ == nullptr) return ReadCall(next);
+    RuleCache::Call& slot =
+        cache_->calls[(next * 0x9e3779b97f4a7c15U) >> (64 - RuleCache::kCallBits)];
+    if (slot.next != next) slot = {next, ReadCall(next)};
+    return slot.target;
+  }
+
+  // What the instruction before `next` calls.
+  std::uint64_t ReadCall(std::uint64_t next) {
+    std::uint64_t before = 0;
+    if (!memory_.ReadCodeAt(next - 8, &before)) return kIndirectCall;  // may be one
+    const auto byte = [before](unsigned back) {
+      return static_cast<std::uint8_t>(before >> (64 - 8 * back));
+    };
+    if (byte(5) == 0xe8) {
+      const auto distance = static_cast<std::int32_t>(before >> 32);
+      return BehindPlt(next + static_cast<std::int64_t>(distance));
+    }
+    // call through a register or memory, of whatever length: ff /2
+    for (const unsigned length : {2U, 3U, 4U, 6U, 7U}) {
+      const std::uint8_t how = byte(length - 1);
+      if (byte(length) == 0xff && (how >> 3 & 7) == 2 &&
+          LengthOfCall(how, length > 2 ? byte(length - 2) : std::uint8_t{0}) == length)
+        return kIndirectCall;
+    }
+    return kNoCall;
+  }
+
+  // By its ModRM byte and the one that follows it.
+  static unsigned LengthOfCall(std::uint8_t how, std::uint8_t next) {
+    const unsigned mode = how >> 6;
+    const bool scaled = mode != 3 && (how & 7) == 4;
+    const bool far = mode == 2 || (mode == 0 && ((how & 7) == 5 || (scaled && (next & 7) == 5)));
+    return 2U + (scaled ? 1U : 0U) + (far ? 4U : mode == 1 ? 1U : 0U);
+  }
+
+  // Where a stub of .plt or .plt.sec jumps to: [endbr64] [bnd] jmp *n(%rip).
+  std::uint64_t BehindPlt(std::uint64_t target) {
+    constexpr std::uint32_t kEndbr64 = 0xfa1e0ff3;
+    std::uint64_t code = 0, to = 0;
+    std::uint64_t at = target;
+    if (!memory_.ReadCodeAt(at, &code)) return target;
+    if (static_cast<std::uint32_t>(code) == kEndbr64) at += 4;
+    if (!memory_.ReadCodeAt(at, &code)) return target;
+    if ((code & 0xff) == 0xf2) ++at;
+    if (!memory_.ReadCodeAt(at, &code) || (code & 0xffff) != 0x25ff) return target;
+    const auto distance = static_cast<std::int32_t>(code >> 16);
+    return memory_.ReadCode(at + 6 + static_cast<std::int64_t>(distance), &to) ? to : target;
+  }
+
   // Generated code without frame pointers, seen from a call in it: the instructions that follow say
-  // where its frame ends, if they do nothing else. CPython's trampolines (-X perf) are of this kind.
+  // where its frame ends, if they do nothing else. CPython's trampolines (-X perf) are of this
+  // kind.
   bool ReadWayOut(std::uint64_t next, UnwindRule* rule) {
     constexpr unsigned kLength = 16;
     std::uint64_t words[kLength / 8 + 1];
     for (unsigned i = 0; i < sizeof words / 8; ++i) {
-      if (!memory_.ReadCode((next & ~std::uint64_t{7}) + std::uint64_t{8} * i, &words[i])) return false;
+      if (!memory_.ReadCode((next & ~std::uint64_t{7}) + std::uint64_t{8} * i, &words[i]))
+        return false;
     }
     const auto* const code = reinterpret_cast<const std::uint8_t*>(words) + next % 8;
     std::int32_t size = 0;
@@ -266,9 +441,14 @@ class Unwinder {
 
   const CodeMap* map_;
   RuleCache* cache_;
-  Memory memory_;
-  Registers at_;
-  bool interrupted_ = true;  // at_.pc is where an instruction was about to run
+  StackReader memory_;
+  Place at_;
+  const std::uint64_t* const general_;
+  std::uint64_t context_ = 0;  // of the signal frame that was passed last
+  bool interrupted_ = true;    // at_.pc is where an instruction was about to run
+  int nested_ = 0;             // of Recover(), as the next two
+  int words_ = 0;
+  int attempts_ = 0;
   UnwindEnd end_ = UnwindEnd::kComplete;
 };
 
@@ -295,15 +475,8 @@ bool ReadByKernel(int pid, std::uint64_t address, void* to, std::uint64_t size) 
 int Unwind(const Registers& start, const StackMemory& memory, const UnwindOptions& options,
            std::uint64_t* pcs, UnwindEnd* end) {
   Unwinder unwinder(start, memory, options);
-  int count = 0;
-  do {
-    pcs[count++] = unwinder.pc();
-  } while (count < options.max_depth && unwinder.Step());
-  if (count == options.max_depth && unwinder.Step()) {
-    *end = UnwindEnd::kTruncated;
-  } else {
-    *end = unwinder.end();
-  }
+  const int count = unwinder.Follow(pcs, 0, options.max_depth);
+  *end = unwinder.end();
   return count;
 }
 

@@ -12,11 +12,16 @@
 
 namespace wherefore::sdk {
 
+inline constexpr std::uint64_t kRedZone = 128;  // of the stack pointer: no signal touches it
+inline constexpr unsigned kGeneralRegisters = 16;
+
 struct Registers {
   std::uint64_t pc = 0;
   std::uint64_t sp = 0;
   std::uint64_t bp = 0;
   bool bp_known = true;  // false for another thread that sleeps in the kernel
+  // All registers of a signal's ucontext (gregs), while it is there; hand-written code needs them.
+  const std::uint64_t* general = nullptr;
 };
 
 // The registers of the function this is written in: for unwinding from ordinary code.
@@ -48,17 +53,24 @@ enum class UnwindEnd : std::uint8_t {
   kLoop        // the stack pointer did not grow: damaged stack or wrong information
 };
 
-// Rules of addresses seen lately, direct mapped. 8 KiB, zero-initialised is empty.
+// Rules of addresses seen lately, and what is called before return addresses that were looked at,
+// direct mapped. 9 KiB, zero-initialised is empty.
 struct RuleCache {
   static constexpr unsigned kSlotBits = 9;
+  static constexpr unsigned kCallBits = 6;
   struct Slot {
     std::uint64_t pc;
     std::int32_t cfa;
     std::int16_t rbp;
     elf::RowKind kind;
   };
+  struct Call {
+    std::uint64_t next;
+    std::uint64_t target;
+  };
   std::uint64_t generation;
   Slot slots[1 << kSlotBits];
+  Call calls[1 << kCallBits];
 };
 
 struct UnwindOptions {
@@ -67,13 +79,19 @@ struct UnwindOptions {
   int max_depth = 256;
 };
 
+// Stands among `pcs` before a frame that was found by looking at the stack; no code is there.
+inline constexpr std::uint64_t kRecoveredMark = 1;
+
 // Fills `pcs` leaf first and gives their number, at least 1. Every address lies inside the
 // instruction that was running: the interrupted pc itself, and for callers the return address
 // minus 1. A signal frame on the way is listed like any other, and the code it interrupted after
 // it.
 //
-// Where there is no table (code of a just-in-time compiler, hand-written assembly) frame pointers
-// are followed. Where a rule needs rbp and it is not known, the stack is searched upwards for a
+// Where code outside of all modules has no table (a just-in-time compiler's) frame pointers are
+// followed. Hand-written code of a module that has none is passed by looking at the stack: the first
+// word that is a return address behind a call which may have led here, and from which the rest
+// unwinds to the outermost frame, is taken for its caller. kRecoveredMark stands before it. Bounded:
+// 8 KiB of stack and 24 attempts, all together. Where a rule needs rbp and it is not known, the stack is searched upwards for a
 // frame record: a slot that holds a higher address of this stack, followed by an address in known
 // code, where the record it points to is of the same kind. What is found that way is a heuristic.
 int Unwind(const Registers& start, const StackMemory& memory, const UnwindOptions& options,

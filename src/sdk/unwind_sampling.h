@@ -174,7 +174,8 @@ class Sampler {
     const auto& gregs = context.uc_mcontext.gregs;
     const Registers registers{.pc = static_cast<std::uint64_t>(gregs[REG_RIP]),
                               .sp = static_cast<std::uint64_t>(gregs[REG_RSP]),
-                              .bp = static_cast<std::uint64_t>(gregs[REG_RBP])};
+                              .bp = static_cast<std::uint64_t>(gregs[REG_RBP]),
+                              .general = reinterpret_cast<const std::uint64_t*>(&gregs[0])};
     const std::int64_t started = NowNs();
     const CodeMapSlots::Reader map(map_.slots());
     const UnwindOptions options{.map = map.get(), .cache = &t_cache, .max_depth = kMaxDepth};

@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <random>
 #include <span>
 
 #include "elf/elf_file.h"
+#include "sdk/unwind_assembly.h"
 #include "sdk/unwind_sampling.h"
 #include "sdk/unwind_workload.h"
 
@@ -198,6 +200,77 @@ TEST_F(SampledUnwind, GeneratedCodeByItsWayOut) {
                                       0xec, 0x10, 0x48, 0x87, 0xfe, 0xff, 0xd6, 0x48,
                                       0x83, 0xc4, 0x10, 0x5b, 0x41, 0x5c, 0x5d, 0xc3};
   EXPECT_GE(ShareThrough("pushes", kPushes), 0.99);
+}
+
+// What is on the way from the leaf to RunAssembly: '?' a function without rows, 'r' the mark, 'S'
+// what was called back, 'A' a function with rows that is none of these.
+std::string WayToRunAssembly(const Sampler& sampler, const Sample& sample) {
+  std::string way;
+  for (int i = 0; i < sample.depth; ++i) {
+    if (sample.pcs[i] == kRecoveredMark) {
+      way += 'r';
+      continue;
+    }
+    const std::uint64_t function = sampler.FunctionOf(sample, sample.pcs[i]);
+    if (function == reinterpret_cast<std::uint64_t>(RunAssembly)) return way;
+    if (function == reinterpret_cast<std::uint64_t>(SpinUntilStop))
+      way.assign("S");
+    else
+      way += function == 0 ? '?' : 'A';
+  }
+  return way + "...";
+}
+
+TEST_F(SampledUnwind, HandWrittenCode) {
+  ModuleMap map;
+  map.Update();
+  for (int i = 0; i < kAssemblyCaseCount; ++i) {
+    const AssemblyCase& c = kAssemblyCases[i];
+    Sampler sampler(map, 1000);
+    sampler.AllowOtherStacks();
+    sampler.Run([&](const std::atomic<bool>& stop) { RunAssembly(c.code, &stop); });
+    sampler.Print(c.name);
+    const bool calls_back = std::string_view(c.name).find("call") != std::string_view::npos;
+    const std::string frames(static_cast<std::size_t>(c.frames), c.recovered ? '?' : 'A');
+    // The mark is once before what was found by looking: behind the first frame that has no rows.
+    std::string expected = calls_back ? "S" + frames : frames;
+    if (c.recovered) expected.insert(calls_back ? 2 : 1, "r");
+    std::map<std::string, std::size_t> ways;
+    for (const Sample& sample : sampler.samples()) {
+      if (sample.end == UnwindEnd::kComplete) ++ways[WayToRunAssembly(sampler, sample)];
+    }
+    EXPECT_GE(ways[expected], sampler.samples().size() * 99 / 100) << c.name;
+    for (const auto& [way, count] : ways) {
+      if (way != expected) printf("    %zu by another way: %s\n", count, way.c_str());
+    }
+  }
+}
+
+// A return address alone proves nothing: from there it must lead to the thread's start.
+TEST_F(SampledUnwind, WhatDoesNotLeadToTheStartIsNotTakenForACaller) {
+  ModuleMap map;
+  map.Update();
+  Sampler sampler(map, 1);
+  sampler.AllowOtherStacks();
+  const AssemblyCase& leaf = kAssemblyCases[0];
+  sampler.Run([&](const std::atomic<bool>& stop) { RunAssembly(leaf.code, &stop); });
+  const Sample& sample = sampler.samples()[0];
+  ASSERT_EQ(WayToRunAssembly(sampler, sample), "?r");
+  const CodeMapSlots::Reader reader(map.slots());
+  const std::uint64_t caller = sample.pcs[2] + 1;
+  // Nothing above it; something that is no frame; the same again and again.
+  for (const std::uint64_t above : {std::uint64_t{0}, std::uint64_t{0x1234}, caller}) {
+    std::vector<std::uint64_t> stack(512, above);
+    stack[0] = caller;
+    const auto low = reinterpret_cast<std::uint64_t>(stack.data());
+    std::uint64_t pcs[256];
+    UnwindEnd end = UnwindEnd::kComplete;
+    const int count = Unwind({.pc = sample.pcs[0], .sp = low, .bp = low},
+                             {.low = low, .high = low + stack.size() * 8, .pid = getpid()},
+                             {.map = reader.get()}, pcs, &end);
+    EXPECT_NE(end, UnwindEnd::kComplete) << above;
+    EXPECT_LE(count, 2) << above;
+  }
 }
 
 // From ordinary code, as the hooks of malloc and of locks do it.

@@ -108,11 +108,11 @@ void HandleSignalsWith(int flags, const std::atomic<bool>& stop) {
   sigaction(SIGUSR1, &before, nullptr);
 }
 
-[[gnu::noinline]] void SpinUntil(const std::atomic<bool>* stop) {
+}  // namespace
+
+[[gnu::noinline]] void SpinUntilStop(const std::atomic<bool>* stop) {
   while (!*stop) Burn(100);
 }
-
-}  // namespace
 
 void SortAndFormat(const std::atomic<bool>& stop) {
   while (!stop) {
@@ -180,7 +180,7 @@ void HandleSignalsOnAlternateStack(const std::atomic<bool>& stop) {
 
 [[gnu::noipa]] int Recurse(int depth, const std::atomic<bool>& stop) {
   if (depth == 0) {
-    SpinUntil(&stop);
+    SpinUntilStop(&stop);
     return 1;
   }
   volatile char frame[40];
@@ -190,7 +190,7 @@ void HandleSignalsOnAlternateStack(const std::atomic<bool>& stop) {
 
 void SpinIn(void (*code)(void (*)(const std::atomic<bool>*), const std::atomic<bool>*),
             const std::atomic<bool>& stop) {
-  code(SpinUntil, &stop);
+  code(SpinUntilStop, &stop);
   Burn(1);
 }
 
