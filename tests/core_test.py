@@ -261,7 +261,7 @@ class Answers(Case):
 
             wall = trace("--type", "wall").stdout
             self.assertIn("profiled: wall", wall)
-            self.assertIn("  250 ms profiled\n", wall)
+            self.assertIn("  250 ms ± 119 ms in 25 looks\n", wall)
             self.assertIn("sleep 100.0 %", wall)
 
             one = trace("--span", ids[1].hex()).stdout

@@ -5,7 +5,7 @@ import json
 import time
 import unittest
 
-from harness import PROTOBUF, ROOT, Case, Profiles, field, http
+from harness import PROTOBUF, ROOT, Case, Profiles, field, http, packed, spans_request
 from pyroscope_test import pprof
 
 SECOND = 10**9
@@ -156,6 +156,84 @@ class Rates(Case):
                                                  **{"from": begin, "to": begin + 600 * SECOND}).body)
             said = json.loads(server.cli("diff", *map(str, files), "--type", "cpu", "--mode", "rate", "--json").stdout)
             self.assertEqual((said["seconds_before"], said["seconds_after"]), (200, 600))
+
+
+class Looks(Case):
+    """Off-CPU and wall clock: a look stands for more time than a short span has."""
+    MS = 10**6
+
+    def setUp(self):
+        super().setUp()
+        self.now = time.time_ns() - 60 * SECOND
+        self.trace = bytes(range(1, 17))
+
+    def send(self, server, spans, looks, type="off_cpu", trace=None, service="svc"):
+        """spans: id -> (parent, from ms, to ms); looks: (span, ms a look, how many)."""
+        trace, id = trace or self.trace, lambda n: bytes([n]) * 8
+        at = lambda ms: self.now + int(ms * self.MS)
+        server.send(spans_request(service, [{"trace": trace, "span": id(n), "parent": id(p) if p else b"", "start": at(a), "end": at(b)}
+                                            for n, (p, a, b) in spans.items()]), "/v1/traces")
+        p = Profiles(service)
+        # How many looks a sample adds up is sent beside it, as libwherefore does.
+        p.strings.append("wherefore.profile.observations")
+        key, body = len(p.strings) - 1, p.profile([(p.stack("main", f"wait{n}"), ms * many * self.MS, p.link(trace, id(n))) for n, ms, many in looks],
+                                                  self.now - SECOND, of=(type, "nanoseconds"), extra=packed(11, [1])).encode()
+        observations = field(6, field(1, key) + field(2, field(7, bytes(many for _, _, many in looks))))
+        server.send(body + field(2, observations))
+
+    def flame(self, server, trace=None, **more):
+        return server.ask(f"traces/{(trace or self.trace).hex()}/flame", type=more.pop("type", "off_cpu"), **more)
+
+    def test_a_span_shows_at_most_its_own_time_with_its_error_and_how_many_looks(self):
+        with self.server() as server:
+            # 55 ms, of which a child has 20 and another 5: 30 by itself.
+            self.send(server, {1: (0, 0, 55), 2: (1, 10, 30), 3: (1, 40, 45)}, [(1, 74, 2), (2, 74, 1), (3, 1, 1)])
+            server.flush()
+            whole = self.flame(server)
+            hex = lambda n: (bytes([n]) * 8).hex()
+            self.assertEqual(whole["by_span"], {hex(1): 30 * self.MS, hex(2): 20 * self.MS, hex(3): 1 * self.MS})
+            self.assertEqual(int(whole["total"]), 51 * self.MS, "together no more than the trace")
+            self.assertEqual((int(whole["count"]), whole["looks"]["count"]), (4, 4))
+            looks = whole["looks"]["by_span"]
+            self.assertEqual({s: v["count"] for s, v in looks.items()}, {hex(1): 2, hex(2): 1, hex(3): 1})
+            self.assertEqual(looks[hex(1)]["error_ns"], 30 * self.MS, "no error is more than there can be")
+            self.assertAlmostEqual(looks[hex(3)]["error_ns"] / self.MS, 4.66, delta=0.01)
+            one = self.flame(server, span=hex(1))
+            self.assertEqual((int(one["total"]), one["looks"]["count"]), (30 * self.MS, 2))
+            below = self.flame(server, span=hex(1), subtree="true")
+            self.assertEqual(int(below["total"]), 51 * self.MS)
+            listed, = server.ask("traces")["traces"]
+            waited = {p["type"]: p for p in listed["profiled"]}["off_cpu"]
+            self.assertEqual((int(waited["value"]), waited["count"], waited["error_ns"]), (51 * self.MS, 4, whole["looks"]["error_ns"]))
+            said = server.cli("trace", self.trace.hex(), "--type", "off_cpu").stdout
+            self.assertIn("30 ms ± 30 ms in 2 looks", said)
+            self.assertIn("20 ms ± 20 ms in 1 look\n", said)
+            self.assertIn("30 ms ± 30 ms in 2 looks", server.cli("trace", self.trace.hex(), "--span", hex(1), "--type", "off_cpu").stdout)
+            seen = server.ask("function-traces", query="svc", type="off_cpu", function="wait1", since="1h")
+            self.assertEqual((int(seen["traces"][0]["value"]), int(seen["linked_value"])), (30 * self.MS, 148 * self.MS), "over all of them it is a sum")
+
+    def test_sums_over_many_spans_stay_what_was_sent(self):
+        with self.server() as server:
+            for i in range(20):
+                self.send(server, {1: (0, i, i + 5)}, [(1, 74, 1)], trace=bytes([i + 1]) * 16)
+            server.flush()
+            self.assertEqual(server.total("svc", "off_cpu"), 20 * 74 * self.MS)
+
+    def test_one_that_waits_while_its_children_run_has_all_of_its_time(self):
+        with self.server() as server:
+            self.send(server, {1: (0, 0, 100), 2: (1, 0, 100)}, [(1, 60, 1), (2, 200, 1)])
+            server.flush()
+            self.assertEqual(sorted(self.flame(server)["by_span"].values()), [60 * self.MS, 100 * self.MS])
+
+    def test_wall_clock_too_but_not_cpu(self):
+        with self.server() as server:
+            self.send(server, {1: (0, 0, 8)}, [(1, 20, 3)], type="wall")
+            self.send(server, {1: (0, 0, 8)}, [(1, 20, 3)], type="cpu", trace=b"\2" * 16)
+            server.flush()
+            self.assertEqual(int(self.flame(server, type="wall")["total"]), 8 * self.MS)
+            cpu = self.flame(server, b"\2" * 16, type="cpu")
+            self.assertEqual(int(cpu["total"]), 60 * self.MS)
+            self.assertNotIn("looks", cpu)
 
 
 class Out(Case):

@@ -196,6 +196,11 @@ Result<query::SearchOrder> ReadOrder(const Parameters& p) {
   return static_cast<query::SearchOrder>(order - kOrders.begin());
 }
 
+// How far off a value may be that single looks add up to; `count` says how many.
+void AppendError(JsonWriter& json, const std::optional<query::Looks>& looks) {
+  if (looks) json.Field("error_ns", looks->error_ns);
+}
+
 Result<HttpResponse> Search(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto p,
                              Parameters::Read(request, {"from", "to", "since", "service", "name",
@@ -217,7 +222,9 @@ Result<HttpResponse> Search(query::Engine& engine, const HttpRequest& request) {
     json.Field("spans", t.spans).Field("errors", t.errors).Key("profiled").BeginArray();
     for (const query::TraceProfile& profile : t.profiles) {
       json.BeginObject().Field("type", profile.type).Field("unit", profile.unit);
-      json.Field("value", profile.value).Field("count", profile.count).EndObject();
+      json.Field("value", profile.value).Field("count", profile.count);
+      AppendError(json, profile.looks);
+      json.EndObject();
     }
     json.EndArray().Key("matched").BeginArray();
     for (const store::SpanRow& span : t.matched) AppendSpan(json, span);
@@ -266,6 +273,7 @@ Result<HttpResponse> TraceFlame(query::Engine& engine, const HttpRequest& reques
                      .hint = answer.hint,
                      .found = search.empty() ? nullptr : &found,
                      .by_span = &answer.by_span,
+                     .looks = &answer.looks,
                      .filed_under = answer.filed_under,
                      .arriving = answer.arriving,
                      .types = answer.types});
@@ -278,11 +286,15 @@ void AppendFunctionTrace(JsonWriter& json, const query::FunctionTraces::Trace& t
   json.Field("root_missing", s.root_missing);
   json.Field("start_ns", s.start_ns).Field("duration_ns", s.duration_ns);
   json.Field("spans", s.spans).Field("errors", s.errors);
-  json.Field("value", t.value).Field("count", t.count).Key("seen_in").BeginArray();
+  json.Field("value", t.value).Field("count", t.count);
+  AppendError(json, t.looks);
+  json.Key("seen_in").BeginArray();
   for (const query::FunctionTraces::Span& span : t.spans) {
     json.BeginObject().Field("span", ToHex(span.span)).Field("service", span.service);
     json.Field("name", span.name).Field("duration_ns", span.duration_ns);
-    json.Field("value", span.value).Field("count", span.count).EndObject();
+    json.Field("value", span.value).Field("count", span.count);
+    AppendError(json, span.looks);
+    json.EndObject();
   }
   json.EndArray().EndObject();
 }

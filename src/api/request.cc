@@ -58,6 +58,24 @@ void AppendFile(JsonWriter& json, std::string_view key, const FileFacts& facts) 
   json.EndArray().Field("can_be_kept", facts.has_samples).EndObject();
 }
 
+// What is shown of looks at spans: how many there were, and how far off it may be.
+void AppendLooks(JsonWriter& json, const std::map<std::string, query::Looks>& by_span) {
+  const auto append = [&json](const query::Looks& looks) {
+    json.Field("count", looks.looks).Field("error_ns", looks.error_ns);
+  };
+  query::Looks all;
+  for (const auto& [span, looks] : by_span) all.Add(looks);
+  json.Key("looks").BeginObject();
+  append(all);
+  json.Key("by_span").BeginObject();
+  for (const auto& [span, looks] : by_span) {
+    json.Key(span).BeginObject();
+    append(looks);
+    json.EndObject();
+  }
+  json.EndObject().EndObject();
+}
+
 void AppendMeta(JsonWriter& json, const TreeAnswer& answer) {
   const profile::FlameTree& tree = *answer.tree;
   json.Field("type", tree.type).Field("unit", tree.unit).Field("scale", tree.scale);
@@ -82,6 +100,7 @@ void AppendMeta(JsonWriter& json, const TreeAnswer& answer) {
   }
   if (answer.file != nullptr) AppendFile(json, "file", *answer.file);
   if (answer.base != nullptr) AppendFile(json, "base", *answer.base);
+  if (answer.looks != nullptr && !answer.looks->empty()) AppendLooks(json, *answer.looks);
   if (answer.by_span != nullptr) {
     json.Key("by_span").BeginObject();
     for (const auto& [span, value] : *answer.by_span) json.Field(span, value);

@@ -62,6 +62,7 @@ struct TreeAnswer {
   // The time in which anything of it was seen, and of what was before; not set: not asked for.
   std::optional<std::int64_t> observed_ns;
   std::optional<std::int64_t> observed_before_ns;
+  const std::map<std::string, query::Looks>* looks = nullptr;  // the same of what is seen by looks
   std::string filed_under;                                       // see SpanProfileAnswer
   bool arriving = false;                                         // likewise
   std::span<const std::int64_t> before_total;

@@ -52,8 +52,16 @@ Result<std::vector<Span>> ParseTrace(const std::string& body) {
 struct Profiled {
   std::string type, unit, hint;
   std::map<std::string, std::int64_t> by_span;
+  std::map<std::string, std::string> looks;  // of a value that they add up to: " ± 5 ms in 2 looks"
   std::map<std::string, profile::FlameTree> trees;  // of the spans with most
 };
+
+// How far off what looks add up to may be.
+std::string LooksText(const JsonValue& looks) {
+  const std::int64_t count = JsonInt(looks["count"]);
+  return fmt::format(" ± {} in {} look{}", FormatDuration(JsonInt(looks["error_ns"])),
+                     FormatCount(count), count == 1 ? "" : "s");
+}
 
 Result<Profiled> ParseProfiled(const std::string& body) {
   simdjson::dom::parser parser;
@@ -64,6 +72,9 @@ Result<Profiled> ParseProfiled(const std::string& body) {
                .unit = JsonText(root["unit"]),
                .hint = JsonText(root["hint"])};
   simdjson::dom::object spans;
+  if (root["looks"]["by_span"].get(spans) == simdjson::SUCCESS) {
+    for (const auto& [key, value] : spans) out.looks[std::string(key)] = LooksText(value);
+  }
   if (root["by_span"].get(spans) != simdjson::SUCCESS) return out;
   for (const auto& [key, value] : spans) {
     if (const std::int64_t v = JsonInt(value); v != 0) out.by_span[std::string(key)] = v;
@@ -84,13 +95,18 @@ struct TraceOptions {
   }
 };
 
-// The value of every span, and the functions of those with most.
-Result<Profiled> AskProfiled(const Context& context, const TraceOptions& options) {
+// The value of every span.
+Result<Profiled> AskValues(const Context& context, const TraceOptions& options) {
   auto parameters = options.Parameters(options.span);
   parameters.emplace_back("max_nodes", "1");
   WHEREFORE_ASSIGN_OR_RETURN(const std::string body,
                              Ask(context, "GET", options.FlamePath(), parameters));
-  WHEREFORE_ASSIGN_OR_RETURN(Profiled out, ParseProfiled(body));
+  return ParseProfiled(body);
+}
+
+// And the functions of those with most.
+Result<Profiled> AskProfiled(const Context& context, const TraceOptions& options) {
+  WHEREFORE_ASSIGN_OR_RETURN(Profiled out, AskValues(context, options));
   std::vector<std::pair<std::int64_t, std::string>> largest;
   largest.reserve(out.by_span.size());
   for (const auto& [span, value] : out.by_span) largest.emplace_back(-value, span);
@@ -148,7 +164,8 @@ class Waterfall {
       const auto& children = spans_[at.span].children;
       for (std::size_t k = children.size(); k-- > 0;) open.push_back({children[k], at.depth + 1});
     }
-    if (const std::size_t more = profiled_.by_span.size() - profiled_.trees.size(); more > 0) {
+    const std::size_t more = profiled_.by_span.size() - profiled_.trees.size();
+    if (more > 0 && !profiled_.trees.empty()) {
       out += fmt::format(
           "{} more spans were profiled; --span ID shows the functions of one (--json has the "
           "ids)\n",
@@ -179,9 +196,13 @@ class Waterfall {
         "{} {}{}{} {:>8}{}{}\n", label, std::string(from, ' '), blocks,
         std::string(bar - from - length, ' '), FormatDuration(s.duration),
         s.status == "error" ? " error" : "",
-        value == profiled_.by_span.end()
-            ? ""
-            : fmt::format("  {} profiled", FormatValue(value->second, profiled_.unit)));
+        value == profiled_.by_span.end() ? "" : "  " + ValueText(s.id, value->second));
+  }
+
+  [[nodiscard]] std::string ValueText(const std::string& span, std::int64_t value) const {
+    const auto looks = profiled_.looks.find(span);
+    return FormatValue(value, profiled_.unit) +
+           (looks == profiled_.looks.end() ? " profiled" : looks->second);
   }
 
   // What a span itself was doing, below its row, with its id for --span.
@@ -214,7 +235,11 @@ int ShowSpan(const Context& context, const TraceOptions& options, std::vector<Sp
   }
   const auto source = AskTree(context, options.FlamePath(), options.Parameters(options.span));
   if (!source) return Fail(source.error());
-  fmt::print("{}", Waterfall(std::move(spans), {}, TerminalWidth()).Draw(context.color));
+  auto profiled = AskValues(context, options);
+  if (!profiled) return Fail(profiled.error());
+  if (profiled->looks.empty()) profiled->by_span.clear();  // the table says it
+  fmt::print(
+      "{}", Waterfall(std::move(spans), *std::move(profiled), TerminalWidth()).Draw(context.color));
   if (!source->hint.empty()) fmt::print(stderr, "{}\n", source->hint);
   if (source->tree.size() <= 1 && source->tree.total[0] == 0) return kFound;
   fmt::print("{}", RenderTop(source->tree, kTopRows, TerminalWidth()));

@@ -18,6 +18,12 @@ double ShareError(std::int64_t seen, std::int64_t all) {
   return 100 * (half + std::abs(center - share));
 }
 
+double CountError(std::int64_t seen) {
+  constexpr double kZ = 1.96;
+  const auto n = static_cast<double>(std::max<std::int64_t>(seen, 0));
+  return kZ * kZ / 2 + kZ * std::sqrt(n + kZ * kZ / 4);
+}
+
 std::string ShareErrorText(std::int64_t seen, std::int64_t all) {
   const double error = ShareError(seen, all);
   if (error >= 10) return fmt::format("{:.0f}", error);

@@ -12,6 +12,9 @@ namespace wherefore::profile {
 // farther end of Wilson's 95 % interval. Never 0 where there are observations: what was seen
 // always, or not once, may still be otherwise.
 [[nodiscard]] double ShareError(std::int64_t seen, std::int64_t all);
+// Of a count of independent observations: the distance to the farther end of its 95 % score
+// interval, in observations. 3.8 where there was none.
+[[nodiscard]] double CountError(std::int64_t seen);
 // "22", "0.8", "0.002".
 [[nodiscard]] std::string ShareErrorText(std::int64_t seen, std::int64_t all);
 

@@ -173,6 +173,11 @@ const std::vector<std::string_view>& ShortNames() {
   return kNames;
 }
 
+bool IsByLooks(const ProfileType& type) {
+  return (type.sample_type == "off_cpu" || type.sample_type == "wall") &&
+         type.sample_unit == "nanoseconds";
+}
+
 bool IsSnapshot(const ProfileType& type) {
   return type.sample_type.starts_with("inuse_") || type.sample_type == "goroutine" ||
          type.sample_type == "goroutines" || type.sample_type == "goroutineleak" ||

@@ -66,6 +66,11 @@ struct TypeMatch {
 [[nodiscard]] std::string ShortName(const ProfileType& type);
 [[nodiscard]] const std::vector<std::string_view>& ShortNames();
 
+// Waiting that is seen by looks at threads now and then, each of which stands for the time up to
+// the next: over many requests they add up to what was waited, of one they may say more than it
+// took.
+[[nodiscard]] bool IsByLooks(const ProfileType& type);
+
 // Snapshots (in use, goroutines, threads) are averaged over time, everything else is added up.
 [[nodiscard]] bool IsSnapshot(const ProfileType& type);
 

@@ -21,6 +21,7 @@
 #include "query/averages.h"
 #include "query/catalog.h"
 #include "query/lens.h"
+#include "query/looks.h"
 #include "query/stack_tries.h"
 #include "query/why_no_samples.h"
 #include "store/delete.h"
@@ -81,6 +82,8 @@ struct StoredSeries {
 struct SpanProfileAnswer {
   profile::FlameTree tree;
   std::map<std::string, std::int64_t> by_span;  // hex span id -> value
+  // The same of what is seen by looks (looks.h), with how far off it may be; else empty.
+  std::map<std::string, Looks> looks;
   // Some profilers file all samples of a request under its local root span. Then this is that
   // span's id in hex, and the tree has those of its samples that were taken while the spans asked
   // for ran, as far as their sender gave times. Only with samples: what is not shown is explained
@@ -97,6 +100,7 @@ struct TraceProfile {
   std::string unit;
   std::int64_t value = 0;
   std::int64_t count = 0;  // observations
+  std::optional<Looks> looks;  // of what is seen by looks: value is what is shown of it
 };
 
 struct TraceSummary {
@@ -134,13 +138,15 @@ struct FunctionTraces {
     std::int64_t duration_ns = 0;
     std::int64_t value = 0;  // of the function, in this span
     std::int64_t count = 0;
+    std::optional<Looks> looks;  // as in TraceProfile
   };
   struct Trace {
     TraceSummary
         summary;  // all zero where the profiler knows only the span, and no span has its id
     std::int64_t value = 0;
     std::int64_t count = 0;
-    std::vector<Span> spans;  // largest first
+    std::optional<Looks> looks;  // as in TraceProfile
+    std::vector<Span> spans;     // largest first
   };
   std::string type;
   std::string unit;
@@ -373,17 +379,36 @@ class Engine {
   Result<> FillByValue(const Selection& selection, const Resolved& resolved,
                        const LookedFor& wanted, HeatMapAnswer& answer, const CancelToken& cancel);
   // Engine_spans.cc: from linked samples to a tree.
-  Result<> FillSpanAnswer(const std::vector<store::LinkRow>& links, const std::string& type,
+  Result<> FillSpanAnswer(std::uint32_t tenant, const profile::TraceId& trace,
+                          std::vector<store::LinkRow> links, const std::string& type,
                           SpanProfileAnswer& answer, std::string& types, const CancelToken& cancel);
+  // Brings samples that are looks down to what is shown of each span (looks.h), and says what that
+  // is; others stay.
+  Result<std::map<profile::SpanId, Looks>> ClipLooks(std::uint32_t tenant,
+                                                     const profile::TraceId& trace,
+                                                     const TypesRead& read,
+                                                     std::vector<store::LinkRow>& links,
+                                                     const CancelToken& cancel);
   // The services whose profilers link every span of this trace, not only local roots.
   Result<std::set<std::uint64_t>> LinkingInnerSpans(std::uint32_t tenant,
                                                     const std::vector<store::SpanRow>& trace,
                                                     const CancelToken& cancel);
-  // Looks for the samples of spans that have none of their own under the spans around them, unless
-  // their profiler links inner spans too.
-  Result<> FillFromLocalRoot(std::uint32_t tenant, const std::vector<store::SpanRow>& trace,
-                             const std::vector<profile::SpanId>& spans, const std::string& type,
-                             SpanProfileAnswer& answer, const CancelToken& cancel);
+  // Samples of spans that have none of their own, found under the spans around them, unless their
+  // profiler links inner spans too.
+  struct FiledElsewhere {
+    std::vector<store::LinkRow> links;
+    const store::SpanRow* holder = nullptr;  // a span that holds such samples, into the trace
+    bool timed = false;                      // those it holds have times
+  };
+  Result<FiledElsewhere> FromLocalRoots(std::uint32_t tenant,
+                                        const std::vector<store::SpanRow>& trace,
+                                        const std::vector<profile::SpanId>& spans,
+                                        const std::set<profile::SpanId>& asked,
+                                        const CancelToken& cancel);
+  // Samples of a whole trace whose profilers know only the span.
+  Result<std::vector<store::LinkRow>> LinksOfTrace(std::uint32_t tenant,
+                                                   const std::vector<store::SpanRow>& rows,
+                                                   const CancelToken& cancel);
   // Why_no_samples.cc: what is stored of a span's service around its time, and what follows.
   Result<ServiceThen> ServiceAt(std::uint32_t tenant, const store::SpanRow& span,
                                 const CancelToken& cancel);
@@ -394,10 +419,19 @@ class Engine {
   // Engine_traces.cc: what there is to know of traces that are stored, and of their samples.
   Result<> Summarise(std::uint32_t tenant, const std::vector<TraceSummary*>& traces,
                      const CancelToken& cancel);
+  // What the spans of these samples took by themselves, as far as they were seen by looks.
+  Result<std::map<SpanKey, std::int64_t>> OwnTimesOf(
+      std::uint32_t tenant, const std::vector<profile::TraceId>& traces,
+      const std::vector<store::TraceSamples>& samples, const CancelToken& cancel);
+  // Clipped: looks by what is shown of each span, as a trace's own page has it.
+  enum class CountLooks : std::uint8_t { kAsTheyAre, kClipped };
   Result<> CountSamples(std::uint32_t tenant, const std::vector<TraceSummary*>& traces,
-                        const CancelToken& cancel);
+                        CountLooks looks, const CancelToken& cancel);
   // Engine_functions.cc: names and lengths of the spans a function was seen in.
   Result<> NameSpans(std::uint32_t tenant, std::vector<FunctionTraces::Trace>& traces,
+                     const CancelToken& cancel);
+  // Of each span no more than it took by itself.
+  Result<> ClipLooks(std::uint32_t tenant, std::vector<FunctionTraces::Trace>& traces,
                      const CancelToken& cancel);
   Result<> SumFunction(const Resolved& resolved, const FunctionName& function,
                        FunctionTraces& answer, const CancelToken& cancel);

@@ -11,8 +11,6 @@
 namespace wherefore::query {
 namespace {
 
-using SpanKey = std::pair<profile::TraceId, profile::SpanId>;
-
 // Spans began before the samples taken in them, and profiles before those: a day at most.
 constexpr std::int64_t kEarlier = kNsPerDay;
 
@@ -151,6 +149,31 @@ Result<> Engine::NameSpans(std::uint32_t tenant, std::vector<FunctionTraces::Tra
   return {};
 }
 
+Result<> Engine::ClipLooks(std::uint32_t tenant, std::vector<FunctionTraces::Trace>& traces,
+                           const CancelToken& cancel) {
+  std::vector<profile::TraceId> ids;
+  std::vector<profile::SpanId> spans;
+  for (const FunctionTraces::Trace& t : traces) {
+    ids.push_back(t.summary.trace);
+    for (const FunctionTraces::Span& span : t.spans) spans.push_back(span.span);
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(const auto times, reader_.SpanTimes(tenant, ids, spans, cancel));
+  const auto own = OwnTimes(times);
+  for (FunctionTraces::Trace& t : traces) {
+    t.looks.emplace();
+    for (FunctionTraces::Span& span : t.spans) {
+      const auto found = own.find({t.summary.trace, span.span});
+      span.looks = ShowLooks(span.value, span.count,
+                             found == own.end() ? std::nullopt : std::optional(found->second));
+      span.value = span.looks->value;
+      t.looks->Add(*span.looks);
+    }
+    t.value = t.looks->value;
+  }
+  LargestFirst(traces);
+  return {};
+}
+
 Result<FunctionTraces> Engine::TracesOf(const Selection& selection, const FunctionName& function,
                                         const TracesOptions& options, const CancelToken& cancel) {
   Selection whole = selection;
@@ -203,6 +226,9 @@ Result<FunctionTraces> Engine::TracesOf(const Selection& selection, const Functi
   }
   if (answer.traces.size() > options.limit) answer.traces.resize(options.limit);
   WHEREFORE_RETURN_IF_ERROR(NameSpans(selection.tenant, answer.traces, cancel));
+  const bool by_looks = std::ranges::any_of(
+      r.types, [](const auto& t) { return profile::IsByLooks(t.second.details); });
+  if (by_looks) WHEREFORE_RETURN_IF_ERROR(ClipLooks(selection.tenant, answer.traces, cancel));
   if (answer.found == 0) {
     answer.hint =
         "none of its samples is linked to a span: its profiler does not know spans, or no span ran";

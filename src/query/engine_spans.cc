@@ -65,27 +65,87 @@ std::vector<profile::SpanId> PossibleHolders(const std::vector<store::SpanRow>& 
   return holders;
 }
 
-// What of a sample was observed in [from, to).
-store::LinkRow Within(const store::TimedLinkRow& row, const profile::SpanId& span,
-                      std::int64_t from_ns, std::int64_t to_ns) {
-  store::LinkRow link{
-      .dictionary = row.dictionary, .span = span, .type = row.type, .stack = row.stack};
+// Whose an observation of a request is: of the spans that ran then the one that began last, which
+// is the innermost. One observation is counted once, however many spans share its time.
+class InnermostAt {
+ public:
+  explicit InnermostAt(std::vector<const store::SpanRow*> spans) : spans_(std::move(spans)) {
+    std::ranges::stable_sort(spans_, std::greater(), &store::SpanRow::start_ns);
+  }
+  [[nodiscard]] const store::SpanRow* Find(std::int64_t time_ns) const {
+    const auto at = std::ranges::find_if(spans_, [&](const store::SpanRow* s) {
+      return time_ns >= s->start_ns && time_ns < s->start_ns + s->duration_ns;
+    });
+    return at == spans_.end() ? nullptr : *at;
+  }
+
+ private:
+  std::vector<const store::SpanRow*> spans_;
+};
+
+// What of a sample was observed while some of these spans ran.
+void AddWithin(const store::TimedLinkRow& row, const InnermostAt& innermost,
+               std::vector<store::LinkRow>& out) {
+  const bool each = row.values.size() == row.times.size();
+  std::map<profile::SpanId, store::LinkRow> parts;
   for (std::size_t i = 0; i < row.times.size(); ++i) {
-    const auto time = static_cast<std::int64_t>(row.times[i]);
-    if (time < from_ns || time >= to_ns) continue;
-    ++link.count;
-    if (row.values.size() == row.times.size()) link.value += row.values[i];
+    const store::SpanRow* span = innermost.Find(static_cast<std::int64_t>(row.times[i]));
+    if (span == nullptr) continue;
+    store::LinkRow& part = parts[span->id];
+    ++part.count;
+    if (each) part.value = WrappingAdd(part.value, row.values[i]);
   }
-  if (row.values.size() != row.times.size()) {
-    // One value for all of its times: they are alike.
-    link.value = row.value / static_cast<std::int64_t>(row.times.size()) * link.count;
+  // One value for all of its times: they are alike.
+  InProportion share(row.value, static_cast<std::int64_t>(row.times.size()));
+  for (auto& [id, part] : parts) {
+    part.dictionary = row.dictionary;
+    part.span = id;
+    part.type = row.type;
+    part.stack = row.stack;
+    if (!each) part.value = share.Next(part.count);
+    out.push_back(part);
   }
-  return link;
 }
 
 }  // namespace
 
-Result<> Engine::FillSpanAnswer(const std::vector<store::LinkRow>& links, const std::string& type,
+Result<std::map<profile::SpanId, Looks>> Engine::ClipLooks(std::uint32_t tenant,
+                                                           const profile::TraceId& trace,
+                                                           const TypesRead& read,
+                                                           std::vector<store::LinkRow>& links,
+                                                           const CancelToken& cancel) {
+  std::map<profile::SpanId, Looks> seen;
+  const auto by_looks = [&](const store::LinkRow& link) {
+    const auto use = read.uses.find(link.type);
+    return use != read.uses.end() && profile::IsByLooks(use->second.details);
+  };
+  for (const store::LinkRow& link : links) {
+    if (!by_looks(link)) continue;
+    Looks& of_span = seen[link.span];
+    of_span.value = WrappingAdd(of_span.value, link.value);
+    of_span.looks += read.uses.at(link.type).Count(link.value, link.count);
+  }
+  if (seen.empty()) return seen;
+  std::vector<profile::SpanId> ids;
+  for (const auto& [id, looks] : seen) ids.push_back(id);
+  WHEREFORE_ASSIGN_OR_RETURN(const auto times, reader_.SpanTimes(tenant, {trace}, ids, cancel));
+  const auto own = OwnTimes(times);
+  std::map<profile::SpanId, InProportion> shares;
+  for (auto& [id, looks] : seen) {
+    const auto found = own.find({trace, id});
+    const Looks shown = ShowLooks(looks.value, looks.looks,
+                                  found == own.end() ? std::nullopt : std::optional(found->second));
+    shares.try_emplace(id, shown.value, looks.value);
+    looks = shown;
+  }
+  for (store::LinkRow& link : links) {
+    if (by_looks(link)) link.value = shares.at(link.span).Next(link.value);
+  }
+  return seen;
+}
+
+Result<> Engine::FillSpanAnswer(std::uint32_t tenant, const profile::TraceId& trace,
+                                std::vector<store::LinkRow> links, const std::string& type,
                                 SpanProfileAnswer& answer, std::string& type_names,
                                 const CancelToken& cancel) {
   TypesSeen seen;
@@ -93,13 +153,20 @@ Result<> Engine::FillSpanAnswer(const std::vector<store::LinkRow>& links, const 
   WHEREFORE_ASSIGN_OR_RETURN(const auto types, catalog_.TypesOf(seen, cancel));
   const std::string wanted = type.empty() ? DefaultType(types) : type;
   const TypesRead read = ReadAs(types, wanted);
-  std::map<store::DictionaryKey, std::vector<StackValue>> values;
+  std::vector<std::int64_t> counts;  // follow from values as they are
   for (const store::LinkRow& link : links) {
+    const auto use = read.uses.find(link.type);
+    counts.push_back(use == read.uses.end() ? 0 : use->second.Count(link.value, link.count));
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(const auto looks, ClipLooks(tenant, trace, read, links, cancel));
+  for (const auto& [id, of_span] : looks) answer.looks[ToHex(id)] = of_span;
+  std::map<store::DictionaryKey, std::vector<StackValue>> values;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const store::LinkRow& link = links[i];
     const auto use = read.uses.find(link.type);
     if (use == read.uses.end()) continue;
     const std::int64_t value = use->second.Value(link.value);
-    values[link.dictionary].push_back(
-        {.stack = link.stack, .value = value, .count = use->second.Count(link.value, link.count)});
+    values[link.dictionary].push_back({.stack = link.stack, .value = value, .count = counts[i]});
     std::int64_t& of_span = answer.by_span[ToHex(link.span)];
     of_span = WrappingAdd(of_span, value);
   }
@@ -132,63 +199,75 @@ Result<std::set<std::uint64_t>> Engine::LinkingInnerSpans(std::uint32_t tenant,
   return ServicesThatLinkInnerSpans(trace, with_samples);
 }
 
-Result<> Engine::FillFromLocalRoot(std::uint32_t tenant, const std::vector<store::SpanRow>& trace,
-                                   const std::vector<profile::SpanId>& spans,
-                                   const std::string& type, SpanProfileAnswer& answer,
-                                   const CancelToken& cancel) {
+Result<Engine::FiledElsewhere> Engine::FromLocalRoots(std::uint32_t tenant,
+                                                      const std::vector<store::SpanRow>& trace,
+                                                      const std::vector<profile::SpanId>& spans,
+                                                      const std::set<profile::SpanId>& asked,
+                                                      const CancelToken& cancel) {
+  FiledElsewhere out;
   WHEREFORE_ASSIGN_OR_RETURN(const auto link_inner, LinkingInnerSpans(tenant, trace, cancel));
-  std::vector<store::LinkRow> within;
-  const store::SpanRow* holder_row = nullptr;
-  bool timed_samples = false;
+  std::map<profile::SpanId, std::vector<profile::SpanId>> holders;  // that each may have
+  std::set<profile::SpanId> all;
   for (const profile::SpanId& id : spans) {
     const store::SpanRow* span = FindSpan(trace, id);
     if (span == nullptr) continue;
-    const std::vector<profile::SpanId> holders =
-        PossibleHolders(trace, *span, !link_inner.contains(span->service));
-    if (holders.empty()) continue;
-    WHEREFORE_ASSIGN_OR_RETURN(const auto links,
-                               reader_.LinkedSamples(tenant, span->trace, holders, cancel));
-    const auto holder = std::ranges::find_if(holders, [&](const profile::SpanId& h) {
-      return std::ranges::any_of(links, [&](const auto& link) { return link.span == h; });
-    });
-    if (holder == holders.end()) continue;
-    const store::SpanRow* found = FindSpan(trace, *holder);
+    holders[id] = PossibleHolders(trace, *span, !link_inner.contains(span->service));
+    all.insert(holders[id].begin(), holders[id].end());
+  }
+  if (all.empty()) return out;
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto links,
+      reader_.LinkedSamples(tenant, trace.front().trace, {all.begin(), all.end()}, cancel));
+  std::set<profile::SpanId> with_samples;
+  for (const store::LinkRow& link : links) with_samples.insert(link.span);
+  std::map<profile::SpanId, std::vector<const store::SpanRow*>> filed;  // by holder
+  for (const auto& [id, possible] : holders) {
+    const auto holder = std::ranges::find_if(
+        possible, [&](const profile::SpanId& h) { return with_samples.contains(h); });
+    // What an asked span holds is there already.
+    if (holder != possible.end() && !asked.contains(*holder))
+      filed[*holder].push_back(FindSpan(trace, id));
+  }
+  for (auto& [holder, own] : filed) {
+    const store::SpanRow* found = FindSpan(trace, holder);
     if (found == nullptr) {
       // An id that is nobody else's: these samples are this span's own.
       for (store::LinkRow link : links) {
-        if (link.span != *holder) continue;
-        link.span = span->id;
-        within.push_back(link);
+        if (link.span != holder) continue;
+        link.span = own.front()->id;
+        out.links.push_back(link);
       }
       continue;
     }
-    holder_row = found;
-    WHEREFORE_ASSIGN_OR_RETURN(const auto timed, reader_.TimedLinks(tenant, *holder_row, cancel));
-    timed_samples = timed_samples || !timed.empty();
-    for (const store::TimedLinkRow& link : timed) {
-      store::LinkRow part =
-          Within(link, span->id, span->start_ns, span->start_ns + span->duration_ns);
-      if (part.count > 0) within.push_back(part);
-    }
+    out.holder = found;
+    WHEREFORE_ASSIGN_OR_RETURN(const auto timed, reader_.TimedLinks(tenant, *found, cancel));
+    out.timed = out.timed || !timed.empty();
+    const InnermostAt innermost(std::move(own));
+    for (const store::TimedLinkRow& link : timed) AddWithin(link, innermost, out.links);
   }
-  if (!within.empty()) {
-    std::string types;
-    WHEREFORE_RETURN_IF_ERROR(FillSpanAnswer(within, type, answer, types, cancel));
-    if (!answer.by_span.empty()) {
-      if (holder_row != nullptr) answer.filed_under = ToHex(holder_row->id);
-      return {};
-    }
-    WHEREFORE_ASSIGN_OR_RETURN(
-        answer.hint, ExplainNoLinks(tenant, trace, spans, types, answer.arriving, cancel));
-  } else if (holder_row != nullptr) {
-    answer.hint = fmt::format(
-        "its profiler files all samples of a request under the local root span {} ({}); {}",
-        ToHex(holder_row->id), holder_row->name,
-        timed_samples ? "none of them was taken while this span ran"
-                      : "they carry no times, so those of this span cannot be told from the rest: "
-                        "ask for that span");
+  return out;
+}
+
+Result<std::vector<store::LinkRow>> Engine::LinksOfTrace(std::uint32_t tenant,
+                                                         const std::vector<store::SpanRow>& rows,
+                                                         const CancelToken& cancel) {
+  std::set<profile::SpanId> ids;
+  for (const store::SpanRow& row : rows) ids.insert(row.id);
+  std::vector<profile::SpanId> others;
+  for (const store::SpanRow& row : rows) {
+    if (const auto id = ProfileIdOf(row); id && !ids.contains(*id)) others.push_back(*id);
   }
-  return {};
+  const profile::TraceId& trace = rows.front().trace;
+  WHEREFORE_ASSIGN_OR_RETURN(
+      auto links, reader_.SpanOnlyLinks(tenant, trace,
+                                        {rows.front().start_ns, rows.back().start_ns + 1}, cancel));
+  if (!others.empty()) {
+    WHEREFORE_ASSIGN_OR_RETURN(const auto filed,
+                               reader_.LinkedSamples(tenant, trace, others, cancel));
+    links.insert(links.end(), filed.begin(), filed.end());
+  }
+  std::erase_if(links, [](const store::LinkRow& link) { return link.trace != profile::TraceId{}; });
+  return links;
 }
 
 Result<SpanProfileAnswer> Engine::SpanProfile(std::uint32_t tenant, const profile::TraceId& trace,
@@ -196,38 +275,40 @@ Result<SpanProfileAnswer> Engine::SpanProfile(std::uint32_t tenant, const profil
                                               const std::string& type, const Lens& lens,
                                               const CancelToken& cancel) {
   WHEREFORE_ASSIGN_OR_RETURN(auto links, reader_.LinkedSamples(tenant, trace, spans, cancel));
+  std::set<profile::SpanId> with_samples;
+  for (const store::LinkRow& link : links) with_samples.insert(link.span);
+  std::vector<profile::SpanId> without;
+  std::ranges::copy_if(spans, std::back_inserter(without),
+                       [&](const profile::SpanId& id) { return !with_samples.contains(id); });
   std::vector<store::SpanRow> rows;
-  if (links.empty() || spans.empty()) {
+  if (links.empty() || spans.empty() || !without.empty()) {
     WHEREFORE_ASSIGN_OR_RETURN(rows, TraceShape(tenant, trace, cancel));
   }
+  FiledElsewhere filed;
   if (spans.empty() && !rows.empty()) {
     // A whole trace also has the samples of profilers that know only the span, under its id or
     // under one that no span has.
-    std::set<profile::SpanId> ids;
-    for (const store::SpanRow& row : rows) ids.insert(row.id);
-    std::vector<profile::SpanId> others;
-    for (const store::SpanRow& row : rows) {
-      if (const auto id = ProfileIdOf(row); id && !ids.contains(*id)) others.push_back(*id);
-    }
+    WHEREFORE_ASSIGN_OR_RETURN(filed.links, LinksOfTrace(tenant, rows, cancel));
+  } else if (!without.empty() && !rows.empty()) {
     WHEREFORE_ASSIGN_OR_RETURN(
-        auto more, reader_.SpanOnlyLinks(
-                       tenant, trace, {rows.front().start_ns, rows.back().start_ns + 1}, cancel));
-    if (!others.empty()) {
-      WHEREFORE_ASSIGN_OR_RETURN(const auto filed,
-                                 reader_.LinkedSamples(tenant, trace, others, cancel));
-      more.insert(more.end(), filed.begin(), filed.end());
-    }
-    for (const store::LinkRow& link : more) {
-      if (link.trace == profile::TraceId{}) links.push_back(link);
-    }
+        filed, FromLocalRoots(tenant, rows, without, {spans.begin(), spans.end()}, cancel));
   }
+  const bool elsewhere = !filed.links.empty();
+  links.insert(links.end(), filed.links.begin(), filed.links.end());
   SpanProfileAnswer answer;
   std::string types;
-  WHEREFORE_RETURN_IF_ERROR(FillSpanAnswer(links, type, answer, types, cancel));
-  if (links.empty() && !spans.empty()) {
-    WHEREFORE_RETURN_IF_ERROR(FillFromLocalRoot(tenant, rows, spans, type, answer, cancel));
-  }
-  if (answer.by_span.empty() && answer.hint.empty()) {
+  WHEREFORE_RETURN_IF_ERROR(
+      FillSpanAnswer(tenant, trace, std::move(links), type, answer, types, cancel));
+  if (filed.holder != nullptr && elsewhere && !answer.by_span.empty())
+    answer.filed_under = ToHex(filed.holder->id);
+  if (answer.by_span.empty() && filed.holder != nullptr && !elsewhere) {
+    answer.hint = fmt::format(
+        "its profiler files all samples of a request under the local root span {} ({}); {}",
+        ToHex(filed.holder->id), filed.holder->name,
+        filed.timed ? "none of them was taken while this span ran"
+                    : "they carry no times, so those of this span cannot be told from the rest: "
+                      "ask for that span");
+  } else if (answer.by_span.empty()) {
     WHEREFORE_ASSIGN_OR_RETURN(answer.hint,
                                ExplainNoLinks(tenant, rows, spans, types, answer.arriving, cancel));
   }

@@ -1,15 +1,45 @@
 // Engine: lists of traces, with what each was profiled doing, in a few questions for all of them.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "query/engine.h"
 
 namespace wherefore::query {
 namespace {
 
-// The samples of one trace by type, the one its own page shows first.
+bool ByLooks(const TypesRead& read) {
+  return std::ranges::any_of(read.uses,
+                             [](const auto& u) { return profile::IsByLooks(u.second.details); });
+}
+
+using SamplesOfTrace = std::vector<const store::TraceSamples*>;
+
+// What is shown of looks at the spans of one trace.
+Looks ShownOf(const TypesRead& read, const SamplesOfTrace& samples,
+              const std::map<SpanKey, std::int64_t>& own) {
+  std::map<SpanKey, std::pair<std::int64_t, std::int64_t>> spans;  // value, looks
+  for (const store::TraceSamples* s : samples) {
+    const auto use = read.uses.find(s->type);
+    if (use == read.uses.end()) continue;
+    auto& [value, looks] = spans[{s->trace, s->span}];
+    value = WrappingAdd(value, WrappingMultiply(use->second.Value(s->value), s->samples));
+    looks += use->second.Count(s->value, s->count) * s->samples;
+  }
+  Looks all;
+  for (const auto& [span, seen] : spans) {
+    const auto found = own.find(span);
+    all.Add(ShowLooks(seen.first, seen.second,
+                      found == own.end() ? std::nullopt : std::optional(found->second)));
+  }
+  return all;
+}
+
+// The samples of one trace by type, the one its own page shows first; `own`: what its spans took by
+// themselves, null: looks are not clipped.
 std::vector<TraceProfile> ProfilesOf(const std::vector<store::TypeRow>& types,
-                                     const std::vector<const store::TraceSamples*>& samples) {
+                                     const SamplesOfTrace& samples,
+                                     const std::map<SpanKey, std::int64_t>* own) {
   std::vector<TraceProfile> out;
   const auto add = [&](const std::string& name) {
     const TypesRead read = ReadAs(types, name);
@@ -21,6 +51,9 @@ std::vector<TraceProfile> ProfilesOf(const std::vector<store::TypeRow>& types,
       sum.count = WrappingAdd(sum.count,
                               WrappingMultiply(use->second.Count(s->value, s->count), s->samples));
     }
+    if (own == nullptr || !ByLooks(read)) return;
+    sum.looks = ShownOf(read, samples, *own);
+    sum.value = sum.looks->value;
   };
   const std::string first = DefaultType(types);
   if (first.empty()) return out;
@@ -76,24 +109,49 @@ Result<> Engine::Summarise(std::uint32_t tenant, const std::vector<TraceSummary*
   return {};
 }
 
+Result<std::map<SpanKey, std::int64_t>> Engine::OwnTimesOf(
+    std::uint32_t tenant, const std::vector<profile::TraceId>& traces,
+    const std::vector<store::TraceSamples>& samples, const CancelToken& cancel) {
+  TypesSeen seen;
+  for (const store::TraceSamples& s : samples) seen.emplace(s.dictionary, s.type);
+  WHEREFORE_ASSIGN_OR_RETURN(const auto types, catalog_.TypesOf(seen, cancel));
+  std::set<std::uint64_t> by_looks;
+  for (const store::TypeRow& t : types) {
+    if (profile::IsByLooks(t.details)) by_looks.insert(t.type);
+  }
+  std::set<profile::SpanId> spans;
+  for (const store::TraceSamples& s : samples) {
+    if (by_looks.contains(s.type)) spans.insert(s.span);
+  }
+  if (spans.empty()) return std::map<SpanKey, std::int64_t>();
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto times, reader_.SpanTimes(tenant, traces, {spans.begin(), spans.end()}, cancel));
+  return OwnTimes(times);
+}
+
 Result<> Engine::CountSamples(std::uint32_t tenant, const std::vector<TraceSummary*>& traces,
-                              const CancelToken& cancel) {
+                              CountLooks looks, const CancelToken& cancel) {
+  const bool clipped = looks == CountLooks::kClipped;
   WHEREFORE_ASSIGN_OR_RETURN(const auto rows,
-                             reader_.SamplesOfTraces(tenant, IdsOf(traces), cancel));
-  std::map<profile::TraceId, std::vector<const store::TraceSamples*>> by_trace;
+                             reader_.SamplesOfTraces(tenant, IdsOf(traces), clipped, cancel));
+  std::map<profile::TraceId, SamplesOfTrace> by_trace;
   for (const store::TraceSamples& row : rows) by_trace[row.trace].push_back(&row);
+  std::map<SpanKey, std::int64_t> own;
+  if (clipped) {
+    WHEREFORE_ASSIGN_OR_RETURN(own, OwnTimesOf(tenant, IdsOf(traces), rows, cancel));
+  }
   std::map<TypesSeen, std::vector<store::TypeRow>> types;
   for (TraceSummary* trace : traces) {
-    const auto own = by_trace.find(trace->trace);
-    if (own == by_trace.end()) continue;
+    const auto samples = by_trace.find(trace->trace);
+    if (samples == by_trace.end()) continue;
     TypesSeen seen;
-    for (const store::TraceSamples* s : own->second) seen.emplace(s->dictionary, s->type);
+    for (const store::TraceSamples* s : samples->second) seen.emplace(s->dictionary, s->type);
     auto known = types.find(seen);  // most traces have the same few
     if (known == types.end()) {
       WHEREFORE_ASSIGN_OR_RETURN(auto found, catalog_.TypesOf(seen, cancel));
       known = types.emplace(std::move(seen), std::move(found)).first;
     }
-    trace->profiles = ProfilesOf(known->second, own->second);
+    trace->profiles = ProfilesOf(known->second, samples->second, clipped ? &own : nullptr);
   }
   return {};
 }
@@ -116,7 +174,8 @@ Result<TraceList> Engine::SearchTraces(const store::SpanSearch& search, SearchOr
   for (std::size_t i = 0; i < ids.size(); ++i) out[i].trace = ids[i];
   if (ids.empty()) return list;
   if (by_samples) {
-    WHEREFORE_RETURN_IF_ERROR(CountSamples(search.tenant, PointersTo(out), cancel));
+    WHEREFORE_RETURN_IF_ERROR(
+        CountSamples(search.tenant, PointersTo(out), CountLooks::kAsTheyAre, cancel));
     // Of equal ones the newest stay first.
     std::ranges::stable_sort(out, std::greater(), [&](const TraceSummary& t) {
       return order == SearchOrder::kCpu ? CpuOf(t) : ObservationsOf(t);
@@ -125,9 +184,7 @@ Result<TraceList> Engine::SearchTraces(const store::SpanSearch& search, SearchOr
   }
   const std::vector<TraceSummary*> all = PointersTo(out);
   WHEREFORE_RETURN_IF_ERROR(Summarise(search.tenant, all, cancel));
-  if (!by_samples) {
-    WHEREFORE_RETURN_IF_ERROR(CountSamples(search.tenant, all, cancel));
-  }
+  WHEREFORE_RETURN_IF_ERROR(CountSamples(search.tenant, all, CountLooks::kClipped, cancel));
   if (search.most_per_trace == 0) return list;
   std::map<profile::TraceId, TraceSummary*> by_id;
   for (TraceSummary* trace : all) by_id[trace->trace] = trace;

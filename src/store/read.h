@@ -289,6 +289,16 @@ struct SpanRow {
   std::string encoded;  // everything with its type: attributes, events, links, scope, state, flags
 };
 
+// When a span ran, and whose it is.
+struct SpanTime {
+  profile::TraceId trace{};
+  profile::SpanId id{};
+  profile::SpanId parent{};
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  bool names_holder = false;  // it says under which span its samples are filed: a local root
+};
+
 struct SpanSearch {
   std::uint32_t tenant = 0;
   TimeRange range;
@@ -322,6 +332,7 @@ struct TraceRow {
 struct TraceSamples {
   DictionaryKey dictionary;
   profile::TraceId trace{};
+  profile::SpanId span{};  // where spans are told apart
   std::uint64_t type = 0;
   std::int64_t value = 0;  // of one
   std::int64_t count = 0;
@@ -466,10 +477,15 @@ class Reader {
                                                const std::vector<profile::TraceId>& traces,
                                                const CancelToken& cancel) = 0;
   // Every linked sample of these traces, those of profilers that know only spans too, counted
-  // instead of listed. In no order.
+  // instead of listed; by_span: those of each span. In no order.
   virtual Result<std::vector<TraceSamples>> SamplesOfTraces(
-      std::uint32_t tenant, const std::vector<profile::TraceId>& traces,
+      std::uint32_t tenant, const std::vector<profile::TraceId>& traces, bool by_span,
       const CancelToken& cancel) = 0;
+  // These spans of these traces, and their direct children. In no order, some may come twice.
+  virtual Result<std::vector<SpanTime>> SpanTimes(std::uint32_t tenant,
+                                                  const std::vector<profile::TraceId>& traces,
+                                                  const std::vector<profile::SpanId>& spans,
+                                                  const CancelToken& cancel) = 0;
   virtual Result<std::vector<LatencyRow>> Latencies(std::uint32_t tenant, TimeRange range,
                                                     const CancelToken& cancel) = 0;
 

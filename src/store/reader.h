@@ -115,7 +115,12 @@ class ReaderImpl final : public Reader {
                                        const CancelToken& cancel) override;
   Result<std::vector<TraceSamples>> SamplesOfTraces(std::uint32_t tenant,
                                                     const std::vector<profile::TraceId>& traces,
+                                                    bool by_span,
                                                     const CancelToken& cancel) override;
+  Result<std::vector<SpanTime>> SpanTimes(std::uint32_t tenant,
+                                          const std::vector<profile::TraceId>& traces,
+                                          const std::vector<profile::SpanId>& spans,
+                                          const CancelToken& cancel) override;
   Result<std::vector<LatencyRow>> Latencies(std::uint32_t tenant, TimeRange range,
                                             const CancelToken& cancel) override;
   Result<std::vector<OffsetCell>> Offsets(const SampleQuery& query, const Steps& steps,

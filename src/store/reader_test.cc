@@ -178,7 +178,7 @@ TEST_F(ReaderTest, SamplesOfTracesAreCountedAlsoWhereAProfilerKnowsOnlySpans) {
                         {.trace = '3', .span = '4', .start_ns = now_}}));
   const auto count = [&](const std::vector<profile::TraceId>& traces) {
     std::map<char, std::pair<std::int64_t, std::int64_t>> out;  // value, samples
-    const auto rows = reader().SamplesOfTraces(0, traces, {});
+    const auto rows = reader().SamplesOfTraces(0, traces, false, {});
     EXPECT_TRUE(rows) << rows.error().message();
     for (const TraceSamples& row : *rows) {
       auto& [value, samples] = out[ToHex(row.trace)[0]];
@@ -232,7 +232,7 @@ TEST_F(ReaderTest, MoreTracesThanFitAStatementAreAllSummedUp) {
   const auto traces = reader().Traces(0, ids, {});
   ASSERT_TRUE(traces) << traces.error().message();
   EXPECT_EQ(traces->size(), ids.size());
-  EXPECT_TRUE(reader().SamplesOfTraces(0, ids, {}));
+  EXPECT_TRUE(reader().SamplesOfTraces(0, ids, false, {}));
 }
 
 TEST_F(ReaderTest, SpansAreFoundByTheirIdAloneWithinTheRange) {

@@ -108,16 +108,17 @@ Result<std::vector<TraceRow>> ReaderImpl::Traces(std::uint32_t tenant,
   return rows;
 }
 
-// `sql` selects service, bucket, writer, trace, type, value, n and how many samples.
+// `sql` selects service, bucket, writer, trace, span, type, value, n and how many samples.
 Result<> ReaderImpl::AddSamples(const std::string& sql, std::uint32_t tenant,
                                 std::vector<TraceSamples>& rows, const CancelToken& cancel) {
-  return Run(sql, 8, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+  return Run(sql, 9, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
     rows.push_back({{tenant, c[0].Uint(row), c[1].U32(row), c[2].U32(row)},
                     AsId<profile::TraceId>(c[3].Text(row)),
-                    c[4].Uint(row),
-                    c[5].Int(row),
+                    AsId<profile::SpanId>(c[4].Text(row)),
+                    c[5].Uint(row),
                     c[6].Int(row),
-                    c[7].Int(row)});
+                    c[7].Int(row),
+                    c[8].Int(row)});
     return {};
   });
 }
@@ -136,17 +137,19 @@ Result<bool> ReaderImpl::HasSpanOnlyLinks(std::uint32_t tenant, const CancelToke
 }
 
 Result<std::vector<TraceSamples>> ReaderImpl::SamplesOfTraces(
-    std::uint32_t tenant, const std::vector<profile::TraceId>& traces, const CancelToken& cancel) {
+    std::uint32_t tenant, const std::vector<profile::TraceId>& traces, bool by_span,
+    const CancelToken& cancel) {
   std::vector<TraceSamples> rows;
   if (traces.empty()) return rows;
   WHEREFORE_ASSIGN_OR_RETURN(const bool span_only, HasSpanOnlyLinks(tenant, cancel));
   const std::string links = PhysicalName(Table::kLinks);
+  const std::string no_span = QuoteId(profile::SpanId{});
   const auto count = [&](const std::string& ids) -> Result<> {
     WHEREFORE_RETURN_IF_ERROR(AddSamples(
-        fmt::format("SELECT service, bucket, writer, trace, type, value, n, toInt64(count()) FROM "
-                    "{} WHERE tenant = {} AND trace IN ({}) GROUP BY service, bucket, writer, "
-                    "trace, type, value, n",
-                    links, tenant, ids),
+        fmt::format("SELECT service, bucket, writer, trace, {} AS of, type, value, n, "
+                    "toInt64(count()) FROM {} WHERE tenant = {} AND trace IN ({}) GROUP BY "
+                    "service, bucket, writer, trace, of, type, value, n",
+                    by_span ? "span" : no_span, links, tenant, ids),
         tenant, rows, cancel));
     if (!span_only) return {};
     WHEREFORE_ASSIGN_OR_RETURN(const Place place, SpansOfTraces(tenant, ids, cancel));
@@ -158,15 +161,44 @@ Result<std::vector<TraceSamples>> ReaderImpl::SamplesOfTraces(
         "WHERE holder != {3}",
         ProfileIdText(), PhysicalName(Table::kSpans), place.where, QuoteId(profile::SpanId{}));
     return AddSamples(
-        fmt::format("SELECT l.service, l.bucket, l.writer, o.trace, l.type, l.value, l.n, "
-                    "toInt64(count()) FROM (SELECT * FROM {0} WHERE tenant = {1} AND trace = {2} "
-                    "AND span IN (SELECT holder FROM ({3}))) AS l INNER JOIN ({3}) AS o ON l.span "
-                    "= o.holder GROUP BY l.service, l.bucket, l.writer, o.trace, l.type, l.value, "
-                    "l.n",
-                    links, tenant, QuoteId(profile::TraceId{}), holders),
+        fmt::format(
+            "SELECT l.service, l.bucket, l.writer, o.trace, {4} AS of, l.type, l.value, l.n, "
+            "toInt64(count()) FROM (SELECT * FROM {0} WHERE tenant = {1} AND trace = {2} "
+            "AND span IN (SELECT holder FROM ({3}))) AS l INNER JOIN ({3}) AS o ON l.span "
+            "= o.holder GROUP BY l.service, l.bucket, l.writer, o.trace, of, l.type, "
+            "l.value, l.n",
+            links, tenant, QuoteId(profile::TraceId{}), holders, by_span ? "l.span" : no_span),
         tenant, rows, cancel);
   };
   WHEREFORE_RETURN_IF_ERROR(InParts(traces, kTracesAtOnce, count));
+  return rows;
+}
+
+Result<std::vector<SpanTime>> ReaderImpl::SpanTimes(std::uint32_t tenant,
+                                                    const std::vector<profile::TraceId>& traces,
+                                                    const std::vector<profile::SpanId>& spans,
+                                                    const CancelToken& cancel) {
+  std::vector<SpanTime> rows;
+  const auto read = [&](const std::string& where) {
+    return Run(fmt::format("SELECT trace, span, parent, start, duration, {} != '' FROM {} WHERE {}",
+                           ProfileIdText(), PhysicalName(Table::kSpans), where),
+               6, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+                 rows.push_back({AsId<profile::TraceId>(c[0].Text(row)),
+                                 AsId<profile::SpanId>(c[1].Text(row)),
+                                 AsId<profile::SpanId>(c[2].Text(row)), c[3].Int(row),
+                                 c[4].Int(row), c[5].Uint(row) != 0});
+                 return {};
+               });
+  };
+  WHEREFORE_RETURN_IF_ERROR(
+      InParts(traces, kTracesAtOnce, [&](const std::string& some_traces) -> Result<> {
+        WHEREFORE_ASSIGN_OR_RETURN(const Place place, SpansOfTraces(tenant, some_traces, cancel));
+        if (place.buckets.empty()) return {};
+        // Named twice in a statement.
+        return InParts(spans, kSpansAtOnce / 2, [&](const std::string& some) -> Result<> {
+          return read(fmt::format("{0} AND (span IN ({1}) OR parent IN ({1}))", place.where, some));
+        });
+      }));
   return rows;
 }
 

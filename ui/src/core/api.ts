@@ -105,5 +105,5 @@ export interface TraceColumns {
 export interface TraceSummary {
   root_missing: boolean;
   trace: string; root_service: string; root_name: string; start: string; start_ns: number | string; duration_ns: number | string; spans: number; errors: number;
-  profiled: { type: string; unit: string; value: Int; count: Int }[]; // by type; what the trace's own page shows comes first
+  profiled: { type: string; unit: string; value: Int; count: Int; error_ns?: Int }[]; // by type; what the trace's own page shows comes first
 }

@@ -76,6 +76,10 @@ export function formatSpan(ms: number): string {
 export const formatAgo = (ms: number, now: number) => formatSpan(now - ms) + ' ago';
 
 const MS: Record<string, number> = { s: 1e3, m: 60e3, h: 3600e3, d: 86400e3, w: 604800e3 };
+// What single looks add up to: "12.0 ms ± 12.0 ms in 3 looks".
+export const formatLooks = (v: number, unit: string, errorNs: number, looks: number): string =>
+  `${formatValue(v, unit)} ±\u00a0${formatValue(errorNs, 'nanoseconds')} in ${formatMany(looks, 'look')}`;
+
 // "15m", "1h", "7d" to milliseconds; NaN when it is none.
 export function parseSpan(text: string): number {
   const match = /^(\d+)([smhdw])$/.exec(text.trim());

@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { aboutTrace } from '../core/about';
 import { apiAddress, getFlame, getJson, type Span, type TraceColumns } from '../core/api';
-import { formatCount, formatMany, formatTime, formatValue } from '../core/format';
+import { formatCount, formatLooks, formatMany, formatTime, formatValue } from '../core/format';
 import { go, replace, url } from '../core/location';
 import { againstItself } from '../core/presets';
 import { said, zone } from '../core/settings';
@@ -44,7 +44,7 @@ export function TracePage() {
       </div>
       <QueryState query={trace} what="the trace" />
       {rootless && <p class="note" data-testid="rootless">The root span of this trace has not arrived: the earliest span here names a parent that is not stored. What is shown begins there; the trace may be longer.</p>}
-      {rows.length > 0 && <Waterfall rows={rows} duration={duration} selected={state.span} values={whole.data?.meta.by_span ?? {}} onSelect={(id, walked) => set({ span: id, zoom: '', frame: '' }, walked && state.span !== '' ? replace : go)}
+      {rows.length > 0 && <Waterfall rows={rows} duration={duration} selected={state.span} values={whole.data?.meta.by_span ?? {}} looks={whole.data?.meta.looks?.by_span} onSelect={(id, walked) => set({ span: id, zoom: '', frame: '' }, walked && state.span !== '' ? replace : go)}
         onRange={(r, [from, to]) => go(encodeService(newService(r.service, { since: '1h', from: Math.floor(began + from), to: Math.ceil(began + to) })))} />}
       <QueryState query={facts} what="the span" />
       {span && <SpanFacts span={span} />}
@@ -85,6 +85,8 @@ function functionLinks(service: string, time: [number, number], { type, lens }: 
   return [...viewLinks(then), { text: 'Open in diff', key: '', href: (_, frame) => encodeDiff({ ...againstItself({ ...then, lens }, selectorOf(service, '')), frame }) }];
 }
 
+const LOOKS = 'threads are looked at now and then, and a look stands for the time up to the next. Of one span at most the time it had by itself is shown; how it waited is known only as far as it was seen.';
+
 interface SpanFlameProps { state: TraceState; whole: Query<FlameColumns>; span?: Span; below: number; services: string[]; range: [number, number]; set: (change: Partial<TraceState>, how?: typeof go) => void }
 
 function SpanFlame({ state, whole, span, below, services, range, set }: SpanFlameProps) {
@@ -110,6 +112,7 @@ function SpanFlame({ state, whole, span, below, services, range, set }: SpanFlam
   // Of a whole trace it is not said which service a frame is of, unless only one has profiles.
   const links = span ? functionLinks(span.service, timeOfSpan(span), state) : state.span === '' && services.length === 1 ? functionLinks(services[0], range, state) : undefined;
   const noLinks = state.span === '' && !links ? `Choose a span first${services.length > 1 ? ': several services have profiles in this trace' : ''}.` : undefined;
+  const looks = flame.data?.meta.looks;
   const lasts = span ? Number(span.duration_ns) / 1e6 : range[1] - range[0];
   const nothing = tree && !flame.data?.meta.hint && tree.width[0] === 0;
   const what = state.span === '' ? 'the whole trace' : state.subtree ? 'this span and those below it' : 'this span';
@@ -135,8 +138,11 @@ function SpanFlame({ state, whole, span, below, services, range, set }: SpanFlam
           <button type="button" onClick={() => set({ span: flame.data!.meta.filed_under!, zoom: '', frame: '' })}>Show that span</button></p>
       )}
       {flame.data?.meta.hint && <p class="note" data-testid="hint">No profile: {said(flame.data.meta.hint)}</p>}
-      {tree && flame.data!.meta.unit === 'nanoseconds' && tree.total[0] > lasts * 1e6 && (
-        <p class="note" data-testid="more-than-it-took">{valueOf(tree, tree.total[0])} of {flame.data!.meta.type} in {formatValue(lasts * 1e6, 'nanoseconds')}: the times of several threads or spans that {flame.data!.meta.type === 'cpu' ? 'run' : 'wait'} at once add up, and each sample stands for a stretch of time that may reach beyond the {state.span === '' ? 'trace' : 'span'}.</p>
+      {tree && looks && (
+        <p class="note" data-testid="looks">{formatLooks(tree.total[0], 'nanoseconds', looks.error_ns, looks.count)}: {LOOKS}</p>
+      )}
+      {tree && !looks && flame.data!.meta.unit === 'nanoseconds' && tree.total[0] > lasts * 1e6 && (
+        <p class="note" data-testid="more-than-it-took">{valueOf(tree, tree.total[0])} of {flame.data!.meta.type} in {formatValue(lasts * 1e6, 'nanoseconds')}: the times of several threads or spans that run at once add up, and each sample stands for a stretch of time that may reach beyond the {state.span === '' ? 'trace' : 'span'}.</p>
       )}
       {nothing && <p class="note">Nothing is left: the lens takes all of it away.</p>}
       {tree && !flame.data?.meta.hint && !nothing && (

@@ -1,6 +1,6 @@
 // Traces: search, the latency of what was found over time, and the list.
 import { ApiError, getJson, type TraceSummary } from '../core/api';
-import { formatCount, formatMany, formatTime, formatValue } from '../core/format';
+import { formatCount, formatLooks, formatMany, formatTime, formatValue } from '../core/format';
 import { go, url } from '../core/location';
 import { zone } from '../core/settings';
 import { decodeTraces, encodeTrace, encodeTraces, newTraces, timeOf, type TracesState, NO_LOOK } from '../core/state';
@@ -23,6 +23,7 @@ const exceeds = (t: TraceSummary, type: string) => t.profiled.some((p) => p.type
 
 function valueOf(t: TraceSummary, type: string): string {
   const found = t.profiled.find((p) => p.type === type);
+  if (found?.error_ns !== undefined) return formatLooks(Number(found.value), found.unit, Number(found.error_ns), Number(found.count));
   return found ? formatValue(Number(found.value), found.unit) : '–';
 }
 

@@ -1,6 +1,6 @@
 // The requests in which a function was seen, where it took most, the longest or the newest first; each opens its trace at the span that ran it.
 import { getJson } from '../core/api';
-import { formatCount, formatShare, formatTime, formatValue } from '../core/format';
+import { formatCount, formatLooks, formatShare, formatTime, formatValue } from '../core/format';
 import { said, zone } from '../core/settings';
 import { encodeTrace, NO_LOOK } from '../core/state';
 import { safe } from '../draw/flame';
@@ -8,9 +8,9 @@ import { QueryState, useQuery } from './query';
 import { functionHeading } from './heading';
 import { TableBox } from './table_box';
 
-interface SeenIn { span: string; service: string; name: string; duration_ns: number | string; value: number | string; count: number }
+interface SeenIn { span: string; service: string; name: string; duration_ns: number | string; value: number | string; count: number; error_ns?: number }
 interface FunctionTrace {
-  trace: string; root_service: string; root_name: string; root_missing: boolean; start_ns: number | string; duration_ns: number | string; spans: number; errors: number; value: number | string; count: number; seen_in: SeenIn[];
+  trace: string; root_service: string; root_name: string; root_missing: boolean; start_ns: number | string; duration_ns: number | string; spans: number; errors: number; value: number | string; count: number; error_ns?: number; seen_in: SeenIn[];
 }
 export interface FunctionTracesAnswer {
   type: string; unit: string; value: number | string; count: number; linked_value: number | string; linked_count: number; found: number; hint?: string; traces: FunctionTrace[];
@@ -51,7 +51,7 @@ export function FunctionTraces({ asked, fn, mod, sort, onSort }: { asked: Record
             <thead><tr>{header('value', 'In it')}<th scope="col" class="number">Samples</th>{header('duration', 'Trace took')}<th scope="col">Trace</th><th scope="col">Span it ran in</th>{header('time', 'Start')}</tr></thead>
             <tbody>{rows.map((t, i) => (
               <tr key={t.trace + i}>
-                <td class="number">{formatValue(Number(t.value), answer.unit)}</td>
+                <td class="number">{t.error_ns === undefined ? formatValue(Number(t.value), answer.unit) : formatLooks(Number(t.value), answer.unit, t.error_ns, t.count)}</td>
                 <td class="number">{formatCount(t.count)}</td>
                 <td class="number">{t.spans > 0 ? formatValue(Number(t.duration_ns), 'nanoseconds') : '–'}</td>
                 <th scope="row">{t.trace === '' ? <>span <code>{t.seen_in[0].span}</code>, not stored</> : <a href={spanLink(t.trace, t.seen_in[0].span, answer.type)}><b>{t.root_service || t.seen_in[0].service}</b> <bdi>{safe(t.root_name).slice(0, 120) || t.trace}</bdi></a>}{t.root_missing && <small> (its root span has not arrived)</small>}{t.errors > 0 && <em class="bad"> {formatCount(t.errors)} {t.errors === 1 ? 'error' : 'errors'}</em>}</th>

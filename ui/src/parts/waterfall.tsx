@@ -11,7 +11,7 @@ import { useTimeKeys } from './time_keys';
 const ROW = 26;
 const MOST_ROWS = 16;
 
-export interface WaterfallProps { rows: Row[]; duration: number; selected: string; values: Record<string, number>; onSelect: (span: string, walked: boolean) => void; onRange: (row: Row, range: [number, number]) => void }
+export interface WaterfallProps { rows: Row[]; duration: number; selected: string; values: Record<string, number>; looks?: Record<string, { count: number }>; onSelect: (span: string, walked: boolean) => void; onRange: (row: Row, range: [number, number]) => void }
 
 const ms = (v: number) => formatValue(v * 1e6, 'nanoseconds');
 
@@ -85,7 +85,7 @@ export function Waterfall(p: WaterfallProps) {
                 <span class="wf-line">
                   {!before && !after && <span class={'wf-bar' + (r.error ? ' bad' : '')} style={{ left: `${100 * place[0]}%`, width: `max(2px, ${100 * (place[1] - place[0])}%)`, background: fill }} />}
                   <span class="wf-time" style={timePlace(place)}>
-                    {before && '◂ '}{after && '▸ '}{ms(r.duration)}{p.values[r.id] ? ' · profiled' : ''}
+                    {before && '◂ '}{after && '▸ '}{ms(r.duration)}{p.looks?.[r.id] ? ` · ${formatMany(p.looks[r.id].count, 'look')}` : p.values[r.id] ? ' · profiled' : ''}
                   </span>
                 </span>
               </div>
