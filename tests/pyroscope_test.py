@@ -305,6 +305,24 @@ class Tenants(PyroscopeCase):
             self.ingest(server, b"main 1", {"x-scope-orgid": "red"})
             self.assertEqual(self.total(server, "cpu"), 10_000_000)
 
+    def test_two_names_with_one_number_are_not_one_tenant(self):
+        server = self.server("--tenants")
+        first, second = {"x-scope-orgid": "team-3194"}, {"x-scope-orgid": "team-28812"}
+        ask = lambda tenant, path: http("GET", server.http + path, headers=tenant)
+        services, render = "/api/v1/services?since=1h", "/pyroscope/render?query=process_cpu:cpu:nanoseconds:cpu:nanoseconds{}&from=now-1h"
+        self.assertEqual(ask(second, services).json["services"], [], "asking claims nothing")
+        self.assertEqual(self.ingest(server, b"main 1", first).status, 200)
+        server.flush()
+        for start in range(2):
+            for answer in (self.ingest(server, b"main 1", second), self.push(server, push(({"service_name": "shop"}, [cpu(1)])), second),
+                           ask(second, services), ask(second, render), ask(second, "/jaeger/api/services")):
+                self.assertEqual(answer.status, 400, answer.body)
+                self.assertIn(b"team-3194", answer.body)
+            self.assertEqual(len(ask(first, services).json["services"]), 1)
+            server.kill()
+            server.start()
+        server.stop()
+
 
 if __name__ == "__main__":
     unittest.main()

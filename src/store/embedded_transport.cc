@@ -176,6 +176,7 @@ class EmbeddedTransport final : public Transport {
     if (!result && connection != nullptr) Drain(connection);
     constexpr int kMostBroken = 100;
     for (int i = 0; i < kMostBroken && connection != nullptr && !result &&
+                    result.error().code() == Code::kInternal &&
                     MayBeDamage(result.error().message());
          ++i) {
       if (!SetAside(connection, text, result.error().message())) break;

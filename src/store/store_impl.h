@@ -254,6 +254,7 @@ class StoreImpl final : public Store {
   IdentityLog identity_log_ GUARDED_BY(insert_mutex_);
   Ledger ledger_ GUARDED_BY(insert_mutex_);
   bool compared_ GUARDED_BY(insert_mutex_) = false;  // with the ledger, since the start
+  std::uint64_t distrusted_segment_ GUARDED_BY(insert_mutex_) = 0;  // the last damaged one
 
   mutable Mutex state_mutex_;
   CondVar queue_changed_;

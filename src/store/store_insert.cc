@@ -194,7 +194,10 @@ Result<> StoreImpl::InsertSegment(const Wal::Segment& segment) {
   WHEREFORE_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(segment.path));
   const SegmentToInsert read = ReadSegment(segment, bytes);
   // Names may be lost with a frame, and their ids are in use.
-  if (!read.damage.empty()) WHEREFORE_RETURN_IF_ERROR(DistrustNames());
+  if (!read.damage.empty() && distrusted_segment_ != segment.number) {
+    WHEREFORE_RETURN_IF_ERROR(DistrustNames());
+    distrusted_segment_ = segment.number;
+  }
   WHEREFORE_RETURN_IF_ERROR(InsertRows(read.content.rows, read.header));
   WHEREFORE_RETURN_IF_ERROR(counter_files_.Write(read.content.moves));
   // One sync for all parts and for the engine's list of tokens; only then may the log forget.

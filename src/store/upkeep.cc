@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "store/store_impl.h"
 
@@ -14,6 +16,7 @@ namespace wherefore::store {
 namespace {
 
 constexpr auto kEvery = std::chrono::seconds(10);
+constexpr std::int64_t kLongestWaitNs = 600 * kNsPerSecond;
 
 constexpr std::int64_t kReserve = std::int64_t{16} << 20;
 
@@ -44,6 +47,8 @@ void StoreImpl::UseReserve() {
 
 void StoreImpl::RunUpkeep() {
   std::string said;
+  std::int64_t next_names_ns = 0;
+  std::int64_t names_wait_ns = kNsPerSecond;
   while (true) {
     bool replayed = false;
     bool look = false;
@@ -54,7 +59,10 @@ void StoreImpl::RunUpkeep() {
       look = replayed && std::exchange(look_for_damage_, false);
     }
     if (look) LookForDamage();
-    if (replayed && names_lost_.load()) {
+    if (replayed && names_lost_.load() && MonotonicNs() >= next_names_ns) {
+      // Less and less often: their sender may never come again.
+      names_wait_ns = std::min(names_wait_ns * 2, kLongestWaitNs);
+      next_names_ns = MonotonicNs() + names_wait_ns;
       MutexLock insert(insert_mutex_);
       if (auto named = NameTheNameless(); !named) {
         Log(LogLevel::kWarn, "names that were lost cannot be looked for",
