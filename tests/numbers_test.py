@@ -5,7 +5,7 @@ import json
 import time
 import unittest
 
-from harness import PROTOBUF, ROOT, Case, Profiles, field, http, packed, spans_request
+from harness import PROTOBUF, ROOT, Case, Profiles, field, fixed64, http, packed, spans_request
 from pyroscope_test import pprof
 
 SECOND = 10**9
@@ -234,6 +234,88 @@ class Looks(Case):
             cpu = self.flame(server, b"\2" * 16, type="cpu")
             self.assertEqual(int(cpu["total"]), 60 * self.MS)
             self.assertNotIn("looks", cpu)
+
+
+class Sums(Case):
+    def test_a_file_against_a_selection_is_in_the_same_units(self):
+        with self.server() as server:
+            p = Profiles("heap")
+            p.profile([(p.stack("main", "keep"), 1 << 20)], time.time_ns() - 60 * SECOND, of=("inuse_space", "bytes"))
+            server.send(p.encode())
+            server.flush()
+            file = self.folder / "heap.otlp"
+            file.write_bytes(server.get("/api/v1/export", query="heap", type="inuse_space", format="otlp").body)
+            for sides in ((str(file), "heap"), ("heap", str(file))):
+                said = server.cli("diff", *sides, "--type", "inuse_space", "--mode", "raw").stdout
+                self.assertIn("before 1 MiB, after 1 MiB, change 0 B", said)
+                exact = json.loads(server.cli("diff", *sides, "--type", "inuse_space", "--json").stdout)
+                self.assertEqual((exact["total_before"], exact["total_after"], exact["scale"]), (1000 << 20, 1000 << 20, 1000))
+
+    def test_the_subtree_of_a_go_span_with_a_cpp_span_below_has_both(self):
+        """The Go profiler files all samples of a request under its root; the C++ one links every span."""
+        with self.server() as server:
+            now = time.time_ns() - 60 * SECOND
+            ms = lambda n: now + n * 10**6
+            trace, root, inner, cpp, deeper = bytes(range(1, 17)), b"\1" * 8, b"\2" * 8, b"\3" * 8, b"\4" * 8
+            span = lambda id, parent, a, b: {"trace": trace, "span": id, "parent": parent, "start": ms(a), "end": ms(b)}
+            server.send(spans_request("go", [span(root, b"", 0, 100), span(inner, root, 20, 80), span(deeper, inner, 30, 40)]), "/v1/traces")
+            server.send(spans_request("cpp", [span(cpp, inner, 50, 70)]), "/v1/traces")
+            go = Profiles("go")
+            times = [5, 25, 35, 45, 90]  # of which three are within the inner span, one of those within the one below it
+            go.profile([field(1, go.stack("main", "go")) + field(3, go.link(trace, root)) + packed(4, [1] * len(times)) +
+                        b"".join(fixed64(5, ms(t)) for t in times)], now - SECOND)
+            server.send(go.encode())
+            other = Profiles("cpp")
+            other.profile([(other.stack("main", "cpp"), 7, other.link(trace, cpp))], now - SECOND)
+            server.send(other.encode())
+            server.flush()
+            flame = lambda **more: server.ask(f"traces/{trace.hex()}/flame", type="samples", **more)
+            below = flame(span=inner.hex(), subtree="true")
+            self.assertEqual(below["by_span"], {inner.hex(): 2, deeper.hex(): 1, cpp.hex(): 7}, "each observation once, the innermost span's")
+            self.assertEqual((below["total"], below["filed_under"]), (10, root.hex()))
+            self.assertEqual(flame(span=inner.hex())["total"], 3)
+            self.assertEqual(flame(span=root.hex(), subtree="true")["by_span"], {root.hex(): 5, cpp.hex(): 7}, "the root has them all")
+
+    def test_a_function_with_value_and_no_whole_observation_is_found(self):
+        with self.server() as server:
+            now = time.time_ns() - 60 * SECOND
+            trace, span = bytes(range(1, 17)), b"\1" * 8
+            server.send(spans_request("svc", [{"trace": trace, "span": span, "start": now, "end": now + SECOND}]), "/v1/traces")
+            p = Profiles("svc")
+            p.strings.append("wherefore.profile.observations")
+            key = len(p.strings) - 1
+            p.profile([(p.stack("main", "goes_on"), 3_000_000, p.link(trace, span)), (p.stack("main", "other"), 5_000_000)], now,
+                      of=("off_cpu", "nanoseconds"), extra=packed(11, [1]))
+            server.send(p.encode() + field(2, field(6, field(1, key) + field(2, field(7, bytes([0, 1]))))))
+            server.flush()
+            seen = server.ask("function-traces", query="svc", type="off_cpu", function="goes_on")
+            self.assertEqual((seen["value"], seen["count"], seen["found"]), (3_000_000, 0, 1))
+            self.assertNotIn("hint", seen)
+            self.assertIn("no function is called", server.ask("function-traces", query="svc", type="off_cpu", function="nobody")["hint"])
+
+    def test_sums_beyond_64_bits_say_so(self):
+        with self.server() as server:
+            p = Profiles("huge")
+            now = time.time_ns() - 60 * SECOND
+            for i in range(2):
+                p.profile([(p.stack("main", "hot"), 2**63 - 1), (p.stack("main", "more"), 2**63 - 1)], now + i * SECOND)
+            server.send(p.encode())
+            server.send(cpu(5, now, service="fine"))
+            server.flush()
+            most = str(2**63 - 1)
+            for path, more in (("top", {}), ("flame", {}), ("list", {"function": "hot"})):
+                answer = server.ask(path, query="huge", type="samples", **more)
+                self.assertEqual((answer["total"], answer["overflow"]), (most, True), path)
+                self.assertNotIn("overflow", server.ask(path, query="fine", type="samples", **({"function": "hot"} if more else {})), path)
+            top = server.ask("top", query="huge", type="samples")
+            self.assertEqual((top["count"], top["rows"][0]["self"]), (most, most))
+            series = server.ask("series", query="huge", type="samples", step="1h")
+            self.assertIs(series["overflow"], True)
+            self.assertTrue(all(int(v) >= 0 for g in series["groups"] for v in g["values"]))
+            self.assertIs(server.ask("top", query="huge", type="cpu")["overflow"], True, "counts times their period")
+            self.assertIs(server.ask("diff", query="huge", base_query="fine", type="samples")["overflow"], True)
+            self.assertIn("overflow: ", server.cli("top", "huge", "--type", "samples").stderr)
+            self.assertEqual({s["name"]: s["profiles"] for s in server.ask("overview")["services"]}, {"huge": 2, "fine": 1}, "nobody else notices")
 
 
 class Out(Case):

@@ -136,6 +136,7 @@ Result<HttpResponse> Top(query::Engine& engine, const HttpRequest& request) {
   json.BeginObject().Field("type", tree.type).Field("unit", tree.unit).Field("scale", tree.scale);
   json.Field("total", tree.total[0]).Field("count", tree.total_count[0]);
   json.Field("averaged", answer.averaged).Field("functions", rows.size());
+  AppendOverflow(json, {tree.total[0], tree.total_count[0]});
   if (!answer.hint.empty()) json.Field("hint", answer.hint);
   if (!search.empty()) {
     const query::Found found = search.In(tree);
@@ -222,6 +223,7 @@ Result<HttpResponse> List(query::Engine& engine, const HttpRequest& request) {
       .Field("unit", answer.unit)
       .Field("total", answer.total)
       .Field("scale", answer.scale);
+  AppendOverflow(json, {answer.total});
   if (!answer.hint.empty()) json.Field("hint", answer.hint);
   json.Key("functions").BeginArray();
   for (const profile::ListedFunction& f : answer.functions) {

@@ -172,6 +172,11 @@ Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
   AppendObserved(json, "observed_ms", answer.observed_ns);
   if (answer.newest_ns != 0) json.Field("newest_ms", answer.newest_ns / 1'000'000);
   if (!answer.hint.empty()) json.Field("hint", answer.hint);
+  std::int64_t most = 0;
+  for (const query::SeriesGroup& group : answer.groups) {
+    for (const std::int64_t v : group.values) most = IsBeyond(v) ? v : most;
+  }
+  AppendOverflow(json, {most});
   json.Key("groups").BeginArray();
   for (const query::SeriesGroup& group : answer.groups) {
     json.BeginObject().Key("labels").BeginObject();

@@ -83,6 +83,10 @@ void AppendMeta(JsonWriter& json, const TreeAnswer& answer) {
   json.Field("count", tree.size() > 0 ? tree.total_count[0] : 0);
   json.Field("nodes", tree.size()).Field("nodes_in_full", answer.full_nodes);
   json.Field("averaged", answer.averaged);
+  if (tree.size() > 0) {
+    AppendOverflow(json, {tree.total[0], tree.total_count[0],
+                          answer.before_total.empty() ? 0 : answer.before_total[0]});
+  }
   if (answer.observed_ns) json.Field("observed_ms", Milliseconds(*answer.observed_ns));
   if (answer.observed_before_ns)
     json.Field("observed_ms_before", Milliseconds(*answer.observed_before_ns));
@@ -292,6 +296,10 @@ Result<net::HttpResponse> RenderTree(const net::HttpRequest& request, const std:
   }
   AddEtag(request, response);
   return response;
+}
+
+void AppendOverflow(JsonWriter& json, std::initializer_list<std::int64_t> sums) {
+  if (std::ranges::any_of(sums, IsBeyond)) json.Field("overflow", true);
 }
 
 void AddEtag(const net::HttpRequest& request, net::HttpResponse& response) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/open_file.h"
+#include "base/json_writer.h"
 #include "base/result.h"
 #include "net/http.h"
 #include "query/engine.h"
@@ -76,6 +77,9 @@ struct TreeAnswer {
 [[nodiscard]] Result<net::HttpResponse> RenderTree(const net::HttpRequest& request,
                                                    const std::string& format,
                                                    const TreeAnswer& answer);
+// Says so where more was added up than 64 bits hold.
+void AppendOverflow(JsonWriter& json, std::initializer_list<std::int64_t> sums);
+
 // 304 when the client has it already.
 void AddEtag(const net::HttpRequest& request, net::HttpResponse& response);
 

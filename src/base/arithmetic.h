@@ -1,17 +1,33 @@
-// Sums and products of values from outside: beyond 64 bits they wrap like the hardware does and are
-// never undefined.
+// Sums and products of values from outside, never undefined.
+//
+// Saturating: what does not fit 64 bits stays at their end, and whoever tells it to people says so
+// (IsBeyond); a sum that wraps would be a wrong number that looks like any other.
 #pragma once
 
 #include <cstdint>
 
 namespace wherefore {
 
-[[nodiscard]] constexpr std::int64_t WrappingAdd(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+[[nodiscard]] constexpr std::int64_t SaturatingAdd(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return b < 0 ? INT64_MIN : INT64_MAX;
 }
 
-[[nodiscard]] constexpr std::int64_t WrappingMultiply(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+[[nodiscard]] constexpr std::int64_t SaturatingMultiply(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  if (!__builtin_mul_overflow(a, b, &product)) return product;
+  return (a < 0) != (b < 0) ? INT64_MIN : INT64_MAX;
+}
+
+// Whether more was added up than 64 bits hold.
+[[nodiscard]] constexpr bool IsBeyond(std::int64_t value) {
+  return value == INT64_MAX || value == INT64_MIN;
+}
+
+// Differences of counters that run over.
+[[nodiscard]] constexpr std::int64_t WrappingAdd(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
 
 }  // namespace wherefore

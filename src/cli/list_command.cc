@@ -141,7 +141,7 @@ Result<Listing> ListFiles(const SelectionOptions& options, const std::string& fu
       if (!match) continue;
       out.unit = match->unit;
       for (std::size_t i = p.first_sample; i < p.first_sample + p.sample_count; ++i) {
-        const std::int64_t value = WrappingMultiply(b.samples.value[i], match->multiplier);
+        const std::int64_t value = SaturatingMultiply(b.samples.value[i], match->multiplier);
         out.total += value;
         table.BeginStack(value);
         for (const profile::Id frame : b.StackFrames(b.samples.stack[i])) {

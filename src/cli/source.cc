@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "formats/flame_binary.h"
@@ -39,12 +40,16 @@ Code CodeOf(int status) {
   return status == 503 ? Code::kUnavailable : Code::kInternal;
 }
 
+constexpr std::string_view kOverflow =
+    "overflow: the values add up to more than 64 bits hold; totals and shares are not right";
+
 struct Meta {
   std::string type;
   std::string unit;
   std::string hint;
   std::int64_t scale = 1;
   std::int64_t observed_ms = 0;
+  bool overflow = false;
   bool averaged = false;
   bool inverted = false;
 };
@@ -65,6 +70,7 @@ Result<Meta> ReadMeta(const std::string& json) {
   [[maybe_unused]] auto ignored = root["scale"].get(meta.scale);
   ignored = root["averaged"].get(meta.averaged);
   ignored = root["observed_ms"].get(meta.observed_ms);
+  ignored = root["overflow"].get(meta.overflow);
   ignored = root["inverted"].get(meta.inverted);
   return meta;
 }
@@ -124,6 +130,7 @@ Result<SourceTree> TreeOfFiles(const SelectionOptions& options) {
   SourceTree out{.tree = AddedUp(trees), .hint = hint, .averaged = snapshot, .seconds = seconds};
   out.tree.type = type;
   out.tree.unit = unit;
+  if (IsBeyond(out.tree.total[0])) out.hint = kOverflow;
   if (!known) {  // better none than wrong ones, with a wrong error behind every share
     std::ranges::fill(out.tree.self_count, 0);
     std::ranges::fill(out.tree.total_count, 0);
@@ -337,6 +344,7 @@ Result<SourceTree> AskTree(const Context& context, const std::string& path,
   out.tree.unit = meta.unit;
   out.tree.scale = meta.scale;
   out.tree.inverted = meta.inverted;
+  if (meta.overflow) out.hint = kOverflow;
   return out;
 }
 

@@ -54,7 +54,7 @@ Edges CollectEdges(const FlameTree& tree, const std::vector<bool>& shown) {
       const bool again = std::find(path.begin(), path.end(), edge) != path.end();
       if (from.function != 0 && !again) {
         Edge& e = edges[edge];
-        e.value = WrappingAdd(e.value, tree.total[i]);
+        e.value = SaturatingAdd(e.value, tree.total[i]);
         e.gap |= from.gap;
       }
       above.push_back({function, false});

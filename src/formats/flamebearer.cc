@@ -21,8 +21,8 @@ class Column {
   // The offset of a box at `start`.
   std::int64_t Place(std::size_t level, std::int64_t start, std::int64_t total) {
     if (ends_.size() <= level) ends_.resize(level + 1);
-    const std::int64_t offset = WrappingAdd(start, WrappingMultiply(ends_[level], -1));
-    ends_[level] = WrappingAdd(start, total);
+    const std::int64_t offset = SaturatingAdd(start, SaturatingMultiply(ends_[level], -1));
+    ends_[level] = SaturatingAdd(start, total);
     return offset;
   }
 
@@ -36,8 +36,8 @@ class Starts {
   std::int64_t Next(std::size_t depth, std::int64_t self, std::int64_t total) {
     next_.resize(depth + 1);
     const std::int64_t start = next_[depth];
-    next_[depth] = WrappingAdd(start, total);
-    next_.push_back(WrappingAdd(start, self));
+    next_[depth] = SaturatingAdd(start, total);
+    next_.push_back(SaturatingAdd(start, self));
     return start;
   }
 
@@ -70,7 +70,7 @@ struct Pair {
   std::int64_t left_self = 0, left_total = 0, right_self = 0, right_total = 0;
 
   [[nodiscard]] std::int64_t Size() const {
-    return WrappingAdd(Magnitude(left_total), Magnitude(right_total));
+    return SaturatingAdd(Magnitude(left_total), Magnitude(right_total));
   }
 };
 
@@ -105,8 +105,8 @@ std::vector<Pair> Pruned(const std::vector<Pair>& nodes, std::int64_t threshold)
     }
     Pair& other = pending.back();
     other.name = profile::kOther;
-    other.left_self = other.left_total = WrappingAdd(other.left_total, n.left_total);
-    other.right_self = other.right_total = WrappingAdd(other.right_total, n.right_total);
+    other.left_self = other.left_total = SaturatingAdd(other.left_total, n.left_total);
+    other.right_self = other.right_total = SaturatingAdd(other.right_total, n.right_total);
     for (++i; i < nodes.size() && nodes[i].depth > n.depth;) ++i;
   }
   close_to(0);
@@ -195,7 +195,7 @@ FlameGraph ToFlameGraphDiff(const TwoSidedTree& trees, std::size_t max_nodes) {
   graph.names = std::move(names.list);
   graph.left_ticks = nodes.empty() ? 0 : nodes[0].left_total;
   graph.right_ticks = nodes.empty() ? 0 : nodes[0].right_total;
-  graph.total = WrappingAdd(graph.left_ticks, graph.right_ticks);
+  graph.total = SaturatingAdd(graph.left_ticks, graph.right_ticks);
   return graph;
 }
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "base/arithmetic.h"
 #include "formats/flamebearer.h"
 
 namespace wherefore::formats {
@@ -58,12 +57,14 @@ Result<std::vector<Box>> AddLevel(profile::TreeBuilder& builder,
   std::int64_t end = 0;
   std::size_t parent = 0;
   for (std::size_t i = 0; i < level.size(); i += kBox) {
-    const std::int64_t start = WrappingAdd(end, level[i]);
     const std::int64_t total = level[i + 1];
     const std::int64_t self = level[i + 2];
-    if (level[i] < 0 || total < 0 || self < 0 || start < end) return Bad("a value is negative");
-    end = WrappingAdd(start, total);
-    if (end < start) return Bad("values do not fit 64 bits");
+    if (level[i] < 0 || total < 0 || self < 0) return Bad("a value is negative");
+    std::int64_t start = 0;
+    if (__builtin_add_overflow(end, level[i], &start) ||
+        __builtin_add_overflow(start, total, &end)) {
+      return Bad("values do not fit 64 bits");
+    }
     if (level[i + 3] < 0 || level[i + 3] >= static_cast<std::int64_t>(names.size())) {
       return Bad("a box has no name");
     }

@@ -121,7 +121,7 @@ BatchTreeResult BuildBatchTree(const Batch& batch, std::string_view wanted,
     for (std::size_t i = profile.first_sample; i < profile.first_sample + profile.sample_count;
          ++i) {
       if (profile.summed && batch.samples.value[i] == 0) continue;  // it is there for another type
-      const std::int64_t value = WrappingMultiply(batch.samples.value[i], multipliers[k]);
+      const std::int64_t value = SaturatingMultiply(batch.samples.value[i], multipliers[k]);
       const std::int64_t count = Observations(batch, profile, i);
       if (!average) {
         namer.AddStack(batch.samples.stack[i], value, count);

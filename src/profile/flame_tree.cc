@@ -86,8 +86,8 @@ void AddUpTotals(FlameTree& tree) {
   for (std::size_t i = tree.size(); i-- > 1;) {
     std::int64_t& total = tree.total[parents[i]];
     std::int64_t& count = tree.total_count[parents[i]];
-    total = WrappingAdd(total, tree.total[i]);
-    count = WrappingAdd(count, tree.total_count[i]);
+    total = SaturatingAdd(total, tree.total[i]);
+    count = SaturatingAdd(count, tree.total_count[i]);
   }
 }
 
@@ -182,7 +182,7 @@ FlameTree Rescaled(const FlameTree& tree, std::int64_t scale) {
   FlameTree out = tree;
   if (scale == tree.scale) return out;
   out.scale = scale;
-  for (std::int64_t& self : out.self) self = WrappingMultiply(self, scale / tree.scale);
+  for (std::int64_t& self : out.self) self = SaturatingMultiply(self, scale / tree.scale);
   AddUpTotals(out);
   return out;
 }
@@ -297,8 +297,8 @@ FlameTree Prune(const FlameTree& tree, const PruneOptions& options) {
       path.emplace_back();
     } else {
       while (next < tree.size() && tree.depth[next] > tree.depth[i]) ++next;
-      path.back().total = WrappingAdd(path.back().total, tree.total[i]);
-      path.back().count = WrappingAdd(path.back().count, tree.total_count[i]);
+      path.back().total = SaturatingAdd(path.back().total, tree.total[i]);
+      path.back().count = SaturatingAdd(path.back().count, tree.total_count[i]);
       path.back().nodes += static_cast<std::uint32_t>(next - i);
     }
     i = next;
@@ -322,15 +322,15 @@ std::vector<TopRow> Top(const FlameTree& tree) {
     TopRow& row = rows[f];
     row.function = f;
     if (!tree.inverted) {
-      row.self = WrappingAdd(row.self, tree.self[i]);
-      row.self_count = WrappingAdd(row.self_count, tree.self_count[i]);
+      row.self = SaturatingAdd(row.self, tree.self[i]);
+      row.self_count = SaturatingAdd(row.self_count, tree.self_count[i]);
     } else if (tree.depth[i] == 1) {
-      row.self = WrappingAdd(row.self, tree.total[i]);
-      row.self_count = WrappingAdd(row.self_count, tree.total_count[i]);
+      row.self = SaturatingAdd(row.self, tree.total[i]);
+      row.self_count = SaturatingAdd(row.self_count, tree.total_count[i]);
     }
     if (on_path[f]++ == 0) {
-      row.total = WrappingAdd(row.total, tree.total[i]);
-      row.total_count = WrappingAdd(row.total_count, tree.total_count[i]);
+      row.total = SaturatingAdd(row.total, tree.total[i]);
+      row.total_count = SaturatingAdd(row.total_count, tree.total_count[i]);
     }
     path.push_back(f);
   }

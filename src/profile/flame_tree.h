@@ -72,8 +72,8 @@ struct FlameTree {
   }
 };
 
-// Fills total and total_count from the self columns. Wraps like the hardware does: values from
-// outside must not be undefined behaviour.
+// Fills total and total_count from the self columns. What does not fit stays at the end of 64 bits
+// (base/arithmetic.h).
 void AddUpTotals(FlameTree& tree);
 
 // Builds a tree from stacks. Add functions once, then stacks root first.
@@ -91,8 +91,8 @@ class TreeBuilder {
   // into the index before somebody asks for another child of that parent.
   std::uint32_t NewChild(std::uint32_t parent, std::uint32_t function);
   void AddValue(std::uint32_t node, std::int64_t value, std::int64_t count) {
-    nodes_[node].self = WrappingAdd(nodes_[node].self, value);
-    nodes_[node].count = WrappingAdd(nodes_[node].count, count);
+    nodes_[node].self = SaturatingAdd(nodes_[node].self, value);
+    nodes_[node].count = SaturatingAdd(nodes_[node].count, count);
   }
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
   // Memory held, about; and what Build() will need beside it.

@@ -33,14 +33,14 @@ void LineTable::Add(std::size_t function, std::int64_t line) {
   ListedLine& listed = entry.lines[line];
   listed.line = line;
   if (std::exchange(entry.last_stack, stack_) != stack_) {
-    entry.listed.total = WrappingAdd(entry.listed.total, value_);
+    entry.listed.total = SaturatingAdd(entry.listed.total, value_);
   }
   if (std::exchange(entry.last_stack_of_line[line], stack_) != stack_) {
-    listed.total = WrappingAdd(listed.total, value_);
+    listed.total = SaturatingAdd(listed.total, value_);
   }
   if (leaf) {
-    entry.listed.self = WrappingAdd(entry.listed.self, value_);
-    listed.self = WrappingAdd(listed.self, value_);
+    entry.listed.self = SaturatingAdd(entry.listed.self, value_);
+    listed.self = SaturatingAdd(listed.self, value_);
   }
 }
 

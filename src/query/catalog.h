@@ -39,7 +39,7 @@ struct TypeUse {
   profile::ProfileType details;
 
   [[nodiscard]] std::int64_t Value(std::int64_t stored) const {
-    return WrappingMultiply(stored, multiplier);
+    return SaturatingMultiply(stored, multiplier);
   }
   // Observations behind a sum of stored values and a sum of stored n.
   [[nodiscard]] std::int64_t Count(std::int64_t value, std::int64_t stored) const;

@@ -1,5 +1,6 @@
 // The difference of two flame graphs: both are laid over each other by function path.
 #include <algorithm>
+#include <numeric>
 
 #include "query/engine.h"
 
@@ -97,11 +98,11 @@ DiffTree PruneDiff(const DiffTree& diff, const profile::PruneOptions& options) {
     std::size_t end = i + 1;
     while (end < tree.size() && tree.depth[end] > tree.depth[i]) ++end;
     Folded& folded = path.back();
-    folded.after = WrappingAdd(folded.after, tree.total[i]);
-    folded.before = WrappingAdd(folded.before, diff.before[i]);
-    folded.count = WrappingAdd(folded.count, tree.total_count[i]);
+    folded.after = SaturatingAdd(folded.after, tree.total[i]);
+    folded.before = SaturatingAdd(folded.before, diff.before[i]);
+    folded.count = SaturatingAdd(folded.count, tree.total_count[i]);
     for (std::size_t k = i; k < end; ++k) {
-      folded.before_count = WrappingAdd(folded.before_count, diff.before_count[k]);
+      folded.before_count = SaturatingAdd(folded.before_count, diff.before_count[k]);
     }
     folded.nodes += static_cast<std::uint32_t>(end - i);
     i = end;
@@ -117,6 +118,10 @@ DiffTree PruneDiff(const DiffTree& diff, const profile::PruneOptions& options) {
 }
 
 DiffTree Diff(const FlameTree& before, const FlameTree& after) {
+  // An average has thousandths, a file's snapshot whole units.
+  const std::int64_t scale = std::lcm(before.scale, after.scale);
+  if (before.scale != scale) return Diff(profile::Rescaled(before, scale), after);
+  if (after.scale != scale) return Diff(before, profile::Rescaled(after, scale));
   // The same shape twice, once with each side's values; children are ordered by name, so nodes line
   // up.
   DiffTree diff{.tree = UnionWithValuesOf(before, after, true)};
@@ -126,7 +131,7 @@ DiffTree Diff(const FlameTree& before, const FlameTree& after) {
   diff.before_count = std::move(left.self_count);
   diff.tree.type = after.type.empty() ? before.type : after.type;
   diff.tree.unit = after.unit.empty() ? before.unit : after.unit;
-  diff.tree.scale = std::max(before.scale, after.scale);
+  diff.tree.scale = scale;
   diff.tree.inverted = before.inverted || after.inverted;
   return diff;
 }
@@ -146,10 +151,12 @@ std::vector<DiffRow> DiffTop(const DiffTree& diff) {
   }
   for (std::uint32_t i = 0; i < rows.size(); ++i) rows[i].function = i;
   if (!rows.empty()) rows.erase(rows.begin());  // the root
-  const auto change = [](const DiffRow& r) { return std::abs(r.self_after - r.self_before); };
-  std::stable_sort(rows.begin(), rows.end(), [&](const DiffRow& a, const DiffRow& b) {
-    if (change(a) != change(b)) return change(a) > change(b);
-    return std::abs(a.total_after - a.total_before) > std::abs(b.total_after - b.total_before);
+  const auto apart = [](std::int64_t a, std::int64_t b) {  // any two of 64 bits
+    return a > b ? static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b)
+                 : static_cast<std::uint64_t>(b) - static_cast<std::uint64_t>(a);
+  };
+  std::ranges::stable_sort(rows, std::greater(), [&](const DiffRow& r) {
+    return std::pair(apart(r.self_before, r.self_after), apart(r.total_before, r.total_after));
   });
   return rows;
 }

@@ -52,5 +52,34 @@ TEST(Diff, FoldsWhatIsSmallOnBothSides) {
   EXPECT_EQ(PruneDiff(whole, {}).tree.size(), whole.tree.size());
 }
 
+TEST(Diff, SidesOfDifferentScaleAreBroughtToOne) {
+  profile::TreeBuilder file;
+  file.AddValue(file.Child(0, file.AddFunction({.name = "keep"})), 1024, 1);
+  const profile::FlameTree whole = file.Build();
+  profile::TreeBuilder average;
+  average.AddValue(average.Child(0, average.AddFunction({.name = "keep"})), 1'024'500, 1);
+  profile::FlameTree thousandths = average.Build();
+  thousandths.scale = 1000;
+  for (const bool file_first : {true, false}) {
+    const DiffTree diff = file_first ? Diff(whole, thousandths) : Diff(thousandths, whole);
+    EXPECT_EQ(diff.tree.scale, 1000);
+    EXPECT_EQ(diff.before[0], file_first ? 1'024'000 : 1'024'500);
+    EXPECT_EQ(diff.tree.total[0], file_first ? 1'024'500 : 1'024'000);
+  }
+}
+
+TEST(Diff, ChangesOfAnySizeAreRanked) {
+  const auto side = [](std::int64_t a, std::int64_t b) {
+    profile::TreeBuilder builder;
+    builder.AddValue(builder.Child(0, builder.AddFunction({.name = "a"})), a, 1);
+    builder.AddValue(builder.Child(0, builder.AddFunction({.name = "b"})), b, 1);
+    return builder.Build();
+  };
+  const DiffTree diff = Diff(side(INT64_MIN, 5), side(INT64_MAX, 9));
+  const auto rows = DiffTop(diff);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(diff.tree.functions[rows[0].function].name, "a");
+}
+
 }  // namespace
 }  // namespace wherefore::query

@@ -433,8 +433,9 @@ class Engine {
   // Of each span no more than it took by itself.
   Result<> ClipLooks(std::uint32_t tenant, std::vector<FunctionTraces::Trace>& traces,
                      const CancelToken& cancel);
-  Result<> SumFunction(const Resolved& resolved, const FunctionName& function,
-                       FunctionTraces& answer, const CancelToken& cancel);
+  // False: no stack has it.
+  Result<bool> SumFunction(const Resolved& resolved, const FunctionName& function,
+                           FunctionTraces& answer, const CancelToken& cancel);
   // Puts the longest or the newest first; those without spans last.
   Result<> OrderByTime(std::uint32_t tenant, TraceOrder order,
                        std::vector<FunctionTraces::Trace>& traces, const CancelToken& cancel);

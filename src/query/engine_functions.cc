@@ -23,8 +23,8 @@ std::vector<FunctionTraces::Trace> ByTrace(std::map<SpanKey, FunctionTraces::Spa
     if (out.empty() || out.back().summary.trace != trace || trace == profile::TraceId{}) {
       out.push_back({.summary = {.trace = trace}});
     }
-    out.back().value = WrappingAdd(out.back().value, span.value);
-    out.back().count += span.count;
+    out.back().value = SaturatingAdd(out.back().value, span.value);
+    out.back().count = SaturatingAdd(out.back().count, span.count);
     out.back().spans.push_back(std::move(span));
   }
   return out;
@@ -39,8 +39,9 @@ void LargestFirst(std::vector<FunctionTraces::Trace>& traces) {
 
 }  // namespace
 
-Result<> Engine::SumFunction(const Resolved& r, const FunctionName& function,
-                             FunctionTraces& answer, const CancelToken& cancel) {
+Result<bool> Engine::SumFunction(const Resolved& r, const FunctionName& function,
+                                 FunctionTraces& answer, const CancelToken& cancel) {
+  bool found = false;
   WHEREFORE_ASSIGN_OR_RETURN(const auto values, SumOrAverage(r, cancel));
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i].empty()) continue;
@@ -52,11 +53,12 @@ Result<> Engine::SumFunction(const Resolved& r, const FunctionName& function,
         tries_.Holding(function, r.query.selections[i].dictionary, stacks, cancel));
     for (std::size_t k = 0; k < stacks.size(); ++k) {
       if (!holds[k]) continue;
-      answer.value = WrappingAdd(answer.value, values[i][k].value);
-      answer.count += values[i][k].count;
+      found = true;
+      answer.value = SaturatingAdd(answer.value, values[i][k].value);
+      answer.count = SaturatingAdd(answer.count, values[i][k].count);
     }
   }
-  return {};
+  return found;
 }
 
 Result<> Engine::FindTraces(std::uint32_t tenant, store::TimeRange range,
@@ -86,8 +88,8 @@ Result<> Engine::FindTraces(std::uint32_t tenant, store::TimeRange range,
       continue;
     }
     FunctionTraces::Trace& same = out[at->second];
-    same.value = WrappingAdd(same.value, t.value);
-    same.count += t.count;
+    same.value = SaturatingAdd(same.value, t.value);
+    same.count = SaturatingAdd(same.count, t.count);
     std::ranges::move(t.spans, std::back_inserter(same.spans));
   }
   traces = std::move(out);
@@ -180,8 +182,8 @@ Result<FunctionTraces> Engine::TracesOf(const Selection& selection, const Functi
   whole.add_up_snapshots = true;  // a link has a value, not a share of an average
   WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, catalog_.Resolve(whole, {}, cancel));
   FunctionTraces answer{.type = r.type, .unit = r.unit};
-  WHEREFORE_RETURN_IF_ERROR(SumFunction(r, function, answer, cancel));
-  if (answer.count == 0) {
+  WHEREFORE_ASSIGN_OR_RETURN(const bool found, SumFunction(r, function, answer, cancel));
+  if (!found) {
     answer.hint = r.query.selections.empty()
                       ? catalog_.ExplainEmpty(selection, cancel)
                       : fmt::format("no function is called '{}' in this selection", function.name);
@@ -206,8 +208,8 @@ Result<FunctionTraces> Engine::TracesOf(const Selection& selection, const Functi
       FunctionTraces::Span& span = spans[{link.trace, link.span}];
       span.span = link.span;
       span.service = r.services[s];
-      span.value = WrappingAdd(span.value, use->second.Value(link.value));
-      span.count += use->second.Count(link.value, link.count);
+      span.value = SaturatingAdd(span.value, use->second.Value(link.value));
+      span.count = SaturatingAdd(span.count, use->second.Count(link.value, link.count));
     }
   }
   answer.traces = ByTrace(std::move(spans));
@@ -218,8 +220,8 @@ Result<FunctionTraces> Engine::TracesOf(const Selection& selection, const Functi
   LargestFirst(answer.traces);
   answer.found = answer.traces.size();
   for (const FunctionTraces::Trace& t : answer.traces) {
-    answer.linked_value = WrappingAdd(answer.linked_value, t.value);
-    answer.linked_count += t.count;
+    answer.linked_value = SaturatingAdd(answer.linked_value, t.value);
+    answer.linked_count = SaturatingAdd(answer.linked_count, t.count);
   }
   if (options.order != TraceOrder::kValue) {
     WHEREFORE_RETURN_IF_ERROR(OrderByTime(selection.tenant, options.order, answer.traces, cancel));

@@ -92,8 +92,8 @@ Result<> Engine::FillByValue(const Selection& selection, const Resolved& r, cons
     cell.step = step;
     cell.row = row;
     ++cell.count;
-    cell.matched = WrappingAdd(cell.matched, p.matched);
-    cell.whole = WrappingAdd(cell.whole, p.value);
+    cell.matched = SaturatingAdd(cell.matched, p.matched);
+    cell.whole = SaturatingAdd(cell.whole, p.value);
   }
   for (const auto& [at, cell] : cells) answer.cells.push_back(cell);
   return {};

@@ -104,7 +104,7 @@ Result<ListAnswer> Engine::List(const Selection& selection, const std::string& f
                                reader_.Dictionary(r.query.selections[i].dictionary, {}, cancel));
     StoredLines lines(table, std::move(rows), symbolizer_, options.file);
     for (const StackValue& v : values[i]) {
-      answer.total = WrappingAdd(answer.total, v.value);
+      answer.total = SaturatingAdd(answer.total, v.value);
       lines.Add(v.stack, v.value);
     }
   }

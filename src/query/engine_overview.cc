@@ -112,7 +112,7 @@ Result<> Engine::AddCpu(const Selection& everything, OverviewAnswer& answer, con
     cpu.resize(group.values.size());
     profiles.resize(group.values.size());
     for (std::size_t i = 0; i < cpu.size(); ++i) {
-      cpu[i] = WrappingAdd(cpu[i], group.values[i]);
+      cpu[i] = SaturatingAdd(cpu[i], group.values[i]);
       profiles[i] += group.profiles[i];
     }
     by_service[service][std::string(FindLabel(group.labels, "service.version"))] = group.values;
@@ -188,7 +188,7 @@ Result<> Engine::AddHeap(const Selection& everything, const ByName& services,
     const auto service = services.find(name);
     if (service == services.end() || !IsStillThere(row, newest[name])) continue;
     const std::int64_t bytes = r.types.at(row.profile.type).Value(row.profile.value);
-    service->second->heap_bytes = WrappingAdd(service->second->heap_bytes.value_or(0), bytes);
+    service->second->heap_bytes = SaturatingAdd(service->second->heap_bytes.value_or(0), bytes);
   }
   return {};
 }

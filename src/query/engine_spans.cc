@@ -93,7 +93,7 @@ void AddWithin(const store::TimedLinkRow& row, const InnermostAt& innermost,
     if (span == nullptr) continue;
     store::LinkRow& part = parts[span->id];
     ++part.count;
-    if (each) part.value = WrappingAdd(part.value, row.values[i]);
+    if (each) part.value = SaturatingAdd(part.value, row.values[i]);
   }
   // One value for all of its times: they are alike.
   InProportion share(row.value, static_cast<std::int64_t>(row.times.size()));
@@ -122,7 +122,7 @@ Result<std::map<profile::SpanId, Looks>> Engine::ClipLooks(std::uint32_t tenant,
   for (const store::LinkRow& link : links) {
     if (!by_looks(link)) continue;
     Looks& of_span = seen[link.span];
-    of_span.value = WrappingAdd(of_span.value, link.value);
+    of_span.value = SaturatingAdd(of_span.value, link.value);
     of_span.looks += read.uses.at(link.type).Count(link.value, link.count);
   }
   if (seen.empty()) return seen;
@@ -168,7 +168,7 @@ Result<> Engine::FillSpanAnswer(std::uint32_t tenant, const profile::TraceId& tr
     const std::int64_t value = use->second.Value(link.value);
     values[link.dictionary].push_back({.stack = link.stack, .value = value, .count = counts[i]});
     std::int64_t& of_span = answer.by_span[ToHex(link.span)];
-    of_span = WrappingAdd(of_span, value);
+    of_span = SaturatingAdd(of_span, value);
   }
   profile::TreeBuilder builder;
   for (const auto& [key, stacks] : values) {

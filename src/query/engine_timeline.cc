@@ -19,7 +19,7 @@ namespace {
 void LargestFirst(std::vector<SeriesGroup>& groups, std::size_t most) {
   const auto sum = [](const SeriesGroup& g) {
     std::int64_t total = 0;
-    for (const std::int64_t v : g.values) total = WrappingAdd(total, v);
+    for (const std::int64_t v : g.values) total = SaturatingAdd(total, v);
     return total;
   };
   std::ranges::stable_sort(groups, std::greater(), sum);
@@ -30,7 +30,7 @@ void LargestFirst(std::vector<SeriesGroup>& groups, std::size_t most) {
                    .profiles = std::vector<std::int64_t>(steps)};
   for (std::size_t i = most; i < groups.size(); ++i) {
     for (std::size_t k = 0; k < steps; ++k) {
-      rest.values[k] = WrappingAdd(rest.values[k], groups[i].values[k]);
+      rest.values[k] = SaturatingAdd(rest.values[k], groups[i].values[k]);
       rest.profiles[k] += groups[i].profiles[k];
     }
   }
@@ -101,7 +101,7 @@ class Timelines {
           static_cast<std::size_t>((p.step_start_ns - of.grid_.start_ns) / of.grid_.width_ns);
       if (step >= of.grid_.steps) return;
       group.values[step] =
-          WrappingAdd(group.values[step], of.resolved_.types.at(p.type).Value(p.value));
+          SaturatingAdd(group.values[step], of.resolved_.types.at(p.type).Value(p.value));
       group.profiles[step] += p.profiles;
     }
     void Weigh(const Timelines& of, const Snapshot& s, std::int64_t value) {

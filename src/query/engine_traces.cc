@@ -23,7 +23,7 @@ Looks ShownOf(const TypesRead& read, const SamplesOfTrace& samples,
     const auto use = read.uses.find(s->type);
     if (use == read.uses.end()) continue;
     auto& [value, looks] = spans[{s->trace, s->span}];
-    value = WrappingAdd(value, WrappingMultiply(use->second.Value(s->value), s->samples));
+    value = SaturatingAdd(value, SaturatingMultiply(use->second.Value(s->value), s->samples));
     looks += use->second.Count(s->value, s->count) * s->samples;
   }
   Looks all;
@@ -47,9 +47,10 @@ std::vector<TraceProfile> ProfilesOf(const std::vector<store::TypeRow>& types,
     for (const store::TraceSamples* s : samples) {
       const auto use = read.uses.find(s->type);
       if (use == read.uses.end()) continue;
-      sum.value = WrappingAdd(sum.value, WrappingMultiply(use->second.Value(s->value), s->samples));
-      sum.count = WrappingAdd(sum.count,
-                              WrappingMultiply(use->second.Count(s->value, s->count), s->samples));
+      sum.value =
+          SaturatingAdd(sum.value, SaturatingMultiply(use->second.Value(s->value), s->samples));
+      sum.count = SaturatingAdd(
+          sum.count, SaturatingMultiply(use->second.Count(s->value, s->count), s->samples));
     }
     if (own == nullptr || !ByLooks(read)) return;
     sum.looks = ShownOf(read, samples, *own);

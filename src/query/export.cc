@@ -493,7 +493,7 @@ Result<Batch> Engine::Merged(const Selection& selection, const CancelToken& canc
     auto& column = columns[id];
     column.resize(keys.size());
     std::int64_t& cell = column[keys.at({s.sum.dictionary, s.sum.stack, s.series})];
-    cell = WrappingAdd(cell, value);
+    cell = SaturatingAdd(cell, value);
   };
   for (const store::StackSumBySeries& s : sums) {
     const profile::ProfileType& type = r.types.at(s.sum.type).details;
@@ -503,7 +503,7 @@ Result<Batch> Engine::Merged(const Selection& selection, const CancelToken& canc
     const profile::ProfileType cpu = CpuOf(type);
     types.try_emplace(cpu.Id(), cpu);
     spans.try_emplace(cpu.Id(), spans[type.Id()]);
-    add(cpu.Id(), s, WrappingMultiply(s.sum.value, type.period));
+    add(cpu.Id(), s, SaturatingMultiply(s.sum.value, type.period));
   }
 
   Batch batch;

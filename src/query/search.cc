@@ -50,9 +50,9 @@ Found Search::In(const profile::FlameTree& tree, std::span<const std::int64_t> b
     ++found.nodes;
     if (match_depth != UINT32_MAX) continue;
     match_depth = tree.depth[i];
-    found.value = WrappingAdd(found.value, tree.total[i]);
-    found.count = WrappingAdd(found.count, tree.total_count[i]);
-    if (!before.empty()) found.before = WrappingAdd(found.before, before[i]);
+    found.value = SaturatingAdd(found.value, tree.total[i]);
+    found.count = SaturatingAdd(found.count, tree.total_count[i]);
+    if (!before.empty()) found.before = SaturatingAdd(found.before, before[i]);
   }
   return found;
 }

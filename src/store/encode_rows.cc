@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -183,10 +184,10 @@ void Encoder::EncodeProfile(const Batch& batch, const profile::Profile& profile,
   const std::uint64_t type_hash = type.Hash();
   InternType(dictionary, type_hash, type);
 
-  std::uint64_t total = 0;
+  std::int64_t total = 0;
   std::uint64_t count = 0;
   for (std::size_t i = profile.first_sample; i < profile.first_sample + profile.sample_count; ++i) {
-    total += static_cast<std::uint64_t>(batch.samples.value[i]);
+    total = SaturatingAdd(total, batch.samples.value[i]);
     count += static_cast<std::uint64_t>(CountOf(batch, profile, type.count_rule, i));
   }
   Begin(Table::kProfiles, dictionary)

@@ -99,6 +99,17 @@ std::string SelectionCondition(const SampleQuery& query, When when) {
   return where + ")";
 }
 
+std::string SumColumns(std::string_view column) {
+  return fmt::format("sum({0}), sum(toFloat64({0}))", column);
+}
+
+std::int64_t ReadSum(const std::vector<NativeColumn>& columns, std::size_t first, std::size_t row) {
+  constexpr double kEnd = 9223372036854775808.0;  // 2^63
+  const double about = columns[first + 1].Float(row);
+  if (about >= kEnd) return INT64_MAX;
+  return about < -kEnd ? INT64_MIN : columns[first].Int(row);
+}
+
 SampleQuery AboutProfiles(SampleQuery query) {
   for (SeriesSelection& selection : query.selections) {
     selection.series.clear();
@@ -312,20 +323,35 @@ Result<bool> ReaderImpl::NamesFile(const std::vector<DictionaryKey>& dictionarie
   return found;
 }
 
+namespace {
+
+// The type of a row, known beforehand where only one is asked for: one key less to group by.
+std::string TypeOf(const SampleQuery& query) {
+  std::set<std::uint64_t> types;
+  for (const SeriesSelection& selection : query.selections) {
+    if (selection.types.empty()) return "type";
+    types.insert(selection.types.begin(), selection.types.end());
+  }
+  return types.size() == 1 ? fmt::format("toUInt64({})", *types.begin()) : "type";
+}
+
+}  // namespace
+
 Result<std::vector<StackSumBySeries>> ReaderImpl::SumStacksBySeries(const SampleQuery& query,
                                                                     const CancelToken& cancel) {
   std::vector<StackSumBySeries> sums;
   if (query.selections.empty()) return sums;
   const SelectionNumber selection(query);
   WHEREFORE_RETURN_IF_ERROR(Run(
-      fmt::format(
-          "SELECT {} AS selection, type, stack, series, sum(value), sum(n) FROM {} WHERE {} "
-          "GROUP BY selection, type, stack, series",
-          selection.Sql(), PhysicalName(Table::kSamples), SelectionCondition(query)),
-      6, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+      fmt::format("SELECT {} AS selection, {} AS kind, stack, series, {}, sum(n) FROM {} WHERE {} "
+                  "GROUP BY selection, kind, stack, series",
+                  selection.Sql(), TypeOf(query), SumColumns("value"),
+                  PhysicalName(Table::kSamples), SelectionCondition(query)),
+      7, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
         const std::uint64_t type = c[1].Uint(row);
         if (const auto at = selection.Find(c[0].U32(row), type)) {
-          sums.push_back({{*at, type, c[2].U32(row), c[4].Int(row), c[5].Int(row)}, c[3].U32(row)});
+          sums.push_back(
+              {{*at, type, c[2].U32(row), ReadSum(c, 4, row), c[6].Int(row)}, c[3].U32(row)});
         }
         return {};
       }));
@@ -338,13 +364,14 @@ Result<std::vector<StackSum>> ReaderImpl::SumStacks(const SampleQuery& query,
   if (query.selections.empty()) return sums;
   const SelectionNumber selection(query);
   WHEREFORE_RETURN_IF_ERROR(
-      Run(fmt::format("SELECT {} AS selection, type, stack, sum(value), sum(n) FROM {} WHERE {} "
-                      "GROUP BY selection, type, stack",
-                      selection.Sql(), PhysicalName(Table::kSamples), SelectionCondition(query)),
-          5, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+      Run(fmt::format("SELECT {} AS selection, {} AS kind, stack, {}, sum(n) FROM {} WHERE {} "
+                      "GROUP BY selection, kind, stack",
+                      selection.Sql(), TypeOf(query), SumColumns("value"),
+                      PhysicalName(Table::kSamples), SelectionCondition(query)),
+          6, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
             const std::uint64_t type = c[1].Uint(row);
             if (const auto at = selection.Find(c[0].U32(row), type)) {
-              sums.push_back({*at, type, c[2].U32(row), c[3].Int(row), c[4].Int(row)});
+              sums.push_back({*at, type, c[2].U32(row), ReadSum(c, 3, row), c[5].Int(row)});
             }
             return {};
           }));

@@ -37,6 +37,12 @@ enum class When { kInRange, kAny };  // tables without a column `time` cannot sa
 // So many profiles are cheaper read one by one than added up by the engine.
 inline constexpr std::size_t kFewProfiles = 100'000;
 
+// A sum of 64-bit values as two columns, and both read: the engine wraps where one does not fit,
+// and the second says so.
+[[nodiscard]] std::string SumColumns(std::string_view column);
+[[nodiscard]] std::int64_t ReadSum(const std::vector<NativeColumn>& columns, std::size_t first,
+                                   std::size_t row);
+
 // WHERE condition for the spans of a search.
 [[nodiscard]] std::string SearchCondition(const SpanSearch& search);
 

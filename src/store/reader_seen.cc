@@ -145,17 +145,18 @@ Result<> ReaderImpl::WeighSome(const SampleQuery& query, std::span<const Profile
   }
   return Run(
       fmt::format(
-          "SELECT selection, type, stack, sum(toFloat64(value) * weight), sum(value), sum(n) FROM "
+          "SELECT selection, type, stack, sum(toFloat64(value) * weight), {}, sum(n) FROM "
           "(SELECT {} AS selection, type, stack, value, n, transform(toUInt64(selection) * "
           "4294967296 + profile, CAST([{}] AS Array(UInt64)), CAST([{}] AS Array(UInt64)), "
           "toUInt64(0)) AS weight FROM {} WHERE {}) WHERE weight > 0 GROUP BY selection, type, "
           "stack",
-          selection.Sql(), keys, values, PhysicalName(Table::kSamples), SelectionCondition(some)),
-      6, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+          SumColumns("value"), selection.Sql(), keys, values, PhysicalName(Table::kSamples),
+          SelectionCondition(some)),
+      7, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
         const std::uint64_t type = c[1].Uint(row);
         if (const auto at = selection.Find(c[0].U32(row), type))
-          sums.push_back(
-              {asked[*at], type, c[2].U32(row), c[3].Float(row), c[4].Int(row), c[5].Int(row)});
+          sums.push_back({asked[*at], type, c[2].U32(row), c[3].Float(row), ReadSum(c, 4, row),
+                          c[6].Int(row)});
         return {};
       });
 }

@@ -33,23 +33,24 @@ Result<std::vector<SeriesPoint>> ReaderImpl::Timeline(const SampleQuery& query, 
     return std::move(shared.points);
   }
   const SelectionNumber selection(query);
-  WHEREFORE_RETURN_IF_ERROR(Run(
-      fmt::format(
-          "SELECT {} AS selection, type, series, intDiv(time - {}, {}) AS step, sum({}), sum(n), "
-          "{}, max(time) FROM {} WHERE {} GROUP BY selection, type, series, step ORDER BY step",
-          selection.Sql(), steps.phase_ns, steps.width_ns, from_samples ? "value" : "total",
-          from_samples ? "uniqExact(profile)" : "count()",
-          PhysicalName(from_samples ? Table::kSamples : Table::kProfiles),
-          SelectionCondition(query)),
-      8, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
-        const std::uint64_t type = c[1].Uint(row);
-        if (const auto at = selection.Find(c[0].U32(row), type)) {
-          points.push_back({*at, type, c[2].U32(row),
-                            c[3].Int(row) * steps.width_ns + steps.phase_ns, c[4].Int(row),
-                            c[5].Int(row), c[6].Int(row), c[7].Int(row)});
-        }
-        return {};
-      }));
+  WHEREFORE_RETURN_IF_ERROR(
+      Run(fmt::format(
+              "SELECT {} AS selection, type, series, intDiv(time - {}, {}) AS step, {}, sum(n), "
+              "{}, max(time) FROM {} WHERE {} GROUP BY selection, type, series, step ORDER BY step",
+              selection.Sql(), steps.phase_ns, steps.width_ns,
+              SumColumns(from_samples ? "value" : "total"),
+              from_samples ? "uniqExact(profile)" : "count()",
+              PhysicalName(from_samples ? Table::kSamples : Table::kProfiles),
+              SelectionCondition(query)),
+          9, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+            const std::uint64_t type = c[1].Uint(row);
+            if (const auto at = selection.Find(c[0].U32(row), type)) {
+              points.push_back({*at, type, c[2].U32(row),
+                                c[3].Int(row) * steps.width_ns + steps.phase_ns, ReadSum(c, 4, row),
+                                c[6].Int(row), c[7].Int(row), c[8].Int(row)});
+            }
+            return {};
+          }));
   return points;
 }
 
@@ -85,27 +86,28 @@ Result<> ReaderImpl::ShareOutMany(const SampleQuery& query, StepSums& sums,
   const Steps& steps = sums.steps();
   MemoryClaim held(cancel);
   return Run(
-      fmt::format("SELECT {} AS selection, type, series, max(time), max(duration), sum(total), "
-                  "sum(n), first, if(first = last, 0, toUInt64(number) + 1) AS alone, count() FROM "
-                  "(SELECT service, bucket, writer, type, series, number, time, duration, total, "
+      fmt::format("SELECT {} AS selection, type, series, max(time), max(duration), {}, sum(n), "
+                  "first, if(first = last, 0, toUInt64(number) + 1) AS alone, count() FROM (SELECT "
+                  "service, bucket, writer, type, series, number, time, duration, total, "
                   "n, {} FROM {} WHERE {}) GROUP BY selection, type, series, first, alone",
-                  selection.Sql(), StepsOf(steps, query.range.to_ns),
+                  selection.Sql(), SumColumns("total"), StepsOf(steps, query.range.to_ns),
                   PhysicalName(Table::kProfiles), SelectionCondition(query)),
-      10, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+      11, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
         const std::uint64_t type = c[1].Uint(row);
         const auto at = selection.Find(c[0].U32(row), type);
         if (!at) return {};
-        if (c[8].Uint(row) != 0) {
+        const std::int64_t value = ReadSum(c, 5, row);
+        if (c[9].Uint(row) != 0) {
           sums.Add({.dictionary = *at,
                     .type = type,
                     .series = c[2].U32(row),
                     .time_ns = c[3].Int(row),
                     .duration_ns = c[4].Int(row),
-                    .value = c[5].Int(row),
-                    .count = c[6].Int(row)});
+                    .value = value,
+                    .count = c[7].Int(row)});
         } else {
-          sums.AddWithin({*at, type, c[2].U32(row), c[7].Int(row) * steps.width_ns + steps.phase_ns,
-                          c[5].Int(row), c[6].Int(row), c[9].Int(row), c[3].Int(row)});
+          sums.AddWithin({*at, type, c[2].U32(row), c[8].Int(row) * steps.width_ns + steps.phase_ns,
+                          value, c[7].Int(row), c[10].Int(row), c[3].Int(row)});
         }
         return held.Resize(sums.bytes());
       });
@@ -117,20 +119,21 @@ Result<std::vector<ProfileSum>> ReaderImpl::SumProfiles(const SampleQuery& query
   if (query.selections.empty()) return rows;
   const SelectionNumber selection(query);
   WHEREFORE_RETURN_IF_ERROR(Run(
-      fmt::format("SELECT selection, profile, kind, own, began, duration, value_sum, n_sum FROM "
-                  "(SELECT {0} AS selection, profile, any(type) AS kind, any(series) AS own, "
-                  "any(time) AS began, sum(value) AS value_sum, sum(n) AS n_sum FROM {1} WHERE {2} "
+      fmt::format("SELECT selection, profile, kind, own, began, duration, value_sum, about, n_sum "
+                  "FROM (SELECT {0} AS selection, profile, any(type) AS kind, any(series) AS own, "
+                  "any(time) AS began, sum(value) AS value_sum, sum(toFloat64(value)) AS about, "
+                  "sum(n) AS n_sum FROM {1} WHERE {2} "
                   "GROUP BY selection, profile{5}) AS sums ANY LEFT JOIN (SELECT {0} AS selection, "
                   "number AS profile, duration FROM {3} WHERE {4}) AS profiles USING (selection, "
                   "profile)",
                   selection.Sql(), PhysicalName(Table::kSamples), SelectionCondition(query),
                   PhysicalName(Table::kProfiles), SelectionCondition(AboutProfiles(query)),
                   by_series ? ", series" : ""),
-      8, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+      9, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
         const std::uint64_t type = c[2].Uint(row);
         if (const auto at = selection.Find(c[0].U32(row), type)) {
           rows.push_back({*at, type, c[3].U32(row), c[1].U32(row), c[4].Int(row), c[5].Int(row),
-                          c[6].Int(row), c[7].Int(row)});
+                          ReadSum(c, 6, row), c[8].Int(row)});
         }
         return {};
       }));

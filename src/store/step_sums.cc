@@ -57,8 +57,8 @@ void StepSums::AddWithin(const SeriesPoint& sums) {
       points_.try_emplace({sums.dictionary, sums.series, sums.type, sums.step_start_ns}, sums);
   if (fresh) return;
   SeriesPoint& at = found->second;
-  at.value = WrappingAdd(at.value, sums.value);
-  at.count = WrappingAdd(at.count, sums.count);
+  at.value = SaturatingAdd(at.value, sums.value);
+  at.count = SaturatingAdd(at.count, sums.count);
   at.profiles += sums.profiles;
   at.last_ns = std::max(at.last_ns, sums.last_ns);
 }

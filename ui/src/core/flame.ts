@@ -4,7 +4,7 @@
 
 export interface FlameMeta {
   type: string; unit: string; scale: number;
-  total: number; count: number; nodes: number; nodes_in_full: number; averaged: boolean; inverted?: boolean;
+  total: number; count: number; nodes: number; nodes_in_full: number; averaged: boolean; overflow?: boolean; inverted?: boolean;
   total_before?: number; observed_ms?: number; observed_ms_before?: number;  // time in which anything was seen, gaps excluded
   hint?: string; filed_under?: string; arriving?: boolean; types?: string[]; changes?: FlameChange[]; search?: FlameFound; by_span?: Record<string, number>;
   looks?: { count: number; error_ns: number; by_span: Record<string, { count: number; error_ns: number }> };  // of what is seen by looks at waiting threads

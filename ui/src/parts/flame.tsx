@@ -206,6 +206,7 @@ export function FlameGraph(p: FlameProps) {
         <p class="summary" data-testid="summary">
           <strong>{wholeOf(tree)}</strong>{tree.meta.averaged ? ' on average' : ''}
           {' · '}{samplesOf(tree)} · {(shown * 100).toFixed(shown > 0.9995 ? 0 : 1)} % shown
+          {tree.meta.overflow && <span class="warn"> · overflow: more than 64 bits hold, these numbers are not right</span>}
           {fewSamples(tree) && <span class="warn"> · few samples: shares are rough</span>}
         </p>
         <span class="grow" />
