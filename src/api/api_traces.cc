@@ -240,7 +240,7 @@ Result<HttpResponse> TraceFlame(query::Engine& engine, const HttpRequest& reques
   if (const std::string subtree = p.Get("subtree", "false"); subtree == "true") {
     WHEREFORE_ASSIGN_OR_RETURN(const auto all,
                                engine.TraceShape(p.tenant(), trace, request.cancel));
-    query::AddDescendants(all, spans);
+    WHEREFORE_RETURN_IF_ERROR(query::AddDescendants(all, spans));
   } else if (subtree != "false") {
     return Error(Code::kInvalid, "parameter 'subtree': expected true or false");
   }
