@@ -67,7 +67,9 @@ bool StoreImpl::WaitForWork() {
     if (writer_done_) return false;
     const bool failing = !insert_error_.empty() || !log_error_.empty();
     if (flush_asked_ && !stopping_) return true;
-    if (!failing && wal_.current_bytes() >= options_.flush_bytes) return true;
+    if (!failing && (wal_.current_bytes() >= options_.flush_bytes || wal_.closed_bytes() > 0)) {
+      return true;
+    }
     auto wake = failing ? retry_at : idle_until;
     if (first_unflushed_ns_ != 0) {
       const std::int64_t left = first_unflushed_ns_ + options_.flush_interval_ns - MonotonicNs();
@@ -175,9 +177,10 @@ Result<> StoreImpl::InsertRows(const RowSet& rows, const SegmentHeader& header) 
   for (const Rows& table : rows.tables()) {
     NativeCutter cutter(table);
     std::size_t count = 0;
-    for (int chunk = 0; cutter.Next(block, count); ++chunk) {
-      const std::string token = fmt::format("{}-{}-{:016x}-{}-{}", header.writer, header.number,
-                                            header.nonce, Definition(table.table()).name, chunk);
+    while (cutter.Next(block, count)) {
+      const std::string token =
+          fmt::format("{}-{}-{:016x}-{}-{}", header.writer, header.number, header.nonce,
+                      Definition(table.table()).name, cutter.name());
       const auto inserted = transport_->Insert(PhysicalName(table.table()), block, token);
       // Also after an error: part of it may be visible.
       if (Definition(table.table()).is_dictionary) generation_.fetch_add(1);

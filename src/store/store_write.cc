@@ -181,6 +181,13 @@ Result<> StoreImpl::LogRows(const RowSet& rows, const std::vector<IdentityRecord
   if (!appended) result = appended.error();
   SetLogError(result);
   if (!result) return result;
+  // A segment is read whole to be inserted: while the inserter is busy it must not grow on.
+  if (wal_.current_bytes() >= 2 * options_.flush_bytes) {
+    if (const auto rotated = wal_.Rotate(); !rotated) {
+      Log(LogLevel::kWarn, "the log's segment cannot be closed",
+          {{"error", rotated.error().message()}});
+    }
+  }
   MutexLock lock(state_mutex_);
   if (first_unflushed_ns_ == 0) {
     first_unflushed_ns_ = MonotonicNs();
