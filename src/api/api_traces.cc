@@ -248,7 +248,7 @@ Result<HttpResponse> TraceFlame(query::Engine& engine, const HttpRequest& reques
   if (subtree) {
     WHEREFORE_ASSIGN_OR_RETURN(const auto all,
                                engine.TraceShape(p.tenant(), trace, request.cancel));
-    query::AddDescendants(all, spans);
+    WHEREFORE_RETURN_IF_ERROR(query::AddDescendants(all, spans));
   }
   WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
   WHEREFORE_ASSIGN_OR_RETURN(const auto search, p.Search());

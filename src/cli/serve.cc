@@ -1,8 +1,9 @@
 // `serve`: gateway, store, query and api wired together in one process.
 //
-// Threads: main waits for signals; IoThreads run HTTP; grpc has its own; WorkerPool answers
-// queries; the store has a writer, an inserter and a retention thread. Shutdown goes the way of the
-// data: stop receiving, finish what is running, flush the store, close.
+// Threads: main waits for signals; IoThreads run HTTP; grpc has its own; one WorkerPool answers
+// queries, another decodes large bodies; the store has a writer, an inserter and a retention
+// thread. Shutdown goes the way of the data: stop receiving, finish what is running, flush the
+// store, close.
 #include <malloc.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -201,22 +202,24 @@ class Server {
     return options_.listen.empty() ? std::vector<std::string>{"127.0.0.1", "::1"}
                                    : std::vector<std::string>{options_.listen};
   }
-  [[nodiscard]] net::HttpServerOptions HttpOptions(std::uint16_t port) const {
+  [[nodiscard]] net::HttpServerOptions HttpOptions(std::uint16_t port) {
     net::HttpServerOptions o;
     o.addresses = Addresses();
     o.port = port;
     o.connections = connections_;
+    o.large_bodies = &decoders_;
     o.allowed_hosts = options_.allowed_hosts;
     o.tls_certificate_file = options_.tls_certificate;
     o.tls_key_file = options_.tls_key;
     o.bearer_token = options_.token;
     return o;
   }
-  [[nodiscard]] net::GrpcServerOptions GrpcOptions() const {
+  [[nodiscard]] net::GrpcServerOptions GrpcOptions() {
     net::GrpcServerOptions o;
     o.addresses = Addresses();
     o.port = options_.otlp_grpc_port;
     o.connections = connections_;
+    o.large_bodies = &decoders_;
     o.tls_certificate_file = options_.tls_certificate;
     o.tls_key_file = options_.tls_key;
     o.bearer_token = options_.token;
@@ -330,7 +333,6 @@ class Server {
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<symbols::Symbolizer> symbolizer_;
   std::unique_ptr<query::Engine> engine_;
-  net::WorkerPool workers_{4, 256};
   std::shared_ptr<gateway::ReceiverMetrics> metrics_ = std::make_shared<gateway::ReceiverMetrics>();
   std::unique_ptr<gateway::OtlpReceiver> receiver_;
   std::unique_ptr<gateway::PyroscopeReceiver> pyroscope_;
@@ -342,6 +344,9 @@ class Server {
   std::unique_ptr<net::HttpServer> http_;
   std::unique_ptr<net::HttpServer> otlp_http_;
   std::unique_ptr<net::GrpcServer> otlp_grpc_;
+  // Last, so that they end first: what they run uses everything above.
+  net::WorkerPool workers_{4, 256};
+  net::WorkerPool decoders_{2, 256};
 };
 
 // 'name = value' (or 'name: value') lines; # starts a comment; quotes around a value are dropped. A

@@ -25,6 +25,14 @@ bool AttributeReader::Referable(std::uint32_t index) {
   return true;
 }
 
+bool AttributeReader::ReferredText(std::uint32_t index, std::string_view& out) {
+  if (!Referable(index)) return false;
+  out = pool_.strings[index];
+  referred_bytes_ += out.size();
+  return referred_bytes_ <= kMaxReferredBytes ||
+         Fail(fmt::format("lists refer to more than {} bytes of text", kMaxReferredBytes));
+}
+
 bool AttributeReader::ReadText(std::string_view text, Id& out) {
   out = 0;
   if (!IsValidUtf8(text)) return Fail("text is not UTF-8");
@@ -112,8 +120,8 @@ bool AttributeReader::CopyValue(Pbf r, int depth, std::string& out) {
       case VarintKey(any_value::kStringRef): {
         const std::uint32_t index = GetIndex(r);
         if (dictionary_strings_ == 0) break;
-        if (!Referable(index)) return false;
-        const std::string_view text = pool_.strings[index];
+        std::string_view text;
+        if (!ReferredText(index, text)) return false;
         scalar().add_string(any_value::kString, text.data(), text.size());
         break;
       }
@@ -184,8 +192,7 @@ bool AttributeReader::CopyKeyValue(Pbf r, int depth, std::string& out) {
     }
   }
   if (key_ref != 0 && dictionary_strings_ != 0) {
-    if (!Referable(key_ref)) return false;
-    key = pool_.strings[key_ref];
+    if (!ReferredText(key_ref, key)) return false;
   }
   if (!IsValidUtf8(key)) return Fail("key is not UTF-8");
   std::string copy;
@@ -250,8 +257,11 @@ bool AttributeReader::CopyEntityRef(Pbf r, std::string& out) {
   return true;
 }
 
-bool ReadResource(Pbf r, AttributeReader& reader, profile::TextPool& pool, profile::Resource& out) {
-  std::string refs;
+namespace {
+
+// Both append to the pool; on failure error is in `reader` and the result holds what could be read.
+bool ReadResource(Pbf r, AttributeReader& reader, std::string& entity_refs,
+                  profile::Resource& out) {
   while (r.next()) {
     switch (r.tag_and_type()) {
       case LenKey(resource::kAttributes):
@@ -261,13 +271,12 @@ bool ReadResource(Pbf r, AttributeReader& reader, profile::TextPool& pool, profi
         out.dropped_attributes = r.get_uint32();
         break;
       case LenKey(resource::kEntityRefs):
-        if (!reader.CopyEntityRef(r.get_message(), refs)) return false;
+        if (!reader.CopyEntityRef(r.get_message(), entity_refs)) return false;
         break;
       default:
         r.skip();
     }
   }
-  if (!refs.empty()) out.entity_refs = pool.AddText(std::string(pool.Text(out.entity_refs)) + refs);
   return true;
 }
 
@@ -292,8 +301,6 @@ bool ReadScope(Pbf r, AttributeReader& reader, profile::Scope& out) {
   }
   return true;
 }
-
-namespace {
 
 // What stands around a list of profiles or spans: whom they are from (field `inner`, read by
 // `read`) and the address of its schema. What is wrong, if something is.
@@ -320,8 +327,11 @@ std::optional<std::string> ReadEnvelope(std::string_view bytes, Tag inner, const
 
 std::optional<std::string> ReadResourceOf(std::string_view bytes, AttributeReader& reader,
                                           profile::TextPool& pool, profile::Resource& out) {
-  const auto read = [&](Pbf inner) { return ReadResource(inner, reader, pool, out); };
-  return ReadEnvelope(bytes, envelope::kResource, read, reader, "resource", out.schema_url);
+  std::string entity_refs;  // of all the parts the resource may come in
+  const auto read = [&](Pbf inner) { return ReadResource(inner, reader, entity_refs, out); };
+  auto problem = ReadEnvelope(bytes, envelope::kResource, read, reader, "resource", out.schema_url);
+  out.entity_refs = pool.AddText(entity_refs);
+  return problem;
 }
 
 std::optional<std::string> ReadScopeOf(std::string_view bytes, AttributeReader& reader,

@@ -25,6 +25,9 @@ inline constexpr int kMaxValueDepth = 32;
 // send.
 inline constexpr std::uint32_t kMaxAttributes = 10'000;
 
+// A list may refer to one long string any number of times, and is kept with all of them in place.
+inline constexpr std::size_t kMaxReferredBytes = 16u << 20;
+
 // Reads attributes into a pool.
 class AttributeReader {
  public:
@@ -56,17 +59,15 @@ class AttributeReader {
   bool CopyValue(Pbf r, int depth, std::string& out);
   bool CopyKeyValue(Pbf r, int depth, std::string& out);
   bool CopyList(Pbf r, bool map, int depth, std::string& out);
+  // A text of the dictionary, to be copied.
+  bool ReferredText(std::uint32_t index, std::string_view& out);
 
   profile::TextPool& pool_;
   std::size_t dictionary_strings_;
   const std::vector<std::uint8_t>& bad_strings_;
+  std::size_t referred_bytes_ = 0;
   std::string error_;
 };
-
-// Both append to the pool; on failure error is in `reader` and the result holds what could be read.
-[[nodiscard]] bool ReadResource(Pbf r, AttributeReader& reader, profile::TextPool& pool,
-                                profile::Resource& out);
-[[nodiscard]] bool ReadScope(Pbf r, AttributeReader& reader, profile::Scope& out);
 
 // Resource (or scope) and schema URL out of the message that also holds its items, the same in
 // every signal. A value is why nothing in it can be kept.

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "formats/otlp_common.h"
+#include "profile/limits.h"
 
 namespace wherefore::formats {
 
@@ -280,20 +281,30 @@ void DictionaryDecoder::ReadAttribute(Pbf r) {
 
 void DictionaryDecoder::ReadStack(Pbf r) {
   Range range{Size32(batch_.stack_frames.size()), 0};
+  std::size_t frames = 0;  // also those that are too many to keep
   while (r.next()) {
     switch (r.tag_and_type()) {
-      case LenKey(stack::kLocations):
-        AppendPackedVarints(GetView(r), batch_.stack_frames);
+      case LenKey(stack::kLocations): {
+        const std::string_view packed = GetView(r);
+        frames += CountVarints(packed);
+        if (frames <= profile::kMaxStackFrames) AppendPackedVarints(packed, batch_.stack_frames);
         break;
-      case VarintKey(stack::kLocations):
-        batch_.stack_frames.push_back(GetIndex(r));
+      }
+      case VarintKey(stack::kLocations): {
+        const Id frame = GetIndex(r);
+        if (++frames <= profile::kMaxStackFrames) batch_.stack_frames.push_back(frame);
         break;
+      }
       default:
         r.skip();
     }
   }
   range.count = Size32(batch_.stack_frames.size()) - range.begin;
   batch_.stacks.push_back(range);
+  if (frames > profile::kMaxStackFrames) {
+    MarkBad(kStack, Size32(batch_.stacks.size() - 1),
+            fmt::format("{} frames, a stack may have {}", frames, profile::kMaxStackFrames));
+  }
 }
 
 void DictionaryDecoder::Finish() {

@@ -21,6 +21,7 @@
 #include "formats/otlp_common.h"
 #include "formats/pprof_decoder.h"
 #include "formats/wire.h"
+#include "profile/limits.h"
 
 namespace wherefore::formats {
 
@@ -116,7 +117,13 @@ bool PprofDecoder::ReadHeader() {
        {header_.drop_frames, header_.keep_frames, header_.default_type, header_.doc_url}) {
     if (!Text(s, unused)) return false;
   }
-  return std::ranges::all_of(header_.comments, [&](std::uint64_t s) { return Text(s, unused); });
+  std::size_t comment_bytes = 0;
+  for (const std::uint64_t s : header_.comments) {
+    if (!Text(s, unused)) return false;
+    comment_bytes += result_.data.strings[s].size();
+  }
+  // One string may be any number of comments.
+  return comment_bytes <= kMaxReferredBytes || Fail("more than 16 MiB of comments");
 }
 
 bool PprofDecoder::ReadSamples() {
@@ -155,9 +162,16 @@ bool PprofDecoder::ReadSample(Pbf r, std::size_t row, std::size_t rows) {
   std::vector<Label> labels;
   while (r.next()) {
     switch (r.tag_and_type()) {
-      case LenKey(pprof::sample::kLocation):
-        AppendPackedVarints(GetView(r), scratch_ids_);
+      case LenKey(pprof::sample::kLocation): {
+        const std::string_view packed = GetView(r);
+        const std::size_t frames = scratch_ids_.size() + CountVarints(packed);
+        if (frames > profile::kMaxStackFrames) {
+          return Fail(
+              fmt::format("{} frames, a stack may have {}", frames, profile::kMaxStackFrames));
+        }
+        AppendPackedVarints(packed, scratch_ids_);
         break;
+      }
       case VarintKey(pprof::sample::kLocation):
         scratch_ids_.push_back(r.get_uint64());
         break;
@@ -312,10 +326,14 @@ void PprofDecoder::MakeProfiles() {
 // A script's functions have no module: "app.py handle" tells two `handle` apart. Absolute paths are
 // left out, as their senders expect.
 void PprofDecoder::PutFilesIntoNames() {
+  const std::size_t most = kMaxReferredBytes + 4 * bytes_.size();
+  std::size_t made = 0;
   profile::Batch& b = result_.data;
   for (profile::Function& f : b.functions) {
     const std::string_view file = b.Text(f.filename);
     if (file.empty() || file.starts_with('/')) continue;
+    made += file.size() + b.Text(f.name).size();
+    if (made > most) return;  // one long name, of any number of functions
     f.name = b.AddText(fmt::format("{} {}", file, b.Text(f.name)));
   }
 }

@@ -6,6 +6,7 @@
 // A known number with another wire type is skipped like an unknown field, as protobuf does.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -77,6 +78,12 @@ inline std::uint32_t GetIndex(Pbf& r) {
 // Not get_bool(): that asserts a one-byte value.
 inline bool GetBool(Pbf& r) {
   return r.get_uint64() != 0;
+}
+
+// How many numbers a packed run has: each ends in a byte without the high bit.
+[[nodiscard]] inline std::size_t CountVarints(std::string_view bytes) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(bytes, [](char c) { return static_cast<std::int8_t>(c) >= 0; }));
 }
 
 // Appends a packed run of varints, cast to T. Room is made once; one and two byte numbers, nearly

@@ -25,7 +25,9 @@
 #include "net/compression.h"
 #include "net/connection_limit.h"
 #include "net/http_guard.h"
+#include "net/inflight_bytes.h"
 #include "net/stream.h"
+#include "net/worker_pool.h"
 
 namespace wherefore::net {
 namespace {
@@ -33,7 +35,7 @@ namespace {
 struct Shared {
   GrpcServerOptions options;
   GrpcHandler handler;
-  std::atomic<std::size_t> inflight_bytes{0};
+  std::shared_ptr<InflightBytes> inflight;
   std::array<Counter*, 17> answers{};  // by gRPC status
   Counter* received = nullptr;
 
@@ -48,15 +50,18 @@ struct Shared {
         &Metrics::Global().GetCounter("wherefore_grpc_received_bytes_total",
                                       "Bytes of gRPC messages, decompressed.", {{"port", label}});
   }
-  [[nodiscard]] bool Reserve(std::size_t bytes) {
-    if (inflight_bytes.fetch_add(bytes) + bytes <= options.max_inflight_bytes) return true;
-    inflight_bytes.fetch_sub(bytes);
-    return false;
-  }
 };
+
+// Messages that are unpacked and handled by a worker, where there is one.
+constexpr std::size_t kLarge = 16u << 10;
 
 GrpcResponse Refused(grpc::StatusCode code, std::string message) {
   return {static_cast<int>(code), std::move(message), {}, {}};
+}
+
+GrpcResponse Overloaded() {
+  return Refused(grpc::StatusCode::UNAVAILABLE,
+                 "too many bytes of requests are being handled; try again");
 }
 
 std::string_view View(const grpc::string_ref& text) {
@@ -132,12 +137,10 @@ class Call final : public grpc::ServerGenericBidiReactor {
       call->Answer(Refused(grpc::StatusCode::CANCELLED, "the call was cancelled"));
     }
   }
-  void OnDone() override {
-    shared_->inflight_bytes.fetch_sub(reserved_bytes_);
-    delete this;
-  }
+  void OnDone() override { delete this; }
 
  private:
+  struct Work;
   void RefuseNow(GrpcResponse response) {
     if (Call* const call = tie_->Take()) call->Answer(std::move(response));
   }
@@ -147,14 +150,13 @@ class Call final : public grpc::ServerGenericBidiReactor {
     const auto it = metadata.find("authorization");
     return it != metadata.end() && TokenMatches(View(it->second), shared_->options.bearer_token);
   }
-  GrpcRequest MakeRequest(std::string body) const;
+  GrpcRequest MakeRequest() const;  // without its body
 
   const std::shared_ptr<Shared> shared_;
   const grpc::GenericCallbackServerContext& context_;  // lives until OnDone
   const std::shared_ptr<CallTie> tie_;
   const CancelToken cancel_;
   grpc::ByteBuffer message_;
-  std::size_t reserved_bytes_ = 0;
 };
 
 // The handler's end: one answer, or INTERNAL when the last copy goes away without one.
@@ -172,7 +174,15 @@ class GrpcResponder {
   const std::shared_ptr<CallTie> tie_;
 };
 
-GrpcRequest Call::MakeRequest(std::string body) const {
+struct Call::Work {
+  std::shared_ptr<Shared> shared;
+  grpc::ByteBuffer message;
+  GrpcRequest request;
+  std::shared_ptr<GrpcResponder> responder;
+  void Run();
+};
+
+GrpcRequest Call::MakeRequest() const {
   GrpcRequest request;
   request.method = context_.method();
   for (const auto& [name, value] : context_.client_metadata()) {
@@ -180,7 +190,6 @@ GrpcRequest Call::MakeRequest(std::string body) const {
     if (!text.empty()) text += ",";
     text += View(value);
   }
-  request.body = std::make_shared<const std::string>(std::move(body));
   request.peer = context_.peer();
   request.cancel = cancel_;
   return request;
@@ -190,19 +199,27 @@ void Call::OnReadDone(bool ok) {
   if (!ok) {
     return RefuseNow(Refused(grpc::StatusCode::INVALID_ARGUMENT, "the call carried no message"));
   }
-  auto body = TakeMessage(message_, shared_->options.max_message_bytes);
-  if (!body) return RefuseNow({GrpcStatus(body.error().code()), body.error().message(), {}, {}});
-  shared_->received->Add(body->size());
-  if (!shared_->Reserve(body->size())) {
-    return RefuseNow(Refused(grpc::StatusCode::UNAVAILABLE,
-                             "too many bytes of requests are being handled; try again"));
-  }
-  reserved_bytes_ = body->size();
+  auto work = std::make_shared<Work>(
+      Work{shared_, std::move(message_), MakeRequest(), std::make_shared<GrpcResponder>(tie_)});
+  message_.Clear();
+  WorkerPool* const workers = shared_->options.large_bodies;
+  if (workers == nullptr || work->message.Length() <= kLarge) return work->Run();
+  if (!workers->Submit([work] { work->Run(); })) work->responder->Deliver(Overloaded());
+}
+
+// Unpacks and handles one message; whoever does it needs nothing of the call, which may be over.
+void Call::Work::Run() {
+  auto body = TakeMessage(message, shared->options.max_message_bytes);
+  if (!body)
+    return responder->Deliver({GrpcStatus(body.error().code()), body.error().message(), {}, {}});
+  shared->received->Add(body->size());
+  const auto bytes = std::make_shared<ByteHold>(shared->inflight);
+  if (!bytes->Reach(body->size())) return responder->Deliver(Overloaded());
+  request.body = std::make_shared<const std::string>(*std::move(body));
   try {
-    shared_->handler(MakeRequest(*std::move(body)),
-                     [responder = std::make_shared<GrpcResponder>(tie_)](GrpcResponse response) {
-                       responder->Deliver(std::move(response));
-                     });
+    shared->handler(std::move(request), [bytes, r = std::move(responder)](GrpcResponse response) {
+      r->Deliver(std::move(response));
+    });
   } catch (const std::exception& e) {
     Log(LogLevel::kError, "a gRPC handler failed", {{"error", e.what()}});
   }
@@ -269,6 +286,7 @@ class GrpcServer::Impl {
   Impl(IoThreads& io, GrpcServerOptions options, GrpcHandler handler)
       : io_(io), shared_(std::make_shared<Shared>()), service_(shared_) {
     shared_->options = std::move(options);
+    shared_->inflight = std::make_shared<InflightBytes>(shared_->options.max_inflight_bytes);
     shared_->handler = std::move(handler);
   }
   Impl(const Impl&) = delete;

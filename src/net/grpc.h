@@ -1,7 +1,8 @@
 // gRPC as the rest of the server sees it: a method name, bytes in, a status and bytes out.
 //
 // One generic asynchronous service takes every unary method; nothing is generated. Handlers are
-// called on a completion-queue thread and answer once, from any thread.
+// called on a thread of gRPC, or with a large message on a worker, and answer once, from any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +45,8 @@ struct GrpcServerOptions {
   std::size_t max_message_bytes = 64u << 20;
   std::size_t max_inflight_bytes = 512u << 20;
   std::shared_ptr<ConnectionLimit> connections;  // of several servers; none: as many as come
-  int idle_timeout_seconds = 300;                // of a connection without calls
+  WorkerPool* large_bodies = nullptr;  // unpacks and handles large messages; none: gRPC's threads
+  int idle_timeout_seconds = 300;      // of a connection without calls
   std::string tls_certificate_file;
   std::string tls_key_file;
   std::string bearer_token;

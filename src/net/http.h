@@ -1,9 +1,9 @@
 // HTTP as the rest of the server sees it: plain requests and responses, no Asio or Beast types.
 //
-// A handler is called on one of the server's I/O threads with a whole request: the body has been
-// read, checked against the size limit and decompressed. It answers through `respond`, once, from
-// any thread, now or later; long work belongs on another thread (net/worker_pool.h). When the
-// client goes away the request's cancel token fires.
+// A handler is called on one of the server's I/O threads, or with a large body on a worker, with a
+// whole request: the body has been read, checked against the size limit and decompressed. It
+// answers through `respond`, once, from any thread, now or later; long work belongs on another
+// thread (net/worker_pool.h). When the client goes away the request's cancel token fires.
 #pragma once
 
 #include <cstdint>
@@ -99,6 +99,7 @@ class Router {
 };
 
 class ConnectionLimit;  // net/connection_limit.h
+class WorkerPool;       // net/worker_pool.h
 
 struct HttpServerOptions {
   std::vector<std::string> addresses = {
@@ -114,6 +115,7 @@ struct HttpServerOptions {
   int body_window_seconds = 10;
   std::size_t least_body_bytes_per_second = 1024;
   std::shared_ptr<ConnectionLimit> connections;  // of several servers; none: as many as come
+  WorkerPool* large_bodies = nullptr;  // unpacks and handles them; none: the I/O threads do
   // Browsers: a request whose Origin is another site, or (on loopback) whose Host is not a loopback
   // name, this machine's name or listed here, is refused with 403.
   std::vector<std::string> allowed_hosts;

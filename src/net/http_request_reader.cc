@@ -168,17 +168,20 @@ Result<> RequestReader::ReadHead() {
   return {};
 }
 
-std::optional<Refusal> RequestReader::FinishBody() {
-  std::string body = std::move(impl_->parser->get().body());
-  const std::string_view encoding = request_.Header("Content-Encoding");
+std::string RequestReader::TakeBody() {
+  return std::move(impl_->parser->get().body());
+}
+
+std::optional<Refusal> Unpack(std::string body, std::size_t max_bytes, HttpRequest& request) {
+  const std::string_view encoding = request.Header("Content-Encoding");
   if (!body.empty() && !encoding.empty() && encoding != "identity") {
-    auto plain = Decompress(encoding, body, max_body_bytes_);
+    auto plain = Decompress(encoding, body, max_bytes);
     if (!plain) {
       return Refusal{plain.error().code() == Code::kLimit ? 413 : 400, std::move(plain).error()};
     }
     body = *std::move(plain);
   }
-  request_.body = std::make_shared<const std::string>(std::move(body));
+  request.body = std::make_shared<const std::string>(std::move(body));
   return std::nullopt;
 }
 

@@ -21,6 +21,10 @@ namespace wherefore::net {
 
 inline constexpr std::uint32_t kMaxHeaderBytes = 32u << 10;
 
+// Makes a body the one of its request, decompressed. Any thread.
+[[nodiscard]] std::optional<Refusal> Unpack(std::string body, std::size_t max_bytes,
+                                            HttpRequest& request);
+
 class RequestReader {
  public:
   enum class Step : std::uint8_t {
@@ -40,8 +44,12 @@ class RequestReader {
   void Begin(std::string peer);
   // Parses some of `bytes` and sets `used`. kHead comes before any kDone.
   Step Feed(std::string_view bytes, std::size_t& used);
-  // Moves the body into request(), decompressed. After kDone, once.
-  [[nodiscard]] std::optional<Refusal> FinishBody();
+  // After kDone one of these, once: moves the body into request(), decompressed, or gives it away
+  // as it came.
+  [[nodiscard]] std::optional<Refusal> FinishBody() {
+    return Unpack(TakeBody(), max_body_bytes_, request_);
+  }
+  [[nodiscard]] std::string TakeBody();
 
   [[nodiscard]] HttpRequest& request() { return request_; }
   [[nodiscard]] const Refusal& refusal() const { return *refusal_; }

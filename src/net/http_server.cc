@@ -16,7 +16,8 @@ HttpServerState::HttpServerState(HttpServerOptions server_options,
       router(std::move(server_router)),
       connections(options.connections
                       ? options.connections
-                      : std::make_shared<ConnectionLimit>(std::numeric_limits<int>::max())) {
+                      : std::make_shared<ConnectionLimit>(std::numeric_limits<int>::max())),
+      inflight(std::make_shared<InflightBytes>(options.max_inflight_bytes)) {
   for (std::string& host : options.allowed_hosts) {
     for (char& c : host) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
   }
@@ -49,17 +50,6 @@ void HttpServerState::CountAnswer(int status) {
 void HttpServerState::CountBytes(std::size_t received, std::size_t sent) {
   if (received > 0) received_->Add(received);
   if (sent > 0) sent_->Add(sent);
-}
-
-bool HttpServerState::Reserve(std::size_t bytes) {
-  const std::size_t before = inflight_bytes_.fetch_add(bytes);
-  if (before + bytes <= options.max_inflight_bytes) return true;
-  inflight_bytes_.fetch_sub(bytes);
-  return false;
-}
-
-void HttpServerState::Release(std::size_t bytes) {
-  inflight_bytes_.fetch_sub(bytes);
 }
 
 void HttpServerState::Register(HttpConnection* connection) {

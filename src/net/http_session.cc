@@ -9,13 +9,15 @@
 #include <cstring>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "base/log.h"
 #include "net/http_guard.h"
 #include "net/http_request_reader.h"
+#include "net/http_responder.h"
 #include "net/http_response.h"
+#include "net/worker_pool.h"
 
 namespace wherefore::net {
 namespace {
@@ -27,40 +29,13 @@ constexpr int kLingerSeconds = 2;
 constexpr Clock::time_point kNever = Clock::time_point::max();
 // When memory is short, bodies that have not moved for so long make room first.
 constexpr std::chrono::seconds kStalled{2};
+// What is unpacked and handled elsewhere; packed bytes may become a thousand times as many.
+constexpr std::size_t kLarge = 256u << 10;
+constexpr std::size_t kLargePacked = 16u << 10;
 
 Refusal Overloaded() {
   return {429, Error(Code::kLimit, "too many bytes of requests are being handled; try again")};
 }
-
-class Session;
-
-// The tie between a connection and the request its handler works on. The connection cuts it when it
-// ends, so an answer that comes later finds nobody rather than freed memory.
-struct Tie {
-  Mutex mutex;
-  Session* session GUARDED_BY(mutex) = nullptr;
-  // While the handler is being called: its thread, whose answers need not be posted.
-  std::thread::id inline_thread GUARDED_BY(mutex);
-};
-
-// The handler's end of a request: takes one answer, from any thread, or gives 500 when the last
-// copy of Respond goes away without one.
-class Responder {
- public:
-  Responder(std::shared_ptr<Tie> tie, ResponseTraits traits)
-      : traits_(traits), tie_(std::move(tie)) {}
-  Responder(const Responder&) = delete;
-  Responder& operator=(const Responder&) = delete;
-  ~Responder() {
-    if (!answered_) Deliver(JsonError(Error(Code::kInternal, "the request got no answer")));
-  }
-  void Deliver(HttpResponse response);
-
- private:
-  const ResponseTraits traits_;
-  std::atomic<bool> answered_{false};
-  const std::shared_ptr<Tie> tie_;
-};
 
 class Session final : public HttpConnection {
  public:
@@ -89,12 +64,11 @@ class Session final : public HttpConnection {
     if (phase_ != Phase::kHandling && phase_ != Phase::kWriting) Close();
   }
   void GiveUpBody() override {
-    if (phase_ == Phase::kReading && reserved_bytes_ > 0) Refuse(Overloaded());
+    if (phase_ == Phase::kReading && bytes_) Refuse(Overloaded());
   }
 
-  // From Responder: inline (on the strand, during Dispatch) or posted.
-  void TakeInline(PreparedResponse response) { inline_response_ = std::move(response); }
-  void TakePosted(PreparedResponse response);
+  void TakeInline(PreparedResponse response) override { inline_response_ = std::move(response); }
+  void TakePosted(PreparedResponse response) override;
 
  private:
   enum class Phase : std::uint8_t {
@@ -124,7 +98,8 @@ class Session final : public HttpConnection {
   bool OnHead();
   bool ReserveBody(std::size_t bytes);
   void Dispatch();
-  void CallHandler(std::shared_ptr<Responder> responder);
+  void HandleHere(std::shared_ptr<Responder> responder);
+  bool HandleOnWorker(WorkerPool& workers, std::shared_ptr<Responder> responder);
 
   void Refuse(const Refusal& refusal);
   void Write(PreparedResponse response);
@@ -147,8 +122,8 @@ class Session final : public HttpConnection {
   bool head_read_ = false;
   Clock::time_point request_deadline_ = kNever;
   std::size_t window_bytes_ = 0;  // of the body, that were here when the window began
-  std::size_t reserved_bytes_ = 0;
-  std::shared_ptr<Tie> tie_;
+  std::shared_ptr<ByteHold> bytes_;  // of the body; none before its first byte
+  std::shared_ptr<RequestTie> tie_;
   std::shared_ptr<Session> own_hold_;  // while only the handler will wake us
   CancelToken cancel_;
   std::optional<PreparedResponse> inline_response_;
@@ -162,27 +137,6 @@ class Session final : public HttpConnection {
   Clock::time_point deadline_ = kNever;
   Clock::time_point timer_at_ = kNever;
 };
-
-void Responder::Deliver(HttpResponse response) {
-  if (answered_.exchange(true)) {
-    Log(LogLevel::kError, "a request was answered twice; the second answer is dropped");
-    return;
-  }
-  // Compression happens here, on the thread of whoever did the work.
-  PreparedResponse prepared = PrepareResponse(std::move(response), traits_);
-  MutexLock lock(tie_->mutex);
-  Session* const session = tie_->session;
-  if (session == nullptr) return;  // counted as 499 when the connection ended
-  if (tie_->inline_thread == std::this_thread::get_id()) {
-    session->TakeInline(std::move(prepared));
-    return;
-  }
-  auto owner = std::static_pointer_cast<Session>(session->weak_from_this().lock());
-  if (!owner) return;
-  session->Post([owner, p = std::make_shared<PreparedResponse>(std::move(prepared))] {
-    owner->TakePosted(std::move(*p));
-  });
-}
 
 void Session::Start() {
   if (state_->draining) return Close();  // accepted in the server's last moment
@@ -266,11 +220,10 @@ void Session::BeginRequest() {
 void Session::EndRequest() {
   if (tie_) {
     MutexLock lock(tie_->mutex);
-    tie_->session = nullptr;
+    tie_->connection = nullptr;
   }
   tie_.reset();
-  state_->Release(reserved_bytes_);
-  reserved_bytes_ = 0;
+  bytes_.reset();
 }
 
 void Session::Read() {
@@ -314,7 +267,7 @@ void Session::ReadMore() {
     request_deadline_ = Clock::now() + std::chrono::seconds(state_->options.read_timeout_seconds);
     BeginBodyWindow();
   }
-  state_->connections->Quiet(this, reserved_bytes_ > 0);
+  state_->connections->Quiet(this, bytes_ != nullptr);
   Read();
 }
 
@@ -357,7 +310,7 @@ bool Session::OnHead() {
     return false;
   }
   // Only what has arrived is taken: a sender that announces much and sends nothing blocks nobody.
-  if (!state_->HasRoom(reader_.announced_bytes())) {
+  if (!state_->inflight->HasRoom(reader_.announced_bytes())) {
     state_->connections->DropStalledBodies(kStalled);
     Refuse(Overloaded());
     return false;
@@ -376,52 +329,82 @@ bool Session::OnHead() {
 
 // Makes sure `bytes` of this request are accounted for.
 bool Session::ReserveBody(std::size_t bytes) {
-  if (bytes <= reserved_bytes_) return true;
-  if (!state_->Reserve(bytes - reserved_bytes_)) {
-    state_->connections->DropStalledBodies(kStalled);
-    Refuse(Overloaded());
-    return false;
-  }
-  reserved_bytes_ = bytes;
-  return true;
+  if (bytes == 0) return true;
+  if (!bytes_) bytes_ = std::make_shared<ByteHold>(state_->inflight);
+  if (bytes_->Reach(bytes)) return true;
+  state_->connections->DropStalledBodies(kStalled);
+  Refuse(Overloaded());
+  return false;
 }
 
+// A small body is handled here and now. A large one would hold up everybody's I/O: a worker unpacks
+// and handles it.
 void Session::Dispatch() {
-  if (auto refusal = reader_.FinishBody()) return Refuse(*refusal);
-  HttpRequest& request = reader_.request();
-  if (!ReserveBody(request.body->size())) return;
+  WorkerPool* const workers = state_->options.large_bodies;
+  const bool packed = !reader_.request().Header("Content-Encoding").empty();
+  const bool large = workers != nullptr && reader_.body_bytes() > (packed ? kLargePacked : kLarge);
+  if (!large) {
+    if (auto refusal = reader_.FinishBody()) return Refuse(*refusal);
+    if (!ReserveBody(reader_.request().body->size())) return;
+  }
   phase_ = Phase::kHandling;
   SetDeadline(kNever);
   state_->connections->Busy(this);
   inline_response_.reset();
-  tie_ = std::make_shared<Tie>();
-  const std::shared_ptr<Tie> tie = tie_;
-  {
-    MutexLock lock(tie->mutex);
-    tie->session = this;
-    tie->inline_thread = std::this_thread::get_id();
+  tie_ = std::make_shared<RequestTie>();
+  auto responder = std::make_shared<Responder>(
+      tie_,
+      ResponseTraits{reader_.is_head(), AcceptsGzip(reader_.request().Header("Accept-Encoding"))});
+  if (large) {
+    if (!HandleOnWorker(*workers, std::move(responder))) return Refuse(Overloaded());
+  } else {
+    HandleHere(std::move(responder));
+    if (inline_response_) return Write(*std::exchange(inline_response_, std::nullopt));
   }
-  CallHandler(std::make_shared<Responder>(
-      tie, ResponseTraits{reader_.is_head(), AcceptsGzip(request.Header("Accept-Encoding"))}));
-  {
-    MutexLock lock(tie->mutex);
-    tie->inline_thread = {};
-  }
-  if (inline_response_) return Write(*std::exchange(inline_response_, std::nullopt));
   own_hold_ = Self();
   Read();  // notices when the client goes away
 }
 
-// Its argument is the only strong reference: a handler that forgets to answer has answered 500 when
-// this returns.
-void Session::CallHandler(std::shared_ptr<Responder> responder) {
-  try {
-    state_->router->Handle(
-        std::move(reader_.request()),
-        [r = std::move(responder)](HttpResponse response) { r->Deliver(std::move(response)); });
-  } catch (const std::exception& e) {
-    Log(LogLevel::kError, "a request handler failed", {{"error", e.what()}});
+void Session::HandleHere(std::shared_ptr<Responder> responder) {
+  const std::shared_ptr<RequestTie> tie = tie_;
+  {
+    MutexLock lock(tie->mutex);
+    tie->connection = this;
+    tie->inline_thread = std::this_thread::get_id();
   }
+  CallHandler(*state_->router, std::move(reader_.request()), std::move(responder));
+  MutexLock lock(tie->mutex);
+  tie->inline_thread = {};
+}
+
+// False when too many wait already.
+bool Session::HandleOnWorker(WorkerPool& workers, std::shared_ptr<Responder> responder) {
+  struct Work {
+    std::shared_ptr<HttpServerState> state;
+    std::shared_ptr<ByteHold> bytes;
+    std::string body;
+    HttpRequest request;
+    std::shared_ptr<Responder> responder;
+
+    void Run() {
+      std::optional<Refusal> refusal =
+          Unpack(std::move(body), state->options.max_body_bytes, request);
+      if (!refusal && !bytes->Reach(request.body->size())) refusal = Overloaded();
+      if (refusal) return responder->Deliver(RefusalResponse(*state->router, request, *refusal));
+      CallHandler(*state->router, std::move(request), std::move(responder));
+    }
+  };
+  auto work = std::make_shared<Work>(Work{state_, bytes_, reader_.TakeBody(), {}, responder});
+  work->request = std::move(reader_.request());
+  {
+    MutexLock lock(tie_->mutex);
+    tie_->connection = this;
+  }
+  if (workers.Submit([work] { work->Run(); })) return true;
+  reader_.request() = std::move(work->request);
+  MutexLock lock(tie_->mutex);
+  tie_->connection = nullptr;
+  return false;
 }
 
 void Session::TakePosted(PreparedResponse response) {
@@ -429,12 +412,8 @@ void Session::TakePosted(PreparedResponse response) {
 }
 
 void Session::Refuse(const Refusal& refusal) {
-  HttpResponse response = state_->router->Refuse(reader_.request(), refusal.status, refusal.error);
-  if (refusal.status == 429 || refusal.status == 503) {
-    response.headers.try_emplace("Retry-After", "1");
-  }
-  if (refusal.status == 401) response.headers.try_emplace("WWW-Authenticate", "Bearer");
-  Write(PrepareResponse(std::move(response), {reader_.is_head(), false}));
+  Write(PrepareResponse(RefusalResponse(*state_->router, reader_.request(), refusal),
+                        {reader_.is_head(), false}));
 }
 
 void Session::Write(PreparedResponse response) {

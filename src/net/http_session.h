@@ -14,6 +14,8 @@
 #include "base/mutex.h"
 #include "net/connection_limit.h"
 #include "net/http.h"
+#include "net/http_response.h"
+#include "net/inflight_bytes.h"
 #include "net/stream.h"
 
 namespace wherefore::net {
@@ -30,6 +32,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   virtual void Abort() = 0;       // end now; the running request is cancelled
   virtual void MakeRoom() = 0;    // end unless a handler is at work; then after its answer
   virtual void GiveUpBody() = 0;  // what is here of a body is not worth its memory
+  // An answer: of a handler that is being called, or posted by one that was called before.
+  virtual void TakeInline(PreparedResponse response) = 0;
+  virtual void TakePosted(PreparedResponse response) = 0;
 };
 
 class HttpServerState {
@@ -39,19 +44,12 @@ class HttpServerState {
   HttpServerOptions options;
   const std::shared_ptr<const Router> router;
   const std::shared_ptr<ConnectionLimit> connections;  // never null
+  const std::shared_ptr<InflightBytes> inflight;
   std::atomic<bool> draining{false};
 
   void SetPort(std::uint16_t port);
   void CountAnswer(int status);
   void CountBytes(std::size_t received, std::size_t sent);
-
-  // False when the bytes of all running requests would pass max_inflight_bytes; then nothing is
-  // taken.
-  [[nodiscard]] bool Reserve(std::size_t bytes);
-  void Release(std::size_t bytes);
-  [[nodiscard]] bool HasRoom(std::size_t bytes) const {
-    return inflight_bytes_.load() + bytes <= options.max_inflight_bytes;
-  }
 
   void Register(HttpConnection* connection);
   void Unregister(HttpConnection* connection);
@@ -61,7 +59,6 @@ class HttpServerState {
   bool WaitForEnd(std::chrono::steady_clock::time_point deadline);
 
  private:
-  std::atomic<std::size_t> inflight_bytes_{0};
   std::string port_label_;
   std::array<std::atomic<Counter*>, 600> answers_{};  // by status; looked up once each
   Counter* received_ = nullptr;

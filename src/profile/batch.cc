@@ -106,6 +106,13 @@ Id TextPool::AddView(std::string_view text) {
   return static_cast<Id>(strings.size() - 1);
 }
 
+std::size_t TextPool::SourceBytes() const {
+  std::size_t bytes = 0;
+  for (const auto& buffer : buffers_) bytes += buffer->size();
+  for (const std::string_view text : strings) bytes += text.size();
+  return bytes;
+}
+
 Result<> Batch::Validate() const {
   WHEREFORE_RETURN_IF_ERROR(ValidateOwners(*this));
   WHEREFORE_RETURN_IF_ERROR(ValidateDictionary(*this));

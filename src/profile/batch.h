@@ -76,6 +76,8 @@ class TextPool {
   Id AddView(std::string_view text);
   // Keeps a buffer alive as long as this object.
   void Own(std::shared_ptr<const std::string> buffer) { buffers_.push_back(std::move(buffer)); }
+  // Of the buffers and of all strings: about what came over the wire, each reference counting once.
+  [[nodiscard]] std::size_t SourceBytes() const;
 
   [[nodiscard]] std::string_view Text(Id id) const { return strings[id]; }
   [[nodiscard]] std::span<const Attribute> OwnAttributes(Range r) const {

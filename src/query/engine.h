@@ -468,9 +468,11 @@ class Engine {
   StackTries tries_;
 };
 
+inline constexpr std::size_t kMaxSubtreeSpans = 10'000;
 // Adds to `spans` every span of `trace` that lies below one of them. Parents may go in a circle or
-// be missing.
-void AddDescendants(const std::vector<store::SpanRow>& trace, std::vector<profile::SpanId>& spans);
+// be missing. kLimit when they are too many.
+[[nodiscard]] Result<> AddDescendants(const std::vector<store::SpanRow>& trace,
+                                      std::vector<profile::SpanId>& spans);
 
 // a - b by function path: values of `tree` are b (after) minus a (before); see diff.cc.
 struct DiffTree {

@@ -1,5 +1,6 @@
 // Engine: profiles of spans and of whole traces, and traces by their id.
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,12 +13,6 @@
 
 namespace wherefore::query {
 namespace {
-
-const store::SpanRow* FindSpan(const std::vector<store::SpanRow>& trace,
-                               const profile::SpanId& id) {
-  const auto it = std::ranges::find(trace, id, &store::SpanRow::id);
-  return it == trace.end() ? nullptr : &*it;
-}
 
 // The id under which a profiler filed the samples of a span, where the span says so: its own, its
 // local root's, or one that no span has.
@@ -49,21 +44,61 @@ std::set<std::uint64_t> ServicesThatLinkInnerSpans(const std::vector<store::Span
   return services;
 }
 
-// The spans around `span` in its own service, nearest first: where its samples may be filed. A
-// profiler that says so in the span's attributes is believed; without `guess` only that counts.
-std::vector<profile::SpanId> PossibleHolders(const std::vector<store::SpanRow>& trace,
-                                             const store::SpanRow& span, bool guess) {
-  std::vector<profile::SpanId> holders;
-  if (const auto id = ProfileIdOf(span); id && *id != span.id) holders.push_back(*id);
-  if (!guess) return holders;
-  const store::SpanRow* at = &span;
-  for (std::size_t steps = 0; steps < trace.size(); ++steps) {  // parents may go in a circle
-    at = FindSpan(trace, at->parent);
-    if (at == nullptr || at->service != span.service) break;
-    holders.push_back(at->id);
+// Where the samples of a trace's spans may be filed: with the spans around them in their own
+// service, or where a span says so, which is believed.
+class Holders {
+ public:
+  explicit Holders(const std::vector<store::SpanRow>& trace) {
+    for (const store::SpanRow& row : trace) by_id_.try_emplace(Key(row.id), &row);
   }
-  return holders;
-}
+  [[nodiscard]] const store::SpanRow* Find(const profile::SpanId& id) const {
+    const auto it = by_id_.find(Key(id));
+    return it == by_id_.end() ? nullptr : it->second;
+  }
+
+  // Adds all that may hold samples of `span` to `ids`; without `guess` only what it says itself.
+  void AddPossible(const store::SpanRow& span, bool guess, std::set<profile::SpanId>& ids) const {
+    if (const auto id = ProfileIdOf(span); id && *id != span.id) ids.insert(*id);
+    if (!guess) return;
+    for (const auto* at = Around(span); at != nullptr; at = Around(*at)) {
+      if (!ids.insert(at->id).second) return;  // and with it those around it; or a circle
+    }
+  }
+  // The nearest one of those that `links` are filed under.
+  [[nodiscard]] std::optional<profile::SpanId> Nearest(
+      const store::SpanRow& span, bool guess,
+      const std::map<profile::SpanId, std::vector<store::LinkRow>>& links) {
+    if (const auto id = ProfileIdOf(span); id && *id != span.id && links.contains(*id)) return id;
+    if (!guess) return std::nullopt;
+    std::vector<const store::SpanRow*> path{&span};
+    std::optional<profile::SpanId> found;
+    // Each span is passed once, however many are below it; parents may go in a circle.
+    while (const auto* at = Around(*path.back())) {
+      if (links.contains(at->id)) {
+        found = at->id;
+        break;
+      }
+      const auto [known, is_new] = nearest_.try_emplace(at, std::nullopt);
+      if (!is_new) {
+        found = known->second;
+        break;
+      }
+      path.push_back(at);
+    }
+    for (const auto* at : path) nearest_[at] = found;
+    return found;
+  }
+
+ private:
+  static std::uint64_t Key(const profile::SpanId& id) { return std::bit_cast<std::uint64_t>(id); }
+  [[nodiscard]] const store::SpanRow* Around(const store::SpanRow& span) const {
+    const store::SpanRow* const parent = Find(span.parent);
+    return parent != nullptr && parent->service == span.service ? parent : nullptr;
+  }
+
+  std::unordered_map<std::uint64_t, const store::SpanRow*> by_id_;
+  std::unordered_map<const store::SpanRow*, std::optional<profile::SpanId>> nearest_;
+};
 
 // Whose an observation of a request is: of the spans that ran then the one that began last, which
 // is the innermost. One observation is counted once, however many spans share its time.
@@ -206,34 +241,32 @@ Result<Engine::FiledElsewhere> Engine::FromLocalRoots(std::uint32_t tenant,
                                                       const CancelToken& cancel) {
   FiledElsewhere out;
   WHEREFORE_ASSIGN_OR_RETURN(const auto link_inner, LinkingInnerSpans(tenant, trace, cancel));
-  std::map<profile::SpanId, std::vector<profile::SpanId>> holders;  // that each may have
-  std::set<profile::SpanId> all;
+  Holders holders(trace);
+  const auto guess = [&](const store::SpanRow& span) { return !link_inner.contains(span.service); };
+  std::set<profile::SpanId> possible;
   for (const profile::SpanId& id : spans) {
-    const store::SpanRow* span = FindSpan(trace, id);
-    if (span == nullptr) continue;
-    holders[id] = PossibleHolders(trace, *span, !link_inner.contains(span->service));
-    all.insert(holders[id].begin(), holders[id].end());
+    if (const auto* span = holders.Find(id)) holders.AddPossible(*span, guess(*span), possible);
   }
-  if (all.empty()) return out;
-  WHEREFORE_ASSIGN_OR_RETURN(
-      const auto links,
-      reader_.LinkedSamples(tenant, trace.front().trace, {all.begin(), all.end()}, cancel));
-  std::set<profile::SpanId> with_samples;
-  for (const store::LinkRow& link : links) with_samples.insert(link.span);
+  if (possible.empty()) return out;
+  WHEREFORE_ASSIGN_OR_RETURN(const auto all,
+                             reader_.LinkedSamples(tenant, trace.front().trace,
+                                                   {possible.begin(), possible.end()}, cancel));
+  std::map<profile::SpanId, std::vector<store::LinkRow>> links;  // by holder
+  for (const store::LinkRow& link : all) links[link.span].push_back(link);
   std::map<profile::SpanId, std::vector<const store::SpanRow*>> filed;  // by holder
-  for (const auto& [id, possible] : holders) {
-    const auto holder = std::ranges::find_if(
-        possible, [&](const profile::SpanId& h) { return with_samples.contains(h); });
+  for (const profile::SpanId& id : spans) {
+    WHEREFORE_RETURN_IF_ERROR(cancel.Check());
+    const store::SpanRow* span = holders.Find(id);
+    if (span == nullptr) continue;
+    const auto holder = holders.Nearest(*span, guess(*span), links);
     // What an asked span holds is there already.
-    if (holder != possible.end() && !asked.contains(*holder))
-      filed[*holder].push_back(FindSpan(trace, id));
+    if (holder && !asked.contains(*holder)) filed[*holder].push_back(span);
   }
   for (auto& [holder, own] : filed) {
-    const store::SpanRow* found = FindSpan(trace, holder);
+    const store::SpanRow* found = holders.Find(holder);
     if (found == nullptr) {
       // An id that is nobody else's: these samples are this span's own.
-      for (store::LinkRow link : links) {
-        if (link.span != holder) continue;
+      for (store::LinkRow link : links[holder]) {
         link.span = own.front()->id;
         out.links.push_back(link);
       }
@@ -329,7 +362,8 @@ Result<std::vector<std::pair<std::string, std::string>>> Engine::SpanNames(
   return reader_.SpanNames(tenant, range, cancel);
 }
 
-void AddDescendants(const std::vector<store::SpanRow>& trace, std::vector<profile::SpanId>& spans) {
+Result<> AddDescendants(const std::vector<store::SpanRow>& trace,
+                        std::vector<profile::SpanId>& spans) {
   std::multimap<profile::SpanId, profile::SpanId> children;
   for (const store::SpanRow& span : trace) children.emplace(span.parent, span.id);
   std::set<profile::SpanId> seen(spans.begin(), spans.end());
@@ -338,7 +372,14 @@ void AddDescendants(const std::vector<store::SpanRow>& trace, std::vector<profil
     for (auto it = begin; it != end; ++it) {
       if (seen.insert(it->second).second) spans.push_back(it->second);
     }
+    if (spans.size() > kMaxSubtreeSpans) {
+      return Error(Code::kLimit,
+                   fmt::format("parameter 'subtree': below this span are more than {} spans; ask "
+                               "for one further down, or for the whole trace",
+                               kMaxSubtreeSpans));
+    }
   }
+  return {};
 }
 
 }  // namespace wherefore::query

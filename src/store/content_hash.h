@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "profile/batch.h"
 #include "profile/typed_attributes.h"
+#include "store/label_set.h"
 
 namespace wherefore::store {
 
@@ -75,14 +76,21 @@ inline Hash128 HashOfSeries(std::string_view encoded, std::uint32_t parent) {
   return HashString(encoded, 6 + parent);
 }
 
-// The hashes of everything a request's samples refer to.
+// The hashes and label sets of everything a request's samples refer to.
 //
 // Computed on the thread that decoded the request, where its tables are still in the cache, so that
-// the writer thread only looks ids up. Belongs to one thread at a time; `batch` is always the one
-// it was computed from.
+// the writer thread only looks ids up. That is also where limits are looked at (profile/limits.h):
+// what one request costs there costs nobody else. Belongs to one thread at a time; `batch` is
+// always the one it was computed from.
 class ContentHashes {
  public:
   void Compute(const profile::Batch& batch);
+
+  // Over a limit, and not to be stored: nothing else may be asked of it.
+  [[nodiscard]] bool Refused(std::size_t profile) const { return refused_[profile]; }
+  // Why the first one is.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+  [[nodiscard]] const LabelSets& labels() const { return labels_; }
 
   const Hash128& Function(const profile::Batch& batch, profile::Id function);
   const Hash128& Mapping(const profile::Batch& batch, profile::Id mapping);
@@ -90,6 +98,8 @@ class ContentHashes {
   const Hash128& Stack(const profile::Batch& batch, profile::Id stack);
 
  private:
+  std::string AddProfile(const profile::Batch& batch, std::size_t profile);
+  [[nodiscard]] bool TooLarge() const { return row_bytes_ + labels_.ByteSize() > most_row_bytes_; }
   const Hash128& Text(const profile::Batch& batch, profile::Id text);
   Hash128 Attributes(const profile::Batch& batch, profile::Range range,
                      profile::AttributePlace place);
@@ -105,6 +115,12 @@ class ContentHashes {
   std::vector<Hash128> hash_scratch_;
   std::vector<LineContent> line_scratch_;
   std::vector<char> byte_scratch_;
+
+  LabelSets labels_;
+  std::vector<bool> refused_;
+  std::string problem_;
+  std::size_t row_bytes_ = 0;  // what the names seen so far take in the store
+  std::size_t most_row_bytes_ = 0;
 };
 
 static_assert(sizeof(FunctionContent) == 56 && sizeof(MappingContent) == 56 &&

@@ -1,6 +1,4 @@
 // Encoder, part 1: ids for names. A name that is new to the dictionary gets the next id and a row.
-#include <algorithm>
-
 #include "store/encode_rows.h"
 
 namespace wherefore::store {
@@ -148,55 +146,23 @@ void Encoder::NameService(Dictionary& dictionary, std::string_view name, bool sp
   Begin(Table::kServices, dictionary).Put(dictionary.key.writer).Put(spans ? 2u : 1u).Text(name);
 }
 
-void Encoder::LabelSet::Add(AttributePlace place, const profile::TextPool& pool,
-                            const profile::Attribute& attribute) {
-  const std::string_view key = pool.Text(attribute.key);
-  if (!IsLabel(key)) {
-    profile::AppendTyped(rest, place, pool, attribute);
-    return;
-  }
-  profile::AppendTyped(entries.emplace_back(), place, pool, attribute);
-  if (place == AttributePlace::kScope) return;
-  std::string value = ValueText(pool, attribute.value);
-  // The nearer place wins: sample over profile over resource.
-  const auto found = std::ranges::find(labels, key, [](const auto& label) { return label.first; });
-  if (found != labels.end()) {
-    found->second = std::move(value);
-  } else {
-    labels.emplace_back(key, std::move(value));
-  }
-}
-
-void Encoder::LabelSet::AddText(AttributePlace place, std::string_view text) {
-  if (text.empty()) return;
-  profile::AppendTyped(entries.emplace_back(),
-                       {.place = place, .kind = profile::Value::Kind::kString, .text = text});
-}
-
-std::string Encoder::LabelSet::Encoded() {
-  // In one order, so that the same set sent in another order is the same series.
-  std::ranges::sort(entries);
-  std::string out;
-  for (const std::string& entry : entries) out += entry;
-  return out;
-}
-
-std::uint32_t Encoder::InternSeries(Dictionary& dictionary, std::uint32_t parent, LabelSet& set) {
-  const std::string encoded = set.Encoded();
-  const Hash128 hash = HashOfSeries(encoded, parent);
+std::uint32_t Encoder::InternSeries(Dictionary& dictionary, std::uint32_t parent,
+                                    const LabelSet& set, const LabelSet* wider) {
+  const Hash128 hash = HashOfSeries(set.encoded(), parent);
   if (const std::uint32_t known = dictionary.series.Find(hash)) return known;
   // Labels of samples get half the room, so that they cannot lock new instances out.
   const std::size_t limit =
       parent == 0 ? options_.max_series_per_service : options_.max_series_per_service / 2;
-  if (dictionary.series.size() >= limit) return 0;
+  if (dictionary.series.size() >= limit || (parent != 0 && TooLarge())) return 0;
   const std::uint32_t id = dictionary.series.Add(hash);
-  std::ranges::sort(set.labels);
+  const LabelSet::Labels labels =
+      wider == nullptr ? set.labels() : Merge(wider->labels(), set.labels());
   std::vector<std::string_view> names;
   std::vector<std::string_view> values;
-  for (const auto& [name, value] : set.labels) {
+  for (const auto& [name, value] : labels) {
     names.push_back(name);
     values.push_back(value);
-    dictionary.label_values[name].insert(Hash64(value));
+    dictionary.label_values[std::string(name)].insert(Hash64(value));
   }
   Begin(Table::kSeries, dictionary)
       .Put(dictionary.key.writer)
@@ -204,7 +170,7 @@ std::uint32_t Encoder::InternSeries(Dictionary& dictionary, std::uint32_t parent
       .Put(parent)
       .Texts(names)
       .Texts(values)
-      .Text(encoded);
+      .Text(set.encoded());
   return id;
 }
 

@@ -2,7 +2,6 @@
 #include "store/encode_rows.h"
 
 #include <algorithm>
-#include <cctype>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -11,13 +10,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "profile/limits.h"
 #include "profile/observations.h"
 #include "profile/type_id.h"
 #include "store/schema.h"
 
 namespace wherefore::store {
 
-using profile::AttributePlace;
 using profile::Batch;
 using profile::CountRule;
 using profile::Id;
@@ -42,20 +41,6 @@ std::int64_t CountOf(const Batch& batch, const profile::Profile& profile, CountR
 
 }  // namespace
 
-bool IsLabel(std::string_view key) {
-  // "bytes": the size of the blocks in a Go heap sample, a measure rather than a label.
-  if (key == "thread.id" || key == "cpu.logical_number" || key == "process.pid" || key == "bytes") {
-    return false;
-  }
-  std::string plain;
-  for (const char c : key) {
-    if (c != '.' && c != '_' && c != '-' && c != ' ') {
-      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    }
-  }
-  return !plain.ends_with("traceid") && !plain.ends_with("spanid") && !plain.ends_with("profileid");
-}
-
 std::string TimeProblem(std::int64_t time_ns, std::int64_t now_ns, std::int64_t retention_ns) {
   if (time_ns < kYear2000)
     return fmt::format("its time {} is before the year 2000", FormatTime(time_ns));
@@ -69,20 +54,20 @@ std::string TimeProblem(std::int64_t time_ns, std::int64_t now_ns, std::int64_t 
   return {};
 }
 
-void Encoder::Refusals::Add(std::string reason) {
-  ++count;
-  if (first.empty()) first = std::move(reason);
-}
-
 Result<profile::WriteAnswer> Encoder::Encode(const profile::WriteRequest& request,
                                              ContentHashes& hashes, std::int64_t now_ns,
                                              std::uint64_t segment, RowSet& rows) {
   Refusals refusals;
   rows_ = &rows;
+  rows_before_ = rows.ByteSize();
   unlabelled_.clear();
   refused_.clear();
+  buckets_.clear();
+  service_buckets_.clear();
   const char* what = "profile";
   if (const auto* batch = std::get_if<Batch>(&request.data)) {
+    // Samples and profiles are rows, about as large as here.
+    most_row_bytes_ = profile::MostRowBytes(batch->SourceBytes()) + batch->ApproximateBytes();
     WHEREFORE_ASSIGN_OR_RETURN(const auto places,
                                PlaceProfiles(request, *batch, now_ns, segment, refusals));
     hashes_ = &hashes;
@@ -90,15 +75,21 @@ Result<profile::WriteAnswer> Encoder::Encode(const profile::WriteRequest& reques
     for (std::size_t i = 0; i < places.size(); ++i) {
       const std::uint64_t before = refusals.count;
       const bool placed = places[i].dictionary != nullptr;
-      if (placed) EncodeProfile(*batch, batch->profiles[i], places[i], refusals);
+      if (placed && hashes.Refused(i)) {
+        refusals.Add([&] { return hashes.problem(); });
+      } else if (placed && HasRoom(refusals)) {
+        EncodeProfile(*batch, i, places[i], refusals);
+      }
       if (!placed || refusals.count > before) refused_.insert(i);
     }
   } else {
     what = "span";
     const auto& spans = std::get<profile::SpanBatch>(request.data);
+    most_row_bytes_ =
+        profile::MostRowBytes(2 * request.body_bytes);  // each has its resource beside it
     WHEREFORE_ASSIGN_OR_RETURN(const auto places,
                                PlaceSpans(request, spans, now_ns, segment, refusals));
-    EncodeSpans(spans, places);
+    EncodeSpans(spans, places, refusals);
   }
   profile::WriteAnswer answer = request.decoded;
   answer.rejected += refusals.count;
@@ -116,16 +107,49 @@ Result<profile::WriteAnswer> Encoder::Encode(const profile::WriteRequest& reques
   return answer;
 }
 
-Result<Encoder::Place> Encoder::PlaceAt(std::uint32_t tenant, std::string_view service_name,
+bool Encoder::TooLarge() const {
+  return rows_->ByteSize() - rows_before_ > most_row_bytes_;
+}
+
+bool Encoder::HasRoom(Refusals& refusals) const {
+  if (!TooLarge()) return true;
+  refusals.Add([&] {
+    return fmt::format("with it the request would take more than {} bytes in the store",
+                       most_row_bytes_);
+  });
+  return false;
+}
+
+Result<Encoder::Place> Encoder::PlaceAt(std::uint32_t tenant, const Service& service,
                                         std::int64_t time_ns, std::int64_t now_ns,
                                         std::uint64_t segment, Refusals& refusals) {
   if (std::string problem = TimeProblem(time_ns, now_ns, options_.retention_ns); !problem.empty()) {
-    refusals.Add(std::move(problem));
+    refusals.Add([&] { return std::move(problem); });
     return Place{};
   }
-  WHEREFORE_ASSIGN_OR_RETURN(
-      Dictionary * dictionary,
-      dictionaries_.Get(tenant, Hash64(service_name), BucketOf(time_ns, now_ns)));
+  const std::uint32_t bucket = BucketOf(time_ns, now_ns);
+  // Each is a partition of the engine, and a dictionary that may have to be read back.
+  const bool first_of_bucket = buckets_.insert(bucket).second;
+  const bool first_of_both = service_buckets_.emplace(service.hash, bucket).second;
+  if (first_of_bucket && buckets_.size() > profile::kMaxBuckets) {
+    buckets_.erase(bucket);
+    service_buckets_.erase({service.hash, bucket});
+    refusals.Add([&] {
+      return fmt::format("its time {} makes more than {} days or months in one request",
+                         FormatTime(time_ns), profile::kMaxBuckets);
+    });
+    return Place{};
+  }
+  if (first_of_both && service_buckets_.size() > profile::kMaxServiceBuckets) {
+    service_buckets_.erase({service.hash, bucket});
+    refusals.Add([&] {
+      return fmt::format("service {} makes more than {} services (times days) in one request",
+                         service.name, profile::kMaxServiceBuckets);
+    });
+    return Place{};
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(Dictionary * dictionary,
+                             dictionaries_.Get(tenant, service.hash, bucket));
   dictionary->last_segment = segment;
   return Place{dictionary, time_ns};
 }
@@ -134,6 +158,7 @@ Result<std::vector<Encoder::Place>> Encoder::PlaceProfiles(const profile::WriteR
                                                            const Batch& batch, std::int64_t now_ns,
                                                            std::uint64_t segment,
                                                            Refusals& refusals) {
+  const std::vector<Service> services = ServicesOf(batch);
   std::vector<Place> places;
   places.reserve(batch.profiles.size());
   for (const profile::Profile& profile : batch.profiles) {
@@ -144,42 +169,29 @@ Result<std::vector<Encoder::Place>> Encoder::PlaceProfiles(const profile::WriteR
             : static_cast<std::int64_t>(std::min<std::uint64_t>(profile.time_ns, INT64_MAX));
     WHEREFORE_ASSIGN_OR_RETURN(
         places.emplace_back(),
-        PlaceAt(request.tenant, ServiceName(batch, batch.resources[profile.resource]), time, now_ns,
-                segment, refusals));
+        PlaceAt(request.tenant, services[profile.resource], time, now_ns, segment, refusals));
   }
   return places;
 }
 
-void Encoder::EncodeProfile(const Batch& batch, const profile::Profile& profile, const Place& place,
+void Encoder::EncodeProfile(const Batch& batch, std::size_t index, const Place& place,
                             Refusals& refusals) {
+  const profile::Profile& profile = batch.profiles[index];
   Dictionary& dictionary = *place.dictionary;
   const profile::Resource& resource = batch.resources[profile.resource];
-  const profile::Scope& scope = batch.scopes[profile.scope];
-  LabelSet set;
-  for (const auto& a : batch.OwnAttributes(resource.attributes))
-    set.Add(AttributePlace::kResource, batch, a);
-  set.AddText(AttributePlace::kEntityRefs, batch.Text(resource.entity_refs));
-  set.AddText(AttributePlace::kScopeName, batch.Text(scope.name));
-  set.AddText(AttributePlace::kScopeVersion, batch.Text(scope.version));
-  for (const auto& a : batch.OwnAttributes(scope.attributes))
-    set.Add(AttributePlace::kScope, batch, a);
-  const bool own_name = !profile::OwnName(batch, profile).empty();
-  for (const Id id : batch.AttributeRefs(profile.attributes)) {
-    const profile::Attribute& a = batch.attributes[id];
-    if (batch.Text(a.key) == profile::kObservationsKey) continue;  // has a column of its own
-    if (own_name && batch.Text(a.key) == profile::kProfileNameKey) continue;  // is in its type
-    set.Add(AttributePlace::kProfile, batch, a);
-  }
-  const std::uint32_t series = InternSeries(dictionary, 0, set);
+  const LabelSet& set = hashes_->labels().OfProfile(index);
+  const std::uint32_t series = InternSeries(dictionary, 0, set, nullptr);
   if (series == 0) {
-    refusals.Add(fmt::format(
-        "service {} has reached the limit of {} series a bucket; the label with the most "
-        "values is {}",
-        ServiceName(batch, resource), FormatCount(options_.max_series_per_service),
-        dictionary.WidestLabel()));
+    refusals.Add([&] {
+      return fmt::format(
+          "service {} has reached the limit of {} series a bucket; the label with the most "
+          "values is {}",
+          ServiceName(batch, resource), FormatCount(options_.max_series_per_service),
+          dictionary.WidestLabel());
+    });
     return;
   }
-  NameService(dictionary, ServiceName(batch, resource), false);
+  if (!dictionary.named_for_profiles) NameService(dictionary, ServiceName(batch, resource), false);
   const profile::ProfileType type = TypeOf(batch, profile);
   const std::uint64_t type_hash = type.Hash();
   InternType(dictionary, type_hash, type);
@@ -201,7 +213,7 @@ void Encoder::EncodeProfile(const Batch& batch, const profile::Profile& profile,
       .Put(count)
       .Put(profile.sample_count)
       .Put(dictionary.key.writer)
-      .Text(set.rest);
+      .Text(set.rest());
   if (options_.keep_payload && !profile.payload.empty()) {
     Begin(Table::kPayloads, dictionary)
         .Put(dictionary.key.writer)
@@ -232,28 +244,27 @@ enum SampleColumn : std::size_t {
 
 }  // namespace
 
-Encoder::SampleLabels Encoder::LabelsOf(const Batch& batch, Dictionary& dictionary,
-                                        profile::Range attributes, std::uint32_t profile_series,
+Encoder::SampleLabels Encoder::LabelsOf(Dictionary& dictionary, const LabelSet& set,
+                                        std::uint32_t profile_series,
                                         const LabelSet& profile_labels) {
-  SampleLabels result;
-  LabelSet set;
-  set.labels = profile_labels.labels;
-  for (const Id id : batch.AttributeRefs(attributes)) {
-    set.Add(AttributePlace::kSample, batch, batch.attributes[id]);
+  SampleLabels result{.series = profile_series, .rest = set.rest()};
+  if (!set.encoded().empty()) {
+    result.series = InternSeries(dictionary, profile_series, set, &profile_labels);
   }
-  result.rest = std::move(set.rest);
-  result.series =
-      set.entries.empty() ? profile_series : InternSeries(dictionary, profile_series, set);
   if (result.series == 0) {
     // Over the limit: the sample stays, its labels are kept beside it as attributes of this one
     // sample.
-    for (const std::string& entry : set.entries) result.rest += entry;
+    result.rest += set.encoded();
     result.series = profile_series;
     if (unlabelled_.empty()) {
-      unlabelled_ = fmt::format(
-          "samples keep their values but not all of their labels: {} series a bucket is the limit "
-          "for labels of samples; the label with the most values is {}",
-          FormatCount(options_.max_series_per_service / 2), dictionary.WidestLabel());
+      unlabelled_ =
+          "samples keep their values but not all of their labels: " +
+          (TooLarge()
+               ? fmt::format("they would take more than {} bytes in the store", most_row_bytes_)
+               : fmt::format("{} series a bucket is the limit for labels of samples; the "
+                             "label with the most values is {}",
+                             FormatCount(options_.max_series_per_service / 2),
+                             dictionary.WidestLabel()));
     }
   }
   return result;
@@ -264,7 +275,7 @@ void Encoder::EncodeSamples(const Batch& batch, const profile::Profile& profile,
                             const LabelSet& profile_labels) {
   Dictionary& dictionary = *place.dictionary;
   Rows& samples = (*rows_)[Table::kSamples];
-  std::unordered_map<Hash128, SampleLabels> by_attributes;
+  std::unordered_map<std::uint32_t, SampleLabels> by_set;
   const SampleLabels plain{profile_series, {}};
   const std::size_t end = profile.first_sample + profile.sample_count;
   // The table of stacks is large and looked into at random: ask for its lines before they are
@@ -276,13 +287,13 @@ void Encoder::EncodeSamples(const Batch& batch, const profile::Profile& profile,
     dictionary.stacks.PrefetchHash(hashes_->Stack(batch, batch.samples.stack[i]));
   }
   for (std::size_t i = profile.first_sample; i < end; ++i) {
-    const profile::Range attributes = batch.samples.attributes[i];
     const SampleLabels* labels = &plain;
-    if (attributes.count > 0) {
-      const auto [entry, added] =
-          by_attributes.try_emplace(HashSpan(batch.AttributeRefs(attributes)));
-      if (added)
-        entry->second = LabelsOf(batch, dictionary, attributes, profile_series, profile_labels);
+    if (const std::uint32_t set = hashes_->labels().OfSample(i); set != 0) {
+      const auto [entry, added] = by_set.try_emplace(set);
+      if (added) {
+        entry->second =
+            LabelsOf(dictionary, hashes_->labels()[set], profile_series, profile_labels);
+      }
       labels = &entry->second;
     }
     SampleRecord record{.sample = i,
@@ -300,10 +311,12 @@ void Encoder::EncodeSamples(const Batch& batch, const profile::Profile& profile,
     samples.PutFixed(kValue, record.value);
     samples.PutRun(kCount, record.count, 1);
     const bool linked = batch.samples.link[i] != 0;
-    const bool detailed = batch.samples.times[i].count > 0 || batch.samples.values[i].count > 1 ||
-                          !labels->rest.empty();
+    std::string_view rest = labels->rest;
+    if (!rest.empty() && TooLarge()) rest = {};  // labels over the limit, once for every sample
+    const bool detailed =
+        batch.samples.times[i].count > 0 || batch.samples.values[i].count > 1 || !rest.empty();
     if (linked) EncodeLink(batch, place, record);
-    if (detailed) EncodeDetail(batch, place, record, labels->rest);
+    if (detailed) EncodeDetail(batch, place, record, rest);
   }
   const std::uint32_t count = profile.sample_count;
   samples.PutRun(kBucket, dictionary.key.bucket, count);

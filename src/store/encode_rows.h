@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/hash.h"
@@ -22,6 +23,7 @@
 #include "profile/typed_attributes.h"
 #include "store/content_hash.h"
 #include "store/dictionary.h"
+#include "store/label_set.h"
 #include "store/rows.h"
 
 namespace wherefore::store {
@@ -35,9 +37,6 @@ struct EncodeOptions {
 // Why a profile or span cannot be stored at this time; empty when it can.
 [[nodiscard]] std::string TimeProblem(std::int64_t time_ns, std::int64_t now_ns,
                                       std::int64_t retention_ns);
-// Attributes that would make a series of every thread, process or request are no labels.
-[[nodiscard]] bool IsLabel(std::string_view key);
-
 class Encoder {
  public:
   Encoder(Dictionaries& dictionaries, EncodeOptions options)
@@ -55,20 +54,18 @@ class Encoder {
     Dictionary* dictionary = nullptr;  // null: refused
     std::int64_t time_ns = 0;
   };
+  struct Service {
+    std::string_view name;
+    std::uint64_t hash = 0;
+  };
   struct Refusals {
     std::uint64_t count = 0;
     std::string first;  // why
-    void Add(std::string reason);
-  };
-  // A label set about to be given an id.
-  struct LabelSet {
-    std::vector<std::pair<std::string, std::string>> labels;
-    std::vector<std::string> entries;  // typed form, one each
-    std::string rest;                  // typed form of what is no label
-    void Add(profile::AttributePlace place, const profile::TextPool& pool,
-             const profile::Attribute& attribute);
-    void AddText(profile::AttributePlace place, std::string_view text);
-    [[nodiscard]] std::string Encoded();
+    // `reason` is asked for the first one only.
+    template <typename Reason>
+    void Add(const Reason& reason) {
+      if (count++ == 0) first = reason();
+    }
   };
   struct SampleLabels {
     std::uint32_t series = 0;
@@ -90,26 +87,44 @@ class Encoder {
   Result<std::vector<Place>> PlaceSpans(const profile::WriteRequest& request,
                                         const profile::SpanBatch& batch, std::int64_t now_ns,
                                         std::uint64_t segment, Refusals& refusals);
-  Result<Place> PlaceAt(std::uint32_t tenant, std::string_view service_name, std::int64_t time_ns,
+  Result<Place> PlaceAt(std::uint32_t tenant, const Service& service, std::int64_t time_ns,
                         std::int64_t now_ns, std::uint64_t segment, Refusals& refusals);
+  // Of every resource of a Batch or SpanBatch.
+  template <typename Data>
+  static std::vector<Service> ServicesOf(const Data& batch) {
+    std::vector<Service> services;
+    services.reserve(batch.resources.size());
+    for (const profile::Resource& resource : batch.resources) {
+      const std::string_view name = ServiceName(batch, resource);
+      services.push_back({name, Hash64(name)});
+    }
+    return services;
+  }
+  // What the request has become so far is too much.
+  [[nodiscard]] bool TooLarge() const;
+  [[nodiscard]] bool HasRoom(Refusals& refusals) const;  // else it is one refusal more
   void NameService(Dictionary& dictionary, std::string_view name, bool spans);
 
-  void EncodeProfile(const profile::Batch& batch, const profile::Profile& profile,
-                     const Place& place, Refusals& refusals);
+  void EncodeProfile(const profile::Batch& batch, std::size_t index, const Place& place,
+                     Refusals& refusals);
   void EncodeSamples(const profile::Batch& batch, const profile::Profile& profile,
                      const Place& place, std::uint64_t type, profile::CountRule rule,
                      std::uint32_t profile_series, const LabelSet& profile_labels);
-  SampleLabels LabelsOf(const profile::Batch& batch, Dictionary& dictionary,
-                        profile::Range attributes, std::uint32_t profile_series,
+  SampleLabels LabelsOf(Dictionary& dictionary, const LabelSet& set, std::uint32_t profile_series,
                         const LabelSet& profile_labels);
   void EncodeLink(const profile::Batch& batch, const Place& place, const SampleRecord& record);
   void EncodeDetail(const profile::Batch& batch, const Place& place, const SampleRecord& record,
                     std::string_view attributes);
-  void EncodeSpans(const profile::SpanBatch& batch, const std::vector<Place>& places);
-  void EncodeSpan(const profile::SpanBatch& batch, const profile::Span& span, const Place& place);
+  void EncodeSpans(const profile::SpanBatch& batch, const std::vector<Place>& places,
+                   Refusals& refusals);
+  struct SpanOwner;  // what spans of one resource and scope share
+  void EncodeSpan(const profile::SpanBatch& batch, const profile::Span& span,
+                  const SpanOwner& owner, const Place& place);
 
-  // 0 when the limit is reached.
-  std::uint32_t InternSeries(Dictionary& dictionary, std::uint32_t parent, LabelSet& set);
+  // A profile's own labels (parent 0), or those of samples in a profile whose series is `parent`
+  // and whose labels are `wider`. 0 when the limit is reached.
+  std::uint32_t InternSeries(Dictionary& dictionary, std::uint32_t parent, const LabelSet& set,
+                             const LabelSet* wider);
   std::uint32_t InternStack(const profile::Batch& batch, Dictionary& dictionary, profile::Id stack);
   std::uint32_t InternFrame(const profile::Batch& batch, Dictionary& dictionary, profile::Id frame);
   std::uint32_t InternFunction(const profile::Batch& batch, Dictionary& dictionary,
@@ -121,10 +136,16 @@ class Encoder {
 
   Dictionaries& dictionaries_;
   EncodeOptions options_;
+
+  // Of the request being encoded.
   RowSet* rows_ = nullptr;
-  std::string unlabelled_;  // the first sample of this request whose labels went over the limit
-  ContentHashes* hashes_ = nullptr;  // of the request being encoded
+  std::size_t rows_before_ = 0;     // bytes of other requests in rows_
+  std::size_t most_row_bytes_ = 0;  // it may add
+  std::string unlabelled_;          // its first sample whose labels went over the limit
+  ContentHashes* hashes_ = nullptr;
   std::set<std::size_t> refused_;
+  std::set<std::uint32_t> buckets_;
+  std::set<std::pair<std::uint64_t, std::uint32_t>> service_buckets_;
 
   // Ids of the request's frames in `frame_ids_of_`; 0: not looked up yet.
   const Dictionary* frame_ids_of_ = nullptr;

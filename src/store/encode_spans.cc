@@ -1,6 +1,7 @@
 // Encoder, part 3: spans and the index that finds a trace's spans.
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "store/encode_rows.h"
 #include "store/span_extras.h"
@@ -12,7 +13,7 @@ using profile::SpanBatch;
 namespace {
 
 struct Labels {
-  std::vector<std::string> texts;
+  std::vector<std::string> texts;  // whose views are in `values`
   std::vector<std::string_view> names;
   std::vector<std::string_view> values;
 };
@@ -29,9 +30,27 @@ Labels AsText(const SpanBatch& batch, profile::Range range) {
 
 }  // namespace
 
+// Spans come resource by resource and scope by scope, so that remembering the last is enough.
+struct Encoder::SpanOwner {
+  profile::Id resource = 0;
+  profile::Id scope = 0;
+  Labels labels;
+  std::string extras;
+
+  void Become(const SpanBatch& batch, const profile::Span& span, bool first) {
+    if (first || resource != span.resource)
+      labels = AsText(batch, batch.resources[span.resource].attributes);
+    if (first || resource != span.resource || scope != span.scope)
+      extras = EncodeSpanOwner(batch, span.resource, span.scope);
+    resource = span.resource;
+    scope = span.scope;
+  }
+};
+
 Result<std::vector<Encoder::Place>> Encoder::PlaceSpans(const profile::WriteRequest& request,
                                                         const SpanBatch& batch, std::int64_t now_ns,
                                                         std::uint64_t segment, Refusals& refusals) {
+  const std::vector<Service> services = ServicesOf(batch);
   std::vector<Place> places;
   places.reserve(batch.spans.size());
   for (const profile::Span& span : batch.spans) {
@@ -41,24 +60,29 @@ Result<std::vector<Encoder::Place>> Encoder::PlaceSpans(const profile::WriteRequ
             : static_cast<std::int64_t>(std::min<std::uint64_t>(span.start_ns, INT64_MAX));
     WHEREFORE_ASSIGN_OR_RETURN(
         places.emplace_back(),
-        PlaceAt(request.tenant, ServiceName(batch, batch.resources[span.resource]), time, now_ns,
-                segment, refusals));
+        PlaceAt(request.tenant, services[span.resource], time, now_ns, segment, refusals));
   }
   return places;
 }
 
-void Encoder::EncodeSpans(const SpanBatch& batch, const std::vector<Place>& places) {
+void Encoder::EncodeSpans(const SpanBatch& batch, const std::vector<Place>& places,
+                          Refusals& refusals) {
   struct Times {
     std::int64_t first;
     std::int64_t last;
   };
   std::map<std::pair<const Dictionary*, profile::TraceId>, Times> traces;
+  SpanOwner owner;
+  bool first = true;
   for (std::size_t i = 0; i < places.size(); ++i) {
     const Place& place = places[i];
-    if (place.dictionary == nullptr) continue;
+    if (place.dictionary == nullptr || !HasRoom(refusals)) continue;
     const profile::Span& span = batch.spans[i];
-    NameService(*place.dictionary, ServiceName(batch, batch.resources[span.resource]), true);
-    EncodeSpan(batch, span, place);
+    if (!place.dictionary->named_for_spans) {
+      NameService(*place.dictionary, ServiceName(batch, batch.resources[span.resource]), true);
+    }
+    owner.Become(batch, span, std::exchange(first, false));
+    EncodeSpan(batch, span, owner, place);
     const auto [entry, added] =
         traces.try_emplace({place.dictionary, span.trace}, Times{place.time_ns, place.time_ns});
     entry->second.first = std::min(entry->second.first, place.time_ns);
@@ -75,9 +99,9 @@ void Encoder::EncodeSpans(const SpanBatch& batch, const std::vector<Place>& plac
   }
 }
 
-void Encoder::EncodeSpan(const SpanBatch& batch, const profile::Span& span, const Place& place) {
+void Encoder::EncodeSpan(const SpanBatch& batch, const profile::Span& span, const SpanOwner& owner,
+                         const Place& place) {
   const Labels own = AsText(batch, span.attributes);
-  const Labels resource = AsText(batch, batch.resources[span.resource].attributes);
   const std::uint64_t duration = std::min<std::uint64_t>(
       span.end_ns > span.start_ns ? span.end_ns - span.start_ns : 0, INT64_MAX);
   Begin(Table::kSpans, *place.dictionary)
@@ -92,9 +116,9 @@ void Encoder::EncodeSpan(const SpanBatch& batch, const profile::Span& span, cons
       .Put(duration)
       .Texts(own.names)
       .Texts(own.values)
-      .Texts(resource.names)
-      .Texts(resource.values)
-      .Text(EncodeSpanExtras(batch, span))
+      .Texts(owner.labels.names)
+      .Texts(owner.labels.values)
+      .Text(EncodeSpanExtras(batch, span, owner.extras))
       .Put(place.dictionary->key.writer);
 }
 

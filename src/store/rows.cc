@@ -286,30 +286,49 @@ Result<> RowSet::ParseAndAppend(std::string_view bytes) {
 }
 
 NativeCutter::NativeCutter(const Rows& rows, std::size_t max_rows)
-    : rows_(rows), max_rows_(max_rows), cursors_(rows.columns_.size()) {}
-
-std::size_t NativeCutter::CountRows() {
+    : rows_(rows), max_rows_(max_rows), cursors_(rows.columns_.size()) {
   // `bucket` is the first column of every table and a run column.
   const std::string& runs = rows_.columns_[0].data;
-  std::size_t count = 0;
-  std::vector<std::uint64_t> buckets;
-  std::size_t used = cursors_[0].run_used;
-  for (std::size_t at = cursors_[0].data; at < runs.size() && count < max_rows_; at += kRunBytes) {
-    const auto bucket = Load<std::uint64_t>(runs, at + 4);
-    if (std::ranges::find(buckets, bucket) == buckets.end()) {
-      if (buckets.size() == kMaxBuckets) break;
-      buckets.push_back(bucket);
-    }
-    count += Load<std::uint32_t>(runs, at) - used;
-    used = 0;
+  for (std::size_t at = 0; at < runs.size(); at += kRunBytes) {
+    group_of_.try_emplace(Load<std::uint64_t>(runs, at + 4), group_of_.size() / kMaxBuckets);
   }
-  return std::min(count, max_rows_);
+  groups_ = (group_of_.size() + kMaxBuckets - 1) / kMaxBuckets;
+}
+
+std::string NativeCutter::name() const {
+  // Up to 50 buckets blocks are cut as they always were, and named so.
+  return groups_ == 1 ? fmt::format("{}", blocks_ - 1)
+                      : fmt::format("{}of{}", blocks_ - 1, groups_);
+}
+
+std::vector<NativeCutter::Stretch> NativeCutter::Cut(std::size_t& taken) const {
+  const std::string& runs = rows_.columns_[0].data;
+  std::vector<Stretch> stretches;
+  taken = 0;
+  std::size_t used = cursors_[0].run_used;
+  for (std::size_t at = cursors_[0].data; at < runs.size() && taken < max_rows_; at += kRunBytes) {
+    const bool take = group_of_.at(Load<std::uint64_t>(runs, at + 4)) == group_;
+    std::size_t count = Load<std::uint32_t>(runs, at) - used;
+    used = 0;
+    if (take) {
+      count = std::min(count, max_rows_ - taken);
+      taken += count;
+    }
+    if (stretches.empty() || stretches.back().taken != take) stretches.push_back({0, take});
+    stretches.back().rows += count;
+  }
+  return stretches;
 }
 
 bool NativeCutter::Next(std::string& block, std::size_t& rows) {
   block.clear();
-  rows = CountRows();
-  if (rows == 0) return false;
+  std::vector<Stretch> stretches = Cut(rows);
+  while (rows == 0) {
+    if (++group_ >= groups_) return false;
+    cursors_.assign(cursors_.size(), {});
+    stretches = Cut(rows);
+  }
+  ++blocks_;
   const auto columns = Definition(rows_.table_).columns;
   AppendVarint(block, columns.size());
   AppendVarint(block, rows);
@@ -318,54 +337,61 @@ bool NativeCutter::Next(std::string& block, std::size_t& rows) {
     block += columns[i].name;
     AppendVarint(block, columns[i].type.size());
     block += columns[i].type;
-    PutColumn(block, i, rows);
+    PutColumn(block, i, stretches);
   }
-  done_ += rows;
   return true;
 }
 
-void NativeCutter::PutColumn(std::string& out, std::size_t index, std::size_t rows) {
+void NativeCutter::PutColumn(std::string& out, std::size_t index,
+                             const std::vector<Stretch>& stretches) {
   const ColumnDef& def = Definition(rows_.table_).columns[index];
   const Column& column = rows_.columns_[index];
   Cursor& cursor = cursors_[index];
   if (def.layout == Layout::kRuns) {
-    PutRuns(out, column.data, cursor, def.width, rows);
+    for (const Stretch& stretch : stretches) PutRuns(out, column.data, cursor, def.width, stretch);
     return;
   }
-  std::uint64_t elements = rows;
-  if (def.layout == Layout::kArray || def.layout == Layout::kTextArray) {
-    elements = 0;
-    for (std::size_t i = 0; i < rows; ++i) {
-      elements += Load<std::uint32_t>(column.sizes, cursor.sizes);
+  std::vector<std::uint64_t> elements;  // of each stretch
+  std::uint64_t total = 0;
+  for (const Stretch& stretch : stretches) {
+    elements.push_back(stretch.rows);
+    if (def.layout != Layout::kArray && def.layout != Layout::kTextArray) continue;
+    elements.back() = 0;
+    for (std::size_t i = 0; i < stretch.rows; ++i) {
+      elements.back() += Load<std::uint32_t>(column.sizes, cursor.sizes);
       cursor.sizes += 4;
-      AppendRaw(out, elements);  // the engine wants running totals
+      if (stretch.taken)
+        AppendRaw(out, total + elements.back());  // the engine wants running totals
     }
+    if (stretch.taken) total += elements.back();
   }
-  std::size_t bytes = elements * def.width;
-  if (def.layout == Layout::kText || def.layout == Layout::kTextArray) {
-    bytes = 0;
-    for (std::uint64_t i = 0; i < elements; ++i)
-      bytes += TextLength(column.data, cursor.data + bytes);
+  for (std::size_t s = 0; s < stretches.size(); ++s) {
+    std::size_t bytes = elements[s] * def.width;
+    if (def.layout == Layout::kText || def.layout == Layout::kTextArray) {
+      bytes = 0;
+      for (std::uint64_t i = 0; i < elements[s]; ++i)
+        bytes += TextLength(column.data, cursor.data + bytes);
+    }
+    if (stretches[s].taken) out.append(column.data, cursor.data, bytes);
+    cursor.data += bytes;
   }
-  out.append(column.data, cursor.data, bytes);
-  cursor.data += bytes;
 }
 
 void NativeCutter::PutRuns(std::string& out, const std::string& data, Cursor& cursor,
-                           std::size_t width, std::size_t rows) {
+                           std::size_t width, const Stretch& stretch) {
   const auto fill = [&]<typename T>(T value, std::size_t count) {
     const std::size_t at = out.size();
     out.resize(at + count * sizeof(T));
     for (std::size_t i = 0; i < count; ++i)
       std::memcpy(out.data() + at + i * sizeof(T), &value, sizeof(T));
   };
-  while (rows > 0) {
+  for (std::size_t rows = stretch.rows; rows > 0;) {
     const auto in_run = Load<std::uint32_t>(data, cursor.data) - cursor.run_used;
     const auto value = Load<std::uint64_t>(data, cursor.data + 4);
     const std::size_t count = std::min<std::size_t>(in_run, rows);
-    if (width == 8) {
+    if (stretch.taken && width == 8) {
       fill(value, count);
-    } else {
+    } else if (stretch.taken) {
       fill(static_cast<std::uint32_t>(value), count);
     }
     rows -= count;

@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -126,12 +127,16 @@ class RowSet {
 };
 
 // Cuts Rows into Native blocks of bounded size: at most `max_rows` rows and 50 buckets each, always
-// the same cuts for the same rows (the tokens of inserts rely on it).
+// the same cuts for the same rows (the tokens of inserts rely on it). Rows of more buckets than
+// that are taken 50 buckets at a time, however they alternate: every bucket of a block becomes a
+// part.
 class NativeCutter {
  public:
   explicit NativeCutter(const Rows& rows, std::size_t max_rows = 1'000'000);
   // Fills `block` with the next rows; false when there are none left.
   bool Next(std::string& block, std::size_t& rows);
+  // Of the block that Next gave; with the table, what an insert of these rows is called.
+  [[nodiscard]] std::string name() const;
 
  private:
   struct Cursor {
@@ -139,14 +144,22 @@ class NativeCutter {
     std::size_t sizes = 0;
     std::uint32_t run_used = 0;
   };
-  [[nodiscard]] std::size_t CountRows();
-  void PutColumn(std::string& out, std::size_t index, std::size_t rows);
-  void PutRuns(std::string& out, const std::string& data, Cursor& cursor, std::size_t width,
-               std::size_t rows);
+  // Rows in a row that go into the block, or into another one.
+  struct Stretch {
+    std::size_t rows = 0;
+    bool taken = false;
+  };
+  std::vector<Stretch> Cut(std::size_t& taken) const;
+  void PutColumn(std::string& out, std::size_t index, const std::vector<Stretch>& stretches);
+  static void PutRuns(std::string& out, const std::string& data, Cursor& cursor, std::size_t width,
+                      const Stretch& stretch);
 
   const Rows& rows_;
   std::size_t max_rows_;
-  std::size_t done_ = 0;
+  std::unordered_map<std::uint64_t, std::size_t> group_of_;  // by bucket
+  std::size_t groups_ = 0;
+  std::size_t group_ = 0;  // whose rows come next
+  int blocks_ = 0;
   std::vector<Cursor> cursors_;
 };
 

@@ -1,5 +1,7 @@
 #include "store/rows.h"
 
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "store/native.h"
@@ -103,6 +105,46 @@ TEST(Rows, SerializedSetsJoinByAppending) {
   std::size_t count = 0;
   ASSERT_TRUE(cutter.Next(block, count));
   EXPECT_EQ(count, 3u);
+}
+
+TEST(Rows, BucketsThatAlternateMakeNoMoreBlocksThanTheirNumberNeeds) {
+  // 120 buckets, again and again, as senders of old profiles interleave: three blocks, not
+  // hundreds.
+  constexpr std::uint32_t kBuckets = 120;
+  constexpr std::uint32_t kRounds = 40;
+  RowSet rows;
+  for (std::uint32_t round = 0; round < kRounds; ++round) {
+    for (std::uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
+      AddStack(rows, 20000000 + bucket, round * kBuckets + bucket, {bucket, round});
+    }
+  }
+  NativeCutter cutter(rows[Table::kStacks], 1500);
+  std::string block;
+  std::size_t count = 0;
+  std::set<std::uint32_t> ids;
+  std::set<std::string> names;
+  std::vector<std::size_t> sizes;
+  while (cutter.Next(block, count)) {
+    sizes.push_back(count);
+    names.insert(cutter.name());
+    const auto result = NativeResult::Parse(block, 6);
+    ASSERT_TRUE(result) << result.error().message();
+    const std::vector<NativeColumn>& read = result->blocks.at(0).columns;
+    std::set<std::uint64_t> buckets;
+    for (std::size_t row = 0; row < count; ++row) {
+      const std::uint32_t id = read[4].U32(row);
+      EXPECT_TRUE(ids.insert(id).second);
+      buckets.insert(read[0].Uint(row));
+      EXPECT_EQ(read[0].Uint(row), 20000000 + id % kBuckets);
+      ASSERT_EQ(read[5].ArrayEnd(row) - read[5].ArrayBegin(row), 2u);
+      EXPECT_EQ(read[5].U32(read[5].ArrayBegin(row)), id % kBuckets);
+      EXPECT_EQ(read[5].U32(read[5].ArrayBegin(row) + 1), id / kBuckets);
+    }
+    EXPECT_LE(buckets.size(), 50u);
+  }
+  EXPECT_EQ(ids.size(), std::size_t{kBuckets} * kRounds);
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{1500, 500, 1500, 500, 800}));
+  EXPECT_EQ(names.size(), sizes.size());
 }
 
 TEST(Rows, EveryTruncationIsRefusedAndAddsNothing) {

@@ -69,18 +69,25 @@ class Input {
 
 }  // namespace
 
-std::string EncodeSpanExtras(const SpanBatch& batch, const profile::Span& span) {
-  const profile::Resource& resource = batch.resources[span.resource];
-  const profile::Scope& scope = batch.scopes[span.scope];
-  std::string attributes = Typed(batch, span.attributes, AttributePlace::kSpan);
-  AppendNamed(attributes, AttributePlace::kScopeName, batch.Text(scope.name));
-  AppendNamed(attributes, AttributePlace::kScopeVersion, batch.Text(scope.version));
-  attributes += Typed(batch, scope.attributes, AttributePlace::kScope);
-  attributes += Typed(batch, resource.attributes, AttributePlace::kResource);
-  AppendNamed(attributes, AttributePlace::kEntityRefs, batch.Text(resource.entity_refs));
-
+std::string EncodeSpanOwner(const SpanBatch& batch, profile::Id resource_id, profile::Id scope_id) {
+  const profile::Resource& resource = batch.resources[resource_id];
+  const profile::Scope& scope = batch.scopes[scope_id];
   std::string out;
-  AppendText(out, attributes);
+  AppendNamed(out, AttributePlace::kScopeName, batch.Text(scope.name));
+  AppendNamed(out, AttributePlace::kScopeVersion, batch.Text(scope.version));
+  out += Typed(batch, scope.attributes, AttributePlace::kScope);
+  out += Typed(batch, resource.attributes, AttributePlace::kResource);
+  AppendNamed(out, AttributePlace::kEntityRefs, batch.Text(resource.entity_refs));
+  return out;
+}
+
+std::string EncodeSpanExtras(const SpanBatch& batch, const profile::Span& span,
+                             std::string_view owner) {
+  const std::string attributes = Typed(batch, span.attributes, AttributePlace::kSpan);
+  std::string out;
+  AppendVarint(out, attributes.size() + owner.size());
+  out += attributes;
+  out += owner;
   AppendText(out, batch.Text(span.trace_state));
   AppendVarint(out, span.flags);
   AppendVarint(out, span.dropped_attributes);

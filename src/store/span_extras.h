@@ -40,8 +40,11 @@ struct SpanExtras {
   std::vector<Link> links;
 };
 
+// What all spans of one resource and scope share: written once, and part of each.
+[[nodiscard]] std::string EncodeSpanOwner(const profile::SpanBatch& batch, profile::Id resource,
+                                          profile::Id scope);
 [[nodiscard]] std::string EncodeSpanExtras(const profile::SpanBatch& batch,
-                                           const profile::Span& span);
+                                           const profile::Span& span, std::string_view owner);
 // Views into `encoded`.
 [[nodiscard]] Result<SpanExtras> ReadSpanExtras(std::string_view encoded);
 

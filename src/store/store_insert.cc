@@ -75,7 +75,9 @@ bool StoreImpl::WaitForWork() {
     if (writer_done_) return false;
     const bool failing = !insert_error_.empty() || !log_error_.empty();
     if (flush_asked_ && !stopping_) return true;
-    if (!failing && wal_.current_bytes() >= options_.flush_bytes) return true;
+    if (!failing && (wal_.current_bytes() >= options_.flush_bytes || wal_.closed_bytes() > 0)) {
+      return true;
+    }
     auto wake = failing ? retry_at : idle_until;
     if (first_unflushed_ns_ != 0) {
       const std::int64_t left = first_unflushed_ns_ + options_.flush_interval_ns - MonotonicNs();
@@ -222,13 +224,11 @@ Result<> StoreImpl::InsertRows(const RowSet& rows, const SegmentHeader& header) 
   for (const Rows& table : rows.tables()) {
     NativeCutter cutter(table);
     std::size_t count = 0;
-    for (int chunk = 0; cutter.Next(block, count); ++chunk) {
+    while (cutter.Next(block, count)) {
+      const std::string writer = header.version == 1 ? fmt::format("{}-", header.writer) : "";
       const std::string token =
-          header.version == 1
-              ? fmt::format("{}-{}-{:016x}-{}-{}", header.writer, header.number, header.nonce,
-                            Definition(table.table()).name, chunk)
-              : fmt::format("{}-{:016x}-{}-{}", header.number, header.nonce,
-                            Definition(table.table()).name, chunk);
+          fmt::format("{}{}-{:016x}-{}-{}", writer, header.number, header.nonce,
+                      Definition(table.table()).name, cutter.name());
       const auto inserted = transport_->Insert(PhysicalName(table.table()), block, token);
       // Also after an error: part of it may be visible.
       if (Definition(table.table()).is_dictionary) generation_.fetch_add(1);

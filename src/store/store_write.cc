@@ -188,6 +188,9 @@ profile::CounterDifferences StoreImpl::TakeCounters(Pending& pending, std::uint6
   decoded.rejected += differences.rejected;
   if (!decoded.message.empty() && !differences.message.empty()) decoded.message += "; ";
   decoded.message += differences.message;
+  // Profiles and samples have gone; what was computed of them goes by their places.
+  pending.hashes = ContentHashes();
+  pending.hashes.Compute(std::get<profile::Batch>(request.data));
   return differences;
 }
 
@@ -276,6 +279,13 @@ Result<> StoreImpl::LogRows(const RowSet& rows, const Additions& additions) {
   if (!appended) result = appended.error();
   SetLogError(result);
   if (!result) return result;
+  // A segment is read whole to be inserted: while the inserter is busy it must not grow on.
+  if (wal_.current_bytes() >= 2 * options_.flush_bytes) {
+    if (const auto rotated = wal_.Rotate(); !rotated) {
+      Log(LogLevel::kWarn, "the log's segment cannot be closed",
+          {{"error", rotated.error().message()}});
+    }
+  }
   MutexLock lock(state_mutex_);
   if (first_unflushed_ns_ == 0) {
     first_unflushed_ns_ = MonotonicNs();

@@ -1,0 +1,55 @@
+#include "net/http_responder.h"
+
+#include <exception>
+#include <utility>
+
+#include "base/log.h"
+
+namespace wherefore::net {
+
+Responder::~Responder() {
+  if (!answered_) Deliver(JsonError(Error(Code::kInternal, "the request got no answer")));
+}
+
+void Responder::Deliver(HttpResponse response) {
+  if (answered_.exchange(true)) {
+    Log(LogLevel::kError, "a request was answered twice; the second answer is dropped");
+    return;
+  }
+  // Compression happens here, on the thread of whoever did the work.
+  PreparedResponse prepared = PrepareResponse(std::move(response), traits_);
+  MutexLock lock(tie_->mutex);
+  HttpConnection* const connection = tie_->connection;
+  if (connection == nullptr) return;  // counted as 499 when the connection ended
+  if (tie_->inline_thread == std::this_thread::get_id()) {
+    connection->TakeInline(std::move(prepared));
+    return;
+  }
+  auto owner = connection->weak_from_this().lock();
+  if (!owner) return;
+  connection->Post([owner, p = std::make_shared<PreparedResponse>(std::move(prepared))] {
+    owner->TakePosted(std::move(*p));
+  });
+}
+
+void CallHandler(const Router& router, HttpRequest request, std::shared_ptr<Responder> responder) {
+  try {
+    router.Handle(std::move(request), [r = std::move(responder)](HttpResponse response) {
+      r->Deliver(std::move(response));
+    });
+  } catch (const std::exception& e) {
+    Log(LogLevel::kError, "a request handler failed", {{"error", e.what()}});
+  }
+}
+
+HttpResponse RefusalResponse(const Router& router, const HttpRequest& request,
+                             const Refusal& refusal) {
+  HttpResponse response = router.Refuse(request, refusal.status, refusal.error);
+  if (refusal.status == 429 || refusal.status == 503) {
+    response.headers.try_emplace("Retry-After", "1");
+  }
+  if (refusal.status == 401) response.headers.try_emplace("WWW-Authenticate", "Bearer");
+  return response;
+}
+
+}  // namespace wherefore::net

@@ -1,0 +1,49 @@
+// The handler's end of a request: takes one answer, from any thread, or gives 500 when the last
+// copy goes away without one. Internal to src/net.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "base/mutex.h"
+#include "net/http.h"
+#include "net/http_guard.h"
+#include "net/http_response.h"
+#include "net/http_session.h"
+
+namespace wherefore::net {
+
+// The tie between a connection and the request its handler works on. The connection cuts it when it
+// ends, so an answer that comes later finds nobody rather than freed memory.
+struct RequestTie {
+  Mutex mutex;
+  HttpConnection* connection GUARDED_BY(mutex) = nullptr;
+  // While the handler is being called: its thread, whose answers need not be posted.
+  std::thread::id inline_thread GUARDED_BY(mutex);
+};
+
+class Responder {
+ public:
+  Responder(std::shared_ptr<RequestTie> tie, ResponseTraits traits)
+      : traits_(traits), tie_(std::move(tie)) {}
+  Responder(const Responder&) = delete;
+  Responder& operator=(const Responder&) = delete;
+  ~Responder();
+  void Deliver(HttpResponse response);
+
+ private:
+  const ResponseTraits traits_;
+  std::atomic<bool> answered_{false};
+  const std::shared_ptr<RequestTie> tie_;
+};
+
+// Gives the request to the router. Its last argument is the only strong reference: a handler that
+// forgets to answer has answered 500 when this returns.
+void CallHandler(const Router& router, HttpRequest request, std::shared_ptr<Responder> responder);
+
+// A refusal as the request's route writes it, with the headers that belong to its status.
+[[nodiscard]] HttpResponse RefusalResponse(const Router& router, const HttpRequest& request,
+                                           const Refusal& refusal);
+
+}  // namespace wherefore::net
