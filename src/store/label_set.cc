@@ -8,6 +8,7 @@
 
 #include "profile/limits.h"
 #include "profile/observations.h"
+#include "profile/type_id.h"
 
 namespace wherefore::store {
 
