@@ -231,8 +231,11 @@ test('lines of a file and their place in a repository', () => {
   const listed = (name: string, lines: [number, number, number][]) => ({ name, module: '', file: 'a.cc', start_line: 1, self: 0, total: 0, lines });
   const costs = costsOf([listed('f', [[3, 1, 9], [4, 5, 5]]), listed('g', [[4, 2, 2], [0, 50, 50]])]);
   expect([...costs]).toEqual([[3, { self: 1, total: 9 }], [4, { self: 7, total: 7 }], [0, { self: 50, total: 50 }]]);
-  expect(hottestLine(costs)).toBe(4);
+  expect(hottestLine(costs)).toBe(3);
   expect(hottestLine(new Map())).toBe(0);
+  // A call that most of the time goes through, against a line that did a little itself.
+  expect(hottestLine(new Map([[106, { self: 7, total: 7 }], [112, { self: 0, total: 790 }]]))).toBe(112);
+  expect(hottestLine(new Map([[1, { self: 0, total: 50 }], [2, { self: 50, total: 50 }], [0, { self: 90, total: 90 }]]))).toBe(2);  // of equal ones what it did itself
   const template = 'https://host/{service}/blob/{version}/{path}#L{line}';
   expect(repositoryLink(template, { service: 'shop', version: 'v2', path: 'src/a b.cc', line: 7 })).toBe('https://host/shop/blob/v2/src/a%20b.cc#L7');
   expect(repositoryLink(template, { service: 'a"b', version: '', path: '/x/../{line}', line: 7 })).toBe('https://host/a%22b/blob/HEAD/%7Bline%7D#L7');

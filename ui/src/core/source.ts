@@ -17,10 +17,10 @@ export function costsOf(functions: ListedFunction[]): Map<number, LineCost> {
   return costs;
 }
 
-// The line one wants to see first: most of its own, else most in all.
+// The line one wants to see first: most in all, which may be a call; of equal ones most of its own.
 export function hottestLine(costs: Map<number, LineCost>): number {
   let [best, cost] = [0, { self: 0, total: 0 }];
-  for (const [line, c] of costs) if (line > 0 && (c.self > cost.self || (c.self === cost.self && c.total > cost.total))) [best, cost] = [line, c];
+  for (const [line, c] of costs) if (line > 0 && (c.total > cost.total || (c.total === cost.total && c.self > cost.self))) [best, cost] = [line, c];
   return best;
 }
 

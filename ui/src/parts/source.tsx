@@ -42,7 +42,7 @@ export function Source(p: SourceProps) {
   });
   const settings = useQuery('settings', (s) => getJson<Settings>('settings', {}, s));
   const costs = useMemo(() => costsOf(whole.data?.functions ?? []), [whole.data]);
-  const hottest = useMemo(() => hottestLine(costsOf(wanted)), [own.data, p.mod]);
+  const hottest = useMemo(() => hottestLine(costsOf(wanted.filter((f) => f.file === file))), [own.data, p.mod]);  // of the file that is shown
   if (p.fn === '') return <p class="note">Choose a function: a frame's “Source”, or a row of the table.</p>;
   const found = text.data && 'lines' in text.data ? text.data : null;
   const template = settings.data?.repository_template ?? '';
