@@ -111,8 +111,8 @@ class Hostile(Case):
                 p.profile([(stack, 1)], now - day * DAY)
             answer = server.send(p.encode(), timeout=120)
             self.assertEqual(answer.status, 200, answer.body[:300])
-            self.assertIn(b"more than 50 days or months in one request", answer.body)
-            most = 50
+            self.assertIn(b"more than 60 days or months in one request", answer.body)
+            most = 60
             for begin in range(0, days, most):  # in smaller pieces all of it is taken
                 p = Profiles("old")
                 stack = p.stack("main", "again")

@@ -13,7 +13,7 @@ inline constexpr std::size_t kMaxSampleLabels = 128;
 inline constexpr std::size_t kMaxProfileLabels = 512;     // resource, scope and profile together
 inline constexpr std::size_t kMaxLabelBytes = 1u << 20;   // of one profile's or sample's labels
 inline constexpr std::size_t kMaxTypeBytes = 4096;        // names of a profile's type and units
-inline constexpr std::size_t kMaxBuckets = 50;            // days, or months of old data
+inline constexpr std::size_t kMaxBuckets = 60;            // days, or months of old data
 inline constexpr std::size_t kMaxServiceBuckets = 2'000;  // a service's day counts as one
 
 // What a request of this size may become in the store: references make it many times larger.

@@ -61,6 +61,40 @@ std::string StackCondition(const StackSet& set) {
 
 }  // namespace
 
+namespace {
+
+// What of each selection is wanted. Lists of tuples, not one condition after the other: the engine
+// takes any number of literals, but not of expressions.
+std::string PartCondition(const SampleQuery& query) {
+  std::string whole;
+  std::string by_series;
+  std::vector<std::string> any;
+  for (const SeriesSelection& selection : query.selections) {
+    const DictionaryKey& key = selection.dictionary;
+    const std::string tuple = fmt::format("{},{},{}", key.service, key.bucket, key.writer);
+    if (selection.stacks) {  // asked for one dictionary at a time
+      any.push_back(
+          fmt::format("((service, bucket, writer) = ({}){}{})", tuple,
+                      selection.series.empty()
+                          ? ""
+                          : fmt::format(" AND series IN ({})", fmt::join(selection.series, ",")),
+                      StackCondition(*selection.stacks)));
+    } else if (selection.series.empty()) {
+      whole += fmt::format("{}({})", whole.empty() ? "" : ",", tuple);
+    }
+    if (selection.stacks) continue;
+    for (const std::uint32_t series : selection.series) {
+      by_series += fmt::format("{}({},{})", by_series.empty() ? "" : ",", tuple, series);
+    }
+  }
+  if (!whole.empty()) any.push_back(fmt::format("(service, bucket, writer) IN ({})", whole));
+  if (!by_series.empty())
+    any.push_back(fmt::format("(service, bucket, writer, series) IN ({})", by_series));
+  return fmt::format("({})", fmt::join(any, " OR "));
+}
+
+}  // namespace
+
 std::string SelectionCondition(const SampleQuery& query, When when) {
   std::set<std::uint64_t> services;
   std::set<std::uint32_t> buckets;
@@ -84,19 +118,7 @@ std::string SelectionCondition(const SampleQuery& query, When when) {
   }
   if (!all_types) where += fmt::format(" AND type IN ({})", fmt::join(types, ","));
   if (!some_only) return where;
-  where += " AND (";
-  const char* separator = "";
-  for (const SeriesSelection& selection : query.selections) {
-    const DictionaryKey& key = selection.dictionary;
-    where += fmt::format("{}(service = {} AND bucket = {} AND writer = {}", separator, key.service,
-                         key.bucket, key.writer);
-    if (!selection.series.empty())
-      where += fmt::format(" AND series IN ({})", fmt::join(selection.series, ","));
-    if (selection.stacks) where += StackCondition(*selection.stacks);
-    where += ")";
-    separator = " OR ";
-  }
-  return where + ")";
+  return where + " AND " + PartCondition(query);
 }
 
 std::string SumColumns(std::string_view column) {
@@ -349,7 +371,7 @@ Result<std::vector<StackSumBySeries>> ReaderImpl::SumStacksBySeries(const Sample
                   PhysicalName(Table::kSamples), SelectionCondition(query)),
       7, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
         const std::uint64_t type = c[1].Uint(row);
-        if (const auto at = selection.Find(c[0].U32(row), type)) {
+        if (const auto at = selection.Find(c[0].Uint(row), type)) {
           sums.push_back(
               {{*at, type, c[2].U32(row), ReadSum(c, 4, row), c[6].Int(row)}, c[3].U32(row)});
         }
@@ -370,7 +392,7 @@ Result<std::vector<StackSum>> ReaderImpl::SumStacks(const SampleQuery& query,
                       PhysicalName(Table::kSamples), SelectionCondition(query)),
           6, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
             const std::uint64_t type = c[1].Uint(row);
-            if (const auto at = selection.Find(c[0].U32(row), type)) {
+            if (const auto at = selection.Find(c[0].Uint(row), type)) {
               sums.push_back({*at, type, c[2].U32(row), ReadSum(c, 3, row), c[5].Int(row)});
             }
             return {};

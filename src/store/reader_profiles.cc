@@ -75,16 +75,21 @@ Result<std::vector<ProfileRow>> ReaderImpl::Profiles(const SampleQuery& query, s
   if (query.selections.empty()) return std::vector<ProfileRow>();
   std::string where = SelectionCondition(query);
   // Selections may want different types; the limit must count only what is wanted.
-  where += " AND (";
-  const char* separator = "";
+  std::string whole;
+  std::string by_type;
   for (const SeriesSelection& selection : query.selections) {
-    where += fmt::format("{}({}{})", separator, KeyCondition(selection.dictionary),
-                         selection.types.empty()
-                             ? ""
-                             : fmt::format(" AND type IN ({})", fmt::join(selection.types, ",")));
-    separator = " OR ";
+    const DictionaryKey& key = selection.dictionary;
+    const std::string tuple = fmt::format("{},{},{}", key.service, key.bucket, key.writer);
+    if (selection.types.empty()) whole += fmt::format("{}({})", whole.empty() ? "" : ",", tuple);
+    for (const std::uint64_t type : selection.types)
+      by_type += fmt::format("{}({},{})", by_type.empty() ? "" : ",", tuple, type);
   }
-  return RunProfiles(where + ")", query.tenant, limit, cancel);
+  std::vector<std::string> any;
+  if (!whole.empty()) any.push_back(fmt::format("(service, bucket, writer) IN ({})", whole));
+  if (!by_type.empty())
+    any.push_back(fmt::format("(service, bucket, writer, type) IN ({})", by_type));
+  where += fmt::format(" AND ({})", fmt::join(any, " OR "));
+  return RunProfiles(where, query.tenant, limit, cancel);
 }
 
 Result<std::vector<ProfileRow>> ReaderImpl::ProfileById(std::uint32_t tenant,

@@ -33,7 +33,7 @@ Result<std::vector<SeenRow>> ReaderImpl::Seen(const SampleQuery& query, const Ca
   const auto add = [&](const Columns& c, std::size_t row) -> Result<> {
     ++read;
     const std::uint64_t type = c[1].Uint(row);
-    if (const auto at = selection.Find(c[0].U32(row), type))
+    if (const auto at = selection.Find(c[0].Uint(row), type))
       rows.push_back({*at, type, c[2].U32(row), c[3].Int(row), c[4].Int(row)});
     return {};
   };
@@ -61,7 +61,7 @@ Result<> ReaderImpl::EachTotal(const SampleQuery& query, std::size_t limit,
                          limit == 0 ? "" : fmt::format(" LIMIT {}", limit)),
              8, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
                const std::uint64_t type = c[1].Uint(row);
-               const auto at = selection.Find(c[0].U32(row), type);
+               const auto at = selection.Find(c[0].Uint(row), type);
                if (!at) return {};
                return visit({*at, type, c[2].U32(row), c[3].U32(row), c[4].Int(row), c[5].Int(row),
                              c[6].Int(row), c[7].Int(row)});
@@ -92,7 +92,7 @@ Result<std::vector<NewestRow>> ReaderImpl::Newest(const SampleQuery& query,
                       selection.Sql(), PhysicalName(Table::kProfiles), SelectionCondition(query)),
           9, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
             const std::uint64_t type = c[1].Uint(row);
-            if (const auto at = selection.Find(c[0].U32(row), type)) {
+            if (const auto at = selection.Find(c[0].Uint(row), type)) {
               rows.push_back({{*at, type, c[2].U32(row), c[3].U32(row), c[4].Int(row),
                                c[5].Int(row), c[6].Int(row), c[7].Int(row)},
                               c[8].Int(row)});
@@ -154,7 +154,7 @@ Result<> ReaderImpl::WeighSome(const SampleQuery& query, std::span<const Profile
           SelectionCondition(some)),
       7, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
         const std::uint64_t type = c[1].Uint(row);
-        if (const auto at = selection.Find(c[0].U32(row), type))
+        if (const auto at = selection.Find(c[0].Uint(row), type))
           sums.push_back({asked[*at], type, c[2].U32(row), c[3].Float(row), ReadSum(c, 4, row),
                           c[6].Int(row)});
         return {};

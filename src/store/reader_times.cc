@@ -44,7 +44,7 @@ Result<std::vector<SeriesPoint>> ReaderImpl::Timeline(const SampleQuery& query, 
               SelectionCondition(query)),
           9, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
             const std::uint64_t type = c[1].Uint(row);
-            if (const auto at = selection.Find(c[0].U32(row), type)) {
+            if (const auto at = selection.Find(c[0].Uint(row), type)) {
               points.push_back({*at, type, c[2].U32(row),
                                 c[3].Int(row) * steps.width_ns + steps.phase_ns, ReadSum(c, 4, row),
                                 c[6].Int(row), c[7].Int(row), c[8].Int(row)});
@@ -94,7 +94,7 @@ Result<> ReaderImpl::ShareOutMany(const SampleQuery& query, StepSums& sums,
                   PhysicalName(Table::kProfiles), SelectionCondition(query)),
       11, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
         const std::uint64_t type = c[1].Uint(row);
-        const auto at = selection.Find(c[0].U32(row), type);
+        const auto at = selection.Find(c[0].Uint(row), type);
         if (!at) return {};
         const std::int64_t value = ReadSum(c, 5, row);
         if (c[9].Uint(row) != 0) {
@@ -131,7 +131,7 @@ Result<std::vector<ProfileSum>> ReaderImpl::SumProfiles(const SampleQuery& query
                   by_series ? ", series" : ""),
       9, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
         const std::uint64_t type = c[2].Uint(row);
-        if (const auto at = selection.Find(c[0].U32(row), type)) {
+        if (const auto at = selection.Find(c[0].Uint(row), type)) {
           rows.push_back({*at, type, c[3].U32(row), c[1].U32(row), c[4].Int(row), c[5].Int(row),
                           ReadSum(c, 6, row), c[8].Int(row)});
         }
@@ -152,7 +152,7 @@ Result<std::vector<CoverRow>> ReaderImpl::Coverage(const SampleQuery& query,
                       selection.Sql(), kNsPerDay * 365, PhysicalName(Table::kProfiles),
                       SelectionCondition(query)),
           4, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
-            if (const auto at = selection.Find(c[0].U32(row), c[1].Uint(row)))
+            if (const auto at = selection.Find(c[0].Uint(row), c[1].Uint(row)))
               rows.push_back({*at, c[2].Int(row), c[3].Int(row)});
             return {};
           }));

@@ -1,0 +1,84 @@
+// Questions over as many services as anybody has: conditions stay lists, which the engine takes at
+// any length, and never become chains of expressions, which it does not.
+#include "store/test_batch.h"
+#include "store/test_store.h"
+
+namespace wherefore::store {
+namespace {
+
+constexpr std::uint32_t kServices = 30'000;
+
+class ManyServices : public StoreTest {
+ protected:
+  // One real service, last of many that nobody has heard of.
+  [[nodiscard]] SampleQuery AllOfThem() {
+    Write(BatchBuilder()
+              .Add({.service = "real", .time_ns = now_},
+                   {{.stack = {"f", "main"}, .value = 5},
+                    {.stack = {"g", "main"}, .value = 2, .attributes = {{"a", "b"}}}})
+              .Request("real"));
+    Flush();
+    SampleQuery query = StoreTest::Everything("real");
+    query.range = {now_ - 1'000'000'000, now_ + 1'000'000'000};
+    EXPECT_EQ(query.selections.size(), 1u);
+    const DictionaryKey real = query.selections.at(0).dictionary;
+    query.selections.clear();
+    for (std::uint32_t i = 1; i < kServices; ++i) {
+      DictionaryKey other = real;
+      other.service = real.service + i;
+      query.selections.push_back({.dictionary = other});
+    }
+    query.selections.push_back({.dictionary = real});
+    return query;
+  }
+  static std::int64_t Total(const Result<std::vector<StackSum>>& sums) {
+    EXPECT_TRUE(sums) << sums.error().message().substr(0, 300);
+    std::int64_t total = 0;
+    if (!sums) return total;
+    for (const StackSum& sum : *sums) {
+      EXPECT_EQ(sum.dictionary, kServices - 1);
+      total += sum.value;
+    }
+    return total;
+  }
+};
+
+TEST_F(ManyServices, AreAskedForWhole) {
+  const SampleQuery query = AllOfThem();
+  Reader& reader = store_->reader();
+  EXPECT_EQ(Total(reader.SumStacks(query, {})), 7);
+  EXPECT_EQ(reader.SumStacksBySeries(query, {})->size(), 2u);
+  EXPECT_EQ(reader.Timeline(query, {.width_ns = 1'000'000'000}, false, {})->size(), 1u);
+  EXPECT_EQ(reader.Timeline(query, {.width_ns = 1'000'000'000}, true, {})->size(), 2u);
+  EXPECT_EQ(reader.Timeline(query, {.width_ns = 1'000'000'000, .spread = true}, false, {})->size(),
+            2u);
+  EXPECT_EQ(reader.Coverage(query, {})->size(), 1u);
+  EXPECT_EQ(reader.SumProfiles(query, {})->size(), 1u);
+  EXPECT_EQ(reader.Profiles(query, 10, {})->size(), 1u);
+  std::vector<DictionaryKey> keys;
+  for (const SeriesSelection& one : query.selections) keys.push_back(one.dictionary);
+  EXPECT_EQ(reader.Types(keys, {})->size(), 1u);
+}
+
+TEST_F(ManyServices, AreAskedForInPart) {
+  SampleQuery query = AllOfThem();
+  for (SeriesSelection& one : query.selections) one.series = {2, 7};
+  Reader& reader = store_->reader();
+  EXPECT_EQ(Total(reader.SumStacks(query, {})), 2) << "the samples with a label of their own";
+  EXPECT_EQ(reader.Timeline(query, {.width_ns = 1'000'000'000}, true, {})->size(), 1u);
+  const auto types = reader.Types({query.selections.back().dictionary}, {});
+  ASSERT_EQ(types->size(), 1u);
+  for (SeriesSelection& one : query.selections) {
+    one.series.clear();
+    one.types = {types->at(0).type, 1, 2};
+  }
+  EXPECT_EQ(reader.Profiles(query, 10, {})->size(), 1u);
+  query.selections.back().types = {1, 2};
+  EXPECT_EQ(reader.Profiles(query, 10, {})->size(), 0u) << "of other services, it would be wanted";
+  query.selections.back().types.clear();
+  query.selections.back().stacks = StackSet{.stacks = {1}, .all_below = {}};
+  EXPECT_EQ(Total(reader.SumStacks(query, {})), 5);
+}
+
+}  // namespace
+}  // namespace wherefore::store
