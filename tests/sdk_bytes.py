@@ -103,7 +103,7 @@ def numbers(found, number):
 # --- pprof ---
 
 def read_pprof(data):
-    """(sample types, period type, samples); types are (type, unit)."""
+    """(sample types, period type, samples, (time, duration)); types are (type, unit)."""
     profile = message(plain(data))
     strings = [s.decode() for s in profile[6]]
 

@@ -92,7 +92,7 @@ int main() {
         before = time.time_ns()
         answer = http("GET", base + "mutex")
         self.assertEqual(answer.status, 200, answer.body)
-        types, period_type, samples = sdk_bytes.read_pprof(answer.body)
+        types, period_type, samples, _ = sdk_bytes.read_pprof(answer.body)
         self.assertEqual((types, period_type), ([("delay", "nanoseconds"), ("contentions", "count")], ("contentions", "count")))
         self.assertEqual(samples, [])
         time_ns, = (value for number, value in sdk_bytes.fields(gzip.decompress(answer.body)) if number == 9)
