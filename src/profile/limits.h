@@ -8,7 +8,7 @@
 
 namespace wherefore::profile {
 
-inline constexpr std::size_t kMaxStackFrames = 10'000;
+inline constexpr std::size_t kMaxStackFrames = 16'384;
 inline constexpr std::size_t kMaxSampleLabels = 128;
 inline constexpr std::size_t kMaxProfileLabels = 512;     // resource, scope and profile together
 inline constexpr std::size_t kMaxLabelBytes = 1u << 20;   // of one profile's or sample's labels

@@ -101,7 +101,7 @@ TEST_F(Limits, LabelsOfASampleAndOfAProfile) {
 TEST_F(Limits, FramesOfAStack) {
   EXPECT_EQ(Answer({}, {{.stack = std::vector<std::string>(profile::kMaxStackFrames, "f")}}), "");
   EXPECT_EQ(Answer({}, {{.stack = std::vector<std::string>(profile::kMaxStackFrames + 1, "f")}}),
-            "profile 1, sample 0: 10001 frames, a stack may have 10000");
+            "profile 1, sample 0: 16385 frames, a stack may have 16384");
 }
 
 TEST_F(Limits, NamesOfTypes) {
