@@ -277,7 +277,9 @@ class Server {
     operations.incomplete = [this](std::int64_t from_ns, std::int64_t to_ns) {
       std::vector<std::string> damaged;
       for (const store::DamagedData& data : store_->Damaged()) {
-        if (data.range.from_ns < to_ns && data.range.to_ns > from_ns) damaged.push_back(data.what);
+        if (data.range.from_ns >= to_ns || data.range.to_ns <= from_ns) continue;
+        // Behind the bracket are names of services, which may be another tenant's.
+        damaged.push_back(options_.tenants ? data.what.substr(0, data.what.find(" (")) : data.what);
       }
       return fmt::format("{}", fmt::join(damaged, "; "));
     };
