@@ -1,8 +1,6 @@
 // See broken_parts.h.
 #include "store/broken_parts.h"
 
-#include <filesystem>
-
 #include <fmt/format.h>
 
 #include "base/log.h"
