@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/memory_budget.h"
 #include "base/text.h"
 
 namespace wherefore {
@@ -17,9 +18,19 @@ Result<> CancelToken::Charge(std::size_t bytes) const {
   const auto more = static_cast<std::int64_t>(bytes);
   const std::int64_t limit = state_->memory_limit.load(std::memory_order_relaxed);
   const std::int64_t used = state_->memory_used.fetch_add(more, std::memory_order_relaxed) + more;
-  if (limit <= 0 || used <= limit) return {};
-  Release(bytes);
-  return MemoryError(limit);
+  const bool within = limit <= 0 || used <= limit;
+  if (within && MemoryBudget::Process().TakeForQuestion(bytes)) return {};
+  state_->memory_used.fetch_sub(more, std::memory_order_relaxed);
+  return within ? ShortOfMemory() : MemoryError(limit);
+}
+
+void CancelToken::Release(std::size_t bytes) const {
+  state_->memory_used.fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+  MemoryBudget::Process().GiveForQuestion(bytes);
+}
+
+CancelToken::State::~State() {
+  MemoryBudget::Process().GiveForQuestion(static_cast<std::size_t>(memory_used.load()));
 }
 
 }  // namespace wherefore

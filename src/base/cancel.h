@@ -2,7 +2,8 @@
 //
 // Memory: whoever builds something large for a question claims its bytes first (MemoryClaim, or
 // Charge for what lives as long as the answer); over the limit the claim fails and the question
-// ends with a sentence. Small things are not counted.
+// ends with a sentence. Small things are not counted. What questions hold together is part of the
+// process's budget (memory_budget.h).
 //
 // Copies share one state. Cancel() may be called from any thread, more than once; callbacks
 // registered with OnCancel run once, on the cancelling thread (at once if already cancelled). They
@@ -63,11 +64,10 @@ class CancelToken {
   void SetMemoryLimit(std::int64_t bytes) const {
     state_->memory_limit.store(bytes, std::memory_order_relaxed);
   }
-  // Counts bytes held for this question; kLimit, counting nothing, when they are too many.
+  // Counts bytes held for this question; counting nothing, kLimit when they are too many for it,
+  // kUnavailable when the process has no room for them now.
   [[nodiscard]] Result<> Charge(std::size_t bytes) const;
-  void Release(std::size_t bytes) const {
-    state_->memory_used.fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
-  }
+  void Release(std::size_t bytes) const;
   [[nodiscard]] std::int64_t memory_used() const {
     return state_->memory_used.load(std::memory_order_relaxed);
   }
@@ -78,6 +78,10 @@ class CancelToken {
 
  private:
   struct State {
+    State() = default;
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+    ~State();
     Mutex mutex;
     std::atomic<std::int64_t> deadline_ns{INT64_MAX};
     std::atomic<std::int64_t> memory_limit{0};

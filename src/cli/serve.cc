@@ -24,6 +24,7 @@
 #include "api/pyroscope.h"
 #include "base/ascii.h"
 #include "base/log.h"
+#include "base/memory_budget.h"
 #include "base/metrics.h"
 #include "base/text.h"
 #include "cli/backup_root.h"
@@ -113,7 +114,7 @@ class Server {
     store::StoreOptions store_options{.directory = options_.data,
                                       .keep_payload = options_.keep_payload};
     store_options.query_timeout_ns = limits_.query_timeout_ns;
-    store_options.query_memory_bytes = limits_.query_memory_bytes;
+    DivideMemoryOf(store_options);
     store_options.retention_ns = limits_.retention_ns;
     WHEREFORE_ASSIGN_OR_RETURN(store_, store::Store::Open(store_options));
     if (!options_.backup_root.empty()) {
@@ -132,8 +133,8 @@ class Server {
         gateway::Intake(*store_, metrics_),
         gateway::PyroscopeReceiver::Options{.tenants = options_.tenants});
     WHEREFORE_ASSIGN_OR_RETURN(gateway::ScrapeConfig scrape, ReadScrape());
-    scraper_ = std::make_unique<gateway::Scraper>(gateway::Intake(*store_, metrics_),
-                                                  std::move(scrape));
+    scraper_ =
+        std::make_unique<gateway::Scraper>(gateway::Intake(*store_, metrics_), std::move(scrape));
     api_ = std::make_unique<api::Api>(*engine_, workers_, MakeOperations());
     pyroscope_api_ = std::make_unique<api::PyroscopeApi>(*engine_, workers_, MakeOperations());
     adhoc_ = std::make_unique<api::AdHocApi>(workers_, MakeOperations());
@@ -187,6 +188,17 @@ class Server {
   }
 
  private:
+  // Defaults are right for a large machine; on a small one each part takes less.
+  void DivideMemoryOf(store::StoreOptions& o) {
+    const MemoryShares shares = MemoryBudget::Process().shares();
+    o.engine_bytes = std::min(o.engine_bytes, shares.engine);
+    o.flush_bytes = std::min(o.flush_bytes, shares.work / 8);
+    o.max_queued_bytes = std::min(o.max_queued_bytes, shares.work / 2);
+    o.dictionary_bytes = std::min(o.dictionary_bytes, shares.work / 6);
+    limits_.query_memory_bytes =
+        std::min(limits_.query_memory_bytes, static_cast<std::int64_t>(o.engine_bytes / 10 * 6));
+    o.query_memory_bytes = limits_.query_memory_bytes;
+  }
   [[nodiscard]] Result<gateway::ScrapeConfig> ReadScrape() const {
     gateway::ScrapeConfig config;
     if (!options_.scrape_config.empty()) {
@@ -450,6 +462,8 @@ int Serve(ServeOptions options) {
   signal(SIGPIPE, SIG_IGN);
   umask(kPrivateMask);
 
+  MemoryBudget::Process().SetLimit(limits->memory_bytes);
+  MemoryBudget::Process().OnShort([] { malloc_trim(0); });
   Server server(std::move(options), *limits);
   if (const Result<> started = server.Start(); !started) {
     server.Stop();

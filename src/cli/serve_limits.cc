@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory_limit.h"
 #include "base/text.h"
 #include "net/connection_limit.h"
 
@@ -24,6 +25,30 @@ std::size_t Connections(std::size_t wanted) {
   return std::min(wanted, most);
 }
 
+constexpr std::size_t kLeastMemory = 200u << 20;
+
+Result<std::size_t> Memory(const std::string& wanted) {
+  const MemoryLimit found = FindMemoryLimit();
+  if (wanted.empty()) {
+    if (found.bytes < kLeastMemory) {
+      Log(LogLevel::kWarn, "there is little memory: requests will be refused",
+          {{"bytes", found.bytes}, {"limited_by", found.of}});
+    }
+    return found.bytes;
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t bytes, ParseBytes(wanted));
+  if (bytes < static_cast<std::int64_t>(kLeastMemory)) {
+    return Error(Code::kInvalid,
+                 fmt::format("--memory {}: a server needs at least 200MiB", wanted));
+  }
+  const auto memory = static_cast<std::size_t>(bytes);
+  if (memory > found.bytes) {
+    Log(LogLevel::kWarn, "less memory than --memory",
+        {{"bytes", found.bytes}, {"limited_by", found.of}});
+  }
+  return std::min(memory, found.bytes);
+}
+
 }  // namespace
 
 void LimitOptions::AddTo(CLI::App& command) {
@@ -36,6 +61,9 @@ void LimitOptions::AddTo(CLI::App& command) {
       .add_option("--query-memory", query_memory,
                   "Memory a query may use, in the engine and again for its answer")
       ->capture_default_str();
+  command.add_option("--memory", memory,
+                     "Memory the server may use: 2GiB (default: what its cgroup, ulimit or the "
+                     "machine leave it); requests and questions beyond it are told to come again");
   command
       .add_option("--max-connections", max_connections,
                   "Connections of all ports together; the longest idle makes room for a new one. "
@@ -61,6 +89,7 @@ Result<Limits> LimitOptions::Read() const {
                  fmt::format("--query-memory {}: a query needs at least 16MiB", query_memory));
   }
   limits.connections = Connections(max_connections);
+  WHEREFORE_ASSIGN_OR_RETURN(limits.memory_bytes, Memory(memory));
   return limits;
 }
 

@@ -16,6 +16,7 @@ struct Limits {
   std::int64_t query_timeout_ns = 0;
   std::int64_t query_memory_bytes = 0;
   std::size_t connections = 0;  // of all ports
+  std::size_t memory_bytes = 0;
 };
 
 struct LimitOptions {
@@ -23,6 +24,7 @@ struct LimitOptions {
   int query_timeout_seconds = 60;
   std::string query_memory = "1GiB";
   std::size_t max_connections = 10'000;
+  std::string memory;
 
   void AddTo(CLI::App& command);
   // Raises this process's limit on open files as far as it may.

@@ -214,8 +214,8 @@ void Call::Work::Run() {
     return responder->Deliver({GrpcStatus(body.error().code()), body.error().message(), {}, {}});
   shared->received->Add(body->size());
   const auto bytes = std::make_shared<ByteHold>(shared->inflight);
-  if (!bytes->Reach(body->size())) return responder->Deliver(Overloaded());
-  request.body = std::make_shared<const std::string>(*std::move(body));
+  if (!bytes->ReachToHandle(body->size())) return responder->Deliver(Overloaded());
+  request.body = HoldWhileUsed(std::make_shared<const std::string>(*std::move(body)), bytes);
   try {
     shared->handler(std::move(request), [bytes, r = std::move(responder)](GrpcResponse response) {
       r->Deliver(std::move(response));

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "net/http_guard.h"
 #include "net/http_request_reader.h"
 #include "net/http_responder.h"
@@ -35,6 +36,26 @@ constexpr std::size_t kLargePacked = 16u << 10;
 
 Refusal Overloaded() {
   return {429, Error(Code::kLimit, "too many bytes of requests are being handled; try again")};
+}
+
+Refusal TooLargeForMemory(std::size_t bytes) {
+  return {413,
+          Error(Code::kLimit,
+                fmt::format("a body of {} bytes needs about {} of memory, more than this "
+                            "server has for requests (serve --memory); send less at once",
+                            bytes,
+                            FormatBytes(static_cast<std::int64_t>(bytes * kMemoryPerBodyByte))))};
+}
+
+// Makes the body hold its bytes and what handling it takes, or says why it cannot.
+std::optional<Refusal> HoldToHandle(HttpRequest& request, const std::shared_ptr<ByteHold>& bytes) {
+  if (!bytes || !request.body) return std::nullopt;
+  if (!ByteHold::CanBeHandled(request.body->size())) {
+    return TooLargeForMemory(request.body->size());
+  }
+  if (!bytes->ReachToHandle(request.body->size())) return Overloaded();
+  request.body = HoldWhileUsed(std::move(request.body), bytes);
+  return std::nullopt;
 }
 
 class Session final : public HttpConnection {
@@ -121,7 +142,7 @@ class Session final : public HttpConnection {
   bool request_begun_ = false;  // a byte of it is here
   bool head_read_ = false;
   Clock::time_point request_deadline_ = kNever;
-  std::size_t window_bytes_ = 0;  // of the body, that were here when the window began
+  std::size_t window_bytes_ = 0;     // of the body, that were here when the window began
   std::shared_ptr<ByteHold> bytes_;  // of the body; none before its first byte
   std::shared_ptr<RequestTie> tie_;
   std::shared_ptr<Session> own_hold_;  // while only the handler will wake us
@@ -309,6 +330,10 @@ bool Session::OnHead() {
     Refuse(*refusal);
     return false;
   }
+  if (!ByteHold::CanBeHandled(reader_.announced_bytes())) {
+    Refuse(TooLargeForMemory(reader_.announced_bytes()));
+    return false;
+  }
   // Only what has arrived is taken: a sender that announces much and sends nothing blocks nobody.
   if (!state_->inflight->HasRoom(reader_.announced_bytes())) {
     state_->connections->DropStalledBodies(kStalled);
@@ -345,7 +370,7 @@ void Session::Dispatch() {
   const bool large = workers != nullptr && reader_.body_bytes() > (packed ? kLargePacked : kLarge);
   if (!large) {
     if (auto refusal = reader_.FinishBody()) return Refuse(*refusal);
-    if (!ReserveBody(reader_.request().body->size())) return;
+    if (auto refusal = HoldToHandle(reader_.request(), bytes_)) return Refuse(*refusal);
   }
   phase_ = Phase::kHandling;
   SetDeadline(kNever);
@@ -389,7 +414,7 @@ bool Session::HandleOnWorker(WorkerPool& workers, std::shared_ptr<Responder> res
     void Run() {
       std::optional<Refusal> refusal =
           Unpack(std::move(body), state->options.max_body_bytes, request);
-      if (!refusal && !bytes->Reach(request.body->size())) refusal = Overloaded();
+      if (!refusal) refusal = HoldToHandle(request, bytes);
       if (refusal) return responder->Deliver(RefusalResponse(*state->router, request, *refusal));
       CallHandler(*state->router, std::move(request), std::move(responder));
     }

@@ -1,5 +1,5 @@
 // Bytes of requests that are being read or handled, of one server, and what one request has of
-// them.
+// them, there and in the process's budget of memory.
 //
 // Threads: InflightBytes any; a ByteHold is used by one thread at a time, and lives until the last
 // of those who work on its request lets go.
@@ -8,9 +8,16 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <utility>
 
+#include "base/memory_budget.h"
+
 namespace wherefore::net {
+
+// What handling a body takes at its worst moment, where it is decoded, encoded as rows and written
+// to the log: measured for stacks that are all new (docs/performance.md).
+inline constexpr std::size_t kMemoryPerBodyByte = 8;
 
 class InflightBytes {
  public:
@@ -42,14 +49,31 @@ class ByteHold {
   // Makes sure that it holds this much; false when there is not enough.
   [[nodiscard]] bool Reach(std::size_t bytes) {
     if (bytes <= bytes_) return true;
-    if (!of_->Take(bytes - bytes_)) return false;
+    if (!memory_.Reach(bytes) || !of_->Take(bytes - bytes_)) return false;
     bytes_ = bytes;
     return true;
+  }
+  // The same, and what handling them takes.
+  [[nodiscard]] bool ReachToHandle(std::size_t bytes) {
+    return Reach(bytes) && memory_.Reach(bytes * kMemoryPerBodyByte);
+  }
+  // Can there ever be enough for it?
+  [[nodiscard]] static bool CanBeHandled(std::size_t bytes) {
+    return MemoryBudget::Process().Fits(bytes * kMemoryPerBodyByte);
   }
 
  private:
   const std::shared_ptr<InflightBytes> of_;
+  MemoryHold memory_;
   std::size_t bytes_ = 0;
 };
+
+// A body that holds its bytes for as long as anybody uses it.
+[[nodiscard]] inline std::shared_ptr<const std::string> HoldWhileUsed(
+    std::shared_ptr<const std::string> body, std::shared_ptr<ByteHold> bytes) {
+  using Both = std::pair<std::shared_ptr<const std::string>, std::shared_ptr<ByteHold>>;
+  const std::string* const text = body.get();
+  return {std::make_shared<Both>(std::move(body), std::move(bytes)), text};
+}
 
 }  // namespace wherefore::net

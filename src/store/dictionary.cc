@@ -225,17 +225,17 @@ Result<> Dictionaries::LoadNumbers(Dictionary& d) {
                     });
 }
 
-void Dictionaries::Trim(std::uint64_t inserted_through, std::size_t max_bytes) {
+std::size_t Dictionaries::Trim(std::uint64_t inserted_through, std::size_t max_bytes) {
   std::size_t bytes = 0;
   std::vector<Dictionary*> by_age;
   for (const auto& [key, dictionary] : loaded_) {
     bytes += dictionary->MemoryBytes();
     by_age.push_back(dictionary.get());
   }
-  if (bytes <= max_bytes) return;
+  if (bytes <= max_bytes) return bytes;
   std::ranges::sort(by_age, {}, &Dictionary::last_use);
   for (const Dictionary* dictionary : by_age) {
-    if (bytes <= max_bytes) return;
+    if (bytes <= max_bytes) break;
     if (dictionary->last_use >= round_ || dictionary->last_segment > inserted_through) continue;
     bytes -= std::min(bytes, dictionary->MemoryBytes());
     const DictionaryKey key = dictionary->key;
@@ -243,6 +243,7 @@ void Dictionaries::Trim(std::uint64_t inserted_through, std::size_t max_bytes) {
         (dictionary->named_for_profiles ? 1u : 0u) | (dictionary->named_for_spans ? 2u : 0u);
     loaded_.erase(key);
   }
+  return bytes;
 }
 
 void Dictionaries::Restart(std::uint32_t writer) {

@@ -59,8 +59,8 @@ class Dictionaries {
   Result<Dictionary*> Get(std::uint32_t tenant, std::uint64_t service, std::uint32_t bucket);
 
   // Drops the least recently used until `max_bytes` are left; only those whose rows are all
-  // inserted, and never one used in the latest round.
-  void Trim(std::uint64_t inserted_through, std::size_t max_bytes);
+  // inserted, and never one used in the latest round. Returns how many are left.
+  std::size_t Trim(std::uint64_t inserted_through, std::size_t max_bytes);
   // Drops all of them and goes on under another writer number, so that no id is ever given twice.
   void Restart(std::uint32_t writer);
   void NextRound() { ++round_; }

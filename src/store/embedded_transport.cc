@@ -27,8 +27,8 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/text.h"
-#include "store/chdb_api.h"
 #include "store/broken_parts.h"
+#include "store/chdb_api.h"
 #include "store/failed_writes.h"
 #include "store/file.h"
 #include "store/mend_engine.h"
@@ -125,6 +125,7 @@ class EmbeddedTransport final : public Transport {
 
   Result<> Open(const EmbeddedOptions& options) {
     path_ = options.path;
+    memory_bytes_ = options.memory_bytes;
     std::error_code error;
     std::filesystem::create_directories(path_, error);
     // Begun on a full disk it could never be opened again.
@@ -175,9 +176,9 @@ class EmbeddedTransport final : public Transport {
     }
     if (!result && connection != nullptr) Drain(connection);
     constexpr int kMostBroken = 100;
-    for (int i = 0; i < kMostBroken && connection != nullptr && !result &&
-                    result.error().code() == Code::kInternal &&
-                    MayBeDamage(result.error().message());
+    for (int i = 0;
+         i < kMostBroken && connection != nullptr && !result &&
+         result.error().code() == Code::kInternal && MayBeDamage(result.error().message());
          ++i) {
       if (!SetAside(connection, text, result.error().message())) break;
       result = run();
@@ -288,11 +289,13 @@ class EmbeddedTransport final : public Transport {
   Result<chdb::Connection*> Connect(const std::string& path) {
     // Caches default to gigabytes and pools to one thread a core and more; we are a guest in this
     // process.
+    const std::size_t cache = std::min<std::size_t>(32u << 20, memory_bytes_ / 16);
     std::vector<std::string> arguments = {
-        "clickhouse", "--path=" + path, "--mark_cache_size=33554432",
-        "--primary_index_cache_size=33554432", "--uncompressed_cache_size=0",
-        "--index_mark_cache_size=4194304", "--query_condition_cache_size=4194304",
-        "--mmap_cache_size=0", "--max_server_memory_usage=4000000000",
+        "clickhouse", "--path=" + path, fmt::format("--mark_cache_size={}", cache),
+        fmt::format("--primary_index_cache_size={}", cache), "--uncompressed_cache_size=0",
+        fmt::format("--index_mark_cache_size={}", cache / 8),
+        fmt::format("--query_condition_cache_size={}", cache / 8), "--mmap_cache_size=0",
+        fmt::format("--max_server_memory_usage={}", memory_bytes_),
         // On a terminal it writes lines of its own between ours; its errors come back as answers.
         "--logger.console=false",
         // Its own threads that look around: 20 times a second otherwise.
@@ -430,6 +433,7 @@ class EmbeddedTransport final : public Transport {
 
   Api api_;
   std::string path_;  // the engine's own directory
+  std::size_t memory_bytes_ = 0;
   ServerVersion version_ = 0;
   chdb::Connection* writer_ = nullptr;
   chdb::Connection* killer_ = nullptr;

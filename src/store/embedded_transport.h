@@ -16,6 +16,7 @@ namespace wherefore::store {
 struct EmbeddedOptions {
   std::string path;  // the engine's own directory
   int read_connections = 3;
+  std::size_t memory_bytes = std::size_t{4000} << 20;  // all statements and merges together
 };
 
 [[nodiscard]] Result<std::unique_ptr<Transport>> OpenEmbedded(const EmbeddedOptions& options);

@@ -2,6 +2,7 @@
 #include "store/rows.h"
 
 #include <algorithm>
+#include <exception>
 
 #include <fmt/format.h>
 
@@ -93,6 +94,20 @@ std::size_t Rows::ByteSize() const {
   return bytes;
 }
 
+std::size_t Rows::RowsOfABlock() const {
+  constexpr std::size_t kBlockBytes = 16u << 20;  // the engine uses several times as much
+  constexpr std::size_t kLeast = 1000;
+  constexpr std::size_t kMost = 1'000'000;
+  std::size_t bytes = 0;
+  const auto columns = Definition(table_).columns;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    bytes += columns[i].layout == Layout::kRuns
+                 ? rows_ * columns[i].width
+                 : columns_[i].data.size() + 2 * columns_[i].sizes.size();
+  }
+  return bytes == 0 ? kMost : std::clamp(kBlockBytes * rows_ / bytes, kLeast, kMost);
+}
+
 void Rows::PutRun(std::size_t column, std::uint64_t value, std::uint32_t count) {
   if (count == 0) return;
   std::string& data = columns_[column].data;
@@ -164,7 +179,8 @@ Rows::Row& Rows::Row::Texts(std::span<const std::string_view> items) {
   return *this;
 }
 Rows::Row::~Row() {
-  WHEREFORE_CHECK(column_ == rows_.columns_.size());
+  // Without memory a column may throw; whoever catches that throws the rows away.
+  WHEREFORE_CHECK(column_ == rows_.columns_.size() || std::uncaught_exceptions() > 0);
 }
 
 void Rows::Append(const Rows& other) {
@@ -180,9 +196,13 @@ void Rows::Append(const Rows& other) {
 
 void Rows::Clear() {
   rows_ = 0;
+  // One large request must not keep its memory.
+  constexpr std::size_t kKept = 1u << 20;
   for (Column& column : columns_) {
-    column.data.clear();
-    column.sizes.clear();
+    for (std::string* bytes : {&column.data, &column.sizes}) {
+      bytes->clear();
+      if (bytes->capacity() > kKept) bytes->shrink_to_fit();
+    }
   }
   std::ranges::fill(last_run_, 0);
 }

@@ -89,6 +89,8 @@ class Rows {
 
   void Append(const Rows& other);
   void Clear();
+  // How many rows make a block that the engine takes without much memory; by what they hold alone.
+  [[nodiscard]] std::size_t RowsOfABlock() const;
   [[nodiscard]] std::map<std::uint32_t, std::uint64_t> CountByBucket() const;
 
   // The form in the log (docs/format.md, "Row sets").
@@ -132,7 +134,8 @@ class RowSet {
 // part.
 class NativeCutter {
  public:
-  explicit NativeCutter(const Rows& rows, std::size_t max_rows = 1'000'000);
+  explicit NativeCutter(const Rows& rows) : NativeCutter(rows, rows.RowsOfABlock()) {}
+  NativeCutter(const Rows& rows, std::size_t max_rows);
   // Fills `block` with the next rows; false when there are none left.
   bool Next(std::string& block, std::size_t& rows);
   // Of the block that Next gave; with the table, what an insert of these rows is called.

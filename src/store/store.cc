@@ -96,8 +96,8 @@ Result<> CheckSchemaFile(const DataPaths& paths) {
   }
   if (version == 0) return Error(Code::kUnsupported, "schema version 0 is not known");
   // Steps from one version to the next come here, oldest first. From 1 to 2 nothing has to be
-  // rewritten: each file says which form it has, and is replaced in its own time. But a program that
-  // knows version 1 only must not come back to it.
+  // rewritten: each file says which form it has, and is replaced in its own time. But a program
+  // that knows version 1 only must not come back to it.
   return version < kDirectoryVersion ? ReplaceFile(paths.schema, current) : Result<>();
 }
 
@@ -147,7 +147,8 @@ Result<> StoreImpl::Start(std::unique_ptr<Transport> transport) {
   WHEREFORE_RETURN_IF_ERROR(tenant_names_.Open(paths_.tenants));
   transport_ = std::move(transport);
   if (!transport_) {
-    WHEREFORE_ASSIGN_OR_RETURN(transport_, OpenEmbedded({.path = paths_.engine}));
+    WHEREFORE_ASSIGN_OR_RETURN(
+        transport_, OpenEmbedded({.path = paths_.engine, .memory_bytes = options_.engine_bytes}));
   }
   transport_->OnSetAside([this](const std::string& table) { NoteSetAside(table); });
   {

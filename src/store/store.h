@@ -32,6 +32,8 @@ struct StoreOptions {
   std::size_t max_queued_bytes = 256u << 20;
   std::int64_t flush_interval_ns = 2'000'000'000;
   std::size_t flush_bytes = 64u << 20;
+  std::size_t dictionary_bytes = 128u << 20;           // of names in memory
+  std::size_t engine_bytes = std::size_t{4000} << 20;  // of memory, all it does together
   std::uint32_t max_series_per_service =
       20'000;  // per bucket; beyond it profiles are refused with the label that grows
   bool keep_payload = false;
@@ -66,8 +68,8 @@ class Store : public profile::Sink {
   static Result<std::string> Restore(const std::string& backup_directory,
                                      const std::string& data_directory);
 
-  // What can be done about damage, step by step; only if `really` is it done, and the steps say what
-  // came of them.
+  // What can be done about damage, step by step; only if `really` is it done, and the steps say
+  // what came of them.
   virtual Result<std::vector<std::string>> Repair(bool really) = 0;
   // What should be there and cannot be read any more, by time.
   [[nodiscard]] virtual std::vector<DamagedData> Damaged() const = 0;

@@ -23,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/memory_budget.h"
 #include "base/metrics.h"
 #include "base/mutex.h"
 #include "store/counter_bases.h"
@@ -50,8 +51,8 @@ struct DataPaths {
   std::string cumulative;  // bases of counters
   std::string tenants;     // names
   std::string ledger;
-  std::string reserve;  // room for a delete on a full disk
-  std::string deleting;    // while a delete runs
+  std::string reserve;   // room for a delete on a full disk
+  std::string deleting;  // while a delete runs
 };
 
 // Holds the directory's lock as long as it lives; the error of a second one names the first.
@@ -115,6 +116,10 @@ class StoreImpl final : public Store {
     std::vector<profile::CounterMove> moves;
   };
   Answers CommitGroup(std::vector<Pending>& group) EXCLUDES(intern_mutex_);
+  // The same; kUnavailable for all of them when the memory for it is not there.
+  Answers CommitOrRefuse(std::vector<Pending>& group) EXCLUDES(intern_mutex_);
+  // Ids were given to names that are not in the log: none of them is used again.
+  void ForgetUnloggedNames() REQUIRES(intern_mutex_);
   profile::CounterDifferences TakeCounters(Pending& pending, std::uint64_t segment)
       REQUIRES(intern_mutex_);
   // What one request adds to rows_ and `additions`.
@@ -122,7 +127,7 @@ class StoreImpl final : public Store {
       REQUIRES(intern_mutex_);
   Result<> LogRows(const RowSet& rows, const Additions& additions) REQUIRES(intern_mutex_);
   Result<> LogCarriedRows() REQUIRES(intern_mutex_);
-  void TrimMemory() REQUIRES(intern_mutex_);
+  void TrimMemory(std::size_t bytes) REQUIRES(intern_mutex_);
   // The next writer number, durably ours.
   Result<std::uint32_t> ClaimWriter() EXCLUDES(writer_mutex_);
   // Names that were given ids are lost: the next group goes on under the next writer number.
@@ -242,7 +247,10 @@ class StoreImpl final : public Store {
   Identities identities_ GUARDED_BY(intern_mutex_);
   CounterBases counter_bases_ GUARDED_BY(intern_mutex_);
   std::uint64_t commits_ GUARDED_BY(intern_mutex_) = 0;
-  RowSet rows_ GUARDED_BY(intern_mutex_);  // of the group being committed
+  std::size_t committed_bytes_ GUARDED_BY(intern_mutex_) = 0;  // since memory was trimmed
+  MemoryHold names_memory_ GUARDED_BY(intern_mutex_);
+  bool retire_writer_ GUARDED_BY(intern_mutex_) = false;  // before anything else is interned
+  RowSet rows_ GUARDED_BY(intern_mutex_);                 // of the group being committed
   RowSet carry_
       GUARDED_BY(intern_mutex_);  // names whose ids are in use but whose rows could not be logged
 
@@ -273,12 +281,13 @@ class StoreImpl final : public Store {
   std::string log_error_ GUARDED_BY(state_mutex_);
   std::string insert_error_ GUARDED_BY(state_mutex_);
   std::vector<std::string> damage_ GUARDED_BY(state_mutex_);  // segments set aside
-  std::map<std::uint32_t, std::string> damaged_ GUARDED_BY(state_mutex_);  // by bucket: what is lost
+  std::map<std::uint32_t, std::string> damaged_
+      GUARDED_BY(state_mutex_);  // by bucket: what is lost
   bool look_for_damage_ GUARDED_BY(state_mutex_) = false;
-  std::atomic<bool> names_lost_{false};  // of services or types
+  std::atomic<bool> names_lost_{false};                  // of services or types
   std::string retention_held_ GUARDED_BY(state_mutex_);  // why old data stays; empty: it goes
   bool retention_confirmed_ GUARDED_BY(state_mutex_) = false;
-  std::string deleting_step_ GUARDED_BY(state_mutex_);        // empty: no delete runs
+  std::string deleting_step_ GUARDED_BY(state_mutex_);  // empty: no delete runs
   std::uint64_t deleting_parts_ GUARDED_BY(state_mutex_) = 0;
 
   std::thread writer_;

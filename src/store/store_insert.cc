@@ -54,7 +54,14 @@ void StoreImpl::RunInserter() {
       if (retention_confirmed_) next_retention_ns = 0;
     }
     if (auto rotated = wal_.Rotate(); !rotated) SetLogError(rotated);
-    InsertClosedSegments();
+    try {
+      InsertClosedSegments();
+    } catch (const std::bad_alloc&) {
+      MutexLock lock(state_mutex_);
+      SetInsertError("there is no memory to insert what was logged");
+      ++rounds_;
+      flush_changed_.NotifyAll();
+    }
     if (options_.retention_ns > 0 && MonotonicNs() >= next_retention_ns) {
       next_retention_ns = MonotonicNs() + 60 * kNsPerSecond;
       if (auto dropped = DropOldBuckets(NowUnixNs()); !dropped) {
@@ -163,7 +170,8 @@ struct SegmentToInsert {
   std::string damage;
 };
 
-SegmentToInsert ReadSegment(const Wal::Segment& segment, std::string_view bytes) {
+Result<SegmentToInsert> ReadSegment(const Wal::Segment& segment) {
+  WHEREFORE_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(segment.path));
   SegmentToInsert out;
   const auto parsed = ParseSegment(bytes);
   if (!parsed) {
@@ -190,11 +198,19 @@ SegmentToInsert ReadSegment(const Wal::Segment& segment, std::string_view bytes)
   return out;
 }
 
+// Always the same for the same segment: it may be half inserted.
+std::size_t RowsOfABlock(const Rows& rows, const SegmentHeader& header) {
+  return header.version == 1 ? 1'000'000 : rows.RowsOfABlock();
+}
+
 }  // namespace
 
 Result<> StoreImpl::InsertSegment(const Wal::Segment& segment) {
-  WHEREFORE_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(segment.path));
-  const SegmentToInsert read = ReadSegment(segment, bytes);
+  MemoryHold memory;
+  memory.Set(2 * segment.bytes);  // it must go on: newcomers wait
+  const Result<SegmentToInsert> found = ReadSegment(segment);
+  if (!found) return found.error();
+  const SegmentToInsert& read = *found;
   // Names may be lost with a frame, and their ids are in use.
   if (!read.damage.empty() && distrusted_segment_ != segment.number) {
     WHEREFORE_RETURN_IF_ERROR(DistrustNames());
@@ -209,8 +225,9 @@ Result<> StoreImpl::InsertSegment(const Wal::Segment& segment) {
   WHEREFORE_RETURN_IF_ERROR(ledger_.Save());
   WHEREFORE_RETURN_IF_ERROR(identity_log_.Append(read.content.identities, identity_clock_.Now()));
   if (read.damage.empty()) return wal_.Remove(segment.number);
-  std::string damage = fmt::format("log segment {} is damaged ({}); every frame that is good was kept",
-                                   segment.path, read.damage);
+  std::string damage =
+      fmt::format("log segment {} is damaged ({}); every frame that is good was kept", segment.path,
+                  read.damage);
   Log(LogLevel::kError, damage);
   {
     MutexLock lock(state_mutex_);
@@ -222,7 +239,7 @@ Result<> StoreImpl::InsertSegment(const Wal::Segment& segment) {
 Result<> StoreImpl::InsertRows(const RowSet& rows, const SegmentHeader& header) {
   std::string block;
   for (const Rows& table : rows.tables()) {
-    NativeCutter cutter(table);
+    NativeCutter cutter(table, RowsOfABlock(table, header));
     std::size_t count = 0;
     while (cutter.Next(block, count)) {
       const std::string writer = header.version == 1 ? fmt::format("{}-", header.writer) : "";

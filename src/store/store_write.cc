@@ -17,8 +17,6 @@ namespace {
 
 constexpr std::size_t kMaxGroupBytes = 64u << 20;
 constexpr std::uint64_t kMaxWaitingBytes = std::uint64_t{1} << 30;
-constexpr std::size_t kDictionaryBytes = 128u << 20;
-constexpr std::size_t kCounterBytes = 64u << 20;
 
 std::size_t ApproximateBytes(const profile::WriteRequest& request) {
   return std::visit([](const auto& batch) { return batch.ApproximateBytes(); }, request.data) +
@@ -38,6 +36,16 @@ std::uint64_t OnlyService(const profile::WriteRequest& request) {
         return only;
       },
       request.data);
+}
+
+// Whoever asked gives its own answer when there is no memory for ours.
+void Answer(const std::function<void(Result<profile::WriteAnswer>)>& done,
+            Result<profile::WriteAnswer> answer) {
+  try {
+    done(std::move(answer));
+  } catch (const std::exception& e) {
+    Log(LogLevel::kError, "an answer could not be given", {{"error", e.what()}});
+  }
 }
 
 }  // namespace
@@ -64,8 +72,8 @@ void StoreImpl::Write(profile::WriteRequest request,
     } else {
       queued_bytes_ += bytes;
       metrics_.queue_bytes.Set(static_cast<std::int64_t>(queued_bytes_));
-      queue_.push_back({std::move(request), std::move(hashes), std::move(counters), std::move(done),
-                        bytes});
+      queue_.push_back(
+          {std::move(request), std::move(hashes), std::move(counters), std::move(done), bytes});
       queue_changed_.NotifyOne();
       return;
     }
@@ -78,13 +86,14 @@ void StoreImpl::RunWriter() {
     std::vector<Pending> group = TakeGroup();
     if (group.empty()) return;
     const std::int64_t begin = MonotonicNs();
-    Answers answers = CommitGroup(group);
+    Answers answers = CommitOrRefuse(group);
     metrics_.commit_seconds.ObserveNs(MonotonicNs() - begin);
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < group.size(); ++i) {
-      group[i].done(std::move(answers[i]));
       bytes += group[i].bytes;
+      Answer(group[i].done, std::move(answers[i]));
     }
+    group.clear();  // before others are told that there is room
     MutexLock lock(state_mutex_);
     queued_bytes_ -= bytes;
     metrics_.queue_bytes.Set(static_cast<std::int64_t>(queued_bytes_));
@@ -115,11 +124,33 @@ std::string StoreImpl::RefusalReason() const {
   return {};
 }
 
+StoreImpl::Answers StoreImpl::CommitOrRefuse(std::vector<Pending>& group) {
+  try {
+    return CommitGroup(group);
+  } catch (const std::bad_alloc&) {
+    Log(LogLevel::kWarn, "requests were refused: there was no memory to store them");
+  }
+  MutexLock lock(intern_mutex_);
+  ForgetUnloggedNames();
+  Answers answers;
+  for (std::size_t i = 0; i < group.size(); ++i) answers.emplace_back(ShortOfMemory());
+  return answers;
+}
+
+void StoreImpl::ForgetUnloggedNames() {
+  rows_ = RowSet();
+  counter_bases_.PutBack(0);
+  retire_writer_ = true;
+}
+
 StoreImpl::Answers StoreImpl::CommitGroup(std::vector<Pending>& group) {
   Answers answers;
   answers.reserve(group.size());
   MutexLock lock(intern_mutex_);
   std::string refusal = RefusalReason();
+  if (refusal.empty() && retire_writer_) {
+    if (auto retired = RetireWriter(); !retired) refusal = retired.error().message();
+  }
   if (refusal.empty()) {
     if (auto logged = LogCarriedRows(); !logged) refusal = logged.error().message();
   }
@@ -170,8 +201,16 @@ StoreImpl::Answers StoreImpl::CommitGroup(std::vector<Pending>& group) {
     return answers;
   }
   counter_bases_.Keep();
-  for (IdentityRecord& record : additions.identities) identities_.Add(std::move(record));
-  TrimMemory();
+  try {
+    for (IdentityRecord& record : additions.identities) identities_.Add(std::move(record));
+  } catch (const std::bad_alloc&) {
+    // It is logged, and that is the answer; only a repeat would not be known.
+    Log(LogLevel::kWarn, "requests were stored, but there was no memory to remember them");
+  }
+  rows_.Clear();
+  std::size_t bytes = 0;
+  for (const Pending& pending : group) bytes += pending.bytes;
+  TrimMemory(bytes);
   return answers;
 }
 
@@ -179,11 +218,11 @@ StoreImpl::Answers StoreImpl::CommitGroup(std::vector<Pending>& group) {
 profile::CounterDifferences StoreImpl::TakeCounters(Pending& pending, std::uint64_t segment) {
   if (pending.counters.readings.empty()) return {};
   profile::WriteRequest& request = pending.request;
-  auto differences = TakeDifferences(std::get<profile::Batch>(request.data), pending.counters,
-                                     *request.counters,
-                                     [&](const Hash128& series) -> profile::CounterBase& {
-                                       return counter_bases_.Change(series, segment);
-                                     });
+  auto differences =
+      TakeDifferences(std::get<profile::Batch>(request.data), pending.counters, *request.counters,
+                      [&](const Hash128& series) -> profile::CounterBase& {
+                        return counter_bases_.Change(series, segment);
+                      });
   profile::WriteAnswer& decoded = request.decoded;
   decoded.rejected += differences.rejected;
   if (!decoded.message.empty() && !differences.message.empty()) decoded.message += "; ";
@@ -253,6 +292,7 @@ Result<> StoreImpl::DistrustNames() {
 Result<> StoreImpl::RetireWriter() {
   WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t number, ClaimWriter());
   GoOnAs(number);
+  retire_writer_ = false;
   return {};
 }
 
@@ -262,15 +302,24 @@ void StoreImpl::GoOnAs(std::uint32_t writer) {
   wal_.set_writer(writer);
 }
 
-void StoreImpl::TrimMemory() {
-  if (++commits_ % 256 != 0) return;  // adding up their sizes is not free
+void StoreImpl::TrimMemory(std::size_t bytes) {
+  committed_bytes_ += bytes;
+  // Adding up their sizes is not free.
+  if (++commits_ % 256 != 0 && committed_bytes_ < options_.dictionary_bytes / 4) return;
+  committed_bytes_ = 0;
   std::uint64_t inserted = 0;
   {
     MutexLock lock(state_mutex_);
     inserted = inserted_through_;
   }
-  dictionaries_->Trim(inserted, kDictionaryBytes);
-  counter_bases_.Trim(inserted, kCounterBytes);
+  const std::size_t names = dictionaries_->Trim(inserted, options_.dictionary_bytes);
+  counter_bases_.Trim(inserted, options_.dictionary_bytes / 2);
+  names_memory_.Set(names);
+  if (names <= options_.dictionary_bytes) return;
+  // All in use. Names may be stored a second time, under another number; memory has an end.
+  Log(LogLevel::kInfo, "names in use take more memory than they may; they begin anew",
+      {{"bytes", names}, {"most", options_.dictionary_bytes}});
+  retire_writer_ = true;
 }
 
 Result<> StoreImpl::LogRows(const RowSet& rows, const Additions& additions) {
