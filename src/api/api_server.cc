@@ -6,6 +6,8 @@
 #include "api/assets.h"
 #include "api/request.h"
 #include "base/json_writer.h"
+#include "base/memory_budget.h"
+#include "base/memory_limit.h"
 #include "base/metrics.h"
 #include "base/text.h"
 
@@ -41,6 +43,16 @@ HttpResponse StatusJson(const std::vector<Status>& parts, const std::string& ver
   return response;
 }
 
+std::string MemoryInWords() {
+  const MemoryBudget& budget = MemoryBudget::Process();
+  const std::string used = FormatBytes(static_cast<std::int64_t>(ReadMemoryUse().anonymous));
+  if (budget.limit() == SIZE_MAX) return used + " used, without a limit";
+  return fmt::format("{} used of {}; {} of {} for requests and questions held", used,
+                     FormatBytes(static_cast<std::int64_t>(budget.limit())),
+                     FormatBytes(static_cast<std::int64_t>(budget.held())),
+                     FormatBytes(static_cast<std::int64_t>(budget.shares().work)));
+}
+
 }  // namespace
 
 Result<std::vector<Status>> Api::OwnStatus(const CancelToken& cancel) {
@@ -60,6 +72,7 @@ Result<std::vector<Status>> Api::OwnStatus(const CancelToken& cancel) {
   Status limits{.part = "limits"};
   limits.facts = {{"a question may take", FormatDuration(operations_.query_timeout_ns)},
                   {"memory of a question", FormatBytes(operations_.query_memory_bytes)},
+                  {"memory", MemoryInWords()},
                   {"connections", FormatCount(static_cast<std::int64_t>(operations_.connections))},
                   {"questions that hit a limit",
                    FormatCount(static_cast<std::int64_t>(LimitedQuestions().value()))}};

@@ -71,6 +71,10 @@ class CancelToken {
   [[nodiscard]] std::int64_t memory_used() const {
     return state_->memory_used.load(std::memory_order_relaxed);
   }
+  // Of these, what no MemoryClaim holds.
+  [[nodiscard]] std::int64_t memory_unclaimed() const {
+    return memory_used() - state_->memory_claimed.load(std::memory_order_relaxed);
+  }
 
   // Runs `callback` on Cancel() for as long as the returned guard lives.
   class Guard;
@@ -86,10 +90,16 @@ class CancelToken {
     std::atomic<std::int64_t> deadline_ns{INT64_MAX};
     std::atomic<std::int64_t> memory_limit{0};
     std::atomic<std::int64_t> memory_used{0};
+    std::atomic<std::int64_t> memory_claimed{0};
     bool cancelled GUARDED_BY(mutex) = false;
     std::uint64_t next_id GUARDED_BY(mutex) = 1;
     std::vector<std::pair<std::uint64_t, std::function<void()>>> callbacks GUARDED_BY(mutex);
   };
+  friend class MemoryClaim;
+  void AddClaimed(std::int64_t bytes) const {
+    state_->memory_claimed.fetch_add(bytes, std::memory_order_relaxed);
+  }
+
   std::shared_ptr<State> state_;
 };
 
@@ -129,31 +139,43 @@ class MemoryClaim {
   explicit MemoryClaim(const CancelToken& token) : token_(token) {}
   MemoryClaim(const MemoryClaim&) = delete;
   MemoryClaim& operator=(const MemoryClaim&) = delete;
-  ~MemoryClaim() { token_.Release(bytes_); }
+  ~MemoryClaim() {
+    token_.Release(bytes_);
+    Keep();
+  }
 
   // Holds `bytes` in all from now on.
   [[nodiscard]] Result<> Resize(std::size_t bytes) {
     if (bytes > bytes_) WHEREFORE_RETURN_IF_ERROR(token_.Charge(bytes - bytes_));
     if (bytes < bytes_) token_.Release(bytes_ - bytes);
-    bytes_ = bytes;
+    SetBytes(bytes);
     return {};
   }
   // Stays counted to the end of the question.
-  void Keep() { bytes_ = 0; }
+  void Keep() { SetBytes(0); }
 
  private:
+  void SetBytes(std::size_t bytes) {
+    token_.AddClaimed(static_cast<std::int64_t>(bytes) - static_cast<std::int64_t>(bytes_));
+    bytes_ = bytes;
+  }
+
   const CancelToken& token_;
   std::size_t bytes_ = 0;
 };
 
-// Gives back, at the end of its scope, whatever was charged within it. For a question that runs on
-// one thread.
+// Gives back, at the end of its scope, whatever was charged within it and no claim holds. For a
+// question that runs on one thread.
 class MemoryScope {
  public:
-  explicit MemoryScope(const CancelToken& token) : token_(token), before_(token.memory_used()) {}
+  explicit MemoryScope(const CancelToken& token)
+      : token_(token), before_(token.memory_unclaimed()) {}
   MemoryScope(const MemoryScope&) = delete;
   MemoryScope& operator=(const MemoryScope&) = delete;
-  ~MemoryScope() { token_.Release(static_cast<std::size_t>(token_.memory_used() - before_)); }
+  ~MemoryScope() {
+    const std::int64_t left = token_.memory_unclaimed() - before_;
+    if (left > 0) token_.Release(static_cast<std::size_t>(left));
+  }
 
  private:
   const CancelToken& token_;

@@ -62,5 +62,20 @@ TEST(MemoryClaim, OverTheLimitFailsWithASentenceAndGivesBack) {
   EXPECT_EQ(token.memory_used(), 450);
 }
 
+TEST(MemoryScope, GivesBackWhatWasChargedInItButNotWhatAClaimOfOutsideHolds) {
+  const CancelToken token;
+  ASSERT_TRUE(token.Charge(400));
+  {
+    MemoryClaim outside(token);
+    {
+      const MemoryScope scope(token);
+      ASSERT_TRUE(token.Charge(30));
+      ASSERT_TRUE(outside.Resize(200));
+    }
+    EXPECT_EQ(token.memory_used(), 600);
+  }
+  EXPECT_EQ(token.memory_used(), 400) << "once, not twice";
+}
+
 }  // namespace
 }  // namespace wherefore

@@ -12,6 +12,10 @@ constexpr std::size_t kBase = 64 * kMb;
 constexpr std::size_t kLeastEngine = 96 * kMb;
 constexpr std::size_t kMostEngine = 4000 * kMb;
 constexpr std::size_t kLeastWork = 16 * kMb;
+// Small blocks that come meanwhile, tables of pages, buffers of the kernel.
+constexpr std::size_t kUnseen = 24 * kMb;
+constexpr std::size_t kUnseenAddresses = 128 * kMb;  // a heap of the allocator reserves as many
+constexpr std::int64_t kGiveBackEveryNs = kNsPerSecond / 5;
 // Below this a look at the kernel's figures costs more than it saves.
 constexpr std::size_t kWorthALook = 256u << 10;
 
@@ -57,14 +61,13 @@ void MemoryBudget::GiveForQuestion(std::size_t bytes) {
 
 bool MemoryBudget::HasRoom(std::size_t bytes) {
   if (limit_ == SIZE_MAX) return true;
-  const auto fits = [&] {
+  const auto fits = [&](std::size_t most) {
     const MemoryUse use = ReadMemoryUse();
-    const std::size_t most = limit_ - limit_ / 20;
-    return use.anonymous + bytes <= most && bytes <= AddressesLeft(use);
+    return use.anonymous + bytes <= most && bytes + kUnseenAddresses <= AddressesLeft(use);
   };
-  if (fits()) return true;
+  if (fits(limit_ / 10 * 6)) return true;
   GiveBack();
-  return fits();
+  return fits(limit_ - std::max(limit_ / 20, kUnseen));
 }
 
 void MemoryBudget::OnShort(std::function<void()> give_back) {
@@ -75,7 +78,7 @@ void MemoryBudget::OnShort(std::function<void()> give_back) {
 void MemoryBudget::GiveBack() {
   const std::int64_t now = MonotonicNs();
   std::int64_t before = gave_back_ns_.load();
-  if (before != 0 && now - before < kNsPerSecond) return;
+  if (before != 0 && now - before < kGiveBackEveryNs) return;
   if (!gave_back_ns_.compare_exchange_strong(before, now)) return;
   MutexLock lock(mutex_);
   if (give_back_) give_back_();

@@ -53,7 +53,8 @@ class MemoryBudget {
 
   // May a block of this size be allocated now?
   [[nodiscard]] bool HasRoom(std::size_t bytes);
-  // Called, at most once a second, where room is short: gives back to the system what is free.
+  // Called, at most five times a second, where room gets short: gives back to the system what is
+  // free.
   void OnShort(std::function<void()> give_back);
 
  private:

@@ -125,7 +125,7 @@ class Server {
       symbolizer_ = std::make_unique<symbols::Symbolizer>(symbols::SymbolizerOptions{
           .search_path = options_.symbol_path, .worker = {"/proc/self/exe", kSymbolsWorker}});
     }
-    engine_ = std::make_unique<query::Engine>(store_->reader(), symbolizer_.get());
+    engine_ = std::make_unique<query::Engine>(store_->reader(), symbolizer_.get(), CacheBytes());
     receiver_ = std::make_unique<gateway::OtlpReceiver>(
         gateway::Intake(*store_, metrics_),
         gateway::OtlpReceiver::Options{.tenants = options_.tenants});
@@ -198,6 +198,9 @@ class Server {
     limits_.query_memory_bytes =
         std::min(limits_.query_memory_bytes, static_cast<std::int64_t>(o.engine_bytes / 10 * 6));
     o.query_memory_bytes = limits_.query_memory_bytes;
+  }
+  [[nodiscard]] static std::size_t CacheBytes() {
+    return std::min<std::size_t>(128u << 20, MemoryBudget::Process().shares().work / 6);
   }
   [[nodiscard]] Result<gateway::ScrapeConfig> ReadScrape() const {
     gateway::ScrapeConfig config;
@@ -443,6 +446,15 @@ int WaitForStop(const sigset_t& signals) {
   }
 }
 
+// The allocator learns to keep large blocks that were freed, one heap per thread: half of a small
+// box.
+void KeepFreeMemorySmall(std::size_t limit) {
+  if (limit >= (std::size_t{4} << 30)) return;
+  mallopt(M_MMAP_THRESHOLD, 512 << 10);
+  mallopt(M_TRIM_THRESHOLD, 8 << 20);
+  mallopt(M_ARENA_MAX, 2);
+}
+
 int Serve(ServeOptions options) {
   if (const Result<> valid = Validate(options); !valid) return Fail(valid.error());
   static const std::map<std::string, LogLevel> kLevels = {{"debug", LogLevel::kDebug},
@@ -463,6 +475,7 @@ int Serve(ServeOptions options) {
   umask(kPrivateMask);
 
   MemoryBudget::Process().SetLimit(limits->memory_bytes);
+  KeepFreeMemorySmall(limits->memory_bytes);
   MemoryBudget::Process().OnShort([] { malloc_trim(0); });
   Server server(std::move(options), *limits);
   if (const Result<> started = server.Start(); !started) {

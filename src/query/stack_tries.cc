@@ -46,7 +46,8 @@ void StackTrie::AddFunction(const profile::FrameFacts& facts) {
 }
 
 void StackTrie::NameFrame(const store::FrameRow& frame, const symbols::ResolvedFrame* resolved) {
-  const store::MappingRow& mapping = mappings_[frame.mapping < mappings_.size() ? frame.mapping : 0];
+  const store::MappingRow& mapping =
+      mappings_[frame.mapping < mappings_.size() ? frame.mapping : 0];
   profile::FrameFacts facts{.mapping_file = mapping.file,
                             .mapping_start = mapping.start,
                             .mapping_offset = mapping.file_offset,
@@ -88,7 +89,12 @@ Result<> StackTrie::Extend(store::Reader& reader, symbols::Symbolizer* symbolize
                            const CancelToken& cancel) {
   const MemoryScope scope(cancel);  // rows go; the trie belongs to the cache
   WHEREFORE_ASSIGN_OR_RETURN(store::DictionaryRows rows, reader.Dictionary(key_, cursor_, cancel));
-  Result<> extended = ExtendBy(std::move(rows), symbolizer, cancel);
+  Result<> extended;
+  try {
+    extended = ExtendBy(std::move(rows), symbolizer, cancel);
+  } catch (const std::bad_alloc&) {
+    extended = ShortOfMemory();
+  }
   if (!extended) Reset();  // another question may be waiting for this trie
   return extended;
 }
@@ -98,21 +104,22 @@ void StackTrie::Refresh(symbols::Symbolizer* symbolizer) {
   if (time_is_up || HasNews(symbolizer, unsettled_)) Reset();
 }
 
+// By new vectors: the old ones' memory goes.
 void StackTrie::Reset() {
   cursor_ = {};
   resolve_again_ns_ = 0;
   unsettled_.clear();
   known_generation_ = 0;
-  raw_functions_.assign(1, {});
-  mappings_.assign(1, {});
-  frames_.assign(1, {});
-  frame_functions_.clear();
-  functions_.assign(1, {});
-  function_ids_.clear();
+  raw_functions_ = std::vector<store::FunctionRow>(1);
+  mappings_ = std::vector<store::MappingRow>(1);
+  frames_ = std::vector<profile::Range>(1);
+  frame_functions_ = std::vector<std::uint32_t>();
+  functions_ = std::vector<profile::FlameFunction>(1);
+  function_ids_ = {};
   text_bytes_ = 0;
-  nodes_.assign(1, {0, 0});
+  nodes_ = std::vector<Node>(1);
   children_ = {};
-  stack_nodes_.assign(1, 0);
+  stack_nodes_ = std::vector<std::uint32_t>(1);
   bytes_.store(0, std::memory_order_relaxed);
 }
 
@@ -392,18 +399,24 @@ Result<bool> StackTries::NamesFile(const store::DictionaryKey& key, const std::s
 void StackTries::Evict() {
   std::size_t total = 0;
   for (const auto& [key, entry] : tries_) total += entry.trie->bytes();
-  while (total > max_bytes_ && tries_.size() > 1) {
+  // A single one that is larger helps where there is room for more than it.
+  const auto too_much = [&] {
+    return total > max_bytes_ && (tries_.size() > 1 || !MemoryBudget::Process().Fits(4 * total));
+  };
+  while (too_much()) {
     const auto oldest = std::min_element(
         tries_.begin(), tries_.end(),
         [](const auto& a, const auto& b) { return a.second.last_use < b.second.last_use; });
     total -= oldest->second.trie->bytes();
     tries_.erase(oldest);
   }
+  memory_.Set(total);
 }
 
 void StackTries::Clear() {
   MutexLock lock(mutex_);
   tries_.clear();
+  memory_.Set(0);
 }
 
 }  // namespace wherefore::query

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/cancel.h"
+#include "base/memory_budget.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "profile/child_index.h"
@@ -156,6 +157,7 @@ class StackTries {
   Mutex mutex_;
   std::uint64_t uses_ GUARDED_BY(mutex_) = 0;
   std::map<store::DictionaryKey, Entry> tries_ GUARDED_BY(mutex_);
+  MemoryHold memory_ GUARDED_BY(mutex_);  // of theirs
 };
 
 // Build(), within the question's memory. What the builder was charged for stays charged, for what

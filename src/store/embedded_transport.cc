@@ -64,6 +64,12 @@ bool Find(void* library, const char* name, F& function) {
   return function != nullptr;
 }
 
+// Its allocator keeps freed pages for seconds, as much again as is in use: not in a small box.
+void GiveFreedPagesBackAtOnce() {
+  setenv("JE_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0",
+         0);  // NOLINT(concurrency-mt-unsafe)
+}
+
 Result<Api> LoadApi() {
   if (const std::string other = OtherAllocator(); !other.empty()) {
     return Error(Code::kUnsupported,
@@ -458,6 +464,8 @@ class EmbeddedTransport final : public Transport {
 }  // namespace
 
 Result<std::unique_ptr<Transport>> OpenEmbedded(const EmbeddedOptions& options) {
+  constexpr std::size_t kLittle = std::size_t{1400} << 20;  // of a box of 4 GB
+  if (options.memory_bytes < kLittle) GiveFreedPagesBackAtOnce();
   WHEREFORE_ASSIGN_OR_RETURN(const Api api, GetApi());
   auto transport = std::make_unique<EmbeddedTransport>(api);
   WHEREFORE_RETURN_IF_ERROR(transport->Open(options));

@@ -1,0 +1,258 @@
+"""A server in a small box: memory cgroups of 300 to 1,000 MB, bodies of 20 MB, three askers. It refuses what it has no room for,
+and lives on with everything it acknowledged. Prints a table of what happened: limits x bodies (docs/performance.md).
+
+By hand: tests/memory_test.py [--limits 300,500] [--bodies stacks,names] [--senders 4] [--seconds 20]
+"""
+import argparse
+import collections
+import gzip
+import os
+import pathlib
+import random
+import sys
+import threading
+import time
+import unittest
+
+from harness import Case, Server, field, fixed64, http, resource, spans_request, varint, wait_until
+
+MB = 1 << 20
+TOKEN = b"TOKENTOKEN"  # part of every name: another one makes all of a body's names, and so its stacks, new
+LIMITS = (300, 500, 700, 1000)
+
+
+class Box:
+    """A memory cgroup of its own; a command begins in it by `within`."""
+
+    def __init__(self, megabytes):
+        first = pathlib.Path("/sys/fs/cgroup/memory")
+        self.old = first.is_dir()
+        self.folder = (first if self.old else pathlib.Path("/sys/fs/cgroup")) / f"wherefore-test-{os.getpid()}-{megabytes}"
+        try:
+            self.folder.mkdir()
+            (self.folder / ("memory.limit_in_bytes" if self.old else "memory.max")).write_text(str(megabytes * MB))
+            if not self.old:
+                (self.folder / "memory.swap.max").write_text("0")
+        except OSError as error:
+            if self.folder.is_dir():
+                self.folder.rmdir()
+            raise unittest.SkipTest(f"no memory cgroup can be made here: {error}")
+
+    @property
+    def within(self):
+        return ("sh", "-c", f'echo $$ > {self.folder}/cgroup.procs && exec "$@"', "sh")
+
+    def peak(self):
+        return int((self.folder / ("memory.max_usage_in_bytes" if self.old else "memory.peak")).read_text())
+
+    def remove(self):
+        wait_until(lambda: not (self.folder / "cgroup.procs").read_text(), 10)
+        self.folder.rmdir()
+
+
+class Addresses:
+    """The same by `ulimit -v`: no kernel ends it, but every allocation may fail. The engine alone reserves 2 GB."""
+
+    def __init__(self, megabytes):
+        self.within = ("sh", "-c", f'ulimit -v {megabytes * 1024} && exec "$@"', "sh")
+
+    def peak(self):
+        return 0
+
+    def remove(self):
+        pass
+
+
+# --- bodies: about `size` bytes each ---
+
+def profiles(strings, functions, stacks, samples, service="large"):
+    """Function i has name i and location i + 1; the rest is as given, encoded."""
+    dictionary = field(1, b"") + field(2, b"")
+    dictionary += b"".join(field(2, field(3, field(1, i + 1))) for i in range(functions)) + field(3, b"")
+    dictionary += b"".join(field(3, field(1, i + 5)) for i in range(functions)) + field(4, b"")
+    dictionary += b"".join(field(5, s) for s in (b"", b"samples", b"count", b"cpu", b"nanoseconds", *strings))
+    dictionary += field(6, b"") + field(7, b"") + stacks
+    profile = field(1, field(1, 1) + field(2, 2)) + samples + fixed64(3, time.time_ns()) + field(4, 10**10)
+    profile += field(5, field(1, 3) + field(2, 4)) + field(6, 10_000_000)
+    return field(1, field(1, resource(service)) + field(2, field(2, profile))) + field(2, dictionary)
+
+
+def names_of(functions, length):
+    return [TOKEN + b"::%d" % i + b"x" * length for i in range(functions)]
+
+
+def one_each(stacks):
+    return b"".join(field(2, field(1, i + 1) + field(4, b"\1")) for i in range(stacks))
+
+
+def stacks_body(size):
+    """Stacks of 30 frames, all different."""
+    functions, depth = 8000, 30
+    draw = random.Random(1)
+    numbers = [varint(i + 200) for i in range(functions - 200)]
+    count = size // (2 * depth + 16)
+    stacks = b"".join(field(7, field(1, b"".join(draw.choices(numbers, k=depth)))) for _ in range(count))
+    return profiles(names_of(functions, 20), functions, stacks, one_each(count)), count
+
+
+def names_body(size):
+    """Functions with long names, each a stack of its own."""
+    count = size // 180
+    stacks = b"".join(field(7, field(1, varint(i + 1))) for i in range(count))
+    return profiles(names_of(count, 100), count, stacks, one_each(count)), count
+
+
+def moments_body(size):
+    """Few stacks, many observations with a time each."""
+    count = size // 8
+    samples = b"".join(field(2, field(1, 1) + field(5, os.urandom(0) + b"".join(
+        (time.time_ns() + i).to_bytes(8, "little") for i in range(1000)))) for _ in range(count // 1000))
+    return profiles(names_of(1, 20), 1, field(7, field(1, b"\1")), samples), count // 1000 * 1000
+
+
+def spans_body(size):
+    count = size // 160
+    now = time.time_ns()
+    one = [{"trace": os.urandom(16), "span": os.urandom(8), "name": (TOKEN + b"/%d" % (i % 50_000)).decode(), "start": now, "end": now + 10**6,
+            "attributes": {"http.route": "/x/%d" % (i % 1000)}} for i in range(count)]
+    return spans_request("large", one), count
+
+
+BODIES = {"stacks": stacks_body, "names": names_body, "moments": moments_body, "spans": spans_body, "packed": stacks_body}
+PATHS = {"spans": "/v1/traces"}
+
+
+class Load:
+    """Senders and askers beside each other, and what they were told."""
+
+    def __init__(self, server, kind, body, senders, seconds):
+        self.server, self.kind, self.body, self.until = server, kind, body, time.monotonic() + seconds
+        self.sent, self.asked = collections.Counter(), collections.Counter()
+        self.lock = threading.Lock()
+        self.threads = [threading.Thread(target=self.sender, args=(i,)) for i in range(senders)]
+        self.threads += [threading.Thread(target=self.asker, args=(path,)) for path in (
+            "/api/v1/flame?from=now-1h&max_nodes=0", "/api/v1/top?from=now-1h", "/api/v1/export?format=pprof&from=now-1h")]
+
+    def run(self):
+        for thread in self.threads:
+            thread.start()
+        for thread in self.threads:
+            thread.join()
+        return self
+
+    def repeat(self, counter, call):
+        while time.monotonic() < self.until:
+            try:
+                status = call().status
+            except OSError as error:
+                status = type(error).__name__
+            with self.lock:
+                counter[status] += 1
+            if status != 200:
+                time.sleep(0.2)
+
+    def sender(self, number):
+        turn = iter(range(10**6))
+
+        def call():
+            body = self.body.replace(TOKEN, b"%02d%08d" % (number, next(turn)))
+            headers = {"content-type": "application/x-protobuf"}
+            if self.kind == "packed":
+                body, headers["content-encoding"] = gzip.compress(body, 1), "gzip"
+            return http("POST", self.server.otlp_http + PATHS.get(self.kind, "/v1development/profiles"), body, headers, timeout=120)
+        self.repeat(self.sent, call)
+
+    def asker(self, path):
+        self.repeat(self.asked, lambda: http("GET", self.server.http + path, timeout=120))
+
+
+def told(counter):
+    return ", ".join(f"{n} x {status}" for status, n in sorted(counter.items(), key=str)) or "nothing"
+
+
+def trial(folder, limit, kind, senders, seconds, size, box=Box):
+    """One server in one box under one load; a row of the table. What was acknowledged is counted outside of the box."""
+    box = box(limit)
+    server = Server(folder / f"{kind}-{limit}-{size}", within=box.within)
+    try:
+        server.start()
+        body, items = BODIES[kind](size * MB)
+        load = Load(server, kind, body, senders, seconds).run()
+        row = {"limit": limit, "size": size, "kind": kind, "sent": load.sent, "asked": load.asked, "code": server.process.poll(),
+               "peak": box.peak() // MB, "want": load.sent[200] * items}
+        if row["code"] is None:
+            small = BODIES["stacks"](MB // 2)[0].replace(TOKEN, b"afterwards").replace(b"large", b"after")
+            wait_until(lambda: server.send(small).status == 200, 60)
+            server.stop()
+    finally:
+        if server.process and server.process.poll() is None:
+            server.kill()
+        box.remove()
+    server.within = ()
+    with server:
+        server.flush()
+        row["kept"] = kept(server, kind)
+    return row
+
+
+def kept(server, kind):
+    """Asked so that it takes no memory: without stacks."""
+    if kind == "spans":
+        stored = next(part for part in server.ask("status")["parts"] if part["part"] == "stored")["facts"]
+        return int(stored.get("spans", "0 rows").split(" rows")[0].replace(",", ""))
+    return sum(sum(group["values"]) for group in server.ask("series", query="large", type="samples", since="1h", step="60s")["groups"])
+
+
+def show(row):
+    end = "lives" if row["code"] is None else f"DEAD ({row['code']})"
+    print(f"{row['limit']:5} MB  {row['size']:3} MB of {row['kind']:8} senders: {told(row['sent']):32} askers: {told(row['asked']):40} "
+          f"peak {row['peak']:4} MB  {end}  kept {row['kept']} of {row['want']}", flush=True)
+
+
+class Memory(Case):
+    def tried(self, *arguments, **more):
+        row = trial(self.folder, *arguments, senders=4, seconds=5, **more)
+        show(row)
+        self.assertIsNone(row["code"], "it lives")
+        self.assertLessEqual(set(row["sent"]), {200, 413, 429, 503})
+        self.assertLessEqual(set(row["asked"]), {200, 404, 429, 503})
+        self.assertEqual(row["kept"], row["want"], "what was acknowledged is kept, and nothing else")
+        return row
+
+    def test_in_a_small_box_it_refuses_and_keeps_what_it_took(self):
+        for limit, kind, size in ((300, "stacks", 5), (300, "names", 5), (500, "moments", 20), (1000, "stacks", 20)):
+            with self.subTest(limit=limit, kind=kind):
+                self.assertGreater(self.tried(limit, kind, size=size)["sent"][200], 0)
+
+    def test_what_can_never_fit_is_said(self):
+        self.assertEqual(set(self.tried(300, "stacks", size=20)["sent"]), {413})
+        box = Box(300)
+        try:
+            with self.server(name="said", within=box.within) as server:
+                answer = server.send(b"x" * (20 * MB))
+                self.assertEqual(answer.status, 413)
+                self.assertIn(b"--memory", answer.body)
+        finally:
+            box.remove()
+
+    def test_without_addresses_an_allocation_costs_a_request(self):
+        self.assertGreater(self.tried(2600, "stacks", size=20, box=Addresses)["sent"][200], 0)
+
+
+if __name__ == "__main__" and len(sys.argv) == 1:
+    unittest.main()
+elif __name__ == "__main__":
+    import tempfile
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--limits", default=",".join(map(str, LIMITS)))
+    parser.add_argument("--bodies", default=",".join(BODIES))
+    parser.add_argument("--sizes", default="20,5", help="MB")
+    parser.add_argument("--addresses", action="store_true", help="limits are ulimit -v, not memory cgroups")
+    parser.add_argument("--senders", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=20)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        for limit in map(int, options.limits.split(",")):
+            for kind in options.bodies.split(","):
+                for size in map(int, options.sizes.split(",")):
+                    show(trial(pathlib.Path(folder), limit, kind, options.senders, options.seconds, size, Addresses if options.addresses else Box))
