@@ -4,7 +4,7 @@
 // Whoever is about to use much takes the bytes first, and is refused when they are not there: the
 // budget's counters see what was promised, the kernel's what is really used. What must go on (rows
 // that were acknowledged) takes them anyway, and leaves less for newcomers. The last line is
-// `operator new` (cli/large_blocks.cc): a large block that would not fit is std::bad_alloc.
+// `operator new` (large_blocks.cc): a large block that would not fit is std::bad_alloc.
 //
 // Threads: any. Always: without SetLimit there is no limit and nothing is refused.
 #pragma once

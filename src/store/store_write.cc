@@ -55,9 +55,13 @@ void StoreImpl::Write(profile::WriteRequest request,
   const std::size_t bytes = ApproximateBytes(request);
   ContentHashes hashes;
   profile::CounterReadings counters;
-  if (const auto* batch = std::get_if<profile::Batch>(&request.data)) {
-    hashes.Compute(*batch);
-    if (request.counters) counters = profile::CounterReadings(*batch, request.tenant);
+  try {
+    if (const auto* batch = std::get_if<profile::Batch>(&request.data)) {
+      hashes.Compute(*batch);
+      if (request.counters) counters = profile::CounterReadings(*batch, request.tenant);
+    }
+  } catch (const std::bad_alloc&) {
+    return done(ShortOfMemory());
   }
   std::string refusal;
   Code code = Code::kLimit;
