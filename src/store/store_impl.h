@@ -222,6 +222,14 @@ class StoreImpl final : public Store {
                            const std::string& part);
   // upkeep.cc
   void RunUpkeep();
+  // What one round leaves for the next.
+  struct Upkeep {
+    bool look_for_damage = false;
+    std::int64_t next_names_ns = 0;
+    std::int64_t names_wait_ns = kNsPerSecond;
+    std::string said;
+  };
+  void DoUpkeep(Upkeep& upkeep);
   // Some room kept for a disk that is full: a delete needs a little to free much.
   void KeepReserve();
   void UseReserve();

@@ -46,44 +46,49 @@ void StoreImpl::UseReserve() {
 }
 
 void StoreImpl::RunUpkeep() {
-  std::string said;
-  std::int64_t next_names_ns = 0;
-  std::int64_t names_wait_ns = kNsPerSecond;
+  Upkeep upkeep;
   while (true) {
     bool replayed = false;
-    bool look = false;
     {
       MutexLock lock(state_mutex_);
       if (stopping_) return;
       replayed = replayed_;  // before it, names in the log may be in use
-      look = replayed && std::exchange(look_for_damage_, false);
+      upkeep.look_for_damage |= replayed && std::exchange(look_for_damage_, false);
     }
-    if (look) LookForDamage();
-    if (replayed && names_lost_.load() && MonotonicNs() >= next_names_ns) {
-      // Less and less often: their sender may never come again.
-      names_wait_ns = std::min(names_wait_ns * 2, kLongestWaitNs);
-      next_names_ns = MonotonicNs() + names_wait_ns;
-      MutexLock insert(insert_mutex_);
-      if (auto named = NameTheNameless(); !named) {
-        Log(LogLevel::kWarn, "names that were lost cannot be looked for",
-            {{"error", named.error().message()}});
-      }
-    }
-    KeepReserve();
-    std::error_code error;
-    if (replayed && std::filesystem::exists(paths_.deleting, error)) {
-      const auto finished = FinishInterruptedDelete();
-      const std::string problem = finished ? "" : finished.error().message();
-      if (!problem.empty() && problem != said) {
-        Log(LogLevel::kError, "cannot finish an interrupted delete", {{"error", problem}});
-      }
-      said = problem;
+    try {
+      if (replayed) DoUpkeep(upkeep);
+      KeepReserve();
+    } catch (const std::bad_alloc&) {
+      Log(LogLevel::kWarn, "there is no memory for the store's upkeep; it is tried again");
     }
     MutexLock lock(state_mutex_);
     if (stopping_) return;
     if (look_for_damage_ && replayed_) continue;
     upkeep_changed_.WaitUntil(state_mutex_, std::chrono::steady_clock::now() + kEvery);
   }
+}
+
+void StoreImpl::DoUpkeep(Upkeep& upkeep) {
+  if (upkeep.look_for_damage) LookForDamage();
+  upkeep.look_for_damage = false;
+  if (names_lost_.load() && MonotonicNs() >= upkeep.next_names_ns) {
+    // Less and less often: their sender may never come again.
+    upkeep.names_wait_ns = std::min(upkeep.names_wait_ns * 2, kLongestWaitNs);
+    upkeep.next_names_ns = MonotonicNs() + upkeep.names_wait_ns;
+    MutexLock insert(insert_mutex_);
+    if (auto named = NameTheNameless(); !named) {
+      Log(LogLevel::kWarn, "names that were lost cannot be looked for",
+          {{"error", named.error().message()}});
+    }
+  }
+  std::error_code error;
+  if (!std::filesystem::exists(paths_.deleting, error)) return;
+  const auto finished = FinishInterruptedDelete();
+  const std::string problem = finished ? "" : finished.error().message();
+  if (!problem.empty() && problem != upkeep.said) {
+    Log(LogLevel::kError, "cannot finish an interrupted delete", {{"error", problem}});
+  }
+  upkeep.said = problem;
 }
 
 }  // namespace wherefore::store
