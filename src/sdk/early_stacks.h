@@ -7,13 +7,20 @@
 // collector follows it later (capture.h).
 //
 // Claim() from any thread and from signal handlers, lock-free. Get() by the collector, of samples
-// that were published. Memory: one mapping, of which only what is used takes pages, never given
-// back, so that a late handler cannot fall off it; Recycle() lets it be used again. When it is full Claim() says so; such a stack is
-// then followed by frame pointers alone.
+// that were published. Memory: one mapping, of which only what is used takes pages. It is never
+// unmapped, so that a late handler cannot fall off it; Recycle() lets it be used again and gives the
+// pages back.
+//
+// When it is full Claim() says so, and such a stack is followed by frame pointers alone: nearly
+// always "[incomplete]". Reading tables is a tenth of a second of CPU time for a program with many
+// libraries, and several times that by the clock of a busy machine, while every thread goes on. So
+// whoever can choose (allocations, waits) comes less often the fuller it is, by Crowding(); CPU
+// samples cannot, and have the rest to themselves.
 #pragma once
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +31,7 @@ namespace wherefore::sdk {
 
 class EarlyStacks {
  public:
-  static constexpr std::uint64_t kMostBytes = 8U << 20U;  // of all together
+  static constexpr std::uint64_t kMostBytes = 16U << 20U;  // of all together
 
   struct Kept {
     Registers start;
@@ -74,14 +81,23 @@ class EarlyStacks {
     return *reinterpret_cast<const Kept*>(memory_ + number - 1);
   }
 
-  [[nodiscard]] bool MoreThanHalfFull() const {
-    return used_.load(std::memory_order_relaxed) > kMostBytes / 2;
+  // It is time to read the tables: that takes a while, in which more will come.
+  [[nodiscard]] bool Filling() const { return used() > kMostBytes / 4; }
+  // As EventQueue's, but from the beginning on: a stack takes a thousand times the room of an event.
+  [[nodiscard]] std::int64_t Crowding() const {
+    return std::int64_t{1} << (2 * std::min<std::uint64_t>(used() * 8 / kMostBytes, 8));
   }
 
   // By the collector, when nobody holds an event: all of it may be used again, unless somebody has
   // come since it saw that many bytes used() (whoever claims here has claimed an event before).
   [[nodiscard]] std::uint64_t used() const { return used_.load(std::memory_order_relaxed); }
-  void Recycle(std::uint64_t used) { used_.compare_exchange_strong(used, 0); }
+  void Recycle(std::uint64_t used) {
+    constexpr std::uint64_t kPage = 4096;
+    constexpr std::uint64_t kMuch = 256U << 10U;  // worth a system call
+    // Before others may write there.
+    if (used > kMuch) madvise(memory_, std::min(used, kMostBytes) / kPage * kPage, MADV_DONTNEED);
+    used_.compare_exchange_strong(used, 0);
+  }
 
   // In a forked child: what was kept is the parent's.
   void Reset() { used_.store(0, std::memory_order_relaxed); }

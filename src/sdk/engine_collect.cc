@@ -146,7 +146,7 @@ bool Engine::UpdateMapIfNeeded() {
 bool Engine::MayEndSoon() {
   return options_.preloaded && !map_.slots().published() && MonotonicNow() - started_ < kSoon &&
          ClockNow(CLOCK_PROCESS_CPUTIME_ID) < kLittleCpu &&
-         !g_shared.queue.MoreThanHalfFull() && !g_shared.early.MoreThanHalfFull();
+         !g_shared.queue.MoreThanHalfFull() && !g_shared.early.Filling();
 }
 
 // What waits is put to names while they are there.

@@ -136,7 +136,7 @@ TEST(EarlyStacks, KeepsStacksUntilItIsFull) {
   general[1] = 0;  // theirs are gone when it is followed
   // What is written before each takes the room of one.
   EXPECT_EQ(numbers.size(), EarlyStacks::kMostBytes / kEach - 1);
-  EXPECT_TRUE(stacks.MoreThanHalfFull());
+  EXPECT_TRUE(stacks.Filling());
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     ASSERT_NE(numbers[i], 0U);
     const EarlyStacks::Kept& kept = stacks.Get(numbers[i]);
@@ -147,6 +147,42 @@ TEST(EarlyStacks, KeepsStacksUntilItIsFull) {
   }
   stacks.Reset();
   EXPECT_NE(stacks.Claim(start, 4096, kEach), nullptr);
+}
+
+TEST(EarlyStacks, TheFullerItIsTheLessOftenOneShouldCome) {
+  EarlyStacks stacks;
+  ASSERT_TRUE(stacks.Open());
+  constexpr std::uint64_t kEighth = EarlyStacks::kMostBytes / 8;
+  std::vector<std::int64_t> crowding;
+  std::vector<bool> filling;
+  for (int i = 0; i < 9; ++i) {
+    crowding.push_back(stacks.Crowding());
+    filling.push_back(stacks.Filling());
+    (void)stacks.Claim({.pc = 1, .sp = 4096}, 4096, kEighth);
+  }
+  EXPECT_EQ(crowding, (std::vector<std::int64_t>{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536}));
+  EXPECT_EQ(filling, (std::vector<bool>{false, false, true, true, true, true, true, true, true}));
+}
+
+TEST(EarlyStacks, WhatIsDoneWithGivesItsPagesBackUnlessSomebodyCame) {
+  EarlyStacks stacks;
+  ASSERT_TRUE(stacks.Open());
+  constexpr std::uint64_t kEach = 1U << 20U;
+  const auto keep = [&](std::uint8_t with) {
+    EarlyStacks::Kept* const kept = stacks.Claim({.pc = 1, .sp = 4096}, 4096, kEach);
+    __builtin_memset(kept->bytes(), with, kEach);
+    return kept;
+  };
+  const EarlyStacks::Kept* const first = keep(1);
+  const std::uint64_t used = stacks.used();
+  const EarlyStacks::Kept* const second = keep(2);
+  stacks.Recycle(used);
+  EXPECT_EQ(first->bytes()[kEach / 2], 0) << "its pages are gone";
+  EXPECT_EQ(second->bytes()[kEach / 2], 2);
+  EXPECT_GT(stacks.used(), used);
+  stacks.Recycle(stacks.used());
+  EXPECT_EQ(stacks.used(), 0U);
+  EXPECT_EQ(keep(3), first);
 }
 
 // Four that find no room, at a small distance; then one at a far larger distance that does.

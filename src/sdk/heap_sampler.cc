@@ -69,7 +69,7 @@ void OnAllocated(void* pointer, std::size_t size) {
     if (sampled) Record(pointer, size, static_cast<double>(t_state.heap_mean));
     t_state.heap_armed = true;
     // Decided before the next one is drawn: whatever is allocated then, its weight is right.
-    t_state.heap_mean = period * g_shared.queue.Crowding();
+    t_state.heap_mean = period * Crowding();
     t_state.heap_countdown = ExponentialStep(static_cast<double>(t_state.heap_mean));
     g_shared.cost.AddSince(Sampler::kHeap, start);
   }

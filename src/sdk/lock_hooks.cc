@@ -41,7 +41,7 @@ template <typename Lock>
 [[gnu::always_inline]] inline int LockContended(pthread_mutex_t* mutex, Lock lock) {
   if (t_state.busy > 0) return lock();
   const std::int64_t start = MonotonicNow();
-  const std::int64_t period = g_shared.wait_period_ns.load(std::memory_order_relaxed);
+  const std::int64_t period = WaitDistance();
   const bool entered = period > 0 && g_contended.BeginWait(mutex, start, period);
   const int result = lock();
   const std::int64_t end = MonotonicNow();

@@ -59,10 +59,11 @@ void Publish(EventKind kind, WaitKind wait, std::int64_t value, double waits) {
 
 // Counts waiting time down to the next sample, as heap_sampler.cc counts bytes.
 void SampleWaiter(WaitKind kind, std::int64_t nanoseconds) {
-  const std::int64_t period = g_shared.wait_period_ns.load(std::memory_order_relaxed);
+  const std::int64_t period = WaitDistance();
   if (t_state.busy > 0 || period <= 0 || nanoseconds <= 0) return;
   RestartCollectorIfDue();
-  if (t_state.wait_countdown == 0) DrawNext(period);
+  // Where there was no sample the rest of a countdown is as good as a new one, of any length.
+  if (t_state.wait_countdown == 0 || t_state.wait_mean != period) DrawNext(period);
   t_state.wait_countdown -= nanoseconds;
   if (t_state.wait_countdown > 0) return;
   const std::uint64_t start = __rdtsc();
@@ -77,7 +78,7 @@ void SampleWaiter(WaitKind kind, std::int64_t nanoseconds) {
 }
 
 void SampleHolder(const void* mutex) {
-  const std::int64_t period = g_shared.wait_period_ns.load(std::memory_order_relaxed);
+  const std::int64_t period = WaitDistance();
   if (t_state.busy > 0 || period <= 0) return;
   const std::uint64_t start = __rdtsc();
   RestartCollectorIfDue();

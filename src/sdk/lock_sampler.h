@@ -1,6 +1,6 @@
 // LockSampler: who waited, for how long, and who made them wait.
 //
-// Waiters: a wait of W nanoseconds is sampled with probability 1 - e^(-W/R), R = wait_period_ns,
+// Waiters: a wait of W nanoseconds is sampled with probability 1 - e^(-W/R), R = WaitDistance(),
 // and weighted by the inverse. Holders: while threads wait for a mutex, its address is in a small
 // table, with the moment at which a next sample is due; who unlocks it after that moment is
 // charged. Those moments are R nanoseconds of waiting apart on average, without memory, all waiters
@@ -43,7 +43,7 @@ class ContendedTable {
     place.unlocked.store(ticks, std::memory_order_relaxed);
     return ticks >= place.due.load(std::memory_order_relaxed);
   }
-  // False: the place is taken by another mutex, do not call EndWait. `period` as wait_period_ns.
+  // False: the place is taken by another mutex, do not call EndWait. `period`: WaitDistance().
   bool BeginWait(const void* mutex, std::int64_t now, std::int64_t period);
   // `taken`: it has the mutex now. A wait that was given up charges nobody.
   void EndWait(const void* mutex, std::int64_t began, std::int64_t now, bool taken);

@@ -27,13 +27,18 @@ class WaitTest : public testing::Test {
   };
 
   WaitTest() {
-    static CodeMapSlots no_maps;
-    g_shared.code_maps = &no_maps;
+    tables_.Publish(0, {.generation = 1});
+    g_shared.code_maps = &tables_;
     EXPECT_TRUE(g_shared.queue.Open(2048, 256));
     g_shared.wait_period_ns.store(100'000);
     t_state.wait_countdown = 0;
   }
-  void TearDown() override { g_shared.wait_period_ns.store(0); }
+  void TearDown() override {
+    g_shared.wait_period_ns.store(0);
+    g_shared.early.Reset();
+  }
+
+  static inline CodeMapSlots tables_;
 
   // What is sampled of `times` waits.
   static Seen Wait(int times, std::int64_t nanoseconds) {
@@ -51,6 +56,27 @@ class WaitTest : public testing::Test {
     return seen;
   }
 };
+
+// Stacks are kept until there are tables to follow them with: CPU samples need that room.
+TEST_F(WaitTest, WhileStacksAreKeptFewerWaitsAreSeenAndCountForMore) {
+  static CodeMapSlots no_tables;
+  g_shared.code_maps = &no_tables;
+  ASSERT_TRUE(g_shared.early.Open());
+  const auto fill = [](std::uint64_t eighths) {
+    g_shared.early.Reset();
+    (void)g_shared.early.Claim({.sp = 8}, 8, eighths * EarlyStacks::kMostBytes / 8);
+  };
+  constexpr std::int64_t kMillisecond = 1'000'000;
+  fill(4);
+  const Seen half = Wait(20'000, kMillisecond);  // 780 of them, fewer as their own stacks are kept
+  EXPECT_GT(half.events, 100);
+  EXPECT_LT(half.events, 1'000);
+  EXPECT_NEAR(half.value, 20'000.0 * kMillisecond, 0.4 * 20'000 * kMillisecond);
+  fill(8);
+  EXPECT_LT(Wait(20'000, kMillisecond).events, 50);
+  g_shared.code_maps = &tables_;
+  EXPECT_GT(Wait(100, kMillisecond).events, 90) << "stacks are followed where they are now";
+}
 
 TEST_F(WaitTest, OneFarAboveTheDistanceIsSeenOnceAndCountsAsItIs) {
   const Seen seen = Wait(100, 10'000'000);

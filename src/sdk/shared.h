@@ -5,6 +5,7 @@
 // signal handler reads is an atomic or never changes after Open.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -24,7 +25,7 @@ struct Shared {
   FutexEvent collector_wake;
   // Distances between samples; 0: that kind is off.
   std::atomic<std::int64_t> cpu_period_ns{0};
-  std::atomic<std::int64_t> heap_period{0};  // bytes
+  std::atomic<std::int64_t> heap_period{0};   // bytes
   std::atomic<std::uint32_t> cpu_session{1};  // goes up when CPU sampling begins anew
   std::atomic<std::int64_t> wait_period_ns{0};
   std::atomic<bool> mutex_on{false};
@@ -36,11 +37,24 @@ struct Shared {
 
 extern constinit Shared g_shared;  // NOLINT(bugprone-dynamic-static-initializers): constinit
 
+// By how much whoever can choose should come less often now. Once there are tables stacks are kept
+// only in case others appear: no reason to hold back.
+inline std::int64_t Crowding() {
+  const std::int64_t queue = g_shared.queue.Crowding();
+  return g_shared.code_maps->published() ? queue : std::max(queue, g_shared.early.Crowding());
+}
+
+// Nanoseconds of waiting between two samples now; 0: waits are not sampled.
+inline std::int64_t WaitDistance() {
+  const std::int64_t period = g_shared.wait_period_ns.load(std::memory_order_relaxed);
+  return period <= 0 ? 0 : period * Crowding();
+}
+
 // Ordinary context: hands the event over, and calls the collector when it has much to do.
 inline void PublishEvent(Event* event) {
   const bool early = event->early != 0;
   g_shared.queue.Publish(event);
-  if (g_shared.queue.MoreThanHalfFull() || (early && g_shared.early.MoreThanHalfFull())) [[unlikely]] {
+  if (g_shared.queue.MoreThanHalfFull() || (early && g_shared.early.Filling())) [[unlikely]] {
     g_shared.collector_wake.Signal();
   }
 }
