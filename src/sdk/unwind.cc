@@ -23,6 +23,7 @@ constexpr std::uint64_t kMaxRealigned = 256;  // how far realigning can move a f
 constexpr int kMaxWords = 1024;
 constexpr int kMaxAttempts = 24;
 constexpr int kMaxNested = 8;
+constexpr std::uint64_t kMaxJump = 256;  // how far into a function its last jump is looked for
 // What a call may be of, beside an address.
 constexpr std::uint64_t kNoCall = 1;
 constexpr std::uint64_t kIndirectCall = 2;
@@ -327,20 +328,43 @@ class Unwinder {
   // Whether the instruction before `next` is a call, and may be one of the code we are in, which
   // has no rows. Stale return addresses mostly belong to calls of something else.
   bool CanHaveCalled(std::uint64_t next) {
-    const std::uint64_t target = CalledBefore(next);
-    if (target == kNoCall || target == kIndirectCall) return target == kIndirectCall;
+    const RuleCache::Call call = CallBefore(next);
+    if (call.target == kNoCall || call.target == kIndirectCall) return call.target == kIndirectCall;
     const CodeRange* const range = map_->Find(at_.pc);
-    if (target < range->start || target >= range->end) return false;
-    const RowKind here = RuleOf(at_.pc).kind;
-    return here == RowKind::kNone ? RuleOf(target).kind == RowKind::kNone : target <= at_.pc;
+    const auto here = [range](std::uint64_t target) {
+      return target >= range->start && target < range->end;
+    };
+    if (RuleOf(at_.pc).kind != RowKind::kNone) return here(call.target) && call.target <= at_.pc;
+    return here(call.jump) || (here(call.target) && RuleOf(call.target).kind == RowKind::kNone);
   }
 
-  std::uint64_t CalledBefore(std::uint64_t next) {
-    if (cache_ == nullptr) return ReadCall(next);
+  RuleCache::Call CallBefore(std::uint64_t next) {
+    RuleCache::Call unshared = {};
     RuleCache::Call& slot =
-        cache_->calls[(next * 0x9e3779b97f4a7c15U) >> (64 - RuleCache::kCallBits)];
-    if (slot.next != next) slot = {next, ReadCall(next)};
-    return slot.target;
+        cache_ == nullptr
+            ? unshared
+            : cache_->calls[(next * 0x9e3779b97f4a7c15U) >> (64 - RuleCache::kCallBits)];
+    if (slot.next != next) {
+      const std::uint64_t target = ReadCall(next);
+      slot = {next, target, ReadJump(target)};
+    }
+    return slot;
+  }
+
+  // Where a function that has rows leaves by a jump for code that has none: the return address of
+  // its caller is all that is left of it. Every byte is taken for the beginning of one: hardly any
+  // other leads there.
+  std::uint64_t ReadJump(std::uint64_t function) {
+    if (RuleOf(function).kind == RowKind::kNone) return 0;
+    for (std::uint64_t at = function; at < function + kMaxJump; ++at) {
+      std::uint64_t code = 0;
+      if (!memory_.ReadCodeAt(at, &code)) return 0;
+      if ((code & 0xff) != 0xe9) continue;
+      const std::uint64_t to =
+          at + 5 + static_cast<std::int64_t>(static_cast<std::int32_t>(code >> 8));
+      if (IsKnownCode(to) && RuleOf(to).kind == RowKind::kNone) return to;
+    }
+    return 0;
   }
 
   // What the instruction before `next` calls.

@@ -54,7 +54,7 @@ enum class UnwindEnd : std::uint8_t {
 };
 
 // Rules of addresses seen lately, and what is called before return addresses that were looked at,
-// direct mapped. 9 KiB, zero-initialised is empty.
+// direct mapped. 10 KiB, zero-initialised is empty.
 struct RuleCache {
   static constexpr unsigned kSlotBits = 9;
   static constexpr unsigned kCallBits = 6;
@@ -67,6 +67,7 @@ struct RuleCache {
   struct Call {
     std::uint64_t next;
     std::uint64_t target;
+    std::uint64_t jump;  // where what is called jumps to, in code without rows; 0: nowhere
   };
   std::uint64_t generation;
   Slot slots[1 << kSlotBits];
@@ -90,9 +91,10 @@ inline constexpr std::uint64_t kRecoveredMark = 1;
 // Where code outside of all modules has no table (a just-in-time compiler's) frame pointers are
 // followed. Hand-written code of a module that has none is passed by looking at the stack: the first
 // word that is a return address behind a call which may have led here, and from which the rest
-// unwinds to the outermost frame, is taken for its caller. kRecoveredMark stands before it. Bounded:
-// 8 KiB of stack and 24 attempts, all together. Where a rule needs rbp and it is not known, the stack is searched upwards for a
-// frame record: a slot that holds a higher address of this stack, followed by an address in known
+// unwinds to the outermost frame, is taken for its caller. kRecoveredMark stands before it. A call of
+// a function with rules may have led here if that ends by a jump to code without (a tail call).
+// Bounded: 8 KiB of stack and 24 attempts, all together, and 256 bytes of code per call. Where a rule
+// needs rbp and it is not known, the stack is searched upwards for a frame record: a slot that holds a higher address of this stack, followed by an address in known
 // code, where the record it points to is of the same kind. What is found that way is a heuristic.
 int Unwind(const Registers& start, const StackMemory& memory, const UnwindOptions& options,
            std::uint64_t* pcs, UnwindEnd* end);

@@ -71,6 +71,23 @@ FUNCTION wf_calls_back
   pop %r12
   ret
 
+# With rules, called by one that has them too, and leaves by a jump: no return address of it is there.
+FUNCTION wf_jumps
+  .cfi_startproc
+  test %rdi, %rdi
+  jmp wf_pushes
+  .cfi_endproc
+
+FUNCTION wf_calls_jumper
+  .cfi_startproc
+  sub $0x98, %rsp
+  .cfi_def_cfa_offset 0xa0
+  call wf_jumps
+  add $0x98, %rsp
+  .cfi_def_cfa_offset 8
+  ret
+  .cfi_endproc
+
 # With rules. CFA = *(rsp + 0x98) + 8, as in libcrypto.
 FUNCTION wf_stored
   .cfi_startproc
@@ -177,6 +194,7 @@ void wf_pushes(wherefore::sdk::Stop, wherefore::sdk::Back);
 void wf_aligned(wherefore::sdk::Stop, wherefore::sdk::Back);
 void wf_nested(wherefore::sdk::Stop, wherefore::sdk::Back);
 void wf_calls_back(wherefore::sdk::Stop, wherefore::sdk::Back);
+void wf_calls_jumper(wherefore::sdk::Stop, wherefore::sdk::Back);
 void wf_stored(wherefore::sdk::Stop, wherefore::sdk::Back);
 void wf_red_zone(wherefore::sdk::Stop, wherefore::sdk::Back);
 void wf_register(wherefore::sdk::Stop, wherefore::sdk::Back);
@@ -198,16 +216,17 @@ namespace {
 }  // namespace
 
 const AssemblyCase kAssemblyCases[] = {
-    {"no rules: leaf", wf_leaf, true, 1},
-    {"no rules: pushes", wf_pushes, true, 1},
-    {"no rules: aligned frame", wf_aligned, true, 1},
-    {"no rules: nested", wf_nested, true, 2},
-    {"no rules: calls back", wf_calls_back, true, 1},
-    {"CFA stored", wf_stored, false, 1},
-    {"CFA stored below rsp", wf_red_zone, false, 1},
-    {"CFA in a register", wf_register, false, 1},
-    {"CFA stored, indexed", wf_indexed, false, 1},
-    {"CFA in r13 over a call", wf_realigned, false, 1},
+    {"no rules: leaf", wf_leaf, "?r"},
+    {"no rules: pushes", wf_pushes, "?r"},
+    {"no rules: aligned frame", wf_aligned, "?r"},
+    {"no rules: nested", wf_nested, "?r?"},
+    {"no rules: calls back", wf_calls_back, "S?r"},
+    {"no rules: jumped to", wf_calls_jumper, "?rA"},
+    {"CFA stored", wf_stored, "A"},
+    {"CFA stored below rsp", wf_red_zone, "A"},
+    {"CFA in a register", wf_register, "A"},
+    {"CFA stored, indexed", wf_indexed, "A"},
+    {"CFA in r13 over a call", wf_realigned, "SA"},
 };
 const int kAssemblyCaseCount = static_cast<int>(sizeof kAssemblyCases / sizeof kAssemblyCases[0]);
 

@@ -13,8 +13,9 @@ using Assembly = void (*)(Stop stop, Back back);
 struct AssemblyCase {
   const char* name;
   Assembly code;
-  bool recovered;  // it has no rules: it is passed by looking at the stack
-  int frames;      // of assembly
+  // The frames from the leaf to RunAssembly: '?' a function without rules, 'r' the mark before what
+  // was found by looking at the stack, 'S' what was called back, 'A' another function with rules.
+  const char* way;
 };
 
 // All there are.
