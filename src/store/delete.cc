@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "profile/type_id.h"
 #include "store/query_rows.h"
+#include "store/reader.h"
 #include "store/schema.h"
 #include "store/store_impl.h"
 
@@ -297,17 +298,18 @@ Result<> StoreImpl::RecountProfiles(const DictionaryKey& key, std::vector<Mutati
     WHEREFORE_RETURN_IF_ERROR(QueryRows(
         *transport_,
         fmt::format(
-            "SELECT number, sum(v), sum(c), sum(there) FROM (SELECT number, toInt64(0) AS v, "
+            "SELECT number, {4}, {5}, sum(there) FROM (SELECT number, toInt64(0) AS v, "
             "toInt64(0) AS c, toInt64(0) AS there, toInt64(samples) AS said, 1 AS known "
             "FROM {0} WHERE {1} UNION ALL SELECT profile AS number, value AS v, {2} AS c, "
             "toInt64(1) AS there, toInt64(0) AS said, 0 AS known FROM {3} WHERE {1}) "
             "GROUP BY number HAVING sum(known) > 0 AND sum(there) != sum(said)",
-            PhysicalName(Table::kProfiles), of_type, count, PhysicalName(Table::kSamples)),
-        4, {}, CancelToken(), [&](const std::vector<NativeColumn>& c, std::size_t row) -> Result<> {
+            PhysicalName(Table::kProfiles), of_type, count, PhysicalName(Table::kSamples),
+            SumColumns("v"), SumColumns("c")),
+        6, {}, CancelToken(), [&](const std::vector<NativeColumn>& c, std::size_t row) -> Result<> {
           found.numbers.push_back(c[0].Uint(row));
-          found.totals.push_back(c[1].Int(row));
-          found.observations.push_back(c[2].Int(row));
-          found.samples.push_back(c[3].Uint(row));
+          found.totals.push_back(ReadSum(c, 1, row));
+          found.observations.push_back(ReadSum(c, 3, row));
+          found.samples.push_back(c[5].Uint(row));
           return {};
         }));
     if (found.numbers.empty()) continue;

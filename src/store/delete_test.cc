@@ -162,6 +162,27 @@ TEST_F(DeleteTest, ALabelOfSamplesGoesWithoutTheProfileItStandsIn) {
   EXPECT_EQ(profiles->at(0).samples, 1);
 }
 
+TEST_F(DeleteTest, WhatIsLeftOfAProfileMayBeMoreThan64BitsHold) {
+  const BatchBuilder::Sample labelled{{kSecretFunction, "main"}, 3, "", "", {},
+                                      {{"user", kSecretPod}}};
+  const std::int64_t much = INT64_MAX / 2;
+  for (const int sign : {1, -1}) {
+    const std::string pod = sign > 0 ? "more" : "less";
+    Write(pod, {labelled,
+                {{"a", "main"}, sign * much},
+                {{"b", "main"}, sign * much},
+                {{"c", "main"}, sign * 5}});
+    ASSERT_TRUE(store_->Flush());
+    ASSERT_TRUE(DeleteLabel(*store_, "user", kSecretPod));
+    const auto profiles = store_->reader().Profiles(
+        {.tenant = 0, .range = {0, INT64_MAX}, .selections = Select(*store_, "pod", pod)}, 0, {});
+    ASSERT_TRUE(profiles);
+    ASSERT_EQ(profiles->size(), 1u);
+    EXPECT_EQ(profiles->at(0).samples, 3);
+    EXPECT_EQ(profiles->at(0).total, sign > 0 ? INT64_MAX : INT64_MIN) << "not what a sum wraps to";
+  }
+}
+
 TEST_F(DeleteTest, DeletingNothingChangesNothing) {
   Write("b", {{{"work", "main"}, 5}});
   ASSERT_TRUE(store_->Flush());

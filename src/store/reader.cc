@@ -2,6 +2,7 @@
 #include "store/reader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include <fmt/format.h>
@@ -126,10 +127,11 @@ std::string SumColumns(std::string_view column) {
 }
 
 std::int64_t ReadSum(const std::vector<NativeColumn>& columns, std::size_t first, std::size_t row) {
-  constexpr double kEnd = 9223372036854775808.0;  // 2^63
+  constexpr double kHalf = 9223372036854775808.0;  // 2^63, half of what a sum that wraps is off by
+  const std::int64_t sum = columns[first].Int(row);
   const double about = columns[first + 1].Float(row);
-  if (about >= kEnd) return INT64_MAX;
-  return about < -kEnd ? INT64_MIN : columns[first].Int(row);
+  if (std::abs(about - static_cast<double>(sum)) < kHalf) return sum;
+  return about < 0 ? INT64_MIN : INT64_MAX;
 }
 
 SampleQuery AboutProfiles(SampleQuery query) {
