@@ -48,11 +48,12 @@ std::string NewId(std::int64_t now_ms, std::string_view name) {
 }  // namespace
 
 void AdHocApi::AddRoutes(net::Router& http, net::GrpcRouter& grpc) {
-  const auto add = [&](AdHocMethod method, const std::string& name) {
+  const auto add = [&](AdHocMethod method, const std::string& name,
+                       net::WorkKind kind = net::WorkKind::kFile) {
     Histogram& seconds = AnswerSeconds("adhoc_" + name);
     net::AddUnary(http, grpc, "/adhocprofiles.v1.AdHocProfileService/" + name,
-                  [this, method, &seconds](const net::UnaryRequest& request,
-                                           const net::UnaryRespond& respond) {
+                  [this, method, kind, &seconds](const net::UnaryRequest& request,
+                                                 const net::UnaryRespond& respond) {
                     const bool accepted = RunOnWorker<std::string>(
                         workers_,
                         {.path = request.method,
@@ -60,14 +61,15 @@ void AdHocApi::AddRoutes(net::Router& http, net::GrpcRouter& grpc) {
                          .timeout_ns = operations_.query_timeout_ns,
                          .memory_bytes = operations_.query_memory_bytes,
                          .seconds = &seconds,
+                         .kind = kind,
                          .answer = [this, method, request] { return Answer(method, request); },
                          .respond = respond});
-                    if (!accepted) respond(TooBusy());
+                    if (!accepted) respond(net::TooBusy(kind));
                   });
   };
   add(AdHocMethod::kUpload, "Upload");
   add(AdHocMethod::kGet, "Get");
-  add(AdHocMethod::kList, "List");
+  add(AdHocMethod::kList, "List", net::WorkKind::kQuick);
   add(AdHocMethod::kDiff, "Diff");
 }
 

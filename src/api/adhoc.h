@@ -2,7 +2,7 @@
 //
 // Kept in memory only, as the bytes that were uploaded: at most kMostFiles files and kMostBytes
 // bytes of all tenants together, the one not looked at for longest goes first. Read again for every
-// question. Methods run on the WorkerPool; any thread.
+// question. Methods run on Workers; any thread.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class AdHocApi {
   static constexpr std::size_t kMostFiles = 100;
   static constexpr std::size_t kMostBytes = 64u << 20;
 
-  AdHocApi(net::WorkerPool& workers, Operations operations)
+  AdHocApi(net::Workers& workers, Operations operations)
       : workers_(workers), operations_(std::move(operations)) {}
 
   // Adds every method; this must outlive both routers.
@@ -48,7 +48,7 @@ class AdHocApi {
   void Keep(File file) EXCLUDES(mutex_);
   Result<File> Find(std::uint32_t tenant, const std::string& id) EXCLUDES(mutex_);
 
-  net::WorkerPool& workers_;
+  net::Workers& workers_;
   Operations operations_;
   Mutex mutex_;
   std::list<File> files_ GUARDED_BY(mutex_);  // last used first

@@ -1,7 +1,6 @@
 #include "api/api.h"
 
 #include "api/incomplete.h"
-
 #include "api/run.h"
 #include "base/metrics.h"
 
@@ -22,20 +21,22 @@ Counter& Api::LimitedQuestions() {
 }
 
 void Api::AddQuestion(net::Router& router, const std::string& path, std::string name,
+                      net::WorkKind kind,
                       Result<net::HttpResponse> (*answer)(query::Engine&,
                                                           const net::HttpRequest&)) {
-  AddQuery(router, "GET", "/api/v1/" + path, std::move(name),
+  AddQuery(router, "GET", "/api/v1/" + path, std::move(name), kind,
            [this, answer](const net::HttpRequest& request) { return answer(engine_, request); });
 }
 
 void Api::AddQuery(net::Router& router, std::string method, std::string pattern, std::string name,
-                   Answer answer) {
+                   net::WorkKind kind, Answer answer) {
   // Deleting and backing up take as long as they take.
   const std::int64_t timeout = method == "GET" ? operations_.query_timeout_ns : 0;
   AddHttpQuestion(router, workers_,
                   {.method = std::move(method),
                    .pattern = std::move(pattern),
                    .name = std::move(name),
+                   .kind = kind,
                    .timeout_ns = timeout,
                    .memory_bytes = operations_.query_memory_bytes,
                    .answer =

@@ -1,9 +1,9 @@
 // Our HTTP API on port 4040 and the page. Documented in docs/api.md and docs/openapi.json.
 //
-// Handlers parse on the I/O thread and work on a WorkerPool; every query ends early when its client
-// goes away. Errors are {"error":{"code","message"}} with the matching status. What only the owner
-// of the store can do (flush, delete, back up) comes in as functions, so that api never sees the
-// store itself.
+// Handlers parse on the I/O thread and work on a worker of the kind their route names; every query
+// ends early when its client goes away. Errors are {"error":{"code","message"}} with the matching
+// status. What only the owner of the store can do (flush, delete, back up) comes in as functions,
+// so that api never sees the store itself.
 #pragma once
 
 #include <functional>
@@ -62,7 +62,7 @@ struct Operations {
 
 class Api {
  public:
-  Api(query::Engine& engine, net::WorkerPool& workers, Operations operations)
+  Api(query::Engine& engine, net::Workers& workers, Operations operations)
       : engine_(engine), workers_(workers), operations_(std::move(operations)) {}
 
   // Adds every route; the Api must outlive the router.
@@ -73,11 +73,12 @@ class Api {
   // What the store holds and what questions may use, for the status page.
   Result<std::vector<Status>> OwnStatus(const CancelToken& cancel);
   using Answer = std::function<Result<net::HttpResponse>(const net::HttpRequest&)>;
-  // Runs `answer` on a worker; measures it under `name`.
+  // Runs `answer` on a worker of that kind; measures it under `name`.
   void AddQuery(net::Router& router, std::string method, std::string pattern, std::string name,
-                Answer answer);
+                net::WorkKind kind, Answer answer);
   // The same for GET /api/v1/`path`, answered from the engine alone.
   void AddQuestion(net::Router& router, const std::string& path, std::string name,
+                   net::WorkKind kind,
                    Result<net::HttpResponse> (*answer)(query::Engine&, const net::HttpRequest&));
   void AddQueryRoutes(net::Router& router);   // api_query.cc
   void AddTimeRoutes(net::Router& router);    // api_times.cc
@@ -87,7 +88,7 @@ class Api {
   void AddSourceRoutes(net::Router& router);  // api_source.cc
 
   query::Engine& engine_;
-  net::WorkerPool& workers_;
+  net::Workers& workers_;
   Operations operations_;
 };
 

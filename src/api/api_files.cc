@@ -165,7 +165,7 @@ Result<HttpResponse> AdHoc(const HttpRequest& request) {
 }  // namespace
 
 void Api::AddFileRoutes(net::Router& router) {
-  AddQuery(router, "POST", "/api/v1/adhoc", "adhoc", AdHoc);
+  AddQuery(router, "POST", "/api/v1/adhoc", "adhoc", net::WorkKind::kFile, AdHoc);
 }
 
 }  // namespace wherefore::api

@@ -315,22 +315,22 @@ Result<HttpResponse> Export(query::Engine& engine, const HttpRequest& request) {
 }  // namespace
 
 void Api::AddQueryRoutes(net::Router& router) {
-  AddQuestion(router, "services", "services", Services);
-  AddQuestion(router, "flame", "flame", Flame);
-  AddQuestion(router, "top", "top", Top);
-  AddQuestion(router, "diff", "diff", Diff);
-  AddQuestion(router, "list", "list", List);
-  AddQuestion(router, "profiles", "profiles", Profiles);
-  AddQuestion(router, "profiles/{id}", "profile", OneProfile);
-  AddQuestion(router, "export", "export", Export);
-  AddQuery(router, "GET", "/api/v1/labels", "labels",
+  AddQuestion(router, "services", "services", net::WorkKind::kQuick, Services);
+  AddQuestion(router, "flame", "flame", net::WorkKind::kHeavy, Flame);
+  AddQuestion(router, "top", "top", net::WorkKind::kHeavy, Top);
+  AddQuestion(router, "diff", "diff", net::WorkKind::kHeavy, Diff);
+  AddQuestion(router, "list", "list", net::WorkKind::kHeavy, List);
+  AddQuestion(router, "profiles", "profiles", net::WorkKind::kHeavy, Profiles);
+  AddQuestion(router, "profiles/{id}", "profile", net::WorkKind::kHeavy, OneProfile);
+  AddQuestion(router, "export", "export", net::WorkKind::kHeavy, Export);
+  AddQuery(router, "GET", "/api/v1/labels", "labels", net::WorkKind::kQuick,
            [this](const HttpRequest& request) -> Result<HttpResponse> {
              WHEREFORE_ASSIGN_OR_RETURN(
                  const auto p, Parameters::Read(request, {"query", "from", "to", "since"}));
              WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
              return NameList(engine_.LabelNames(selection, request.cancel), "labels");
            });
-  AddQuery(router, "GET", "/api/v1/labels/{name}/values", "label_values",
+  AddQuery(router, "GET", "/api/v1/labels/{name}/values", "label_values", net::WorkKind::kQuick,
            [this](const HttpRequest& request) -> Result<HttpResponse> {
              WHEREFORE_ASSIGN_OR_RETURN(
                  const auto p, Parameters::Read(request, {"query", "from", "to", "since"}));

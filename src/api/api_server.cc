@@ -90,7 +90,7 @@ void Api::AddServerRoutes(net::Router& router) {
              .body = Metrics::Global().PrometheusText()});
   });
   AddPageRoutes(router);
-  AddQuery(router, "GET", "/api/v1/status", "status",
+  AddQuery(router, "GET", "/api/v1/status", "status", net::WorkKind::kQuick,
            [this](const HttpRequest& request) -> Result<HttpResponse> {
              std::vector<Status> parts = operations_.status();
              // A store in trouble is what people come here for: its own words must still be said.
@@ -98,12 +98,12 @@ void Api::AddServerRoutes(net::Router& router) {
                parts.insert(parts.end(), own->begin(), own->end());
              return StatusJson(parts, operations_.version);
            });
-  AddQuery(router, "POST", "/api/v1/flush", "flush",
+  AddQuery(router, "POST", "/api/v1/flush", "flush", net::WorkKind::kUpkeep,
            [this](const HttpRequest&) -> Result<HttpResponse> {
              WHEREFORE_RETURN_IF_ERROR(operations_.flush());
              return HttpResponse{.body = "{}"};
            });
-  AddQuery(router, "POST", "/api/v1/delete", "delete",
+  AddQuery(router, "POST", "/api/v1/delete", "delete", net::WorkKind::kUpkeep,
            [this](const HttpRequest& request) -> Result<HttpResponse> {
              WHEREFORE_ASSIGN_OR_RETURN(const auto p,
                                         Parameters::Read(request, {"query", "from", "to"}));
@@ -122,6 +122,7 @@ void Api::AddServerRoutes(net::Router& router) {
            });
   for (const bool really : {false, true}) {
     AddQuery(router, really ? "POST" : "GET", "/api/v1/repair", really ? "repair" : "repair_plan",
+             net::WorkKind::kUpkeep,
              [this, really](const HttpRequest& request) -> Result<HttpResponse> {
                WHEREFORE_RETURN_IF_ERROR(Parameters::Read(request, {}));
                WHEREFORE_ASSIGN_OR_RETURN(const auto steps, operations_.repair(really));
@@ -133,7 +134,7 @@ void Api::AddServerRoutes(net::Router& router) {
                return response;
              });
   }
-  AddQuery(router, "POST", "/api/v1/backup", "backup",
+  AddQuery(router, "POST", "/api/v1/backup", "backup", net::WorkKind::kUpkeep,
            [this](const HttpRequest& request) -> Result<HttpResponse> {
              WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"target"}));
              WHEREFORE_ASSIGN_OR_RETURN(const BackupSummary done,

@@ -40,11 +40,11 @@ Result<HttpResponse> Source(query::Engine& engine, const SourceFiles& files,
 }  // namespace
 
 void Api::AddSourceRoutes(net::Router& router) {
-  AddQuery(router, "GET", "/api/v1/source", "source",
+  AddQuery(router, "GET", "/api/v1/source", "source", net::WorkKind::kHeavy,
            [this, files = SourceFiles(operations_.source_roots)](const HttpRequest& request) {
              return Source(engine_, files, request);
            });
-  AddQuery(router, "GET", "/api/v1/settings", "settings",
+  AddQuery(router, "GET", "/api/v1/settings", "settings", net::WorkKind::kQuick,
            [this](const HttpRequest& request) -> Result<HttpResponse> {
              WHEREFORE_RETURN_IF_ERROR(Parameters::Read(request, {}));
              const Operations::Ports ports = operations_.ports();

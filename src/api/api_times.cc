@@ -200,9 +200,9 @@ Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
 }  // namespace
 
 void Api::AddTimeRoutes(net::Router& router) {
-  AddQuestion(router, "overview", "overview", Overview);
-  AddQuestion(router, "heatmap", "heatmap", HeatMap);
-  AddQuestion(router, "series", "series", Series);
+  AddQuestion(router, "overview", "overview", net::WorkKind::kHeavy, Overview);
+  AddQuestion(router, "heatmap", "heatmap", net::WorkKind::kHeavy, HeatMap);
+  AddQuestion(router, "series", "series", net::WorkKind::kHeavy, Series);
 }
 
 }  // namespace wherefore::api

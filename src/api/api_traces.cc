@@ -350,11 +350,11 @@ Result<HttpResponse> SpanNames(query::Engine& engine, const HttpRequest& request
 }  // namespace
 
 void Api::AddTraceRoutes(net::Router& router) {
-  AddQuestion(router, "traces", "trace_search", Search);
-  AddQuestion(router, "traces/{trace}", "trace", OneTrace);
-  AddQuestion(router, "traces/{trace}/flame", "trace_flame", TraceFlame);
-  AddQuestion(router, "function-traces", "function_traces", FunctionTraces);
-  AddQuestion(router, "span-names", "span_names", SpanNames);
+  AddQuestion(router, "traces", "trace_search", net::WorkKind::kHeavy, Search);
+  AddQuestion(router, "traces/{trace}", "trace", net::WorkKind::kHeavy, OneTrace);
+  AddQuestion(router, "traces/{trace}/flame", "trace_flame", net::WorkKind::kHeavy, TraceFlame);
+  AddQuestion(router, "function-traces", "function_traces", net::WorkKind::kHeavy, FunctionTraces);
+  AddQuestion(router, "span-names", "span_names", net::WorkKind::kQuick, SpanNames);
 }
 
 }  // namespace wherefore::api

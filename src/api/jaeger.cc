@@ -154,29 +154,31 @@ Result<store::SpanSearch> ReadSearch(const JaegerParameters& p) {
 }  // namespace
 
 void JaegerApi::AddRoutes(net::Router& router) {
-  const auto add = [&](const std::string& path, const std::string& name, Answer answer) {
+  using net::WorkKind;
+  const auto add = [&](const std::string& path, const std::string& name, WorkKind kind,
+                       Answer answer) {
     for (const std::string& prefix : {std::string("/api/"), std::string("/jaeger/api/")}) {
-      AddHttpQuestion(
-          router, workers_,
-          {.pattern = prefix + path,
-           .name = "jaeger_" + name,
-           .timeout_ns = operations_.query_timeout_ns,
-           .memory_bytes = operations_.query_memory_bytes,
-           .answer =
-               [this, answer](HttpRequest& request) {
-                 auto response = (this->*answer)(request);
-                 if (response) MarkIncomplete(operations_, request, *response);
-                 return response;
-               },
-           .failure = Failure});
+      AddHttpQuestion(router, workers_,
+                      {.pattern = prefix + path,
+                       .name = "jaeger_" + name,
+                       .kind = kind,
+                       .timeout_ns = operations_.query_timeout_ns,
+                       .memory_bytes = operations_.query_memory_bytes,
+                       .answer =
+                           [this, answer](HttpRequest& request) {
+                             auto response = (this->*answer)(request);
+                             if (response) MarkIncomplete(operations_, request, *response);
+                             return response;
+                           },
+                       .failure = Failure});
     }
   };
-  add("services", "services", &JaegerApi::Services);
-  add("services/{service}/operations", "operations", &JaegerApi::OperationNames);
-  add("operations", "operations", &JaegerApi::OperationList);
-  add("traces/{id}", "trace", &JaegerApi::OneTrace);
-  add("traces", "search", &JaegerApi::Search);
-  add("dependencies", "dependencies", &JaegerApi::Dependencies);
+  add("services", "services", WorkKind::kQuick, &JaegerApi::Services);
+  add("services/{service}/operations", "operations", WorkKind::kQuick, &JaegerApi::OperationNames);
+  add("operations", "operations", WorkKind::kQuick, &JaegerApi::OperationList);
+  add("traces/{id}", "trace", WorkKind::kHeavy, &JaegerApi::OneTrace);
+  add("traces", "search", WorkKind::kHeavy, &JaegerApi::Search);
+  add("dependencies", "dependencies", WorkKind::kHeavy, &JaegerApi::Dependencies);
 }
 
 Result<HttpResponse> JaegerApi::Services(const HttpRequest& request) {

@@ -3,7 +3,7 @@
 // with a URL of its own, at /jaeger/api/.... docs/api.md lists the routes.
 //
 // Answers are {"data", "total", "limit", "offset", "errors"}; an unknown trace is 404 with an entry
-// in errors. Questions run on the WorkerPool.
+// in errors. Questions are answered by Workers.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ namespace wherefore::api {
 
 class JaegerApi {
  public:
-  JaegerApi(query::Engine& engine, net::WorkerPool& workers, Operations operations)
+  JaegerApi(query::Engine& engine, net::Workers& workers, Operations operations)
       : engine_(engine), workers_(workers), operations_(std::move(operations)) {}
 
   // Adds every route; this must outlive the router.
@@ -37,7 +37,7 @@ class JaegerApi {
                                            const std::string& service);
 
   query::Engine& engine_;
-  net::WorkerPool& workers_;
+  net::Workers& workers_;
   Operations operations_;
 };
 

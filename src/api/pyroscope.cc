@@ -7,43 +7,47 @@ namespace wherefore::api {
 using formats::QuerierMethod;
 
 void PyroscopeApi::AddRoutes(net::Router& http, net::GrpcRouter& grpc) {
-  const auto add = [&](QuerierMethod method, const std::string& name, Method answer) {
-    AddMethod(http, grpc, method, name, answer);
-  };
-  add(QuerierMethod::kProfileTypes, "ProfileTypes", &PyroscopeApi::ProfileTypes);
-  add(QuerierMethod::kLabelNames, "LabelNames", &PyroscopeApi::LabelNames);
-  add(QuerierMethod::kLabelValues, "LabelValues", &PyroscopeApi::LabelValues);
-  add(QuerierMethod::kSeries, "Series", &PyroscopeApi::Series);
-  add(QuerierMethod::kSelectMergeStacktraces, "SelectMergeStacktraces",
+  using net::WorkKind;
+  const auto add = [&](QuerierMethod method, const std::string& name, WorkKind kind,
+                       Method answer) { AddMethod(http, grpc, method, name, kind, answer); };
+  add(QuerierMethod::kProfileTypes, "ProfileTypes", WorkKind::kQuick, &PyroscopeApi::ProfileTypes);
+  add(QuerierMethod::kLabelNames, "LabelNames", WorkKind::kQuick, &PyroscopeApi::LabelNames);
+  add(QuerierMethod::kLabelValues, "LabelValues", WorkKind::kQuick, &PyroscopeApi::LabelValues);
+  add(QuerierMethod::kSeries, "Series", WorkKind::kQuick, &PyroscopeApi::Series);
+  add(QuerierMethod::kSelectMergeStacktraces, "SelectMergeStacktraces", WorkKind::kHeavy,
       &PyroscopeApi::MergeStacktraces);
-  add(QuerierMethod::kSelectMergeSpanProfile, "SelectMergeSpanProfile",
+  add(QuerierMethod::kSelectMergeSpanProfile, "SelectMergeSpanProfile", WorkKind::kHeavy,
       &PyroscopeApi::MergeStacktraces);
-  add(QuerierMethod::kSelectMergeProfile, "SelectMergeProfile", &PyroscopeApi::MergeProfile);
-  add(QuerierMethod::kSelectSeries, "SelectSeries", &PyroscopeApi::SelectSeries);
-  add(QuerierMethod::kSelectHeatmap, "SelectHeatmap", &PyroscopeApi::SelectHeatmap);
-  add(QuerierMethod::kDiff, "Diff", nullptr);
-  add(QuerierMethod::kGetProfileStats, "GetProfileStats", &PyroscopeApi::ProfileStats);
-  add(QuerierMethod::kAnalyzeQuery, "AnalyzeQuery", &PyroscopeApi::Nothing);
+  add(QuerierMethod::kSelectMergeProfile, "SelectMergeProfile", WorkKind::kHeavy,
+      &PyroscopeApi::MergeProfile);
+  add(QuerierMethod::kSelectSeries, "SelectSeries", WorkKind::kHeavy, &PyroscopeApi::SelectSeries);
+  add(QuerierMethod::kSelectHeatmap, "SelectHeatmap", WorkKind::kHeavy,
+      &PyroscopeApi::SelectHeatmap);
+  add(QuerierMethod::kDiff, "Diff", WorkKind::kHeavy, nullptr);
+  add(QuerierMethod::kGetProfileStats, "GetProfileStats", WorkKind::kQuick,
+      &PyroscopeApi::ProfileStats);
+  add(QuerierMethod::kAnalyzeQuery, "AnalyzeQuery", WorkKind::kQuick, &PyroscopeApi::Nothing);
   AddLegacyRoutes(http);
   AddSmallServices(http, grpc);
 }
 
 void PyroscopeApi::AddMethod(net::Router& http, net::GrpcRouter& grpc, QuerierMethod method,
-                             const std::string& name, Method answer) {
+                             const std::string& name, net::WorkKind kind, Method answer) {
   Histogram& seconds = AnswerSeconds("querier_" + name);
   net::AddUnary(http, grpc, "/querier.v1.QuerierService/" + name,
-                [this, method, answer, &seconds](const net::UnaryRequest& request,
-                                                 const net::UnaryRespond& respond) {
+                [this, method, kind, answer, &seconds](const net::UnaryRequest& request,
+                                                       const net::UnaryRespond& respond) {
                   const bool accepted = RunOnWorker<std::string>(
                       workers_, {.path = request.method,
                                  .cancel = request.cancel,
                                  .timeout_ns = operations_.query_timeout_ns,
                                  .memory_bytes = operations_.query_memory_bytes,
                                  .seconds = &seconds,
+                                 .kind = kind,
                                  .answer = [this, method, answer,
                                             request] { return Answer(method, request, answer); },
                                  .respond = respond});
-                  if (!accepted) respond(TooBusy());
+                  if (!accepted) respond(net::TooBusy(kind));
                 });
 }
 

@@ -3,7 +3,7 @@
 //
 // Methods of querier.v1.QuerierService take protobuf or JSON and answer in kind; errors are in
 // Connect's form. Snapshots are added up over time here, as Pyroscope does it; our own API averages
-// them. Requests are read on the I/O thread and answered on a WorkerPool; a question ends early
+// them. Requests are read on the I/O thread and answered by Workers; a question ends early
 // when its client goes away or its time is up.
 #pragma once
 
@@ -24,7 +24,7 @@ namespace wherefore::api {
 
 class PyroscopeApi {
  public:
-  PyroscopeApi(query::Engine& engine, net::WorkerPool& workers, Operations operations)
+  PyroscopeApi(query::Engine& engine, net::Workers& workers, Operations operations)
       : engine_(engine), workers_(workers), operations_(std::move(operations)) {}
 
   // Adds every route and method; this must outlive both routers.
@@ -43,7 +43,7 @@ class PyroscopeApi {
   using Method = Result<std::string> (PyroscopeApi::*)(const Caller&,
                                                        const formats::QuerierRequest&);
   void AddMethod(net::Router& http, net::GrpcRouter& grpc, formats::QuerierMethod method,
-                 const std::string& name, Method answer);
+                 const std::string& name, net::WorkKind kind, Method answer);
   Result<std::string> Answer(formats::QuerierMethod method, const net::UnaryRequest& request,
                              Method answer);
 
@@ -78,7 +78,7 @@ class PyroscopeApi {
   void AddLegacyRoutes(net::Router& router);
   void AddSmallServices(net::Router& http, net::GrpcRouter& grpc);  // pyroscope_small.cc
   void AddLegacyRoute(net::Router& router, const std::string& path, const std::string& name,
-                      LegacyRoute answer);
+                      net::WorkKind kind, LegacyRoute answer);
   Result<net::HttpResponse> Render(const Caller& caller, const HttpParameters& p);
   Result<net::HttpResponse> RenderDiff(const Caller& caller, const HttpParameters& p);
   Result<net::HttpResponse> LegacyLabels(const Caller& caller, const HttpParameters& p);
@@ -88,7 +88,7 @@ class PyroscopeApi {
   Result<std::string> Nothing(const Caller& caller, const formats::QuerierRequest& request);
 
   query::Engine& engine_;
-  net::WorkerPool& workers_;
+  net::Workers& workers_;
   Operations operations_;
 };
 

@@ -120,16 +120,17 @@ Result<query::Selection> ReadAnySeries(std::uint32_t tenant,
 }  // namespace
 
 void PyroscopeApi::AddLegacyRoutes(net::Router& router) {
-  const auto add = [&](const std::string& path, LegacyRoute answer) {
+  using net::WorkKind;
+  const auto add = [&](const std::string& path, WorkKind kind, LegacyRoute answer) {
     for (const std::string& prefix : {std::string("/pyroscope/"), std::string("/")}) {
-      AddLegacyRoute(router, prefix + path, "pyroscope_" + path, answer);
+      AddLegacyRoute(router, prefix + path, "pyroscope_" + path, kind, answer);
     }
   };
-  add("render", &PyroscopeApi::Render);
-  add("render-diff", &PyroscopeApi::RenderDiff);
-  add("labels", &PyroscopeApi::LegacyLabels);
-  add("label-values", &PyroscopeApi::LegacyLabelValues);
-  add("api/apps", &PyroscopeApi::LegacyApps);
+  add("render", WorkKind::kHeavy, &PyroscopeApi::Render);
+  add("render-diff", WorkKind::kHeavy, &PyroscopeApi::RenderDiff);
+  add("labels", WorkKind::kQuick, &PyroscopeApi::LegacyLabels);
+  add("label-values", WorkKind::kQuick, &PyroscopeApi::LegacyLabelValues);
+  add("api/apps", WorkKind::kQuick, &PyroscopeApi::LegacyApps);
   router.Add("GET", "/api/v1/status/buildinfo",
              [this](const net::HttpRequest&, const net::Respond& respond) {
                HttpResponse response;
@@ -143,10 +144,11 @@ void PyroscopeApi::AddLegacyRoutes(net::Router& router) {
 }
 
 void PyroscopeApi::AddLegacyRoute(net::Router& router, const std::string& path,
-                                  const std::string& name, LegacyRoute answer) {
+                                  const std::string& name, net::WorkKind kind, LegacyRoute answer) {
   AddHttpQuestion(router, workers_,
                   {.pattern = path,
                    .name = name,
+                   .kind = kind,
                    .timeout_ns = operations_.query_timeout_ns,
                    .memory_bytes = operations_.query_memory_bytes,
                    .answer = [this, answer](net::HttpRequest& request) -> Result<HttpResponse> {

@@ -4,7 +4,7 @@
 
 namespace wherefore::api {
 
-void AddHttpQuestion(net::Router& router, net::WorkerPool& workers, HttpQuestion question) {
+void AddHttpQuestion(net::Router& router, net::Workers& workers, HttpQuestion question) {
   const auto q = std::make_shared<const HttpQuestion>(std::move(question));
   Histogram& seconds = AnswerSeconds(q->name);
   router.Add(q->method, q->pattern,
@@ -17,13 +17,14 @@ void AddHttpQuestion(net::Router& router, net::WorkerPool& workers, HttpQuestion
                     .timeout_ns = q->timeout_ns,
                     .memory_bytes = q->memory_bytes,
                     .seconds = &seconds,
+                    .kind = q->kind,
                     .answer = [q, shared] { return q->answer(*shared); },
                     .respond =
                         [q, respond](Result<net::HttpResponse> result) {
                           respond(result ? *std::move(result) : q->failure(result.error()));
                         }});
                if (accepted) return;
-               net::HttpResponse busy = q->failure(TooBusy());
+               net::HttpResponse busy = q->failure(net::TooBusy(q->kind));
                busy.headers["Retry-After"] = "1";
                respond(std::move(busy));
              });

@@ -1,15 +1,17 @@
-// A question on its way through the worker pool: run there with a deadline, measured, and answered
+// A question on its way through a worker: run there with a deadline, measured, and answered
 // whatever happens, also when a library throws.
 #pragma once
 
 #include <exception>
 #include <functional>
+#include <new>
 #include <string>
 #include <utility>
 
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory_budget.h"
 #include "base/metrics.h"
 #include "base/result.h"
 #include "net/http.h"
@@ -30,22 +32,25 @@ struct Question {
   std::int64_t timeout_ns = 0;    // 0: as long as it takes
   std::int64_t memory_bytes = 0;  // 0: no limit
   Histogram* seconds = nullptr;
+  net::WorkKind kind = net::WorkKind::kHeavy;
   std::function<Result<T>()> answer;       // on a worker
   std::function<void(Result<T>)> respond;  // once, on the same worker
 };
 
-// False when too many questions wait already: nobody was answered, the caller does it.
+// False when too many of its kind wait already: nobody was answered, the caller does it.
 template <typename T>
-[[nodiscard]] bool RunOnWorker(net::WorkerPool& workers, Question<T> question) {
-  return workers.Submit([q = std::move(question)] {
+[[nodiscard]] bool RunOnWorker(net::Workers& workers, Question<T> question) {
+  return workers.Submit(question.kind, [q = std::move(question)] {
     const std::int64_t start = MonotonicNs();
     if (q.timeout_ns > 0) q.cancel.SetDeadline(start + q.timeout_ns);
     q.cancel.SetMemoryLimit(q.memory_bytes);
     Result<T> result = Error(Code::kInternal, "not answered");
     try {
       result = q.answer();
+    } catch (const std::bad_alloc&) {
+      result = ShortOfMemory();
     } catch (const std::exception& e) {
-      // bad_alloc and libraries; our own code does not throw.
+      // Libraries; our own code does not throw.
       Log(LogLevel::kError, "query failed", {{"path", q.path}, {"error", e.what()}});
       result = Error(Code::kLimit, std::string("the query could not be answered: ") + e.what());
     }
@@ -54,20 +59,17 @@ template <typename T>
   });
 }
 
-[[nodiscard]] inline Error TooBusy() {
-  return {Code::kLimit, "too many queries are waiting; try again"};
-}
-
-// A route whose answers are worked out on the pool.
+// A route whose answers are worked out by a worker.
 struct HttpQuestion {
   std::string method = "GET";
   std::string pattern;
   std::string name;  // of its time in the metrics
+  net::WorkKind kind = net::WorkKind::kHeavy;
   std::int64_t timeout_ns = 0;
   std::int64_t memory_bytes = 0;
   std::function<Result<net::HttpResponse>(net::HttpRequest&)> answer;
   std::function<net::HttpResponse(const Error&)> failure;  // how errors look
 };
-void AddHttpQuestion(net::Router& router, net::WorkerPool& workers, HttpQuestion question);
+void AddHttpQuestion(net::Router& router, net::Workers& workers, HttpQuestion question);
 
 }  // namespace wherefore::api

@@ -1,9 +1,9 @@
 // `serve`: gateway, store, query and api wired together in one process.
 //
-// Threads: main waits for signals; IoThreads run HTTP; grpc has its own; one WorkerPool answers
-// queries, another decodes large bodies; the store has a writer, an inserter and a retention
-// thread. Shutdown goes the way of the data: stop receiving, finish what is running, flush the
-// store, close.
+// Threads: main waits for signals; IoThreads run HTTP; grpc has its own; Workers answer
+// questions and decode large bodies, each kind of work by threads of its own; the store has a
+// writer, an inserter and a retention thread. Shutdown goes the way of the data: stop receiving,
+// finish what is running, flush the store, close.
 #include <malloc.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -222,7 +222,7 @@ class Server {
     o.addresses = Addresses();
     o.port = port;
     o.connections = connections_;
-    o.large_bodies = &decoders_;
+    o.large_bodies = &workers_.of(net::WorkKind::kBody);
     o.allowed_hosts = options_.allowed_hosts;
     o.tls_certificate_file = options_.tls_certificate;
     o.tls_key_file = options_.tls_key;
@@ -234,7 +234,7 @@ class Server {
     o.addresses = Addresses();
     o.port = options_.otlp_grpc_port;
     o.connections = connections_;
-    o.large_bodies = &decoders_;
+    o.large_bodies = &workers_.of(net::WorkKind::kBody);
     o.tls_certificate_file = options_.tls_certificate;
     o.tls_key_file = options_.tls_key;
     o.bearer_token = options_.token;
@@ -362,8 +362,7 @@ class Server {
   std::unique_ptr<net::HttpServer> otlp_http_;
   std::unique_ptr<net::GrpcServer> otlp_grpc_;
   // Last, so that they end first: what they run uses everything above.
-  net::WorkerPool workers_{4, 256};
-  net::WorkerPool decoders_{2, 256};
+  net::Workers workers_;
 };
 
 // 'name = value' (or 'name: value') lines; # starts a comment; quotes around a value are dropped. A

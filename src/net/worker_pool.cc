@@ -2,11 +2,42 @@
 
 #include <exception>
 
+#include <fmt/format.h>
+
 #include "base/log.h"
 
 namespace wherefore::net {
+namespace {
 
-WorkerPool::WorkerPool(int threads, std::size_t max_queued) : max_queued_(max_queued) {
+struct KindFacts {
+  std::string_view name;
+  std::string_view plural;
+  int threads;
+  std::size_t max_queued;
+};
+
+// Fewer heavy questions at a time than the engine has connections (EmbeddedOptions), so that there
+// is one left for a quick one.
+constexpr std::array<KindFacts, kWorkKinds> kKinds = {{
+    {.name = "quick", .plural = "small questions", .threads = 3, .max_queued = 256},
+    {.name = "heavy", .plural = "large questions", .threads = 3, .max_queued = 128},
+    {.name = "file", .plural = "files to be looked at", .threads = 2, .max_queued = 32},
+    {.name = "upkeep", .plural = "deletes, backups or flushes", .threads = 3, .max_queued = 64},
+    {.name = "body", .plural = "large bodies", .threads = 2, .max_queued = 256},
+}};
+
+}  // namespace
+
+WorkerPool::WorkerPool(int threads, std::size_t max_queued, std::string_view name)
+    : max_queued_(max_queued) {
+  if (!name.empty()) {
+    const MetricLabels labels = {{"kind", std::string(name)}};
+    waiting_ = &Metrics::Global().GetGauge("wherefore_workers_waiting",
+                                           "Work that waits for a worker of its kind.", labels);
+    refused_ =
+        &Metrics::Global().GetCounter("wherefore_workers_refused_total",
+                                      "Work refused because too much of its kind waited.", labels);
+  }
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Run(); });
 }
 
@@ -22,8 +53,12 @@ WorkerPool::~WorkerPool() {
 bool WorkerPool::Submit(std::function<void()> work) {
   {
     MutexLock lock(mutex_);
-    if (stopping_ || queue_.size() >= max_queued_) return false;
+    if (stopping_ || queue_.size() >= max_queued_) {
+      if (refused_ != nullptr) refused_->Add();
+      return false;
+    }
     queue_.push_back(std::move(work));
+    if (waiting_ != nullptr) waiting_->Set(static_cast<std::int64_t>(queue_.size()));
   }
   changed_.NotifyOne();
   return true;
@@ -38,6 +73,7 @@ void WorkerPool::Run() {
       if (queue_.empty()) return;
       work = std::move(queue_.front());
       queue_.pop_front();
+      if (waiting_ != nullptr) waiting_->Set(static_cast<std::int64_t>(queue_.size()));
     }
     // A library's exception costs the one request, whose answer its owner then gives itself
     // (an unanswered Respond becomes 500), never the process.
@@ -47,6 +83,22 @@ void WorkerPool::Run() {
       Log(LogLevel::kError, "a worker's task failed", {{"error", e.what()}});
     }
   }
+}
+
+Workers::Workers() {
+  for (std::size_t i = 0; i < kWorkKinds; ++i) {
+    const KindFacts& kind = kKinds[i];
+    pools_[i] = std::make_unique<WorkerPool>(kind.threads, kind.max_queued, kind.name);
+  }
+}
+
+Workers::Workers(int threads, std::size_t max_queued) {
+  for (auto& pool : pools_) pool = std::make_unique<WorkerPool>(threads, max_queued);
+}
+
+Error TooBusy(WorkKind kind) {
+  return {Code::kUnavailable, fmt::format("too many {} are waiting; try again",
+                                          kKinds[static_cast<std::size_t>(kind)].plural)};
 }
 
 }  // namespace wherefore::net

@@ -15,7 +15,7 @@ namespace wherefore::store {
 
 struct EmbeddedOptions {
   std::string path;  // the engine's own directory
-  int read_connections = 3;
+  int read_connections = 8;  // more than large questions run at a time (net/worker_pool.cc)
   std::size_t memory_bytes = std::size_t{4000} << 20;  // all statements and merges together
 };
 
