@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """A server that has much to do: who asks for little is answered meanwhile."""
+import base64
 import concurrent.futures
+import json
 import random
 import time
 import unittest
 
-from harness import Case, field, fixed64, http, resource, varint
+from harness import PROTOBUF, Case, field, fixed64, http, resource, varint
 
 FUNCTIONS, DEPTH = 8000, 30
 
@@ -49,6 +51,20 @@ class Busy(Case):
         print(f"small questions during 20 large ones: {len(waits)}, median {waits[len(waits) // 2][0]:.3f} s, slowest {waits[-1][0]:.3f} s ({waits[-1][1]})")
         self.assertLess(waits[len(waits) // 2][0], 1)
         self.assertLess(waits[-1][0], 2)
+
+    def test_a_large_file_is_given_up_in_time(self):
+        server = self.server("--query-timeout", "1")
+        body = many_stacks(400_000)
+        upload = json.dumps({"name": "large", "profile": base64.b64encode(body).decode()}).encode()
+        for path, sent, kind in (("/api/v1/adhoc", body, PROTOBUF),
+                                 ("/adhocprofiles.v1.AdHocProfileService/Upload", upload, "application/json")):
+            start = time.monotonic()
+            answer = http("POST", server.http + path, sent, {"content-type": kind})
+            took = time.monotonic() - start
+            self.assertEqual(answer.status, 429, answer.body[:200])
+            self.assertIn(b"--query-timeout", answer.body)
+            print(f"{path}: given up after {took:.1f} s, of which it may take 1")
+            self.assertLess(took, 3)
 
 
 if __name__ == "__main__":

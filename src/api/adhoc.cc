@@ -77,41 +77,51 @@ Result<std::string> AdHocApi::Answer(AdHocMethod method, const net::UnaryRequest
   WHEREFORE_ASSIGN_OR_RETURN(const auto tenant, operations_.require_tenant(request.headers));
   WHEREFORE_ASSIGN_OR_RETURN(auto message,
                              formats::DecodeAdHocRequest(method, *request.body, request.json));
+  const Caller caller{.tenant = tenant, .json = request.json, .cancel = request.cancel};
   switch (method) {
     case AdHocMethod::kUpload:
-      return Upload(tenant, std::move(message), request.json);
+      return Upload(caller, std::move(message));
     case AdHocMethod::kGet:
-      return Get(tenant, message, request.json);
+      return Get(caller, message);
     case AdHocMethod::kList:
-      return List(tenant, request.json);
+      return List(caller);
     case AdHocMethod::kDiff:
-      return Diff(tenant, message, request.json);
+      return Diff(caller, message);
   }
   return Error(Code::kUnsupported, "no such method");
 }
 
-Result<std::string> AdHocApi::Upload(std::uint32_t tenant, AdHocRequest request, bool json) {
-  if (request.profile.size() > kMostBytes) {
-    return Error(Code::kLimit, fmt::format("at most {} bytes can be kept", kMostBytes));
+Result<std::string> AdHocApi::Upload(const Caller& caller, AdHocRequest request) {
+  if (request.profile.size() > MostBytes()) {
+    return Error(Code::kLimit, fmt::format("at most {} bytes can be kept", MostBytes()));
   }
   const std::int64_t now_ms = NowUnixNs() / 1'000'000;
-  File file{.tenant = tenant,
+  File file{.tenant = caller.tenant,
             .id = NewId(now_ms, request.name),
             .name = request.name,
             .uploaded_ms = now_ms,
             .bytes = std::make_shared<const std::string>(std::move(request.profile))};
-  request.id = file.id;
   // What cannot be read is not kept.
-  WHEREFORE_RETURN_IF_ERROR(OpenFile(file.bytes, request.profile_type));
+  WHEREFORE_ASSIGN_OR_RETURN(std::string answer, Show(caller, file, request));
   Keep(std::move(file));
-  return Get(tenant, request, json);
+  return answer;
 }
 
-Result<std::string> AdHocApi::Get(std::uint32_t tenant, const AdHocRequest& request, bool json) {
+Result<std::string> AdHocApi::Get(const Caller& caller, const AdHocRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(const File file, Find(caller.tenant, request.id));
+  return Show(caller, file, request);
+}
+
+Result<std::string> AdHocApi::Show(const Caller& caller, const File& file,
+                                   const AdHocRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const std::size_t max_nodes, ReadMaxNodes(request.max_nodes));
-  WHEREFORE_ASSIGN_OR_RETURN(const File file, Find(tenant, request.id));
-  WHEREFORE_ASSIGN_OR_RETURN(const OpenedFile opened, OpenFile(file.bytes, request.profile_type));
-  const auto tree = profile::Prune(formats::MergedByName(opened.tree), {.max_nodes = max_nodes});
+  WHEREFORE_ASSIGN_OR_RETURN(const OpenedFile opened,
+                             OpenFile(file.bytes, request.profile_type, caller.cancel));
+  WHEREFORE_RETURN_IF_ERROR(caller.cancel.Charge(opened.tree.bytes()));
+  const auto merged = formats::MergedByName(opened.tree);
+  WHEREFORE_RETURN_IF_ERROR(caller.cancel.Check());
+  const auto tree = profile::Prune(merged, {.max_nodes = max_nodes});
+  WHEREFORE_RETURN_IF_ERROR(caller.cancel.Check());
   return formats::EncodeAdHocProfile({.id = file.id,
                                       .name = file.name,
                                       .uploaded_ms = file.uploaded_ms,
@@ -119,34 +129,38 @@ Result<std::string> AdHocApi::Get(std::uint32_t tenant, const AdHocRequest& requ
                                       .profile_types = opened.types,
                                       .flamebearer = formats::EncodeFlamebearer(Describe(
                                           formats::ToFlameGraph(tree), opened.type, tree.unit))},
-                                     json);
+                                     caller.json);
 }
 
-Result<std::string> AdHocApi::List(std::uint32_t tenant, bool json) {
+Result<std::string> AdHocApi::List(const Caller& caller) {
   std::vector<formats::AdHocProfile> profiles;
   {
     MutexLock lock(mutex_);
     for (const File& file : files_) {
-      if (file.tenant != tenant) continue;
+      if (file.tenant != caller.tenant) continue;
       profiles.push_back({.id = file.id, .name = file.name, .uploaded_ms = file.uploaded_ms});
     }
   }
   std::sort(profiles.begin(), profiles.end(),
             [](const auto& a, const auto& b) { return a.id > b.id; });
-  return formats::EncodeAdHocList(profiles, json);
+  return formats::EncodeAdHocList(profiles, caller.json);
 }
 
-Result<std::string> AdHocApi::Diff(std::uint32_t tenant, const AdHocRequest& request, bool json) {
+Result<std::string> AdHocApi::Diff(const Caller& caller, const AdHocRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const std::size_t max_nodes, ReadMaxNodes(request.max_nodes));
-  WHEREFORE_ASSIGN_OR_RETURN(const File left_file, Find(tenant, request.id));
-  WHEREFORE_ASSIGN_OR_RETURN(const File right_file, Find(tenant, request.right_id));
+  WHEREFORE_ASSIGN_OR_RETURN(const File left_file, Find(caller.tenant, request.id));
+  WHEREFORE_ASSIGN_OR_RETURN(const File right_file, Find(caller.tenant, request.right_id));
   WHEREFORE_ASSIGN_OR_RETURN(const OpenedFile left,
-                             OpenFile(left_file.bytes, request.profile_type));
+                             OpenFile(left_file.bytes, request.profile_type, caller.cancel));
   WHEREFORE_ASSIGN_OR_RETURN(
       const OpenedFile right,
-      OpenFile(right_file.bytes, request.profile_type.empty() ? left.type : request.profile_type));
+      OpenFile(right_file.bytes, request.profile_type.empty() ? left.type : request.profile_type,
+               caller.cancel));
+  // Merged by name, and their difference.
+  WHEREFORE_RETURN_IF_ERROR(caller.cancel.Charge(2 * (left.tree.bytes() + right.tree.bytes())));
   const query::DiffTree diff =
       query::Diff(formats::MergedByName(left.tree), formats::MergedByName(right.tree));
+  WHEREFORE_RETURN_IF_ERROR(caller.cancel.Check());
   const auto graph = formats::ToFlameGraphDiff(
       {.tree = &diff.tree, .left_total = diff.before, .left_self = diff.before_self}, max_nodes);
   std::vector<std::string> common;
@@ -156,17 +170,18 @@ Result<std::string> AdHocApi::Diff(std::uint32_t tenant, const AdHocRequest& req
     }
   }
   return formats::EncodeAdHocDiff(
-      common, formats::EncodeFlamebearer(Describe(graph, left.type, left.tree.unit)), json);
+      common, formats::EncodeFlamebearer(Describe(graph, left.type, left.tree.unit)), caller.json);
 }
 
 void AdHocApi::Keep(File file) {
   MutexLock lock(mutex_);
   bytes_ += file.bytes->size();
   files_.push_front(std::move(file));
-  while (files_.size() > kMostFiles || bytes_ > kMostBytes) {
+  while (files_.size() > kMostFiles || bytes_ > MostBytes()) {
     bytes_ -= files_.back().bytes->size();
     files_.pop_back();
   }
+  memory_.Set(bytes_);
 }
 
 Result<AdHocApi::File> AdHocApi::Find(std::uint32_t tenant, const std::string& id) {

@@ -1,16 +1,19 @@
 // Profiles people upload to look at: adhocprofiles.v1.AdHocProfileService of Profiles Drilldown.
 //
 // Kept in memory only, as the bytes that were uploaded: at most kMostFiles files and kMostBytes
-// bytes of all tenants together, the one not looked at for longest goes first. Read again for every
-// question. Methods run on Workers; any thread.
+// bytes (an eighth of the process's budget, where that is less) of all tenants together, the one
+// not looked at for longest goes first. Read again for every question. Methods run on Workers; any
+// thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <list>
 #include <memory>
 #include <string>
 
 #include "api/api.h"
+#include "base/memory_budget.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "formats/adhoc.h"
@@ -27,6 +30,10 @@ class AdHocApi {
   AdHocApi(net::Workers& workers, Operations operations)
       : workers_(workers), operations_(std::move(operations)) {}
 
+  [[nodiscard]] static std::size_t MostBytes() {
+    return std::min(kMostBytes, MemoryBudget::Process().shares().work / 8);
+  }
+
   // Adds every method; this must outlive both routers.
   void AddRoutes(net::Router& http, net::GrpcRouter& grpc);
 
@@ -40,10 +47,19 @@ class AdHocApi {
   };
 
   Result<std::string> Answer(formats::AdHocMethod method, const net::UnaryRequest& request);
-  Result<std::string> Upload(std::uint32_t tenant, formats::AdHocRequest request, bool json);
-  Result<std::string> Get(std::uint32_t tenant, const formats::AdHocRequest& request, bool json);
-  Result<std::string> List(std::uint32_t tenant, bool json);
-  Result<std::string> Diff(std::uint32_t tenant, const formats::AdHocRequest& request, bool json);
+  // Who asks, for how long, and in which encoding.
+  struct Caller {
+    std::uint32_t tenant = 0;
+    bool json = false;
+    CancelToken cancel;
+  };
+  Result<std::string> Upload(const Caller& caller, formats::AdHocRequest request);
+  Result<std::string> Get(const Caller& caller, const formats::AdHocRequest& request);
+  Result<std::string> List(const Caller& caller);
+  Result<std::string> Diff(const Caller& caller, const formats::AdHocRequest& request);
+  // The answer to Upload and Get.
+  static Result<std::string> Show(const Caller& caller, const File& file,
+                                  const formats::AdHocRequest& request);
 
   void Keep(File file) EXCLUDES(mutex_);
   Result<File> Find(std::uint32_t tenant, const std::string& id) EXCLUDES(mutex_);
@@ -53,6 +69,7 @@ class AdHocApi {
   Mutex mutex_;
   std::list<File> files_ GUARDED_BY(mutex_);  // last used first
   std::size_t bytes_ GUARDED_BY(mutex_) = 0;
+  MemoryHold memory_ GUARDED_BY(mutex_);
 };
 
 }  // namespace wherefore::api

@@ -31,7 +31,7 @@ void Api::AddQuestion(net::Router& router, const std::string& path, std::string 
 void Api::AddQuery(net::Router& router, std::string method, std::string pattern, std::string name,
                    net::WorkKind kind, Answer answer) {
   // Deleting and backing up take as long as they take.
-  const std::int64_t timeout = method == "GET" ? operations_.query_timeout_ns : 0;
+  const std::int64_t timeout = kind == net::WorkKind::kUpkeep ? 0 : operations_.query_timeout_ns;
   AddHttpQuestion(router, workers_,
                   {.method = std::move(method),
                    .pattern = std::move(pattern),

@@ -21,8 +21,9 @@ struct NamedFile {
   std::string name;  // for what is wrong with it
   std::shared_ptr<const std::string> bytes;
 
-  [[nodiscard]] Result<ProfileFile> Read(const std::string& service) const {
-    auto file = ProfileFile::Read(bytes, service);
+  [[nodiscard]] Result<ProfileFile> Read(const std::string& service,
+                                         const CancelToken& cancel) const {
+    auto file = ProfileFile::Read(bytes, cancel, service);
     if (!file && !name.empty()) return std::move(file).error().Within(name);
     return file;
   }
@@ -76,20 +77,26 @@ Result<HttpResponse> OneFile(const HttpRequest& request, const Parameters& p, co
   WHEREFORE_ASSIGN_OR_RETURN(auto prune, p.Prune());
   WHEREFORE_ASSIGN_OR_RETURN(const auto search, p.Search());
   const std::string format = p.Get("format");
-  WHEREFORE_ASSIGN_OR_RETURN(ProfileFile file, files.file.Read(p.Get("service", "adhoc")));
+  WHEREFORE_ASSIGN_OR_RETURN(ProfileFile file,
+                             files.file.Read(p.Get("service", "adhoc"), request.cancel));
   const bool otlp = format == "otlp" || format == "otlp-json";
   if (otlp && !lens.empty())
     return Error(Code::kInvalid, "parameter 'lens': otlp keeps stacks as they came in");
   if (otlp || (format == "pprof" && lens.empty() && file.facts().has_samples))
     return Rewrite(file, p, format);
-  WHEREFORE_ASSIGN_OR_RETURN(FileTree built, file.Tree(p.Get("type")));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto tree, lens.Apply(built.tree, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(FileTree built, file.Tree(p.Get("type"), request.cancel));
+  if (!lens.empty()) {
+    WHEREFORE_ASSIGN_OR_RETURN(built.tree, lens.Apply(built.tree, request.cancel));
+  }
+  const profile::FlameTree& tree = built.tree;
   if (IsTreeFile(format))
     return RenderTreeFile(tree, format, {.title = files.file.name, .time_ns = file.facts().time_ns},
                           request.cancel);
+  WHEREFORE_RETURN_IF_ERROR(request.cancel.Check());
   const query::Found found = search.In(tree);
   if (!search.empty()) prune.wanted = found.functions;
   const profile::FlameTree pruned = profile::Prune(tree, prune);
+  WHEREFORE_RETURN_IF_ERROR(request.cancel.Check());
   return RenderTree(request, format,
                     {.tree = &pruned,
                      .full_nodes = tree.size(),
@@ -120,24 +127,29 @@ Result<HttpResponse> TwoFiles(const HttpRequest& request, const Parameters& p, c
   WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
   WHEREFORE_ASSIGN_OR_RETURN(auto prune, p.Prune());
   WHEREFORE_ASSIGN_OR_RETURN(const auto search, p.Search());
-  WHEREFORE_ASSIGN_OR_RETURN(const ProfileFile base, files.base.Read("adhoc"));
-  WHEREFORE_ASSIGN_OR_RETURN(const ProfileFile file, files.file.Read("adhoc"));
+  WHEREFORE_ASSIGN_OR_RETURN(const ProfileFile base, files.base.Read("adhoc", request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const ProfileFile file, files.file.Read("adhoc", request.cancel));
   WHEREFORE_ASSIGN_OR_RETURN(const auto types, CommonTypes(base, file));
   const std::string type = p.Get("type", types.back());
   const auto tree = [&](const ProfileFile& of, const NamedFile& named) -> Result<FileTree> {
-    auto built = of.Tree(type);
+    auto built = of.Tree(type, request.cancel);
     if (!built) return std::move(built).error().Within(named.name);
+    if (lens.empty()) return built;
     WHEREFORE_ASSIGN_OR_RETURN(built->tree, lens.Apply(built->tree, request.cancel));
     return built;
   };
   WHEREFORE_ASSIGN_OR_RETURN(const auto before, tree(base, files.base));
   WHEREFORE_ASSIGN_OR_RETURN(const auto after, tree(file, files.file));
+  WHEREFORE_RETURN_IF_ERROR(request.cancel.Charge(before.tree.bytes() + after.tree.bytes()));
+  WHEREFORE_RETURN_IF_ERROR(request.cancel.Check());
   const query::DiffTree whole = query::Diff(before.tree, after.tree);
+  WHEREFORE_RETURN_IF_ERROR(request.cancel.Check());
   if (const std::string format = p.Get("format"); IsDiffFile(format))
     return RenderDiffFile(whole, format, request.cancel);
   const query::Found found = search.In(whole.tree, whole.before);
   if (!search.empty()) prune.wanted = found.functions;
   const query::DiffTree diff = query::PruneDiff(whole, prune);
+  WHEREFORE_RETURN_IF_ERROR(request.cancel.Check());
   return RenderTree(request, p.Get("format"),
                     {.tree = &diff.tree,
                      .full_nodes = whole.tree.size(),

@@ -37,7 +37,7 @@ FileFacts FactsOf(const profile::Batch& batch, const std::string& given_service)
 }  // namespace
 
 Result<ProfileFile> ProfileFile::Read(const std::shared_ptr<const std::string>& bytes,
-                                      const std::string& service) {
+                                      const CancelToken& cancel, const std::string& service) {
   ProfileFile file;
   if (bytes->empty()) return Error(Code::kInvalid, "the file is empty");
   if (bytes->find("\"flamebearer\"") != std::string::npos) {
@@ -50,6 +50,8 @@ Result<ProfileFile> ProfileFile::Read(const std::shared_ptr<const std::string>& 
   if (!decoded && bytes->starts_with('{'))
     decoded = formats::DecodeSpeedscope(bytes, {.service = service});
   if (!decoded) return std::move(decoded).error();
+  WHEREFORE_RETURN_IF_ERROR(cancel.Check());
+  WHEREFORE_RETURN_IF_ERROR(cancel.Charge(decoded->data.ApproximateBytes()));
   file.ids_ = TypesOf(decoded->data, file.types_);
   if (file.types_.empty()) return Error(Code::kInvalid, "the file has no profile in it");
   file.facts_ = FactsOf(decoded->data, service);
@@ -57,7 +59,7 @@ Result<ProfileFile> ProfileFile::Read(const std::shared_ptr<const std::string>& 
   return file;
 }
 
-Result<FileTree> ProfileFile::Tree(const std::string& type,
+Result<FileTree> ProfileFile::Tree(const std::string& type, const CancelToken& cancel,
                                    profile::SeveralSnapshots several) const {
   if (picture_) return FileTree{.tree = *picture_};
   const auto id = ids_.find(type.empty() ? types_.back() : type);
@@ -65,7 +67,8 @@ Result<FileTree> ProfileFile::Tree(const std::string& type,
     return Error(Code::kInvalid, fmt::format("the file has no type '{}'; it has: {}", type,
                                              fmt::join(types_, ", ")));
   }
-  profile::BatchTreeResult built = profile::BuildBatchTree(*batch_, id->second, several);
+  WHEREFORE_ASSIGN_OR_RETURN(profile::BatchTreeResult built,
+                             profile::BuildBatchTree(*batch_, id->second, several, cancel));
   built.tree.type = id->first;
   return FileTree{
       .tree = std::move(built.tree), .averaged = built.snapshot, .observed_ns = built.observed_ns};
@@ -78,10 +81,11 @@ Result<profile::Batch*> ProfileFile::Batch() {
 }
 
 Result<OpenedFile> OpenFile(const std::shared_ptr<const std::string>& bytes,
-                            const std::string& wanted) {
-  WHEREFORE_ASSIGN_OR_RETURN(const ProfileFile file, ProfileFile::Read(bytes));
+                            const std::string& wanted, const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(const ProfileFile file, ProfileFile::Read(bytes, cancel));
   OpenedFile out{.types = file.types(), .type = wanted.empty() ? file.types().back() : wanted};
-  WHEREFORE_ASSIGN_OR_RETURN(FileTree built, file.Tree(wanted, profile::SeveralSnapshots::kAddUp));
+  WHEREFORE_ASSIGN_OR_RETURN(FileTree built,
+                             file.Tree(wanted, cancel, profile::SeveralSnapshots::kAddUp));
   out.tree = std::move(built.tree);
   if (!file.facts().has_samples) out.type = file.types().back();
   return out;

@@ -1,5 +1,5 @@
 // A profile file somebody hands over to be looked at: read in memory, never stored here. Pure; any
-// thread.
+// thread. Ends within the time and memory that its question may use.
 #pragma once
 
 #include <map>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cancel.h"
 #include "base/result.h"
 #include "profile/batch.h"
 #include "profile/batch_tree.h"
@@ -35,13 +36,13 @@ class ProfileFile {
  public:
   // `service`: under which name its profiles go where it does not say.
   static Result<ProfileFile> Read(const std::shared_ptr<const std::string>& bytes,
-                                  const std::string& service = "adhoc");
+                                  const CancelToken& cancel, const std::string& service = "adhoc");
 
   [[nodiscard]] const FileFacts& facts() const { return facts_; }
   [[nodiscard]] const std::vector<std::string>& types() const { return types_; }
   // One of its types; empty: the last, which is the one to look at by pprof's convention.
   [[nodiscard]] Result<FileTree> Tree(
-      const std::string& type,
+      const std::string& type, const CancelToken& cancel,
       profile::SeveralSnapshots several = profile::SeveralSnapshots::kAverage) const;
   // Its profiles, to be sent on; kUnsupported where there is only a picture.
   [[nodiscard]] Result<profile::Batch*> Batch();
@@ -62,6 +63,6 @@ struct OpenedFile {
 };
 // The same in one step.
 [[nodiscard]] Result<OpenedFile> OpenFile(const std::shared_ptr<const std::string>& bytes,
-                                          const std::string& wanted);
+                                          const std::string& wanted, const CancelToken& cancel);
 
 }  // namespace wherefore::api

@@ -94,6 +94,11 @@ void BatchNamer::AddStack(Id stack, std::int64_t value, std::int64_t count) {
 
 BatchTreeResult BuildBatchTree(const Batch& batch, std::string_view wanted,
                                SeveralSnapshots several) {
+  return *BuildBatchTree(batch, wanted, several, CancelToken());
+}
+
+Result<BatchTreeResult> BuildBatchTree(const Batch& batch, std::string_view wanted,
+                                       SeveralSnapshots several, const CancelToken& cancel) {
   BatchTreeResult result;
   std::vector<const Profile*> profiles;
   std::vector<std::int64_t> multipliers;
@@ -115,6 +120,17 @@ BatchTreeResult BuildBatchTree(const Batch& batch, std::string_view wanted,
       Seen(batch, profiles, average ? kMomentNs : 0, result.observed_ns);
   TreeBuilder builder;
   BatchNamer namer(batch, builder);
+  MemoryClaim growth(cancel);
+  std::size_t frames = 0;  // laid since the last look
+  const auto add = [&](Id stack, std::int64_t value, std::int64_t count) -> Result<> {
+    constexpr std::size_t kBetweenChecks = 1u << 16;
+    namer.AddStack(stack, value, count);
+    frames += 1 + batch.StackFrames(stack).size();
+    if (frames < kBetweenChecks) return {};
+    frames = 0;
+    WHEREFORE_RETURN_IF_ERROR(cancel.Check());
+    return growth.Resize(builder.bytes());
+  };
   std::map<Id, std::pair<double, std::int64_t>> weighed;  // by stack: value x time, observations
   for (std::size_t k = 0; k < profiles.size(); ++k) {
     const Profile& profile = *profiles[k];
@@ -124,7 +140,7 @@ BatchTreeResult BuildBatchTree(const Batch& batch, std::string_view wanted,
       const std::int64_t value = SaturatingMultiply(batch.samples.value[i], multipliers[k]);
       const std::int64_t count = Observations(batch, profile, i);
       if (!average) {
-        namer.AddStack(batch.samples.stack[i], value, count);
+        WHEREFORE_RETURN_IF_ERROR(add(batch.samples.stack[i], value, count));
         continue;
       }
       auto& [sum, observations] = weighed[batch.samples.stack[i]];
@@ -132,8 +148,12 @@ BatchTreeResult BuildBatchTree(const Batch& batch, std::string_view wanted,
       observations += count;
     }
   }
-  for (const auto& [stack, sum] : weighed)
-    namer.AddStack(stack, AverageOf(sum.first, result.observed_ns), sum.second);
+  for (const auto& [stack, sum] : weighed) {
+    WHEREFORE_RETURN_IF_ERROR(add(stack, AverageOf(sum.first, result.observed_ns), sum.second));
+  }
+  WHEREFORE_RETURN_IF_ERROR(cancel.Check());
+  WHEREFORE_RETURN_IF_ERROR(growth.Resize(builder.bytes()));
+  WHEREFORE_RETURN_IF_ERROR(cancel.Charge(builder.BuildBytes()));
   result.tree = builder.Build();
   result.tree.type = wanted;
   result.tree.unit = unit;

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cancel.h"
+#include "base/result.h"
 #include "profile/batch.h"
 #include "profile/flame_tree.h"
 #include "profile/type_id.h"
@@ -30,8 +32,8 @@ class BatchNamer {
 
 struct BatchTreeResult {
   FlameTree tree;
-  std::size_t profiles = 0;  // that matched the type
-  bool snapshot = false;     // it is one (IsSnapshot)
+  std::size_t profiles = 0;      // that matched the type
+  bool snapshot = false;         // it is one (IsSnapshot)
   std::int64_t observed_ns = 0;  // in which any of them was taken (observed_time.h); 0: not known
   // False: the tree's counts are of samples, of which each stands for any number of observations.
   bool observations_known = true;
@@ -42,6 +44,10 @@ enum class SeveralSnapshots : std::uint8_t { kAverage, kAddUp };
 // Adds up all profiles of the type in the batch. `wanted` as in MatchType.
 [[nodiscard]] BatchTreeResult BuildBatchTree(const Batch& batch, std::string_view wanted,
                                              SeveralSnapshots several = SeveralSnapshots::kAverage);
+// The same within the time and memory a question may use; what it holds stays charged.
+[[nodiscard]] Result<BatchTreeResult> BuildBatchTree(const Batch& batch, std::string_view wanted,
+                                                     SeveralSnapshots several,
+                                                     const CancelToken& cancel);
 // Types in the batch, in order, once each.
 [[nodiscard]] std::vector<ProfileType> BatchTypes(const Batch& batch);
 
