@@ -4,10 +4,12 @@ import base64
 import concurrent.futures
 import json
 import random
+import socket
 import time
 import unittest
+import urllib.parse
 
-from harness import PROTOBUF, Case, field, fixed64, http, resource, varint
+from harness import PROTOBUF, Case, field, fixed64, http, resource, varint, wait_until
 
 FUNCTIONS, DEPTH = 8000, 30
 
@@ -65,6 +67,30 @@ class Busy(Case):
             self.assertIn(b"--query-timeout", answer.body)
             print(f"{path}: given up after {took:.1f} s, of which it may take 1")
             self.assertLess(took, 3)
+
+    def test_answers_that_nobody_reads_are_bounded(self):
+        server = self.server("--memory", "600MiB")
+        self.assertEqual(server.send(many_stacks(25_000)).status, 200)
+        server.flush()
+        path = "/api/v1/export?format=folded&query=&type=samples&since=1h"
+        size = len(http("GET", server.http + path).body)
+        address = urllib.parse.urlsplit(server.http)
+
+        def number(name):
+            return sum(float(line.rsplit(" ", 1)[1]) for line in server.get("/metrics").body.decode().splitlines() if line.startswith(name))
+        for i in range(8):  # one after the other: each is made or refused before the next is asked for
+            one = socket.socket()
+            self.addCleanup(one.close)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+            one.connect((address.hostname, address.port))
+            one.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            wait_until(lambda: number("wherefore_unread_answers_bytes") // size + number("wherefore_unread_answers_refused_total") > i, 20, "neither made nor refused")
+        unread = number("wherefore_unread_answers_bytes")
+        print(f"answers of {size / 1e6:.0f} MB that eight do not read hold {unread / 1e6:.0f} MB")
+        self.assertLess(unread, 100e6)
+        self.assertGreater(number("wherefore_unread_answers_refused_total"), 0)
+        self.assertEqual(server.get("/api/v1/services", since="1h").status, 200)
+        self.assertEqual(server.get("/api/v1/top", query="", type="samples", since="1h", limit=10).status, 200)
 
 
 if __name__ == "__main__":

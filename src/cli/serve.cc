@@ -40,6 +40,7 @@
 #include "net/http.h"
 #include "net/tenant.h"
 #include "net/unary.h"
+#include "net/unread_answers.h"
 #include "net/worker_pool.h"
 #include "query/engine.h"
 #include "store/store.h"
@@ -188,6 +189,9 @@ class Server {
   }
 
  private:
+  // Of answers that wait to be read; less where there is little memory.
+  static constexpr std::size_t kMostUnread = std::size_t{1} << 30;
+
   // Defaults are right for a large machine; on a small one each part takes less.
   void DivideMemoryOf(store::StoreOptions& o) {
     const MemoryShares shares = MemoryBudget::Process().shares();
@@ -222,6 +226,7 @@ class Server {
     o.addresses = Addresses();
     o.port = port;
     o.connections = connections_;
+    o.unread_answers = unread_answers_;
     o.large_bodies = &workers_.of(net::WorkKind::kBody);
     o.allowed_hosts = options_.allowed_hosts;
     o.tls_certificate_file = options_.tls_certificate;
@@ -347,6 +352,8 @@ class Server {
   net::IoThreads io_{2};
   std::shared_ptr<net::ConnectionLimit> connections_ =
       std::make_shared<net::ConnectionLimit>(limits_.connections);
+  std::shared_ptr<net::UnreadAnswers> unread_answers_ = std::make_shared<net::UnreadAnswers>(
+      std::min(kMostUnread, MemoryBudget::Process().shares().work / 4));
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<symbols::Symbolizer> symbolizer_;
   std::unique_ptr<query::Engine> engine_;

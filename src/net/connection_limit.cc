@@ -8,10 +8,8 @@
 #include <functional>
 #include <utility>
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-
 #include "net/http_session.h"
+#include "net/socket_facts.h"
 
 namespace wherefore::net {
 namespace {
@@ -23,14 +21,6 @@ constexpr std::size_t kMostRefused = 64;
 std::size_t InodeOf(int fd) {
   struct stat status{};
   return fstat(fd, &status) == 0 ? status.st_ino : 0;
-}
-
-// For how long no byte came or went, in milliseconds; 0 when that cannot be said.
-std::uint32_t QuietFor(int fd) {
-  tcp_info info{};
-  socklen_t size = sizeof(info);
-  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
-  return std::min(info.tcpi_last_data_recv, info.tcpi_last_data_sent);
 }
 
 void Tell(const std::vector<std::shared_ptr<HttpConnection>>& connections,
@@ -157,7 +147,8 @@ void ConnectionLimit::ForgetClosedSockets() {
 // numbers are gRPC's until it notices.
 void ConnectionLimit::CloseQuietSockets() {
   std::vector<std::pair<std::uint32_t, std::size_t>> quiet;
-  for (std::size_t i = 0; i < sockets_.size(); ++i) quiet.emplace_back(QuietFor(sockets_[i].fd), i);
+  for (std::size_t i = 0; i < sockets_.size(); ++i)
+    quiet.emplace_back(QuietMilliseconds(sockets_[i].fd), i);
   const auto going = static_cast<std::ptrdiff_t>(std::min(sockets_.size() / 32 + 1, quiet.size()));
   std::ranges::partial_sort(quiet, quiet.begin() + going, std::greater<>());
   for (auto it = quiet.begin(); it != quiet.begin() + going; ++it) {

@@ -99,6 +99,7 @@ class Router {
 };
 
 class ConnectionLimit;  // net/connection_limit.h
+class UnreadAnswers;    // net/unread_answers.h
 class WorkerPool;       // net/worker_pool.h
 
 struct HttpServerOptions {
@@ -114,7 +115,11 @@ struct HttpServerOptions {
   // as the window is of read_timeout; else 408.
   int body_window_seconds = 10;
   std::size_t least_body_bytes_per_second = 1024;
-  std::shared_ptr<ConnectionLimit> connections;  // of several servers; none: as many as come
+  // In every window this much of an answer must be taken, else the connection is cut.
+  int answer_window_seconds = 30;
+  std::size_t least_answer_bytes_per_second = 1024;
+  std::shared_ptr<UnreadAnswers> unread_answers;  // of several servers; none: 1 GiB of its own
+  std::shared_ptr<ConnectionLimit> connections;   // of several servers; none: as many as come
   WorkerPool* large_bodies = nullptr;  // unpacks and handles them; none: the I/O threads do
   // Browsers: a request whose Origin is another site, or (on loopback) whose Host is not a loopback
   // name, this machine's name or listed here, is refused with 403.

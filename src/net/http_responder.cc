@@ -17,7 +17,7 @@ void Responder::Deliver(HttpResponse response) {
     return;
   }
   // Compression happens here, on the thread of whoever did the work.
-  PreparedResponse prepared = PrepareResponse(std::move(response), traits_);
+  PreparedResponse prepared = Prepare(std::move(response));
   MutexLock lock(tie_->mutex);
   HttpConnection* const connection = tie_->connection;
   if (connection == nullptr) return;  // counted as 499 when the connection ended
@@ -30,6 +30,14 @@ void Responder::Deliver(HttpResponse response) {
   connection->Post([owner, p = std::make_shared<PreparedResponse>(std::move(prepared))] {
     owner->TakePosted(std::move(*p));
   });
+}
+
+PreparedResponse Responder::Prepare(HttpResponse response) const {
+  PreparedResponse prepared = PrepareResponse(std::move(response), traits_);
+  prepared.hold = state_->unread_answers->Hold(prepared.body.size());
+  if (prepared.hold) return prepared;
+  return PrepareResponse(
+      RefusalResponse(*state_->router, {.path = path_}, {503, UnreadAnswers::TooMany()}), traits_);
 }
 
 void CallHandler(const Router& router, HttpRequest request, std::shared_ptr<Responder> responder) {

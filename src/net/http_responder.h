@@ -25,15 +25,21 @@ struct RequestTie {
 
 class Responder {
  public:
-  Responder(std::shared_ptr<RequestTie> tie, ResponseTraits traits)
-      : traits_(traits), tie_(std::move(tie)) {}
+  Responder(std::shared_ptr<HttpServerState> state, std::shared_ptr<RequestTie> tie,
+            ResponseTraits traits, std::string path)
+      : traits_(traits), path_(std::move(path)), state_(std::move(state)), tie_(std::move(tie)) {}
   Responder(const Responder&) = delete;
   Responder& operator=(const Responder&) = delete;
   ~Responder();
   void Deliver(HttpResponse response);
 
  private:
+  // Ready to be written; another one when too many answers wait to be read.
+  [[nodiscard]] PreparedResponse Prepare(HttpResponse response) const;
+
   const ResponseTraits traits_;
+  const std::string path_;  // of the request
+  const std::shared_ptr<HttpServerState> state_;
   std::atomic<bool> answered_{false};
   const std::shared_ptr<RequestTie> tie_;
 };

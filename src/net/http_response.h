@@ -1,6 +1,7 @@
 // From HttpResponse to the bytes on the wire. Internal to src/net; pure functions, any thread.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,7 @@ struct PreparedResponse {
   int status = 200;
   std::string fields;  // header lines, each with its line end
   std::string body;
+  std::shared_ptr<const void> hold;  // of the body's bytes, until it is written
 };
 
 // Compresses where it is worth it.

@@ -17,7 +17,9 @@ HttpServerState::HttpServerState(HttpServerOptions server_options,
       connections(options.connections
                       ? options.connections
                       : std::make_shared<ConnectionLimit>(std::numeric_limits<int>::max())),
-      inflight(std::make_shared<InflightBytes>(options.max_inflight_bytes)) {
+      inflight(std::make_shared<InflightBytes>(options.max_inflight_bytes)),
+      unread_answers(options.unread_answers ? options.unread_answers
+                                            : std::make_shared<UnreadAnswers>(1u << 30)) {
   for (std::string& host : options.allowed_hosts) {
     for (char& c : host) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
   }

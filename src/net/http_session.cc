@@ -107,6 +107,8 @@ class Session final : public HttpConnection {
   void SetDeadline(int seconds) { SetDeadline(Clock::now() + std::chrono::seconds(seconds)); }
   void OnTimer();
   void OnReadTimer();
+  void OnWriteTimer();
+  void BeginAnswerWindow();
   void BeginBodyWindow();
   [[nodiscard]] bool BodyArrives() const;
 
@@ -151,6 +153,9 @@ class Session final : public HttpConnection {
 
   std::string head_;
   std::string body_;
+  std::shared_ptr<const void> body_hold_;
+  Clock::time_point answer_deadline_ = kNever;
+  std::uint64_t window_taken_ = 0;  // by the peer, when the window began
   int status_ = 0;
   bool close_after_write_ = false;
   bool leaving_ = false;  // the next answer is the last
@@ -194,6 +199,8 @@ void Session::OnTimer() {
   }
   if (phase_ == Phase::kReading && request_begun_) {
     OnReadTimer();
+  } else if (phase_ == Phase::kWriting) {
+    OnWriteTimer();
   } else if (phase_ != Phase::kClosed) {
     Close();
   }
@@ -226,6 +233,28 @@ bool Session::BodyArrives() const {
   const auto whole = static_cast<std::size_t>(o.read_timeout_seconds);
   return reader_.body_bytes() - window_bytes_ >=
          std::max(o.least_body_bytes_per_second * window, window_bytes_ / whole * window);
+}
+
+void Session::BeginAnswerWindow() {
+  // Of a small answer nobody asks before its second window.
+  const bool large = body_.size() > UnreadAnswers::kSmall;
+  window_taken_ = large ? stream_->TakenBytes().value_or(0) : 0;
+  SetDeadline(std::min(answer_deadline_,
+                       Clock::now() + std::chrono::seconds(state_->options.answer_window_seconds)));
+}
+
+// Who does not read holds memory for nothing. The system is asked, since a write ends only when all
+// of it is gone, and room in the socket is said in large steps.
+void Session::OnWriteTimer() {
+  const HttpServerOptions& o = state_->options;
+  const auto taken = stream_->TakenBytes();
+  const std::size_t least =
+      o.least_answer_bytes_per_second * static_cast<std::size_t>(o.answer_window_seconds);
+  if (Clock::now() >= answer_deadline_ || (taken && *taken - window_taken_ < least)) {
+    stream_->DropUnsent();
+    return Close();
+  }
+  BeginAnswerWindow();
 }
 
 void Session::BeginRequest() {
@@ -378,8 +407,9 @@ void Session::Dispatch() {
   inline_response_.reset();
   tie_ = std::make_shared<RequestTie>();
   auto responder = std::make_shared<Responder>(
-      tie_,
-      ResponseTraits{reader_.is_head(), AcceptsGzip(reader_.request().Header("Accept-Encoding"))});
+      state_, tie_,
+      ResponseTraits{reader_.is_head(), AcceptsGzip(reader_.request().Header("Accept-Encoding"))},
+      reader_.request().path);
   if (large) {
     if (!HandleOnWorker(*workers, std::move(responder))) return Refuse(Overloaded());
   } else {
@@ -451,9 +481,13 @@ void Session::Write(PreparedResponse response) {
       !reader_.done() || !reader_.keep_alive() || peer_ended_ || leaving_ || state_->draining;
   status_ = response.status;
   body_ = std::move(response.body);
+  body_hold_ = std::move(response.hold);
+  cancel_ = CancelToken();  // with it goes what the question held
   head_ = ResponseHead(response, close_after_write_, reader_.http11());
   // A client that reads slower than 64 kB/s is not reading.
-  SetDeadline(state_->options.read_timeout_seconds + static_cast<int>(body_.size() >> 16));
+  answer_deadline_ = Clock::now() + std::chrono::seconds(state_->options.read_timeout_seconds +
+                                                         static_cast<int>(body_.size() >> 16));
+  BeginAnswerWindow();
   stream_->Write(head_, body_, [self](std::error_code error, std::size_t bytes) {
     self->OnWritten(error, bytes);
   });
@@ -465,6 +499,7 @@ void Session::OnWritten(std::error_code error, std::size_t bytes) {
   if (phase_ == Phase::kClosed) return;
   head_.clear();
   body_ = {};
+  body_hold_.reset();
   if (error) return Close();
   if (close_after_write_) return Linger();
   BeginRequest();

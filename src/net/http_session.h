@@ -17,6 +17,7 @@
 #include "net/http_response.h"
 #include "net/inflight_bytes.h"
 #include "net/stream.h"
+#include "net/unread_answers.h"
 
 namespace wherefore::net {
 
@@ -45,6 +46,7 @@ class HttpServerState {
   const std::shared_ptr<const Router> router;
   const std::shared_ptr<ConnectionLimit> connections;  // never null
   const std::shared_ptr<InflightBytes> inflight;
+  const std::shared_ptr<UnreadAnswers> unread_answers;  // never null
   std::atomic<bool> draining{false};
 
   void SetPort(std::uint16_t port);

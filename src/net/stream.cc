@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "net/socket_facts.h"
 
 namespace wherefore::net {
 
@@ -95,6 +96,10 @@ class SocketStream : public Stream {
     timer_.cancel();
     std::ignore = socket.close(ignored);
   }
+  static void SetReset(Socket& socket) {
+    BoostError ignored;
+    std::ignore = socket.set_option(asio::socket_base::linger(true, 0), ignored);
+  }
 
  private:
   Strand strand_;
@@ -123,6 +128,10 @@ class PlainStream final : public SocketStream {
     done(error, 0);
   }
   void Close() override { CloseSocket(socket_); }
+  void DropUnsent() override { SetReset(socket_); }
+  std::optional<std::uint64_t> TakenBytes() override {
+    return net::TakenBytes(socket_.native_handle());
+  }
 
  private:
   Socket socket_;
@@ -151,6 +160,10 @@ class TlsStream final : public SocketStream {
     stream_.async_shutdown([run = std::move(done)](const BoostError& error) { run(error, 0); });
   }
   void Close() override { CloseSocket(stream_.next_layer()); }
+  void DropUnsent() override { SetReset(stream_.next_layer()); }
+  std::optional<std::uint64_t> TakenBytes() override {
+    return net::TakenBytes(stream_.next_layer().native_handle());
+  }
 
  private:
   std::shared_ptr<asio::ssl::context> context_;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,11 +42,15 @@ class Stream {
   // Tells the peer that nothing more comes; reading goes on.
   virtual void ShutdownSend(Done done) = 0;
   virtual void Close() = 0;
+  // Before Close: what the peer has not taken by then is not kept for it.
+  virtual void DropUnsent() = 0;
 
   virtual void Post(std::function<void()> work) = 0;
   // One timer; setting it anew or closing drops the callback before.
   virtual void SetTimer(TimePoint when, std::function<void()> expired) = 0;
 
+  // Bytes the peer's system has taken so far, of whatever was written; none where nobody counts.
+  [[nodiscard]] virtual std::optional<std::uint64_t> TakenBytes() = 0;
   [[nodiscard]] virtual std::string Peer() const = 0;
   // The local end: 127.0.0.0/8 or ::1.
   [[nodiscard]] virtual bool OnLoopback() const = 0;

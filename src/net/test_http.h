@@ -24,7 +24,12 @@ namespace wherefore::net {
 // A bare client: sends exactly these bytes, reads until told.
 class RawClient {
  public:
-  explicit RawClient(std::uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+  // `receive_buffer`: how much its system takes before somebody reads; 0: as it likes.
+  explicit RawClient(std::uint16_t port, int receive_buffer = 0)
+      : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+    if (receive_buffer > 0) {
+      setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof(receive_buffer));
+    }
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
@@ -58,6 +63,12 @@ class RawClient {
     while (ReadSome()) {
     }
     return std::move(seen_);
+  }
+  // Some of what is there; 0 at the end.
+  [[nodiscard]] std::size_t Read(std::size_t most) const {
+    std::string chunk(most, 0);
+    const ssize_t n = recv(fd_, chunk.data(), chunk.size(), 0);
+    return n <= 0 ? 0 : static_cast<std::size_t>(n);
   }
   void EndSending() const { shutdown(fd_, SHUT_WR); }
   void Close() {

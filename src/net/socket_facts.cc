@@ -1,0 +1,42 @@
+// Alone in a file, since the kernel's header and the C library's cannot both be included, and only
+// the kernel's has every field.
+#include "net/socket_facts.h"
+
+#include <linux/in.h>
+#include <linux/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace wherefore::net {
+namespace {
+
+struct Facts {
+  tcp_info info{};
+  socklen_t size = 0;  // how much of it this kernel filled in
+};
+
+Facts Ask(int fd) {
+  Facts facts;
+  facts.size = sizeof(facts.info);
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &facts.info, &facts.size) != 0) facts.size = 0;
+  return facts;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> TakenBytes(int fd) {
+  const Facts facts = Ask(fd);
+  constexpr std::size_t kNeeded =
+      offsetof(tcp_info, tcpi_bytes_acked) + sizeof(tcp_info::tcpi_bytes_acked);
+  if (facts.size < kNeeded) return std::nullopt;
+  return facts.info.tcpi_bytes_acked;
+}
+
+std::uint32_t QuietMilliseconds(int fd) {
+  const Facts facts = Ask(fd);
+  return std::min(facts.info.tcpi_last_data_recv, facts.info.tcpi_last_data_sent);
+}
+
+}  // namespace wherefore::net
