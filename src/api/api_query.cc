@@ -19,25 +19,16 @@ namespace {
 using net::HttpRequest;
 using net::HttpResponse;
 
-Result<HttpResponse> NameList(Result<std::vector<std::string>> names, std::string_view key) {
-  if (!names) return std::move(names).error();
-  HttpResponse response;
-  JsonWriter json(response.body);
-  json.BeginObject().Key(key).BeginArray();
-  for (const std::string& name : *names) json.String(name);
-  json.EndArray().EndObject();
-  return response;
-}
-
 Result<HttpResponse> Services(query::Engine& engine, const HttpRequest& request) {
-  WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"from", "to", "since"}));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto range, p.Range());
-  WHEREFORE_ASSIGN_OR_RETURN(const auto services,
-                             engine.Services(p.tenant(), range, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto p, Parameters::Read(request, {"query", "from", "to", "since", "search", "limit"}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto wanted, p.List(1000, 10'000));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto list, engine.Services(selection, wanted, request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
-  json.BeginObject().Key("services").BeginArray();
-  for (const query::ServiceInfo& s : services) {
+  json.BeginObject().Field("total", list.total).Key("services").BeginArray();
+  for (const query::ServiceInfo& s : list.services) {
     json.BeginObject().Field("name", s.name).Field("profiles", s.profiles);
     json.Key("types").BeginArray();
     for (std::size_t i = 0; i < s.types.size(); ++i) {
@@ -45,6 +36,26 @@ Result<HttpResponse> Services(query::Engine& engine, const HttpRequest& request)
     }
     json.EndArray().Field("last", FormatTime(s.last_ns)).EndObject();
   }
+  json.EndArray().EndObject();
+  return response;
+}
+
+// Label names, or the values of the label in the path.
+Result<HttpResponse> Labels(query::Engine& engine, const HttpRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto p, Parameters::Read(request, {"query", "from", "to", "since", "search", "limit"}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto wanted, p.List(1000, 10'000));
+  const std::string label(request.Header(":name"));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto list,
+                             label.empty()
+                                 ? engine.LabelNames(selection, wanted, request.cancel)
+                                 : engine.LabelValues(selection, label, wanted, request.cancel));
+  HttpResponse response;
+  JsonWriter json(response.body);
+  json.BeginObject().Field("total", list.total);
+  json.Key(label.empty() ? "labels" : "values").BeginArray();
+  for (const std::string& name : list.names) json.String(name);
   json.EndArray().EndObject();
   return response;
 }
@@ -323,22 +334,8 @@ void Api::AddQueryRoutes(net::Router& router) {
   AddQuestion(router, "profiles", "profiles", net::WorkKind::kHeavy, Profiles);
   AddQuestion(router, "profiles/{id}", "profile", net::WorkKind::kHeavy, OneProfile);
   AddQuestion(router, "export", "export", net::WorkKind::kHeavy, Export);
-  AddQuery(router, "GET", "/api/v1/labels", "labels", net::WorkKind::kQuick,
-           [this](const HttpRequest& request) -> Result<HttpResponse> {
-             WHEREFORE_ASSIGN_OR_RETURN(
-                 const auto p, Parameters::Read(request, {"query", "from", "to", "since"}));
-             WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
-             return NameList(engine_.LabelNames(selection, request.cancel), "labels");
-           });
-  AddQuery(router, "GET", "/api/v1/labels/{name}/values", "label_values", net::WorkKind::kQuick,
-           [this](const HttpRequest& request) -> Result<HttpResponse> {
-             WHEREFORE_ASSIGN_OR_RETURN(
-                 const auto p, Parameters::Read(request, {"query", "from", "to", "since"}));
-             WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
-             return NameList(engine_.LabelValues(selection, std::string(request.Header(":name")),
-                                                 request.cancel),
-                             "values");
-           });
+  AddQuestion(router, "labels", "labels", net::WorkKind::kQuick, Labels);
+  AddQuestion(router, "labels/{name}/values", "label_values", net::WorkKind::kQuick, Labels);
 }
 
 }  // namespace wherefore::api

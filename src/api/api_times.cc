@@ -77,10 +77,13 @@ void EndNow(const Parameters& p, store::TimeRange& range) {
 }
 
 Result<HttpResponse> Overview(query::Engine& engine, const HttpRequest& request) {
-  WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"from", "to", "since"}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto p,
+                             Parameters::Read(request, {"from", "to", "since", "search", "limit"}));
   WHEREFORE_ASSIGN_OR_RETURN(auto range, p.Range());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto wanted, p.List(100, 1000));
   EndNow(p, range);
-  WHEREFORE_ASSIGN_OR_RETURN(const auto answer, engine.Overview(p.tenant(), range, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto answer,
+                             engine.Overview(p.tenant(), range, wanted, request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject().Field("start_ms", answer.start_ns / 1'000'000);
@@ -89,6 +92,7 @@ Result<HttpResponse> Overview(query::Engine& engine, const HttpRequest& request)
   json.Field("observed_to_ms", answer.observed.to_ns / 1'000'000);
   json.Field("observed_ms", Milliseconds(answer.observed_ns));
   AppendObserved(json, "step_observed_ms", answer.step_observed_ns);
+  json.Field("total", answer.total).Field("cores", answer.cores);
   json.Key("services").BeginArray();
   for (const query::ServiceOverview& s : answer.services) AppendOverview(json, s);
   json.EndArray().EndObject();

@@ -333,17 +333,30 @@ Result<HttpResponse> FunctionTraces(query::Engine& engine, const HttpRequest& re
   return response;
 }
 
+// Services that have spans, and names of spans; both are looked for and cut by themselves.
 Result<HttpResponse> SpanNames(query::Engine& engine, const HttpRequest& request) {
-  WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"from", "to", "since"}));
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto p,
+      Parameters::Read(request, {"from", "to", "since", "service", "search", "limit"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto range, p.Range());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto wanted, p.List(1000, 10'000));
   WHEREFORE_ASSIGN_OR_RETURN(const auto names, engine.SpanNames(p.tenant(), range, request.cancel));
+  const std::string of = p.Get("service");
+  query::NameSet services(wanted, request.cancel);
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject().Key("spans").BeginArray();
+  std::size_t total = 0;
   for (const auto& [service, name] : names) {
+    WHEREFORE_RETURN_IF_ERROR(services.Add(service));
+    if ((!of.empty() && service != of) || !wanted.search.Matches(name)) continue;
+    if (total++ >= wanted.limit) continue;
     json.BeginObject().Field("service", service).Field("name", name).EndObject();
   }
-  json.EndArray().EndObject();
+  const query::NameList list = services.Take();
+  json.EndArray().Field("total", total).Key("services").BeginArray();
+  for (const std::string& name : list.names) json.String(name);
+  json.EndArray().Field("services_total", list.total).EndObject();
   return response;
 }
 

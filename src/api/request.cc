@@ -257,6 +257,13 @@ Result<query::Search> Parameters::Search() const {
   return search;
 }
 
+Result<query::ListOf> Parameters::List(std::int64_t limit, std::int64_t most) const {
+  auto search = query::NameFilter::Parse(Get("search"));
+  if (!search) return std::move(search).error().Within("parameter 'search'");
+  WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t number, Int("limit", limit, 1, most));
+  return query::ListOf{.search = *std::move(search), .limit = static_cast<std::size_t>(number)};
+}
+
 Result<profile::PruneOptions> Parameters::Prune(std::int64_t default_nodes) const {
   profile::PruneOptions options;
   WHEREFORE_ASSIGN_OR_RETURN(options.min_share, Share("min_share", 0));

@@ -37,6 +37,8 @@ class Parameters {
   [[nodiscard]] Result<query::Selection> Selection(std::string_view prefix = "") const;
   [[nodiscard]] Result<query::Lens> Lens() const;
   [[nodiscard]] Result<query::Search> Search() const;
+  // search, limit: of a list of names that may be long.
+  [[nodiscard]] Result<query::ListOf> List(std::int64_t limit, std::int64_t most) const;
   [[nodiscard]] Result<profile::PruneOptions> Prune(std::int64_t default_nodes = 20'000) const;
 
  private:
@@ -64,8 +66,8 @@ struct TreeAnswer {
   std::optional<std::int64_t> observed_ns;
   std::optional<std::int64_t> observed_before_ns;
   const std::map<std::string, query::Looks>* looks = nullptr;  // the same of what is seen by looks
-  std::string filed_under;                                       // see SpanProfileAnswer
-  bool arriving = false;                                         // likewise
+  std::string filed_under;                                     // see SpanProfileAnswer
+  bool arriving = false;                                       // likewise
   std::span<const std::int64_t> before_total;
   std::span<const std::int64_t> before_self;
   std::span<const std::int64_t> before_count;

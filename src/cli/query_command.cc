@@ -23,6 +23,8 @@ struct QueryOptions {
   std::string format;
   std::string output;
   std::string label;
+  std::string search;
+  std::string limit;
 };
 
 // Eight heights, so that a line of text shows the shape of a series; "_" is 0 that was measured, a
@@ -83,9 +85,9 @@ std::int64_t AverageOf(const std::vector<std::int64_t>& values, const JsonLookup
   return time == 0 ? 0 : std::llround(sum / time);
 }
 
-void PrintServices(JsonValue root) {
+std::size_t PrintServices(JsonValue root) {
   simdjson::dom::array services;
-  if (root["services"].get(services) != simdjson::SUCCESS) return;
+  if (root["services"].get(services) != simdjson::SUCCESS) return 0;
   for (const JsonValue s : services) {
     std::vector<std::string> types;
     simdjson::dom::array list;
@@ -95,7 +97,15 @@ void PrintServices(JsonValue root) {
     fmt::print("{:<30} {:>10} profiles  {}  newest {}\n", Printable(JsonText(s["name"])),
                FormatCount(JsonInt(s["profiles"])), fmt::join(types, ", "), JsonText(s["last"]));
   }
-  if (services.size() == 0) fmt::print("no profiles in this range\n");
+  return services.size();
+}
+
+// Says on stderr, where it is in nobody's way, that a list is not all of it.
+void SayMore(JsonValue root, std::size_t listed) {
+  const auto total = static_cast<std::size_t>(JsonInt(root["total"]));
+  if (total <= listed) return;
+  fmt::print(stderr, "{} more: --search TEXT lists those with it in their name, --limit N more\n",
+             FormatCount(static_cast<std::int64_t>(total - listed)));
 }
 
 int PrintSeries(JsonValue root) {
@@ -173,6 +183,12 @@ int RunQuery(const Context& context, const QueryOptions& options) {
     std::erase_if(parameters,
                   [](const auto& p) { return p.first == "type" || p.first == "query"; });
   }
+  const bool lists = !options.label.empty() || !series;
+  if (!lists && (!options.search.empty() || !options.limit.empty()))
+    return Fail(
+        Error(Code::kInvalid, "--search and --limit: of lists of services and labels only"));
+  if (!options.search.empty()) parameters.emplace_back("search", options.search);
+  if (!options.limit.empty()) parameters.emplace_back("limit", options.limit);
   const auto body = Ask(context, "GET", path, parameters);
   if (!body) return Fail(body.error());
   if (context.json) {
@@ -183,13 +199,19 @@ int RunQuery(const Context& context, const QueryOptions& options) {
   JsonValue root;
   if (parser.parse(*body).get(root) != simdjson::SUCCESS)
     return Fail(Error(Code::kCorrupt, "the server's answer is damaged"));
-  if (!options.label.empty()) {
-    for (const JsonValue v : root[options.label == "?" ? "labels" : "values"])
+  if (!lists) return PrintSeries(root);
+  std::size_t listed = 0;
+  if (options.label.empty()) {
+    listed = PrintServices(root);
+    if (listed == 0)
+      fmt::print("no {}profiles in this range\n", options.search.empty() ? "" : "such ");
+  } else {
+    for (const JsonValue v : root[options.label == "?" ? "labels" : "values"]) {
       fmt::print("{}\n", Printable(JsonText(v)));
-    return kFine;
+      ++listed;
+    }
   }
-  if (series) return PrintSeries(root);
-  PrintServices(root);
+  SayMore(root, listed);
   return kFine;
 }
 
@@ -209,6 +231,9 @@ void AddQuery(CLI::App& app, Context& context) {
   command->add_option("--by", options->by, "Group by this label (repeatable)");
   command->add_option("--step", options->step, "Width of a step: 10s, 1m");
   command->add_option("--label", options->label, "Values of this label; '?' for the names");
+  command->add_option("--search", options->search,
+                      "List only services, labels or values with this in their name, in any case");
+  command->add_option("--limit", options->limit, "List at most so many (default 1000)");
   command
       ->add_option("--format", options->format,
                    "Export: pprof, otlp, otlp-json, folded, speedscope, svg, csv")

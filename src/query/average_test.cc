@@ -268,7 +268,7 @@ TEST_F(ObservedTest, TheOverviewLeavesGapsOut) {
   Cpu("a", 0, 60, 60, 10);  // 100 samples of 10 ms in 10 s, and again five minutes later
   Cpu("a", 300, 360, 60, 10);
   Cpu("b", 0, 20, 10, 10, "other");
-  const auto answer = engine_->Overview(0, Of().range, {});
+  const auto answer = engine_->Overview(0, Of().range, {.search = {}, .limit = 10}, {});
   ASSERT_TRUE(answer) << answer.error().message();
   ASSERT_EQ(answer->services.size(), 2u);
   EXPECT_EQ(answer->observed_ns, 30 * kSecond);
@@ -293,7 +293,7 @@ TEST_F(AverageTest, TheHeapOfAServiceIsThatOfTheInstancesStillThere) {
   for (std::int64_t i = 6; i < 12; ++i) put("a", i * 10, 300 + i);
   for (std::int64_t i = 6; i < 12; ++i) put("b", i * 10 + 5, 20);
   Flush();
-  const auto answer = engine_->Overview(0, Of().range, {});
+  const auto answer = engine_->Overview(0, Of().range, {.search = {}, .limit = 10}, {});
   ASSERT_TRUE(answer) << answer.error().message();
   EXPECT_EQ(answer->services.at(0).heap_bytes, 311 + 20);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -180,24 +181,42 @@ Result<std::vector<store::TypeRow>> Catalog::Types(
   return out;
 }
 
-Result<SeriesList> Catalog::Series(const store::DictionaryKey& dictionary,
-                                   const CancelToken& cancel) {
+Result<std::vector<SeriesList>> Catalog::Series(
+    const std::vector<store::DictionaryKey>& dictionaries, const CancelToken& cancel) {
+  static const SeriesList kNone = std::make_shared<const std::vector<store::SeriesRow>>();
+  std::vector<SeriesList> out(dictionaries.size());
+  std::vector<std::size_t> missing;
   {
     MutexLock lock(mutex_);
     ForgetIfChanged();
-    if (const auto it = series_.find(dictionary); it != series_.end()) return it->second;
+    for (std::size_t i = 0; i < dictionaries.size(); ++i) {
+      if (const auto it = series_.find(dictionaries[i]); it != series_.end()) {
+        out[i] = it->second;
+      } else {
+        missing.push_back(i);
+      }
+    }
   }
-  const std::uint64_t before = reader_.Generation();
-  WHEREFORE_ASSIGN_OR_RETURN(std::vector<store::SeriesRow> rows,
-                             reader_.Series(dictionary, 1, cancel));
-  for (store::SeriesRow& row : rows) {
-    row.encoded.clear();
-    row.encoded.shrink_to_fit();
+  constexpr std::size_t kAtOnce = 5000;  // what they are made of is in memory beside them
+  for (std::size_t first = 0; first < missing.size(); first += kAtOnce) {
+    const std::span some =
+        std::span(missing).subspan(first, std::min(kAtOnce, missing.size() - first));
+    std::vector<store::DictionaryKey> keys;
+    for (const std::size_t i : some) keys.push_back(dictionaries[i]);
+    const std::uint64_t before = reader_.Generation();
+    WHEREFORE_ASSIGN_OR_RETURN(auto rows, reader_.SeriesOf(keys, cancel));
+    MutexLock lock(mutex_);
+    const bool lasting = before != 0 && before == generation_;
+    for (const std::size_t i : some) {
+      const auto found = rows.find(dictionaries[i]);
+      out[i] =
+          found == rows.end()
+              ? kNone
+              : std::make_shared<const std::vector<store::SeriesRow>>(std::move(found->second));
+      if (lasting) series_[dictionaries[i]] = out[i];
+    }
   }
-  SeriesList list = std::make_shared<const std::vector<store::SeriesRow>>(std::move(rows));
-  MutexLock lock(mutex_);
-  if (before != 0 && before == generation_) series_[dictionary] = list;
-  return list;
+  return out;
 }
 
 Result<Resolved> Catalog::Resolve(const Selection& selection, const Options& options,
@@ -243,14 +262,18 @@ Result<Resolved> Catalog::Resolve(const Selection& selection, const Options& opt
   }
 
   const bool has_matchers = !selection.selector.label_matchers().empty();
-  for (const store::ServiceRow& s : services) {
-    const auto it = wanted.find(s.dictionary);
-    if (it == wanted.end()) continue;
-    store::SeriesSelection one{.dictionary = s.dictionary, .types = it->second};
-    SeriesList list;
-    if (has_matchers || options.with_series || !options.group_by.empty()) {
-      WHEREFORE_ASSIGN_OR_RETURN(list, Series(s.dictionary, cancel));
-    }
+  std::erase_if(services,
+                [&](const store::ServiceRow& s) { return !wanted.contains(s.dictionary); });
+  std::vector<SeriesList> lists(services.size());
+  if (has_matchers || options.with_series || !options.group_by.empty()) {
+    dictionaries.clear();
+    for (const store::ServiceRow& s : services) dictionaries.push_back(s.dictionary);
+    WHEREFORE_ASSIGN_OR_RETURN(lists, Series(dictionaries, cancel));
+  }
+  for (std::size_t i = 0; i < services.size(); ++i) {
+    const store::ServiceRow& s = services[i];
+    store::SeriesSelection one{.dictionary = s.dictionary, .types = wanted.at(s.dictionary)};
+    SeriesList list = std::move(lists[i]);
     if (has_matchers) {
       for (const store::SeriesRow& row : *list) {
         if (selection.selector.MatchesLabels(row.labels)) one.series.push_back(row.series);
@@ -309,8 +332,8 @@ std::string Catalog::ExplainEmpty(const Selection& selection, const CancelToken&
 Result<std::set<std::string>> Catalog::LabelNames(
     const std::vector<store::DictionaryKey>& dictionaries, const CancelToken& cancel) {
   std::set<std::string> names;
-  for (const store::DictionaryKey& key : dictionaries) {
-    WHEREFORE_ASSIGN_OR_RETURN(const SeriesList list, Series(key, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto lists, Series(dictionaries, cancel));
+  for (const SeriesList& list : lists) {
     for (const store::SeriesRow& row : *list) {
       for (const auto& [name, value] : row.labels) {
         if (!IsServiceLabel(name)) names.insert(name);

@@ -98,7 +98,9 @@ class Catalog {
                                             const CancelToken& cancel);
   // Only types that were seen: a default must not be one without data.
   Result<std::vector<store::TypeRow>> TypesOf(const TypesSeen& seen, const CancelToken& cancel);
-  Result<SeriesList> Series(const store::DictionaryKey& dictionary, const CancelToken& cancel);
+  // Of many, in their order: few questions to the store, however many they are.
+  Result<std::vector<SeriesList>> Series(const std::vector<store::DictionaryKey>& dictionaries,
+                                         const CancelToken& cancel);
 
   // A sentence for people when a question found nothing: which part of it has no data.
   std::string ExplainEmpty(const Selection& selection, const CancelToken& cancel);

@@ -22,99 +22,6 @@ Engine::Engine(store::Reader& reader, symbols::Symbolizer* symbolizer, std::size
       catalog_(reader),
       tries_(reader, symbolizer, cache_bytes) {}
 
-Result<std::vector<ServiceInfo>> Engine::Services(std::uint32_t tenant, store::TimeRange range,
-                                                  const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(auto rows, catalog_.Services(tenant, range, cancel));
-  std::map<std::string, ServiceInfo> by_name;
-  store::SampleQuery query{.tenant = tenant, .range = range};
-  std::vector<store::DictionaryKey> keys;
-  std::map<std::uint64_t, std::string> names;
-  for (const store::ServiceRow& row : rows) {
-    names[row.dictionary.service] = row.name;
-    keys.push_back(row.dictionary);
-    query.selections.push_back({.dictionary = row.dictionary});
-  }
-  if (rows.empty()) return std::vector<ServiceInfo>{};
-  WHEREFORE_ASSIGN_OR_RETURN(auto types, catalog_.Types(keys, cancel));
-  std::map<std::uint64_t, const store::TypeRow*> type_of;
-  for (const store::TypeRow& t : types) type_of[t.type] = &t;
-  // Buckets are coarse; the timeline says what really lies in the range.
-  const std::int64_t step =
-      std::max<std::int64_t>((range.to_ns - range.from_ns) / 100, kNsPerSecond);
-  WHEREFORE_ASSIGN_OR_RETURN(auto points, reader_.Timeline(query, {step}, false, cancel));
-  std::map<std::string, std::map<std::string, std::string>> found;  // service -> short name -> id
-  for (const store::SeriesPoint& p : points) {
-    ServiceInfo& info = by_name[rows[p.dictionary].name];
-    info.name = rows[p.dictionary].name;
-    info.profiles += p.profiles;
-    info.last_ns = std::max(info.last_ns, p.last_ns);
-    if (const auto it = type_of.find(p.type); it != type_of.end()) {
-      const profile::ProfileType& t = it->second->details;
-      found[info.name].try_emplace(profile::ShortName(t), t.Id());
-      if (t.stands_for_cpu) found[info.name].try_emplace("cpu", t.Id());
-    }
-  }
-  std::vector<ServiceInfo> out;
-  for (auto& [name, info] : by_name) {
-    for (auto& [short_name, id] : found[name]) {
-      info.types.push_back(short_name);
-      info.type_ids.push_back(id);
-    }
-    out.push_back(std::move(info));
-  }
-  return out;
-}
-
-Result<std::vector<store::TypeRow>> Engine::Types(const Selection& selection,
-                                                  const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(auto rows,
-                             catalog_.Services(selection.tenant, selection.range, cancel));
-  std::vector<store::DictionaryKey> keys;
-  for (const store::ServiceRow& row : rows) {
-    if (selection.selector.MatchesService(row.name)) keys.push_back(row.dictionary);
-  }
-  return catalog_.Types(keys, cancel);
-}
-
-Result<std::vector<std::string>> Engine::LabelNames(const Selection& selection,
-                                                    const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(auto rows,
-                             catalog_.Services(selection.tenant, selection.range, cancel));
-  std::set<std::string> names;
-  for (const store::ServiceRow& row : rows) {
-    if (!selection.selector.MatchesService(row.name)) continue;
-    WHEREFORE_ASSIGN_OR_RETURN(const SeriesList list, catalog_.Series(row.dictionary, cancel));
-    for (const store::SeriesRow& series : *list) {
-      if (!selection.selector.MatchesLabels(series.labels)) continue;
-      for (const auto& [name, value] : series.labels) names.insert(name);
-    }
-  }
-  return std::vector<std::string>(names.begin(), names.end());
-}
-
-Result<std::vector<std::string>> Engine::LabelValues(const Selection& selection,
-                                                     const std::string& label,
-                                                     const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(auto rows,
-                             catalog_.Services(selection.tenant, selection.range, cancel));
-  std::set<std::string> values;
-  for (const store::ServiceRow& row : rows) {
-    if (!selection.selector.MatchesService(row.name)) continue;
-    if (IsServiceLabel(label) && selection.selector.label_matchers().empty()) {
-      values.insert(row.name);
-      continue;
-    }
-    WHEREFORE_ASSIGN_OR_RETURN(const SeriesList list, catalog_.Series(row.dictionary, cancel));
-    for (const store::SeriesRow& series : *list) {
-      if (!selection.selector.MatchesLabels(series.labels)) continue;
-      const std::string_view value =
-          IsServiceLabel(label) ? std::string_view(row.name) : FindLabel(series.labels, label);
-      if (!value.empty()) values.emplace(value);
-    }
-  }
-  return std::vector<std::string>(values.begin(), values.end());
-}
-
 Result<StackValues> Engine::Sum(const Resolved& r, const CancelToken& cancel) {
   WHEREFORE_ASSIGN_OR_RETURN(auto sums, reader_.SumStacks(r.query, cancel));
   StackValues by_selection(r.query.selections.size());
@@ -196,12 +103,16 @@ Result<store::DeleteRequest> Engine::ResolveDelete(const Selection& selection,
   WHEREFORE_ASSIGN_OR_RETURN(
       auto rows, reader_.ServicesOfAnySignal(selection.tenant, selection.range, cancel));
   for (const store::ServiceRow& row : rows) {
-    if (!selection.selector.MatchesService(row.name)) continue;
-    out.spans_of.push_back(row.dictionary);
-    store::SeriesSelection one{.dictionary = row.dictionary};
+    if (selection.selector.MatchesService(row.name)) out.spans_of.push_back(row.dictionary);
+  }
+  std::vector<SeriesList> lists(out.spans_of.size());
+  if (has_matchers) {
+    WHEREFORE_ASSIGN_OR_RETURN(lists, catalog_.Series(out.spans_of, cancel));
+  }
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    store::SeriesSelection one{.dictionary = out.spans_of[i]};
     if (has_matchers) {
-      WHEREFORE_ASSIGN_OR_RETURN(const SeriesList list, catalog_.Series(row.dictionary, cancel));
-      for (const store::SeriesRow& series : *list) {
+      for (const store::SeriesRow& series : *lists[i]) {
         if (selection.selector.MatchesLabels(series.labels)) one.series.push_back(series.series);
       }
       if (one.series.empty()) continue;

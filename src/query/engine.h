@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/cancel.h"
@@ -22,6 +23,7 @@
 #include "query/catalog.h"
 #include "query/lens.h"
 #include "query/looks.h"
+#include "query/name_list.h"
 #include "query/stack_tries.h"
 #include "query/why_no_samples.h"
 #include "store/delete.h"
@@ -35,6 +37,27 @@ struct ServiceInfo {
   std::vector<std::string> type_ids;  // five-part ids, same order
   std::int64_t profiles = 0;
   std::int64_t last_ns = 0;  // start of the newest profile in range; 0 when only spans are known
+};
+
+struct ServiceList {
+  std::vector<ServiceInfo> services;  // by name
+  std::size_t total = 0;              // that match, listed or not
+};
+
+// What is stored of services in a range, before any of them is told of: there may be many.
+struct StoredService {
+  std::int64_t profiles = 0;
+  std::int64_t last_ns = 0;
+  std::set<std::uint64_t> types;
+  double cpu = 0;  // nanoseconds
+};
+struct StoredServices {
+  std::map<std::string, StoredService> by_name;
+  std::unordered_map<std::uint64_t, profile::ProfileType> types;
+  // From the first profile to the end of the last one, of all of them; zeros when there is none.
+  store::TimeRange covered;
+
+  [[nodiscard]] ServiceInfo Info(const std::string& name) const;
 };
 
 struct FlameAnswer {
@@ -99,7 +122,7 @@ struct TraceProfile {
   std::string type;  // short name
   std::string unit;
   std::int64_t value = 0;
-  std::int64_t count = 0;  // observations
+  std::int64_t count = 0;      // observations
   std::optional<Looks> looks;  // of what is seen by looks: value is what is shown of it
 };
 
@@ -219,7 +242,9 @@ struct OverviewAnswer {
   std::int64_t start_ns = 0;
   std::int64_t step_ns = 0;
   std::vector<std::int64_t> step_observed_ns;  // the same of each step
-  std::vector<ServiceOverview> services;
+  std::vector<ServiceOverview> services;       // those that use most CPU first
+  std::size_t total = 0;                       // that match, listed or not
+  double cores = 0;                            // of all that match
 };
 
 // Only functions of that module (its file name; empty: of none) and of that source file.
@@ -244,14 +269,15 @@ class Engine {
   explicit Engine(store::Reader& reader, symbols::Symbolizer* symbolizer = nullptr,
                   std::size_t cache_bytes = 128u << 20);
 
-  Result<std::vector<ServiceInfo>> Services(std::uint32_t tenant, store::TimeRange range,
-                                            const CancelToken& cancel);
+  // Engine_names.cc. Services that have profiles in the range; the selector may name services only.
+  Result<ServiceList> Services(const Selection& selection, const ListOf& wanted,
+                               const CancelToken& cancel);
   Result<std::vector<store::TypeRow>> Types(const Selection& selection, const CancelToken& cancel);
   // Label names, or the values of one label, over series that match (type is not looked at).
-  Result<std::vector<std::string>> LabelNames(const Selection& selection,
-                                              const CancelToken& cancel);
-  Result<std::vector<std::string>> LabelValues(const Selection& selection, const std::string& label,
-                                               const CancelToken& cancel);
+  Result<NameList> LabelNames(const Selection& selection, const ListOf& wanted,
+                              const CancelToken& cancel);
+  Result<NameList> LabelValues(const Selection& selection, const std::string& label,
+                               const ListOf& wanted, const CancelToken& cancel);
 
   // Every label set with profiles in the selection's range that its selector lets through, once per
   // type (engine_series.cc). Sets of samples count as present when their profile's set is.
@@ -294,9 +320,9 @@ class Engine {
   // Engine_heat.cc. Rows: 20 ms, or twenty of equal width up to the largest value.
   Result<HeatMapAnswer> HeatMap(const Selection& selection, std::int64_t step_ns,
                                 const LookedFor& wanted, const CancelToken& cancel);
-  // Engine_overview.cc: one scan for all services.
+  // Engine_overview.cc: what all services use, and everything about those that are listed.
   Result<OverviewAnswer> Overview(std::uint32_t tenant, store::TimeRange range,
-                                  const CancelToken& cancel);
+                                  const ListOf& wanted, const CancelToken& cancel);
   // Whether a profile of the selection's services and days names this source file.
   Result<bool> NamesFile(const Selection& selection, const std::string& file,
                          const CancelToken& cancel);
@@ -442,23 +468,23 @@ class Engine {
   // Gives spans known by their id alone their trace, where a span of that id is stored.
   Result<> FindTraces(std::uint32_t tenant, store::TimeRange range,
                       std::vector<FunctionTraces::Trace>& traces, const CancelToken& cancel);
-  Result<> AddTops(const Selection& everything,
-                   const std::map<std::string, ServiceOverview*>& services,
-                   const CancelToken& cancel);
+  // Engine_names.cc: services that have profiles in the range.
+  Result<StoredServices> ServicesOf(const Selection& selection, const CancelToken& cancel);
+  using LabelSetFunction =
+      std::function<Result<>(const std::string& service, const Labels& labels)>;
+  Result<> EachLabelSet(const Selection& selection, const LabelSetFunction& visit,
+                        const CancelToken& cancel);
+  // Engine_overview.cc: `listed` selects the services of the answer.
+  using ByName = std::map<std::string, ServiceOverview*>;
   Result<store::TimeRange> Observed(std::uint32_t tenant, store::TimeRange range,
-                                    const CancelToken& cancel);
-  // From the first profile to the end of the last one, of all services; zeros when there is none.
-  Result<store::TimeRange> Covered(std::uint32_t tenant, store::TimeRange range,
-                                   const CancelToken& cancel);
-  Result<> AddCores(const Selection& everything, OverviewAnswer& answer,
-                    const std::map<std::string, ServiceOverview*>& services,
-                    const CancelToken& cancel);
-  Result<> AddHeap(const Selection& everything,
-                   const std::map<std::string, ServiceOverview*>& services,
-                   const CancelToken& cancel);
-  Result<> AddCpu(const Selection& everything, OverviewAnswer& answer,
-                  const std::map<std::string, ServiceOverview*>& services,
+                                    store::TimeRange covered, const CancelToken& cancel);
+  Result<> AddCpu(const Selection& listed, OverviewAnswer& answer, const ByName& services,
                   const CancelToken& cancel);
+  Result<> AddCores(const Selection& listed, OverviewAnswer& answer, const ByName& services,
+                    const CancelToken& cancel);
+  Result<> AddTops(const Selection& listed, const ByName& services, const CancelToken& cancel);
+  Result<> AddHeap(const Selection& listed, const ByName& services, const CancelToken& cancel);
+  Result<> AddSenders(const Selection& listed, const ByName& services, const CancelToken& cancel);
   // Like the catalog's, with what averages need.
   Result<Resolved> Resolve(const Selection& selection, const CancelToken& cancel);
 

@@ -131,7 +131,8 @@ Result<std::vector<std::vector<StackValue>>> Engine::Average(const Resolved& r,
 Result<std::int64_t> Engine::ObservedNs(const Selection& selection, const CancelToken& cancel) {
   if (!selection.selector.narrowing().empty()) return 0;
   WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, catalog_.Resolve(selection, {}, cancel));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto rows, reader_.Seen(ProfilesOf(r), cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto rows,
+                             reader_.Seen(ProfilesOf(r), store::Reader::SeenAs::kTogether, cancel));
   return UnionOf(rows).total_ns();
 }
 

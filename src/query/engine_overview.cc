@@ -1,9 +1,11 @@
-// Engine::Overview: what a list of services says about each of them. CPU of all services is one
-// scan; nothing here is asked once per service but the top functions of those without CPU profiles.
+// Engine::Overview: what a list of services says about each of them. What all services use is one
+// scan, which says who is listed; everything else is asked about those alone, together but for the
+// top functions of those without CPU profiles.
 #include <algorithm>
 #include <array>
 #include <map>
 #include <span>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -12,8 +14,6 @@
 
 namespace wherefore::query {
 namespace {
-
-using ByName = std::map<std::string, ServiceOverview*>;
 
 constexpr std::int64_t kMostSteps = 240;
 constexpr std::size_t kTopFunctions = 3;
@@ -93,15 +93,14 @@ void TakeVersions(const std::map<std::string, std::vector<std::int64_t>>& by_ver
 
 }  // namespace
 
-Result<> Engine::AddCpu(const Selection& everything, OverviewAnswer& answer, const ByName& services,
+Result<> Engine::AddCpu(const Selection& listed, OverviewAnswer& answer, const ByName& services,
                         const CancelToken& cancel) {
   WHEREFORE_ASSIGN_OR_RETURN(SeriesAnswer series,
-                             Series(everything,
+                             Series(listed,
                                     {.steps = {.width_ns = answer.step_ns, .spread = true},
                                      .group_by = {"service.version", "service_name"}},
                                     cancel));
   answer.start_ns = series.start_ns;
-  answer.step_observed_ns = std::move(series.observed_ns);
   std::map<std::string, std::map<std::string, std::vector<std::int64_t>>> by_service;
   for (const SeriesGroup& group : series.groups) {
     const std::string service(FindLabel(group.labels, "service_name"));
@@ -123,45 +122,41 @@ Result<> Engine::AddCpu(const Selection& everything, OverviewAnswer& answer, con
   return {};
 }
 
-Result<store::TimeRange> Engine::Covered(std::uint32_t tenant, store::TimeRange range,
-                                         const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(const auto services, catalog_.Services(tenant, range, cancel));
-  store::SampleQuery query{.tenant = tenant, .range = range};
-  for (const store::ServiceRow& s : services)
-    query.selections.push_back({.dictionary = s.dictionary});
-  WHEREFORE_ASSIGN_OR_RETURN(const auto rows, reader_.Coverage(query, cancel));
-  store::TimeRange covered;
-  if (rows.empty()) return covered;
-  covered.from_ns = std::ranges::min(rows, {}, &store::CoverRow::first_ns).first_ns;
-  covered.to_ns = std::ranges::max(rows, {}, &store::CoverRow::end_ns).end_ns;
-  return covered;
-}
-
 Result<store::TimeRange> Engine::Observed(std::uint32_t tenant, store::TimeRange range,
-                                          const CancelToken& cancel) {
+                                          store::TimeRange covered, const CancelToken& cancel) {
   // Senders send what the last seconds cost when they are over.
   constexpr std::int64_t kArrivesWithin = 120 * kNsPerSecond;
   store::TimeRange observed = range;
   observed.to_ns = std::clamp(NowUnixNs(), range.from_ns + 1, range.to_ns);
-  WHEREFORE_ASSIGN_OR_RETURN(const auto covered, Covered(tenant, range, cancel));
   if (covered.to_ns == 0) return observed;
   if (covered.to_ns < observed.to_ns && observed.to_ns - covered.to_ns < kArrivesWithin)
     observed.to_ns = covered.to_ns;
   // A server that is younger than the range could not have seen more.
   const std::int64_t width = range.to_ns - range.from_ns;
-  WHEREFORE_ASSIGN_OR_RETURN(
-      const auto before,
-      Covered(tenant, {std::max<std::int64_t>(range.from_ns - width, 0), range.from_ns}, cancel));
-  if (before.to_ns == 0) observed.from_ns = covered.from_ns;
+  const Selection earlier{
+      .tenant = tenant, .range = {std::max<std::int64_t>(range.from_ns - width, 0), range.from_ns}};
+  WHEREFORE_ASSIGN_OR_RETURN(const StoredServices before, ServicesOf(earlier, cancel));
+  if (before.by_name.empty()) observed.from_ns = covered.from_ns;
   observed.to_ns = std::max(observed.to_ns, observed.from_ns + 1);
   return observed;
 }
 
-Result<> Engine::AddCores(const Selection& everything, OverviewAnswer& answer,
-                          const ByName& services, const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, catalog_.Resolve(everything, {}, cancel));
-  WHEREFORE_ASSIGN_OR_RETURN(auto rows, reader_.Seen(r.query, cancel));
-  answer.observed_ns = UnionOf(rows).total_ns();
+Result<> Engine::AddCores(const Selection& listed, OverviewAnswer& answer, const ByName& services,
+                          const CancelToken& cancel) {
+  Selection everything = listed;
+  everything.selector = {};
+  WHEREFORE_ASSIGN_OR_RETURN(const Resolved all, catalog_.Resolve(everything, {}, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto seen,
+                             reader_.Seen(all.query, store::Reader::SeenAs::kTogether, cancel));
+  profile::ObservedTime observed = UnionOf(seen);
+  answer.observed_ns = observed.total_ns();
+  const std::int64_t length = listed.range.to_ns - answer.start_ns;
+  answer.step_observed_ns =
+      observed.PerStep({answer.start_ns, answer.step_ns,
+                        static_cast<std::size_t>((length + answer.step_ns - 1) / answer.step_ns)});
+  WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, catalog_.Resolve(listed, {}, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto rows,
+                             reader_.Seen(r.query, store::Reader::SeenAs::kOfEach, cancel));
   std::map<std::string, std::vector<store::SeenRow>> by_service;
   for (const store::SeenRow& row : rows) by_service[r.services[row.dictionary]].push_back(row);
   for (const auto& [name, service] : services) {
@@ -174,9 +169,9 @@ Result<> Engine::AddCores(const Selection& everything, OverviewAnswer& answer,
   return {};
 }
 
-Result<> Engine::AddHeap(const Selection& everything, const ByName& services,
+Result<> Engine::AddHeap(const Selection& listed, const ByName& services,
                          const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, catalog_.Resolve(everything, {}, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, catalog_.Resolve(listed, {}, cancel));
   WHEREFORE_ASSIGN_OR_RETURN(const auto rows, reader_.Newest(r.query, cancel));
   std::map<std::string, std::int64_t> newest;  // when its newest snapshot was taken
   for (const store::NewestRow& row : rows) {
@@ -193,9 +188,9 @@ Result<> Engine::AddHeap(const Selection& everything, const ByName& services,
   return {};
 }
 
-Result<> Engine::AddTops(const Selection& everything, const ByName& services,
+Result<> Engine::AddTops(const Selection& listed, const ByName& services,
                          const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, catalog_.Resolve(everything, {}, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, catalog_.Resolve(listed, {}, cancel));
   WHEREFORE_ASSIGN_OR_RETURN(const auto values, SumOrAverage(r, cancel));
   std::map<std::string, std::vector<std::size_t>> selections;
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -217,36 +212,10 @@ Result<> Engine::AddTops(const Selection& everything, const ByName& services,
   return {};
 }
 
-Result<OverviewAnswer> Engine::Overview(std::uint32_t tenant, store::TimeRange range,
-                                        const CancelToken& cancel) {
-  OverviewAnswer answer{.start_ns = range.from_ns, .step_ns = StepOf(range)};
-  WHEREFORE_ASSIGN_OR_RETURN(auto infos, Services(tenant, range, cancel));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto latencies, reader_.Latencies(tenant, range, cancel));
-  std::map<std::string, ServiceOverview> all;
-  for (ServiceInfo& info : infos) all[info.name].info = std::move(info);
-  for (const store::LatencyRow& row : latencies) {
-    all[row.service_name].info.name = row.service_name;  // may have spans only
-    all[row.service_name].latency = row;
-  }
-  ByName services;
-  for (auto& [name, service] : all) services[name] = &service;
-
-  Selection everything{.tenant = tenant, .type = "cpu", .range = range};
-  WHEREFORE_ASSIGN_OR_RETURN(answer.observed, Observed(tenant, range, cancel));
-  WHEREFORE_RETURN_IF_ERROR(AddCpu(everything, answer, services, cancel));
-  WHEREFORE_RETURN_IF_ERROR(AddCores(everything, answer, services, cancel));
-  WHEREFORE_RETURN_IF_ERROR(AddTops(everything, services, cancel));
-  for (auto& [name, service] : all) {
-    if (!service.cpu.empty() || service.info.profiles == 0) continue;
-    const Selection own{.tenant = tenant, .selector = Selector::OfService(name), .range = range};
-    WHEREFORE_ASSIGN_OR_RETURN(const FlameAnswer flame, Flame(own, Lens(), cancel));
-    TakeTop(flame.tree, service);
-  }
-  everything.type = "inuse_space";
-  WHEREFORE_RETURN_IF_ERROR(AddHeap(everything, services, cancel));
-  everything.type.clear();
-  WHEREFORE_RETURN_IF_ERROR(EachSeries(
-      everything,
+Result<> Engine::AddSenders(const Selection& listed, const ByName& services,
+                            const CancelToken& cancel) {
+  return EachSeries(
+      listed,
       [&](const StoredSeries& one) {
         const auto at = services.find(std::string(one.service));
         if (at == services.end()) return;
@@ -255,8 +224,83 @@ Result<OverviewAnswer> Engine::Overview(std::uint32_t tenant, store::TimeRange r
         if (const auto instance = InstanceOf(*one.labels); !instance.empty())
           at->second->instances.emplace(instance);
       },
-      cancel));
-  for (auto& [name, service] : all) answer.services.push_back(std::move(service));
+      cancel);
+}
+
+namespace {
+
+// The services that are listed: those that use most CPU, then those with profiles, then those with
+// spans only; among equals by name.
+std::vector<std::string> Listed(const StoredServices& stored,
+                                const std::map<std::string, store::LatencyRow>& latencies,
+                                const ListOf& wanted, OverviewAnswer& answer) {
+  struct Candidate {
+    double cpu;
+    bool profiled;
+    const std::string* name;
+  };
+  std::vector<Candidate> all;
+  double cpu = 0;
+  for (const auto& [name, service] : stored.by_name) {
+    if (!wanted.search.Matches(name)) continue;
+    all.push_back({service.cpu, true, &name});
+    cpu += service.cpu;
+  }
+  for (const auto& [name, latency] : latencies) {
+    if (!stored.by_name.contains(name) && wanted.search.Matches(name))
+      all.push_back({0, false, &name});
+  }
+  answer.total = all.size();
+  answer.cores = cpu;  // until it is known over which time
+  const auto most = static_cast<std::ptrdiff_t>(std::min(all.size(), wanted.limit));
+  std::ranges::partial_sort(all, all.begin() + most, [](const Candidate& a, const Candidate& b) {
+    return std::tuple(-a.cpu, !a.profiled, std::string_view(*a.name)) <
+           std::tuple(-b.cpu, !b.profiled, std::string_view(*b.name));
+  });
+  std::vector<std::string> names;
+  for (std::ptrdiff_t i = 0; i < most; ++i) names.push_back(*all[static_cast<std::size_t>(i)].name);
+  return names;
+}
+
+}  // namespace
+
+Result<OverviewAnswer> Engine::Overview(std::uint32_t tenant, store::TimeRange range,
+                                        const ListOf& wanted, const CancelToken& cancel) {
+  OverviewAnswer answer{.start_ns = range.from_ns, .step_ns = StepOf(range)};
+  Selection listed{.tenant = tenant, .range = range};
+  WHEREFORE_ASSIGN_OR_RETURN(const StoredServices stored, ServicesOf(listed, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(auto rows, reader_.Latencies(tenant, range, cancel));
+  std::map<std::string, store::LatencyRow> latencies;
+  for (store::LatencyRow& row : rows) latencies[row.service_name] = std::move(row);
+  const std::vector<std::string> names = Listed(stored, latencies, wanted, answer);
+  answer.services.resize(names.size());
+  ByName services;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    ServiceOverview& service = answer.services[i];
+    service.info = stored.Info(names[i]);
+    if (const auto latency = latencies.find(names[i]); latency != latencies.end())
+      service.latency = latency->second;
+    services[names[i]] = &service;
+  }
+  listed.selector = Selector::OfServices({names.begin(), names.end()});
+  listed.type = "cpu";
+  WHEREFORE_ASSIGN_OR_RETURN(answer.observed, Observed(tenant, range, stored.covered, cancel));
+  WHEREFORE_RETURN_IF_ERROR(AddCpu(listed, answer, services, cancel));
+  WHEREFORE_RETURN_IF_ERROR(AddCores(listed, answer, services, cancel));
+  answer.cores =
+      answer.observed_ns == 0 ? 0 : answer.cores / static_cast<double>(answer.observed_ns);
+  WHEREFORE_RETURN_IF_ERROR(AddTops(listed, services, cancel));
+  for (ServiceOverview& service : answer.services) {
+    if (!service.cpu.empty() || service.info.profiles == 0) continue;
+    const Selection own{
+        .tenant = tenant, .selector = Selector::OfService(service.info.name), .range = range};
+    WHEREFORE_ASSIGN_OR_RETURN(const FlameAnswer flame, Flame(own, Lens(), cancel));
+    TakeTop(flame.tree, service);
+  }
+  listed.type = "inuse_space";
+  WHEREFORE_RETURN_IF_ERROR(AddHeap(listed, services, cancel));
+  listed.type.clear();
+  WHEREFORE_RETURN_IF_ERROR(AddSenders(listed, services, cancel));
   return answer;
 }
 

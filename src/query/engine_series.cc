@@ -119,10 +119,10 @@ Result<> Engine::EachSeries(const Selection& selection,
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::set<std::uint64_t>> present;
   for (const store::SeriesPoint& p : points) present[{p.dictionary, p.series}].insert(p.type);
 
+  WHEREFORE_ASSIGN_OR_RETURN(const auto lists, catalog_.Series(keys, cancel));
   for (std::uint32_t i = 0; i < services.size(); ++i) {
     WHEREFORE_RETURN_IF_ERROR(cancel.Check());
-    WHEREFORE_ASSIGN_OR_RETURN(const SeriesList list, catalog_.Series(keys[i], cancel));
-    for (const store::SeriesRow& row : *list) {
+    for (const store::SeriesRow& row : *lists[i]) {
       const auto found = present.find({i, row.parent != 0 ? row.parent : row.series});
       if (found == present.end() || !selection.selector.MatchesLabels(row.labels)) continue;
       for (const std::uint64_t type : found->second) {

@@ -176,7 +176,8 @@ Result<std::vector<std::int64_t>> Engine::SumOverTime(const Resolved& r,
     WHEREFORE_ASSIGN_OR_RETURN(const auto profiles, reader_.SumProfiles(r.query, true, cancel));
     for (const store::ProfileSum& p : profiles) sums.Add(p);
     whole.points = sums.Take();
-    WHEREFORE_ASSIGN_OR_RETURN(whole.seen, reader_.Seen(ProfilesOf(r), cancel));
+    WHEREFORE_ASSIGN_OR_RETURN(
+        whole.seen, reader_.Seen(ProfilesOf(r), store::Reader::SeenAs::kTogether, cancel));
   }
   for (const store::SeriesPoint& p : whole.points) WHEREFORE_RETURN_IF_ERROR(out.Add(p));
   if (!cut.spread) return std::vector<std::int64_t>();

@@ -314,8 +314,21 @@ Selector Selector::OfService(std::string name) {
   return out;
 }
 
+Selector Selector::OfServices(std::set<std::string, std::less<>> names) {
+  Selector out;
+  out.among_ = std::make_shared<const std::set<std::string, std::less<>>>(std::move(names));
+  return out;
+}
+
 void Selector::Add(const Selector& other) {
   services_.insert(services_.end(), other.services_.begin(), other.services_.end());
+  if (among_ && other.among_) {
+    std::set<std::string, std::less<>> both;
+    std::ranges::set_intersection(*among_, *other.among_, std::inserter(both, both.end()));
+    among_ = std::make_shared<const std::set<std::string, std::less<>>>(std::move(both));
+  } else if (other.among_) {
+    among_ = other.among_;
+  }
   labels_.insert(labels_.end(), other.labels_.begin(), other.labels_.end());
   types_.insert(types_.end(), other.types_.begin(), other.types_.end());
   const auto append = [](auto& to, const auto& from) {
@@ -346,6 +359,7 @@ std::string_view TypeLabel(std::string_view id, std::string_view name) {
 }
 
 bool Selector::MatchesService(std::string_view name) const {
+  if (among_ && !among_->contains(name)) return false;
   return std::all_of(services_.begin(), services_.end(),
                      [&](const Matcher& m) { return m.Matches(name); });
 }

@@ -19,6 +19,7 @@
 
 #include <array>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,6 +64,8 @@ class Selector {
   static Result<Selector> ParseSeries(std::string_view text);
   // Everything of one service, whatever its name holds.
   static Selector OfService(std::string name);
+  // The same of several.
+  static Selector OfServices(std::set<std::string, std::less<>> names);
   // Everything `other` asks for as well.
   void Add(const Selector& other);
 
@@ -84,6 +87,7 @@ class Selector {
   Result<> AddMatcher(Matcher matcher, bool series);
 
   std::vector<Matcher> services_;
+  std::shared_ptr<const std::set<std::string, std::less<>>> among_;  // null: not said
   std::vector<Matcher> labels_;
   std::vector<Matcher> types_;
   Narrowing narrowing_;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -210,11 +211,15 @@ struct NewestRow {
   std::int64_t distance_ns = 0;
 };
 
-// When the profiles of one selection were taken.
+// What profiles there are of one selection and type.
 struct CoverRow {
   std::uint32_t dictionary = 0;  // index into selections
-  std::int64_t first_ns = 0;     // when the first one begins
-  std::int64_t end_ns = 0;       // when the last one ends
+  std::uint64_t type = 0;
+  std::int64_t first_ns = 0;  // when the first one begins
+  std::int64_t end_ns = 0;    // when the last one ends
+  std::int64_t last_ns = 0;   // when the last one begins
+  std::int64_t profiles = 0;
+  std::int64_t value = 0;  // the sum of their totals
 };
 
 struct ProfileRow {
@@ -382,6 +387,10 @@ class Reader {
   // Series with ids >= first of one dictionary, in order.
   virtual Result<std::vector<SeriesRow>> Series(const DictionaryKey& dictionary,
                                                 std::uint32_t first, const CancelToken& cancel) = 0;
+  // The series of many dictionaries, each in order, without `encoded`; those that have none are not
+  // there.
+  virtual Result<std::map<DictionaryKey, std::vector<SeriesRow>>> SeriesOf(
+      const std::vector<DictionaryKey>& dictionaries, const CancelToken& cancel) = 0;
   virtual Result<DictionaryRows> Dictionary(const DictionaryKey& dictionary,
                                             const DictionaryCursor& cursor,
                                             const CancelToken& cancel) = 0;
@@ -413,8 +422,10 @@ class Reader {
   virtual Result<std::vector<NewestRow>> Newest(const SampleQuery& query,
                                                 const CancelToken& cancel) = 0;
   // When the profiles of the selection were taken, in no order: their union is the time in which
-  // any was.
-  virtual Result<std::vector<SeenRow>> Seen(const SampleQuery& query,
+  // any was. Together: rows that say how long they took are of no selection, and so are far fewer
+  // of many services.
+  enum class SeenAs : std::uint8_t { kOfEach, kTogether };
+  virtual Result<std::vector<SeenRow>> Seen(const SampleQuery& query, SeenAs as,
                                             const CancelToken& cancel) = 0;
   // One row per selection and type that has profiles in the range.
   virtual Result<std::vector<CoverRow>> Coverage(const SampleQuery& query,

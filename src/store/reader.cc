@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "profile/frame_name.h"
 #include "store/dictionary.h"
+#include "store/number_rows.h"
 #include "store/query_rows.h"
 #include "store/schema.h"
 #include "store/selection_number.h"
@@ -18,13 +19,17 @@
 namespace wherefore::store {
 namespace {
 
-std::string TupleList(const std::vector<DictionaryKey>& keys) {
-  std::string out;
+// Where the rows of these dictionaries are; `buckets` too, by which the engine leaves out whole
+// parts.
+std::string InDictionaries(const std::vector<DictionaryKey>& keys) {
+  std::set<std::uint32_t> buckets;
+  NumberRows rows{"UInt32", "UInt64", "UInt32", "UInt32"};
   for (const DictionaryKey& key : keys) {
-    out += fmt::format("{}({},{},{},{})", out.empty() ? "" : ",", key.tenant, key.service,
-                       key.bucket, key.writer);
+    buckets.insert(key.bucket);
+    rows.Add({key.tenant, key.service, key.bucket, key.writer});
   }
-  return out;
+  return fmt::format("bucket IN ({}) AND (tenant, service, bucket, writer) IN {}",
+                     fmt::join(buckets, ","), rows.Sql());
 }
 
 }  // namespace
@@ -65,32 +70,28 @@ std::string StackCondition(const StackSet& set) {
 namespace {
 
 // What of each selection is wanted. Lists of tuples, not one condition after the other: the engine
-// takes any number of literals, but not of expressions.
+// takes any number of rows, but not of expressions.
 std::string PartCondition(const SampleQuery& query) {
-  std::string whole;
-  std::string by_series;
+  NumberRows whole{"UInt64", "UInt32", "UInt32"};
+  NumberRows by_series{"UInt64", "UInt32", "UInt32", "UInt32"};
   std::vector<std::string> any;
   for (const SeriesSelection& selection : query.selections) {
     const DictionaryKey& key = selection.dictionary;
-    const std::string tuple = fmt::format("{},{},{}", key.service, key.bucket, key.writer);
     if (selection.stacks) {  // asked for one dictionary at a time
-      any.push_back(
-          fmt::format("((service, bucket, writer) = ({}){}{})", tuple,
-                      selection.series.empty()
-                          ? ""
-                          : fmt::format(" AND series IN ({})", fmt::join(selection.series, ",")),
-                      StackCondition(*selection.stacks)));
-    } else if (selection.series.empty()) {
-      whole += fmt::format("{}({})", whole.empty() ? "" : ",", tuple);
+      any.push_back(fmt::format(
+          "((service, bucket, writer) = ({},{},{}){}{})", key.service, key.bucket, key.writer,
+          selection.series.empty()
+              ? ""
+              : fmt::format(" AND series IN ({})", fmt::join(selection.series, ",")),
+          StackCondition(*selection.stacks)));
+      continue;
     }
-    if (selection.stacks) continue;
-    for (const std::uint32_t series : selection.series) {
-      by_series += fmt::format("{}({},{})", by_series.empty() ? "" : ",", tuple, series);
-    }
+    if (selection.series.empty()) whole.Add({key.service, key.bucket, key.writer});
+    for (const std::uint32_t series : selection.series)
+      by_series.Add({key.service, key.bucket, key.writer, series});
   }
-  if (!whole.empty()) any.push_back(fmt::format("(service, bucket, writer) IN ({})", whole));
-  if (!by_series.empty())
-    any.push_back(fmt::format("(service, bucket, writer, series) IN ({})", by_series));
+  if (!whole.empty()) any.push_back("(service, bucket, writer) IN " + whole.Sql());
+  if (!by_series.empty()) any.push_back("(service, bucket, writer, series) IN " + by_series.Sql());
   return fmt::format("({})", fmt::join(any, " OR "));
 }
 
@@ -111,9 +112,11 @@ std::string SelectionCondition(const SampleQuery& query, When when) {
     all_types = all_types || selection.types.empty();
     some_only = some_only || !selection.series.empty() || selection.stacks;
   }
-  std::string where = fmt::format(
-      "tenant = {} AND bucket IN ({}) AND service IN ({}) AND writer IN ({})", query.tenant,
-      fmt::join(buckets, ","), fmt::join(services, ","), fmt::join(writers, ","));
+  NumberRows names{"UInt64"};
+  for (const std::uint64_t service : services) names.Add({service});
+  std::string where =
+      fmt::format("tenant = {} AND bucket IN ({}) AND service IN {} AND writer IN ({})",
+                  query.tenant, fmt::join(buckets, ","), names.Sql(), fmt::join(writers, ","));
   if (when == When::kInRange) {
     where += fmt::format(" AND time >= {} AND time < {}", query.range.from_ns, query.range.to_ns);
   }
@@ -175,17 +178,15 @@ Result<std::vector<TypeRow>> ReaderImpl::Types(const std::vector<DictionaryKey>&
                                                const CancelToken& cancel) {
   std::vector<TypeRow> rows;
   if (dictionaries.empty()) return rows;
-  std::set<std::uint32_t> buckets;
-  for (const DictionaryKey& key : dictionaries) buckets.insert(key.bucket);
   WHEREFORE_RETURN_IF_ERROR(Run(
       fmt::format(
           "SELECT tenant, service, bucket, writer, type, any(name), any(sample_type), "
           "any(sample_unit), "
           "any(period_type), any(period_unit), any(period), any(count_rule), any(stands_for_cpu) "
           "FROM {} "
-          "WHERE bucket IN ({}) AND (tenant, service, bucket, writer) IN ({}) "
+          "WHERE {} "
           "GROUP BY tenant, service, bucket, writer, type ORDER BY bucket, service, writer, type",
-          PhysicalName(Table::kTypes), fmt::join(buckets, ","), TupleList(dictionaries)),
+          PhysicalName(Table::kTypes), InDictionaries(dictionaries)),
       13, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
         TypeRow& type = rows.emplace_back();
         type.dictionary = {c[0].U32(row), c[1].Uint(row), c[2].U32(row), c[3].U32(row)};
@@ -203,6 +204,26 @@ Result<std::vector<TypeRow>> ReaderImpl::Types(const std::vector<DictionaryKey>&
   return rows;
 }
 
+namespace {
+
+// Columns from `column` on: series, parent, names, values. `rows` begins with id `first`.
+SeriesRow& AddSeries(const std::vector<NativeColumn>& c, std::size_t column, std::size_t row,
+                     std::uint32_t first, std::vector<SeriesRow>& rows) {
+  const std::uint32_t number = c[column].U32(row);
+  // A lost one has no labels; none may have those of another.
+  for (std::uint32_t id = first + static_cast<std::uint32_t>(rows.size()); id < number; ++id)
+    rows.emplace_back().series = id;
+  SeriesRow& series = rows.emplace_back();
+  series.series = number;
+  series.parent = c[column + 1].U32(row);
+  const NativeColumn& names = c[column + 2];
+  for (std::size_t i = names.ArrayBegin(row); i < names.ArrayEnd(row); ++i)
+    series.labels.emplace_back(names.Text(i), c[column + 3].Text(i));
+  return series;
+}
+
+}  // namespace
+
 Result<std::vector<SeriesRow>> ReaderImpl::Series(const DictionaryKey& dictionary,
                                                   std::uint32_t first, const CancelToken& cancel) {
   std::vector<SeriesRow> rows;
@@ -211,18 +232,23 @@ Result<std::vector<SeriesRow>> ReaderImpl::Series(const DictionaryKey& dictionar
                       ">= {} ORDER BY series",
                       PhysicalName(Table::kSeries), KeyCondition(dictionary), first),
           5, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
-            // A lost one has no labels; none may have those of another.
-            for (std::uint32_t id = first + static_cast<std::uint32_t>(rows.size());
-                 id < c[0].U32(row); ++id) {
-              rows.emplace_back().series = id;
-            }
-            SeriesRow& series = rows.emplace_back();
-            series.series = c[0].U32(row);
-            series.parent = c[1].U32(row);
-            for (std::size_t i = c[2].ArrayBegin(row); i < c[2].ArrayEnd(row); ++i) {
-              series.labels.emplace_back(c[2].Text(i), c[3].Text(i));
-            }
-            series.encoded = c[4].Text(row);
+            AddSeries(c, 0, row, first, rows).encoded = c[4].Text(row);
+            return {};
+          }));
+  return rows;
+}
+
+Result<std::map<DictionaryKey, std::vector<SeriesRow>>> ReaderImpl::SeriesOf(
+    const std::vector<DictionaryKey>& dictionaries, const CancelToken& cancel) {
+  std::map<DictionaryKey, std::vector<SeriesRow>> rows;
+  if (dictionaries.empty()) return rows;
+  WHEREFORE_RETURN_IF_ERROR(
+      Run(fmt::format("SELECT tenant, service, bucket, writer, series, parent, names, `values` "
+                      "FROM {} WHERE {} ORDER BY tenant, service, bucket, writer, series",
+                      PhysicalName(Table::kSeries), InDictionaries(dictionaries)),
+          8, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+            const DictionaryKey key = {c[0].U32(row), c[1].Uint(row), c[2].U32(row), c[3].U32(row)};
+            AddSeries(c, 4, row, 1, rows[key]);
             return {};
           }));
   return rows;
@@ -332,14 +358,10 @@ Result<> ReaderImpl::ReadMappings(const DictionaryKey& key, std::uint32_t first,
 Result<bool> ReaderImpl::NamesFile(const std::vector<DictionaryKey>& dictionaries,
                                    const std::string& file, const CancelToken& cancel) {
   if (dictionaries.empty()) return false;
-  std::set<std::uint32_t> buckets;
-  for (const DictionaryKey& key : dictionaries) buckets.insert(key.bucket);
   bool found = false;
   WHEREFORE_RETURN_IF_ERROR(
-      Run(fmt::format("SELECT function FROM {} WHERE bucket IN ({}) AND file = {} AND (tenant, "
-                      "service, bucket, writer) IN ({}) LIMIT 1",
-                      PhysicalName(Table::kFunctions), fmt::join(buckets, ","), Quote(file),
-                      TupleList(dictionaries)),
+      Run(fmt::format("SELECT function FROM {} WHERE file = {} AND {} LIMIT 1",
+                      PhysicalName(Table::kFunctions), Quote(file), InDictionaries(dictionaries)),
           1, cancel, [&](const Columns&, std::size_t) -> Result<> {
             found = true;
             return {};

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
@@ -66,6 +67,8 @@ class ReaderImpl final : public Reader {
                                      const CancelToken& cancel) override;
   Result<std::vector<SeriesRow>> Series(const DictionaryKey& dictionary, std::uint32_t first,
                                         const CancelToken& cancel) override;
+  Result<std::map<DictionaryKey, std::vector<SeriesRow>>> SeriesOf(
+      const std::vector<DictionaryKey>& dictionaries, const CancelToken& cancel) override;
   Result<DictionaryRows> Dictionary(const DictionaryKey& dictionary, const DictionaryCursor& cursor,
                                     const CancelToken& cancel) override;
   Result<std::vector<StackSum>> SumStacks(const SampleQuery& query,
@@ -85,7 +88,8 @@ class ReaderImpl final : public Reader {
                                                 const CancelToken& cancel) override;
   Result<std::vector<NewestRow>> Newest(const SampleQuery& query,
                                         const CancelToken& cancel) override;
-  Result<std::vector<SeenRow>> Seen(const SampleQuery& query, const CancelToken& cancel) override;
+  Result<std::vector<SeenRow>> Seen(const SampleQuery& query, SeenAs as,
+                                    const CancelToken& cancel) override;
   Result<std::vector<CoverRow>> Coverage(const SampleQuery& query,
                                          const CancelToken& cancel) override;
   Result<std::vector<ProfileRow>> Profiles(const SampleQuery& query, std::size_t limit,

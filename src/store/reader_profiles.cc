@@ -9,6 +9,7 @@
 
 #include "store/dictionary.h"
 #include "store/ids.h"
+#include "store/number_rows.h"
 #include "store/reader.h"
 #include "store/schema.h"
 
@@ -75,19 +76,17 @@ Result<std::vector<ProfileRow>> ReaderImpl::Profiles(const SampleQuery& query, s
   if (query.selections.empty()) return std::vector<ProfileRow>();
   std::string where = SelectionCondition(query);
   // Selections may want different types; the limit must count only what is wanted.
-  std::string whole;
-  std::string by_type;
+  NumberRows whole{"UInt64", "UInt32", "UInt32"};
+  NumberRows by_type{"UInt64", "UInt32", "UInt32", "UInt64"};
   for (const SeriesSelection& selection : query.selections) {
     const DictionaryKey& key = selection.dictionary;
-    const std::string tuple = fmt::format("{},{},{}", key.service, key.bucket, key.writer);
-    if (selection.types.empty()) whole += fmt::format("{}({})", whole.empty() ? "" : ",", tuple);
+    if (selection.types.empty()) whole.Add({key.service, key.bucket, key.writer});
     for (const std::uint64_t type : selection.types)
-      by_type += fmt::format("{}({},{})", by_type.empty() ? "" : ",", tuple, type);
+      by_type.Add({key.service, key.bucket, key.writer, type});
   }
   std::vector<std::string> any;
-  if (!whole.empty()) any.push_back(fmt::format("(service, bucket, writer) IN ({})", whole));
-  if (!by_type.empty())
-    any.push_back(fmt::format("(service, bucket, writer, type) IN ({})", by_type));
+  if (!whole.empty()) any.push_back("(service, bucket, writer) IN " + whole.Sql());
+  if (!by_type.empty()) any.push_back("(service, bucket, writer, type) IN " + by_type.Sql());
   where += fmt::format(" AND ({})", fmt::join(any, " OR "));
   return RunProfiles(where, query.tenant, limit, cancel);
 }

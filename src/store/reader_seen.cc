@@ -20,7 +20,8 @@ constexpr std::int64_t kTogetherNs = 4'000'000'000;
 }  // namespace
 
 // Few profiles are read one by one, as for a timeline; many are put together by the engine.
-Result<std::vector<SeenRow>> ReaderImpl::Seen(const SampleQuery& query, const CancelToken& cancel) {
+Result<std::vector<SeenRow>> ReaderImpl::Seen(const SampleQuery& query, SeenAs as,
+                                              const CancelToken& cancel) {
   std::vector<SeenRow> rows;
   if (query.selections.empty()) return rows;
   const SelectionNumber selection(query);
@@ -33,20 +34,27 @@ Result<std::vector<SeenRow>> ReaderImpl::Seen(const SampleQuery& query, const Ca
   const auto add = [&](const Columns& c, std::size_t row) -> Result<> {
     ++read;
     const std::uint64_t type = c[1].Uint(row);
-    if (const auto at = selection.Find(c[0].Uint(row), type))
+    if (as == SeenAs::kTogether && c[4].Int(row) > 0) {
+      rows.push_back({.begin_ns = c[3].Int(row), .length_ns = c[4].Int(row)});
+    } else if (const auto at = selection.Find(c[0].Uint(row), type)) {
       rows.push_back({*at, type, c[2].U32(row), c[3].Int(row), c[4].Int(row)});
+    }
     return {};
   };
   WHEREFORE_RETURN_IF_ERROR(
       Run(fmt::format("{} LIMIT {}", each, kFewProfiles + 1), 5, cancel, add));
   if (read <= kFewProfiles) return rows;
   rows.clear();
+  // Only those that do not say how long they took need to be of somebody.
+  const std::string_view whose =
+      as == SeenAs::kTogether ? "if(lasts = 0, selection, 0)" : "selection";
+  const std::string_view kind = as == SeenAs::kTogether ? "if(lasts = 0, type, 0)" : "type";
   WHEREFORE_RETURN_IF_ERROR(
-      Run(fmt::format("SELECT selection, type, own, min(time), max(time + lasts) - min(time) FROM "
-                      "(SELECT selection, type, time, lasts, if(lasts = 0, series, toUInt32(0)) AS "
-                      "own, lasts >= {0} AS many, if(many, intDiv(time, {0}), time) AS at FROM "
-                      "({1})) GROUP BY selection, type, own, many, at",
-                      kTogetherNs, each),
+      Run(fmt::format("SELECT whose, kind, own, min(time), max(time + lasts) - min(time) FROM "
+                      "(SELECT {2} AS whose, {3} AS kind, time, lasts, if(lasts = 0, series, "
+                      "toUInt32(0)) AS own, lasts >= {0} AS many, if(many, intDiv(time, {0}), "
+                      "time) AS at FROM ({1})) GROUP BY whose, kind, own, many, at",
+                      kTogetherNs, each, whose, kind),
           5, cancel, add));
   return rows;
 }

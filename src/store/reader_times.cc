@@ -74,7 +74,7 @@ Result<SharedOut> ReaderImpl::ShareOut(const SampleQuery& query, const Steps& st
   if (profiles > kFewProfiles) {
     (void)sums.Take();  // once more, all of them
     WHEREFORE_RETURN_IF_ERROR(ShareOutMany(query, sums, cancel));
-    WHEREFORE_ASSIGN_OR_RETURN(out.seen, Seen(query, cancel));
+    WHEREFORE_ASSIGN_OR_RETURN(out.seen, Seen(query, SeenAs::kTogether, cancel));
   }
   out.points = sums.Take();
   return out;
@@ -148,12 +148,15 @@ Result<std::vector<CoverRow>> ReaderImpl::Coverage(const SampleQuery& query,
   WHEREFORE_RETURN_IF_ERROR(
       // A year at most: what a sender says must not run over.
       Run(fmt::format("SELECT {} AS selection, type, min(time), max(time + toInt64(least(duration, "
-                      "{}))) FROM {} WHERE {} GROUP BY selection, type",
-                      selection.Sql(), kNsPerDay * 365, PhysicalName(Table::kProfiles),
-                      SelectionCondition(query)),
-          4, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
-            if (const auto at = selection.Find(c[0].Uint(row), c[1].Uint(row)))
-              rows.push_back({*at, c[2].Int(row), c[3].Int(row)});
+                      "{}))), max(time), count(), {} FROM {} WHERE {} GROUP BY selection, type",
+                      selection.Sql(), kNsPerDay * 365, SumColumns("total"),
+                      PhysicalName(Table::kProfiles), SelectionCondition(query)),
+          8, cancel, [&](const Columns& c, std::size_t row) -> Result<> {
+            const std::uint64_t type = c[1].Uint(row);
+            if (const auto at = selection.Find(c[0].Uint(row), type)) {
+              rows.push_back({*at, type, c[2].Int(row), c[3].Int(row), c[4].Int(row), c[5].Int(row),
+                              ReadSum(c, 6, row)});
+            }
             return {};
           }));
   return rows;

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "store/number_rows.h"
 #include "store/read.h"
 
 namespace wherefore::store {
@@ -21,9 +22,13 @@ class SelectionNumber {
  public:
   explicit SelectionNumber(const SampleQuery& query) : query_(query) {
     for (const SeriesSelection& selection : query.selections) {
-      Add(services_, selection.dictionary.service);
-      Add(buckets_, std::uint64_t{selection.dictionary.bucket});
-      Add(writers_, std::uint64_t{selection.dictionary.writer});
+      services_[selection.dictionary.service];
+      buckets_[selection.dictionary.bucket];
+      writers_[selection.dictionary.writer];
+    }
+    for (Numbers* numbers : {&services_, &buckets_, &writers_}) {
+      std::size_t next = 0;
+      for (auto& [value, number] : *numbers) number = next++;
     }
     for (std::size_t i = query.selections.size(); i-- > 0;) {
       by_number_[Of(query.selections[i].dictionary)] = static_cast<std::uint32_t>(i);
@@ -52,24 +57,14 @@ class SelectionNumber {
   }
 
  private:
-  using Numbers = std::map<std::uint64_t, std::size_t>;
-  static void Add(Numbers& numbers, std::uint64_t value) {
-    numbers.try_emplace(value, numbers.size());
-  }
+  using Numbers = std::map<std::uint64_t, std::size_t>;  // a value's place among them
   static std::string Part(std::string_view column, const Numbers& numbers) {
     if (numbers.size() == 1) return "0";
-    std::string from;
-    std::string to;
-    for (const auto& [value, number] : numbers) {
-      from += fmt::format("{}{}", from.empty() ? "" : ",", value);
-      to += fmt::format("{}{}", to.empty() ? "" : ",", number);
-    }
-    // Rows are known to be in the list: the condition says so. Element types decide the function's
-    // overload: all are 64 bits wide. A list of literals is one to the engine, however long.
-    return fmt::format(
-        "transform(toUInt64({}), CAST([{}], 'Array(UInt64)'), CAST([{}], 'Array(UInt64)'), "
-        "toUInt64(0))",
-        column, from, to);
+    NumberRows values{"UInt64"};
+    for (const auto& [value, number] : numbers) values.Add({value});
+    // Rows are known to be in the list: the condition says so.
+    return fmt::format("transform(toUInt64({}), {}, range(toUInt64({})), toUInt64(0))", column,
+                       values.SortedArray(), numbers.size());
   }
 
   const SampleQuery& query_;

@@ -353,7 +353,7 @@ TEST_F(StoreTest, ManyProfilesAreSharedOutAsFewAre) {
   EXPECT_EQ(values(*points).size(), 144u);
   // When they were taken is put together by the engine too, and says the same.
   query.range = {start, start + 7200 * kNsPerSecond};
-  const auto seen = store_->reader().Seen(query, {});
+  const auto seen = store_->reader().Seen(query, Reader::SeenAs::kOfEach, {});
   ASSERT_TRUE(seen) << seen.error().message();
   EXPECT_LT(seen->size(), kMany);
   profile::ObservedTime observed;
@@ -363,6 +363,12 @@ TEST_F(StoreTest, ManyProfilesAreSharedOutAsFewAre) {
     one_by_one.Add(start + i * 17'000'000, i % 3 == 0 ? 10 * kNsPerSecond : 1'000'000);
   }
   EXPECT_EQ(observed.total_ns(), one_by_one.total_ns() + 10 * kNsPerSecond);
+  const auto together = store_->reader().Seen(query, Reader::SeenAs::kTogether, {});
+  ASSERT_TRUE(together) << together.error().message();
+  EXPECT_LE(together->size(), seen->size());
+  profile::ObservedTime of_all;
+  for (const SeenRow& row : *together) of_all.Add(row.begin_ns, row.length_ns);
+  EXPECT_EQ(of_all.total_ns(), observed.total_ns());
 }
 
 TEST_F(StoreTest, SumsPerProfileAreOfTheStacksAskedFor) {

@@ -1,6 +1,6 @@
 // decode(encode(x)) = x, for values a person or a hostile link could put there.
 import { expect, test } from 'vitest';
-import { addStep, decodeDiff, decodeFiles, decodeService, decodeTrace, decodeTraces, encodeDiff, encodeFiles, encodeService, encodeTrace, encodeTraces, lensSteps, newService, selectorOf, addressProblem } from '../src/core/state';
+import { addStep, decodeDiff, decodeFiles, decodeOverview, decodeService, decodeTrace, decodeTraces, encodeDiff, encodeFiles, encodeOverview, encodeService, encodeTrace, encodeTraces, lensSteps, newService, selectorOf, addressProblem } from '../src/core/state';
 
 const TEXTS = ['', 'a', 'a b&c=d', '../x', 'héé', '<script>alert(1)</script>', '\u202eabc', '"quoted\\', '100%', 'a/b?c#d', '+', ' > '];
 const url = (text: string) => new URL(text, 'http://h');
@@ -21,6 +21,8 @@ test('the others come back', () => {
     expect(decodeDiff(url(encodeDiff(diff)))).toEqual(diff);
     const traces = { since: '1h', from: null, to: null, service: text, name: text, min: text, max: text, status: text, attribute: text, sort: 'duration' as const };
     expect(decodeTraces(url(encodeTraces(traces)))).toEqual(traces);
+    const overview = { since: '2d', from: null, to: null, search: text };
+    expect(decodeOverview(url(encodeOverview(overview)))).toEqual(overview);
     const trace = { trace: text || 'x', span: '00000000000000ff', subtree: true, type: text, lens: text, zoom: '', frame: '00000000000000fe', search: text, plain: true, mark: text };
     expect(decodeTrace(url(encodeTrace(trace)))).toEqual(trace);
     const files = { file: text, base: text, mode: 'rate' as const, type: text, lens: text, zoom: '', frame: '00000000000000fe', search: text, plain: true, mark: text };

@@ -3,6 +3,7 @@ import { incomplete } from './alive';
 import { heard } from './clock';
 import { decode } from './decoder';
 import type { FlameColumns, FlameFound } from './flame';
+import type { Listed } from './many';
 
 export type Params = Record<string, string | string[] | undefined>;
 
@@ -47,6 +48,12 @@ export async function getJson<T>(path: string, params: Params, signal: AbortSign
   return (await ask(path, params, signal, 'application/json')).json() as Promise<T>;
 }
 
+// Names of labels, or the values of one.
+export async function getNames(path: string, params: Params, signal: AbortSignal): Promise<Listed> {
+  const { labels, values, total } = await getJson<{ labels?: string[]; values?: string[]; total: number }>(path, params, signal);
+  return { names: labels ?? values ?? [], total };
+}
+
 export async function getFlame(path: string, params: Params, signal: AbortSignal): Promise<FlameColumns> {
   const response = await ask(path, params, signal, 'application/x-wherefore-flame');
   return decode(new Uint8Array(await response.arrayBuffer()));
@@ -77,12 +84,13 @@ export async function sendProfiles(body: Blob, signal: AbortSignal): Promise<Uin
 export interface Settings { source: boolean; repository_template: string; otlp_grpc_port: number; otlp_http_port: number; retention_ms: number }
 
 export interface ServiceInfo { name: string; profiles: number; types: { name: string; id: string }[]; last: string }
+export interface ServicesAnswer { total: number; services: ServiceInfo[] }
 type Int = number | string;  // text beyond 2^53
 export interface ServiceOverview {
   name: string; profiles: number; types: string[]; last?: string; cpu?: Int[]; cpu_gaps?: [number, number][]; cores?: number; seen_ms?: number; top: { name: string; module: string; self: Int }[]; top_type: string; top_total: Int;
   versions: string[]; earlier_version?: string; heap_bytes?: Int; latency?: { requests: number; errors: number; median_ns: Int; p99_ns: Int }; senders: string[]; instances: number;
 }
-export interface OverviewAnswer { start_ms: number; step_ms: number; observed_from_ms: number; observed_to_ms: number; observed_ms: number; step_observed_ms: number[]; services: ServiceOverview[] }
+export interface OverviewAnswer { start_ms: number; step_ms: number; observed_from_ms: number; observed_to_ms: number; observed_ms: number; step_observed_ms: number[]; total: number; cores: number; services: ServiceOverview[] }
 export interface SeriesAnswer {
   type: string; unit: string; scale: number; averaged: boolean; start_ms: number; step_ms: number; newest_ms?: number; hint?: string;
   observed_ms: number[];  // how much of each step was seen, of all groups together

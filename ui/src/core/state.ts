@@ -53,6 +53,8 @@ export interface TracesState extends TimeState {
   service: string; name: string; min: string; max: string; status: string; attribute: string; sort: typeof TRACE_ORDERS[number];
 }
 
+export interface OverviewState extends TimeState { search: string }  // a part of a service's name
+
 export interface TraceState extends Look { trace: string; span: string; subtree: boolean; type: string; lens: string; zoom: string; frame: string }
 
 const DEFAULT_SINCE = '1h';
@@ -208,6 +210,9 @@ export function decodeTrace(url: URL): TraceState {
 export function encodeTrace(s: TraceState): string {
   return '/traces/' + encodeURIComponent(s.trace) + query([['span', s.span], ['subtree', s.subtree ? '1' : ''], ['type', s.type], ['lens', s.lens], ['zoom', s.zoom], ['frame', s.frame], ...lookPairs(s)]);
 }
+
+export const decodeOverview = (url: URL): OverviewState => ({ ...time(url.searchParams), search: url.searchParams.get('search') ?? '' });
+export const encodeOverview = (s: OverviewState) => '/' + query([...timePairs(s), ['search', s.search]]);
 
 // The page of files: which they are, by name, and how they are looked at; what is in them cannot be in an address.
 export interface FilesState extends Look { file: string; base: string; mode: DiffMode; type: string; lens: string; zoom: string; frame: string }

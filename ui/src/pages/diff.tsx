@@ -1,12 +1,13 @@
 // Two selections laid over each other: A (before) and B (after). Blue is less, orange is more, always with its sign.
 import { useEffect, useState } from 'preact/hooks';
 import { aboutDiff } from '../core/about';
-import { apiAddress, getFlame, getJson, type ServiceInfo } from '../core/api';
+import { apiAddress, getFlame, getJson, type ServicesAnswer } from '../core/api';
 import { parseSpan } from '../core/format';
 import { said } from '../core/settings';
 import { now } from '../core/clock';
 import { onPageKey, plain } from '../core/keys';
 import { go, replace, url } from '../core/location';
+import { moreText } from '../core/many';
 import { rangeOf, serviceIn, swapped } from '../core/presets';
 import { addStep, decodeDiff, encodeDiff, newService, selectorOf, timeOf, type DiffState } from '../core/state';
 import { safe, shownName } from '../draw/flame';
@@ -99,11 +100,12 @@ function Side({ name, query, onQuery, children }: { name: string; query: string;
 }
 
 function Choose({ onChoose }: { onChoose: (query: string) => void }) {
-  const services = useQuery('diff services', (s) => getJson<{ services: ServiceInfo[] }>('services', { since: '7d' }, s));
+  const services = useQuery('diff services', (s) => getJson<ServicesAnswer>('services', { since: '7d', limit: '30' }, s));
   return (
     <div class="empty">
       <p><strong>What is to be compared?</strong> Type a selector above, or begin with a service:</p>
-      <p class="actions">{services.data?.services.slice(0, 30).map((s) => <button key={s.name} type="button" title={safe(s.name)} onClick={() => onChoose(selectorOf(s.name, ''))}><bdi class="cut">{shownName(s.name)}</bdi></button>)}</p>
+      <p class="actions">{services.data?.services.map((s) => <button key={s.name} type="button" title={safe(s.name)} onClick={() => onChoose(selectorOf(s.name, ''))}><bdi class="cut">{shownName(s.name)}</bdi></button>)}</p>
+      {services.data && services.data.total > services.data.services.length && <p>{moreText(services.data.total, services.data.services.length, 'type the name as the selector, or jump to it with Ctrl K.')}</p>}
     </div>
   );
 }

@@ -3,40 +3,43 @@ import { useMemo } from 'preact/hooks';
 import { now } from '../core/clock';
 import { getJson, type OverviewAnswer, type ServiceOverview } from '../core/api';
 import { formatAgo, formatCores, formatCount, formatMany, formatShare, formatSpan, formatTime, formatValue } from '../core/format';
-import { go, url } from '../core/location';
+import { go, replace, url } from '../core/location';
+import { moreText } from '../core/many';
 import { fitName } from '../core/names';
 import { zone } from '../core/settings';
 import { settledSteps, stepsTogether, together, trendOf, withGaps, type Values } from '../core/trend';
-import { decodeTraces, encodeDiff, encodeService, encodeTraces, newService, newTraces, selectorOf, timeOf, type TimeState, NO_LOOK } from '../core/state';
+import { decodeOverview, encodeDiff, encodeOverview, encodeService, encodeTraces, newService, newTraces, selectorOf, timeOf, type OverviewState, type TimeState, NO_LOOK } from '../core/state';
 import { safe, shownName } from '../draw/flame';
+import { useSettled } from '../parts/choice';
 import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
 import { Command, otlpCommand, Shell } from '../parts/shell';
 import { Sparkline } from '../parts/sparkline';
 import { TableBox } from '../parts/table_box';
 
+const LISTED = 100;
 const link = (service: string, time: TimeState) => encodeService(newService(service, time));
 
 export function OverviewPage() {
-  const { since, from, to } = decodeTraces(url.value);
+  const { since, from, to, search } = decodeOverview(url.value);
   const time = { since, from, to };
-  const asked = timeOf(time);
+  const asked = { ...timeOf(time), search: useSettled(search), limit: String(LISTED) };
   const overview = useQuery(JSON.stringify(['overview', asked]), (s) => getJson<OverviewAnswer>('overview', asked, s));
-  const set = (t: TimeState) => go('/' + (t.from !== null ? `?from=${t.from}&to=${t.to}` : t.since === '1h' ? '' : `?since=${t.since}`));
+  const set = (change: Partial<OverviewState>, how = go) => how(encodeOverview({ ...decodeOverview(url.value), ...change }));
   const rows = useMemo(() => rowsOf(overview.data), [overview.data]);
-  const sum = rows.reduce((n, r) => n + (r.cores ?? 0), 0);
-  const observed = overview.data?.observed_ms ?? 0;
+  const { total = 0, cores = 0, observed_ms: observed = 0 } = overview.data ?? {};
   const some = { version: rows.some((r) => r.versions.length > 0), heap: rows.some((r) => r.heap_bytes !== undefined), latency: rows.some((r) => r.latency) };
   return (
     <Shell title="">
       <div class="toolbar">
         <h1>Services</h1>
         <RangePicker time={time} onChange={set} />
+        {(search !== '' || rows.length > 1) && <label>Search <input type="search" value={search} placeholder="part of a name" spellcheck={false} maxLength={200} onInput={(e) => set({ search: e.currentTarget.value }, replace)} /></label>}
         <span class="grow" />
-        {rows.length > 0 && <p data-testid="sum">{formatMany(rows.length, 'service')} · {formatCores(sum)} cores used</p>}
+        {rows.length > 0 && <p data-testid="sum" role="status">{formatMany(total, 'service')}{asked.search !== '' && ` with “${safe(asked.search)}”`} · {formatCores(cores)} cores used</p>}
       </div>
       <QueryState query={overview} what="services" />
-      {overview.data && rows.length === 0 && <Empty />}
+      {overview.data && rows.length === 0 && (asked.search === '' ? <Empty /> : <p class="note" role="status">No service of this time has “{safe(asked.search)}” in its name. <button type="button" onClick={() => set({ search: '' })}>Show all</button></p>)}
       {rows.length > 0 && (
         <Answer query={overview}><TableBox label="Services"><table class="services">
           <caption class="hidden">Services by cores used</caption>
@@ -58,6 +61,7 @@ export function OverviewPage() {
           ))}</tbody>
         </table></TableBox></Answer>
       )}
+      {rows.length < total && <p class="note" data-testid="more">The {formatCount(rows.length)} that use most are listed. {moreText(total, rows.length, 'search for a part of a name.')}</p>}
     </Shell>
   );
 }

@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { now } from '../core/clock';
 import { aboutService } from '../core/about';
-import { apiAddress, getFlame, getJson, type SeriesAnswer, type ServiceInfo, type TopAnswer } from '../core/api';
+import { apiAddress, getFlame, getJson, type SeriesAnswer, type ServicesAnswer, type TopAnswer } from '../core/api';
 import { formatTime } from '../core/format';
 import { onPageKey, plain } from '../core/keys';
 import { go, replace, url } from '../core/location';
@@ -53,7 +53,7 @@ export function ServicePage() {
   const query = selectorOf(state.service, state.q);
   const part = state.sel ? { from: String(state.sel[0]), to: String(state.sel[1]) } : time;
   const asked = { query, type: state.type, ...part, lens: state.lens };
-  const services = useQuery(JSON.stringify(['services', time, tick]), (s) => getJson<{ services: ServiceInfo[] }>('services', time, s));
+  const services = useQuery(JSON.stringify(['services', state.service, time, tick]), (s) => getJson<ServicesAnswer>('services', { query: selectorOf(state.service, ''), ...time }, s));
   // What has no field to search in shows no matches either.
   const searching = state.view === 'source' || state.view === 'traces' ? '' : state.search;
   const over = { query, type: state.type, ...time, by: state.by, limit: '7' };

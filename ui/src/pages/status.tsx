@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks';
 import { now } from '../core/clock';
 import { getJson, type OverviewAnswer, type Settings } from '../core/api';
 import { formatAgo, formatCount } from '../core/format';
+import { moreText } from '../core/many';
 import { encodeService, newService } from '../core/state';
 import { safe, shownName } from '../draw/flame';
 import { CONNECT } from '../parts/connect';
@@ -18,7 +19,7 @@ const DAY = { since: '1d', from: null, to: null };
 export function StatusPage() {
   const [round, setRound] = useState(0);
   const status = useQuery('status' + round, (s) => getJson<{ version: string; parts: Part[] }>('status', {}, s));
-  const senders = useQuery('senders' + round, (s) => getJson<OverviewAnswer>('overview', { since: DAY.since }, s));
+  const senders = useQuery('senders' + round, (s) => getJson<OverviewAnswer>('overview', { since: DAY.since, limit: '100' }, s));
   const settings = useQuery('settings' + round, (s) => getJson<Settings>('settings', {}, s));
   return (
     <Shell title="Status">
@@ -52,6 +53,7 @@ export function StatusPage() {
           ))}</tbody>
         </table></TableBox>
       )}
+      {senders.data && senders.data.total > senders.data.services.length && <p class="note">The {formatCount(senders.data.services.length)} that use most are listed. {moreText(senders.data.total, senders.data.services.length, 'search for a part of a name among the ')}<a href="/?since=1d">services</a>.</p>}
       <h2>Connect a program</h2>
       <p>Profiles and traces both go to <Command text={location.origin} />, OTLP over HTTP included. {settings.data && <>OTLP also has ports of its own: <code>{settings.data.otlp_grpc_port}</code> (gRPC) and <code>{settings.data.otlp_http_port}</code> (HTTP).</>}</p>
       <div class="connect">{CONNECT(location.origin).map((c) => (

@@ -2,9 +2,11 @@
 import { ApiError, getJson, type TraceSummary } from '../core/api';
 import { formatCount, formatLooks, formatMany, formatTime, formatValue } from '../core/format';
 import { go, url } from '../core/location';
+import { OFFERED, type Listed } from '../core/many';
 import { zone } from '../core/settings';
 import { decodeTraces, encodeTrace, encodeTraces, newTraces, timeOf, type TracesState, NO_LOOK } from '../core/state';
-import { safe, shownName } from '../draw/flame';
+import { shownName } from '../draw/flame';
+import { Choice } from '../parts/choice';
 import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
 import { Scatter } from '../parts/scatter';
@@ -13,6 +15,7 @@ import { TableBox } from '../parts/table_box';
 
 export const traceLink = (trace: string) => encodeTrace({ trace, span: '', subtree: false, type: '', lens: '', zoom: '', frame: '', ...NO_LOOK });
 const LIMIT = 200;
+interface SpanNames { spans: { service: string; name: string }[]; total: number; services: string[]; services_total: number }
 const ESTIMATE = 'an estimate from the samples; the times of several threads add up, and one sample may stand for more than the request took';
 const LISTED: Record<TracesState['sort'], string> = { time: 'newest', duration: 'slowest', cpu: 'ones with most CPU time', samples: 'ones with most samples' };
 // What is typed, as the server calls it and as the page does.
@@ -37,12 +40,15 @@ export function TracesPage() {
   const set = (change: Partial<TracesState>) => go(encodeTraces({ ...decodeTraces(url.value), ...change }));
   const time = timeOf(state);
   const asked = { ...time, service: state.service, name: state.name, min_duration: state.min, max_duration: state.max, status: state.status, attribute: state.attribute, limit: String(LIMIT), matched: '0', sort: state.sort };
-  const names = useQuery(JSON.stringify(['names', time]), (s) => getJson<{ spans: { service: string; name: string }[] }>('span-names', time, s));
+  const names = (search: string, limit: string, s: AbortSignal) => getJson<SpanNames>('span-names', { ...time, service: state.service, search, limit }, s);
+  const findService = async (...how: Parameters<typeof names>): Promise<Listed> => { const a = await names(...how); return { names: a.services, total: a.services_total }; };
+  const findSpan = async (...how: Parameters<typeof names>): Promise<Listed> => { const a = await names(...how); return { names: [...new Set(a.spans.map((n) => n.name))].sort(), total: a.total }; };
+  const [ofServices, ofSpans] = [JSON.stringify(['span services', time]), JSON.stringify(['span names', time, state.service])];
+  const services = useQuery(ofServices, (s) => findService('', String(OFFERED), s));
+  const spans = useQuery(ofSpans, (s) => findSpan('', String(OFFERED), s));
   const found = useQuery(JSON.stringify(['traces', asked]), (s) => getJson<{ traces: TraceSummary[]; looked_at?: number }>('traces', asked, s));
   const { sort } = state;
   const setSort = (by: TracesState['sort']) => set({ sort: by });
-  const services = [...new Set(names.data?.spans.map((s) => s.service))].sort();
-  const spans = [...new Set(names.data?.spans.filter((s) => !state.service || s.service === state.service).map((s) => s.name))].sort();
   const traces = [...found.data?.traces ?? []];
   if (sort === 'duration') traces.sort((a, b) => Number(b.duration_ns) - Number(a.duration_ns));
   if (sort === 'time') traces.sort((a, b) => Number(b.start_ns) - Number(a.start_ns));
@@ -61,12 +67,8 @@ export function TracesPage() {
         const text = (name: string) => String(form.get(name) ?? '').trim();
         set({ min: text('min'), max: text('max'), attribute: text('attribute') });
       }}>
-        <label>Service <select value={state.service} onChange={(e) => set({ service: e.currentTarget.value, name: '' })}>
-          <option value="">any</option>{state.service && !services.includes(state.service) && <option>{state.service}</option>}{services.map((s) => <option key={s}>{s}</option>)}
-        </select></label>
-        <label>Span <select value={state.name} onChange={(e) => set({ name: e.currentTarget.value })}>
-          <option value="">any</option>{state.name && !spans.includes(state.name) && <option>{state.name}</option>}{spans.map((s) => <option key={s} value={s}>{safe(s).slice(0, 80)}</option>)}
-        </select></label>
+        <Choice label="Service" none="any" value={state.service} list={services} of={ofServices} find={findService} onChoose={(service) => set({ service, name: '' })} />
+        <Choice label="Span" none="any" value={state.name} list={spans} of={ofSpans} find={findSpan} onChoose={(name) => set({ name })} />
         <label>Status <select value={state.status} onChange={(e) => set({ status: e.currentTarget.value })}>
           <option value="">any</option><option value="error">error</option><option value="ok">ok</option><option value="unset">unset</option>
         </select></label>

@@ -1,9 +1,11 @@
 // Ctrl+K: jump to a page or a service by typing a part of its name, or to a trace by its id; how the search reads its text. A dialog of the browser's own keeps the focus.
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { getJson, type ServiceInfo } from '../core/api';
+import { getJson, type ServicesAnswer } from '../core/api';
 import { go, url } from '../core/location';
 import { searchedAs } from '../core/search_text';
 import { encodeService, newService, traceIn } from '../core/state';
+import { moreText } from '../core/many';
+import { useSettled } from './choice';
 import { useQuery } from './query';
 
 const SEARCHED = /^\/(s\/|diff|adhoc|traces\/)/;  // pages with a graph
@@ -34,7 +36,8 @@ function Choices({ pages, close }: { pages: [string, string][]; close: () => voi
   const [at, setAt] = useState(0);
   const input = useRef<HTMLInputElement>(null);
   useLayoutEffect(() => input.current?.focus(), []);  // before the next key: nothing typed may be lost
-  const services = useQuery('palette', (s) => getJson<{ services: ServiceInfo[] }>('services', { since: '7d' }, s));
+  const search = useSettled(text.trim().slice(0, 200));
+  const services = useQuery('palette' + search, (s) => getJson<ServicesAnswer>('services', { since: '7d', search, limit: '50' }, s));
   const wanted = text.trim().toLowerCase();
   const asPlain = url.value.searchParams.get('plain') !== '1';
   const all = [
@@ -60,7 +63,8 @@ function Choices({ pages, close }: { pages: [string, string][]; close: () => voi
       <ul id="palette-list" role="listbox" aria-label="Found">
         {found.map((c, i) => <li key={c.href} id={`palette-${i}`} role="option" aria-selected={i === at} onClick={() => choose(c.href)}><bdi>{c.name}</bdi> <small>{c.kind}</small></li>)}
       </ul>
-      {found.length === 0 && <p class="note" role="status">Nothing has that name.</p>}
+      {found.length === 0 && !services.loading && search === text.trim() && <p class="note" role="status">Nothing has that name.</p>}
+      {services.data && services.data.total > services.data.services.length && <p class="note" role="status">{moreText(services.data.total, services.data.services.length, 'type more of the name')}</p>}
     </>
   );
 }

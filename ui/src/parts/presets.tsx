@@ -1,12 +1,14 @@
 // One click for the comparisons people ask for often; each only sets the two sides above it.
 import { useState } from 'preact/hooks';
 import { now } from '../core/clock';
-import { getJson, type SeriesAnswer } from '../core/api';
+import { getJson, getNames, type SeriesAnswer } from '../core/api';
 import { formatTime } from '../core/format';
+import { OFFERED } from '../core/many';
 import { dayBefore, justBefore, valueAgainst, withoutLabel } from '../core/presets';
 import { zone } from '../core/settings';
 import { timeOf, type DiffState } from '../core/state';
 import { markersOf } from '../core/trend';
+import { Choice } from './choice';
 import { useQuery } from './query';
 
 export function Presets({ state, set }: { state: DiffState; set: (change: Partial<DiffState>) => void }) {
@@ -35,17 +37,19 @@ function Values({ state, choose }: { state: DiffState; choose: (sides: Partial<D
   const [label, setLabel] = useState('');
   const [before, setBefore] = useState('');
   const [after, setAfter] = useState('');
-  const names = useQuery(JSON.stringify(['preset labels', state.query, time]), (s) => getJson<{ labels: string[] }>('labels', { query: state.query, ...time }, s));
-  const values = useQuery(label === '' ? null : JSON.stringify(['preset values', label, state.query, time]), (s) => getJson<{ values: string[] }>(`labels/${encodeURIComponent(label)}/values`, { query: state.query, ...time }, s));
-  const list = label === '' ? [] : values.data?.values ?? [];
-  const select = (name: string, value: string, set: (v: string) => void, choices: string[]) => (
-    <label>{name} <select value={value} onChange={(e) => set(e.currentTarget.value)}><option value="">choose</option>{choices.map((c) => <option key={c} value={c}>{c.slice(0, 60)}</option>)}</select></label>
-  );
+  const asked = { query: state.query, ...time };
+  const find = (path: string) => (search: string, limit: string, s: AbortSignal) => getNames(path, { ...asked, search, limit }, s);
+  const of = `labels/${encodeURIComponent(label)}/values`;
+  const [ofNames, ofValues] = [JSON.stringify(['preset labels', asked]), JSON.stringify(['preset values', label, asked])];
+  const names = useQuery(ofNames, (s) => find('labels')('', String(OFFERED), s));
+  const values = useQuery(label === '' ? null : ofValues, (s) => find(of)('', String(OFFERED), s));
+  const list = label === '' ? { ...values, data: undefined } : values;
+  const value = (name: string, chosen: string, set: (v: string) => void) => <Choice label={name} none="choose" value={chosen} list={list} of={ofValues} find={find(of)} onChoose={set} />;
   return (
     <form class="filters" onSubmit={(e) => { e.preventDefault(); choose(valueAgainst(state, label, before, after)); }}>
-      {select('Label', label, (v) => { setLabel(v); setBefore(''); setAfter(''); }, names.data?.labels ?? [])}
-      {select('A', before, setBefore, list)}
-      {select('B', after, setAfter, list)}
+      <Choice label="Label" none="choose" value={label} list={names} of={ofNames} find={find('labels')} onChoose={(v) => { setLabel(v); setBefore(''); setAfter(''); }} />
+      {value('A', before, setBefore)}
+      {value('B', after, setAfter)}
       <button type="submit" disabled={label === '' || before === '' || after === '' || before === after}>Compare</button>
     </form>
   );
