@@ -52,6 +52,17 @@ def send(server, count):
     server.flush()
 
 
+def send_spans(server, count):
+    """Five spans of each of `count` services."""
+    start = time.time_ns() - 60 * 10**9
+    for i in range(count):
+        trace = bytes([1, *i.to_bytes(2, "big")]) + bytes(13)
+        spans = [{"trace": trace, "span": bytes([2, *i.to_bytes(2, "big"), k]) + bytes(4), "name": f"op {k}", "start": start, "end": start + 1000} for k in range(5)]
+        answer = server.send(spans_request(f"Traced-{i:04}", spans), path="/v1/traces")
+        assert answer.status == 200, answer.body
+    server.flush()
+
+
 class Many(Case):
     def quick(self, server, path, **parameters):
         begin = time.monotonic()
@@ -115,20 +126,14 @@ class Many(Case):
 
     def test_names_of_spans(self):
         with self.server() as server:
-            start = time.time_ns() - 60 * 10**9
-            for i in range(30):
-                trace = bytes([1, i]) + bytes(14)
-                spans = [{"trace": trace, "span": bytes([2, i, k]) + bytes(5), "name": f"op {k}", "start": start, "end": start + 1000} for k in range(5)]
-                answer = server.send(spans_request(f"Traced-{i:02}", spans), path="/v1/traces")
-                self.assertEqual(answer.status, 200)
-            server.flush()
+            send_spans(server, 30)
             names = self.quick(server, "span-names", limit=7)
             self.assertEqual((names["total"], len(names["spans"]), names["services_total"], len(names["services"])), (150, 7, 30, 7))
-            names = self.quick(server, "span-names", service="Traced-07", search="OP 3")
-            self.assertEqual((names["total"], names["spans"]), (1, [{"service": "Traced-07", "name": "op 3"}]))
-            self.assertEqual(self.quick(server, "span-names", search="traced-2")["services"], [f"Traced-2{i}" for i in range(10)])
-            overview = self.quick(server, "overview", search="traced-2", limit=4)
-            self.assertEqual((overview["total"], [s["name"] for s in overview["services"]]), (10, [f"Traced-2{i}" for i in range(4)]))
+            names = self.quick(server, "span-names", service="Traced-0007", search="OP 3")
+            self.assertEqual((names["total"], names["spans"]), (1, [{"service": "Traced-0007", "name": "op 3"}]))
+            self.assertEqual(self.quick(server, "span-names", search="traced-002")["services"], [f"Traced-002{i}" for i in range(10)])
+            overview = self.quick(server, "overview", search="traced-002", limit=4)
+            self.assertEqual((overview["total"], [s["name"] for s in overview["services"]]), (10, [f"Traced-002{i}" for i in range(4)]))
 
     def test_a_hundred_thousand(self):
         with self.server("--query-memory", "256MiB") as server:

@@ -5,8 +5,9 @@ import shutil
 import subprocess
 import unittest
 
+import many_services_test
 import ui_data
-from harness import ROOT, Case, http
+from harness import ROOT, Case, http, one_profile
 
 CHROMIUM = os.environ.get("WHEREFORE_CHROMIUM", shutil.which("chromium") or "/usr/bin/chromium")
 
@@ -62,16 +63,31 @@ class Served(Case):
 
 
 class Browser(Case):
-    def test_from_the_overview_to_one_span(self):
+    def browse(self, server, script, timeout, **environment):
+        done = subprocess.run([str(ROOT / "tools/ui"), "node", str(ROOT / "ui/e2e" / script)], timeout=timeout,
+                              env={**os.environ, "PAGE": server.http, "CHROMIUM": CHROMIUM, "TEMP_FOLDER": str(self.folder), **environment})
+        self.assertEqual(done.returncode, 0)
+
+    def setUp(self):
+        super().setUp()
         if not os.path.exists(CHROMIUM):
             if os.environ.get("CI") == "true":
                 self.fail("chromium is missing: tools/setup test installs it")
             self.skipTest("chromium is missing: tools/setup test installs it")
+
+    def test_from_the_overview_to_one_span(self):
         with self.server(*ui_data.serve_options(ROOT)) as server:
             ui_data.send_all(server)
-            done = subprocess.run([str(ROOT / "tools/ui"), "node", str(ROOT / "ui/e2e/run.mjs")], timeout=800,
-                                  env={**os.environ, "PAGE": server.http, "CHROMIUM": CHROMIUM, "TEMP_FOLDER": str(self.folder), "GOLDEN": str(ROOT / "tests/golden")})
-            self.assertEqual(done.returncode, 0)
+            self.browse(server, "run.mjs", 800, GOLDEN=str(ROOT / "tests/golden"))
+
+    def test_three_thousand_services(self):
+        with self.server() as server:
+            many_services_test.send(server, 3000)
+            many_services_test.send_spans(server, 300)
+            for host in range(300):
+                server.send(one_profile("crowd", 1, **{"host.name": f"host-{host}"}))
+            server.flush()
+            self.browse(server, "many.mjs", 200)
 
 
 if __name__ == "__main__":

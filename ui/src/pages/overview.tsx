@@ -36,7 +36,7 @@ export function OverviewPage() {
         <RangePicker time={time} onChange={set} />
         {(search !== '' || rows.length > 1) && <label>Search <input type="search" value={search} placeholder="part of a name" spellcheck={false} maxLength={200} onInput={(e) => set({ search: e.currentTarget.value }, replace)} /></label>}
         <span class="grow" />
-        {rows.length > 0 && <p data-testid="sum" role="status">{formatMany(total, 'service')}{asked.search !== '' && ` with “${safe(asked.search)}”`} · {formatCores(cores)} cores used</p>}
+        {rows.length > 0 && <p data-testid="sum" role="status">{formatMany(total, 'service')}{asked.search !== '' && ` with “${safe(asked.search)}”`}{rows.length < total && `, the top ${formatCount(rows.length)} listed`} · {formatCores(cores)} cores used</p>}
       </div>
       <QueryState query={overview} what="services" />
       {overview.data && rows.length === 0 && (asked.search === '' ? <Empty /> : <p class="note" role="status">No service of this time has “{safe(asked.search)}” in its name. <button type="button" onClick={() => set({ search: '' })}>Show all</button></p>)}
@@ -61,7 +61,7 @@ export function OverviewPage() {
           ))}</tbody>
         </table></TableBox></Answer>
       )}
-      {rows.length < total && <p class="note" data-testid="more">The {formatCount(rows.length)} that use most are listed. {moreText(total, rows.length, 'search for a part of a name.')}</p>}
+      {rows.length < total && <p class="note" data-testid="more">The {formatCount(rows.length)} that use most are listed. {moreText(total, rows.length, 'search for a part of their names.')}</p>}
     </Shell>
   );
 }
