@@ -232,6 +232,7 @@ class Memory(Case):
                 answer = server.send(b"x" * (20 * MB))
                 self.assertEqual(answer.status, 413)
                 self.assertIn(b"--memory", answer.body)
+                self.assertIn(b'wherefore_memory_bytes{of="limit"} %d' % (300 * MB), http("GET", server.http + "/metrics").body)
         finally:
             box.remove()
 

@@ -43,6 +43,21 @@ HttpResponse StatusJson(const std::vector<Status>& parts, const std::string& ver
   return response;
 }
 
+// Read when somebody asks, not kept up.
+void SetMemoryMetrics() {
+  const auto set = [](const char* of, std::size_t bytes) {
+    Metrics::Global()
+        .GetGauge("wherefore_memory_bytes",
+                  "Memory: the limit, what is used of it, what requests, questions and names hold.",
+                  {{"of", of}})
+        .Set(static_cast<std::int64_t>(bytes));
+  };
+  const MemoryBudget& budget = MemoryBudget::Process();
+  if (budget.limit() != SIZE_MAX) set("limit", budget.limit());
+  set("used", ReadMemoryUse().anonymous);
+  set("held", budget.held());
+}
+
 std::string MemoryInWords() {
   const MemoryBudget& budget = MemoryBudget::Process();
   const std::string used = FormatBytes(static_cast<std::int64_t>(ReadMemoryUse().anonymous));
@@ -85,6 +100,7 @@ void Api::AddServerRoutes(net::Router& router) {
     respond(reason.empty() ? Text(200, "ready\n") : Text(503, "not ready: " + reason + "\n"));
   });
   router.Add("GET", "/metrics", [](const HttpRequest&, const net::Respond& respond) {
+    SetMemoryMetrics();
     respond({.status = 200,
              .content_type = "text/plain; version=0.0.4; charset=utf-8",
              .body = Metrics::Global().PrometheusText()});
