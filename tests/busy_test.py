@@ -9,7 +9,7 @@ import time
 import unittest
 import urllib.parse
 
-from harness import PROTOBUF, Case, field, fixed64, http, resource, varint, wait_until
+from harness import PROFILES_METHOD, PROTOBUF, Case, field, fixed64, http, one_profile, resource, varint, wait_until
 
 FUNCTIONS, DEPTH = 8000, 30
 
@@ -91,6 +91,44 @@ class Busy(Case):
         self.assertGreater(number("wherefore_unread_answers_refused_total"), 0)
         self.assertEqual(server.get("/api/v1/services", since="1h").status, 200)
         self.assertEqual(server.get("/api/v1/top", query="", type="samples", since="1h", limit=10).status, 200)
+
+    def test_calls_that_bring_no_message_are_bounded(self):
+        server = self.server()
+        self.assertEqual(server.send_grpc(one_profile("before", 1))[0], 0)
+        before = anonymous_bytes(server)
+        connections = [open_calls(server, 1000) for _ in range(20)]
+        self.addCleanup(lambda: [one.close() for one in connections])
+
+        def calls():
+            return sum(float(line.rsplit(" ", 1)[1]) for line in server.get("/metrics").body.decode().splitlines() if line.startswith("wherefore_grpc_open_calls"))
+        wait_until(lambda: calls() >= 1000, 20, "no calls are open")
+        # Whoever has waited for two seconds makes room.
+        wait_until(lambda: server.send_grpc(one_profile("among", 1))[0] == 0, 20, "an honest sender is kept out")
+        self.assertLessEqual(calls(), 4096)
+        # Those that were refused have left; what they had goes back to the system every five seconds.
+        grown = lambda: (anonymous_bytes(server) - before) / 1e6
+        at_first = grown()
+        wait_until(lambda: grown() < 120, 20, "calls that were refused still hold memory")
+        print(f"20,000 calls without a message: {calls():.0f} are open, {at_first:.0f} MB at first, then {grown():.0f}")
+
+
+def anonymous_bytes(server):
+    return next(float(line.split()[1]) for line in server.get("/metrics").body.decode().splitlines() if line.startswith("wherefore_memory_anonymous_bytes"))
+
+
+def open_calls(server, count):
+    """A connection with that many gRPC calls that have begun and bring no message, written by hand: no client of gRPC would open as many."""
+    def frame(kind, flags, stream, payload):
+        return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+    def text(value):
+        return bytes([len(value)]) + value
+    head = b"\x83\x86\x04" + text(PROFILES_METHOD.encode()) + b"\x01" + text(b"localhost") + b"\x0f\x10" + text(b"application/grpc") + b"\x00" + text(b"te") + text(b"trailers")
+    host, port = server.otlp_grpc.rsplit(":", 1)
+    connection = socket.create_connection((host, int(port)))
+    frames = b"".join(frame(1, 4, 2 * i + 1, head) for i in range(count))
+    connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"") + frames)
+    return connection
 
 
 if __name__ == "__main__":

@@ -239,6 +239,7 @@ class Server {
     o.addresses = Addresses();
     o.port = options_.otlp_grpc_port;
     o.connections = connections_;
+    o.unread_answers = unread_answers_;
     o.large_bodies = &workers_.of(net::WorkKind::kBody);
     o.tls_certificate_file = options_.tls_certificate;
     o.tls_key_file = options_.tls_key;

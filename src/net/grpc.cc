@@ -24,9 +24,11 @@
 #include "base/mutex.h"
 #include "net/compression.h"
 #include "net/connection_limit.h"
+#include "net/grpc_calls.h"
 #include "net/http_guard.h"
 #include "net/inflight_bytes.h"
 #include "net/stream.h"
+#include "net/unread_answers.h"
 #include "net/worker_pool.h"
 
 namespace wherefore::net {
@@ -36,6 +38,7 @@ struct Shared {
   GrpcServerOptions options;
   GrpcHandler handler;
   std::shared_ptr<InflightBytes> inflight;
+  std::unique_ptr<GrpcCalls> calls;
   std::array<Counter*, 17> answers{};  // by gRPC status
   Counter* received = nullptr;
 
@@ -62,6 +65,18 @@ GrpcResponse Refused(grpc::StatusCode code, std::string message) {
 GrpcResponse Overloaded() {
   return Refused(grpc::StatusCode::UNAVAILABLE,
                  "too many bytes of requests are being handled; try again");
+}
+
+GrpcResponse Short() {
+  return Refused(grpc::StatusCode::UNAVAILABLE, ShortOfMemory().message());
+}
+
+// A slice that owns the text, and holds its bytes for as long as gRPC has not sent it.
+grpc::Slice OwnedSlice(std::string text, std::shared_ptr<const void> hold) {
+  using Owned = std::pair<std::string, std::shared_ptr<const void>>;
+  auto* const owned = new Owned(std::move(text), std::move(hold));
+  return {owned->first.data(), owned->first.size(), [](void* p) { delete static_cast<Owned*>(p); },
+          owned};
 }
 
 std::string_view View(const grpc::string_ref& text) {
@@ -110,25 +125,11 @@ class Call final : public grpc::ServerGenericBidiReactor {
       MutexLock lock(tie_->mutex);
       tie_->call = this;
     }
-    if (HasToken()) {
-      StartRead(&message_);
-    } else {
-      RefuseNow(Refused(grpc::StatusCode::UNAUTHENTICATED, "the bearer token is missing or wrong"));
-    }
+    Begin();
   }
 
   // By whoever took the call out of the tie; `this` may be gone when it returns.
-  void Answer(const GrpcResponse& response) {
-    const auto code = std::clamp(response.status, 0, static_cast<int>(shared_->answers.size()) - 1);
-    shared_->answers[static_cast<std::size_t>(code)]->Add();
-    if (code != 0) {
-      return Finish(
-          grpc::Status(static_cast<grpc::StatusCode>(code), response.message, response.details));
-    }
-    const grpc::Slice slice(response.body);
-    message_ = grpc::ByteBuffer(&slice, 1);
-    StartWriteAndFinish(&message_, {}, grpc::Status::OK);
-  }
+  void Answer(GrpcResponse response);
 
   void OnReadDone(bool ok) override;
   void OnCancel() override {
@@ -137,10 +138,19 @@ class Call final : public grpc::ServerGenericBidiReactor {
       call->Answer(Refused(grpc::StatusCode::CANCELLED, "the call was cancelled"));
     }
   }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    if (entered_) shared_->calls->Leave(place_);
+    delete this;
+  }
 
  private:
   struct Work;
+  static void GiveUp(CallTie& tie) {
+    if (Call* const call = tie.Take()) {
+      call->Answer(Refused(grpc::StatusCode::DEADLINE_EXCEEDED,
+                           "the call brought no whole message in time; try again"));
+    }
+  }
   void RefuseNow(GrpcResponse response) {
     if (Call* const call = tie_->Take()) call->Answer(std::move(response));
   }
@@ -151,13 +161,56 @@ class Call final : public grpc::ServerGenericBidiReactor {
     return it != metadata.end() && TokenMatches(View(it->second), shared_->options.bearer_token);
   }
   GrpcRequest MakeRequest() const;  // without its body
+  void Begin();
+  void Handle();
 
   const std::shared_ptr<Shared> shared_;
   const grpc::GenericCallbackServerContext& context_;  // lives until OnDone
   const std::shared_ptr<CallTie> tie_;
   const CancelToken cancel_;
+  GrpcCalls::Place place_;
+  bool entered_ = false;  // and has a place
   grpc::ByteBuffer message_;
 };
+
+void Call::Begin() {
+  if (!HasToken()) {
+    return RefuseNow(
+        Refused(grpc::StatusCode::UNAUTHENTICATED, "the bearer token is missing or wrong"));
+  }
+  entered_ = shared_->calls->Enter([tie = tie_] { GiveUp(*tie); }, place_);
+  if (!entered_) {
+    return RefuseNow(Refused(grpc::StatusCode::UNAVAILABLE, "too many calls are open; try again"));
+  }
+  StartRead(&message_);
+}
+
+void Call::Answer(GrpcResponse response) {
+  std::shared_ptr<const void> hold;
+  if (response.status == 0) {
+    hold = shared_->options.unread_answers->Hold(response.body.size());
+    if (!hold) {
+      response = Refused(grpc::StatusCode::UNAVAILABLE, UnreadAnswers::TooMany().message());
+    }
+  }
+  const auto code = std::clamp(response.status, 0, static_cast<int>(shared_->answers.size()) - 1);
+  shared_->answers[static_cast<std::size_t>(code)]->Add();
+  if (code != 0) {
+    return Finish(
+        grpc::Status(static_cast<grpc::StatusCode>(code), response.message, response.details));
+  }
+  const std::size_t size = response.body.size();
+  if (entered_ && size > UnreadAnswers::kSmall) {
+    // As over HTTP: who reads slower than 64 kB/s is not reading.
+    const auto until = GrpcCalls::Clock::now() +
+                       std::chrono::seconds(shared_->options.message_timeout_seconds) +
+                       std::chrono::seconds(size >> 16);
+    shared_->calls->Answering(place_, until, [this] { context_.TryCancel(); });
+  }
+  const grpc::Slice slice = OwnedSlice(std::move(response.body), std::move(hold));
+  message_ = grpc::ByteBuffer(&slice, 1);
+  StartWriteAndFinish(&message_, {}, grpc::Status::OK);
+}
 
 // The handler's end: one answer, or INTERNAL when the last copy goes away without one.
 class GrpcResponder {
@@ -180,6 +233,7 @@ struct Call::Work {
   GrpcRequest request;
   std::shared_ptr<GrpcResponder> responder;
   void Run();
+  void Handle();
 };
 
 GrpcRequest Call::MakeRequest() const {
@@ -199,6 +253,15 @@ void Call::OnReadDone(bool ok) {
   if (!ok) {
     return RefuseNow(Refused(grpc::StatusCode::INVALID_ARGUMENT, "the call carried no message"));
   }
+  shared_->calls->Arrived(place_);
+  try {
+    Handle();
+  } catch (const std::bad_alloc&) {
+    RefuseNow(Short());
+  }
+}
+
+void Call::Handle() {
   auto work = std::make_shared<Work>(
       Work{shared_, std::move(message_), MakeRequest(), std::make_shared<GrpcResponder>(tie_)});
   message_.Clear();
@@ -209,20 +272,35 @@ void Call::OnReadDone(bool ok) {
 
 // Unpacks and handles one message; whoever does it needs nothing of the call, which may be over.
 void Call::Work::Run() {
+  const std::shared_ptr<GrpcResponder> own = responder;
+  try {
+    Handle();
+  } catch (const std::bad_alloc&) {
+    own->Deliver(Short());
+  } catch (const std::exception& e) {
+    Log(LogLevel::kError, "a gRPC handler failed", {{"error", e.what()}});
+  }
+}
+
+void Call::Work::Handle() {
+  const auto bytes = std::make_shared<ByteHold>(shared->inflight);
+  if (!bytes->Reach(message.Length())) return responder->Deliver(Overloaded());
   auto body = TakeMessage(message, shared->options.max_message_bytes);
   if (!body)
     return responder->Deliver({GrpcStatus(body.error().code()), body.error().message(), {}, {}});
   shared->received->Add(body->size());
-  const auto bytes = std::make_shared<ByteHold>(shared->inflight);
+  if (!ByteHold::CanBeHandled(body->size())) {
+    return responder->Deliver(
+        Refused(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                fmt::format("a message of {} bytes needs more memory than this server has for "
+                            "requests (serve --memory); send less at once",
+                            body->size())));
+  }
   if (!bytes->ReachToHandle(body->size())) return responder->Deliver(Overloaded());
   request.body = HoldWhileUsed(std::make_shared<const std::string>(*std::move(body)), bytes);
-  try {
-    shared->handler(std::move(request), [bytes, r = std::move(responder)](GrpcResponse response) {
-      r->Deliver(std::move(response));
-    });
-  } catch (const std::exception& e) {
-    Log(LogLevel::kError, "a gRPC handler failed", {{"error", e.what()}});
-  }
+  shared->handler(std::move(request), [bytes, r = std::move(responder)](GrpcResponse response) {
+    r->Deliver(std::move(response));
+  });
 }
 
 class Service final : public grpc::CallbackGenericService {
@@ -288,6 +366,11 @@ class GrpcServer::Impl {
     shared_->options = std::move(options);
     shared_->inflight = std::make_shared<InflightBytes>(shared_->options.max_inflight_bytes);
     shared_->handler = std::move(handler);
+    if (!shared_->options.unread_answers) {
+      shared_->options.unread_answers = std::make_shared<UnreadAnswers>(1u << 30);
+    }
+    shared_->calls = std::make_unique<GrpcCalls>(
+        shared_->options.max_calls, std::chrono::seconds(shared_->options.message_timeout_seconds));
   }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -346,11 +429,14 @@ class GrpcServer::Impl {
     // Agents that ask often whether we live are not cut off for it.
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_calls_per_connection);
     builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
     builder.SetMaxSendMessageSize(-1);
     // What gRPC itself may hold of messages that have not reached us.
     grpc::ResourceQuota quota("wherefore");
-    quota.Resize(options.max_inflight_bytes + 2 * options.max_message_bytes);
+    constexpr std::size_t kLeastQuota = 16u << 20;
+    quota.Resize(std::clamp(MemoryBudget::Process().shares().work / 4, kLeastQuota,
+                            options.max_inflight_bytes + 2 * options.max_message_bytes));
     builder.SetResourceQuota(quota);
     builder.RegisterCallbackGenericService(&service_);
     server_ = builder.BuildAndStart();

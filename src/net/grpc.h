@@ -44,7 +44,12 @@ struct GrpcServerOptions {
   std::uint16_t port = 0;
   std::size_t max_message_bytes = 64u << 20;
   std::size_t max_inflight_bytes = 512u << 20;
-  std::shared_ptr<ConnectionLimit> connections;  // of several servers; none: as many as come
+  // Calls that are open; beyond it UNAVAILABLE, unless one makes room that waits for its message.
+  std::size_t max_calls = 4096;
+  int max_calls_per_connection = 256;             // clients keep more to themselves
+  int message_timeout_seconds = 60;               // for a whole message once a call has begun
+  std::shared_ptr<UnreadAnswers> unread_answers;  // of several servers; none: 1 GiB of its own
+  std::shared_ptr<ConnectionLimit> connections;   // of several servers; none: as many as come
   WorkerPool* large_bodies = nullptr;  // unpacks and handles large messages; none: gRPC's threads
   int idle_timeout_seconds = 300;      // of a connection without calls
   std::string tls_certificate_file;

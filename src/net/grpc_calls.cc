@@ -1,0 +1,107 @@
+#include "net/grpc_calls.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace wherefore::net {
+namespace {
+
+// When there are too many calls, one that has had no message for so long makes room.
+constexpr std::chrono::seconds kStalled{2};
+
+}  // namespace
+
+GrpcCalls::GrpcCalls(std::size_t most, std::chrono::milliseconds for_message)
+    : most_(most),
+      for_message_(for_message),
+      gauge_(Metrics::Global().GetGauge("wherefore_grpc_open_calls", "gRPC calls that are open.")),
+      thread_([this] { Run(); }) {}
+
+GrpcCalls::~GrpcCalls() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+  }
+  stop_.NotifyAll();
+  thread_.join();
+}
+
+bool GrpcCalls::Enter(End give_up, Place& place) {
+  End oldest;
+  {
+    MutexLock lock(mutex_);
+    if (open_ >= most_) {
+      oldest = TakeOldest(Clock::now() - kStalled);
+      if (!oldest) return false;
+    }
+    place = reading_.insert(reading_.end(), {Clock::now(), std::move(give_up), &reading_});
+    ++open_;
+    gauge_.Add(1);
+  }
+  if (oldest) oldest();
+  return true;
+}
+
+GrpcCalls::End GrpcCalls::TakeOldest(Clock::time_point before) {
+  if (reading_.empty() || reading_.front().since > before) return nullptr;
+  const Place oldest = reading_.begin();
+  oldest->counted = false;
+  --open_;
+  gauge_.Add(-1);
+  Move(oldest, handled_);
+  return std::move(oldest->end);
+}
+
+void GrpcCalls::Move(Place place, std::list<Entry>& to) {
+  to.splice(to.end(), *std::exchange(place->in, &to), place);
+}
+
+void GrpcCalls::Arrived(Place place) {
+  MutexLock lock(mutex_);
+  Move(place, handled_);
+}
+
+void GrpcCalls::Answering(Place place, Clock::time_point until, End cancel) {
+  MutexLock lock(mutex_);
+  place->since = until;
+  place->end = std::move(cancel);
+  Move(place, answering_);
+}
+
+void GrpcCalls::Leave(Place place) {
+  MutexLock lock(mutex_);
+  if (place->counted) {
+    --open_;
+    gauge_.Add(-1);
+  }
+  place->in->erase(place);
+}
+
+std::size_t GrpcCalls::open() {
+  MutexLock lock(mutex_);
+  return open_;
+}
+
+void GrpcCalls::Run() {
+  const auto pause = std::clamp<std::chrono::milliseconds>(
+      for_message_ / 4, std::chrono::milliseconds(10), std::chrono::seconds(1));
+  while (true) {
+    std::vector<End> late;
+    {
+      MutexLock lock(mutex_);
+      if (stopping_) return;
+      stop_.WaitUntil(mutex_, Clock::now() + pause);
+      if (stopping_) return;
+      const Clock::time_point now = Clock::now();
+      while (End one = TakeOldest(now - for_message_)) late.push_back(std::move(one));
+      for (Entry& answer : answering_) {
+        // Under the lock, without which the call might end meanwhile.
+        if (answer.since <= now && answer.end) std::exchange(answer.end, nullptr)();
+      }
+    }
+    for (const End& one : late) one();
+  }
+}
+
+}  // namespace wherefore::net
