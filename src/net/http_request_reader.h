@@ -50,6 +50,8 @@ class RequestReader {
     return Unpack(TakeBody(), max_body_bytes_, request_);
   }
   [[nodiscard]] std::string TakeBody();
+  // What is here of it is not wanted any more.
+  void DropBody() { static_cast<void>(TakeBody()); }
 
   [[nodiscard]] HttpRequest& request() { return request_; }
   [[nodiscard]] const Refusal& refusal() const { return *refusal_; }

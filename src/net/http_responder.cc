@@ -1,9 +1,12 @@
 #include "net/http_responder.h"
 
 #include <exception>
+#include <new>
+#include <optional>
 #include <utility>
 
 #include "base/log.h"
+#include "base/memory_budget.h"
 
 namespace wherefore::net {
 
@@ -32,19 +35,31 @@ void Responder::Deliver(HttpResponse response) {
   });
 }
 
-PreparedResponse Responder::Prepare(HttpResponse response) const {
-  PreparedResponse prepared = PrepareResponse(std::move(response), traits_);
-  prepared.hold = state_->unread_answers->Hold(prepared.body.size());
-  if (prepared.hold) return prepared;
-  return PrepareResponse(
-      RefusalResponse(*state_->router, {.path = path_}, {503, UnreadAnswers::TooMany()}), traits_);
+void Responder::Refuse(const Refusal& refusal) {
+  if (!answered_) Deliver(RefusalResponse(*state_->router, {.path = path_}, refusal));
 }
 
-void CallHandler(const Router& router, HttpRequest request, std::shared_ptr<Responder> responder) {
+PreparedResponse Responder::Prepare(HttpResponse response) const {
+  std::optional<Error> error;
   try {
-    router.Handle(std::move(request), [r = std::move(responder)](HttpResponse response) {
-      r->Deliver(std::move(response));
-    });
+    PreparedResponse prepared = PrepareResponse(std::move(response), traits_);
+    prepared.hold = state_->unread_answers->Hold(prepared.body.size());
+    if (prepared.hold) return prepared;
+    error = UnreadAnswers::TooMany();
+  } catch (const std::bad_alloc&) {
+    error = ShortOfMemory();
+  }
+  return PrepareResponse(
+      RefusalResponse(*state_->router, {.path = path_}, {503, *std::move(error)}), traits_);
+}
+
+void CallHandler(const Router& router, HttpRequest request,
+                 const std::shared_ptr<Responder>& responder) {
+  try {
+    router.Handle(std::move(request),
+                  [responder](HttpResponse response) { responder->Deliver(std::move(response)); });
+  } catch (const std::bad_alloc&) {
+    responder->Refuse({503, ShortOfMemory()});
   } catch (const std::exception& e) {
     Log(LogLevel::kError, "a request handler failed", {{"error", e.what()}});
   }

@@ -32,6 +32,8 @@ class Responder {
   Responder& operator=(const Responder&) = delete;
   ~Responder();
   void Deliver(HttpResponse response);
+  // Unless it has been answered.
+  void Refuse(const Refusal& refusal);
 
  private:
   // Ready to be written; another one when too many answers wait to be read.
@@ -44,9 +46,10 @@ class Responder {
   const std::shared_ptr<RequestTie> tie_;
 };
 
-// Gives the request to the router. Its last argument is the only strong reference: a handler that
-// forgets to answer has answered 500 when this returns.
-void CallHandler(const Router& router, HttpRequest request, std::shared_ptr<Responder> responder);
+// Gives the request to the router. A handler that forgets to answer has answered 500 when the
+// caller's reference is the last and goes away; one that gets no memory has answered 503.
+void CallHandler(const Router& router, HttpRequest request,
+                 const std::shared_ptr<Responder>& responder);
 
 // A refusal as the request's route writes it, with the headers that belong to its status.
 [[nodiscard]] HttpResponse RefusalResponse(const Router& router, const HttpRequest& request,

@@ -200,7 +200,9 @@ TEST_F(HttpServerTest, AnswersFromAnotherThreadEvenToAClientThatEndedItsSide) {
 
 TEST_F(HttpServerTest, AHandlerThatForgetsOrThrowsGives500) {
   router_->Add("GET", "/forget", [](const HttpRequest&, const Respond&) {});
-  router_->Add("GET", "/throw", [](const HttpRequest&, const Respond&) { throw std::bad_alloc(); });
+  router_->Add("GET", "/throw", [](const HttpRequest&, const Respond&) {
+    throw std::runtime_error("from a library");
+  });
   Start();
   EXPECT_EQ(Fetch("GET", Url("/forget"))->status, 500);
   EXPECT_EQ(Fetch("GET", Url("/throw"))->status, 500);
@@ -413,6 +415,18 @@ TEST(HttpClient, RefusesHeadersWithLineBreaks) {
   ClientOptions options;
   options.headers = {{"X", "a\r\nEvil: b"}};
   EXPECT_FALSE(Fetch("GET", "http://127.0.0.1:1/", {}, {}, options));
+}
+
+TEST_F(HttpServerTest, AHandlerWithoutMemoryCostsItsRequestAlone) {
+  router_->Add("GET", "/short", [](const HttpRequest&, const Respond&) { throw std::bad_alloc(); });
+  Start();
+  RawClient client(server_->port());
+  client.Send("GET /short HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  const std::string answer = client.ReadUntil("(serve --memory)\"}}");
+  EXPECT_NE(answer.find("HTTP/1.1 503"), std::string::npos) << answer;
+  EXPECT_NE(answer.find("no memory left"), std::string::npos) << answer;
+  client.Send("GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_NE(client.ReadUntil("GET /echo []").find("HTTP/1.1 200"), std::string::npos);
 }
 
 }  // namespace

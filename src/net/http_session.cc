@@ -7,12 +7,14 @@
 #include "net/http_session.h"
 
 #include <cstring>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/memory_budget.h"
 #include "base/text.h"
 #include "net/http_guard.h"
 #include "net/http_request_reader.h"
@@ -118,6 +120,8 @@ class Session final : public HttpConnection {
   void ReadMore();
   void OnRead(std::error_code error, std::size_t bytes);
   void Process();
+  void ProcessBuffered();
+  void OnShortOfMemory();
   bool OnHead();
   bool ReserveBody(std::size_t bytes);
   void Dispatch();
@@ -159,6 +163,7 @@ class Session final : public HttpConnection {
   int status_ = 0;
   bool close_after_write_ = false;
   bool leaving_ = false;  // the next answer is the last
+  bool quiet_since_answer_ = false;
 
   Clock::time_point deadline_ = kNever;
   Clock::time_point timer_at_ = kNever;
@@ -317,12 +322,27 @@ void Session::ReadMore() {
     request_deadline_ = Clock::now() + std::chrono::seconds(state_->options.read_timeout_seconds);
     BeginBodyWindow();
   }
-  state_->connections->Quiet(this, bytes_ != nullptr);
+  if (request_begun_ || !quiet_since_answer_) state_->connections->Quiet(this, bytes_ != nullptr);
   Read();
 }
 
-// Parses what is buffered until the request is whole, refused, or needs more bytes.
 void Session::Process() {
+  try {
+    ProcessBuffered();
+  } catch (const std::bad_alloc&) {
+    OnShortOfMemory();
+  }
+}
+
+// A body that does not fit costs its request, and the connection where the rest of it still comes.
+void Session::OnShortOfMemory() {
+  if (phase_ != Phase::kReading && phase_ != Phase::kHandling) return Close();
+  reader_.DropBody();
+  Refuse({503, ShortOfMemory()});
+}
+
+// Parses what is buffered until the request is whole, refused, or needs more bytes.
+void Session::ProcessBuffered() {
   using Step = RequestReader::Step;
   while (phase_ == Phase::kReading) {
     if (begin_ == end_ && !reader_.done()) return ReadMore();
@@ -427,7 +447,8 @@ void Session::HandleHere(std::shared_ptr<Responder> responder) {
     tie->connection = this;
     tie->inline_thread = std::this_thread::get_id();
   }
-  CallHandler(*state_->router, std::move(reader_.request()), std::move(responder));
+  CallHandler(*state_->router, std::move(reader_.request()), responder);
+  responder.reset();  // the answer of a handler that gave none
   MutexLock lock(tie->mutex);
   tie->inline_thread = {};
 }
@@ -442,11 +463,18 @@ bool Session::HandleOnWorker(WorkerPool& workers, std::shared_ptr<Responder> res
     std::shared_ptr<Responder> responder;
 
     void Run() {
+      try {
+        Handle();
+      } catch (const std::bad_alloc&) {
+        responder->Refuse({503, ShortOfMemory()});
+      }
+    }
+    void Handle() {
       std::optional<Refusal> refusal =
           Unpack(std::move(body), state->options.max_body_bytes, request);
       if (!refusal) refusal = HoldToHandle(request, bytes);
       if (refusal) return responder->Deliver(RefusalResponse(*state->router, request, *refusal));
-      CallHandler(*state->router, std::move(request), std::move(responder));
+      CallHandler(*state->router, std::move(request), responder);
     }
   };
   auto work = std::make_shared<Work>(Work{state_, bytes_, reader_.TakeBody(), {}, responder});
@@ -473,7 +501,14 @@ void Session::Refuse(const Refusal& refusal) {
 
 void Session::Write(PreparedResponse response) {
   phase_ = Phase::kWriting;
-  state_->connections->Busy(this);
+  // A small answer is out at once, and its client may have it before we hear of that: who was
+  // answered first is quiet the longest.
+  quiet_since_answer_ = response.body.size() <= UnreadAnswers::kSmall;
+  if (quiet_since_answer_) {
+    state_->connections->Quiet(this, false);
+  } else {
+    state_->connections->Busy(this);
+  }
   EndRequest();
   const std::shared_ptr<Session> self = Self();
   own_hold_.reset();
@@ -501,7 +536,7 @@ void Session::OnWritten(std::error_code error, std::size_t bytes) {
   body_ = {};
   body_hold_.reset();
   if (error) return Close();
-  if (close_after_write_) return Linger();
+  if (close_after_write_ || leaving_) return Linger();
   BeginRequest();
   Process();
 }

@@ -320,9 +320,20 @@ class AsioListener final : public Listener {
                             if (error) return RetryLater(state, acceptor, error);
                             BoostError ignored;
                             std::ignore = socket.set_option(tcp::no_delay(true), ignored);
-                            state->take(std::move(socket));
+                            Take(*state, std::move(socket));
                             AcceptNext(state, acceptor);
                           });
+  }
+  // What is wrong with one must not keep others from being accepted.
+  static void Take(const State& state, Socket socket) {
+    try {
+      state.take(std::move(socket));
+    } catch (const std::exception& e) {
+      static LogLimiter limiter(10);
+      if (limiter.Allow()) {
+        Log(LogLevel::kError, "a connection could not be taken", {{"error", e.what()}});
+      }
+    }
   }
   static void Hand(Socket socket, const std::shared_ptr<asio::ssl::context>& tls,
                    const Accept& accept) {
