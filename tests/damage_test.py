@@ -3,6 +3,7 @@
 
 Nothing may be silent, nothing total: every case must answer questions and take writes, and either nothing is missing or the status,
 the log and a mark on the answers say what. With -v the table is printed."""
+import json
 import pathlib
 import shutil
 import time
@@ -95,6 +96,31 @@ class Damage(Case):
     def names(self, server):
         return {row["name"] for row in server.ask("top", query="", type="samples", since="1d", limit="1000")["rows"]}
 
+    def check_marks_of_others_interfaces(self, server, said):
+        """Answers in Pyroscope's and Jaeger's forms say it too, and only about a time that lacks something."""
+        day = NOW // 10**9 // 86400 * 86400
+        type = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+        for since, until, expected in ((day, day + 86400, said), (1577836800, 1580515200, None)):
+            render = {"query": type + "{}", "from": str(since), "until": str(until)}
+            sides = {f"{side}{what}": value for side in ("left", "right")
+                     for what, value in (("Query", type + "{}"), ("From", str(since)), ("Until", str(until)))}
+            question = dict(profileTypeID=type, labelSelector="{}", start=since * 1000, end=until * 1000)
+            ask = lambda name, body: http("POST", f"{server.http}/querier.v1.QuerierService/{name}", json.dumps(body).encode(),
+                                          headers={"Content-Type": "application/json"})
+            search = dict(service="shop", start=str(since * 10**6), end=str(until * 10**6))
+            for name, answer in {
+                "render": server.get("/render", **render),
+                "render-diff": server.get("/pyroscope/render-diff", **sides),
+                "labels": server.get("/labels", **render),
+                "SelectMergeStacktraces": ask("SelectMergeStacktraces", question),
+                "Diff": ask("Diff", dict(left=question, right=question)),
+                "LabelNames": ask("LabelNames", dict(start=since * 1000, end=until * 1000)),
+                "jaeger": server.get("/jaeger/api/traces", **search),
+            }.items():
+                self.assertEqual(answer.status, 200, (name, answer.body))
+                mark = answer.headers["wherefore-incomplete"]
+                self.assertIn(expected, mark or "no mark", name) if expected else self.assertIsNone(mark, name)
+
     def test_matrix_of_the_engine(self):
         for name, (damage, expected, said, repaired) in self.ENGINE.items():
             with self.subTest(name):
@@ -116,6 +142,7 @@ class Damage(Case):
                         self.assertIn(said, mark or "no mark")
                         old = server.get("/api/v1/services", **{"from": "2020-01-01", "to": "2020-02-01"})
                         self.assertIsNone(old.headers["wherefore-incomplete"], "another time lacks nothing")
+                        self.check_marks_of_others_interfaces(server, said)
                         self.assertIn(said, server.cli("doctor", check=False).stdout)
                         self.assertIn("warning: data of", server.cli("top", "cart", "--since", "1d").stderr)
                         if "samples" in said:

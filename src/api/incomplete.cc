@@ -9,15 +9,10 @@
 namespace wherefore::api {
 namespace {
 
-struct Window {
-  std::int64_t from_ns = 0;
-  std::int64_t to_ns = INT64_MAX;
-};
-
 // Leaves out what cannot be read: whoever answers says so.
-Window AskedFor(const net::HttpRequest& request) {
+store::TimeRange AskedFor(const net::HttpRequest& request) {
   const std::int64_t now = NowUnixNs();
-  Window window;
+  store::TimeRange window{0, INT64_MAX};
   for (const auto& [name, value] : request.QueryParameters()) {
     if (name == "since") {
       if (const auto ns = ParseDuration(value)) window.from_ns = now - *ns;
@@ -36,13 +31,17 @@ Window AskedFor(const net::HttpRequest& request) {
 
 }  // namespace
 
+void MarkIncomplete(const Operations& operations, const store::TimeRange& range,
+                    net::Headers& headers) {
+  if (!operations.incomplete) return;
+  std::string what = operations.incomplete(range.from_ns, range.to_ns);
+  std::ranges::replace_if(what, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  if (!what.empty()) headers[std::string(kIncompleteHeader)] = std::move(what);
+}
+
 void MarkIncomplete(const Operations& operations, const net::HttpRequest& request,
                     net::HttpResponse& response) {
-  if (!operations.incomplete) return;
-  const Window window = AskedFor(request);
-  std::string what = operations.incomplete(window.from_ns, window.to_ns);
-  std::ranges::replace_if(what, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
-  if (!what.empty()) response.headers[std::string(kIncompleteHeader)] = std::move(what);
+  MarkIncomplete(operations, AskedFor(request), response.headers);
 }
 
 }  // namespace wherefore::api

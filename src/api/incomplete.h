@@ -11,6 +11,9 @@ namespace wherefore::api {
 
 inline constexpr std::string_view kIncompleteHeader = "Wherefore-Incomplete";
 
+// What is missing of a time goes into the headers of an answer.
+void MarkIncomplete(const Operations& operations, const store::TimeRange& range,
+                    net::Headers& headers);
 // By the request's from, to and since; one that names no time, as a trace by its id, is about all.
 void MarkIncomplete(const Operations& operations, const net::HttpRequest& request,
                     net::HttpResponse& response);

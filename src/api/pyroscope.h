@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/api.h"
@@ -77,8 +78,9 @@ class PyroscopeApi {
                                                                   const HttpParameters&);
   void AddLegacyRoutes(net::Router& router);
   void AddSmallServices(net::Router& http, net::GrpcRouter& grpc);  // pyroscope_small.cc
+  // `since`: the begin of what a question is about that does not say.
   void AddLegacyRoute(net::Router& router, const std::string& path, const std::string& name,
-                      net::WorkKind kind, LegacyRoute answer);
+                      net::WorkKind kind, std::string_view since, LegacyRoute answer);
   Result<net::HttpResponse> Render(const Caller& caller, const HttpParameters& p);
   Result<net::HttpResponse> RenderDiff(const Caller& caller, const HttpParameters& p);
   Result<net::HttpResponse> LegacyLabels(const Caller& caller, const HttpParameters& p);

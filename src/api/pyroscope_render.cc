@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "api/incomplete.h"
 #include "api/pyroscope.h"
 #include "api/run.h"
 #include "base/clock.h"
@@ -22,6 +23,9 @@ using formats::QuerierRequest;
 using net::HttpResponse;
 
 constexpr std::int64_t kNsPerMs = 1'000'000;
+// What questions that do not say are about: profiles, and names.
+constexpr std::string_view kLastHour = "now-1h";
+constexpr std::string_view kLastDay = "now-24h";
 
 std::string Get(const PyroscopeApi::HttpParameters& p, std::string_view name,
                 std::string_view otherwise = "") {
@@ -29,7 +33,7 @@ std::string Get(const PyroscopeApi::HttpParameters& p, std::string_view name,
   return it == p.end() ? std::string(otherwise) : it->second;
 }
 
-// Times of a question; one that does not say is about the last hour, or `since`.
+// Times of a question; one that does not say begins at `since`.
 Result<> ReadTimes(const PyroscopeApi::HttpParameters& p, std::string_view from,
                    std::string_view until, std::string_view since, QuerierRequest& out) {
   const std::int64_t now = NowUnixNs();
@@ -40,6 +44,15 @@ Result<> ReadTimes(const PyroscopeApi::HttpParameters& p, std::string_view from,
   out.start_ms = std::max<std::int64_t>(start / kNsPerMs, 1);
   out.end_ms = std::max<std::int64_t>(end / kNsPerMs, 1);
   return {};
+}
+
+// What a question is about that one of these routes could answer.
+store::TimeRange TimesOf(const PyroscopeApi::HttpParameters& p, std::string_view since) {
+  QuerierRequest left, right;
+  const bool two = p.contains("leftQuery");
+  (void)ReadTimes(p, two ? "leftFrom" : "from", two ? "leftUntil" : "until", since, left);
+  (void)ReadTimes(p, two ? "rightFrom" : "from", two ? "rightUntil" : "until", since, right);
+  return AskedFor({&left, &right});
 }
 
 // query, from and until with some prefix; "type{selector}".
@@ -56,7 +69,7 @@ Result<QuerierRequest> ReadQuery(const PyroscopeApi::HttpParameters& p, const st
   const std::size_t brace = std::min(text.find('{'), text.size());
   out.type = text.substr(0, brace);
   out.selector = brace < text.size() ? text.substr(brace) : "{}";
-  WHEREFORE_RETURN_IF_ERROR(ReadTimes(p, from, until, "now-1h", out));
+  WHEREFORE_RETURN_IF_ERROR(ReadTimes(p, from, until, kLastHour, out));
   const std::string nodes = Get(p, "max-nodes", Get(p, "maxNodes", "0"));
   const auto number = ParseInt(nodes);
   if (!number) return Error(Code::kInvalid, "parameter 'max-nodes': expected a whole number");
@@ -100,7 +113,7 @@ Result<query::Selection> ReadAnySeries(std::uint32_t tenant,
                                        const PyroscopeApi::HttpParameters& p) {
   query::Selection selection{.tenant = tenant};
   QuerierRequest times;
-  WHEREFORE_RETURN_IF_ERROR(ReadTimes(p, "from", "until", "now-24h", times));
+  WHEREFORE_RETURN_IF_ERROR(ReadTimes(p, "from", "until", kLastDay, times));
   WHEREFORE_ASSIGN_OR_RETURN(selection.range, ReadRange(times.start_ms, times.end_ms));
   std::string text = Get(p, "query");
   // "type{...}": colons belong to the type's id.
@@ -121,16 +134,17 @@ Result<query::Selection> ReadAnySeries(std::uint32_t tenant,
 
 void PyroscopeApi::AddLegacyRoutes(net::Router& router) {
   using net::WorkKind;
-  const auto add = [&](const std::string& path, WorkKind kind, LegacyRoute answer) {
+  const auto add = [&](const std::string& path, WorkKind kind, std::string_view since,
+                       LegacyRoute answer) {
     for (const std::string& prefix : {std::string("/pyroscope/"), std::string("/")}) {
-      AddLegacyRoute(router, prefix + path, "pyroscope_" + path, kind, answer);
+      AddLegacyRoute(router, prefix + path, "pyroscope_" + path, kind, since, answer);
     }
   };
-  add("render", WorkKind::kHeavy, &PyroscopeApi::Render);
-  add("render-diff", WorkKind::kHeavy, &PyroscopeApi::RenderDiff);
-  add("labels", WorkKind::kQuick, &PyroscopeApi::LegacyLabels);
-  add("label-values", WorkKind::kQuick, &PyroscopeApi::LegacyLabelValues);
-  add("api/apps", WorkKind::kQuick, &PyroscopeApi::LegacyApps);
+  add("render", WorkKind::kHeavy, kLastHour, &PyroscopeApi::Render);
+  add("render-diff", WorkKind::kHeavy, kLastHour, &PyroscopeApi::RenderDiff);
+  add("labels", WorkKind::kQuick, kLastDay, &PyroscopeApi::LegacyLabels);
+  add("label-values", WorkKind::kQuick, kLastDay, &PyroscopeApi::LegacyLabelValues);
+  add("api/apps", WorkKind::kQuick, kLastDay, &PyroscopeApi::LegacyApps);
   router.Add("GET", "/api/v1/status/buildinfo",
              [this](const net::HttpRequest&, const net::Respond& respond) {
                HttpResponse response;
@@ -144,24 +158,27 @@ void PyroscopeApi::AddLegacyRoutes(net::Router& router) {
 }
 
 void PyroscopeApi::AddLegacyRoute(net::Router& router, const std::string& path,
-                                  const std::string& name, net::WorkKind kind, LegacyRoute answer) {
-  AddHttpQuestion(router, workers_,
-                  {.pattern = path,
-                   .name = name,
-                   .kind = kind,
-                   .timeout_ns = operations_.query_timeout_ns,
-                   .memory_bytes = operations_.query_memory_bytes,
-                   .answer = [this, answer](net::HttpRequest& request) -> Result<HttpResponse> {
-                     Caller caller{.cancel = request.cancel};
-                     WHEREFORE_ASSIGN_OR_RETURN(caller.tenant,
-                                                operations_.require_tenant(request.headers));
-                     HttpParameters parameters;
-                     for (auto& [key, value] : request.QueryParameters()) {
-                       parameters.try_emplace(std::move(key), std::move(value));
-                     }
-                     return (this->*answer)(caller, parameters);
-                   },
-                   .failure = net::ConnectError});
+                                  const std::string& name, net::WorkKind kind,
+                                  std::string_view since, LegacyRoute answer) {
+  AddHttpQuestion(
+      router, workers_,
+      {.pattern = path,
+       .name = name,
+       .kind = kind,
+       .timeout_ns = operations_.query_timeout_ns,
+       .memory_bytes = operations_.query_memory_bytes,
+       .answer = [this, since, answer](net::HttpRequest& request) -> Result<HttpResponse> {
+         Caller caller{.cancel = request.cancel};
+         WHEREFORE_ASSIGN_OR_RETURN(caller.tenant, operations_.require_tenant(request.headers));
+         HttpParameters parameters;
+         for (auto& [key, value] : request.QueryParameters()) {
+           parameters.try_emplace(std::move(key), std::move(value));
+         }
+         auto response = (this->*answer)(caller, parameters);
+         if (response) MarkIncomplete(operations_, TimesOf(parameters, since), response->headers);
+         return response;
+       },
+       .failure = net::ConnectError});
   router.SetRefusalFormat(path, net::ConnectRefusal);
 }
 

@@ -124,6 +124,16 @@ Result<store::TimeRange> ReadRange(std::int64_t start_ms, std::int64_t end_ms) {
                           .to_ns = MillisecondsToNs(end_ms) + 1'000'000};
 }
 
+store::TimeRange AskedFor(std::initializer_list<const formats::QuerierRequest*> questions) {
+  store::TimeRange all{INT64_MAX, 0};
+  for (const formats::QuerierRequest* const question : questions) {
+    const auto range = ReadRange(question->start_ms, question->end_ms);
+    all.from_ns = std::min(all.from_ns, range ? range->from_ns : 0);
+    all.to_ns = std::max(all.to_ns, range ? range->to_ns : INT64_MAX);
+  }
+  return all;
+}
+
 Result<std::string> ReadTypeId(std::string_view id) {
   std::string_view five = id;
   const auto colons = std::count(id.begin(), id.end(), ':');

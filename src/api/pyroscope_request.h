@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,10 @@ struct ClientCapabilities {
 // Both ends inclusive, to the millisecond; start and end must be there.
 [[nodiscard]] Result<store::TimeRange> ReadRange(std::int64_t start_ms, std::int64_t end_ms);
 [[nodiscard]] std::int64_t MillisecondsToNs(std::int64_t ms);
+
+// From the first to the last moment that questions are about; all where one does not say.
+[[nodiscard]] store::TimeRange AskedFor(
+    std::initializer_list<const formats::QuerierRequest*> questions);
 
 // Five parts; a sixth (":delta") is ignored.
 [[nodiscard]] Result<std::string> ReadTypeId(std::string_view id);

@@ -81,12 +81,14 @@ void HandleConnect(const std::string& method, const UnaryHandler& handler,
     response.headers["Accept-Post"] = fmt::format("{}, {}", kProtobuf, kJson);
     return respond(std::move(response));
   }
-  handler({method, request.headers, request.body, json, request.cancel},
-          [json, respond](Result<std::string> result) {
+  const auto headers = std::make_shared<Headers>();
+  handler({method, request.headers, request.body, json, request.cancel, headers},
+          [json, respond, headers](Result<std::string> result) {
             if (!result) return respond(ConnectError(result.error()));
             HttpResponse response;
             response.content_type = json ? kJson : kProtobuf;
             response.body = *std::move(result);
+            response.headers.merge(*headers);
             respond(std::move(response));
           });
 }
@@ -120,7 +122,7 @@ void AddUnary(Router& http, GrpcRouter& grpc, const std::string& method,
   grpc.Add(method,
            [handler](GrpcRequest request, const std::function<void(GrpcResponse)>& respond) {
              handler({std::move(request.method), std::move(request.metadata),
-                      std::move(request.body), false, request.cancel},
+                      std::move(request.body), false, request.cancel, std::make_shared<Headers>()},
                      [respond](Result<std::string> result) {
                        if (!result) {
                          const Error& error = result.error();

@@ -25,6 +25,8 @@ struct UnaryRequest {
   std::shared_ptr<const std::string> body;
   bool json = false;  // proto3 JSON instead of protobuf
   CancelToken cancel;
+  // What a handler adds before it answers is sent with an answer over HTTP; gRPC has none.
+  std::shared_ptr<Headers> answer_headers;
 };
 using UnaryRespond = std::function<void(Result<std::string>)>;
 using UnaryHandler = std::function<void(UnaryRequest, UnaryRespond)>;
