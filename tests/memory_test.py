@@ -204,9 +204,10 @@ def kept(server, kind):
 
 
 def show(row):
+    """A line of the table in docs/performance.md."""
     end = "lives" if row["code"] is None else f"DEAD ({row['code']})"
-    print(f"{row['limit']:5} MB  {row['size']:3} MB of {row['kind']:8} senders: {told(row['sent']):32} askers: {told(row['asked']):40} "
-          f"peak {row['peak']:4} MB  {end}  kept {row['kept']} of {row['want']}", flush=True)
+    kept = f"all {row['kept']:,}" if row["kept"] == row["want"] else f"**{row['kept']:,} of {row['want']:,}**"
+    print(f"| {row['limit']:,} MB | {row['size']} MB, {row['kind']} | {told(row['sent'])} | {told(row['asked'])} | {row['peak']} MB | {end} | {kept} |", flush=True)
 
 
 class Memory(Case):
