@@ -153,6 +153,9 @@ RpcStatus RefusalStatus(int http_status, const Error& error) {
     case 429:
       status = {kResourceExhausted, error.message(), {}, 1000};
       break;
+    case 503:
+      status = {kUnavailable, error.message(), {}, 1000};
+      break;
     default:
       break;
   }

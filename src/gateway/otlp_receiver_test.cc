@@ -255,6 +255,22 @@ TEST_F(OtlpReceiverTest, TheServersOwnRefusalsSpeakOtlpToo) {
       400);
 }
 
+TEST_F(OtlpReceiverTest, WhatIsRefusedForLackOfMemoryMayBeTriedAgain) {
+  Start();
+  net::Router router;
+  receiver_->AddRoutes(router);
+  for (const char* type : {"application/x-protobuf", "application/json"}) {
+    const net::HttpResponse refused =
+        router.Refuse({.path = "/v1/traces", .headers = {{"Content-Type", type}}}, 503,
+                      Error(Code::kUnavailable, "not now"));
+    EXPECT_EQ(refused.status, 503);
+    EXPECT_EQ(refused.content_type, type);
+    EXPECT_EQ(refused.headers.at("Retry-After"), "1");
+    EXPECT_NE(refused.body.find("google.rpc.RetryInfo"), std::string::npos);
+    EXPECT_TRUE(refused.body.starts_with("\x08\x0e") || refused.body.starts_with("{\"code\":14"));
+  }
+}
+
 TEST_F(OtlpReceiverTest, ATenantCountsOnlyWhenAskedFor) {
   Start();
   static_cast<void>(

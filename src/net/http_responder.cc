@@ -36,7 +36,13 @@ void Responder::Deliver(HttpResponse response) {
 }
 
 void Responder::Refuse(const Refusal& refusal) {
-  if (!answered_) Deliver(RefusalResponse(*state_->router, {.path = path_}, refusal));
+  if (!answered_) Deliver(Refusing(refusal));
+}
+
+HttpResponse Responder::Refusing(const Refusal& refusal) const {
+  HttpRequest request{.path = path_};
+  request.headers["Content-Type"] = content_type_;
+  return RefusalResponse(*state_->router, request, refusal);
 }
 
 PreparedResponse Responder::Prepare(HttpResponse response) const {
@@ -49,8 +55,7 @@ PreparedResponse Responder::Prepare(HttpResponse response) const {
   } catch (const std::bad_alloc&) {
     error = ShortOfMemory();
   }
-  return PrepareResponse(
-      RefusalResponse(*state_->router, {.path = path_}, {503, *std::move(error)}), traits_);
+  return PrepareResponse(Refusing({503, *std::move(error)}), traits_);
 }
 
 void CallHandler(const Router& router, HttpRequest request,

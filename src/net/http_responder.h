@@ -26,8 +26,12 @@ struct RequestTie {
 class Responder {
  public:
   Responder(std::shared_ptr<HttpServerState> state, std::shared_ptr<RequestTie> tie,
-            ResponseTraits traits, std::string path)
-      : traits_(traits), path_(std::move(path)), state_(std::move(state)), tie_(std::move(tie)) {}
+            ResponseTraits traits, const HttpRequest& request)
+      : traits_(traits),
+        path_(request.path),
+        content_type_(request.Header("Content-Type")),
+        state_(std::move(state)),
+        tie_(std::move(tie)) {}
   Responder(const Responder&) = delete;
   Responder& operator=(const Responder&) = delete;
   ~Responder();
@@ -36,11 +40,13 @@ class Responder {
   void Refuse(const Refusal& refusal);
 
  private:
+  [[nodiscard]] HttpResponse Refusing(const Refusal& refusal) const;
   // Ready to be written; another one when too many answers wait to be read.
   [[nodiscard]] PreparedResponse Prepare(HttpResponse response) const;
 
   const ResponseTraits traits_;
-  const std::string path_;  // of the request
+  const std::string path_;  // of the request, which decide what a refusal looks like
+  const std::string content_type_;
   const std::shared_ptr<HttpServerState> state_;
   std::atomic<bool> answered_{false};
   const std::shared_ptr<RequestTie> tie_;

@@ -429,7 +429,7 @@ void Session::Dispatch() {
   auto responder = std::make_shared<Responder>(
       state_, tie_,
       ResponseTraits{reader_.is_head(), AcceptsGzip(reader_.request().Header("Accept-Encoding"))},
-      reader_.request().path);
+      reader_.request());
   if (large) {
     if (!HandleOnWorker(*workers, std::move(responder))) return Refuse(Overloaded());
   } else {
