@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "net/http_session.h"
@@ -146,11 +145,13 @@ void ConnectionLimit::ForgetClosedSockets() {
 // Some at once, because finding them means looking at all. They are shut down, not closed: their
 // numbers are gRPC's until it notices.
 void ConnectionLimit::CloseQuietSockets() {
-  std::vector<std::pair<std::uint32_t, std::size_t>> quiet;
+  std::vector<std::pair<Silence, std::size_t>> quiet;
   for (std::size_t i = 0; i < sockets_.size(); ++i)
-    quiet.emplace_back(QuietMilliseconds(sockets_[i].fd), i);
+    quiet.emplace_back(SilenceOf(sockets_[i].fd), i);
   const auto going = static_cast<std::ptrdiff_t>(std::min(sockets_.size() / 32 + 1, quiet.size()));
-  std::ranges::partial_sort(quiet, quiet.begin() + going, std::greater<>());
+  std::ranges::partial_sort(quiet, quiet.begin() + going, [](const auto& a, const auto& b) {
+    return a.first.LongerThan(b.first);
+  });
   for (auto it = quiet.begin(); it != quiet.begin() + going; ++it) {
     Socket& socket = sockets_[it->second];
     if (InodeOf(socket.fd) == socket.inode) shutdown(socket.fd, SHUT_RDWR);

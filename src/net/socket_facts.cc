@@ -6,7 +6,6 @@
 #include <linux/tcp.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cstddef>
 
 namespace wherefore::net {
@@ -34,9 +33,10 @@ std::optional<std::uint64_t> TakenBytes(int fd) {
   return facts.info.tcpi_bytes_acked;
 }
 
-std::uint32_t QuietMilliseconds(int fd) {
+Silence SilenceOf(int fd) {
   const Facts facts = Ask(fd);
-  return std::min(facts.info.tcpi_last_data_recv, facts.info.tcpi_last_data_sent);
+  return {.milliseconds = facts.info.tcpi_last_data_recv,
+          .received = facts.info.tcpi_bytes_received};
 }
 
 }  // namespace wherefore::net
