@@ -8,6 +8,7 @@ import pathlib
 import shutil
 import time
 import unittest
+import urllib.parse
 
 from harness import TRACE, Case, Server, http, one_profile, spans_request, wait_until
 
@@ -120,6 +121,32 @@ class Damage(Case):
                 self.assertEqual(answer.status, 200, (name, answer.body))
                 mark = answer.headers["wherefore-incomplete"]
                 self.assertIn(expected, mark or "no mark", name) if expected else self.assertIsNone(mark, name)
+
+    def test_a_tenant_reads_of_its_own_services_only(self):
+        data = self.folder / "data"
+        with Server(data, "--tenants") as server:
+            for round in range(2):  # a part of samples each
+                for tenant in ("red", "blue"):
+                    body = one_profile(f"{tenant}-shop", 10, names=("main", f"f{round}"), time_ns=NOW - round)
+                    assert server.send(body, headers={"X-Scope-OrgID": tenant}).status == 200
+                server.flush()
+        remove_part("samples")(data)
+        with Server(data, "--tenants", "--scrape", "scraped=http://127.0.0.1:9") as server:
+            def ask(path, tenant, **parameters):
+                return http("GET", f"{server.http}{path}?{urllib.parse.urlencode(parameters)}",
+                            headers={"X-Scope-OrgID": tenant} if tenant else {})
+            wait_until(lambda: b"shop: 1 of 2 samples" in ask("/api/v1/status", "red").body, what="whose data it is")
+            for tenant, other in (("red", "blue"), ("blue", "red")):
+                status = ask("/api/v1/status", tenant)
+                mark = ask("/api/v1/top", tenant, query="", type="samples", since="1d").headers["wherefore-incomplete"]
+                for text in (status.body.decode(), mark or "no mark"):
+                    self.assertIn(f"{tenant}-shop: 1 of 2 samples", text)
+                    self.assertNotIn(f"{other}-shop", text)
+                self.assertNotIn(b"127.0.0.1:9", status.body, "targets are those of who runs the server")
+            nobody = ask("/api/v1/status", None).body
+            self.assertIn(b"127.0.0.1:9", nobody)
+            self.assertIn(b"rows of samples", nobody)
+            self.assertNotIn(b"-shop: 1 of", nobody)
 
     def test_matrix_of_the_engine(self):
         for name, (damage, expected, said, repaired) in self.ENGINE.items():

@@ -45,7 +45,7 @@ void Api::AddQuery(net::Router& router, std::string method, std::string pattern,
                          if (!tenant) return Result<net::HttpResponse>(tenant.error());
                          request.headers[":tenant"] = std::to_string(*tenant);
                          auto response = answer(request);
-                         if (response) MarkIncomplete(operations_, request, *response);
+                         if (response) MarkIncomplete(operations_, *tenant, request, *response);
                          return response;
                        },
                    .failure =

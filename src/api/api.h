@@ -38,10 +38,11 @@ struct Operations {
   std::function<Result<BackupSummary>(const std::string& target)> backup;
   // What can be done about damaged data, step by step; done only if it is true.
   std::function<Result<std::vector<std::string>>(bool really)> repair;
-  std::function<std::vector<Status>()> status;
   std::function<std::string()> not_ready_reason;  // empty: ready
+  // Names services of this tenant alone, as the next one does.
+  std::function<std::vector<Status>(std::uint32_t tenant)> status;
   // What stored data between two times is damaged and missing; empty: none.
-  std::function<std::string(std::int64_t from_ns, std::int64_t to_ns)> incomplete;
+  std::function<std::string(std::uint32_t tenant, const store::TimeRange& range)> incomplete;
   // Whose data a request may see; 0 unless the server keeps tenants apart.
   std::function<Result<std::uint32_t>(const net::HttpRequest&)> tenant_of;
   // The same for interfaces whose clients expect a refusal when they do not say who they are.

@@ -108,7 +108,8 @@ void Api::AddServerRoutes(net::Router& router) {
   AddPageRoutes(router);
   AddQuery(router, "GET", "/api/v1/status", "status", net::WorkKind::kQuick,
            [this](const HttpRequest& request) -> Result<HttpResponse> {
-             std::vector<Status> parts = operations_.status();
+             WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t tenant, operations_.tenant_of(request));
+             std::vector<Status> parts = operations_.status(tenant);
              // A store in trouble is what people come here for: its own words must still be said.
              if (auto own = OwnStatus(request.cancel))
                parts.insert(parts.end(), own->begin(), own->end());

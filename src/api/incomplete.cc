@@ -31,17 +31,17 @@ store::TimeRange AskedFor(const net::HttpRequest& request) {
 
 }  // namespace
 
-void MarkIncomplete(const Operations& operations, const store::TimeRange& range,
-                    net::Headers& headers) {
+void MarkIncomplete(const Operations& operations, std::uint32_t tenant,
+                    const store::TimeRange& range, net::Headers& headers) {
   if (!operations.incomplete) return;
-  std::string what = operations.incomplete(range.from_ns, range.to_ns);
+  std::string what = operations.incomplete(tenant, range);
   std::ranges::replace_if(what, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
   if (!what.empty()) headers[std::string(kIncompleteHeader)] = std::move(what);
 }
 
-void MarkIncomplete(const Operations& operations, const net::HttpRequest& request,
-                    net::HttpResponse& response) {
-  MarkIncomplete(operations, AskedFor(request), response.headers);
+void MarkIncomplete(const Operations& operations, std::uint32_t tenant,
+                    const net::HttpRequest& request, net::HttpResponse& response) {
+  MarkIncomplete(operations, tenant, AskedFor(request), response.headers);
 }
 
 }  // namespace wherefore::api

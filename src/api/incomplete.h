@@ -12,10 +12,10 @@ namespace wherefore::api {
 inline constexpr std::string_view kIncompleteHeader = "Wherefore-Incomplete";
 
 // What is missing of a time goes into the headers of an answer.
-void MarkIncomplete(const Operations& operations, const store::TimeRange& range,
-                    net::Headers& headers);
+void MarkIncomplete(const Operations& operations, std::uint32_t tenant,
+                    const store::TimeRange& range, net::Headers& headers);
 // By the request's from, to and since; one that names no time, as a trace by its id, is about all.
-void MarkIncomplete(const Operations& operations, const net::HttpRequest& request,
-                    net::HttpResponse& response);
+void MarkIncomplete(const Operations& operations, std::uint32_t tenant,
+                    const net::HttpRequest& request, net::HttpResponse& response);
 
 }  // namespace wherefore::api

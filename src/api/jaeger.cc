@@ -175,8 +175,10 @@ void JaegerApi::AddRoutes(net::Router& router) {
                        .answer =
                            [this, answer](HttpRequest& request) {
                              auto response = (this->*answer)(request);
-                             if (response)
-                               MarkIncomplete(operations_, AskedFor(request), response->headers);
+                             const auto tenant = operations_.tenant_of(request);
+                             if (response && tenant)
+                               MarkIncomplete(operations_, *tenant, AskedFor(request),
+                                              response->headers);
                              return response;
                            },
                        .failure = Failure});

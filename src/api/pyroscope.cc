@@ -62,12 +62,13 @@ Result<std::string> PyroscopeApi::Answer(QuerierMethod method, const net::UnaryR
     WHEREFORE_ASSIGN_OR_RETURN(const auto diff,
                                formats::DecodeDiffRequest(*request.body, request.json));
     WHEREFORE_ASSIGN_OR_RETURN(bytes, Diff(caller, diff));
-    MarkIncomplete(operations_, AskedFor({&diff.left, &diff.right}), *request.answer_headers);
+    MarkIncomplete(operations_, caller.tenant, AskedFor({&diff.left, &diff.right}),
+                   *request.answer_headers);
   } else {
     WHEREFORE_ASSIGN_OR_RETURN(const auto message,
                                formats::DecodeQuerierRequest(method, *request.body, request.json));
     WHEREFORE_ASSIGN_OR_RETURN(bytes, (this->*answer)(caller, message));
-    MarkIncomplete(operations_, AskedFor({&message}), *request.answer_headers);
+    MarkIncomplete(operations_, caller.tenant, AskedFor({&message}), *request.answer_headers);
   }
   return request.json ? formats::QuerierJson(method, bytes) : std::move(bytes);
 }

@@ -175,7 +175,9 @@ void PyroscopeApi::AddLegacyRoute(net::Router& router, const std::string& path,
            parameters.try_emplace(std::move(key), std::move(value));
          }
          auto response = (this->*answer)(caller, parameters);
-         if (response) MarkIncomplete(operations_, TimesOf(parameters, since), response->headers);
+         if (response)
+           MarkIncomplete(operations_, caller.tenant, TimesOf(parameters, since),
+                          response->headers);
          return response;
        },
        .failure = net::ConnectError});

@@ -278,10 +278,12 @@ class Server {
       if (really) engine_->Forget();
       return steps;
     };
-    operations.status = [this] {
-      std::vector<Status> all{metrics_->Report(), store_->status()};
+    operations.status = [this](std::uint32_t tenant) {
+      std::vector<Status> all{metrics_->Report(), store_->status(tenant)};
       if (symbolizer_) all.push_back(symbolizer_->status());
-      if (!options_.scrape.empty() || !options_.scrape_config.empty()) {
+      // Its targets, with their services, are those of who does not say who they are.
+      const bool scrapes = !options_.scrape.empty() || !options_.scrape_config.empty();
+      if (scrapes && tenant == profile::Tenant().number) {
         all.push_back(scraper_->status());
       }
       return all;
@@ -295,12 +297,11 @@ class Server {
       return NumberOf(name);
     };
     operations.not_ready_reason = [this] { return store_->NotReadyReason(); };
-    operations.incomplete = [this](std::int64_t from_ns, std::int64_t to_ns) {
+    operations.incomplete = [this](std::uint32_t tenant, const store::TimeRange& range) {
       std::vector<std::string> damaged;
       for (const store::DamagedData& data : store_->Damaged()) {
-        if (data.range.from_ns >= to_ns || data.range.to_ns <= from_ns) continue;
-        // Behind the bracket are names of services, which may be another tenant's.
-        damaged.push_back(options_.tenants ? data.what.substr(0, data.what.find(" (")) : data.what);
+        if (data.range.from_ns >= range.to_ns || data.range.to_ns <= range.from_ns) continue;
+        damaged.push_back(data.For(tenant));
       }
       return fmt::format("{}", fmt::join(damaged, "; "));
     };

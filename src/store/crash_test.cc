@@ -253,7 +253,7 @@ TEST(Crash, ATornTailIsIgnoredAndADamagedSegmentIsSetAside) {
     auto store = fresh("torn", bytes.substr(0, bytes.size() - 1));
     ASSERT_TRUE(store);
     EXPECT_EQ(StackTotals(*store, "shop"), ExpectedTotals(2));
-    EXPECT_TRUE(store->status().problems.empty());
+    EXPECT_TRUE(store->status(0).problems.empty());
     // What was cut off was never acknowledged; its sender sends again.
     ASSERT_TRUE(WriteNow(*store, RequestOf(2)));
     ASSERT_TRUE(store->Flush());
@@ -267,8 +267,8 @@ TEST(Crash, ATornTailIsIgnoredAndADamagedSegmentIsSetAside) {
   Totals kept = ExpectedTotals(3);
   kept.erase("main;" + FunctionOf(1));
   EXPECT_EQ(StackTotals(*store, "shop"), kept) << "frames behind the damage count";
-  ASSERT_EQ(store->status().problems.size(), 1u);
-  EXPECT_NE(store->status().problems[0].what.find("damaged"), std::string::npos);
+  ASSERT_EQ(store->status(0).problems.size(), 1u);
+  EXPECT_NE(store->status(0).problems[0].what.find("damaged"), std::string::npos);
   EXPECT_TRUE(std::filesystem::exists(directory / "damaged/wal/000001.bad"));
 }
 
@@ -306,7 +306,7 @@ TEST(DiskFull, SendersAreToldAndItHealsByItself) {
     }
     ASSERT_EQ(refused, 3) << "the disk never filled up";
     EXPECT_FALSE(store->NotReadyReason().empty());
-    EXPECT_FALSE(store->status().problems.empty());
+    EXPECT_FALSE(store->status(0).problems.empty());
     std::filesystem::remove(directory / "ballast");
     for (int i = 0; i < 1000 && !store->NotReadyReason().empty(); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));

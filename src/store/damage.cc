@@ -68,25 +68,31 @@ Result<> StoreImpl::CompareWithLedger() {
   return {};
 }
 
-void StoreImpl::SayDamaged(const std::map<std::uint32_t, std::string>& details) {
+std::string DamagedData::For(std::uint32_t tenant) const {
+  const auto own = lacking.find(tenant);
+  return own == lacking.end() ? what : fmt::format("{} ({})", what, own->second);
+}
+
+void StoreImpl::SayDamaged(const std::map<std::uint32_t, LackingByTenant>& details) {
   std::map<std::uint32_t, std::vector<std::string>> lost;
   for (const auto& [where, rows] : ledger_.lost()) {
     lost[where.second].push_back(RowsOf(rows, where.first));
   }
-  std::map<std::uint32_t, std::string> damaged;
+  std::map<std::uint32_t, DamagedData> damaged;
   for (const auto& [bucket, tables] : lost) {
-    std::string text = fmt::format("data of {} is incomplete: {} cannot be read", DayOf(bucket),
-                                   fmt::join(tables, ", "));
-    if (const auto more = details.find(bucket); more != details.end()) {
-      text += fmt::format(" ({})", more->second);
-    }
-    damaged[bucket] = std::move(text);
+    const BucketSpan span = SpanOf(bucket);
+    DamagedData& data = damaged[bucket];
+    data.range = {span.from_ns, span.to_ns};
+    data.what = fmt::format("data of {} is incomplete: {} cannot be read", DayOf(bucket),
+                            fmt::join(tables, ", "));
+    if (const auto more = details.find(bucket); more != details.end()) data.lacking = more->second;
   }
   MutexLock lock(state_mutex_);
   if (details.empty()) {  // what is known of a day stays until it is known better
-    for (auto& [bucket, text] : damaged) {
+    for (auto& [bucket, data] : damaged) {
       const auto known = damaged_.find(bucket);
-      if (known != damaged_.end() && known->second.starts_with(text)) text = known->second;
+      if (known != damaged_.end() && known->second.what == data.what)
+        data.lacking = known->second.lacking;
     }
   }
   damaged_ = std::move(damaged);
@@ -95,15 +101,12 @@ void StoreImpl::SayDamaged(const std::map<std::uint32_t, std::string>& details) 
 std::vector<DamagedData> StoreImpl::Damaged() const {
   std::vector<DamagedData> all;
   MutexLock lock(state_mutex_);
-  for (const auto& [bucket, what] : damaged_) {
-    const BucketSpan span = SpanOf(bucket);
-    all.push_back({{span.from_ns, span.to_ns}, what});
-  }
+  for (const auto& [bucket, data] : damaged_) all.push_back(data);
   return all;
 }
 
 // Profiles say how many samples they have and what these add up to: whose are missing?
-Result<std::string> StoreImpl::WhoLacksSamples(std::uint32_t bucket) {
+Result<LackingByTenant> StoreImpl::WhoLacksSamples(std::uint32_t bucket) {
   struct Sums {
     std::string name;
     std::int64_t said = 0;
@@ -133,8 +136,9 @@ Result<std::string> StoreImpl::WhoLacksSamples(std::uint32_t bucket) {
                        "tenant, service",
                        PhysicalName(Table::kServices), bucket),
            [](Sums& s, const NativeColumn& c, std::size_t row) { s.name = c.Text(row); }));
-  std::vector<std::string> lacking;
+  std::map<std::uint32_t, std::vector<std::string>> by_tenant;
   for (const auto& [service, s] : services) {
+    std::vector<std::string>& lacking = by_tenant[service.tenant];
     const std::string name = s.name.empty() ? "a service whose name is lost" : s.name;
     if (s.there < s.said) {
       lacking.push_back(fmt::format("{}: {} of {} samples are missing", name,
@@ -145,11 +149,16 @@ Result<std::string> StoreImpl::WhoLacksSamples(std::uint32_t bucket) {
     }
   }
   constexpr std::size_t kMost = 10;
-  const std::size_t more = lacking.size() - std::min(lacking.size(), kMost);
-  lacking.resize(lacking.size() - more);
-  std::string text = fmt::format("{}", fmt::join(lacking, "; "));
-  if (more > 0) text += fmt::format("; and {} services more", more);
-  return text;
+  LackingByTenant texts;
+  for (auto& [tenant, lacking] : by_tenant) {
+    const std::size_t more = lacking.size() - std::min(lacking.size(), kMost);
+    lacking.resize(lacking.size() - more);
+    if (lacking.empty()) continue;
+    std::string& text = texts[tenant];
+    text = fmt::format("{}", fmt::join(lacking, "; "));
+    if (more > 0) text += fmt::format("; and {} services more", more);
+  }
+  return texts;
 }
 
 // Whoever asked may hold any lock: names are distrusted at once, the rest is found out later.
@@ -179,7 +188,7 @@ void StoreImpl::LookForDamage() {
         buckets.insert(where.second);
     }
   }
-  std::map<std::uint32_t, std::string> details;
+  std::map<std::uint32_t, LackingByTenant> details;
   for (const std::uint32_t bucket : buckets) {
     if (auto lacking = WhoLacksSamples(bucket); lacking && !lacking->empty())
       details[bucket] = *std::move(lacking);

@@ -219,7 +219,7 @@ std::string StoreImpl::NotReadyReason() const {
   return {};
 }
 
-Status StoreImpl::status() const {
+Status StoreImpl::status(std::uint32_t tenant) const {
   Status status{.part = "store", .facts = {}, .problems = {}};
   status.facts.emplace_back("data directory", paths_.root);
   struct statvfs disk{};
@@ -268,9 +268,9 @@ Status StoreImpl::status() const {
          "look at the machine's clock; if it is right, wherefore doctor --repair drops the data",
          false});
   }
-  for (const auto& [bucket, what] : damaged_) {
+  for (const auto& [bucket, data] : damaged_) {
     status.problems.push_back(
-        {what, "wherefore doctor --repair says what can be brought back", false});
+        {data.For(tenant), "wherefore doctor --repair says what can be brought back", false});
   }
   for (const std::string& damage : damage_) {
     status.problems.push_back({damage, "keep the .bad file for inspection, or remove it", false});

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,9 +43,16 @@ struct StoreOptions {
   std::int64_t low_disk_bytes = std::int64_t{1} << 30;  // warn below this
 };
 
+// Which of a tenant's services lack what, as far as it is known; by the tenant's number.
+using LackingByTenant = std::map<std::uint32_t, std::string>;
+
 struct DamagedData {
   TimeRange range;
-  std::string what;  // a sentence without its full stop
+  std::string what;  // a sentence without its full stop, which names no service
+  LackingByTenant lacking;
+
+  // The sentence, with this tenant's services.
+  [[nodiscard]] std::string For(std::uint32_t tenant) const;
 };
 
 class Store : public profile::Sink {
@@ -73,7 +81,8 @@ class Store : public profile::Sink {
   virtual Result<std::vector<std::string>> Repair(bool really) = 0;
   // What should be there and cannot be read any more, by time.
   [[nodiscard]] virtual std::vector<DamagedData> Damaged() const = 0;
-  [[nodiscard]] virtual Status status() const = 0;
+  // Names services of this tenant alone.
+  [[nodiscard]] virtual Status status(std::uint32_t tenant) const = 0;
   // Empty when writes are accepted; otherwise why not (disk full, read-only, ...), for /ready.
   [[nodiscard]] virtual std::string NotReadyReason() const = 0;
 };

@@ -94,7 +94,7 @@ class StoreImpl final : public Store {
   Result<std::string> Backup(const std::string& target_directory) override;
   Result<std::vector<std::string>> Repair(bool really) override;
   [[nodiscard]] std::vector<DamagedData> Damaged() const override;
-  [[nodiscard]] Status status() const override;
+  [[nodiscard]] Status status(std::uint32_t tenant) const override;
   [[nodiscard]] std::string NotReadyReason() const override;
 
  private:
@@ -204,8 +204,8 @@ class StoreImpl final : public Store {
   Result<> CompareWithLedger() REQUIRES(insert_mutex_) EXCLUDES(state_mutex_);
   // Compares, and finds out whose data it is.
   void LookForDamage() EXCLUDES(insert_mutex_, state_mutex_);
-  Result<std::string> WhoLacksSamples(std::uint32_t bucket);
-  void SayDamaged(const std::map<std::uint32_t, std::string>& details) REQUIRES(insert_mutex_)
+  Result<LackingByTenant> WhoLacksSamples(std::uint32_t bucket);
+  void SayDamaged(const std::map<std::uint32_t, LackingByTenant>& details) REQUIRES(insert_mutex_)
       EXCLUDES(state_mutex_);
   void NoteSetAside(const std::string& table) EXCLUDES(state_mutex_, writer_mutex_);
   // lost_names.cc
@@ -289,7 +289,7 @@ class StoreImpl final : public Store {
   std::string log_error_ GUARDED_BY(state_mutex_);
   std::string insert_error_ GUARDED_BY(state_mutex_);
   std::vector<std::string> damage_ GUARDED_BY(state_mutex_);  // segments set aside
-  std::map<std::uint32_t, std::string> damaged_
+  std::map<std::uint32_t, DamagedData> damaged_
       GUARDED_BY(state_mutex_);  // by bucket: what is lost
   bool look_for_damage_ GUARDED_BY(state_mutex_) = false;
   std::atomic<bool> names_lost_{false};                  // of services or types

@@ -70,7 +70,7 @@ TEST_F(UpkeepTest, AClockAMonthAheadDropsNoMoreThanUsualUntilSomebodySaysSo) {
   EXPECT_GE(kept.size(), 7u);
   EXPECT_TRUE(kept.contains("day30"));
   const auto held = [&] {
-    const auto problems = store_->status().problems;
+    const auto problems = store_->status(0).problems;
     return std::ranges::any_of(problems, [](const StatusProblem& p) {
       return p.what.find("old data is kept") != std::string::npos;
     });
@@ -225,7 +225,7 @@ TEST_F(UpkeepTest, StatisticsAndStatusSpeakOfTheData) {
       std::map<std::string, std::uint64_t>(statistics->rows.begin(), statistics->rows.end());
   EXPECT_EQ(rows.at("samples"), 1u);
   EXPECT_TRUE(store_->NotReadyReason().empty());
-  EXPECT_EQ(store_->status().part, "store");
+  EXPECT_EQ(store_->status(0).part, "store");
 }
 
 }  // namespace
