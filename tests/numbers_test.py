@@ -212,6 +212,32 @@ class Looks(Case):
             seen = server.ask("function-traces", query="svc", type="off_cpu", function="wait1", since="1h")
             self.assertEqual((int(seen["traces"][0]["value"]), int(seen["linked_value"])), (30 * self.MS, 148 * self.MS), "over all of them it is a sum")
 
+    def test_selections_of_spans_and_traces_show_no_more(self):
+        """Whatever way one asks: a flame graph, a table, Pyroscope's routes."""
+        with self.server() as server:
+            self.send(server, {1: (0, 0, 55), 2: (1, 10, 30), 3: (1, 40, 45)}, [(1, 74, 2), (2, 74, 1), (3, 1, 1)])
+            self.send(server, {1: (0, 100, 105)}, [(1, 74, 1)], trace=b"\2" * 16)
+            server.flush()
+            hex = lambda n: (bytes([n]) * 8).hex()
+            first, second = f'trace_id="{self.trace.hex()}"', f'trace_id="{"02" * 16}"'
+            ways = {f'span_id="{hex(2)}"': (20, 1), f'span_id="{hex(1)}", {first}': (30, 2), first: (51, 4), second: (5, 1),
+                    f'span_id="{hex(1)}"': (35, 3)}  # of two traces
+            for selector, (ms, looks) in ways.items():
+                flame = server.ask("flame", query=f"svc{{{selector}}}", type="off_cpu", since="1h")
+                self.assertEqual((int(flame["total"]), int(flame["count"])), (ms * self.MS, looks), selector)
+                top = server.ask("top", query=f"svc{{{selector}}}", type="off_cpu", since="1h")
+                self.assertEqual(int(top["total"]), ms * self.MS, selector)
+            def ask(method, **question):
+                range = dict(start=self.now // self.MS - 3600_000, end=self.now // self.MS + 60_000)
+                answer = http("POST", f"{server.http}/querier.v1.QuerierService/{method}", json.dumps({**range, **question}).encode(),
+                              {"Content-Type": "application/json"})
+                self.assertEqual(answer.status, 200, answer.body)
+                return answer.json
+            type, = ask("ProfileTypes")["profileTypes"]
+            total = lambda method, **more: int(ask(method, profileTypeID=type["ID"], labelSelector="{}", **more)["flamegraph"]["total"])
+            self.assertEqual(total("SelectMergeSpanProfile", spanSelector=[hex(2)]), 20 * self.MS)
+            self.assertEqual(total("SelectMergeStacktraces"), (74 * 4 + 1) * self.MS, "over a selection it is a sum")
+
     def test_sums_over_many_spans_stay_what_was_sent(self):
         with self.server() as server:
             for i in range(20):

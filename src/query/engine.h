@@ -409,12 +409,15 @@ class Engine {
                           std::vector<store::LinkRow> links, const std::string& type,
                           SpanProfileAnswer& answer, std::string& types, const CancelToken& cancel);
   // Brings samples that are looks down to what is shown of each span (looks.h), and says what that
-  // is; others stay.
-  Result<std::map<profile::SpanId, Looks>> ClipLooks(std::uint32_t tenant,
-                                                     const profile::TraceId& trace,
-                                                     const TypesRead& read,
-                                                     std::vector<store::LinkRow>& links,
-                                                     const CancelToken& cancel);
+  // is; others stay. They are of this trace; all zero: of those that they say themselves.
+  Result<std::map<SpanKey, Looks>> ClipLooks(
+      std::uint32_t tenant, const profile::TraceId& trace,
+      const std::unordered_map<std::uint64_t, TypeUse>& uses, std::vector<store::LinkRow>& links,
+      const CancelToken& cancel);
+  // Engine_series.cc: samples that are linked to some traces and spans.
+  Result<std::vector<std::vector<StackValue>>> LinkedValues(const Resolved& resolved,
+                                                            const Narrowing& narrowing,
+                                                            const CancelToken& cancel);
   // The services whose profilers link every span of this trace, not only local roots.
   Result<std::set<std::uint64_t>> LinkingInnerSpans(std::uint32_t tenant,
                                                     const std::vector<store::SpanRow>& trace,

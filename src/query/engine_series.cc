@@ -44,22 +44,6 @@ void AddRow(const Resolved& r, ValuesBySelection& values, int selection, std::ui
       {.stack = stack, .value = use.Value(value), .count = use.Count(value, count)});
 }
 
-Result<> AddLinks(store::Reader& reader, const Resolved& r, const Narrowing& narrowing,
-                  ValuesBySelection& values, const CancelToken& cancel) {
-  const Membership member(r);
-  std::vector<profile::TraceId> traces = narrowing.traces;
-  if (traces.empty()) traces.emplace_back();  // spans by their id alone
-  for (const profile::TraceId& trace : traces) {
-    WHEREFORE_ASSIGN_OR_RETURN(
-        const auto links, reader.LinkedSamples(r.query.tenant, trace, narrowing.spans, cancel));
-    for (const store::LinkRow& link : links) {
-      const int at = member.Find(link.dictionary, link.type, link.series);
-      if (at >= 0) AddRow(r, values, at, link.type, link.stack, link.value, link.count);
-    }
-  }
-  return {};
-}
-
 Result<> AddProfiles(store::Reader& reader, const Resolved& r, const Narrowing& narrowing,
                      ValuesBySelection& values, const CancelToken& cancel) {
   const Membership member(r);
@@ -183,6 +167,36 @@ Result<store::TimeRange> Engine::Extent(std::uint32_t tenant, const CancelToken&
   return extent;
 }
 
+Result<std::vector<std::vector<StackValue>>> Engine::LinkedValues(const Resolved& resolved,
+                                                                  const Narrowing& narrowing,
+                                                                  const CancelToken& cancel) {
+  ValuesBySelection values(resolved.query.selections.size());
+  const Membership member(resolved);
+  const std::uint32_t tenant = resolved.query.tenant;
+  std::vector<profile::TraceId> traces = narrowing.traces;
+  if (traces.empty()) traces.emplace_back();  // spans by their id alone
+  for (const profile::TraceId& trace : traces) {
+    WHEREFORE_ASSIGN_OR_RETURN(auto links,
+                               reader_.LinkedSamples(tenant, trace, narrowing.spans, cancel));
+    const auto at = [&](const store::LinkRow& link) {
+      return member.Find(link.dictionary, link.type, link.series);
+    };
+    std::erase_if(links, [&](const store::LinkRow& link) { return at(link) < 0; });
+    std::vector<std::int64_t> counts;  // follow from values as they are
+    for (const store::LinkRow& link : links)
+      counts.push_back(resolved.types.at(link.type).Count(link.value, link.count));
+    WHEREFORE_RETURN_IF_ERROR(ClipLooks(tenant, trace, resolved.types, links, cancel));
+    for (std::size_t i = 0; i < links.size(); ++i) {
+      const store::LinkRow& link = links[i];
+      values[static_cast<std::size_t>(at(link))].push_back(
+          {.stack = link.stack,
+           .value = resolved.types.at(link.type).Value(link.value),
+           .count = counts[i]});
+    }
+  }
+  return values;
+}
+
 Result<profile::FlameTree> Engine::NarrowedFlame(const Selection& selection,
                                                  const Narrowing& narrowing,
                                                  const CancelToken& cancel) {
@@ -192,7 +206,7 @@ Result<profile::FlameTree> Engine::NarrowedFlame(const Selection& selection,
   if (!narrowing.profiles.empty()) {
     WHEREFORE_RETURN_IF_ERROR(AddProfiles(reader_, r, narrowing, values, cancel));
   } else {
-    WHEREFORE_RETURN_IF_ERROR(AddLinks(reader_, r, narrowing, values, cancel));
+    WHEREFORE_ASSIGN_OR_RETURN(values, LinkedValues(r, narrowing, cancel));
   }
   profile::TreeBuilder builder;
   for (std::size_t i = 0; i < values.size(); ++i) {

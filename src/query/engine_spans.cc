@@ -144,37 +144,44 @@ void AddWithin(const store::TimedLinkRow& row, const InnermostAt& innermost,
 
 }  // namespace
 
-Result<std::map<profile::SpanId, Looks>> Engine::ClipLooks(std::uint32_t tenant,
-                                                           const profile::TraceId& trace,
-                                                           const TypesRead& read,
-                                                           std::vector<store::LinkRow>& links,
-                                                           const CancelToken& cancel) {
-  std::map<profile::SpanId, Looks> seen;
+Result<std::map<SpanKey, Looks>> Engine::ClipLooks(
+    std::uint32_t tenant, const profile::TraceId& trace,
+    const std::unordered_map<std::uint64_t, TypeUse>& uses, std::vector<store::LinkRow>& links,
+    const CancelToken& cancel) {
+  std::map<SpanKey, Looks> seen;
   const auto by_looks = [&](const store::LinkRow& link) {
-    const auto use = read.uses.find(link.type);
-    return use != read.uses.end() && profile::IsByLooks(use->second.details);
+    const auto use = uses.find(link.type);
+    return use != uses.end() && profile::IsByLooks(use->second.details);
+  };
+  const auto key_of = [&](const store::LinkRow& link) {
+    return SpanKey(trace == profile::TraceId{} ? link.trace : trace, link.span);
   };
   for (const store::LinkRow& link : links) {
     if (!by_looks(link)) continue;
-    Looks& of_span = seen[link.span];
+    Looks& of_span = seen[key_of(link)];
     of_span.value = SaturatingAdd(of_span.value, link.value);
-    of_span.looks += read.uses.at(link.type).Count(link.value, link.count);
+    of_span.looks += uses.at(link.type).Count(link.value, link.count);
   }
   if (seen.empty()) return seen;
+  std::set<profile::TraceId> traces;
   std::vector<profile::SpanId> ids;
-  for (const auto& [id, looks] : seen) ids.push_back(id);
-  WHEREFORE_ASSIGN_OR_RETURN(const auto times, reader_.SpanTimes(tenant, {trace}, ids, cancel));
+  for (const auto& [key, looks] : seen) {
+    traces.insert(key.first);
+    ids.push_back(key.second);
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto times, reader_.SpanTimes(tenant, {traces.begin(), traces.end()}, ids, cancel));
   const auto own = OwnTimes(times);
-  std::map<profile::SpanId, InProportion> shares;
-  for (auto& [id, looks] : seen) {
-    const auto found = own.find({trace, id});
+  std::map<SpanKey, InProportion> shares;
+  for (auto& [key, looks] : seen) {
+    const auto found = own.find(key);
     const Looks shown = ShowLooks(looks.value, looks.looks,
                                   found == own.end() ? std::nullopt : std::optional(found->second));
-    shares.try_emplace(id, shown.value, looks.value);
+    shares.try_emplace(key, shown.value, looks.value);
     looks = shown;
   }
   for (store::LinkRow& link : links) {
-    if (by_looks(link)) link.value = shares.at(link.span).Next(link.value);
+    if (by_looks(link)) link.value = shares.at(key_of(link)).Next(link.value);
   }
   return seen;
 }
@@ -193,8 +200,8 @@ Result<> Engine::FillSpanAnswer(std::uint32_t tenant, const profile::TraceId& tr
     const auto use = read.uses.find(link.type);
     counts.push_back(use == read.uses.end() ? 0 : use->second.Count(link.value, link.count));
   }
-  WHEREFORE_ASSIGN_OR_RETURN(const auto looks, ClipLooks(tenant, trace, read, links, cancel));
-  for (const auto& [id, of_span] : looks) answer.looks[ToHex(id)] = of_span;
+  WHEREFORE_ASSIGN_OR_RETURN(const auto looks, ClipLooks(tenant, trace, read.uses, links, cancel));
+  for (const auto& [key, of_span] : looks) answer.looks[ToHex(key.second)] = of_span;
   std::map<store::DictionaryKey, std::vector<StackValue>> values;
   for (std::size_t i = 0; i < links.size(); ++i) {
     const store::LinkRow& link = links[i];
