@@ -100,6 +100,11 @@ class Many(Case):
         self.assertEqual((values["total"], values["values"]), (count, ["host-0", "host-1", "host-10"]))
         self.assertEqual(self.quick(server, "labels/service_name/values", search=last[2:])["values"], [last])
 
+        # By a regular expression they are as many ids in the statement.
+        for query in ("", '{service_name=~"Service-.*"}'):
+            top = self.quick(server, "top", query=query, type="samples")
+            self.assertEqual((top["total"], [r["name"] for r in top["rows"]]), (count * (count + 1) // 2, ["work", "main"]))
+
     def test_three_thousand(self):
         with self.server() as server:
             send(server, 3000)
@@ -139,7 +144,6 @@ class Many(Case):
         with self.server("--query-memory", "256MiB") as server:
             send(server, 100_000)
             self.lists_of(server, 100_000)
-            # By a regular expression all of them are as many ids in the statement.
             series = self.quick(server, "series", query='{service_name=~"Service-.*"}', type="samples")
             self.assertEqual(sum(map(int, series["groups"][0]["values"])), 100_000 * 100_001 // 2)
 

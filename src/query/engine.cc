@@ -67,12 +67,11 @@ Result<FlameAnswer> Engine::Flame(const Selection& selection, const Lens& lens,
   WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, Resolve(selection, cancel));
   WHEREFORE_ASSIGN_OR_RETURN(const StackValues values, SumOrAverage(r, cancel));
   profile::TreeBuilder builder;
+  std::vector<StackTries::Values> all;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i].empty()) continue;
-    WHEREFORE_RETURN_IF_ERROR(cancel.Check());
-    WHEREFORE_RETURN_IF_ERROR(
-        tries_.AddTo(builder, r.query.selections[i].dictionary, values[i], cancel));
+    if (!values[i].empty()) all.push_back({r.query.selections[i].dictionary, values[i]});
   }
+  WHEREFORE_RETURN_IF_ERROR(tries_.AddTo(builder, all, cancel));
   WHEREFORE_RETURN_IF_ERROR(cancel.Check());
   FlameAnswer answer{.averaged = r.snapshot};
   WHEREFORE_ASSIGN_OR_RETURN(answer.tree, BuildTree(builder, cancel));

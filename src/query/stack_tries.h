@@ -70,6 +70,12 @@ class StackTrie {
   Result<bool> NamesFile(const std::string& file, store::Reader& reader,
                          symbols::Symbolizer* symbolizer, const CancelToken& cancel)
       EXCLUDES(mutex_);
+  // All rows of its dictionary, read by the caller, into a trie that knows none yet.
+  Result<> Fill(store::DictionaryRows rows, symbols::Symbolizer* symbolizer,
+                const CancelToken& cancel) EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return ExtendBy(std::move(rows), symbolizer, cancel);
+  }
   [[nodiscard]] std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
  private:
@@ -131,6 +137,14 @@ class StackTries {
 
   Result<> AddTo(profile::TreeBuilder& builder, const store::DictionaryKey& key,
                  std::span<const StackValue> stacks, const CancelToken& cancel);
+  // The same of many dictionaries (many_tries.cc): small ones that are not kept yet are read
+  // together, and not kept afterwards, so that a question over everything pushes out nobody.
+  struct Values {
+    store::DictionaryKey dictionary;
+    std::span<const StackValue> stacks;
+  };
+  Result<> AddTo(profile::TreeBuilder& builder, std::span<const Values> all,
+                 const CancelToken& cancel);
   Result<std::vector<bool>> Holding(const FunctionName& function, const store::DictionaryKey& key,
                                     std::span<const std::uint32_t> stacks,
                                     const CancelToken& cancel);
@@ -143,6 +157,12 @@ class StackTries {
 
  private:
   std::shared_ptr<StackTrie> Get(const store::DictionaryKey& key) EXCLUDES(mutex_);
+  // Many_tries.cc: dictionaries worth reading together, in portions of a bounded size.
+  using Portion = std::vector<const Values*>;
+  Result<std::vector<Portion>> SmallOnes(std::span<const Values> all, const CancelToken& cancel)
+      EXCLUDES(mutex_);
+  Result<> AddPortion(profile::TreeBuilder& builder, const Portion& portion,
+                      const CancelToken& cancel);
   // Keeps the trie of a question that went well, within the limit.
   void Keep(const store::DictionaryKey& key, bool well) EXCLUDES(mutex_);
   void Evict() REQUIRES(mutex_);

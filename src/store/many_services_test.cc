@@ -62,6 +62,21 @@ TEST_F(ManyServices, AreAskedForWhole) {
   EXPECT_EQ(reader.Types(keys, {})->size(), 1u);
   EXPECT_EQ(reader.SeriesOf(keys, {})->at(query.selections.back().dictionary).size(), 2u);
   EXPECT_EQ(reader.Seen(query, Reader::SeenAs::kTogether, {})->size(), 1u);
+  const auto sizes = reader.FramesOf(keys, {});
+  EXPECT_EQ(sizes->size(), 1u);
+  EXPECT_EQ(sizes->at(keys.back()), 6u) << "two stacks of two frames";
+  // All at once they are what each is by itself.
+  const auto names = reader.Dictionaries(keys, {});
+  ASSERT_TRUE(names) << names.error().message();
+  ASSERT_EQ(names->size(), 1u);
+  const DictionaryRows& together = names->at(keys.back());
+  const auto alone = reader.Dictionary(keys.back(), {}, {});
+  ASSERT_TRUE(alone) << alone.error().message();
+  EXPECT_EQ(together.stack_frames, alone->stack_frames);
+  EXPECT_EQ(together.frames.size(), alone->frames.size());
+  ASSERT_EQ(together.functions.size(), alone->functions.size());
+  for (std::size_t i = 0; i < together.functions.size(); ++i)
+    EXPECT_EQ(together.functions[i].name, alone->functions[i].name);
 }
 
 TEST_F(ManyServices, AreAskedForInPart) {

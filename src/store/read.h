@@ -394,6 +394,13 @@ class Reader {
   virtual Result<DictionaryRows> Dictionary(const DictionaryKey& dictionary,
                                             const DictionaryCursor& cursor,
                                             const CancelToken& cancel) = 0;
+  // The same of many from their beginning, four questions in all; those without rows are not there.
+  // For small ones: all of it is in memory at once.
+  virtual Result<std::map<DictionaryKey, DictionaryRows>> Dictionaries(
+      const std::vector<DictionaryKey>& dictionaries, const CancelToken& cancel) = 0;
+  // How large they are: frames of all their stacks, and one for each stack.
+  virtual Result<std::map<DictionaryKey, std::uint64_t>> FramesOf(
+      const std::vector<DictionaryKey>& dictionaries, const CancelToken& cancel) = 0;
 
   // Sum per stack over the selected samples. Exact; no limit.
   virtual Result<std::vector<StackSum>> SumStacks(const SampleQuery& query,

@@ -1,4 +1,4 @@
-// Reader: services, types, label sets, dictionaries, and sums over stacks.
+// Reader: services, types, label sets, and sums over stacks.
 #include "store/reader.h"
 
 #include <algorithm>
@@ -9,7 +9,6 @@
 #include <fmt/ranges.h>
 
 #include "base/clock.h"
-#include "profile/frame_name.h"
 #include "store/dictionary.h"
 #include "store/number_rows.h"
 #include "store/query_rows.h"
@@ -17,22 +16,6 @@
 #include "store/selection_number.h"
 
 namespace wherefore::store {
-namespace {
-
-// Where the rows of these dictionaries are; `buckets` too, by which the engine leaves out whole
-// parts.
-std::string InDictionaries(const std::vector<DictionaryKey>& keys) {
-  std::set<std::uint32_t> buckets;
-  NumberRows rows{"UInt32", "UInt64", "UInt32", "UInt32"};
-  for (const DictionaryKey& key : keys) {
-    buckets.insert(key.bucket);
-    rows.Add({key.tenant, key.service, key.bucket, key.writer});
-  }
-  return fmt::format("bucket IN ({}) AND (tenant, service, bucket, writer) IN {}",
-                     fmt::join(buckets, ","), rows.Sql());
-}
-
-}  // namespace
 
 std::unique_ptr<Reader> MakeReader(Transport& transport, QueryLimits limits,
                                    const std::atomic<std::uint64_t>& generation) {
@@ -64,10 +47,6 @@ std::string StackCondition(const StackSet& set) {
   return out + fmt::format(" AND stack {}IN ({})", set.all_below ? "NOT " : "",
                            fmt::join(set.stacks, ","));
 }
-
-}  // namespace
-
-namespace {
 
 // What of each selection is wanted. Lists of tuples, not one condition after the other: the engine
 // takes any number of rows, but not of expressions.
@@ -252,107 +231,6 @@ Result<std::map<DictionaryKey, std::vector<SeriesRow>>> ReaderImpl::SeriesOf(
             return {};
           }));
   return rows;
-}
-
-namespace {
-
-// Rows of one dictionary from id `first` on, in id order.
-std::string SelectFrom(Table table, const DictionaryKey& key, std::string_view id,
-                       std::uint32_t first, std::string_view columns) {
-  return fmt::format("SELECT {0}, {1} FROM {2} WHERE {3} AND {0} >= {4} ORDER BY {0}", id, columns,
-                     PhysicalName(table), KeyCondition(key), first);
-}
-
-// Puts `lost` into the places before `id`, so that no other row takes them; `rows` begins with id
-// `first`.
-template <typename Row>
-void FillUpTo(std::uint32_t id, std::uint32_t first, std::vector<Row>& rows, const Row& lost) {
-  if (id > first + rows.size()) rows.resize(id - first, lost);
-}
-
-Result<> ExpectId(Table table, const DictionaryKey& key, std::uint32_t id, std::size_t want) {
-  if (id == want) return {};
-  return Error(Code::kCorrupt,
-               fmt::format("{} of service {:016x} in bucket {}: id {} where {} was expected",
-                           Definition(table).name, key.service, key.bucket, id, want));
-}
-
-}  // namespace
-
-Result<DictionaryRows> ReaderImpl::Dictionary(const DictionaryKey& key,
-                                              const DictionaryCursor& cursor,
-                                              const CancelToken& cancel) {
-  DictionaryRows rows;
-  // What refers comes before what it refers to: rows written meanwhile then only add names nobody
-  // asks for.
-  WHEREFORE_RETURN_IF_ERROR(ReadStacks(key, cursor.stack, rows, cancel));
-  WHEREFORE_RETURN_IF_ERROR(ReadFrames(key, cursor.frame, rows, cancel));
-  WHEREFORE_RETURN_IF_ERROR(ReadFunctions(key, cursor.function, rows, cancel));
-  WHEREFORE_RETURN_IF_ERROR(ReadMappings(key, cursor.mapping, rows, cancel));
-  return rows;
-}
-
-Result<> ReaderImpl::ReadStacks(const DictionaryKey& key, std::uint32_t first, DictionaryRows& rows,
-                                const CancelToken& cancel) {
-  return Run(SelectFrom(Table::kStacks, key, "stack", first, "frames"), 2, cancel,
-             [&](const Columns& c, std::size_t row) {
-               while (first + rows.stacks.size() < c[0].U32(row)) {
-                 rows.stacks.push_back({static_cast<std::uint32_t>(rows.stack_frames.size()), 1});
-                 rows.stack_frames.push_back(kLostId);
-               }
-               const auto begin = static_cast<std::uint32_t>(rows.stack_frames.size());
-               for (std::size_t i = c[1].ArrayBegin(row); i < c[1].ArrayEnd(row); ++i) {
-                 rows.stack_frames.push_back(c[1].U32(i));
-               }
-               rows.stacks.push_back(
-                   {begin, static_cast<std::uint32_t>(rows.stack_frames.size()) - begin});
-               return ExpectId(Table::kStacks, key, c[0].U32(row), first + rows.stacks.size() - 1);
-             });
-}
-
-Result<> ReaderImpl::ReadFrames(const DictionaryKey& key, std::uint32_t first, DictionaryRows& rows,
-                                const CancelToken& cancel) {
-  return Run(SelectFrom(Table::kFrames, key, "frame", first,
-                        "mapping, address, functions, lines, columns, attributes"),
-             7, cancel, [&](const Columns& c, std::size_t row) {
-               FrameRow lost;
-               lost.lines.push_back({.function = kLostId});
-               FillUpTo(c[0].U32(row), first, rows.frames, lost);
-               FrameRow& frame = rows.frames.emplace_back();
-               frame.mapping = c[1].U32(row);
-               frame.address = c[2].Uint(row);
-               for (std::size_t i = c[3].ArrayBegin(row); i < c[3].ArrayEnd(row); ++i) {
-                 frame.lines.push_back({c[3].U32(i), c[4].U32(i), c[5].U32(i)});
-               }
-               frame.attributes = c[6].Text(row);
-               return ExpectId(Table::kFrames, key, c[0].U32(row), first + rows.frames.size() - 1);
-             });
-}
-
-Result<> ReaderImpl::ReadFunctions(const DictionaryKey& key, std::uint32_t first,
-                                   DictionaryRows& rows, const CancelToken& cancel) {
-  return Run(
-      SelectFrom(Table::kFunctions, key, "function", first, "name, system_name, file, start_line"),
-      5, cancel, [&](const Columns& c, std::size_t row) {
-        FillUpTo(c[0].U32(row), first, rows.functions, {.name = std::string(profile::kNameLost)});
-        rows.functions.push_back({std::string(c[1].Text(row)), std::string(c[2].Text(row)),
-                                  std::string(c[3].Text(row)), c[4].Int(row)});
-        return ExpectId(Table::kFunctions, key, c[0].U32(row), first + rows.functions.size() - 1);
-      });
-}
-
-Result<> ReaderImpl::ReadMappings(const DictionaryKey& key, std::uint32_t first,
-                                  DictionaryRows& rows, const CancelToken& cancel) {
-  return Run(SelectFrom(Table::kMappings, key, "mapping", first,
-                        "start, `limit`, file_offset, file, build_id, attributes"),
-             7, cancel, [&](const Columns& c, std::size_t row) {
-               FillUpTo(c[0].U32(row), first, rows.mappings, {});
-               rows.mappings.push_back({c[1].Uint(row), c[2].Uint(row), c[3].Uint(row),
-                                        std::string(c[4].Text(row)), std::string(c[5].Text(row)),
-                                        std::string(c[6].Text(row))});
-               return ExpectId(Table::kMappings, key, c[0].U32(row),
-                               first + rows.mappings.size() - 1);
-             });
 }
 
 Result<bool> ReaderImpl::NamesFile(const std::vector<DictionaryKey>& dictionaries,

@@ -1,6 +1,7 @@
 // The Reader over a Transport (read.h says what each call answers).
 //
-// reader.cc: names and sums over stacks; reader_times.cc: sums over time; reader_seen.cc: when
+// reader.cc: services, types, labels and sums over stacks; reader_dictionaries.cc: names;
+// reader_times.cc: sums over time; reader_seen.cc: when
 // profiles were taken, and sums in which each has its weight; reader_profiles.cc: single profiles
 // and links; reader_spans.cc: spans and whole traces; reader_traces.cc: lists of
 // traces.
@@ -30,6 +31,10 @@ enum class When { kInRange, kAny };  // tables without a column `time` cannot sa
 // WHERE condition for the samples or profiles of a query; `time` is the column compared with the
 // range.
 [[nodiscard]] std::string SelectionCondition(const SampleQuery& query, When when = When::kInRange);
+
+// WHERE condition for the rows of these dictionaries; by bucket too, so that the engine leaves out
+// whole parts.
+[[nodiscard]] std::string InDictionaries(const std::vector<DictionaryKey>& keys);
 
 // The same question of the profiles its samples are in: those belong to the set their samples' sets
 // extend, and have no stack.
@@ -71,6 +76,10 @@ class ReaderImpl final : public Reader {
       const std::vector<DictionaryKey>& dictionaries, const CancelToken& cancel) override;
   Result<DictionaryRows> Dictionary(const DictionaryKey& dictionary, const DictionaryCursor& cursor,
                                     const CancelToken& cancel) override;
+  Result<std::map<DictionaryKey, DictionaryRows>> Dictionaries(
+      const std::vector<DictionaryKey>& dictionaries, const CancelToken& cancel) override;
+  Result<std::map<DictionaryKey, std::uint64_t>> FramesOf(
+      const std::vector<DictionaryKey>& dictionaries, const CancelToken& cancel) override;
   Result<std::vector<StackSum>> SumStacks(const SampleQuery& query,
                                           const CancelToken& cancel) override;
   Result<std::vector<StackSumBySeries>> SumStacksBySeries(const SampleQuery& query,
@@ -154,14 +163,6 @@ class ReaderImpl final : public Reader {
   Result<> ShareOutMany(const SampleQuery& query, StepSums& sums, const CancelToken& cancel);
   Result<> WeighSome(const SampleQuery& query, std::span<const ProfileWeight> weights,
                      std::vector<WeighedStack>& sums, const CancelToken& cancel);
-  Result<> ReadStacks(const DictionaryKey& key, std::uint32_t first, DictionaryRows& rows,
-                      const CancelToken& cancel);
-  Result<> ReadFrames(const DictionaryKey& key, std::uint32_t first, DictionaryRows& rows,
-                      const CancelToken& cancel);
-  Result<> ReadFunctions(const DictionaryKey& key, std::uint32_t first, DictionaryRows& rows,
-                         const CancelToken& cancel);
-  Result<> ReadMappings(const DictionaryKey& key, std::uint32_t first, DictionaryRows& rows,
-                        const CancelToken& cancel);
   Result<std::vector<ProfileRow>> RunProfiles(const std::string& where, std::uint32_t tenant,
                                               std::size_t limit, const CancelToken& cancel);
   Result<std::vector<LinkRow>> RunLinks(const std::string& where, std::uint32_t tenant,
