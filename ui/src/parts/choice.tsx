@@ -46,9 +46,14 @@ function LongChoice(p: ChoiceProps) {
   const list = (asked ? found.data : undefined) ?? p.list.data!;
   const names = list.names.slice(0, SUGGESTED);
   const id = useId();
+  // Half a name is one only when somebody says so: leaving the field is not enough.
+  const choose = (typed: string, said: boolean) => {
+    const name = typed.trim();
+    if (name !== p.value && (said || name === '' || names.includes(name))) p.onChoose(name);
+  };
   return (
     <span class="choice"><label>{p.label} <input type="search" list={id} value={text} placeholder={p.none} spellcheck={false} autocomplete="off" aria-describedby={id + 'more'}
-      onInput={(e) => setText(e.currentTarget.value)} onChange={(e) => { if (e.currentTarget.value.trim() !== p.value) p.onChoose(e.currentTarget.value.trim()); }} />
+      onInput={(e) => setText(e.currentTarget.value)} onChange={(e) => choose(e.currentTarget.value, false)} onKeyDown={(e) => { if (e.key === 'Enter') { e.preventDefault(); choose(e.currentTarget.value, true); } }} />
       <datalist id={id}>{names.map((n) => <option key={n} value={n} />)}</datalist></label>
       <small id={id + 'more'} role="status">{asked && found.data?.total === 0 ? 'none has that in its name' : moreText(list.total, names.length, 'type a part')}</small>
     </span>
