@@ -35,6 +35,8 @@ HttpResponse Failure(const Error& error) {
   json.BeginObject().Key("data").Null().Field("total", 0).Field("limit", 0).Field("offset", 0);
   json.Key("errors").BeginArray().BeginObject().Field("code", response.status);
   json.Field("msg", error.message()).EndObject().EndArray().EndObject();
+  if (response.status == 429) response.headers["Retry-After"] = "1";
+  if (response.status == 503) response.headers["Retry-After"] = "5";
   return response;
 }
 

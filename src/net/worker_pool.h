@@ -67,6 +67,7 @@ class Workers {
   }
 
  private:
+  // They end the last first: bodies, whose handlers submit questions.
   std::array<std::unique_ptr<WorkerPool>, kWorkKinds> pools_;
 };
 
