@@ -143,7 +143,10 @@ class Load:
     def repeat(self, counter, call):
         while time.monotonic() < self.until:
             try:
-                status = call().status
+                answer = call()
+                status = answer.status
+                if status == 500:
+                    status = f"500: {answer.body[:300]}"
             except OSError as error:
                 status = type(error).__name__
             with self.lock:

@@ -66,7 +66,7 @@ bool Find(void* library, const char* name, F& function) {
 
 // Its allocator keeps freed pages for seconds, as much again as is in use: not in a small box.
 void GiveFreedPagesBackAtOnce() {
-  setenv("JE_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0",
+  setenv("JE_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0,retain:false",
          0);  // NOLINT(concurrency-mt-unsafe)
 }
 

@@ -3,6 +3,7 @@
 #include "base/memory_limit.h"
 #include "store/test_batch.h"
 #include "store/test_store.h"
+#include "store/transport.h"
 
 namespace wherefore::store {
 namespace {
@@ -67,6 +68,25 @@ TEST_F(StoreMemory, NamesThatAreAllInUseBeginAnewAboveTheirLimit) {
   Flush();
   EXPECT_EQ(StackTotals(*store_, "shop"), expected);
   EXPECT_GT(Everything().selections.size(), 1u) << "several writers' names";
+}
+
+// Whose fault it is decides what people are told: narrow the question, or ask again.
+TEST(EngineMemory, TheProcessWithoutMemoryIsNeitherDamageNorTheQuestionsFault) {
+  constexpr std::string_view kPart = ": (while reading from part 20261116_1_1_0)";
+  for (const char* problem :
+       {"Code: 241. DB::Exception: (total) memory limit exceeded: would use 1.00 GiB",
+        "Code: 173. DB::Exception: Allocator: Cannot mmap 64.00 MiB.",
+        "Code: 1001. DB::Exception: std::exception. type: std::bad_alloc",
+        "Code: 439. DB::Exception: Cannot schedule a task: failed to start the thread"}) {
+    const std::string message = std::string(problem) + std::string(kPart);
+    EXPECT_EQ(EngineError(message).code(), Code::kUnavailable) << message;
+    EXPECT_FALSE(MayBeDamage(message)) << message;
+    EXPECT_FALSE(IsOverQueryMemory(message)) << message;
+  }
+  const std::string own = "Code: 241. DB::Exception: Query memory limit exceeded: would use 1 GiB";
+  EXPECT_EQ(EngineError(own).code(), Code::kLimit);
+  EXPECT_TRUE(IsOverQueryMemory(own));
+  EXPECT_TRUE(MayBeDamage("Code: 117. DB::Exception: Unexpected data" + std::string(kPart)));
 }
 
 }  // namespace

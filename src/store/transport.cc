@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/memory_budget.h"
 #include "base/text.h"
 
 namespace wherefore::store {
@@ -47,6 +48,16 @@ constexpr int kMemoryLimit = 241;
 constexpr int kTooManyBytes = 307;
 constexpr int kTooManyRowsOrBytes = 396;
 
+// Of the whole process, not of one question. The engine says it in several ways.
+bool IsOutOfMemory(std::string_view message) {
+  constexpr int kCannotAllocateMemory = 173;
+  constexpr int kCannotStartThread = 439;
+  const int code = EngineCode(message);
+  return code == kCannotAllocateMemory || code == kCannotStartThread ||
+         (code == kMemoryLimit && message.find("(total)") != std::string_view::npos) ||
+         message.find("std::bad_alloc") != std::string_view::npos;
+}
+
 }  // namespace
 
 bool IsOverQueryMemory(std::string_view message) {
@@ -66,6 +77,7 @@ bool IsStillUsed(std::string_view message) {
 }
 
 bool MayBeDamage(std::string_view message) {
+  if (IsOutOfMemory(message)) return false;
   if (message.find("while reading from part") != std::string_view::npos &&
       EngineCode(message) != kMemoryLimit) {
     return true;
@@ -87,6 +99,7 @@ bool MayBeDamage(std::string_view message) {
 }
 
 Error EngineError(std::string_view message) {
+  if (IsOutOfMemory(message)) return ShortOfMemory();
   Code code = Code::kInternal;
   switch (EngineCode(message)) {
     case 159:  // TIMEOUT_EXCEEDED
