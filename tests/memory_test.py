@@ -9,12 +9,13 @@ import gzip
 import os
 import pathlib
 import random
+import subprocess
 import sys
 import threading
 import time
 import unittest
 
-from harness import Case, Server, field, fixed64, http, resource, spans_request, varint, wait_until
+from harness import BINARY, Case, Server, field, fixed64, http, resource, spans_request, varint, wait_until
 
 MB = 1 << 20
 TOKEN = b"TOKENTOKEN"  # part of every name: another one makes all of a body's names, and so its stacks, new
@@ -236,9 +237,33 @@ class Memory(Case):
                 answer = server.send(b"x" * (20 * MB))
                 self.assertEqual(answer.status, 413)
                 self.assertIn(b"--memory", answer.body)
-                self.assertIn(b'wherefore_memory_bytes{of="limit"} %d' % (300 * MB), http("GET", server.http + "/metrics").body)
+                self.assertIn(b"wherefore_memory_limit_bytes %d" % (300 * MB), http("GET", server.http + "/metrics").body)
         finally:
             box.remove()
+
+    def test_spans_are_inserted_in_the_smallest_box(self):
+        """An insert that never fits would keep everything behind it from being seen, for good."""
+        box = Box(300)
+        try:
+            with self.server(name="spans", within=box.within) as server:
+                resource_attributes = {f"k8s.{i}": "value %d" % i for i in range(20)}
+                for size in (8192, 40_000):
+                    now = time.time_ns()
+                    spans = [{"trace": os.urandom(16), "span": os.urandom(8), "name": f"op{i % 500}", "start": now, "end": now + 10**6,
+                              "attributes": {f"a{k}": f"v{i}" for k in range(8)} | resource_attributes if size < 10_000 else {"a": f"v{i}"}}
+                             for i in range(size)]
+                    wait_until(lambda: server.send(spans_request("spans", spans), "/v1/traces").status == 200, 60)
+                wait_until(lambda: http("POST", server.http + "/api/v1/flush", b"").status == 200, 60)
+                self.assertEqual(kept(server, "spans"), 48_192)
+        finally:
+            box.remove()
+
+    def test_too_few_addresses_are_said(self):
+        data = str(self.folder / "few")
+        done = subprocess.run(["sh", "-c", 'ulimit -v 1400000 && exec "$@"', "sh", BINARY, "serve", "--data", data, "--http-port", "0"],
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("1,800 MiB", done.stderr)
 
     def test_without_addresses_an_allocation_costs_a_request(self):
         self.assertGreater(self.tried(2600, "stacks", size=20, box=Addresses)["sent"][200], 0)

@@ -10,6 +10,7 @@
 #include "base/memory_limit.h"
 #include "base/metrics.h"
 #include "base/text.h"
+#include "profile/tenant.h"
 
 namespace wherefore::api {
 namespace {
@@ -41,21 +42,6 @@ HttpResponse StatusJson(const std::vector<Status>& parts, const std::string& ver
   }
   json.EndArray().EndObject();
   return response;
-}
-
-// Read when somebody asks, not kept up.
-void SetMemoryMetrics() {
-  const auto set = [](const char* of, std::size_t bytes) {
-    Metrics::Global()
-        .GetGauge("wherefore_memory_bytes",
-                  "Memory: the limit, what is used of it, what requests, questions and names hold.",
-                  {{"of", of}})
-        .Set(static_cast<std::int64_t>(bytes));
-  };
-  const MemoryBudget& budget = MemoryBudget::Process();
-  if (budget.limit() != SIZE_MAX) set("limit", budget.limit());
-  set("used", ReadMemoryUse().anonymous);
-  set("held", budget.held());
 }
 
 std::string MemoryInWords() {
@@ -100,7 +86,6 @@ void Api::AddServerRoutes(net::Router& router) {
     respond(reason.empty() ? Text(200, "ready\n") : Text(503, "not ready: " + reason + "\n"));
   });
   router.Add("GET", "/metrics", [](const HttpRequest&, const net::Respond& respond) {
-    SetMemoryMetrics();
     respond({.status = 200,
              .content_type = "text/plain; version=0.0.4; charset=utf-8",
              .body = Metrics::Global().PrometheusText()});
@@ -138,18 +123,23 @@ void Api::AddServerRoutes(net::Router& router) {
              return response;
            });
   for (const bool really : {false, true}) {
-    AddQuery(router, really ? "POST" : "GET", "/api/v1/repair", really ? "repair" : "repair_plan",
-             net::WorkKind::kUpkeep,
-             [this, really](const HttpRequest& request) -> Result<HttpResponse> {
-               WHEREFORE_RETURN_IF_ERROR(Parameters::Read(request, {}));
-               WHEREFORE_ASSIGN_OR_RETURN(const auto steps, operations_.repair(really));
-               HttpResponse response;
-               JsonWriter json(response.body);
-               json.BeginObject().Key("steps").BeginArray();
-               for (const std::string& step : steps) json.String(step);
-               json.EndArray().EndObject();
-               return response;
-             });
+    AddQuery(
+        router, really ? "POST" : "GET", "/api/v1/repair", really ? "repair" : "repair_plan",
+        net::WorkKind::kUpkeep, [this, really](const HttpRequest& request) -> Result<HttpResponse> {
+          WHEREFORE_RETURN_IF_ERROR(Parameters::Read(request, {}));
+          WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t tenant, operations_.tenant_of(request));
+          if (tenant != profile::Tenant().number) {
+            return Error(Code::kInvalid,
+                         "a repair is about every tenant's data: ask without a tenant");
+          }
+          WHEREFORE_ASSIGN_OR_RETURN(const auto steps, operations_.repair(really));
+          HttpResponse response;
+          JsonWriter json(response.body);
+          json.BeginObject().Key("steps").BeginArray();
+          for (const std::string& step : steps) json.String(step);
+          json.EndArray().EndObject();
+          return response;
+        });
   }
   AddQuery(router, "POST", "/api/v1/backup", "backup", net::WorkKind::kUpkeep,
            [this](const HttpRequest& request) -> Result<HttpResponse> {

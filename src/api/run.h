@@ -40,7 +40,8 @@ struct Question {
 // False when too many of its kind wait already: nobody was answered, the caller does it.
 template <typename T>
 [[nodiscard]] bool RunOnWorker(net::Workers& workers, Question<T> question) {
-  return workers.Submit(question.kind, [q = std::move(question)] {
+  const net::WorkKind kind = question.kind;
+  return workers.Submit(kind, [q = std::move(question)] {
     const std::int64_t start = MonotonicNs();
     if (q.timeout_ns > 0) q.cancel.SetDeadline(start + q.timeout_ns);
     q.cancel.SetMemoryLimit(q.memory_bytes);

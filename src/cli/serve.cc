@@ -168,6 +168,7 @@ class Server {
     Metrics::Global().SetCallback("wherefore_memory_anonymous_bytes", "Anonymous memory.", [] {
       return static_cast<double>(ReadProcessMemory().anonymous_bytes);
     });
+    AddBudgetMetrics();
     scraper_->Start();
     return WriteAddresses();
   }
@@ -189,6 +190,15 @@ class Server {
   }
 
  private:
+  static void AddBudgetMetrics() {
+    Metrics::Global().SetCallback("wherefore_memory_limit_bytes", "Memory the server may use.", [] {
+      return static_cast<double>(MemoryBudget::Process().limit());
+    });
+    Metrics::Global().SetCallback(
+        "wherefore_memory_held_bytes", "Memory promised to requests, questions and names.",
+        [] { return static_cast<double>(MemoryBudget::Process().held()); });
+  }
+
   // Of answers that wait to be read; less where there is little memory.
   static constexpr std::size_t kMostUnread = std::size_t{1} << 30;
 

@@ -26,9 +26,23 @@ std::size_t Connections(std::size_t wanted) {
 }
 
 constexpr std::size_t kLeastMemory = 200u << 20;
+// The engine's library, stacks of threads and heaps reserve most of it without using it.
+constexpr std::size_t kReservedAddresses = std::size_t{1200} << 20;
+constexpr std::size_t kLeastAddresses = std::size_t{1800} << 20;
 
 Result<std::size_t> Memory(const std::string& wanted) {
-  const MemoryLimit found = FindMemoryLimit();
+  MemoryLimit found = FindMemoryLimit();
+  if (const std::size_t addresses = AddressesLeft(ReadMemoryUse()); addresses != SIZE_MAX) {
+    if (addresses < kLeastAddresses) {
+      return Error(
+          Code::kInvalid,
+          fmt::format("ulimit -v or -d leaves {} of addresses, most of which the server "
+                      "only reserves: it needs at least 1,800 MiB; to limit its memory take "
+                      "--memory or a cgroup",
+                      FormatBytes(static_cast<std::int64_t>(addresses))));
+    }
+    found.bytes = std::min(found.bytes, addresses - kReservedAddresses);
+  }
   if (wanted.empty()) {
     if (found.bytes < kLeastMemory) {
       Log(LogLevel::kWarn, "there is little memory: requests will be refused",

@@ -7,6 +7,7 @@
 #include <bit>
 #include <limits>
 #include <memory>
+#include <new>
 #include <span>
 
 #include <fmt/format.h>
@@ -67,7 +68,7 @@ enum class Wrapper : std::int8_t { kGzip = 15 + 16, kZlib = 15, kRaw = -15 };
 class Inflater {
  public:
   explicit Inflater(Wrapper wrapper) {
-    WHEREFORE_CHECK(inflateInit2(&stream_, static_cast<int>(wrapper)) == Z_OK);
+    if (inflateInit2(&stream_, static_cast<int>(wrapper)) != Z_OK) throw std::bad_alloc();
   }
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
@@ -169,7 +170,9 @@ Result<std::string> Decompress(std::string_view encoding, std::string_view bytes
 
 std::string Gzip(std::string_view bytes, int level) {
   z_stream stream{};
-  WHEREFORE_CHECK(deflateInit2(&stream, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+  if (deflateInit2(&stream, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    throw std::bad_alloc();
+  const std::unique_ptr<z_stream, decltype(&deflateEnd)> end(&stream, deflateEnd);
   std::string out(deflateBound(&stream, bytes.size()), '\0');
   std::size_t used = 0;
   int code = Z_OK;
@@ -186,7 +189,6 @@ std::string Gzip(std::string_view bytes, int level) {
     used += offered_out - stream.avail_out;
   }
   WHEREFORE_CHECK(code == Z_STREAM_END);
-  deflateEnd(&stream);
   out.resize(used);
   return out;
 }

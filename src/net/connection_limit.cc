@@ -146,6 +146,7 @@ void ConnectionLimit::ForgetClosedSockets() {
 // numbers are gRPC's until it notices.
 void ConnectionLimit::CloseQuietSockets() {
   std::vector<std::pair<Silence, std::size_t>> quiet;
+  quiet.reserve(sockets_.size());
   for (std::size_t i = 0; i < sockets_.size(); ++i)
     quiet.emplace_back(SilenceOf(sockets_[i].fd), i);
   const auto going = static_cast<std::ptrdiff_t>(std::min(sockets_.size() / 32 + 1, quiet.size()));

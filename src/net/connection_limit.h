@@ -55,9 +55,9 @@ class ConnectionLimit {
   using Clock = std::chrono::steady_clock;
   using Owners = std::vector<std::shared_ptr<HttpConnection>>;
   struct Waiting {
-    HttpConnection* connection;
+    HttpConnection* connection = nullptr;
     Clock::time_point since;
-    bool holds_body;
+    bool holds_body = false;
   };
   struct Entry {
     std::list<Waiting>::iterator at;  // in waiting_, or its end

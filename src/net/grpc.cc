@@ -263,7 +263,7 @@ void Call::OnReadDone(bool ok) {
 
 void Call::Handle() {
   auto work = std::make_shared<Work>(
-      Work{shared_, std::move(message_), MakeRequest(), std::make_shared<GrpcResponder>(tie_)});
+      Work{shared_, message_, MakeRequest(), std::make_shared<GrpcResponder>(tie_)});
   message_.Clear();
   WorkerPool* const workers = shared_->options.large_bodies;
   if (workers == nullptr || work->message.Length() <= kLarge) return work->Run();

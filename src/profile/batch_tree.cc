@@ -40,6 +40,7 @@ std::vector<SeenProfile> Seen(const Batch& batch, const std::vector<const Profil
                               std::int64_t unknown_ns, std::int64_t& observed_ns) {
   constexpr std::uint64_t kMost = INT64_MAX;
   std::vector<SeenProfile> seen;
+  seen.reserve(profiles.size());
   for (const Profile* p : profiles) {
     seen.push_back({.series = SeriesOf(batch, *p),
                     .time_ns = static_cast<std::int64_t>(std::min(p->time_ns, kMost)),

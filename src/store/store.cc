@@ -248,8 +248,10 @@ Status StoreImpl::status(std::uint32_t tenant) const {
          true});
   }
   if (!insert_error_.empty()) {
+    const bool memory = insert_error_.find("memory") != std::string::npos;
     status.problems.push_back({fmt::format("logged rows cannot be inserted: {}", insert_error_),
-                               "free some space on the disk; it is tried again by itself",
+                               memory ? "give the server more memory; it is tried again by itself"
+                                      : "free some space on the disk; it is tried again by itself",
                                !replayed_});
   }
   if (!deleting_step_.empty()) {
