@@ -143,6 +143,9 @@ class Damage(Case):
                     self.assertIn(f"{tenant}-shop: 1 of 2 samples", text)
                     self.assertNotIn(f"{other}-shop", text)
                 self.assertNotIn(b"127.0.0.1:9", status.body, "targets are those of who runs the server")
+                refused = http("POST", f"{server.http}/api/v1/repair", b"", {"X-Scope-OrgID": tenant})
+                self.assertEqual(refused.status, 400, "a repair is about everybody's data")
+                self.assertIn(b"without a tenant", refused.body)
             nobody = ask("/api/v1/status", None).body
             self.assertIn(b"127.0.0.1:9", nobody)
             self.assertIn(b"rows of samples", nobody)

@@ -214,6 +214,14 @@ def show(row):
     print(f"| {row['limit']:,} MB | {row['size']} MB, {row['kind']} | {told(row['sent'])} | {told(row['asked'])} | {row['peak']} MB | {end} | {kept} |", flush=True)
 
 
+def many_spans(count, attributes):
+    now = time.time_ns()
+    rest = field(5, "op") + fixed64(7, now - 10**6) + fixed64(8, now)
+    rest += b"".join(field(9, field(1, f"k{i}") + field(2, field(1, "v"))) for i in range(attributes))
+    spans = b"".join(field(2, field(1, os.urandom(16)) + field(2, os.urandom(8)) + rest) for _ in range(count))
+    return field(1, field(1, resource("spans")) + field(2, spans))
+
+
 class Memory(Case):
     def tried(self, *arguments, **more):
         row = trial(self.folder, *arguments, senders=4, seconds=5, **more)
@@ -246,15 +254,11 @@ class Memory(Case):
         box = Box(300)
         try:
             with self.server(name="spans", within=box.within) as server:
-                resource_attributes = {f"k8s.{i}": "value %d" % i for i in range(20)}
-                for size in (8192, 40_000):
-                    now = time.time_ns()
-                    spans = [{"trace": os.urandom(16), "span": os.urandom(8), "name": f"op{i % 500}", "start": now, "end": now + 10**6,
-                              "attributes": {f"a{k}": f"v{i}" for k in range(8)} | resource_attributes if size < 10_000 else {"a": f"v{i}"}}
-                             for i in range(size)]
-                    wait_until(lambda: server.send(spans_request("spans", spans), "/v1/traces").status == 200, 60)
+                for count, attributes in ((97_000, 0), (5_000, 120)):
+                    body = many_spans(count, attributes)
+                    wait_until(lambda: server.send(body, "/v1/traces").status == 200, 60)
                 wait_until(lambda: http("POST", server.http + "/api/v1/flush", b"").status == 200, 60)
-                self.assertEqual(kept(server, "spans"), 48_192)
+                self.assertEqual(kept(server, "spans"), 102_000)
         finally:
             box.remove()
 
