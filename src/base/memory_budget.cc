@@ -9,8 +9,7 @@ namespace {
 constexpr std::size_t kMb = 1u << 20;
 // Code, threads, buffers of connections: what a server has that does nothing, without the engine.
 constexpr std::size_t kBase = 40 * kMb;
-// An insert of a few thousand spans takes 120 MB with what the engine always has
-// (docs/performance.md).
+// Below 119 MB an insert of a few thousand spans never fits (docs/performance.md, "In a small box").
 constexpr std::size_t kLeastEngine = 150 * kMb;
 constexpr std::size_t kMostEngine = 4000 * kMb;
 constexpr std::size_t kLeastWork = 16 * kMb;

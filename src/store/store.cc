@@ -248,7 +248,7 @@ Status StoreImpl::status(std::uint32_t tenant) const {
          true});
   }
   if (!insert_error_.empty()) {
-    const bool memory = insert_error_.find("memory") != std::string::npos;
+    const bool memory = insert_error_.find(ShortOfMemory().message()) != std::string::npos;
     status.problems.push_back({fmt::format("logged rows cannot be inserted: {}", insert_error_),
                                memory ? "give the server more memory; it is tried again by itself"
                                       : "free some space on the disk; it is tried again by itself",

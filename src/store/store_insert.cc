@@ -58,7 +58,7 @@ void StoreImpl::RunInserter() {
       InsertClosedSegments();
     } catch (const std::bad_alloc&) {
       MutexLock lock(state_mutex_);
-      SetInsertError("there is no memory to insert what was logged");
+      SetInsertError(ShortOfMemory().message());
       ++rounds_;
       flush_changed_.NotifyAll();
     }
