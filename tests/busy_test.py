@@ -9,7 +9,7 @@ import time
 import unittest
 import urllib.parse
 
-from harness import PROFILES_METHOD, PROTOBUF, Case, field, fixed64, http, one_profile, resource, varint, wait_until
+from harness import PROFILES_METHOD, PROTOBUF, Case, field, http, one_each, one_profile, profiles_request, varint, wait_until
 
 FUNCTIONS, DEPTH = 8000, 30
 
@@ -18,16 +18,9 @@ def many_stacks(count, service="large"):
     """An OTLP request of that many stacks of 30 frames, all different, observed once each."""
     draw = random.Random(1)
     numbers = [varint(i + 1) for i in range(FUNCTIONS)]
-    strings = (b"", b"samples", b"count", b"cpu", b"nanoseconds", *(b"function number %d" % i for i in range(FUNCTIONS)))
-    dictionary = field(1, b"") + field(2, b"")
-    dictionary += b"".join(field(2, field(3, field(1, i + 1))) for i in range(FUNCTIONS)) + field(3, b"")
-    dictionary += b"".join(field(3, field(1, i + 5)) for i in range(FUNCTIONS)) + field(4, b"")
-    dictionary += b"".join(field(5, s) for s in strings) + field(6, b"") + field(7, b"")
-    dictionary += b"".join(field(7, field(1, b"".join(draw.choices(numbers, k=DEPTH)))) for _ in range(count))
-    samples = b"".join(field(2, field(1, i + 1) + field(4, b"\1")) for i in range(count))
-    profile = field(1, field(1, 1) + field(2, 2)) + samples + fixed64(3, time.time_ns()) + field(4, 10**10)
-    profile += field(5, field(1, 3) + field(2, 4)) + field(6, 10_000_000)
-    return field(1, field(1, resource(service)) + field(2, field(2, profile))) + field(2, dictionary)
+    stacks = b"".join(field(7, field(1, b"".join(draw.choices(numbers, k=DEPTH)))) for _ in range(count))
+    names = [b"function number %d" % i for i in range(FUNCTIONS)]
+    return profiles_request(names, FUNCTIONS, stacks, one_each(count), service)
 
 
 class Busy(Case):

@@ -253,6 +253,23 @@ def one_profile(service, value, names=("main", "work"), time_ns=None, **attribut
     return p.profile([(p.stack(*names), value)], time_ns).encode()
 
 
+def profiles_request(strings, functions, stacks, samples, service="large"):
+    """One profile. Function i has string i for its name and location i + 1; stacks and samples are as given, encoded."""
+    dictionary = field(1, b"") + field(2, b"")
+    dictionary += b"".join(field(2, field(3, field(1, i + 1))) for i in range(functions)) + field(3, b"")
+    dictionary += b"".join(field(3, field(1, i + 5)) for i in range(functions)) + field(4, b"")
+    dictionary += b"".join(field(5, s) for s in (b"", b"samples", b"count", b"cpu", b"nanoseconds", *strings))
+    dictionary += field(6, b"") + field(7, b"") + stacks
+    profile = field(1, field(1, 1) + field(2, 2)) + samples + fixed64(3, time.time_ns()) + field(4, 10**10)
+    profile += field(5, field(1, 3) + field(2, 4)) + field(6, 10_000_000)
+    return field(1, field(1, resource(service)) + field(2, field(2, profile))) + field(2, dictionary)
+
+
+def one_each(stacks):
+    """A sample of each stack."""
+    return b"".join(field(2, field(1, i + 1) + field(4, b"\1")) for i in range(stacks))
+
+
 def spans_request(service, spans):
     """spans: dicts with trace, span, parent, name, start, end, status, attributes."""
     body = b""

@@ -1,7 +1,7 @@
 """A server in a small box: memory cgroups of 300 to 1,000 MB, bodies of 20 MB, three askers. It refuses what it has no room for,
 and lives on with everything it acknowledged. Prints a table of what happened: limits x bodies (docs/performance.md).
 
-By hand: tests/memory_test.py [--limits 300,500] [--bodies stacks,names] [--senders 4] [--seconds 20]
+By hand: python3 tests/memory_test.py [--limits 300,500] [--bodies stacks,names] [--sizes 20,5] [--senders 4] [--seconds 20] [--addresses]
 """
 import argparse
 import collections
@@ -15,7 +15,7 @@ import threading
 import time
 import unittest
 
-from harness import BINARY, Case, Server, field, fixed64, http, resource, spans_request, varint, wait_until
+from harness import BINARY, Case, Server, field, fixed64, http, one_each, profiles_request, resource, spans_request, varint, wait_until
 
 MB = 1 << 20
 TOKEN = b"TOKENTOKEN"  # part of every name: another one makes all of a body's names, and so its stacks, new
@@ -66,24 +66,8 @@ class Addresses:
 
 # --- bodies: about `size` bytes each ---
 
-def profiles(strings, functions, stacks, samples, service="large"):
-    """Function i has name i and location i + 1; the rest is as given, encoded."""
-    dictionary = field(1, b"") + field(2, b"")
-    dictionary += b"".join(field(2, field(3, field(1, i + 1))) for i in range(functions)) + field(3, b"")
-    dictionary += b"".join(field(3, field(1, i + 5)) for i in range(functions)) + field(4, b"")
-    dictionary += b"".join(field(5, s) for s in (b"", b"samples", b"count", b"cpu", b"nanoseconds", *strings))
-    dictionary += field(6, b"") + field(7, b"") + stacks
-    profile = field(1, field(1, 1) + field(2, 2)) + samples + fixed64(3, time.time_ns()) + field(4, 10**10)
-    profile += field(5, field(1, 3) + field(2, 4)) + field(6, 10_000_000)
-    return field(1, field(1, resource(service)) + field(2, field(2, profile))) + field(2, dictionary)
-
-
 def names_of(functions, length):
     return [TOKEN + b"::%d" % i + b"x" * length for i in range(functions)]
-
-
-def one_each(stacks):
-    return b"".join(field(2, field(1, i + 1) + field(4, b"\1")) for i in range(stacks))
 
 
 def stacks_body(size):
@@ -93,22 +77,22 @@ def stacks_body(size):
     numbers = [varint(i + 200) for i in range(functions - 200)]
     count = size // (2 * depth + 16)
     stacks = b"".join(field(7, field(1, b"".join(draw.choices(numbers, k=depth)))) for _ in range(count))
-    return profiles(names_of(functions, 20), functions, stacks, one_each(count)), count
+    return profiles_request(names_of(functions, 20), functions, stacks, one_each(count)), count
 
 
 def names_body(size):
     """Functions with long names, each a stack of its own."""
     count = size // 180
     stacks = b"".join(field(7, field(1, varint(i + 1))) for i in range(count))
-    return profiles(names_of(count, 100), count, stacks, one_each(count)), count
+    return profiles_request(names_of(count, 100), count, stacks, one_each(count)), count
 
 
 def moments_body(size):
     """Few stacks, many observations with a time each."""
     count = size // 8
-    samples = b"".join(field(2, field(1, 1) + field(5, os.urandom(0) + b"".join(
+    samples = b"".join(field(2, field(1, 1) + field(5, b"".join(
         (time.time_ns() + i).to_bytes(8, "little") for i in range(1000)))) for _ in range(count // 1000))
-    return profiles(names_of(1, 20), 1, field(7, field(1, b"\1")), samples), count // 1000 * 1000
+    return profiles_request(names_of(1, 20), 1, field(7, field(1, b"\1")), samples), count // 1000 * 1000
 
 
 def spans_body(size):
@@ -273,7 +257,7 @@ class Memory(Case):
         self.assertGreater(self.tried(2600, "stacks", size=20, box=Addresses)["sent"][200], 0)
 
 
-if __name__ == "__main__" and len(sys.argv) == 1:
+if __name__ == "__main__" and not any(a.startswith("--") for a in sys.argv[1:]):
     unittest.main()
 elif __name__ == "__main__":
     import tempfile
