@@ -134,7 +134,8 @@ MemoryUse ReadMemoryUse() {
     if (error != std::errc()) return {};
     at = end;
   }
-  return {.anonymous = (numbers[1] - std::min(numbers[1], numbers[2])) * PageBytes(),
+  return {.resident = numbers[1] * PageBytes(),
+          .anonymous = (numbers[1] - std::min(numbers[1], numbers[2])) * PageBytes(),
           .address_space = numbers[0] * PageBytes(),
           .data = numbers[5] * PageBytes()};
 }

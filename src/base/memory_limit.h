@@ -18,7 +18,8 @@ struct MemoryLimit {
 
 // Of this process, as the kernel counts.
 struct MemoryUse {
-  std::size_t anonymous = 0;      // resident, and of no file
+  std::size_t resident = 0;
+  std::size_t anonymous = 0;      // of these, what is of no file
   std::size_t address_space = 0;  // what ulimit -v limits
   std::size_t data = 0;           // what ulimit -d limits
 };

@@ -1,10 +1,8 @@
 #include "base/metrics.h"
 
-#include <cstdio>
-#include <fstream>
-
 #include <fmt/format.h>
 
+#include "base/memory_limit.h"
 #include "base/text.h"
 
 namespace wherefore {
@@ -120,15 +118,9 @@ std::string Metrics::PrometheusText() {
 }
 
 ProcessMemory ReadProcessMemory() {
-  ProcessMemory memory;
-  std::ifstream status("/proc/self/status");
-  std::string line;
-  while (std::getline(status, line)) {
-    long long kb = 0;
-    if (std::sscanf(line.c_str(), "VmRSS: %lld kB", &kb) == 1) memory.resident_bytes = kb * 1024;
-    if (std::sscanf(line.c_str(), "RssAnon: %lld kB", &kb) == 1) memory.anonymous_bytes = kb * 1024;
-  }
-  return memory;
+  const MemoryUse use = ReadMemoryUse();
+  return {.resident_bytes = static_cast<std::int64_t>(use.resident),
+          .anonymous_bytes = static_cast<std::int64_t>(use.anonymous)};
 }
 
 }  // namespace wherefore
