@@ -37,7 +37,7 @@ int Connect(const std::string& host, std::uint16_t port) {
   return fd;
 }
 
-// The number after a header's name (lower case here, any case there); -1 when it is not there.
+// The number after a header's name (given in lower case, matched in any case); -1 if it is missing.
 std::int64_t NumberOf(std::string_view head, std::string_view name) {
   for (std::size_t at = 0; (at = head.find("\r\n", at)) != std::string_view::npos;) {
     at += 2;

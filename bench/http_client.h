@@ -1,8 +1,8 @@
 // A few keep-alive HTTP/1.1 connections that POST bodies: the sending half of the benchmark.
 //
-// One thread, one epoll. It knows just enough HTTP for a server of ours: answers carry
-// Content-Length. Anything unexpected (a closed connection, an answer it cannot read) ends the
-// program: a benchmark that limps on measures nothing.
+// One thread, one epoll. It knows just enough HTTP for our server: answers have a Content-Length.
+// Anything unexpected (a closed connection, a malformed answer) ends the program, because the
+// measurement would be worthless.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ class HttpPosters {
   HttpPosters& operator=(const HttpPosters&) = delete;
   ~HttpPosters();
 
-  // The connection must not wait for an answer. Takes the body and gives an old one in exchange,
-  // whose memory can be used again.
+  // The connection must not be waiting for an answer. Takes the body and returns an old one in
+  // exchange, whose memory can be reused.
   void Post(std::size_t connection, std::string_view path, std::string& body);
-  // Moves bytes until something happened or the time is over; < 0 waits for ever.
+  // Moves bytes until something happened or the time is over; < 0: no time limit.
   void Run(std::int64_t timeout_ns);
 
  private:

@@ -5,14 +5,14 @@
 #include <cmath>
 #include <string_view>
 
-#include "formats/otlp_fields.h"
+#include "formats/otlp/fields.h"
 
 namespace wherefore::bench {
 namespace {
 
 constexpr double kZipfExponent = 1.0;
 constexpr double kFunctionSkew = 7.5;  // makes a request 52 kB
-constexpr int kMaxDepth = 45;
+constexpr std::uint32_t kMaxDepth = 45;
 constexpr int kModules = 61;
 constexpr int kClasses = 149;
 constexpr std::int64_t kPeriodNs = 10'000'000;
@@ -99,7 +99,12 @@ struct Node {
   int depth;
 };
 
-// Mostly goes on where it just was, as programs do, and sometimes starts a branch anywhere.
+// A few functions are called from everywhere, most from one or two places.
+std::uint32_t PopularFunction(const Shape& shape, Random& random) {
+  return static_cast<std::uint32_t>(std::pow(random.Unit(), kFunctionSkew) * shape.functions);
+}
+
+// Mostly continues where it was, as programs do, and sometimes starts a branch anywhere.
 std::vector<Node> MakeTree(const Shape& shape, Random& random) {
   std::vector<Node> tree = {{0, 0, 1}};
   const auto size = static_cast<std::size_t>(shape.stacks) * 3;
@@ -107,16 +112,14 @@ std::vector<Node> MakeTree(const Shape& shape, Random& random) {
     const std::uint64_t recent = std::min<std::uint64_t>(tree.size(), 8);
     const std::uint64_t parent =
         random.Below(4) == 0 ? random.Below(tree.size()) : tree.size() - 1 - random.Below(recent);
-    if (tree[parent].depth >= kMaxDepth) continue;
-    // Few functions are called from everywhere, most from a place or two.
-    const double popular = std::pow(random.Unit(), kFunctionSkew) * shape.functions;
-    tree.push_back({static_cast<std::uint32_t>(parent), static_cast<std::uint32_t>(popular),
+    if (tree[parent].depth >= static_cast<int>(kMaxDepth)) continue;
+    tree.push_back({static_cast<std::uint32_t>(parent), PopularFunction(shape, random),
                     tree[parent].depth + 1});
   }
   return tree;
 }
 
-// Picks leaves so that the mean depth stays near the wanted one from the most popular stack on.
+// Picks leaves so that the mean depth stays near the wanted one, from the most popular stack on.
 void PickStacks(const Shape& shape, const std::vector<Node>& tree, Random& random, Service& out) {
   std::vector<bool> used(tree.size());
   out.stack_begin = {0};
@@ -133,6 +136,30 @@ void PickStacks(const Shape& shape, const std::vector<Node>& tree, Random& rando
       out.stack_functions.push_back(tree[at].function);
       if (at == 0) break;
     }
+    out.stack_begin.push_back(static_cast<std::uint32_t>(out.stack_functions.size()));
+  }
+}
+
+// Every stack shares the outer part of an earlier one, some 60 % of it, and goes its own way from
+// there: ten frames on average, so that 20,000 stacks have 200,000 distinct paths.
+void MakeWideStacks(const Shape& shape, Random& random, Service& out) {
+  const int own_frames = shape.mean_depth * 2 / 5;
+  out.stack_begin = {0};
+  std::vector<std::uint32_t> stack;  // leaf first
+  for (int made = 0; made < shape.stacks; ++made) {
+    stack.clear();
+    const std::uint64_t own = made == 0 ? shape.mean_depth : 1 + random.Below(2 * own_frames - 1);
+    for (std::uint64_t i = 0; i < own; ++i) stack.push_back(PopularFunction(shape, random));
+    if (made > 0) {
+      const std::uint64_t other = random.Below(static_cast<std::uint64_t>(made));
+      const std::uint32_t end = out.stack_begin[other + 1];
+      const std::uint32_t depth = end - out.stack_begin[other];
+      const auto share = static_cast<std::uint32_t>(depth * (0.35 + 0.5 * random.Unit()));
+      const auto room = static_cast<std::uint32_t>(kMaxDepth - own);
+      for (std::uint32_t i = end - std::min(share, room); i < end; ++i)
+        stack.push_back(out.stack_functions[i]);
+    }
+    out.stack_functions.insert(out.stack_functions.end(), stack.begin(), stack.end());
     out.stack_begin.push_back(static_cast<std::uint32_t>(out.stack_functions.size()));
   }
 }
@@ -154,7 +181,11 @@ Service MakeService(const Shape& shape, int index) {
     service.function_files.push_back(static_cast<std::uint32_t>(type));
   }
   service.name_begin.push_back(static_cast<std::uint32_t>(service.name_entries.size()));
-  PickStacks(shape, MakeTree(shape, random), random, service);
+  if (shape.model == Model::kWide) {
+    MakeWideStacks(shape, random, service);
+  } else {
+    PickStacks(shape, MakeTree(shape, random), random, service);
+  }
   return service;
 }
 
@@ -316,7 +347,7 @@ void RequestWriter::Write(int service_index, int instance, std::int64_t step, st
                           std::string& out, Content& content) {
   namespace dictionary = formats::dictionary;
   const Service& service = load_.service(service_index);
-  // One after the other: added up, (step 1, instance 2) and (step 2, instance 1) would be twins.
+  // Shifted, not added: otherwise (step 1, instance 2) and (step 2, instance 1) would be the same.
   const std::uint64_t place = (static_cast<std::uint64_t>(service_index) << 32) | (instance + 1U);
   Random random(Mix(Mix(Mix(load_.shape().seed) + static_cast<std::uint64_t>(step)) + place));
   ++mark_;

@@ -1,11 +1,12 @@
-// The benchmark's load: OTLP profile requests of made-up services, written as protobuf bytes.
+// The benchmark's load: OTLP profile requests of synthetic services, written as protobuf bytes.
 //
-// A service is a random call tree: its stacks are paths in it, so they share prefixes as those of
-// real programs do. Samples are drawn from the stacks by Zipf's law. Every request carries its own
-// dictionary, one sample in ten is linked to a span of its own.
+// A service is a random call tree. Its stacks are paths in it, so they share prefixes as in real
+// programs: with Model::kNarrow 20,000 stacks have some 50,000 distinct paths, with Model::kWide,
+// where a stack leaves the others half-way, 200,000. Samples are drawn from the stacks by Zipf's
+// law. Every request has its own dictionary; one sample in ten is linked to a span of its own.
 //
-// What always holds: a request is a function of (shape, service, instance, step) alone, whatever
-// was made before and in whatever order. So the totals of any part of the load are known exactly.
+// A request depends only on (shape, service, instance, step), so the exact totals of any part of
+// the load are known.
 //
 // Threads: Load is immutable once made; a RequestWriter belongs to one thread.
 #pragma once
@@ -17,18 +18,22 @@
 
 namespace wherefore::bench {
 
+enum class Model : std::uint8_t { kNarrow, kWide };
+
 struct Shape {
+  Model model = Model::kNarrow;
   int services = 20;
   int instances = 5;
   int functions = 4'000;  // per service
   int stacks = 20'000;    // per service
-  int samples = 120;      // per profile, each of another stack
+  int samples = 120;      // per profile, each with another stack
   int mean_depth = 26;
   std::uint64_t seed = 42;
   std::string prefix = "service";  // service i is called <prefix>-<i>
 };
 
-// xoshiro256**: a few instructions a number, so that the generator costs little beside the server.
+// xoshiro256**: a few instructions per number, so that the generator costs little compared with the
+// server.
 class Random {
  public:
   explicit Random(std::uint64_t seed);
@@ -44,8 +49,8 @@ struct Service {
   std::string name;
   std::vector<std::string> function_names;
   std::vector<std::uint32_t> function_files;  // into file_entries
-  // Names and files as they stand in a request's table of strings; names in one piece, popular
-  // ones side by side, because fetching them from all over memory was half the cost of a request.
+  // Names and files encoded as entries of a request's string table; names in one buffer, popular
+  // ones together, because fetching them from all over memory was half the cost of a request.
   std::string name_entries;
   std::vector<std::uint32_t> name_begin;  // one more than there are functions
   std::vector<std::string> file_entries;
@@ -75,14 +80,14 @@ struct Link {
   std::int64_t value;
 };
 
-// What a request says, for checking answers.
+// The content of a request, for checking answers.
 struct Content {
   std::int64_t total = 0;
   std::vector<std::pair<std::uint32_t, std::int64_t>> leaves;  // function, value of one sample
   std::vector<Link> links;
 };
 
-// Makes requests into buffers it keeps.
+// Writes requests; reuses its buffers.
 class RequestWriter {
  public:
   explicit RequestWriter(const Load& load);
@@ -99,7 +104,7 @@ class RequestWriter {
 
   const Load& load_;
   std::vector<std::pair<std::uint32_t, std::int64_t>> samples_;  // stack, value
-  // When an entry's mark is the current one, it has an index in this request's dictionary.
+  // An entry whose mark is the current one has an index in this request's dictionary.
   std::uint32_t mark_ = 0;
   std::vector<std::uint32_t> stack_mark_, function_mark_, function_index_, file_mark_, file_index_;
   std::vector<std::size_t> stack_sample_;

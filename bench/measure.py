@@ -66,6 +66,19 @@ def percentile(values, share):
     return sorted(values)[max(math.ceil(len(values) * share - 1e-9) - 1, 0)]
 
 
+def folder_bytes(folder, leave_out=None):
+    """What the files below it take on the disk; `leave_out` names folders that do not count."""
+    total = 0
+    for here, folders, files in os.walk(folder):
+        folders[:] = [f for f in folders if f != leave_out]
+        for name in files:
+            try:
+                total += os.lstat(os.path.join(here, name)).st_blocks * 512
+            except FileNotFoundError:  # merged meanwhile
+                pass
+    return total
+
+
 class Client:
     """One keep-alive connection to the API."""
 
@@ -83,6 +96,20 @@ class Client:
         if answer.status != 200:
             raise SystemExit(f"{target}: {answer.status} {body[:500]!r}")
         return body, milliseconds
+
+    def select_merge(self, service, from_ms, to_ms):
+        """(flame graph, milliseconds) as Grafana asks for it: Connect with JSON."""
+        question = {"profileTypeID": "process_cpu:samples:count:cpu:nanoseconds", "start": str(from_ms), "end": str(to_ms),
+                    "labelSelector": f'{{service_name="{service}"}}' if service else "{}", "maxNodes": "8192"}
+        begin = time.monotonic()
+        self.connection.request("POST", "/querier.v1.QuerierService/SelectMergeStacktraces", json.dumps(question),
+                                {"Content-Type": "application/json"})
+        answer = self.connection.getresponse()
+        body = answer.read()
+        milliseconds = (time.monotonic() - begin) * 1000
+        if answer.status != 200:
+            raise SystemExit(f"SelectMergeStacktraces: {answer.status} {body[:500]!r}")
+        return json.loads(body)["flamegraph"], milliseconds
 
     def ask(self, path, **parameters):
         return json.loads(self.get(path, **parameters)[0])

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "formats/formats.h"
-#include "formats/jfr_testing.h"
+#include "formats/jfr/testing.h"
 #include "net/compression.h"
 #include "net/url.h"
 

@@ -1,5 +1,5 @@
-// The load in the formats of Pyroscope's clients: the same samples as the OTLP request, as a pprof
-// file or a JFR recording, both gzip-compressed, and the path to send them to.
+// The load in the formats of Pyroscope's clients: the samples of an OTLP request as a pprof file or
+// a JFR recording, both gzip-compressed, and the path to send them to.
 #pragma once
 
 #include <string>

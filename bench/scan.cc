@@ -1,6 +1,6 @@
-// bench_scan: opens a data directory no server has open and says, as JSON on stdout, how big its
-// tables are and how long the engine itself needs to add up the samples of one service: what every
-// flame graph costs at least.
+// bench_scan: opens a data directory that no server uses and prints, as JSON, how big its tables
+// are and how long the engine itself takes to add up the samples of one service: the minimum cost
+// of every flame graph.
 #include <algorithm>
 
 #include <CLI/CLI.hpp>

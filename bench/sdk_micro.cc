@@ -20,7 +20,7 @@ namespace {
 
 using Operation = void (*)(long count);
 
-// What the compiler may not take away, although nothing comes of it.
+// Keeps the compiler from removing the operation.
 inline void Keep(void* p) {
   asm volatile("" : : "r"(p) : "memory");
 }

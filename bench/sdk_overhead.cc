@@ -9,8 +9,6 @@
 //   cpu|...|all|each]
 //
 // "both" is the budget's program: one malloc/free and one lock/unlock pair per microsecond of work.
-#include <wherefore/profiler.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -22,6 +20,8 @@
 #include <string>
 #include <vector>
 
+#include <wherefore/profiler.h>
+
 #include "sdk_programs.h"
 
 namespace {
@@ -29,7 +29,8 @@ namespace {
 using wherefore::Profiler;
 using wherefore::Type;
 
-using namespace wherefore::bench;  // NOLINT(google-build-using-namespace): this file is about nothing else
+using namespace wherefore::bench;  // NOLINT(google-build-using-namespace): this file is about
+                                   // nothing else
 
 struct Program {
   const char* name;
@@ -64,7 +65,8 @@ Estimate Measure(const Program& program, const Choice& choice, double seconds) {
   const auto elapsed = [&] {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<double>(now.tv_sec - began.tv_sec) + (static_cast<double>(now.tv_nsec - began.tv_nsec) * 1e-9);
+    return static_cast<double>(now.tv_sec - began.tv_sec) +
+           (static_cast<double>(now.tv_nsec - began.tv_nsec) * 1e-9);
   };
   while (elapsed() < seconds || ratios.size() < 20) {
     double cost[2] = {0, 0};
@@ -77,7 +79,8 @@ Estimate Measure(const Program& program, const Choice& choice, double seconds) {
   Switch(choice, false);
   std::sort(ratios.begin(), ratios.end());
   const std::size_t cut = ratios.size() / 10;
-  const std::vector<double> middle(ratios.begin() + static_cast<long>(cut), ratios.end() - static_cast<long>(cut));
+  const std::vector<double> middle(ratios.begin() + static_cast<long>(cut),
+                                   ratios.end() - static_cast<long>(cut));
   double sum = 0;
   for (const double ratio : middle) sum += ratio;
   const double mean = sum / static_cast<double>(middle.size());
@@ -117,7 +120,8 @@ int main(int argc, char** argv) {
   options.manual_start = true;
   const Profiler profiler = Profiler::Start(options);
   if (!profiler) {
-    std::fprintf(stderr, "sdk_overhead: the profiler did not start (%s)\n", wherefore_status_text(profiler.status()));
+    std::fprintf(stderr, "sdk_overhead: the profiler did not start (%s)\n",
+                 wherefore_status_text(profiler.status()));
     return 1;
   }
 
@@ -128,11 +132,15 @@ int main(int argc, char** argv) {
       {"busy", [=] { Busy(rounds); }}, {"alloc", [=] { Alloc(rounds); }},
       {"lock", [=] { Lock(rounds); }}, {"contended", [&] { contended->Slice(); }},
       {"both", [=] { Both(rounds); }}, {"server", [&] { server->Slice(); }}};
-  const std::vector<Choice> choices = {
-      {"cpu", {Type::kCpu}},     {"wall", {Type::kWall, Type::kOffCpu}}, {"heap", {Type::kHeap}},
-      {"mutex", {Type::kMutex}}, {"block", {Type::kBlock}},              {"threads", {Type::kThreads}},
-      {"all",
-       {Type::kCpu, Type::kWall, Type::kOffCpu, Type::kHeap, Type::kMutex, Type::kBlock, Type::kThreads}}};
+  const std::vector<Choice> choices = {{"cpu", {Type::kCpu}},
+                                       {"wall", {Type::kWall, Type::kOffCpu}},
+                                       {"heap", {Type::kHeap}},
+                                       {"mutex", {Type::kMutex}},
+                                       {"block", {Type::kBlock}},
+                                       {"threads", {Type::kThreads}},
+                                       {"all",
+                                        {Type::kCpu, Type::kWall, Type::kOffCpu, Type::kHeap,
+                                         Type::kMutex, Type::kBlock, Type::kThreads}}};
   std::printf("%-9s %-8s %10s %10s %6s\n", "program", "type", "cost %", "+-", "pairs");
   for (const Program& program : programs) {
     if (only_program != "all" && only_program != program.name) continue;
@@ -146,5 +154,5 @@ int main(int argc, char** argv) {
       std::fflush(stdout);
     }
   }
-  std::quick_exit(0);  // a thousand threads need not be asked to end
+  std::quick_exit(0);  // without joining a thousand threads
 }

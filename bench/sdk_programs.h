@@ -1,5 +1,6 @@
-// The programs whose cost under libwherefore is measured, in slices of equal work: shared by
-// sdk_overhead.cc (profiler inside, switched on and off) and sdk_program.cc (with and without it).
+// The programs whose overhead under libwherefore is measured, in slices of equal work: shared by
+// sdk_overhead.cc (profiler linked in, switched on and off) and sdk_program.cc (with and without
+// it).
 #pragma once
 
 #include <semaphore.h>
@@ -67,7 +68,7 @@ inline void Both(int rounds) {
   }
 }
 
-// Eight threads that want the same mutex all the time; a slice is so many turns of each.
+// Eight threads that want the same mutex all the time; a slice is a number of turns of each.
 class Contended {
  public:
   static constexpr int kThreads = 8;

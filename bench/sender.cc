@@ -1,11 +1,12 @@
-// bench_load: sends the load to a running server and says, as JSON on stdout, exactly what was
-// sent and how long it took.
+// bench_load: sends the load to a running server and prints, as JSON, exactly what was sent and how
+// long it took.
 //
-// Closed loop (default): every connection sends the next request as soon as it has its answer.
-// Open loop (--rate): requests are due at fixed times whatever the server does, and latency counts
-// from the due time, so that a slow server cannot hide by slowing the sender.
+// Closed loop (default): every connection sends the next request as soon as it has its answer. Open
+// loop (--rate): requests are due at fixed times whatever the server does, and latency counts from
+// the due time, so that a slow server cannot hide by slowing the sender.
 //
-// Only accepted requests count in the totals; refused ones are counted by status, not sent again.
+// Only accepted requests count in the totals; refused ones are counted by status and not sent
+// again.
 #include <algorithm>
 #include <map>
 
@@ -91,7 +92,7 @@ class Sender {
     return begin_ns_ + static_cast<std::int64_t>(static_cast<double>(number) * 1e9 / options_.rate);
   }
 
-  // The next request, ahead of time: making it must not count as the server's latency.
+  // Prepares the next request ahead of time: making it must not count as the server's latency.
   void Prepare() {
     body_.clear();
     if (next_ >= count_) return;
@@ -100,7 +101,7 @@ class Sender {
     const std::int64_t step = next_ / per_step;
     const auto place = static_cast<int>(next_ % per_step);
     prepared_.service = place % shape.services;
-    // Instances do not all start in the same moment.
+    // Instances do not all start at the same moment.
     const std::int64_t offset = place * (10 * kNsPerSecond / per_step);
     const std::int64_t time = options_.start_ns == 0
                                   ? NowUnixNs() - 10 * kNsPerSecond
@@ -258,6 +259,9 @@ int Main(int argc, char** argv) {
   app.add_option("--stacks", o.shape.stacks)->capture_default_str();
   app.add_option("--samples", o.shape.samples)->capture_default_str();
   app.add_option("--seed", o.shape.seed)->capture_default_str();
+  app.add_option("--model", o.shape.model, "narrow: stacks share most of their paths; wide: half")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, Model>{{"narrow", Model::kNarrow}, {"wide", Model::kWide}}));
   app.add_option("--prefix", o.shape.prefix, "Service names begin with this")
       ->capture_default_str();
   app.add_option("--steps", o.steps, "Profiles per instance, 10 s apart")->capture_default_str();

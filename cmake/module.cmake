@@ -3,7 +3,8 @@
 # One folder of src/ = one static library wherefore_<name>. DEPS are other modules (tools/layers.txt
 # says which are allowed), LIBS are libraries from outside. All TESTS of a module link into one
 # executable <name>_test, because linking costs more than running. A FUZZ target is a libFuzzer
-# program under the fuzz preset and replays its corpus in plain ctest otherwise.
+# program under the fuzz preset and replays its corpus in plain ctest otherwise: fuzz/corpus/<name>,
+# or one file of every format where it has none of its own.
 function(wherefore_module name)
   cmake_parse_arguments(A "" "" "SRCS;DEPS;LIBS;TESTS;TEST_LIBS;BENCH;FUZZ" ${ARGN})
   set(lib wherefore_${name})
@@ -31,12 +32,16 @@ function(wherefore_module name)
   foreach(source IN LISTS A_FUZZ)
     get_filename_component(target ${source} NAME_WE)
     string(REGEX REPLACE "_fuzz$" "" corpus ${target})
+    set(corpus ${PROJECT_SOURCE_DIR}/fuzz/corpus/${corpus})
+    if(NOT EXISTS ${corpus})
+      set(corpus ${PROJECT_SOURCE_DIR}/tests/golden/formats)
+    endif()
     if(WHEREFORE_FUZZ)
       add_executable(${target} ${source})
       target_link_options(${target} PRIVATE -fsanitize=fuzzer)
     else()
       add_executable(${target} ${source} ${PROJECT_SOURCE_DIR}/fuzz/replay_main.cc)
-      add_test(NAME fuzz.${target} COMMAND ${target} ${PROJECT_SOURCE_DIR}/fuzz/corpus/${corpus})
+      add_test(NAME fuzz.${target} COMMAND ${target} ${corpus})
       set_tests_properties(fuzz.${target} PROPERTIES TIMEOUT 120)
     endif()
     target_link_libraries(${target} PRIVATE ${lib})

@@ -1,8 +1,6 @@
 // Precompiled once for every module: only headers that nearly every file needs.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -21,3 +19,5 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include <fmt/format.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A server that has much to do: who asks for little is answered meanwhile."""
+"""A busy server: small queries are still answered."""
 import base64
 import concurrent.futures
 import json
@@ -15,7 +15,7 @@ FUNCTIONS, DEPTH = 8000, 30
 
 
 def many_stacks(count, service="large"):
-    """An OTLP request of that many stacks of 30 frames, all different, observed once each."""
+    """An OTLP request with `count` different stacks of 30 frames, observed once each."""
     draw = random.Random(1)
     numbers = [varint(i + 1) for i in range(FUNCTIONS)]
     stacks = b"".join(field(7, field(1, b"".join(draw.choices(numbers, k=DEPTH)))) for _ in range(count))
@@ -110,7 +110,7 @@ def anonymous_bytes(server):
 
 
 def open_calls(server, count):
-    """A connection with that many gRPC calls that have begun and bring no message, written by hand: no client of gRPC would open as many."""
+    """A connection with that many open gRPC calls without a message, as raw bytes: no gRPC client would open so many."""
     def frame(kind, flags, stream, payload):
         return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
 

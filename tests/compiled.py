@@ -1,4 +1,4 @@
-"""Programs that a test compiles, with libwherefore linked into them or without, and the `wherefore` that runs them."""
+"""Programs that a test compiles, with or without libwherefore linked in, and the `wherefore` that runs them."""
 import subprocess
 
 from harness import BINARY, ROOT
@@ -20,7 +20,7 @@ def compile_program(source, out, *flags):
 
 
 def compile_text(text, out, *flags):
-    """As compile_program, of a source that is written beside the program."""
+    """Like compile_program, with the source given as text."""
     source = out.with_suffix(".cc")
     source.write_text(text)
     return compile_program(source, out, *flags)

@@ -291,14 +291,14 @@ class Answers(Case):
             server.flush()
             diff = lambda *more: server.cli("diff", "orders{version=v1}", "orders{version=v2}", *more).stdout
             shares = diff()
-            self.assertIn("cpu: before 1 s, after 14 s, change +13 s\nshares of each side's whole, changes in points: two selections seldom", shares)
+            self.assertIn("cpu: before 1 s, after 14 s, change +13 s\nshares of each side's total, changes in percentage points: two selections seldom", shares)
             self.assertRegex(shares, r"(?m)^ +\+20\.0 +60\.0 % +80\.0 % +\+20\.0  parse$")
             self.assertRegex(shares, r"(?m)^ +-20\.0 +40\.0 % +20\.0 % +-20\.0  send$")
             self.assertNotIn("main", shares)  # all of it before, all of it after
             raw = diff("--mode", "raw")
             self.assertRegex(raw, r"(?m)^as they are$")
             self.assertRegex(raw, r"(?m)^ +\+2\.4 s +400 ms +2\.8 s +\+2\.4 s  send$")
-            self.assertIn("per second seen of each side (10 s and 2.33 min): before 100 ms, after 100 ms, change 0 ns", diff("--mode", "rate"))
+            self.assertIn("per second of observed time (10 s and 2.33 min): before 100 ms, after 100 ms, change 0 ns", diff("--mode", "rate"))
             exact = json.loads(diff("--json"))
             self.assertEqual((exact["mode"], exact["total_before"], exact["total_after"], exact["seconds_after"]), ("share", 10**9, 14 * 10**9, 140))
             self.assertEqual({r["name"]: (r["self_before"], r["self_after"]) for r in exact["rows"]}["send"], (400 * 10**6, 2800 * 10**6))
@@ -306,9 +306,9 @@ class Answers(Case):
             at = lambda minutes: str(int(now - minutes * minute))
             times = lambda base, middle, to=0: server.cli("diff", "orders", "--from", at(middle), "--to", at(to), "--base-from", at(base), "--base-to", at(middle)).stdout
             longer = times(20, 16)
-            self.assertIn("\nper second seen of each side (10 s and 2.33 min): before 100 ms, after 100 ms, change 0 ns: the sides were not seen equally long", longer)
+            self.assertIn("\nper second of observed time (10 s and 2.33 min): before 100 ms, after 100 ms, change 0 ns: the sides differ in observed time", longer)
             self.assertRegex(longer, r"(?m)^ +\+20 ms +60 ms +80 ms +\+20 ms  parse$")
-            self.assertIn("\nas they are: both sides were seen equally long\n", times(15.5, 8.5, 1.5))
+            self.assertIn("\nas they are: both sides have the same observed time\n", times(15.5, 8.5, 1.5))
 
     def test_a_stored_profile_comes_back_by_its_id(self):
         with self.server() as server:

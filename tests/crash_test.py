@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""kill -9 at random moments under load: what was acknowledged is there exactly once, and so is what was
-not acknowledged and is sent again. CRASH_ROUNDS (50) and CRASH_SEED can be set."""
+"""kill -9 at random moments under load: every acknowledged request is stored exactly once, and so is every
+unacknowledged one that is sent again. CRASH_ROUNDS (50) and CRASH_SEED can be set."""
 import http.client
 import os
 import random

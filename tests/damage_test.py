@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
-"""A matrix of damaged files: what is said, what still answers, what is written afterwards, and what a repair brings back.
+"""A matrix of damaged files: what is reported, what still works, what can be written afterwards, and what a repair
+recovers.
 
-Nothing may be silent, nothing total: every case must answer questions and take writes, and either nothing is missing or the status,
-the log and a mark on the answers say what. With -v the table is printed."""
+No damage may go unreported or stop the server: every case must answer queries and accept writes, and either nothing is
+missing or the status, the log and a mark on the answers say what. With -v the table is printed."""
 import json
 import pathlib
 import shutil
+import struct
 import time
 import unittest
 import urllib.parse
 
-from harness import TRACE, Case, Server, http, one_profile, spans_request, wait_until
+from harness import TRACE, Case, Profiles, Server, field, http, packed, one_profile, spans_request, wait_until
 
-NOW = time.time_ns()
+NOW = time.time_ns() - 120 * 10**9  # so that a range around it ends in the past
 EACH, ROUNDS = 40, 3  # profiles of 10 a round; each round is one part of each table
 WHOLE = EACH * ROUNDS * 10
+DAY = {"from": str(NOW // 10**9 - 3600), "to": str(NOW // 10**9 + 60)}
+PROFILE = bytes(range(16))  # the id of the last profile of `pay`
 
 
 def flip(path, at=None, bit=4):
@@ -87,8 +91,15 @@ class Damage(Case):
                 for i in range(EACH):
                     body = one_profile("shop" if i % 2 else "cart", 10, names=("main", f"f{round}_{i}"), time_ns=NOW - i * 10**6)
                     assert server.send(body).status == 200
-                span = dict(trace=TRACE, span=bytes([round + 1] * 8), name="pay", start=NOW, end=NOW + 10**9)
-                assert server.send(spans_request("shop", [span]), "/v1/traces").status == 200
+                id = bytes([round + 1] * 8)
+                pay = Profiles("pay")
+                in_span = field(1, pay.stack("main", "charge", f"bank{round}")) + field(3, pay.link(TRACE, id)) + packed(4, [7]) \
+                    + field(5, struct.pack("<Q", NOW + 10**6))
+                pay.profile([in_span, (pay.stack(("main", f"/lib/{round}.so")), 3)], NOW, id=PROFILE[:15] + bytes([13 + round]), of=("alloc", "bytes"))
+                assert server.send(pay.encode()).status == 200
+                span = dict(trace=TRACE, span=id, name="pay", start=NOW, end=NOW + 10**9)
+                alone = dict(span, trace=id * 2)  # a trace of this round only
+                assert server.send(spans_request("shop", [span, alone]), "/v1/traces").status == 200
                 server.flush()
 
     def problems(self, server):
@@ -98,7 +109,7 @@ class Damage(Case):
         return {row["name"] for row in server.ask("top", query="", type="samples", since="1d", limit="1000")["rows"]}
 
     def check_marks_of_others_interfaces(self, server, said):
-        """Answers in Pyroscope's and Jaeger's forms say it too, and only about a time that lacks something."""
+        """Answers in Pyroscope's and Jaeger's formats are marked too, and only for a time with missing data."""
         day = NOW // 10**9 // 86400 * 86400
         type = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
         for since, until, expected in ((day, day + 86400, said), (1577836800, 1580515200, None)):
@@ -206,6 +217,49 @@ class Damage(Case):
                     with Server(data) as server:
                         self.assertEqual(any(said in p for p in self.problems(server)) if said else bool(self.problems(server)), bool(said))
 
+    # Between them they read every table.
+    QUESTIONS = {
+        "services": {}, "labels": {}, "overview": {}, "heatmap": dict(query="", type="samples"),
+        "series": dict(query="", type="samples"), "top": dict(query="", type="samples", limit="1000"),
+        "profiles": dict(query="", type="samples", limit="1000"), "export": dict(query="pay", type="alloc", format="otlp"),
+        f"profiles/{PROFILE.hex()}": dict(format="otlp"), "traces": dict(service="shop"), "span-names": dict(service="shop"),
+        f"traces/{TRACE.hex()}": {}, "traces/" + f"{ROUNDS:02x}" * 16: {}, f"traces/{TRACE.hex()}/flame": dict(type="alloc"),
+        "function-traces": dict(query="pay", type="alloc", function="charge"),
+    }
+
+    def answers(self, server):
+        """For every query: the answer without what differs between runs, and its mark."""
+        said = {}
+        for path, parameters in self.QUESTIONS.items():
+            answer = server.get("/api/v1/" + path, **({} if "/" in path else DAY), **parameters)
+            self.assertIn(answer.status, (200, 404), (path, answer.body[:300]))
+            said[path] = (answer.body, answer.headers["wherefore-incomplete"])
+        return said
+
+    def test_no_table_is_damaged_in_silence(self):
+        """An answer is unchanged or marked."""
+        parts = (self.original / "data/engine/data/default").resolve()
+        tables = sorted(t.name.removesuffix("_v1") for t in parts.iterdir() if t.name.endswith("_v1") and any(t.resolve().glob("[0-9]*")))
+        with Server(shutil.copytree(self.original / "data", self.folder / "whole", symlinks=True)) as server:
+            before = self.answers(server)
+            self.assertEqual(before, self.answers(server), "without damage nothing differs")
+        self.assertEqual(len(tables), 13, "all but payloads, which are kept only where asked for")
+        for table in tables:
+            for name, damage in (("data.bin", in_part(table, "data.bin")), ("count.txt", in_part(table, "count.txt")), ("deleted", remove_part(table))):
+                with self.subTest(f"{table} {name}"):
+                    data = shutil.copytree(self.original / "data", self.folder / f"{table}-{name}", symlinks=True)
+                    damage(data)
+                    with Server(data) as server:
+                        self.answers(server)  # whoever meets the damage first may be answered before it is said
+                        wait_until(lambda: any(f"rows of {table}" in p for p in self.problems(server)), what=f"{table} is said")
+                        after = self.answers(server)
+                    for path, (body, mark) in after.items():
+                        if not mark:
+                            self.assertEqual(body, before[path][0], path)
+                    changed = [path for path, (body, _) in after.items() if body != before[path][0]]
+                    self.assertTrue(changed, "nothing reads this table")
+                    print(f"{table + ' ' + name:24} changes {', '.join(changed)}")
+
     LOG = {"nonce": in_log(24), "segment number": in_log(16), "version": in_log(8), "magic": in_log(0), "first frame's length": in_log(40),
            "first frame's checksum": in_log(48), "in the middle": in_log(0.5), "last byte": in_log(-1)}
 
@@ -241,7 +295,7 @@ class Damage(Case):
             server = Server(data)
             with self.assertRaises(AssertionError) as raised:
                 server.start(timeout=10)
-            self.assertIn("000007.log is no file", str(raised.exception))
+            self.assertIn("000007.log is not a file", str(raised.exception))
             self.assertNotIn("terminate called", str(raised.exception))
 
 

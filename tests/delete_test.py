@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Deleting while others work: senders and questions go on, a start after kill -9 does not wait, blank selectors are refused."""
+"""Deleting under load: senders and queries continue, a start after kill -9 does not wait, empty selectors are refused."""
 import threading
 import time
 import unittest
@@ -17,7 +17,7 @@ def percentile(values, share):
 
 class Delete(Case):
     def fill(self, server, days=10, a_day=30):
-        """Profiles of every third label `pod=bad`, with names of their own."""
+        """Profiles, every third with the label `pod=bad` and names of its own."""
         for day in range(days):
             for i in range(a_day):
                 pod = "bad" if i % 3 == 0 else "fine"

@@ -1,6 +1,5 @@
-"""The demo as ./run starts it: recorded, shown as if it had just happened, going on live, and its story in the browser.
-
-A short recording (DEMO_SECONDS each release, 20 in ./test), the same programs and the same supervisor.
+"""The demo as ./run starts it: recorded, replayed as if it had just happened, continued live, and its tour in the
+browser. Uses a short recording (DEMO_SECONDS per release, 20 in ./test) with the same programs and supervisor.
 """
 import os
 import signal
@@ -46,7 +45,7 @@ class Demo(Case):
             return False
 
     def wait_for_live_data(self, server):
-        """History is there at once; live profiles follow within their upload interval."""
+        """The history is visible at once; live profiles follow within their upload interval."""
         wait_until(lambda: {"storefront", "orders", "inventory"} <=
                    {service["name"] for service in server.ask("overview", since="15m")["services"]})
 

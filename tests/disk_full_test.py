@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A disk that fills up under load and is freed again, and one that turns read-only.
 
-Needs root for a small tmpfs of its own; without it the test says that it was skipped.
+Needs root to mount a small tmpfs; otherwise it is skipped.
 """
 import os
 import subprocess

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Files from the command line: looked at without a server, pushed to one, exported from it; and `go tool pprof` beside it."""
+"""Files on the command line: shown without a server, pushed to one, exported from it; compared with `go tool pprof`."""
+import gzip
 import json
 import os
 import shutil
 import subprocess
 import unittest
 
-from harness import BINARY, ROOT, VECTOR, Case, Profiles, field
+from harness import BINARY, ROOT, VECTOR, Case, Profiles, field, http
 
 
 class Files(Case):
@@ -30,7 +31,7 @@ class Files(Case):
         self.assertEqual(run("top", str(files[0]), "--type", "delay").returncode, 0)
 
     def test_a_pprof_file_of_several_types_is_shown_one_by_one(self):
-        """Rows are there for any of them; how often each was observed only where the file tells."""
+        """A row may have a value for any type; observations are known only if the file says."""
         texts = ("", "cpu", "nanoseconds", "alloc_space", "bytes", "main", "burn", "alloc")
         value_type = lambda type, unit: field(1, type) + field(2, unit)
         rows = [((2, 1), (30 * 10**6, 0)), ((3, 1), (0, 300 << 20))]
@@ -47,6 +48,8 @@ class Files(Case):
         self.assertNotIn("burn", space)
         self.assertNotIn("other", space)
         self.assertNotIn("burn", run("tree", str(file), "--type", "alloc_space", "--min-share", "0"))
+        self.assertEqual(run("tree", str(file), "--min-share", "2%"), run("tree", str(file), "--min-share", "0.02"))
+        self.assertEqual(run("top", str(file), "-n", "1"), run("top", str(file), "--limit", "1"))
         exact = json.loads(run("top", str(file), "--type", "alloc_space", "--json"))
         self.assertNotIn("count", exact)
         self.assertEqual([(r["name"], r["total"]) for r in exact["rows"]], [("alloc", 300 << 20), ("main", 300 << 20)])
@@ -83,6 +86,40 @@ class Files(Case):
             speedscope = json.loads((self.folder / "speedscope").read_text())
             self.assertEqual(speedscope["profiles"][0]["endValue"], 50)
 
+    def test_every_format_is_read_by_everything_that_reads_files(self):
+        """One file of each, gzipped or not: on the command line, in the ad hoc view, and pushed. The unit tests check
+        that no format is missing."""
+        with self.server() as server:
+            for file in sorted((ROOT / "tests/golden/formats").iterdir()):
+                packed = self.folder / (file.name + ".gz")
+                packed.write_bytes(gzip.compress(file.read_bytes()))
+                traces, picture = "traces" in file.name, file.name == "flamebearer"
+                for path in (file, packed):
+                    shown = http("POST", server.http + "/api/v1/adhoc", path.read_bytes())
+                    top = subprocess.run([BINARY, "top", str(path), "--json"], capture_output=True, text=True)
+                    if traces:
+                        self.assertEqual((shown.status, top.returncode), (400, 2), path)
+                        for said in (shown.json["error"]["message"], top.stderr):
+                            self.assertIn("has traces, not profiles", said, path)
+                    else:
+                        self.assertEqual((shown.status, top.returncode), (200, 0), f"{path}: {shown.body} {top.stderr}")
+                        self.assertGreater(shown.json["total"], 0, path)
+                        self.assertGreater(len(json.loads(top.stdout)["rows"]), 0, path)
+                    pushed = server.cli("push", str(path), "--service", file.name, "--now", check=False)
+                    self.assertEqual(pushed.returncode == 0, not picture, f"{path}: {pushed.stderr}")
+                    if picture:
+                        self.assertIn("has no samples", pushed.stderr)
+            self.assertEqual(server.ask("flame", query="speedscope", type="samples")["total"], 2 * 10**7)
+
+    def test_standard_input_is_a_file_too(self):
+        with self.server() as server:
+            for arguments in ([], ["-"]):
+                done = subprocess.run([BINARY, "push", *arguments, "--service", "piped", "--server", server.http], input="main;work 7\n", capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(server.ask("flame", query="piped", type="samples")["total"], 14)
+        top = subprocess.run([BINARY, "top", "-", "--json"], input="main;work 7\n", capture_output=True, text=True)
+        self.assertEqual(json.loads(top.stdout)["total"], 7, top.stderr)
+
     def test_check_names_the_violation(self):
         good, bad = self.folder / "good.otlp", self.folder / "bad.otlp"
         good.write_bytes(VECTOR)
@@ -106,7 +143,7 @@ class Files(Case):
 
 
 class Pprof(Case):
-    """Real programs' files in, out, and `go tool pprof` sees no difference."""
+    """Files of real programs survive a round trip: `go tool pprof` sees no difference."""
 
     def top(self, file, *flags):
         done = subprocess.run(["go", "tool", "pprof", "-top", *flags, str(file)], capture_output=True, text=True)

@@ -93,14 +93,14 @@ class Grafana(Case):
         self.running.flush()
 
     def call(self, method, body, headers=None, service=SERVICE, status=200):
-        """Connect with JSON, as the Drilldown app does it."""
+        """Connect with JSON, like the Drilldown app."""
         answer = http("POST", self.running.http + service + method, json.dumps(body).encode(),
                       {"content-type": "application/json", **(headers or {})})
         self.assertEqual(answer.status, status, answer.body)
         return answer.json
 
     def call_proto(self, method, body, headers=None):
-        """Connect with protobuf, as the datasource's backend does it."""
+        """Connect with protobuf, like the datasource's backend."""
         answer = http("POST", self.running.http + SERVICE + method, body,
                       {"content-type": "application/proto", "connect-protocol-version": "1", **(headers or {})})
         self.assertEqual(answer.status, 200, answer.body)

@@ -1,16 +1,18 @@
-// Sends standard input as one gRPC message: grpc_send PORT METHOD [--gzip]. Prints status, message, body.
-#include <fmt/format.h>
-
+// Sends standard input as one gRPC message: grpc_send PORT METHOD [--gzip]. Prints status, message,
+// body.
 #include <cstdio>
 #include <iostream>
 #include <iterator>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "net/test_grpc.h"
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
-  const std::string body((std::istreambuf_iterator<char>(std::cin)), std::istreambuf_iterator<char>());
+  const std::string body((std::istreambuf_iterator<char>(std::cin)),
+                         std::istreambuf_iterator<char>());
   const bool gzip = argc > 3 && std::string_view(argv[3]) == "--gzip";
   const wherefore::net::GrpcOutcome outcome = wherefore::net::CallGrpc(
       static_cast<std::uint16_t>(std::stoi(argv[1])), argv[2], body, {}, gzip);

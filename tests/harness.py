@@ -1,6 +1,6 @@
-"""Starts the real server on free ports in its own folder, and talks to it as its users do.
+"""Starts the real server on free ports in a temporary folder, and uses it as its users do.
 
-Everything a test starts is stopped by its process id; everything it writes lies in a temporary folder.
+Everything a test starts is stopped by process id; everything it writes is in a temporary folder.
 The binary is build/release/wherefore unless WHEREFORE_BINARY says otherwise.
 """
 import json
@@ -49,7 +49,7 @@ def http(method, url, body=None, headers=None, timeout=60):
 
 
 class Server:
-    """One `wherefore serve`. Use as a context manager; `restart` after `kill`. `within`: a command that becomes the server."""
+    """One `wherefore serve`. Use as a context manager; `restart` after `kill`. `within`: a command prefix that execs the server."""
 
     def __init__(self, data, *arguments, within=()):
         self.data, self.arguments, self.within, self.process = pathlib.Path(data), arguments, within, None
@@ -130,7 +130,7 @@ class Server:
 
 
 class Case(unittest.TestCase):
-    """A test with a folder of its own and any number of servers."""
+    """A test with a temporary folder and any number of servers."""
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="wherefore-test-"))
@@ -195,7 +195,7 @@ class Profiles:
         return self.functions[name][0]
 
     def file(self, name, path, line=None):
-        """Says where a function's source is."""
+        """Sets a function's source file and line."""
         self.function(name)
         if path not in self.strings:
             self.strings.append(path)
@@ -204,7 +204,7 @@ class Profiles:
             self.lines[name] = line
 
     def stack(self, *names):
-        """Names root first, as people say them; (name, path of its module) where that matters."""
+        """Names root first; a name may be (name, path of its module)."""
         self.stacks.append(packed(1, [self.function(n) for n in reversed(names)]))
         return len(self.stacks) - 1
 
@@ -213,7 +213,7 @@ class Profiles:
         return len(self.links) - 1
 
     def profile(self, samples, time_ns=None, id=b"", extra=b"", of=None):
-        """samples: (stack, value) or (stack, value, link) or raw bytes. of: another type and unit, also of the period."""
+        """samples: (stack, value) or (stack, value, link) or raw bytes. of: another (type, unit), also used for the period."""
         what, period = (1, 2), (3, 4)
         if of:
             self.strings += [text for text in of if text not in self.strings]
@@ -254,7 +254,7 @@ def one_profile(service, value, names=("main", "work"), time_ns=None, **attribut
 
 
 def profiles_request(strings, functions, stacks, samples, service="large"):
-    """One profile. Function i has string i for its name and location i + 1; stacks and samples are as given, encoded."""
+    """One profile. Function i is named by string i and used by location i + 1; stacks and samples are given encoded."""
     dictionary = field(1, b"") + field(2, b"")
     dictionary += b"".join(field(2, field(3, field(1, i + 1))) for i in range(functions)) + field(3, b"")
     dictionary += b"".join(field(3, field(1, i + 5)) for i in range(functions)) + field(4, b"")
@@ -266,7 +266,7 @@ def profiles_request(strings, functions, stacks, samples, service="large"):
 
 
 def one_each(stacks):
-    """A sample of each stack."""
+    """One sample for each stack."""
     return b"".join(field(2, field(1, i + 1) + field(4, b"\1")) for i in range(stacks))
 
 
@@ -287,7 +287,7 @@ def spans_request(service, spans):
 
 
 def wait_until(condition, seconds=60, what="it did not happen"):
-    """What condition() gives, once it gives something true."""
+    """Waits until condition() is true and returns its value."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > deadline:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Bad input from outside: the right status, a message that names the place, nobody else harmed."""
+"""Bad input: the right status, a message that names the place, and no effect on others."""
 import gzip
 import http.client as http_client_module
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What other senders notice while one sends what is small on the wire and large to work on: their latency, printed, and at most 100 ms (p99).
-
-Every kind of request is sent again and again for some seconds, with a tenth of a second between, each a little different, so that none is a repeat.
+"""Latency of other senders while one sends requests that are small on the wire and expensive to process: printed, and
+at most 100 ms (p99). Each kind of request is sent repeatedly for some seconds, ten per second, each a little different
+so that none is a repeat.
 """
 import gzip
 import http.client
@@ -120,7 +120,7 @@ def json_numbers(megabytes):
 
 
 def small_requests(address, done, out):
-    """One every 10 ms, one after the other: how long each took, and statuses other than 200."""
+    """Sends one request every 10 ms: returns how long each took, and statuses other than 200."""
     connection = http.client.HTTPConnection(address, timeout=300)
     took, problems = [], []
     while not done.wait(0.01):
@@ -137,7 +137,7 @@ def small_requests(address, done, out):
 
 
 class Others:
-    """Somebody else, in a process of its own, so that our own work is not in the figures."""
+    """Another sender, in a process of its own, so that this process's work does not affect its figures."""
 
     def __init__(self, server):
         self.done, (self.answer, out) = multiprocessing.Event(), multiprocessing.Pipe(False)
@@ -158,7 +158,7 @@ class Others:
 
 class Latency(Case):
     def send_meanwhile(self, server, name, body, path="/v1development/profiles", headers=None, port="otlp_http", statuses=(200, 400, 413, 429)):
-        """Sends `body`, with some bytes behind it that count for nothing, for some seconds. Returns its last answer."""
+        """Sends `body`, with meaningless bytes appended, for some seconds. Returns the last answer."""
         packed_body = gzip.compress(body, 6)
         address = getattr(server, port).removeprefix("http://")
         sent, start, answer = 0, time.monotonic(), (0, b"")

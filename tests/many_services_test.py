@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Many services: 3,000 and 100,000 of them. Lists are cut and say so, questions over all of them are answered within their time
-and memory, and the commands follow. (The page: tests/ui_test.py.)
+"""Many services: 3,000 and 100,000 of them. Lists are limited and say so, queries over all services stay within their
+time and memory, and commands work. (The page: tests/ui_test.py.)
 
 By hand: tests/many_services_test.py [Many.test_...]
 """
@@ -71,7 +71,7 @@ class Many(Case):
         return answer
 
     def lists_of(self, server, count):
-        """What is true of every list, however many services there are."""
+        """Checks what holds for every list, however many services there are."""
         last = name_of(count - 1)
         overview = self.quick(server, "overview")
         self.assertEqual(overview["total"], count)

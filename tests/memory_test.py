@@ -1,7 +1,9 @@
-"""A server in a small box: memory cgroups of 300 to 1,000 MB, bodies of 20 MB, three askers. It refuses what it has no room for,
-and lives on with everything it acknowledged. Prints a table of what happened: limits x bodies (docs/performance.md).
+"""A server with little memory: cgroups of 300 to 1,000 MB, bodies of 20 MB, three clients that query. It refuses what
+does not fit, survives, and keeps everything it acknowledged. Prints a table of what happened: limits x bodies
+(docs/performance.md).
 
-By hand: python3 tests/memory_test.py [--limits 300,500] [--bodies stacks,names] [--sizes 20,5] [--senders 4] [--seconds 20] [--addresses]
+By hand: python3 tests/memory_test.py [--limits 300,500] [--bodies stacks,names] [--sizes 20,5] [--senders 4] [--seconds
+20] [--addresses]
 """
 import argparse
 import collections
@@ -23,7 +25,7 @@ LIMITS = (300, 500, 700, 1000)
 
 
 class Box:
-    """A memory cgroup of its own; a command begins in it by `within`."""
+    """A memory cgroup; `within` is a command prefix that enters it."""
 
     def __init__(self, megabytes):
         first = pathlib.Path("/sys/fs/cgroup/memory")
@@ -52,7 +54,7 @@ class Box:
 
 
 class Addresses:
-    """The same by `ulimit -v`: no kernel ends it, but every allocation may fail. The engine alone reserves 2 GB."""
+    """The same with `ulimit -v`: the kernel does not kill the process, but every allocation may fail. The engine alone reserves 2 GB."""
 
     def __init__(self, megabytes):
         self.within = ("sh", "-c", f'ulimit -v {megabytes * 1024} && exec "$@"', "sh")
@@ -108,7 +110,7 @@ PATHS = {"spans": "/v1/traces"}
 
 
 class Load:
-    """Senders and askers beside each other, and what they were told."""
+    """Concurrent senders and queries, and the answers they got."""
 
     def __init__(self, server, kind, body, senders, seconds):
         self.server, self.kind, self.body, self.until = server, kind, body, time.monotonic() + seconds
@@ -159,7 +161,7 @@ def told(counter):
 
 
 def trial(folder, limit, kind, senders, seconds, size, box=Box):
-    """One server in one box under one load; a row of the table. What was acknowledged is counted outside of the box."""
+    """One server in one cgroup under one load: a row of the table. What was acknowledged is counted outside of the cgroup."""
     box = box(limit)
     server = Server(folder / f"{kind}-{limit}-{size}", within=box.within)
     try:
@@ -184,7 +186,7 @@ def trial(folder, limit, kind, senders, seconds, size, box=Box):
 
 
 def kept(server, kind):
-    """Asked so that it takes no memory: without stacks."""
+    """Uses a query without stacks, which needs little memory."""
     if kind == "spans":
         stored = next(part for part in server.ask("status")["parts"] if part["part"] == "stored")["facts"]
         return int(stored.get("spans", "0 rows").split(" rows")[0].replace(",", ""))
@@ -234,7 +236,7 @@ class Memory(Case):
             box.remove()
 
     def test_spans_are_inserted_in_the_smallest_box(self):
-        """An insert that never fits would keep everything behind it from being seen, for good."""
+        """An insert that never fits would block everything after it forever."""
         box = Box(300)
         try:
             with self.server(name="spans", within=box.within) as server:

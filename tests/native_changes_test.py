@@ -1,5 +1,5 @@
-"""libwherefore in programs under which things change: libraries come and go, types are switched, allocations come faster than they can
-be looked at, waits have a limit. What it sees is still true.
+"""libwherefore in programs that change: libraries are loaded and unloaded, types are switched, allocations come faster
+than they can be sampled, waits time out. Its profiles stay correct.
 
 tests/sdk/changes.cc, by LD_PRELOAD.
 """
@@ -21,7 +21,7 @@ class Changes(Profiled):
         return json.loads(done.stdout)
 
     def cpu_observations(self):
-        """A hundred for a second of CPU time, and on a busy machine fewer, each of which stands for more."""
+        """A hundred per second of CPU time; on a busy machine fewer, each with a higher weight."""
         count = self.rows("cpu")[0]["count"]
         self.assertGreater(count, 40)
         return count
@@ -171,7 +171,7 @@ class Children(Changes):
 
 class OwnTimer(Changes):
     def test_the_program_s_own_profiling_timer_is_as_without_us(self):
-        """Its ticks often come together with ours: they do not go to a thread that sleeps, and each tells what was interrupted."""
+        """Its ticks often coincide with ours; they must not go to a sleeping thread, and each must show what was interrupted."""
         ticks = self.truth("owntimer", 2, WHEREFORE_CPU_RATE="250")
         self.assertGreater(ticks["ticks"], 100)
         self.assertEqual(ticks["interrupted"], 0)

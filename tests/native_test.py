@@ -1,6 +1,7 @@
-"""libwherefore in programs that know their own profile: what it sees is true, and they never notice.
+"""libwherefore in programs that know their own profile: the profiles are correct, and the programs are not affected.
 
-tests/sdk/truth.cc and one that tortures, tests/sdk/torture.cc, by LD_PRELOAD. TORTURE_SECONDS sets how long (60 in ./test).
+tests/sdk/truth.cc and one that tortures, tests/sdk/torture.cc, by LD_PRELOAD. TORTURE_SECONDS sets how long (60 in
+./test).
 """
 import ctypes
 import errno
@@ -77,7 +78,7 @@ class Truth(Profiled):
         self.assertAlmostEqual(charged / 1e9, sum(truth.values()), delta=0.25 * sum(truth.values()))
 
     def test_as_many_observations_as_samples_were_taken(self):
-        """What the error bars come from. Each block and each wait is so large that it is sampled for certain."""
+        """Error bars come from these. Each block and each wait is large enough to be sampled for certain."""
         def observations(type, name):
             answer, _ = self.rows(type, lens=f"focus:{name}")
             return answer["count"]
@@ -168,7 +169,7 @@ class Truth(Profiled):
 
 
 class Short(Profiled):
-    """Programs that are over before there is much to see: a script may start a thousand of them."""
+    """Programs that end before there is much to sample: a script may start a thousand of them."""
 
     def test_one_that_was_never_seen_sends_nothing(self):
         # Distances at which nothing that short is ever sampled.
@@ -181,7 +182,7 @@ class Short(Profiled):
         self.assertEqual(len(list(self.folder.glob("out*profiles.otlp"))), 1)
 
     def test_the_first_stacks_are_complete(self):
-        """Taken before there were tables to follow them with."""
+        """Stacks taken before unwind tables were loaded."""
         blocks = json.loads(self.profiled(str(PROGRAMS / "truth"), "first", "0", WHEREFORE_HEAP_RATE="10KB",
                                           WHEREFORE_WALL_RATE="0.001", WHEREFORE_OFF_CPU_RATE="0.001").stdout)["AllocBlock"]
         self.assertAlmostEqual(self.rows("alloc_space", lens="focus:AllocBlock")[0]["count"], blocks, delta=1)
@@ -262,7 +263,7 @@ class Limits(Profiled):
 
 
 def refuse(*numbers):
-    """In a child before it becomes the program: these system calls fail with EPERM from here on."""
+    """Runs in the child before exec: these system calls fail with EPERM from then on."""
     statements = [(0x20, 0, 0, 0)]  # load the number
     statements += [(0x15, len(numbers) - i, 0, number) for i, number in enumerate(numbers)]  # equal: to the last statement
     statements += [(0x06, 0, 0, 0x7fff0000), (0x06, 0, 0, 0x00050000 | errno.EPERM)]  # allow; or the error
@@ -299,7 +300,7 @@ class Sandboxed(Profiled):
         self.assertIn("cpu (timer_settime: Operation not permitted)", off)
 
     def test_a_program_that_another_started_says_what_is_refused_in_one_line(self):
-        """And nothing else: not what is on, and not what the one that started it has said."""
+        """And nothing else: not what is on, and not what its parent has already said."""
         environment = preload(WHEREFORE_OUTPUT="/proc/nowhere/out", WHEREFORE_TYPO="1")
         del environment["WHEREFORE_LOG"]
         done = subprocess.run(["sh", "-c", f"{PROGRAMS}/truth cpu 0.3; {PROGRAMS}/truth cpu 0.3"], capture_output=True, text=True, timeout=60,
@@ -437,12 +438,12 @@ class Torture(Profiled):
             self.assertIn("it is no file", done.stderr)
 
     def test_run_takes_from_the_file_what_nobody_said(self):
-        """The library ranks the environment above the file: what `run` sets by itself must not be in it."""
+        """The library ranks the environment above the file, so `run`'s own defaults must not be in the environment."""
         config = self.folder / "profiling.yml"
         plain = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "WHEREFORE_"))}
 
         def seen(text, *flags, **environment):
-            """Service and endpoint as the program finds them, and what `run` said."""
+            """Service and endpoint as the program sees them, and the output of `run`."""
             config.write_text("profiling:\n" + text)
             server, rest = (flags[:2], flags[2:]) if "--server" in flags[:1] else ((), flags)
             done = subprocess.run([BINARY, *server, "run", "--config", str(config), *rest, "--", "/bin/sh", "-c", "echo $OTEL_SERVICE_NAME,$OTEL_EXPORTER_OTLP_ENDPOINT"],

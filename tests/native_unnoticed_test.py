@@ -1,4 +1,5 @@
-"""What a program would notice of a profiler that is not careful: forks that never return, descriptors and signals that are not its own.
+"""What a careless profiler would break in a program: forks that never return, descriptors and signals that are not the
+program's.
 
 tests/sdk/unnoticed.cc, by LD_PRELOAD.
 """

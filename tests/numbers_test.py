@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Numbers that must be right: averages of snapshots, values per second, differences of unlike sides."""
+"""Numbers that must be right: averages of snapshots, rates, diffs of sides of different length."""
 import gzip
 import json
 import time
@@ -12,7 +12,7 @@ SECOND = 10**9
 
 
 def threads(value, time_ns, pod, seconds=10, service="shop", of=("threads", "count")):
-    """One snapshot of an instance; seconds 0: it does not say how long it stands for."""
+    """One snapshot of an instance; seconds 0: without a duration."""
     p = Profiles(service, pod=pod)
     return p.profile([(p.stack("main", "run"), value)], time_ns, extra=field(4, seconds * SECOND), of=of).encode()
 
@@ -102,7 +102,7 @@ class Rates(Case):
         self.start = time.time_ns() // (600 * SECOND) * 600 * SECOND - 7200 * SECOND
 
     def fill(self, server):
-        """A baseline that was seen for a third of its time, with gaps, at 1 core; then 1.4 cores all the time."""
+        """A baseline observed for a third of its time, with gaps, at 1 core; then 1.4 cores all the time."""
         for i in range(20):
             server.send(cpu(1000, self.start + i * 30 * SECOND))
         for i in range(60):
@@ -159,7 +159,7 @@ class Rates(Case):
 
 
 class Looks(Case):
-    """Off-CPU and wall clock: a look stands for more time than a short span has."""
+    """Off-CPU and wall clock: one look may stand for more time than a short span took."""
     MS = 10**6
 
     def setUp(self):
@@ -213,7 +213,7 @@ class Looks(Case):
             self.assertEqual((int(seen["traces"][0]["value"]), int(seen["linked_value"])), (30 * self.MS, 148 * self.MS), "over all of them it is a sum")
 
     def test_selections_of_spans_and_traces_show_no_more(self):
-        """Whatever way one asks: a flame graph, a table, Pyroscope's routes."""
+        """In flame graphs, tables and Pyroscope's routes alike."""
         with self.server() as server:
             self.send(server, {1: (0, 0, 55), 2: (1, 10, 30), 3: (1, 40, 45)}, [(1, 74, 2), (2, 74, 1), (3, 1, 1)])
             self.send(server, {1: (0, 100, 105)}, [(1, 74, 1)], trace=b"\2" * 16)
@@ -345,7 +345,7 @@ class Sums(Case):
 
 
 class Out(Case):
-    """What goes out as OTLP is what came in."""
+    """OTLP export returns what came in."""
 
     def types(self, server, **query):
         services = server.ask("services", since="3000d")["services"]
@@ -381,7 +381,7 @@ class Out(Case):
                     self.assertNotIn("wherefore.profile.name", second.ask("labels", query="shop", since="3000d")["labels"])
 
     def test_a_pushed_recording_keeps_its_observations(self):
-        """Samples of a JFR file add up events, of which no two need to weigh the same."""
+        """Samples of a JFR file add up events of different weight."""
         recording = str(ROOT / "tests/golden/java_agent_wall.jfr.gz")
         types = ("cpu", "wall", "mutex", "block", "live")
         with self.server(name="first") as first, self.server(name="second") as second:

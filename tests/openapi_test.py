@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/openapi.json against the running server: every route is there, every answer has its shape."""
+"""docs/openapi.json compared with the running server: every route exists, every answer matches its schema."""
 import json
 import time
 import unittest
@@ -8,30 +8,85 @@ from harness import PROTOBUF, ROOT, SPAN, TRACE, Case, Profiles, http, spans_req
 
 
 class OpenApi(Case):
-    def shape(self, schema, value, where):
+    def resolved(self, schema):
+        """The schema with references resolved and allOf merged."""
         if "$ref" in schema:
-            schema = self.document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
+            return self.resolved(self.document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]])
+        out = {k: v for k, v in schema.items() if k != "allOf"}
+        for part in map(self.resolved, schema.get("allOf", [])):
+            for key, value in part.items():
+                if key == "properties":
+                    out[key] = {**out.get(key, {}), **value}
+                elif key == "required":
+                    out[key] = out.get(key, []) + value
+                else:
+                    out.setdefault(key, value)
+        return out
+
+    def shape(self, schema, value, where):
+        schema = self.resolved(schema)
         if "oneOf" in schema:
-            self.assertIsInstance(value, (int, str), where)
+            self.fits_one(schema["oneOf"], value, where)
             return
         kinds = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool, "number": (int, float)}
         if "type" in schema:
             self.assertIsInstance(value, kinds[schema["type"]], where)
-        for key in schema.get("required", []):
-            self.assertIn(key, value, where)
-        for key, inner in schema.get("properties", {}).items():
-            if key in value:
-                self.shape(inner, value[key], f"{where}.{key}")
+        if "enum" in schema:
+            self.assertIn(value, schema["enum"], where)
+        if "pattern" in schema:
+            self.assertRegex(value, schema["pattern"], where)
+        if isinstance(value, dict):
+            self.fields(schema, value, where)
         if "items" in schema:
+            self.assertGreaterEqual(len(value), schema.get("minItems", 0), where)
+            self.assertLessEqual(len(value), schema.get("maxItems", len(value)), where)
             for item in value[:50]:
                 self.shape(schema["items"], item, where + "[]")
 
+    def fields(self, schema, value, where):
+        """Required fields are present, and there are no undescribed fields."""
+        for key in schema.get("required", []):
+            self.assertIn(key, value, where)
+        described = schema.get("properties", {})
+        for key, inner in value.items():
+            if key in described:
+                self.shape(described[key], inner, f"{where}.{key}")
+            elif "additionalProperties" in schema:
+                self.shape(schema["additionalProperties"], inner, f"{where}.{key}")
+            elif described:
+                self.fail(f"{where}: {key} is not described in docs/openapi.json")
+
+    def fits_one(self, schemas, value, where):
+        problems = []
+        for schema in schemas:
+            try:
+                self.shape(schema, value, where)
+                return
+            except AssertionError as problem:
+                problems.append(str(problem))
+        self.fail(f"{where}: none of {len(schemas)} shapes fits: {problems}")
+
     def compatible(self, server, method, url, path):
-        """Routes with clients of their own: tests/grafana_test.py asks the questions, here the route must exist."""
+        """Routes for other clients: tests/grafana_test.py checks the answers; here the route must exist."""
         answer = http(method.upper(), server.http + url, b"{}" if method == "post" else None, {"content-type": "application/json"})
         self.assertNotIn(answer.status, (405, 415, 500), (path, answer.body))
         self.assertFalse(answer.status == 404 and b'"error":' in answer.body, (path, answer.body))
         self.assertEqual(http("PUT", server.http + url, b"").status, 405, path)
+
+    def richer(self, server):
+        """Queries whose answers have optional fields."""
+        trace = TRACE.hex()
+        for path, question in (
+                ("services", "search=s&limit=1"), ("flame", "query=svc&search=main&observed=true&lens=invert"), ("flame", "query=nobody"),
+                ("top", "query=svc&search=main"), ("top", "query=nobody"), ("series", "query=svc&by=service.name&search=main"),
+                ("series", "query=nobody"), ("diff", "query=svc&base_query=svc&since=1h&search=main"), ("list", "query=nobody&function=main"),
+                ("heatmap", "query=svc&search=main"), ("heatmap", "query=nobody"), ("traces", "sort=cpu"), ("traces/{trace}", "format=columns"),
+                ("traces/{trace}/flame", "search=main"), ("function-traces", "query=nobody&function=main")):
+            with self.subTest(path=path, question=question):
+                schema = self.document["paths"]["/api/v1/" + path]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+                answer = http("GET", f"{server.http}/api/v1/{path.replace('{trace}', trace)}?{question}")
+                self.assertEqual(answer.status, 200, answer.body)
+                self.shape(schema, answer.json, path)
 
     def test_routes_and_answers_match_the_description(self):
         self.document = json.loads((ROOT / "docs/openapi.json").read_text())
@@ -46,6 +101,7 @@ class OpenApi(Case):
             server.send(spans_request("svc", [{"trace": TRACE, "span": SPAN, "start": now, "end": now + 5}]), "/v1/traces")
             server.flush()
             self.assertEqual(json.loads(server.get("/openapi.json").body), self.document)
+            self.richer(server)
             fill = {"{trace}": TRACE.hex(), "{id}": id.hex(), "{name}": "service.name", "{service}": "svc"}
             values = {"function": "main", "query": "svc", "from": "-1d", "to": "now", "file": "/build/main.cc", "target": str(self.folder / "b")}
             for path, methods in self.document["paths"].items():

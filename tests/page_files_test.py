@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the page asks about files: profiles that people give it, and the source a profile names."""
+"""What the page requests about files: opened profiles, and source files that profiles name."""
 import os
 import subprocess
 import unittest
@@ -8,7 +8,7 @@ from harness import BINARY, ROOT, Case, Profiles, http
 
 
 class Adhoc(Case):
-    """Profiles that are looked at and not stored."""
+    """Profiles that are shown but not stored."""
 
     def test_files_are_looked_at_and_dropped(self):
         with self.server() as server:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the page asks about spans and traces that others do not."""
+"""What only the page requests about spans and traces."""
 import time
 import unittest
 
@@ -51,7 +51,7 @@ class Spans(Case):
             self.assertIn("no such span", server.ask(f"traces/{trace.hex()}/flame", span="77" * 8)["hint"])
 
     def test_a_short_span_beside_an_inner_span_with_samples_was_too_short(self):
-        """A profiler that links one inner span links all: nothing of the others lies under the local root."""
+        """A profiler that links one inner span links all: samples of the others are not stored under the local root."""
         with self.server() as server:
             ui_data.send_traces(server, time.time_ns())
             server.flush()

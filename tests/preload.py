@@ -1,4 +1,4 @@
-"""Programs under libwherefore, by LD_PRELOAD, and what it saw of them."""
+"""Runs programs with libwherefore preloaded and reads their profiles."""
 import functools
 import json
 import math
@@ -42,7 +42,7 @@ class Profiled(Case):
         return answer, {function_name(row["name"]): row for row in answer["rows"]}
 
     def shares(self, type, names):
-        """The share of each function, among these, and how many observations there were of all of them."""
+        """The share of each function among these, and the number of observations of all of them."""
         _, rows = self.rows(type)
         values = {name: int(rows[name]["total"]) if name in rows else 0 for name in names}
         all_of_them = sum(values.values())
@@ -50,7 +50,7 @@ class Profiled(Case):
         return {name: value / all_of_them for name, value in values.items()}, all_of_them
 
     def assert_shares(self, type, truth, observations):
-        """Within two points, or three times the sampling error where that is more."""
+        """Within two points, or three times the sampling error if that is more."""
         seen, total = self.shares(type, truth)
         real_total = sum(truth.values())
         for name, value in truth.items():
@@ -70,7 +70,7 @@ class Profiled(Case):
 
 
 def estimate(test):
-    """A fair estimate lies outside three standard errors three times in a thousand; outside twice in a row, it is wrong."""
+    """An unbiased estimate is off by more than three standard errors three times in a thousand; twice in a row means a bug."""
     @functools.wraps(test)
     def wrapped(self):
         try:

@@ -1,4 +1,4 @@
-"""libwherefore in programs from Debian that nobody built for us, by LD_PRELOAD: they work as before, and their profiles have names."""
+"""libwherefore preloaded into stock Debian programs: they work as before, and their profiles have names."""
 import contextlib
 import json
 import os
@@ -42,7 +42,7 @@ def connected(port, seconds=20):
 
 
 class Debian(Profiled):
-    """Programs from Debian: stripped, not built for us."""
+    """Stock Debian programs, stripped."""
 
     def need(self, program):
         path = shutil.which(program) or shutil.which(program, path="/usr/sbin:/usr/bin")
@@ -119,7 +119,7 @@ class Debian(Profiled):
             self.assertEqual((done.returncode, done.stdout, done.stderr), (without.returncode, without.stdout, without.stderr), command)
 
     def test_chromium(self):
-        """Many processes, one of which ends itself when it finds a thread it did not start."""
+        """Many processes, one of which exits if it finds a thread it did not start."""
         page = "data:text/html,<script>let s = 0; for (let i = 0; i < 1e8; i++) s += i % 7; document.write('sum ' + s)</script>"
         done = self.profiled(self.need("chromium"), "--headless", "--no-sandbox", f"--user-data-dir={self.folder / 'chromium'}", "--dump-dom", page)
         self.assertIn("sum 299999995", done.stdout)

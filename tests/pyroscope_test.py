@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Pyroscope's clients from outside: /ingest and Push in their forms, cumulative profiles, links of spans, tenants."""
+"""Pyroscope's clients: /ingest and Push in all formats, cumulative profiles, links to spans, tenants."""
 import concurrent.futures
 import gzip
 import json
@@ -187,7 +187,7 @@ class Push(PyroscopeCase):
         server.stop()
 
     def counters(self, allocated, second, samples_each=1):
-        """One Push a series, each with a counter that says `allocated`."""
+        """One Push per series, each with a counter at `allocated`."""
         for i in range(20):
             samples = [(("main", "a"), [allocated], {"n": n}) for n in range(samples_each)]
             profile = pprof([("alloc_space", "bytes")], samples, ("space", "bytes", 524288), time_ns=NOW + second * 10**9)

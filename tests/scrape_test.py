@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Scraping a real Go program's net/http/pprof, and one pushed by its address."""
+"""Scraping net/http/pprof of a real Go program, and `push` with its URL."""
 import json
 import os
 import shutil

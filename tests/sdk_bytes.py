@@ -1,4 +1,4 @@
-"""What a recorded request of a profiling or tracing SDK says, read from its bytes without any code of the server.
+"""Reads recorded requests of profiling and tracing SDKs from their bytes, without any code of the server.
 
 pprof (alone, in a form, in a Push message) and OTLP traces by a small protobuf walker; JFR by the JDK's own `jfr` tool.
 The five-part ids follow from what each SDK is known to send. Nothing is averaged or dropped here: a total is the sum of
@@ -150,7 +150,7 @@ def split_name(text):
 
 
 def ingest_name(shown):
-    """The first part of the id, from the names the sender wants shown."""
+    """The first part of the id, from the sender's display names."""
     if "wall" in shown:
         return "wall"
     for name, signs in {"process_cpu": ["cpu"], "memory": ["alloc_", "inuse_"], "mutex": ["mutex_"], "block": ["block_"],

@@ -1,5 +1,5 @@
-"""What libwherefore says of its host's threads and process to a reader outside, which looks at the memory of a program that runs:
-OpenTelemetry's thread and process context, in every way the library comes into a program."""
+"""What libwherefore publishes about its host's threads and process to readers outside, which inspect the memory of the
+running program: OpenTelemetry's thread and process context, for every way to load the library."""
 import ctypes
 import os
 import pathlib
@@ -64,7 +64,7 @@ libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_
 
 
 class Stopped:
-    """A thread under a ptrace stop: nothing of it moves while we look."""
+    """A thread in a ptrace stop, so that it does not change while we read."""
 
     def __init__(self, tid):
         self.tid = tid

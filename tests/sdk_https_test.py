@@ -1,4 +1,4 @@
-"""libwherefore over https, to a server whose certificate is trusted and to one whose is not."""
+"""libwherefore over https, with trusted and untrusted server certificates."""
 import http.server
 import os
 import shutil
@@ -37,7 +37,7 @@ class Https(Case):
         return server.server_address[1], bodies
 
     def send_until(self, port, happened, **environment):
-        """Profiles a program that sleeps until happened(what it said so far); that is what it returns."""
+        """Profiles a sleeping program until happened(its output so far) is true; returns the output."""
         said = self.folder / "said"
         with said.open("w") as stderr, subprocess.Popen(
                 [BINARY, "run", "--types", "cpu", "--", "sleep", "60"], stderr=stderr, stdin=subprocess.DEVNULL,
@@ -50,7 +50,7 @@ class Https(Case):
         return said.read_text()
 
     def start_trusted(self):
-        """As start, and the file of the certificate to trust."""
+        """Like start; also returns the certificate file to trust."""
         if not shutil.which("openssl"):
             self.skipTest("needs the openssl command to make a certificate")
         certificate = self.folder / "cert.pem"
@@ -61,7 +61,7 @@ class Https(Case):
         return *self.start(certificate), str(self.folder / "c.pem")
 
     def test_the_last_profile_goes_out_before_openssl_ends(self):
-        """OpenSSL takes itself down at exit, before libraries say goodbye: whoever used it first."""
+        """OpenSSL shuts itself down at exit, before library destructors run."""
         port, bodies, trusted = self.start_trusted()
         work = "import time; end = time.process_time() + 1\nwhile time.process_time() < end: sum(range(1000))"
         for use, interval in (("import ssl; ssl.create_default_context()\n", "60s"), ("", "200ms")):

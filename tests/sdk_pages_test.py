@@ -1,4 +1,4 @@
-"""The pprof pages of a program under libwherefore: what a browser, `go tool pprof` and our own commands get from them."""
+"""The pprof pages of a program with libwherefore, used by a browser, `go tool pprof` and our own commands."""
 import gzip
 import os
 import shutil
@@ -18,7 +18,7 @@ GO = shutil.which("go")
 
 class Pages(Case):
     def start(self, *command, options=(), **environment):
-        """Runs a program until the test ends: its process, and the address of its pages once they are there."""
+        """Runs a program until the test ends; returns its process, and the URL of its pages once they are served."""
         port = free_port()
         process = subprocess.Popen([BINARY, "run", *options, "--output", str(self.folder / "o"), "--pprof", str(port), "--", *command],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
@@ -47,7 +47,7 @@ class Pages(Case):
             self.skipTest("go is not installed")
 
     def test_pages_open_in_go_tool_pprof_with_what_go_shows(self):
-        """Bytes and time; left to itself it takes the last, which is how often."""
+        """Bytes and time; by default it would show the last type, which is a count."""
         self.need_go()
         pages = {"blocks": {"heap": "inuse_space", "allocs": "alloc_space", "heap?seconds=0.5": "inuse_space", "allocs?seconds=0.5": "alloc_space"},
                  "turns": {"mutex": "delay", "block": "delay", "profile?seconds=0.5": "cpu"}}
@@ -64,7 +64,7 @@ class Pages(Case):
                 self.assertEqual(checked.returncode, 0, checked.stdout)
 
     def test_go_tool_pprof_shows_our_names_and_looks_for_no_others(self):
-        """Of a thread's lambda it finds a name that it shows as nothing."""
+        """For a thread's lambda it would find a name that it shows as empty."""
         self.need_go()
         program = compile_text("""#include <wherefore/profiler.h>
 #include <ctime>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A loopback HTTP server that writes down what profiling and tracing SDKs send.
+"""A loopback HTTP server that records what profiling and tracing SDKs send.
 
 Alone it answers 200 to everything; with an upstream it passes every request on and the answer back, so that a test
 knows the very bytes a server got. Threads serve the connections; `requests()` is safe to call from any of them.
@@ -115,7 +115,7 @@ class _Server(http.server.ThreadingHTTPServer):
 
 
 class Recorder:
-    """Use as a context manager; `url` is where the SDKs are pointed."""
+    """Use as a context manager; `url` is the endpoint for the SDKs."""
 
     def __init__(self, directory=None, upstream=None):
         self.directory = pathlib.Path(directory) if directory else None

@@ -1,4 +1,4 @@
-"""`wherefore run`, which preloads libwherefore into a program, and `wherefore doctor`, which says beforehand what that will give."""
+"""`wherefore run`, which preloads libwherefore into a program, and `wherefore doctor`, which says beforehand what will work."""
 import glob
 import json
 import os

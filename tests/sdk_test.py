@@ -2,8 +2,8 @@
 """The stock SDKs of five languages against a fresh server: recorded requests replayed, then the examples run for real.
 
 What the server answers is compared with what the bytes add up to, read by tests/sdk_bytes.py without any code of the
-server, and with the CPU time the programs measured themselves. A missing or too old toolchain is a printed skip, and a
-failure with CI=true.
+server, and with the CPU time the programs measured themselves. A missing or too old toolchain skips the test with a
+message, and fails it with CI=true.
 """
 import collections
 import concurrent.futures
@@ -30,7 +30,7 @@ CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 
 
 class Language:
-    """What is known of an example beforehand: the type ids of its SDK, and the kind of span its samples are filed under."""
+    """The expectations for an example: the type ids of its SDK, and the span kind its samples are stored under."""
 
     def __init__(self, cpu, others, hot, linked_span):
         self.cpu, self.others, self.hot, self.linked_span = cpu, others, hot, linked_span
@@ -62,7 +62,8 @@ def in_unit(answer, value):
 
 
 def average(profiles, id):
-    """A snapshot over time: value x interval, over the time in which it was seen; one process sends it, so that is the sum of
+    """A snapshot over time: value x interval, over the time in which it was seen; one process sends it, so that is the
+    sum of
     the intervals. An interval is as long as the profile says, and ends where the next one begins."""
     seen = sorted((p for p in profiles if id in p.ids), key=lambda p: p.time)
     assert len({frozenset(p.labels.items()) for p in seen}) == 1, "one series"
@@ -81,7 +82,7 @@ class Sdk(Case):
         self.assertEqual(sorted(found[service]), sorted(wanted), service)
 
     def check_totals(self, server, service, profiles_or_totals):
-        """Every type adds up to what was sent; states to their mean."""
+        """Every type adds up to what was sent; snapshots to their average."""
         if isinstance(profiles_or_totals, dict):
             expected = profiles_or_totals
         else:
@@ -101,7 +102,7 @@ class Sdk(Case):
         return int(rows[0]["total"]) / int(answer["total"])
 
     def check_span(self, server, trace, span, id, leaves):
-        """The profile of one span has its samples, all of them and no others: function -> self value."""
+        """The profile of one span has exactly its samples: function -> self value."""
         answer = server.ask(f"traces/{trace}/flame", span=span, type=id)
         found = collections.Counter()
         for function, value in zip(answer["function"], answer["self"]):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The token is nowhere but in memory, and what is stored is its owner's: modes, files, log, arguments, environment, answers."""
+"""The token is only in memory, and stored data is private to its owner: modes, files, log, arguments, environment, answers."""
 import os
 import pathlib
 import re
@@ -19,7 +19,7 @@ def files(folder):
 
 class Secrets(Case):
     def started(self, arguments, environment):
-        """A server that was given the secret in one way and has stored and answered something."""
+        """A server that got the secret in one way, with stored data and answered queries."""
         server = Server(self.folder / f"data{len(list(self.folder.glob('data*')))}", *arguments)
         self.addCleanup(lambda: server.process and server.process.poll() is None and server.kill())
         os.environ.update(environment)
@@ -34,7 +34,7 @@ class Secrets(Case):
         return server
 
     def search(self, server):
-        """Where the secret is."""
+        """Everywhere the secret can be found."""
         found = [str(path) for path in [*files(server.data), server.log] if SECRET.encode() in path.read_bytes()]
         found += [path for path in ("/api/v1/status", "/metrics", "/api/v1/flame?since=3000d")
                   if SECRET.encode() in http("GET", server.http + path, headers=BEARER).body]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Profiles that came as bare addresses: the server finds functions, lines and inlined calls by build id."""
+"""Profiles with bare addresses: the server finds functions, lines and inlined calls by build id."""
 import json
 import os
 import pathlib
@@ -67,7 +67,7 @@ class Symbols(Case):
         raise AssertionError("nothing is inlined in Cart::Total")
 
     def request(self, address, name="", service="shop"):
-        """One sample of 5 at an address of the file, as a process with its code mapped high has it."""
+        """One sample with value 5 at an address of the file, as in a process with its code mapped high."""
         start = 0x7f0000000000
         strings = ["", "samples", "count", "cpu", "nanoseconds", str(self.program), "process.executable.build_id.gnu", name]
         lines = [{"functionIndex": 1}] if name else []

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lists of traces: what is found, in which order, and that what a list says of a trace is what the trace's own page says."""
+"""Lists of traces: what is found, in which order, and that a list agrees with the trace's own page."""
 import time
 import unittest
 

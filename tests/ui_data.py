@@ -1,6 +1,7 @@
-"""Data for the page's tests and screenshots: one shop with two versions and their traces, always the same but for "now".
+"""Data for the page's tests and screenshots: one shop with two versions and their traces, always the same except for
+"now".
 
-Three services over half an hour, a deploy in the middle that makes json::parse dearer, traces whose spans have
+Three services over half an hour, a deploy in the middle that makes json::parse more expensive, traces whose spans have
 samples, and names that try to break a page.
 """
 import random
@@ -32,7 +33,7 @@ REPOSITORY = "https://repository.example/{service}/blob/{version}/{path}#L{line}
 
 
 def serve_options(root):
-    """What the server of these data is started with."""
+    """The server's options for this data."""
     return ["--source-root", str(root / "tests/ui_source"), "--repository-template", REPOSITORY]
 
 

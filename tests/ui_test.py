@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The page in a real browser: Debian's Chromium, the real server, really stored data (ui/e2e). No mocks."""
+"""The page in a real browser: Debian's Chromium, the real server, stored data (ui/e2e). No mocks."""
 import os
 import shutil
 import subprocess

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Data directories, logs and backups of earlier versions open and restore.
 
-tests/golden/directory-1.tar.xz was made by the last program of directory version 1, with --tenants: some rows in the engine, then a
-backup, then rows in the log only, then kill -9. A new one is made when the version goes up, by the last program before."""
+tests/golden/directory-1.tar.xz was made by the last program of directory version 1, with --tenants: some rows in the
+engine, then a
+backup, then rows in the log only, then kill -9. A new one is made when the version increases, by the last program
+before the change."""
 import subprocess
 import tarfile
 import unittest

@@ -1,4 +1,5 @@
-// The viewer that goes into saved files: one script without imports and one style sheet, both put into the file as text.
+// The viewer that goes into saved files: one script without imports and one style sheet, both put into the file as
+// text.
 import { defineConfig } from 'vite';
 
 export default defineConfig({
@@ -9,6 +10,9 @@ export default defineConfig({
     emptyOutDir: true,
     reportCompressedSize: false,
     cssCodeSplit: false,
-    rollupOptions: { input: 'src/viewer.tsx', output: { format: 'iife', entryFileNames: 'viewer.js', assetFileNames: 'viewer[extname]' } },
+    rollupOptions: {
+      input: 'src/viewer.tsx',
+      output: { format: 'iife', entryFileNames: 'viewer.js', assetFileNames: 'viewer[extname]' },
+    },
   },
 });

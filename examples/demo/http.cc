@@ -1,8 +1,6 @@
 #include "http.h"
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,6 +9,9 @@
 #include <map>
 #include <string_view>
 #include <thread>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 
 namespace demo {
 namespace {
@@ -49,7 +50,8 @@ bool Receive(int socket, std::string& buffer, Message& message) {
     if (!more()) return false;
   }
   message.head = buffer.substr(0, end + 2);
-  const std::size_t length = std::strtoul(HeaderOf(message.head, "Content-Length: ").c_str(), nullptr, 10);
+  const std::size_t length =
+      std::strtoul(HeaderOf(message.head, "Content-Length: ").c_str(), nullptr, 10);
   while (buffer.size() < end + 4 + length) {
     if (!more()) return false;
   }
@@ -63,12 +65,13 @@ void ServeConnection(int socket, const Handler& handler) {
   Message message;
   while (Receive(socket, buffer, message)) {
     const std::size_t path = message.head.find(' ') + 1;
-    const Response response = handler({.path = message.head.substr(path, message.head.find(' ', path) - path),
-                                       .traceparent = HeaderOf(message.head, "traceparent: "),
-                                       .body = std::move(message.body)});
+    const Response response =
+        handler({.path = message.head.substr(path, message.head.find(' ', path) - path),
+                 .traceparent = HeaderOf(message.head, "traceparent: "),
+                 .body = std::move(message.body)});
     if (!SendAll(socket, "HTTP/1.1 " + std::to_string(response.status) +
-                             " Done\r\nContent-Length: " + std::to_string(response.body.size()) + "\r\n\r\n" +
-                             response.body)) {
+                             " Done\r\nContent-Length: " + std::to_string(response.body.size()) +
+                             "\r\n\r\n" + response.body)) {
       break;
     }
   }
@@ -88,7 +91,8 @@ int Connect(std::uint16_t port) {
   const sockaddr_in address = Loopback(port);
   const int now = 1;
   setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &now, sizeof now);
-  if (connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return connection;
+  if (connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+    return connection;
   close(connection);
   return -1;
 }
@@ -100,7 +104,8 @@ bool Serve(std::uint16_t port, const Handler& handler) {
   const sockaddr_in address = Loopback(port);
   const int yes = 1;
   setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  if (bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 || listen(listener, 64) != 0) {
+  if (bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      listen(listener, 64) != 0) {
     close(listener);
     return false;
   }

@@ -1,6 +1,4 @@
 // inventory: reserves goods under one lock for everything, and waits for a slow warehouse.
-#include <wherefore/tracer.h>
-
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -8,6 +6,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <wherefore/tracer.h>
 
 #include "http.h"
 #include "services.h"
@@ -49,7 +49,8 @@ class Stock {
 };
 
 Response Handle(Stock& stock, const Request& request) {
-  wherefore::Span span("reserve-stock", wherefore::SpanKind::kServer, wherefore::Extract(request.traceparent));
+  wherefore::Span span("reserve-stock", wherefore::SpanKind::kServer,
+                       wherefore::Extract(request.traceparent));
   const std::uint64_t checksum = stock.Reserve(std::strtoul(request.body.c_str(), nullptr, 10));
   return {.status = 200, .body = std::to_string(checksum)};
 }

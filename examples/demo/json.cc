@@ -85,7 +85,8 @@ class Parser {
 
 [[gnu::noinline]] Json Parser::Number() {
   Json value{.kind = Json::Kind::kNumber};
-  const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value.number);
+  const auto [end, error] =
+      std::from_chars(text_.data() + at_, text_.data() + text_.size(), value.number);
   if (error != std::errc()) Fail("this is no number");
   at_ = static_cast<std::size_t>(end - text_.data());
   return value;
@@ -155,7 +156,9 @@ const Json& Json::operator[](const std::string& name) const {
   return found == fields.end() ? kNull : found->second;
 }
 
-Json ParseJson(std::string_view text) { return Parser(text).Document(); }
+Json ParseJson(std::string_view text) {
+  return Parser(text).Document();
+}
 
 std::string WriteJson(const Json& value) {
   std::string out;

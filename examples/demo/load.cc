@@ -29,7 +29,8 @@ std::string Order(unsigned number) {
 
 int RunLoad(const Ports& ports, double rate, int seconds) {
   using Clock = std::chrono::steady_clock;
-  const auto between = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(kCustomers / rate));
+  const auto between =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(kCustomers / rate));
   const auto end = Clock::now() + std::chrono::seconds(seconds);
   std::atomic<int> failed{0};
   std::vector<std::thread> customers;
@@ -38,7 +39,9 @@ int RunLoad(const Ports& ports, double rate, int seconds) {
     customers.emplace_back([&, customer] {
       auto next = Clock::now();
       for (unsigned number = customer; seconds == 0 || Clock::now() < end; number += kCustomers) {
-        if (Call(ports.storefront, {.path = "/orders", .traceparent = {}, .body = Order(number)}).status != 200) ++failed;
+        if (Call(ports.storefront, {.path = "/orders", .traceparent = {}, .body = Order(number)})
+                .status != 200)
+          ++failed;
         std::this_thread::sleep_until(next += between);
       }
     });

@@ -4,14 +4,14 @@
 //   demo load --ports 7001,7002,7003 [--rate 20] [--seconds 60]
 //
 // Everything about profiling and tracing comes from the environment (docs/sdk.md).
-#include <wherefore/profiler.h>
-
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 #include <thread>
+
+#include <wherefore/profiler.h>
 
 #include "services.h"
 
@@ -57,7 +57,9 @@ int main(int argc, char** argv) {
   int seconds = 0;
   for (int i = 2; i + 1 < argc; i += 2) {
     if (std::strcmp(argv[i], "--ports") == 0) {
-      if (std::sscanf(argv[i + 1], "%hu,%hu,%hu", &ports.storefront, &ports.orders, &ports.inventory) != 3) return Usage();
+      if (std::sscanf(argv[i + 1], "%hu,%hu,%hu", &ports.storefront, &ports.orders,
+                      &ports.inventory) != 3)
+        return Usage();
     } else if (std::strcmp(argv[i], "--rate") == 0) {
       rate = std::atof(argv[i + 1]);
     } else if (std::strcmp(argv[i], "--seconds") == 0) {

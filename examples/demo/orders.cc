@@ -1,11 +1,11 @@
 // orders: reads an order, checks it against the rules, prices it, reserves the goods.
-#include <wherefore/tracer.h>
-
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include <wherefore/tracer.h>
 
 #include "http.h"
 #include "json.h"
@@ -43,14 +43,16 @@ namespace {
 }
 
 Response Handle(const Ports& ports, const Request& request) {
-  wherefore::Span span("process-data", wherefore::SpanKind::kServer, wherefore::Extract(request.traceparent));
+  wherefore::Span span("process-data", wherefore::SpanKind::kServer,
+                       wherefore::Extract(request.traceparent));
   const Json order = ParseJson(request.body);
   span.Set("order.lines", order["lines"].items.size());
   ValidateRules(order);
   const Json priced = Transform(order);
-  const Response reserved = Call(ports.inventory, {.path = "/reserve",
-                                                   .traceparent = wherefore::Inject(span.context()),
-                                                   .body = std::to_string(order["lines"].items.size())});
+  const Response reserved =
+      Call(ports.inventory, {.path = "/reserve",
+                             .traceparent = wherefore::Inject(span.context()),
+                             .body = std::to_string(order["lines"].items.size())});
   if (reserved.status != 200) {
     span.SetStatus(wherefore::SpanStatus::kError, "inventory did not answer");
     return {.status = 502, .body = {}};

@@ -18,8 +18,8 @@ bool RunStorefront(const Ports& ports);
 bool RunOrders(const Ports& ports);
 bool RunInventory(const Ports& ports);
 
-// `rate` requests a second to the storefront, for `seconds` (0: for ever). Prints nothing; gives how
-// many failed.
+// `rate` requests a second to the storefront, for `seconds` (0: for ever). Prints nothing; gives
+// how many failed.
 int RunLoad(const Ports& ports, double rate, int seconds);
 
 }  // namespace demo

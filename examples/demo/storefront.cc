@@ -1,8 +1,8 @@
 // storefront: takes an order from a customer, checks it, has it processed, answers.
-#include <wherefore/tracer.h>
-
 #include <cctype>
 #include <string>
+
+#include <wherefore/tracer.h>
 
 #include "http.h"
 #include "json.h"
@@ -30,15 +30,16 @@ namespace {
 }
 
 Response Handle(const Ports& ports, const Request& request) {
-  wherefore::Span span("api-request", wherefore::SpanKind::kServer, wherefore::Extract(request.traceparent));
+  wherefore::Span span("api-request", wherefore::SpanKind::kServer,
+                       wherefore::Extract(request.traceparent));
   span.Set("http.route", request.path).Set("http.request.body.size", request.body.size());
   if (!ValidateInput(request.body)) {
     span.SetStatus(wherefore::SpanStatus::kError, "the order is not valid");
     return {.status = 400, .body = {}};
   }
-  const Response answer = Call(ports.orders, {.path = "/process",
-                                              .traceparent = wherefore::Inject(span.context()),
-                                              .body = request.body});
+  const Response answer = Call(
+      ports.orders,
+      {.path = "/process", .traceparent = wherefore::Inject(span.context()), .body = request.body});
   if (answer.status != 200) {
     span.SetStatus(wherefore::SpanStatus::kError, "orders did not answer");
     return {.status = 502, .body = {}};
@@ -49,7 +50,8 @@ Response Handle(const Ports& ports, const Request& request) {
 }  // namespace
 
 bool RunStorefront(const Ports& ports) {
-  return Serve(ports.storefront, [ports](const Request& request) { return Handle(ports, request); });
+  return Serve(ports.storefront,
+               [ports](const Request& request) { return Handle(ports, request); });
 }
 
 }  // namespace demo

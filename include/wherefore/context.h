@@ -27,7 +27,7 @@ using SpanContext = wherefore_span_context;
   return trace && id;
 }
 
-// What this thread works for; all zero when nothing.
+// The span this thread works for; all zero if there is none.
 [[nodiscard]] inline SpanContext CurrentSpan() noexcept {
   SpanContext span{};
   wherefore_span_current(&span);
@@ -71,8 +71,8 @@ class LabelScope {
   int saved_;
 };
 
-// Span and labels of a thread as a value, to be put in place elsewhere: capture where work is
-// handed over, restore where it goes on.
+// Span and labels of a thread as a value: capture them where work is handed over, restore them
+// where it continues.
 //
 // Executor: wrap the task with BindContext. Coroutine: coroutine.h, which also puts back what the
 // thread worked for before; Restore() alone would leave it with the coroutine's.
@@ -84,14 +84,14 @@ class SavedContext {
     wherefore_context_save(&out.context_);
     return out;
   }
-  // Replaces what this thread works for, for good: ContextScope puts it back.
+  // Replaces what this thread works for and does not restore it later; ContextScope does.
   void Restore() const noexcept { wherefore_context_restore(&context_); }
 
  private:
   wherefore_context context_;
 };
 
-// Puts a SavedContext in place until the end of the scope, then what was there before.
+// Applies a SavedContext until the end of the scope, then restores what was there before.
 class ContextScope {
  public:
   explicit ContextScope(const SavedContext& context) noexcept : before_(SavedContext::Capture()) {
@@ -105,7 +105,7 @@ class ContextScope {
   SavedContext before_;
 };
 
-// A callable that runs with the context of the place where it was made:
+// A callable that runs with the context of the thread that created it:
 //     pool.Submit(wherefore::BindContext([=] { Work(); }));
 template <typename Function>
 class BoundFunction {

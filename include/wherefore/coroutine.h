@@ -1,9 +1,9 @@
-// coroutine.h: coroutines that carry what they work for with them, in C++20; empty below that.
+// coroutine.h: coroutines that carry their span and labels with them. C++20; empty before that.
 //
-// A promise type that derives from CoroutineContext gives its coroutine a context of its own: span
-// and labels of the place where it was called, then whatever scopes inside it put in place. They
-// are in force while it runs, on whichever thread that is; when it is suspended, ends or is
-// destroyed, its thread works for what it worked for before:
+// A promise type that derives from CoroutineContext gives its coroutine a context of its own: the
+// span and labels of its caller, then whatever scopes inside it set. The context applies while the
+// coroutine runs, on whichever thread; when it is suspended, ends or is destroyed, the thread gets
+// back the context it had before:
 //
 //     struct promise_type : wherefore::CoroutineContext {
 //       auto initial_suspend() noexcept { return Keep(std::suspend_always{}); }
@@ -11,16 +11,16 @@
 //       ...
 //     };
 //
-// co_await is taken care of (await_transform; a promise with its own gives Keep(...) from there);
-// what initial_suspend, final_suspend and yield_value return goes through Keep, as above. Then, and
-// only then, a Span, SpanScope or LabelScope may live over a co_await. Some 70 ns for a suspension
-// with what follows it, and 513 bytes in the promise.
+// co_await is handled by await_transform; a promise that has its own returns Keep(...) from it.
+// What initial_suspend, final_suspend and yield_value return must go through Keep, as above. Then,
+// and only then, a Span, SpanScope or LabelScope may live across a co_await. Suspending and
+// resuming costs about 70 ns, and the promise grows by 513 bytes.
 //
-// Where the promise type is somebody else's: resume under the context of the place of suspension,
-// `executor.Submit(wherefore::BindContext([handle] { handle.resume(); }))`, and end scopes before
-// co_await.
+// If the promise type is not yours: resume with the context of the place where the coroutine was
+// suspended, `executor.Submit(wherefore::BindContext([handle] { handle.resume(); }))`, and end
+// scopes before co_await.
 //
-// One coroutine runs on one thread at a time; so do these functions. None throws by itself.
+// A coroutine, and so these functions, run on one thread at a time. None of them throws by itself.
 #pragma once
 
 #if defined(__cpp_impl_coroutine) && __cpp_impl_coroutine >= 201902L
@@ -60,14 +60,15 @@ class KeptAwaiter {
         awaiter_(GetAwaiter(static_cast<Held&&>(held_))) {}
   KeptAwaiter(const KeptAwaiter&) = delete;
   KeptAwaiter& operator=(const KeptAwaiter&) = delete;
-  // Still away: the coroutine is destroyed where it was suspended, or was not suspended after all
-  // since that threw. What it holds ends in its own context.
+  // Still away: the coroutine is destroyed while suspended, or suspending it threw. Its locals are
+  // destroyed in its own context.
   ~KeptAwaiter();
 
   decltype(auto) await_ready() noexcept(noexcept(std::declval<Awaiter&>().await_ready())) {
     return awaiter_.await_ready();
   }
-  // Nothing of ours is touched once the handle is given away: another thread may have gone on.
+  // Nothing of ours is touched after the handle is passed on: another thread may already run the
+  // coroutine.
   template <typename Promise>
   decltype(auto) await_suspend(std::coroutine_handle<Promise> handle) noexcept(
       noexcept(std::declval<Awaiter&>().await_suspend(handle)));
@@ -87,7 +88,7 @@ class CoroutineContext {
   CoroutineContext() noexcept = default;
   CoroutineContext(const CoroutineContext&) = delete;
   CoroutineContext& operator=(const CoroutineContext&) = delete;
-  // It ended without a last suspension: whoever resumed it goes on.
+  // It ended without a final suspension: control goes back to whoever resumed it.
   ~CoroutineContext() {
     if (inside_now_) outside_.Restore();
   }

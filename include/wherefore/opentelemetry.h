@@ -22,7 +22,7 @@
 
 namespace wherefore {
 
-// The storage given stays in charge; this class only watches what becomes current. Any thread.
+// Passes everything on to the storage it was given, and publishes what becomes current. Any thread.
 class PublishingContextStorage : public opentelemetry::context::RuntimeContextStorage {
   using Context = opentelemetry::context::Context;
   using Token = opentelemetry::context::Token;
@@ -42,13 +42,13 @@ class PublishingContextStorage : public opentelemetry::context::RuntimeContextSt
 
   bool Detach(Token& token) noexcept override {
     const bool detached = inner_->Detach(token);
-    // Several contexts may have gone at once; what is current now is what counts.
+    // Several contexts may have been detached at once: publish what is current now.
     Publish(inner_->GetCurrent());
     return detached;
   }
 
  private:
-  // Looks the span up itself: trace::GetSpan makes one up where there is none.
+  // Looks the span up itself: trace::GetSpan returns an invalid span of its own if there is none.
   static void Publish(const Context& context) noexcept {
     namespace nostd = opentelemetry::nostd;
     namespace trace = opentelemetry::trace;
@@ -70,7 +70,7 @@ class PublishingContextStorage : public opentelemetry::context::RuntimeContextSt
   opentelemetry::nostd::shared_ptr<Storage> inner_;
 };
 
-// Before the first span. `inner` when the program has a storage of its own.
+// Call it before the first span. Pass `inner` if the program has a storage of its own.
 inline void PublishOpenTelemetrySpans(
     opentelemetry::nostd::shared_ptr<opentelemetry::context::RuntimeContextStorage> inner =
         opentelemetry::nostd::shared_ptr<opentelemetry::context::RuntimeContextStorage>(

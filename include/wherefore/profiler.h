@@ -28,7 +28,8 @@ enum class Type {
   kThreads = WHEREFORE_THREADS,
 };
 
-// What is left alone is decided by the environment, then the configuration file, then the default.
+// What is not set here comes from the environment, else from the configuration file, else it is the
+// default.
 struct Options {
   std::string service_name;
   std::vector<std::pair<std::string, std::string>> resource;
@@ -51,7 +52,7 @@ struct Options {
     types_[static_cast<int>(type)].enabled = -1;
     return *this;
   }
-  // On or off stays as it is.
+  // Sets the rate without switching the type on or off.
   Options& Rate(Type type, double rate) {
     types_[static_cast<int>(type)].rate = rate;
     return *this;
@@ -72,8 +73,9 @@ struct Options {
 class Profiler {
  public:
   // A second Start while one runs gives an object that owns nothing: status() says
-  // WHEREFORE_ALREADY_RUNNING and its end stops nothing. One that LD_PRELOAD or `wherefore run`
-  // started before main is taken over: it goes on with these options, and this object stops it.
+  // WHEREFORE_ALREADY_RUNNING and destroying it stops nothing. A profiler that LD_PRELOAD or
+  // `wherefore run` started before main is taken over: it continues with these options, and this
+  // object stops it.
   static Profiler Start(const Options& options = {}) noexcept {
     wherefore_options c{};
     c.size = sizeof(c);
@@ -123,7 +125,7 @@ class Profiler {
   void Stop() noexcept {
     if (std::exchange(owns_, false)) wherefore_stop();
   }
-  // Lets the profiler run on after this object is gone.
+  // The profiler keeps running after this object is gone.
   void Detach() noexcept { owns_ = false; }
 
   // True when everything sampled so far has arrived.
@@ -161,9 +163,9 @@ class Profiler {
   bool owns_;
 };
 
-// Profiles one operation into a pprof file, beside what runs anyway. A Profiler must have been
-// started (with `manual_start` nothing else is sampled); without one there is no file, and the log
-// says so.
+// Profiles one operation into a pprof file, in addition to the continuous profiles. A Profiler must
+// have been started (with `manual_start` nothing else is sampled); without one no file is written,
+// and the log says so.
 //
 //     { wherefore::ScopedProfile profile("cpu.pb.gz"); ExpensiveCalculation(); }
 class ScopedProfile {
@@ -179,7 +181,7 @@ class ScopedProfile {
   ScopedProfile& operator=(const ScopedProfile&) = delete;
   ~ScopedProfile() { Stop(); }
 
-  // Writes the file; WHEREFORE_OK when it is there.
+  // Writes the file; WHEREFORE_OK on success.
   int Stop() noexcept {
     if (operation_ != 0) {
       status_ = wherefore_operation_end(std::exchange(operation_, 0), path_.c_str());

@@ -28,13 +28,13 @@ enum class SpanKind {
 };
 enum class SpanStatus { kUnset = 0, kOk = 1, kError = 2 };
 
-// A W3C traceparent header; all zero when the text is none.
+// Reads a W3C traceparent header; all zero if the text is not valid.
 [[nodiscard]] inline SpanContext Extract(std::string_view traceparent) noexcept {
   SpanContext span{};
   wherefore_traceparent_parse(traceparent.data(), traceparent.size(), &span);
   return span;
 }
-// The header to send along; empty when there is no span.
+// The header to send with a request; empty if there is no span.
 [[nodiscard]] inline std::string Inject(const SpanContext& span) {
   if (!IsValid(span)) return {};
   char text[56];
@@ -48,7 +48,7 @@ class Span {
   // A child of the current span, or the first of a new trace.
   explicit Span(const char* name, SpanKind kind = SpanKind::kInternal) noexcept
       : Span(name, kind, nullptr) {}
-  // A child of `parent`; when that is all zero, as above.
+  // A child of `parent`, or as above if that is all zero.
   Span(const char* name, SpanKind kind, const SpanContext& parent) noexcept
       : Span(name, kind, IsValid(parent) ? &parent : nullptr) {}
   Span(const Span&) = delete;
@@ -89,9 +89,9 @@ class Span {
     return *this;
   }
 
-  // Adds runtime.heap_alloc, runtime.heap_objects and runtime.threads as they are at this call:
-  // memory in use as far as it was sampled, so an estimate, and not there while the heap is not
-  // profiled; and the program's own threads. About two microseconds.
+  // Adds runtime.heap_alloc, runtime.heap_objects and runtime.threads as they are now. Memory in
+  // use is estimated from the heap samples and left out while the heap is not profiled; threads are
+  // the program's own. Takes about two microseconds.
   Span& AddRuntimeStatistics() noexcept {
     wherefore_span_add_runtime_statistics(span_);
     return *this;

@@ -10,9 +10,10 @@
 #include "api/pyroscope_request.h"
 #include "api/run.h"
 #include "base/clock.h"
-#include "formats/flamebearer.h"
 #include "formats/formats.h"
+#include "formats/trees/flamebearer.h"
 #include "profile/batch_tree.h"
+#include "query/diff.h"
 
 namespace wherefore::api {
 namespace {

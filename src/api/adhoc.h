@@ -2,7 +2,7 @@
 //
 // Kept in memory only, as the bytes that were uploaded: at most kMostFiles files and kMostBytes
 // bytes (an eighth of the process's budget, where that is less) of all tenants together, the one
-// not looked at for longest goes first. Read again for every question. Methods run on Workers; any
+// not looked at for longest goes first. Read again for every query. Methods run on Workers; any
 // thread.
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "base/memory_budget.h"
 #include "base/mutex.h"
 #include "base/result.h"
-#include "formats/adhoc.h"
+#include "formats/pyroscope/adhoc.h"
 #include "net/unary.h"
 #include "net/worker_pool.h"
 

@@ -1,7 +1,7 @@
 // Our HTTP API on port 4040 and the page. Documented in docs/api.md and docs/openapi.json.
 //
-// Handlers parse on the I/O thread and work on a worker of the kind their route names; every query
-// ends early when its client goes away. Errors are {"error":{"code","message"}} with the matching
+// Handlers run on a worker of the kind their route names; every query ends early when its client
+// goes away. Errors are {"error":{"code","message"}} with the matching
 // status. What only the owner of the store can do (flush, delete, back up) comes in as functions,
 // so that api never sees the store itself.
 #pragma once
@@ -16,7 +16,8 @@
 #include "base/status.h"
 #include "net/http.h"
 #include "net/worker_pool.h"
-#include "query/engine.h"
+#include "query/catalog.h"
+#include "query/context.h"
 
 namespace wherefore::api {
 
@@ -33,6 +34,8 @@ struct BackupSummary {
 
 struct Operations {
   std::function<Result<>()> flush;
+  // Before a query: everything acknowledged by now can be seen when it returns.
+  std::function<Result<>(const CancelToken&)> catch_up;
   std::function<Result<DeleteSummary>(const query::Selection&)> remove;
   // Decides by itself where a request may have a backup written.
   std::function<Result<BackupSummary>(const std::string& target)> backup;
@@ -42,7 +45,7 @@ struct Operations {
   // Names services of this tenant alone, as the next one does.
   std::function<std::vector<Status>(std::uint32_t tenant)> status;
   // What stored data between two times is damaged and missing; empty: none.
-  std::function<std::string(std::uint32_t tenant, const store::TimeRange& range)> incomplete;
+  std::function<std::string(std::uint32_t tenant, const query::TimeRange& range)> incomplete;
   // Whose data a request may see; 0 unless the server keeps tenants apart.
   std::function<Result<std::uint32_t>(const net::HttpRequest&)> tenant_of;
   // The same for interfaces whose clients expect a refusal when they do not say who they are.
@@ -63,24 +66,25 @@ struct Operations {
 
 class Api {
  public:
-  Api(query::Engine& engine, net::Workers& workers, Operations operations)
-      : engine_(engine), workers_(workers), operations_(std::move(operations)) {}
+  Api(query::QueryContext& context, net::Workers& workers, Operations operations)
+      : context_(context), workers_(workers), operations_(std::move(operations)) {}
 
   // Adds every route; the Api must outlive the router.
   void AddRoutes(net::Router& router);
 
  private:
-  static Counter& LimitedQuestions();
-  // What the store holds and what questions may use, for the status page.
+  static Counter& LimitedQueries();
+  // What the store holds and what queries may use, for the status page.
   Result<std::vector<Status>> OwnStatus(const CancelToken& cancel);
   using Answer = std::function<Result<net::HttpResponse>(const net::HttpRequest&)>;
-  // Runs `answer` on a worker of that kind; measures it under `name`.
-  void AddQuery(net::Router& router, std::string method, std::string pattern, std::string name,
-                net::WorkKind kind, Answer answer);
+  // Runs `answer` on a worker of that kind, after `catch_up` if there is one; measures it under
+  // `name`.
+  void AddRoute(net::Router& router, std::string method, std::string pattern, std::string name,
+                net::WorkKind kind, Answer answer,
+                std::function<Result<>(const CancelToken&)> catch_up = {});
   // The same for GET /api/v1/`path`, answered from the engine alone.
-  void AddQuestion(net::Router& router, const std::string& path, std::string name,
-                   net::WorkKind kind,
-                   Result<net::HttpResponse> (*answer)(query::Engine&, const net::HttpRequest&));
+  void AddQuery(net::Router& router, const std::string& path, std::string name, net::WorkKind kind,
+                Result<net::HttpResponse> (*answer)(query::QueryContext&, const net::HttpRequest&));
   void AddQueryRoutes(net::Router& router);   // api_query.cc
   void AddTimeRoutes(net::Router& router);    // api_times.cc
   void AddTraceRoutes(net::Router& router);   // api_traces.cc
@@ -88,7 +92,7 @@ class Api {
   void AddFileRoutes(net::Router& router);    // api_files.cc
   void AddSourceRoutes(net::Router& router);  // api_source.cc
 
-  query::Engine& engine_;
+  query::QueryContext& context_;
   net::Workers& workers_;
   Operations operations_;
 };

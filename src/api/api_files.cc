@@ -7,9 +7,11 @@
 #include "api/api.h"
 #include "api/export_file.h"
 #include "api/open_file.h"
+#include "api/render.h"
 #include "api/request.h"
 #include "base/clock.h"
-#include "formats/multipart.h"
+#include "formats/wire/multipart.h"
+#include "query/view.h"
 
 namespace wherefore::api {
 namespace {
@@ -73,9 +75,8 @@ Result<HttpResponse> Rewrite(ProfileFile& file, const Parameters& p, const std::
 }
 
 Result<HttpResponse> OneFile(const HttpRequest& request, const Parameters& p, const Files& files) {
-  WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
-  WHEREFORE_ASSIGN_OR_RETURN(auto prune, p.Prune());
-  WHEREFORE_ASSIGN_OR_RETURN(const auto search, p.Search());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto options, p.View());
+  const query::Lens& lens = options.lens;
   const std::string format = p.Get("format");
   WHEREFORE_ASSIGN_OR_RETURN(ProfileFile file,
                              files.file.Read(p.Get("service", "adhoc"), request.cancel));
@@ -85,23 +86,19 @@ Result<HttpResponse> OneFile(const HttpRequest& request, const Parameters& p, co
   if (otlp || (format == "pprof" && lens.empty() && file.facts().has_samples))
     return Rewrite(file, p, format);
   WHEREFORE_ASSIGN_OR_RETURN(FileTree built, file.Tree(p.Get("type"), request.cancel));
-  if (!lens.empty()) {
-    WHEREFORE_ASSIGN_OR_RETURN(built.tree, lens.Apply(built.tree, request.cancel));
-  }
-  const profile::FlameTree& tree = built.tree;
-  if (IsTreeFile(format))
+  if (IsTreeFile(format)) {
+    WHEREFORE_ASSIGN_OR_RETURN(const auto tree,
+                               query::ApplyLens(std::move(built.tree), lens, request.cancel));
     return RenderTreeFile(tree, format, {.title = files.file.name, .time_ns = file.facts().time_ns},
                           request.cancel);
-  WHEREFORE_RETURN_IF_ERROR(request.cancel.Check());
-  const query::Found found = search.In(tree);
-  if (!search.empty()) prune.wanted = found.functions;
-  const profile::FlameTree pruned = profile::Prune(tree, prune);
-  WHEREFORE_RETURN_IF_ERROR(request.cancel.Check());
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(const auto view,
+                             query::ShowTree(std::move(built.tree), options, request.cancel));
   return RenderTree(request, format,
-                    {.tree = &pruned,
-                     .full_nodes = tree.size(),
+                    {.tree = &view.tree,
+                     .full_nodes = view.full_nodes,
                      .averaged = built.averaged,
-                     .found = search.empty() ? nullptr : &found,
+                     .found = view.found ? &*view.found : nullptr,
                      .observed_ns = built.observed_ns,
                      .types = file.types(),
                      .file = &file.facts()});
@@ -124,9 +121,7 @@ Result<std::vector<std::string>> CommonTypes(const ProfileFile& base, const Prof
 }
 
 Result<HttpResponse> TwoFiles(const HttpRequest& request, const Parameters& p, const Files& files) {
-  WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
-  WHEREFORE_ASSIGN_OR_RETURN(auto prune, p.Prune());
-  WHEREFORE_ASSIGN_OR_RETURN(const auto search, p.Search());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto options, p.View());
   WHEREFORE_ASSIGN_OR_RETURN(const ProfileFile base, files.base.Read("adhoc", request.cancel));
   WHEREFORE_ASSIGN_OR_RETURN(const ProfileFile file, files.file.Read("adhoc", request.cancel));
   WHEREFORE_ASSIGN_OR_RETURN(const auto types, CommonTypes(base, file));
@@ -134,36 +129,22 @@ Result<HttpResponse> TwoFiles(const HttpRequest& request, const Parameters& p, c
   const auto tree = [&](const ProfileFile& of, const NamedFile& named) -> Result<FileTree> {
     auto built = of.Tree(type, request.cancel);
     if (!built) return std::move(built).error().Within(named.name);
-    if (lens.empty()) return built;
-    WHEREFORE_ASSIGN_OR_RETURN(built->tree, lens.Apply(built->tree, request.cancel));
     return built;
   };
   WHEREFORE_ASSIGN_OR_RETURN(const auto before, tree(base, files.base));
   WHEREFORE_ASSIGN_OR_RETURN(const auto after, tree(file, files.file));
-  WHEREFORE_RETURN_IF_ERROR(request.cancel.Charge(before.tree.bytes() + after.tree.bytes()));
-  WHEREFORE_RETURN_IF_ERROR(request.cancel.Check());
-  const query::DiffTree whole = query::Diff(before.tree, after.tree);
-  WHEREFORE_RETURN_IF_ERROR(request.cancel.Check());
+  WHEREFORE_ASSIGN_OR_RETURN(const auto view,
+                             query::ShowDiff(before.tree, after.tree, options, request.cancel));
   if (const std::string format = p.Get("format"); IsDiffFile(format))
-    return RenderDiffFile(whole, format, request.cancel);
-  const query::Found found = search.In(whole.tree, whole.before);
-  if (!search.empty()) prune.wanted = found.functions;
-  const query::DiffTree diff = query::PruneDiff(whole, prune);
-  WHEREFORE_RETURN_IF_ERROR(request.cancel.Check());
-  return RenderTree(request, p.Get("format"),
-                    {.tree = &diff.tree,
-                     .full_nodes = whole.tree.size(),
-                     .averaged = before.averaged || after.averaged,
-                     .found = search.empty() ? nullptr : &found,
-                     .observed_ns = after.observed_ns,
-                     .observed_before_ns = before.observed_ns,
-                     .before_total = diff.before,
-                     .before_self = diff.before_self,
-                     .before_count = diff.before_count,
-                     .changes = &whole,
-                     .types = types,
-                     .file = &file.facts(),
-                     .base = &base.facts()});
+    return RenderDiffFile(view.whole, format, request.cancel);
+  TreeAnswer out = AnswerOf(view);
+  out.averaged = before.averaged || after.averaged;
+  out.observed_ns = after.observed_ns;
+  out.observed_before_ns = before.observed_ns;
+  out.types = types;
+  out.file = &file.facts();
+  out.base = &base.facts();
+  return RenderTree(request, p.Get("format"), out);
 }
 
 Result<HttpResponse> AdHoc(const HttpRequest& request) {
@@ -177,7 +158,7 @@ Result<HttpResponse> AdHoc(const HttpRequest& request) {
 }  // namespace
 
 void Api::AddFileRoutes(net::Router& router) {
-  AddQuery(router, "POST", "/api/v1/adhoc", "adhoc", net::WorkKind::kFile, AdHoc);
+  AddRoute(router, "POST", "/api/v1/adhoc", "adhoc", net::WorkKind::kFile, AdHoc);
 }
 
 }  // namespace wherefore::api

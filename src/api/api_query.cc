@@ -5,13 +5,22 @@
 
 #include "api/api.h"
 #include "api/export_file.h"
+#include "api/render.h"
 #include "api/request.h"
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "formats/formats.h"
-#include "profile/sandwich.h"
-#include "profile/tree_path.h"
+#include "query/context.h"
+#include "query/diff.h"
+#include "query/export.h"
+#include "query/flame.h"
+#include "query/labels.h"
+#include "query/list.h"
+#include "query/search.h"
+#include "query/snapshots.h"
+#include "query/top.h"
+#include "query/view.h"
 
 namespace wherefore::api {
 namespace {
@@ -19,12 +28,13 @@ namespace {
 using net::HttpRequest;
 using net::HttpResponse;
 
-Result<HttpResponse> Services(query::Engine& engine, const HttpRequest& request) {
+Result<HttpResponse> Services(query::QueryContext& context, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto p, Parameters::Read(request, {"query", "from", "to", "since", "search", "limit"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
   WHEREFORE_ASSIGN_OR_RETURN(const auto wanted, p.List(1000, 10'000));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto list, engine.Services(selection, wanted, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto list,
+                             query::Services(context, selection, wanted, request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject().Field("total", list.total).Key("services").BeginArray();
@@ -41,16 +51,16 @@ Result<HttpResponse> Services(query::Engine& engine, const HttpRequest& request)
 }
 
 // Label names, or the values of the label in the path.
-Result<HttpResponse> Labels(query::Engine& engine, const HttpRequest& request) {
+Result<HttpResponse> Labels(query::QueryContext& context, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto p, Parameters::Read(request, {"query", "from", "to", "since", "search", "limit"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
   WHEREFORE_ASSIGN_OR_RETURN(const auto wanted, p.List(1000, 10'000));
   const std::string label(request.Header(":name"));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto list,
-                             label.empty()
-                                 ? engine.LabelNames(selection, wanted, request.cancel)
-                                 : engine.LabelValues(selection, label, wanted, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto list, label.empty()
+                           ? query::LabelNames(context, selection, wanted, request.cancel)
+                           : query::LabelValues(context, selection, label, wanted, request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject().Field("total", list.total);
@@ -60,73 +70,32 @@ Result<HttpResponse> Labels(query::Engine& engine, const HttpRequest& request) {
   return response;
 }
 
-// function=<name> (module=<file name>: of that module only) and side=callers|callees: that function
-// from all its call sites together.
-Result<> TakeSide(const Parameters& p, query::FlameAnswer& answer) {
-  const std::string function = p.Get("function");
-  const std::string side = p.Get("side");
-  if (function.empty() && side.empty()) return {};
-  if (function.empty())
-    return Error(Code::kInvalid, "parameter 'function': expected a function's whole name");
-  if (side != "callers" && side != "callees")
-    return Error(Code::kInvalid, "parameter 'side': expected callers or callees");
-  const std::string module = p.Get("module");
-  const profile::WantedFunction wanted{
-      .name = function, .module = p.Has("module") ? std::optional(module) : std::nullopt};
-  // Of an inverted tree callers lie below.
-  answer.tree = (side == "callers") != answer.tree.inverted ? profile::Callers(answer.tree, wanted)
-                                                            : profile::Callees(answer.tree, wanted);
-  if (answer.hint.empty() && answer.tree.size() == 1) {
-    answer.hint = fmt::format("no function is called '{}' in {}", function,
-                              module.empty() ? "this selection" : module);
-  }
-  return {};
-}
-
-// root=<address of a frame> (profile/tree_path.h): only what lies below it, pruned on its own,
-// which is how the page opens what was folded.
-Result<> NarrowToRoot(const Parameters& p, profile::FlameTree& tree) {
-  const std::string text = p.Get("root");
-  if (text.empty()) return {};
-  const auto wanted = profile::ParsePathHash(text);
-  if (!wanted) return Error(Code::kInvalid, "parameter 'root': expected 16 hex digits");
-  const auto hashes = profile::PathHashes(tree);
-  const auto found = std::ranges::find(hashes, *wanted);
-  if (found == hashes.end()) {
-    return Error(Code::kNotFound, "parameter 'root': no such frame in this selection");
-  }
-  tree = profile::Subtree(tree, static_cast<std::size_t>(found - hashes.begin()));
-  return {};
-}
-
-Result<HttpResponse> Flame(query::Engine& engine, const HttpRequest& request) {
+Result<HttpResponse> Flame(query::QueryContext& context, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "lens",
                                                "root", "function", "module", "side", "search",
                                                "max_nodes", "min_share", "format", "observed"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
   WHEREFORE_ASSIGN_OR_RETURN(const bool observed, p.Flag("observed"));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
-  WHEREFORE_ASSIGN_OR_RETURN(const auto search, p.Search());
-  WHEREFORE_ASSIGN_OR_RETURN(auto prune, p.Prune());
-  WHEREFORE_ASSIGN_OR_RETURN(auto answer, engine.Flame(selection, lens, request.cancel));
-  WHEREFORE_RETURN_IF_ERROR(TakeSide(p, answer));
-  WHEREFORE_RETURN_IF_ERROR(NarrowToRoot(p, answer.tree));
-  const query::Found found = search.In(answer.tree);
-  if (!search.empty()) prune.wanted = found.functions;
-  const profile::FlameTree pruned = profile::Prune(answer.tree, prune);
-  TreeAnswer out{.tree = &pruned,
-                 .full_nodes = answer.tree.size(),
-                 .averaged = answer.averaged,
-                 .hint = answer.hint,
-                 .found = search.empty() ? nullptr : &found};
+  WHEREFORE_ASSIGN_OR_RETURN(const auto options, p.View());
+  auto shown = query::ShowFlame(context, selection, options, request.cancel);
+  if (!shown && shown.error().code() == Code::kNotFound)
+    return std::move(shown).error().Within("parameter 'root'");
+  if (!shown) return std::move(shown).error();
+  const query::View& view = shown->view;
+  TreeAnswer out{.tree = &view.tree,
+                 .full_nodes = view.full_nodes,
+                 .averaged = shown->averaged,
+                 .hint = shown->hint.empty() ? view.hint : shown->hint,
+                 .found = view.found ? &*view.found : nullptr};
   if (observed) {
-    WHEREFORE_ASSIGN_OR_RETURN(out.observed_ns, engine.ObservedNs(selection, request.cancel));
+    WHEREFORE_ASSIGN_OR_RETURN(out.observed_ns,
+                               query::ObservedNs(context, selection, request.cancel));
   }
   return RenderTree(request, p.Get("format"), out);
 }
 
-Result<HttpResponse> Top(query::Engine& engine, const HttpRequest& request) {
+Result<HttpResponse> Top(query::QueryContext& context, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "lens",
                                                "search", "limit", "sort"}));
@@ -134,9 +103,9 @@ Result<HttpResponse> Top(query::Engine& engine, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
   WHEREFORE_ASSIGN_OR_RETURN(const auto search, p.Search());
   WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t limit, p.Int("limit", 100, 1, 1'000'000));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto answer, engine.Flame(selection, lens, request.cancel));
-  const profile::FlameTree& tree = answer.tree;
-  auto rows = profile::Top(tree);
+  WHEREFORE_ASSIGN_OR_RETURN(auto answer,
+                             query::Top(context, selection, lens, search, request.cancel));
+  std::vector<profile::TopRow>& rows = answer.rows;
   if (const std::string sort = p.Get("sort", "self"); sort == "total") {
     std::ranges::stable_sort(rows, std::greater(), &profile::TopRow::total);
   } else if (sort != "self") {
@@ -144,20 +113,20 @@ Result<HttpResponse> Top(query::Engine& engine, const HttpRequest& request) {
   }
   HttpResponse response;
   JsonWriter json(response.body);
-  json.BeginObject().Field("type", tree.type).Field("unit", tree.unit).Field("scale", tree.scale);
-  json.Field("total", tree.total[0]).Field("count", tree.total_count[0]);
+  json.BeginObject().Field("type", answer.type).Field("unit", answer.unit);
+  json.Field("scale", answer.scale).Field("total", answer.total).Field("count", answer.count);
   json.Field("averaged", answer.averaged).Field("functions", rows.size());
-  AppendOverflow(json, {tree.total[0], tree.total_count[0]});
+  AppendOverflow(json, {answer.total, answer.count});
   if (!answer.hint.empty()) json.Field("hint", answer.hint);
-  if (!search.empty()) {
-    const query::Found found = search.In(tree);
-    found.AppendTo(json);
-    std::erase_if(rows, [&](const profile::TopRow& r) { return found.functions[r.function] == 0; });
+  if (answer.found) {
+    answer.found->AppendTo(json);
+    std::erase_if(
+        rows, [&](const profile::TopRow& r) { return answer.found->functions[r.function] == 0; });
   }
   json.Key("rows").BeginArray();
-  std::int64_t other = tree.total[0];
+  std::int64_t other = answer.total;
   for (std::size_t i = 0; i < rows.size() && i < static_cast<std::size_t>(limit); ++i) {
-    const profile::FlameFunction& f = tree.functions[rows[i].function];
+    const profile::FlameFunction& f = answer.functions[rows[i].function];
     other -= rows[i].self;
     json.BeginObject().Field("name", f.name).Field("module", f.module).Field("file", f.file);
     json.Field("self", rows[i].self).Field("total", rows[i].total);
@@ -172,7 +141,7 @@ Result<HttpResponse> Top(query::Engine& engine, const HttpRequest& request) {
 
 // The plain difference of two selections. base_* describes "before"; what is not given is as in
 // "after".
-Result<HttpResponse> Diff(query::Engine& engine, const HttpRequest& request) {
+Result<HttpResponse> Diff(query::QueryContext& context, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "base_query",
                                                "base_from", "base_to", "base_since", "lens",
@@ -186,35 +155,24 @@ Result<HttpResponse> Diff(query::Engine& engine, const HttpRequest& request) {
                              ? after.range.to_ns
                              : after.range.from_ns;
   }
-  WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
-  WHEREFORE_ASSIGN_OR_RETURN(const auto search, p.Search());
-  WHEREFORE_ASSIGN_OR_RETURN(auto prune, p.Prune(0));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto left, engine.Flame(before, lens, request.cancel));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto right, engine.Flame(after, lens, request.cancel));
-  WHEREFORE_RETURN_IF_ERROR(request.cancel.Charge(left.tree.bytes() + right.tree.bytes()));
-  const query::DiffTree whole = query::Diff(left.tree, right.tree);
-  if (const std::string format = p.Get("format"); IsDiffFile(format))
-    return RenderDiffFile(whole, format, request.cancel);
-  const query::Found found = search.In(whole.tree, whole.before);
-  if (!search.empty()) prune.wanted = found.functions;
-  const query::DiffTree diff = query::PruneDiff(whole, prune);
-  TreeAnswer out{.tree = &diff.tree,
-                 .full_nodes = whole.tree.size(),
-                 .averaged = right.averaged,
-                 .hint = !right.hint.empty() ? right.hint : left.hint,
-                 .found = search.empty() ? nullptr : &found,
-                 .before_total = diff.before,
-                 .before_self = diff.before_self,
-                 .before_count = diff.before_count,
-                 .changes = &whole};
-  if (!right.averaged) {  // an average says nothing per second
-    WHEREFORE_ASSIGN_OR_RETURN(out.observed_before_ns, engine.ObservedNs(before, request.cancel));
-    WHEREFORE_ASSIGN_OR_RETURN(out.observed_ns, engine.ObservedNs(after, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto options, p.View(0));
+  const std::string format = p.Get("format");
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto shown,
+      query::ShowDifference(context, before, after, options, IsDiffFile(format), request.cancel));
+  if (IsDiffFile(format)) return RenderDiffFile(shown.view.whole, format, request.cancel);
+  TreeAnswer out = AnswerOf(shown.view);
+  out.averaged = shown.averaged;
+  out.hint = shown.hint;
+  if (!shown.averaged) {  // an average says nothing per second
+    WHEREFORE_ASSIGN_OR_RETURN(out.observed_before_ns,
+                               query::ObservedNs(context, before, request.cancel));
+    WHEREFORE_ASSIGN_OR_RETURN(out.observed_ns, query::ObservedNs(context, after, request.cancel));
   }
-  return RenderTree(request, p.Get("format"), out);
+  return RenderTree(request, format, out);
 }
 
-Result<HttpResponse> List(query::Engine& engine, const HttpRequest& request) {
+Result<HttpResponse> List(query::QueryContext& context, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "function",
                                                "module", "file"}));
@@ -223,7 +181,7 @@ Result<HttpResponse> List(query::Engine& engine, const HttpRequest& request) {
     return Error(Code::kInvalid, "parameter 'function': expected a regular expression");
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto answer,
-      engine.List(selection, p.Get("function"),
+      query::List(context, selection, p.Get("function"),
                   {.module = p.Has("module") ? std::optional(p.Get("module")) : std::nullopt,
                    .file = p.Get("file")},
                   request.cancel));
@@ -250,17 +208,18 @@ Result<HttpResponse> List(query::Engine& engine, const HttpRequest& request) {
   return response;
 }
 
-Result<HttpResponse> Profiles(query::Engine& engine, const HttpRequest& request) {
+Result<HttpResponse> Profiles(query::QueryContext& context, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "limit"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
   WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t limit, p.Int("limit", 100, 1, 100'000));
   WHEREFORE_ASSIGN_OR_RETURN(
-      const auto rows, engine.Profiles(selection, static_cast<std::size_t>(limit), request.cancel));
+      const auto rows,
+      query::Profiles(context, selection, static_cast<std::size_t>(limit), request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject().Key("profiles").BeginArray();
-  for (const store::ProfileRow& row : rows) {
+  for (const query::ProfileRow& row : rows) {
     json.BeginObject().Field("id", ToHex(row.id)).Field("time", FormatTime(row.time_ns));
     json.Field("duration_ns", row.duration_ns).Field("total", row.total);
     json.Field("samples", row.samples).EndObject();
@@ -269,7 +228,7 @@ Result<HttpResponse> Profiles(query::Engine& engine, const HttpRequest& request)
   return response;
 }
 
-Result<HttpResponse> OneProfile(query::Engine& engine, const HttpRequest& request) {
+Result<HttpResponse> OneProfile(query::QueryContext& context, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"format"}));
   const std::string format = p.Get("format", "pprof");
   if (format != "pprof" && format != "otlp" && format != "otlp-json") {
@@ -277,11 +236,11 @@ Result<HttpResponse> OneProfile(query::Engine& engine, const HttpRequest& reques
   }
   WHEREFORE_ASSIGN_OR_RETURN(const auto id, ParseTraceId(request.Header(":id")));
   WHEREFORE_ASSIGN_OR_RETURN(const auto batch,
-                             engine.StoredProfile(p.tenant(), id, request.cancel));
+                             query::StoredProfile(context, p.tenant(), id, request.cancel));
   return RenderBatch(batch, format);
 }
 
-Result<HttpResponse> Export(query::Engine& engine, const HttpRequest& request) {
+Result<HttpResponse> Export(query::QueryContext& context, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "lens",
                                                "format", "limit"}));
@@ -298,22 +257,25 @@ Result<HttpResponse> Export(query::Engine& engine, const HttpRequest& request) {
     return Error(Code::kInvalid, "parameter 'lens': otlp keeps stacks as they came in");
   // Whole stacks have lines and addresses; what a lens makes of them has functions only.
   if (format == "pprof" && lens.empty()) {
-    WHEREFORE_ASSIGN_OR_RETURN(const auto batch, engine.Merged(selection, request.cancel));
+    WHEREFORE_ASSIGN_OR_RETURN(const auto batch, query::Merged(context, selection, request.cancel));
     return RenderBatch(batch, format);
   }
   if (otlp) {
     WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t limit, p.Int("limit", 10'000, 1, 1'000'000));
     WHEREFORE_ASSIGN_OR_RETURN(
         const auto batch,
-        engine.StoredProfiles(selection, static_cast<std::size_t>(limit) + 1, request.cancel));
+        query::StoredProfiles(context, selection, static_cast<std::size_t>(limit) + 1,
+                              request.cancel));
     if (batch.profiles.size() > static_cast<std::size_t>(limit)) {
       return Error(Code::kLimit,
                    fmt::format("more than {} profiles: narrow the range, or raise 'limit'", limit));
     }
     return RenderBatch(batch, format);
   }
-  WHEREFORE_ASSIGN_OR_RETURN(const auto answer, engine.Flame(selection, lens, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(auto answer, query::Flame(context, selection, request.cancel));
   if (!answer.hint.empty()) return Error(Code::kNotFound, answer.hint);
+  WHEREFORE_ASSIGN_OR_RETURN(answer.tree,
+                             query::ApplyLens(std::move(answer.tree), lens, request.cancel));
   return RenderTreeFile(
       answer.tree, format,
       {.title = fmt::format("{} {}", selection.selector.Text(), answer.tree.type),
@@ -326,16 +288,16 @@ Result<HttpResponse> Export(query::Engine& engine, const HttpRequest& request) {
 }  // namespace
 
 void Api::AddQueryRoutes(net::Router& router) {
-  AddQuestion(router, "services", "services", net::WorkKind::kQuick, Services);
-  AddQuestion(router, "flame", "flame", net::WorkKind::kHeavy, Flame);
-  AddQuestion(router, "top", "top", net::WorkKind::kHeavy, Top);
-  AddQuestion(router, "diff", "diff", net::WorkKind::kHeavy, Diff);
-  AddQuestion(router, "list", "list", net::WorkKind::kHeavy, List);
-  AddQuestion(router, "profiles", "profiles", net::WorkKind::kHeavy, Profiles);
-  AddQuestion(router, "profiles/{id}", "profile", net::WorkKind::kHeavy, OneProfile);
-  AddQuestion(router, "export", "export", net::WorkKind::kHeavy, Export);
-  AddQuestion(router, "labels", "labels", net::WorkKind::kQuick, Labels);
-  AddQuestion(router, "labels/{name}/values", "label_values", net::WorkKind::kQuick, Labels);
+  AddQuery(router, "services", "services", net::WorkKind::kQuick, Services);
+  AddQuery(router, "flame", "flame", net::WorkKind::kHeavy, Flame);
+  AddQuery(router, "top", "top", net::WorkKind::kHeavy, Top);
+  AddQuery(router, "diff", "diff", net::WorkKind::kHeavy, Diff);
+  AddQuery(router, "list", "list", net::WorkKind::kHeavy, List);
+  AddQuery(router, "profiles", "profiles", net::WorkKind::kHeavy, Profiles);
+  AddQuery(router, "profiles/{id}", "profile", net::WorkKind::kHeavy, OneProfile);
+  AddQuery(router, "export", "export", net::WorkKind::kHeavy, Export);
+  AddQuery(router, "labels", "labels", net::WorkKind::kQuick, Labels);
+  AddQuery(router, "labels/{name}/values", "label_values", net::WorkKind::kQuick, Labels);
 }
 
 }  // namespace wherefore::api

@@ -11,6 +11,7 @@
 #include "base/metrics.h"
 #include "base/text.h"
 #include "profile/tenant.h"
+#include "query/labels.h"
 
 namespace wherefore::api {
 namespace {
@@ -48,7 +49,7 @@ std::string MemoryInWords() {
   const MemoryBudget& budget = MemoryBudget::Process();
   const std::string used = FormatBytes(static_cast<std::int64_t>(ReadMemoryUse().anonymous));
   if (budget.limit() == SIZE_MAX) return used + " used, without a limit";
-  return fmt::format("{} used of {}; {} of {} for requests and questions held", used,
+  return fmt::format("{} used of {}; {} of {} for requests and queries held", used,
                      FormatBytes(static_cast<std::int64_t>(budget.limit())),
                      FormatBytes(static_cast<std::int64_t>(budget.held())),
                      FormatBytes(static_cast<std::int64_t>(budget.shares().work)));
@@ -57,7 +58,7 @@ std::string MemoryInWords() {
 }  // namespace
 
 Result<std::vector<Status>> Api::OwnStatus(const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(const auto statistics, engine_.reader().Statistics(cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto statistics, query::Statistics(context_, cancel));
   Status stored{.part = "stored"};
   std::int64_t all = 0;
   for (std::size_t i = 0; i < statistics.rows.size(); ++i) {
@@ -71,12 +72,12 @@ Result<std::vector<Status>> Api::OwnStatus(const CancelToken& cancel) {
   }
   stored.facts.emplace(stored.facts.begin(), "on disk", FormatBytes(all));
   Status limits{.part = "limits"};
-  limits.facts = {{"a question may take", FormatDuration(operations_.query_timeout_ns)},
-                  {"memory of a question", FormatBytes(operations_.query_memory_bytes)},
+  limits.facts = {{"a query may take", FormatDuration(operations_.query_timeout_ns)},
+                  {"memory of a query", FormatBytes(operations_.query_memory_bytes)},
                   {"memory", MemoryInWords()},
                   {"connections", FormatCount(static_cast<std::int64_t>(operations_.connections))},
-                  {"questions that hit a limit",
-                   FormatCount(static_cast<std::int64_t>(LimitedQuestions().value()))}};
+                  {"queries that hit a limit",
+                   FormatCount(static_cast<std::int64_t>(LimitedQueries().value()))}};
   return std::vector<Status>{std::move(stored), std::move(limits)};
 }
 
@@ -91,7 +92,7 @@ void Api::AddServerRoutes(net::Router& router) {
              .body = Metrics::Global().PrometheusText()});
   });
   AddPageRoutes(router);
-  AddQuery(router, "GET", "/api/v1/status", "status", net::WorkKind::kQuick,
+  AddRoute(router, "GET", "/api/v1/status", "status", net::WorkKind::kQuick,
            [this](const HttpRequest& request) -> Result<HttpResponse> {
              WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t tenant, operations_.tenant_of(request));
              std::vector<Status> parts = operations_.status(tenant);
@@ -100,12 +101,12 @@ void Api::AddServerRoutes(net::Router& router) {
                parts.insert(parts.end(), own->begin(), own->end());
              return StatusJson(parts, operations_.version);
            });
-  AddQuery(router, "POST", "/api/v1/flush", "flush", net::WorkKind::kUpkeep,
+  AddRoute(router, "POST", "/api/v1/flush", "flush", net::WorkKind::kUpkeep,
            [this](const HttpRequest&) -> Result<HttpResponse> {
              WHEREFORE_RETURN_IF_ERROR(operations_.flush());
              return HttpResponse{.body = "{}"};
            });
-  AddQuery(router, "POST", "/api/v1/delete", "delete", net::WorkKind::kUpkeep,
+  AddRoute(router, "POST", "/api/v1/delete", "delete", net::WorkKind::kUpkeep,
            [this](const HttpRequest& request) -> Result<HttpResponse> {
              WHEREFORE_ASSIGN_OR_RETURN(const auto p,
                                         Parameters::Read(request, {"query", "from", "to"}));
@@ -123,7 +124,7 @@ void Api::AddServerRoutes(net::Router& router) {
              return response;
            });
   for (const bool really : {false, true}) {
-    AddQuery(
+    AddRoute(
         router, really ? "POST" : "GET", "/api/v1/repair", really ? "repair" : "repair_plan",
         net::WorkKind::kUpkeep, [this, really](const HttpRequest& request) -> Result<HttpResponse> {
           WHEREFORE_RETURN_IF_ERROR(Parameters::Read(request, {}));
@@ -141,7 +142,7 @@ void Api::AddServerRoutes(net::Router& router) {
           return response;
         });
   }
-  AddQuery(router, "POST", "/api/v1/backup", "backup", net::WorkKind::kUpkeep,
+  AddRoute(router, "POST", "/api/v1/backup", "backup", net::WorkKind::kUpkeep,
            [this](const HttpRequest& request) -> Result<HttpResponse> {
              WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"target"}));
              WHEREFORE_ASSIGN_OR_RETURN(const BackupSummary done,

@@ -3,6 +3,8 @@
 #include "api/request.h"
 #include "api/source_files.h"
 #include "base/json_writer.h"
+#include "query/context.h"
+#include "query/list.h"
 
 namespace wherefore::api {
 namespace {
@@ -10,7 +12,7 @@ namespace {
 using net::HttpRequest;
 using net::HttpResponse;
 
-Result<HttpResponse> Source(query::Engine& engine, const SourceFiles& files,
+Result<HttpResponse> Source(query::QueryContext& context, const SourceFiles& files,
                             const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "file"}));
@@ -22,7 +24,8 @@ Result<HttpResponse> Source(query::Engine& engine, const SourceFiles& files,
     return Error(Code::kNotFound,
                  "no source is configured: start wherefore serve with --source-root FOLDER");
   }
-  WHEREFORE_ASSIGN_OR_RETURN(const bool known, engine.NamesFile(selection, named, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const bool known,
+                             query::NamesFile(context, selection, named, request.cancel));
   if (!known) {
     return Error(Code::kNotFound, "no profile of this selection names the file '" + named + "'");
   }
@@ -40,11 +43,11 @@ Result<HttpResponse> Source(query::Engine& engine, const SourceFiles& files,
 }  // namespace
 
 void Api::AddSourceRoutes(net::Router& router) {
-  AddQuery(router, "GET", "/api/v1/source", "source", net::WorkKind::kHeavy,
+  AddRoute(router, "GET", "/api/v1/source", "source", net::WorkKind::kHeavy,
            [this, files = SourceFiles(operations_.source_roots)](const HttpRequest& request) {
-             return Source(engine_, files, request);
+             return Source(context_, files, request);
            });
-  AddQuery(router, "GET", "/api/v1/settings", "settings", net::WorkKind::kQuick,
+  AddRoute(router, "GET", "/api/v1/settings", "settings", net::WorkKind::kQuick,
            [this](const HttpRequest& request) -> Result<HttpResponse> {
              WHEREFORE_RETURN_IF_ERROR(Parameters::Read(request, {}));
              const Operations::Ports ports = operations_.ports();

@@ -2,10 +2,16 @@
 #include <algorithm>
 
 #include "api/api.h"
+#include "api/render.h"
 #include "api/request.h"
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "query/context.h"
+#include "query/heat.h"
+#include "query/overview.h"
+#include "query/stack_tries.h"
+#include "query/timeline.h"
 
 namespace wherefore::api {
 namespace {
@@ -72,18 +78,18 @@ void AppendOverview(JsonWriter& json, const query::ServiceOverview& s) {
 }
 
 // A range without an end ends now: what is drawn has no empty hour at its right.
-void EndNow(const Parameters& p, store::TimeRange& range) {
+void EndNow(const Parameters& p, query::TimeRange& range) {
   if (p.Get("to").empty()) range.to_ns = std::max(NowUnixNs(), range.from_ns + 1);
 }
 
-Result<HttpResponse> Overview(query::Engine& engine, const HttpRequest& request) {
+Result<HttpResponse> Overview(query::QueryContext& context, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto p,
                              Parameters::Read(request, {"from", "to", "since", "search", "limit"}));
   WHEREFORE_ASSIGN_OR_RETURN(auto range, p.Range());
   WHEREFORE_ASSIGN_OR_RETURN(const auto wanted, p.List(100, 1000));
   EndNow(p, range);
   WHEREFORE_ASSIGN_OR_RETURN(const auto answer,
-                             engine.Overview(p.tenant(), range, wanted, request.cancel));
+                             query::Overview(context, p.tenant(), range, wanted, request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject().Field("start_ms", answer.start_ns / 1'000'000);
@@ -101,8 +107,8 @@ Result<HttpResponse> Overview(query::Engine& engine, const HttpRequest& request)
 
 // What is looked for over time. Values stay those of the whole selection, so a lens alone would do
 // nothing.
-Result<query::LookedFor> LookedForOf(const Parameters& p) {
-  query::LookedFor wanted;
+Result<query::LensSearch> LookedForOf(const Parameters& p) {
+  query::LensSearch wanted;
   WHEREFORE_ASSIGN_OR_RETURN(wanted.lens, p.Lens());
   WHEREFORE_ASSIGN_OR_RETURN(wanted.search, p.Search());
   if (!wanted.lens.empty() && wanted.search.empty()) {
@@ -112,7 +118,7 @@ Result<query::LookedFor> LookedForOf(const Parameters& p) {
   return wanted;
 }
 
-Result<HttpResponse> HeatMap(query::Engine& engine, const HttpRequest& request) {
+Result<HttpResponse> HeatMap(query::QueryContext& context, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "step",
                                                "lens", "search"}));
@@ -129,7 +135,7 @@ Result<HttpResponse> HeatMap(query::Engine& engine, const HttpRequest& request) 
   if (step < kNsPerSecond || width / step > kMostSteps)
     return Error(Code::kInvalid, "parameter 'step': at least 1s, and at most 10,000 steps");
   WHEREFORE_ASSIGN_OR_RETURN(const auto answer,
-                             engine.HeatMap(selection, step, wanted, request.cancel));
+                             query::HeatMap(context, selection, step, wanted, request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject().Field("rows_are", answer.by_offset ? "offset" : "value");
@@ -147,7 +153,7 @@ Result<HttpResponse> HeatMap(query::Engine& engine, const HttpRequest& request) 
   return response;
 }
 
-Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
+Result<HttpResponse> Series(query::QueryContext& context, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "step", "by",
                                                "limit", "lens", "search"}));
@@ -162,12 +168,12 @@ Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
     if (step < 1'000'000) return Error(Code::kInvalid, "parameter 'step': at least 1ms");
   }
   WHEREFORE_ASSIGN_OR_RETURN(const auto answer,
-                             engine.Series(selection,
-                                           {.steps = {.width_ns = step, .spread = true},
-                                            .group_by = p.All("by"),
-                                            .max_groups = static_cast<std::size_t>(limit),
-                                            .wanted = wanted},
-                                           request.cancel));
+                             query::Timeline(context, selection,
+                                             {.steps = {.width_ns = step, .spread = true},
+                                              .group_by = p.All("by"),
+                                              .max_groups = static_cast<std::size_t>(limit),
+                                              .wanted = wanted},
+                                             request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject().Field("type", answer.type).Field("unit", answer.unit);
@@ -177,12 +183,12 @@ Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
   if (answer.newest_ns != 0) json.Field("newest_ms", answer.newest_ns / 1'000'000);
   if (!answer.hint.empty()) json.Field("hint", answer.hint);
   std::int64_t most = 0;
-  for (const query::SeriesGroup& group : answer.groups) {
-    for (const std::int64_t v : group.values) most = IsBeyond(v) ? v : most;
+  for (const query::TimelineGroup& group : answer.groups) {
+    for (const std::int64_t v : group.values) most = IsSaturated(v) ? v : most;
   }
   AppendOverflow(json, {most});
   json.Key("groups").BeginArray();
-  for (const query::SeriesGroup& group : answer.groups) {
+  for (const query::TimelineGroup& group : answer.groups) {
     json.BeginObject().Key("labels").BeginObject();
     for (const auto& [name, value] : group.labels) json.Field(name, value);
     json.EndObject().Key("values").BeginArray();
@@ -204,9 +210,9 @@ Result<HttpResponse> Series(query::Engine& engine, const HttpRequest& request) {
 }  // namespace
 
 void Api::AddTimeRoutes(net::Router& router) {
-  AddQuestion(router, "overview", "overview", net::WorkKind::kHeavy, Overview);
-  AddQuestion(router, "heatmap", "heatmap", net::WorkKind::kHeavy, HeatMap);
-  AddQuestion(router, "series", "series", net::WorkKind::kHeavy, Series);
+  AddQuery(router, "overview", "overview", net::WorkKind::kHeavy, Overview);
+  AddQuery(router, "heatmap", "heatmap", net::WorkKind::kHeavy, HeatMap);
+  AddQuery(router, "series", "series", net::WorkKind::kHeavy, Series);
 }
 
 }  // namespace wherefore::api

@@ -8,10 +8,20 @@
 
 #include "api/api.h"
 #include "api/export_file.h"
+#include "api/render.h"
 #include "api/request.h"
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "query/context.h"
+#include "query/function_traces.h"
+#include "query/looks.h"
+#include "query/name_list.h"
+#include "query/search.h"
 #include "query/span_details.h"
+#include "query/span_profile.h"
+#include "query/stack_tries.h"
+#include "query/traces.h"
+#include "query/view.h"
 
 namespace wherefore::api {
 namespace {
@@ -56,7 +66,7 @@ void AppendDetails(JsonWriter& json, const query::SpanDetails& d) {
   }
 }
 
-void AppendSpan(JsonWriter& json, const store::SpanRow& s) {
+void AppendSpan(JsonWriter& json, const query::SpanRow& s) {
   json.BeginObject().Field("trace", ToHex(s.trace)).Field("span", ToHex(s.id));
   json.Field("parent", s.parent == profile::SpanId{} ? "" : ToHex(s.parent));
   json.Field("service", s.service_name).Field("name", s.name);
@@ -74,7 +84,7 @@ void AppendSpan(JsonWriter& json, const store::SpanRow& s) {
 // What a waterfall needs of every span, as columns: a trace of 100,000 spans stays small enough for
 // a page. Strings are numbers into `strings`; `parent` is a place in the columns, -1 = none, -2 =
 // not stored.
-std::string TraceColumns(const profile::TraceId& trace, const std::vector<store::SpanRow>& spans) {
+std::string TraceColumns(const profile::TraceId& trace, const std::vector<query::SpanRow>& spans) {
   std::unordered_map<std::string_view, std::size_t> numbers;
   std::vector<std::string_view> strings;
   const auto number = [&](std::string_view text) {
@@ -89,7 +99,7 @@ std::string TraceColumns(const profile::TraceId& trace, const std::vector<store:
   for (std::size_t i = 0; i < spans.size(); ++i)
     places.emplace_back(key(spans[i].id), static_cast<std::int64_t>(i));
   std::ranges::sort(places);
-  const auto parent = [&](const store::SpanRow& s) -> std::int64_t {
+  const auto parent = [&](const query::SpanRow& s) -> std::int64_t {
     if (s.parent == profile::SpanId{}) return -1;
     const auto found = std::ranges::lower_bound(places, std::pair(key(s.parent), std::int64_t{0}));
     return found == places.end() || found->first != key(s.parent) ? -2 : found->second;
@@ -99,19 +109,19 @@ std::string TraceColumns(const profile::TraceId& trace, const std::vector<store:
   const std::int64_t start = spans.front().start_ns;  // the earliest
   json.BeginObject().Field("trace", ToHex(trace)).Field("start_ns", start);
   json.Key("span").BeginArray();
-  for (const store::SpanRow& s : spans) json.String(ToHex(s.id));
+  for (const query::SpanRow& s : spans) json.String(ToHex(s.id));
   json.EndArray();
   const auto column = [&](std::string_view name, auto value) {
     json.Key(name).BeginArray();
-    for (const store::SpanRow& s : spans) json.Int(value(s));
+    for (const query::SpanRow& s : spans) json.Int(value(s));
     json.EndArray();
   };
   column("parent", parent);
-  column("service", [&](const store::SpanRow& s) { return number(s.service_name); });
-  column("name", [&](const store::SpanRow& s) { return number(s.name); });
-  column("status", [](const store::SpanRow& s) { return std::int64_t{s.status_code}; });
-  column("start", [&](const store::SpanRow& s) { return s.start_ns - start; });
-  column("duration", [](const store::SpanRow& s) { return s.duration_ns; });
+  column("service", [&](const query::SpanRow& s) { return number(s.service_name); });
+  column("name", [&](const query::SpanRow& s) { return number(s.name); });
+  column("status", [](const query::SpanRow& s) { return std::int64_t{s.status_code}; });
+  column("start", [&](const query::SpanRow& s) { return s.start_ns - start; });
+  column("duration", [](const query::SpanRow& s) { return s.duration_ns; });
   json.Key("strings").BeginArray();
   for (const std::string_view text : strings) json.String(text);
   json.EndArray().EndObject();
@@ -119,7 +129,7 @@ std::string TraceColumns(const profile::TraceId& trace, const std::vector<store:
 }
 
 // span=<id>: only that one. format=columns: what a waterfall needs of all of them.
-Result<HttpResponse> OneTrace(query::Engine& engine, const HttpRequest& request) {
+Result<HttpResponse> OneTrace(query::QueryContext& context, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"span", "format"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto trace, ParseTraceId(request.Header(":trace")));
   const std::string format = p.Get("format", "json");
@@ -132,8 +142,8 @@ Result<HttpResponse> OneTrace(query::Engine& engine, const HttpRequest& request)
   }
   const bool columns = format == "columns";
   WHEREFORE_ASSIGN_OR_RETURN(const auto spans,
-                             columns ? engine.TraceShape(p.tenant(), trace, request.cancel)
-                                     : engine.Trace(p.tenant(), trace, request.cancel));
+                             columns ? query::TraceShape(context, p.tenant(), trace, request.cancel)
+                                     : query::Trace(context, p.tenant(), trace, request.cancel));
   if (spans.empty()) {
     return Error(Code::kNotFound, "no spans of trace " + ToHex(trace) + " are stored");
   }
@@ -144,7 +154,7 @@ Result<HttpResponse> OneTrace(query::Engine& engine, const HttpRequest& request)
   }
   JsonWriter json(response.body);
   json.BeginObject().Field("trace", ToHex(trace)).Key("spans").BeginArray();
-  for (const store::SpanRow& span : spans) {
+  for (const query::SpanRow& span : spans) {
     if (wanted.empty() || wanted.contains(span.id)) AppendSpan(json, span);
   }
   json.EndArray().EndObject();
@@ -157,8 +167,8 @@ Result<std::int64_t> ReadDuration(std::string_view name, const std::string& text
   return duration;
 }
 
-Result<store::SpanSearch> ReadSearch(const Parameters& p) {
-  store::SpanSearch search{.tenant = p.tenant()};
+Result<query::SpanSearch> ReadSearch(const Parameters& p) {
+  query::SpanSearch search{.tenant = p.tenant()};
   WHEREFORE_ASSIGN_OR_RETURN(search.range, p.Range());
   search.service = p.Get("service");
   search.name = p.Get("name");
@@ -201,14 +211,15 @@ void AppendError(JsonWriter& json, const std::optional<query::Looks>& looks) {
   if (looks) json.Field("error_ns", looks->error_ns);
 }
 
-Result<HttpResponse> Search(query::Engine& engine, const HttpRequest& request) {
+Result<HttpResponse> Search(query::QueryContext& context, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto p,
                              Parameters::Read(request, {"from", "to", "since", "service", "name",
                                                         "min_duration", "max_duration", "status",
                                                         "attribute", "limit", "matched", "sort"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto search, ReadSearch(p));
   WHEREFORE_ASSIGN_OR_RETURN(const auto order, ReadOrder(p));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto found, engine.SearchTraces(search, order, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto found,
+                             query::SearchTraces(context, search, order, request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject();
@@ -227,14 +238,14 @@ Result<HttpResponse> Search(query::Engine& engine, const HttpRequest& request) {
       json.EndObject();
     }
     json.EndArray().Key("matched").BeginArray();
-    for (const store::SpanRow& span : t.matched) AppendSpan(json, span);
+    for (const query::SpanRow& span : t.matched) AppendSpan(json, span);
     json.EndArray().EndObject();
   }
   json.EndArray().EndObject();
   return response;
 }
 
-Result<HttpResponse> TraceFlame(query::Engine& engine, const HttpRequest& request) {
+Result<HttpResponse> TraceFlame(query::QueryContext& context, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto p,
                              Parameters::Read(request, {"span", "subtree", "type", "lens", "search",
                                                         "max_nodes", "min_share", "format"}));
@@ -247,31 +258,29 @@ Result<HttpResponse> TraceFlame(query::Engine& engine, const HttpRequest& reques
   WHEREFORE_ASSIGN_OR_RETURN(const bool subtree, p.Flag("subtree"));
   if (subtree) {
     WHEREFORE_ASSIGN_OR_RETURN(const auto all,
-                               engine.TraceShape(p.tenant(), trace, request.cancel));
+                               query::TraceShape(context, p.tenant(), trace, request.cancel));
     WHEREFORE_RETURN_IF_ERROR(query::AddDescendants(all, spans));
   }
-  WHEREFORE_ASSIGN_OR_RETURN(const auto lens, p.Lens());
-  WHEREFORE_ASSIGN_OR_RETURN(const auto search, p.Search());
-  WHEREFORE_ASSIGN_OR_RETURN(auto prune, p.Prune());
-  WHEREFORE_ASSIGN_OR_RETURN(
-      const auto answer,
-      engine.SpanProfile(p.tenant(), trace, spans, p.Get("type"), lens, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto options, p.View());
+  WHEREFORE_ASSIGN_OR_RETURN(auto answer, query::SpanProfile(context, p.tenant(), trace, spans,
+                                                             p.Get("type"), request.cancel));
   if (const std::string format = p.Get("format"); IsTreeFile(format)) {
     if (answer.by_span.empty()) return Error(Code::kNotFound, answer.hint);
+    WHEREFORE_ASSIGN_OR_RETURN(
+        const auto tree, query::ApplyLens(std::move(answer.tree), options.lens, request.cancel));
     return RenderTreeFile(
-        answer.tree, format,
+        tree, format,
         {.title = fmt::format("{} {} {}", spans.empty() ? "trace" : "spans of trace", ToHex(trace),
-                              answer.tree.type)},
+                              tree.type)},
         request.cancel);
   }
-  const query::Found found = search.In(answer.tree);
-  if (!search.empty()) prune.wanted = found.functions;
-  const profile::FlameTree pruned = profile::Prune(answer.tree, prune);
+  WHEREFORE_ASSIGN_OR_RETURN(const auto view,
+                             query::ShowTree(std::move(answer.tree), options, request.cancel));
   return RenderTree(request, p.Get("format"),
-                    {.tree = &pruned,
-                     .full_nodes = answer.tree.size(),
+                    {.tree = &view.tree,
+                     .full_nodes = view.full_nodes,
                      .hint = answer.hint,
-                     .found = search.empty() ? nullptr : &found,
+                     .found = view.found ? &*view.found : nullptr,
                      .by_span = &answer.by_span,
                      .looks = &answer.looks,
                      .filed_under = answer.filed_under,
@@ -300,7 +309,7 @@ void AppendFunctionTrace(JsonWriter& json, const query::FunctionTraces::Trace& t
 }
 
 // function=<whole name>, and module=<file name> to tell functions of the same name apart.
-Result<HttpResponse> FunctionTraces(query::Engine& engine, const HttpRequest& request) {
+Result<HttpResponse> FunctionTraces(query::QueryContext& context, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "function",
                                                "module", "limit", "sort"}));
@@ -316,7 +325,7 @@ Result<HttpResponse> FunctionTraces(query::Engine& engine, const HttpRequest& re
   if (p.Has("module")) function.module = p.Get("module");
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto answer,
-      engine.TracesOf(selection, function,
+      query::TracesOf(context, selection, function,
                       {.limit = static_cast<std::size_t>(limit),
                        .order = static_cast<query::TraceOrder>(order - kOrders.begin())},
                       request.cancel));
@@ -334,13 +343,14 @@ Result<HttpResponse> FunctionTraces(query::Engine& engine, const HttpRequest& re
 }
 
 // Services that have spans, and names of spans; both are looked for and cut by themselves.
-Result<HttpResponse> SpanNames(query::Engine& engine, const HttpRequest& request) {
+Result<HttpResponse> SpanNames(query::QueryContext& context, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto p,
       Parameters::Read(request, {"from", "to", "since", "service", "search", "limit"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto range, p.Range());
   WHEREFORE_ASSIGN_OR_RETURN(const auto wanted, p.List(1000, 10'000));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto names, engine.SpanNames(p.tenant(), range, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto names,
+                             query::SpanNames(context, p.tenant(), range, request.cancel));
   const std::string of = p.Get("service");
   query::NameSet services(wanted, request.cancel);
   HttpResponse response;
@@ -363,11 +373,11 @@ Result<HttpResponse> SpanNames(query::Engine& engine, const HttpRequest& request
 }  // namespace
 
 void Api::AddTraceRoutes(net::Router& router) {
-  AddQuestion(router, "traces", "trace_search", net::WorkKind::kHeavy, Search);
-  AddQuestion(router, "traces/{trace}", "trace", net::WorkKind::kHeavy, OneTrace);
-  AddQuestion(router, "traces/{trace}/flame", "trace_flame", net::WorkKind::kHeavy, TraceFlame);
-  AddQuestion(router, "function-traces", "function_traces", net::WorkKind::kHeavy, FunctionTraces);
-  AddQuestion(router, "span-names", "span_names", net::WorkKind::kQuick, SpanNames);
+  AddQuery(router, "traces", "trace_search", net::WorkKind::kHeavy, Search);
+  AddQuery(router, "traces/{trace}", "trace", net::WorkKind::kHeavy, OneTrace);
+  AddQuery(router, "traces/{trace}/flame", "trace_flame", net::WorkKind::kHeavy, TraceFlame);
+  AddQuery(router, "function-traces", "function_traces", net::WorkKind::kHeavy, FunctionTraces);
+  AddQuery(router, "span-names", "span_names", net::WorkKind::kQuick, SpanNames);
 }
 
 }  // namespace wherefore::api

@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include "formats/formats.h"
-#include "formats/pyroscope_querier.h"
+#include "formats/pyroscope/querier.h"
+#include "formats/registry.h"
 #include "net/compression.h"
+#include "query/diff.h"
 
 namespace wherefore::api {
 namespace {
@@ -82,12 +84,14 @@ HttpResponse Named(std::string content_type, std::string name, std::string body)
 }  // namespace
 
 Result<HttpResponse> RenderBatch(const profile::Batch& batch, const std::string& format) {
+  const formats::Format* const written = formats::FormatOf(format.empty() ? "pprof" : format);
+  if (written == nullptr || written->encode == nullptr)
+    return Error(Code::kInvalid, fmt::format("parameter 'format': '{}' is not written", format));
+  WHEREFORE_ASSIGN_OR_RETURN(std::string body, written->encode(batch));
   if (format == "otlp")
-    return HttpResponse{.content_type = "application/x-protobuf",
-                        .body = formats::EncodeOtlpProfiles(batch)};
-  if (format == "otlp-json") return HttpResponse{.body = formats::EncodeOtlpProfilesJson(batch)};
-  WHEREFORE_ASSIGN_OR_RETURN(const std::string pprof, formats::EncodePprof(batch, {.named = true}));
-  return Named("application/octet-stream", "profile.pb.gz", net::Gzip(pprof));
+    return HttpResponse{.content_type = "application/x-protobuf", .body = std::move(body)};
+  if (format == "otlp-json") return HttpResponse{.body = std::move(body)};
+  return Named("application/octet-stream", "profile.pb.gz", net::Gzip(body));
 }
 
 bool IsTreeFile(std::string_view format) {

@@ -11,7 +11,7 @@
 #include "net/http.h"
 #include "profile/batch.h"
 #include "profile/flame_tree.h"
-#include "query/engine.h"
+#include "query/diff.h"
 
 namespace wherefore::api {
 

@@ -10,9 +10,9 @@ namespace wherefore::api {
 namespace {
 
 // Leaves out what cannot be read: whoever answers says so.
-store::TimeRange AskedFor(const net::HttpRequest& request) {
+query::TimeRange AskedFor(const net::HttpRequest& request) {
   const std::int64_t now = NowUnixNs();
-  store::TimeRange window{0, INT64_MAX};
+  query::TimeRange window{0, INT64_MAX};
   for (const auto& [name, value] : request.QueryParameters()) {
     if (name == "since") {
       if (const auto ns = ParseDuration(value)) window.from_ns = now - *ns;
@@ -32,7 +32,7 @@ store::TimeRange AskedFor(const net::HttpRequest& request) {
 }  // namespace
 
 void MarkIncomplete(const Operations& operations, std::uint32_t tenant,
-                    const store::TimeRange& range, net::Headers& headers) {
+                    const query::TimeRange& range, net::Headers& headers) {
   if (!operations.incomplete) return;
   std::string what = operations.incomplete(tenant, range);
   std::ranges::replace_if(what, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');

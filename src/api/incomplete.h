@@ -6,6 +6,7 @@
 
 #include "api/api.h"
 #include "net/http.h"
+#include "query/stored_types.h"
 
 namespace wherefore::api {
 
@@ -13,7 +14,7 @@ inline constexpr std::string_view kIncompleteHeader = "Wherefore-Incomplete";
 
 // What is missing of a time goes into the headers of an answer.
 void MarkIncomplete(const Operations& operations, std::uint32_t tenant,
-                    const store::TimeRange& range, net::Headers& headers);
+                    const query::TimeRange& range, net::Headers& headers);
 // By the request's from, to and since; one that names no time, as a trace by its id, is about all.
 void MarkIncomplete(const Operations& operations, std::uint32_t tenant,
                     const net::HttpRequest& request, net::HttpResponse& response);

@@ -15,6 +15,7 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "formats/jaeger_tags.h"
+#include "query/traces.h"
 
 namespace wherefore::api {
 namespace {
@@ -69,7 +70,7 @@ std::string Get(const JaegerParameters& p, const std::string& name) {
   return it == p.end() ? "" : it->second;
 }
 
-store::TimeRange LastWeek() {
+query::TimeRange LastWeek() {
   const std::int64_t now = NowUnixNs();
   return {now - kLookback, now + 3600 * kNsPerSecond};
 }
@@ -81,9 +82,9 @@ Result<profile::TraceId> ReadTraceId(std::string_view text) {
 }
 
 // start and end in microseconds; a lookback ("1h") counts when there is no start.
-Result<store::TimeRange> ReadTimes(const JaegerParameters& p) {
+Result<query::TimeRange> ReadTimes(const JaegerParameters& p) {
   const std::int64_t now = NowUnixNs();
-  store::TimeRange range{now - 3600 * kNsPerSecond, now + 3600 * kNsPerSecond};
+  query::TimeRange range{now - 3600 * kNsPerSecond, now + 3600 * kNsPerSecond};
   const auto read = [&](const std::string& name, std::int64_t& ns) -> Result<> {
     const std::string text = Get(p, name);
     if (text.empty()) return {};
@@ -109,15 +110,15 @@ Result<store::TimeRange> ReadTimes(const JaegerParameters& p) {
 }
 
 // Routes that take no time look everywhere, or a week back.
-store::TimeRange AskedFor(const HttpRequest& request) {
+query::TimeRange AskedFor(const HttpRequest& request) {
   const JaegerParameters p = ReadParameters(request);
   const auto range = ReadTimes(p);
   const bool says = p.contains("start") || p.contains("end") || p.contains("lookback");
-  return says && range ? *range : store::TimeRange{0, INT64_MAX};
+  return says && range ? *range : query::TimeRange{0, INT64_MAX};
 }
 
 // Some tags are columns here.
-bool TakeSpecialTag(const std::string& key, const std::string& value, store::SpanSearch& search) {
+bool TakeSpecialTag(const std::string& key, const std::string& value, query::SpanSearch& search) {
   static constexpr std::array<std::string_view, 6> kKinds = {"unspecified", "internal", "server",
                                                              "client",      "producer", "consumer"};
   if (key == "error" && value == "true") {
@@ -134,8 +135,8 @@ bool TakeSpecialTag(const std::string& key, const std::string& value, store::Spa
   return true;
 }
 
-Result<store::SpanSearch> ReadSearch(const JaegerParameters& p) {
-  store::SpanSearch search;
+Result<query::SpanSearch> ReadSearch(const JaegerParameters& p) {
+  query::SpanSearch search;
   WHEREFORE_ASSIGN_OR_RETURN(search.range, ReadTimes(p));
   search.service = Get(p, "service");
   search.name = Get(p, "operation");
@@ -168,22 +169,21 @@ void JaegerApi::AddRoutes(net::Router& router) {
   const auto add = [&](const std::string& path, const std::string& name, WorkKind kind,
                        Answer answer) {
     for (const std::string& prefix : {std::string("/api/"), std::string("/jaeger/api/")}) {
-      AddHttpQuestion(router, workers_,
-                      {.pattern = prefix + path,
-                       .name = "jaeger_" + name,
-                       .kind = kind,
-                       .timeout_ns = operations_.query_timeout_ns,
-                       .memory_bytes = operations_.query_memory_bytes,
-                       .answer =
-                           [this, answer](HttpRequest& request) {
-                             auto response = (this->*answer)(request);
-                             const auto tenant = operations_.tenant_of(request);
-                             if (response && tenant)
-                               MarkIncomplete(operations_, *tenant, AskedFor(request),
-                                              response->headers);
-                             return response;
-                           },
-                       .failure = Failure});
+      AddHttpQuery(
+          router, workers_,
+          {.pattern = prefix + path,
+           .name = "jaeger_" + name,
+           .kind = kind,
+           .timeout_ns = operations_.query_timeout_ns,
+           .memory_bytes = operations_.query_memory_bytes,
+           .catch_up = operations_.catch_up,
+           .answer = [this, answer](HttpRequest& request) { return (this->*answer)(request); },
+           .failure = Failure,
+           .mark =
+               [this](const HttpRequest& request, HttpResponse& response) {
+                 if (const auto tenant = operations_.tenant_of(request))
+                   MarkIncomplete(operations_, *tenant, AskedFor(request), response.headers);
+               }});
     }
   };
   add("services", "services", WorkKind::kQuick, &JaegerApi::Services);
@@ -197,7 +197,7 @@ void JaegerApi::AddRoutes(net::Router& router) {
 Result<HttpResponse> JaegerApi::Services(const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t tenant, operations_.tenant_of(request));
   WHEREFORE_ASSIGN_OR_RETURN(const auto names,
-                             engine_.SpanNames(tenant, LastWeek(), request.cancel));
+                             query::SpanNames(context_, tenant, LastWeek(), request.cancel));
   std::set<std::string> services;
   for (const auto& [service, name] : names) services.insert(service);
   return Names({services.begin(), services.end()});
@@ -208,7 +208,7 @@ Result<std::vector<std::string>> JaegerApi::NamesOf(const HttpRequest& request,
   if (service.empty()) return Error(Code::kInvalid, "parameter 'service' is required");
   WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t tenant, operations_.tenant_of(request));
   WHEREFORE_ASSIGN_OR_RETURN(const auto names,
-                             engine_.SpanNames(tenant, LastWeek(), request.cancel));
+                             query::SpanNames(context_, tenant, LastWeek(), request.cancel));
   std::vector<std::string> out;
   for (const auto& [owner, name] : names) {
     if (owner == service) out.push_back(name);
@@ -235,7 +235,8 @@ Result<HttpResponse> JaegerApi::OperationList(const HttpRequest& request) {
 Result<HttpResponse> JaegerApi::OneTrace(const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto trace, ReadTraceId(request.Header(":id")));
   WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t tenant, operations_.tenant_of(request));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto spans, engine_.Trace(tenant, trace, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto spans,
+                             query::Trace(context_, tenant, trace, request.cancel));
   if (spans.empty()) return Error(Code::kNotFound, "trace not found");
   return Success(1, [&](JsonWriter& json) { AppendJaegerTrace(json, spans); });
 }
@@ -258,11 +259,11 @@ Result<HttpResponse> JaegerApi::Search(const HttpRequest& request) {
                    fmt::format("parameter 'limit': expected a number up to {}", kMostTraces));
     }
     search.limit = static_cast<std::size_t>(*limit);
-    WHEREFORE_ASSIGN_OR_RETURN(traces, engine_.reader().FindTraces(search, request.cancel));
+    WHEREFORE_ASSIGN_OR_RETURN(traces, query::FindTraces(context_, search, request.cancel));
   }
-  std::vector<std::vector<store::SpanRow>> found;
+  std::vector<std::vector<query::SpanRow>> found;
   for (const profile::TraceId& trace : traces) {
-    WHEREFORE_ASSIGN_OR_RETURN(auto spans, engine_.Trace(tenant, trace, request.cancel));
+    WHEREFORE_ASSIGN_OR_RETURN(auto spans, query::Trace(context_, tenant, trace, request.cancel));
     if (!spans.empty()) found.push_back(std::move(spans));
   }
   return Success(found.size(), [&](JsonWriter& json) {
@@ -280,16 +281,16 @@ Result<HttpResponse> JaegerApi::Dependencies(const HttpRequest& request) {
     return Error(Code::kInvalid, "endTs and lookback are milliseconds");
   }
   WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t tenant, operations_.tenant_of(request));
-  const store::SpanSearch search{
+  const query::SpanSearch search{
       .tenant = tenant,
       .range = {std::max<std::int64_t>(end - lookback, 0) * 1'000'000, (end + 1) * 1'000'000},
       .limit = kMostSpans};
   WHEREFORE_ASSIGN_OR_RETURN(const auto spans,
-                             engine_.reader().SearchSpans(search, request.cancel));
+                             query::SearchSpans(context_, search, request.cancel));
   std::map<std::pair<profile::TraceId, profile::SpanId>, const std::string*> owners;
-  for (const store::SpanRow& s : spans) owners[{s.trace, s.id}] = &s.service_name;
+  for (const query::SpanRow& s : spans) owners[{s.trace, s.id}] = &s.service_name;
   std::map<std::pair<std::string, std::string>, std::int64_t> calls;
-  for (const store::SpanRow& s : spans) {
+  for (const query::SpanRow& s : spans) {
     const auto parent = owners.find({s.trace, s.parent});
     if (parent == owners.end() || *parent->second == s.service_name) continue;
     ++calls[{*parent->second, s.service_name}];

@@ -3,7 +3,7 @@
 // with a URL of its own, at /jaeger/api/.... docs/api.md lists the routes.
 //
 // Answers are {"data", "total", "limit", "offset", "errors"}; an unknown trace is 404 with an entry
-// in errors. Questions are answered by Workers.
+// in errors. Queries are answered by Workers.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@
 #include "base/result.h"
 #include "net/http.h"
 #include "net/worker_pool.h"
-#include "query/engine.h"
+#include "query/context.h"
 
 namespace wherefore::api {
 
 class JaegerApi {
  public:
-  JaegerApi(query::Engine& engine, net::Workers& workers, Operations operations)
-      : engine_(engine), workers_(workers), operations_(std::move(operations)) {}
+  JaegerApi(query::QueryContext& context, net::Workers& workers, Operations operations)
+      : context_(context), workers_(workers), operations_(std::move(operations)) {}
 
   // Adds every route; this must outlive the router.
   void AddRoutes(net::Router& router);
@@ -36,7 +36,7 @@ class JaegerApi {
   Result<std::vector<std::string>> NamesOf(const net::HttpRequest& request,
                                            const std::string& service);
 
-  query::Engine& engine_;
+  query::QueryContext& context_;
   net::Workers& workers_;
   Operations operations_;
 };

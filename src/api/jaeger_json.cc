@@ -50,7 +50,7 @@ void AppendTag(JsonWriter& json, const Attribute& a) {
 }
 
 // What has columns of its own here is a tag there.
-void AppendTags(JsonWriter& json, const store::SpanRow& span, const query::SpanDetails& details) {
+void AppendTags(JsonWriter& json, const query::SpanRow& span, const query::SpanDetails& details) {
   json.Key("tags").BeginArray();
   for (const Attribute& a : details.attributes) AppendTag(json, a);
   if (span.kind > 0 && span.kind < kKinds.size()) AppendTag(json, "span.kind", kKinds[span.kind]);
@@ -68,7 +68,7 @@ void AppendTags(JsonWriter& json, const store::SpanRow& span, const query::SpanD
   json.EndArray();
 }
 
-void AppendReferences(JsonWriter& json, const store::SpanRow& span,
+void AppendReferences(JsonWriter& json, const query::SpanRow& span,
                       const query::SpanDetails& details) {
   const auto append = [&](std::string_view type, const profile::TraceId& trace,
                           const profile::SpanId& id) {
@@ -92,7 +92,7 @@ void AppendLogs(JsonWriter& json, const query::SpanDetails& details) {
   json.EndArray();
 }
 
-void AppendSpan(JsonWriter& json, const store::SpanRow& span, const query::SpanDetails& details,
+void AppendSpan(JsonWriter& json, const query::SpanRow& span, const query::SpanDetails& details,
                 std::string_view process) {
   json.BeginObject().Field("traceID", JaegerTraceId(span.trace)).Field("spanID", ToHex(span.id));
   json.Field("flags", details.flags & 0xff).Field("operationName", span.name);
@@ -110,13 +110,13 @@ std::string JaegerTraceId(const profile::TraceId& trace) {
   return hex.starts_with(std::string(16, '0')) ? hex.substr(16) : hex;
 }
 
-void AppendJaegerTrace(JsonWriter& json, const std::vector<store::SpanRow>& spans) {
+void AppendJaegerTrace(JsonWriter& json, const std::vector<query::SpanRow>& spans) {
   json.BeginObject().Field("traceID", JaegerTraceId(spans.front().trace)).Key("spans").BeginArray();
   // A process is a service with its resource.
   using Process = std::pair<std::string, std::vector<std::pair<std::string, std::string>>>;
   std::map<Process, std::string> ids;
   std::vector<std::pair<std::string, std::pair<std::string, std::vector<Attribute>>>> processes;
-  for (const store::SpanRow& span : spans) {
+  for (const query::SpanRow& span : spans) {
     const auto read = query::DescribeSpan(span);
     const query::SpanDetails details = read ? *read : query::SpanDetails();
     const auto [it, added] = ids.try_emplace({span.service_name, span.resource});

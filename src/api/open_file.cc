@@ -5,8 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "formats/flamebearer.h"
-#include "formats/formats.h"
+#include "formats/registry.h"
 
 namespace wherefore::api {
 namespace {
@@ -40,22 +39,22 @@ Result<ProfileFile> ProfileFile::Read(const std::shared_ptr<const std::string>& 
                                       const CancelToken& cancel, const std::string& service) {
   ProfileFile file;
   if (bytes->empty()) return Error(Code::kInvalid, "the file is empty");
-  if (bytes->find("\"flamebearer\"") != std::string::npos) {
-    WHEREFORE_ASSIGN_OR_RETURN(file.picture_, formats::DecodeFlamebearer(*bytes));
+  WHEREFORE_ASSIGN_OR_RETURN(formats::FileContent content,
+                             formats::DecodeFile(bytes, {.service = service}));
+  if (std::holds_alternative<formats::DecodedSpans>(content)) return formats::OnlyTracesError();
+  if (auto* const picture = std::get_if<profile::FlameTree>(&content)) {
+    file.picture_ = std::move(*picture);
     file.types_ = {file.picture_->type.empty() ? "samples" : file.picture_->type};
     file.facts_.has_samples = false;
     return file;
   }
-  Result<formats::DecodedProfiles> decoded = formats::DecodeProfileFile(bytes, service);
-  if (!decoded && bytes->starts_with('{'))
-    decoded = formats::DecodeSpeedscope(bytes, {.service = service});
-  if (!decoded) return std::move(decoded).error();
+  profile::Batch& batch = std::get<formats::DecodedProfiles>(content).data;
   WHEREFORE_RETURN_IF_ERROR(cancel.Check());
-  WHEREFORE_RETURN_IF_ERROR(cancel.Charge(decoded->data.ApproximateBytes()));
-  file.ids_ = TypesOf(decoded->data, file.types_);
+  WHEREFORE_RETURN_IF_ERROR(cancel.Charge(batch.ApproximateBytes()));
+  file.ids_ = TypesOf(batch, file.types_);
   if (file.types_.empty()) return Error(Code::kInvalid, "the file has no profile in it");
-  file.facts_ = FactsOf(decoded->data, service);
-  file.batch_ = std::move(decoded->data);
+  file.facts_ = FactsOf(batch, service);
+  file.batch_ = std::move(batch);
   return file;
 }
 
@@ -76,8 +75,7 @@ Result<FileTree> ProfileFile::Tree(const std::string& type, const CancelToken& c
 
 Result<profile::Batch*> ProfileFile::Batch() {
   if (batch_) return &*batch_;
-  return Error(Code::kUnsupported,
-               "a saved flame graph has no samples any more: it can be looked at, but not kept");
+  return formats::NoSamplesError();
 }
 
 Result<OpenedFile> OpenFile(const std::shared_ptr<const std::string>& bytes,

@@ -1,5 +1,5 @@
 // A profile file somebody hands over to be looked at: read in memory, never stored here. Pure; any
-// thread. Ends within the time and memory that its question may use.
+// thread. Ends within the time and memory that its query may use.
 #pragma once
 
 #include <map>
@@ -31,7 +31,7 @@ struct FileTree {
   std::int64_t observed_ns = 0;  // in which it was taken, gaps excluded; 0: it does not say
 };
 
-// A file, decoded; every format the server reads, and flamebearer and speedscope JSON.
+// A file, decoded; every format of formats/registry.h.
 class ProfileFile {
  public:
   // `service`: under which name its profiles go where it does not say.

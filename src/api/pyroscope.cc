@@ -45,6 +45,7 @@ void PyroscopeApi::AddMethod(net::Router& http, net::GrpcRouter& grpc, QuerierMe
                                  .memory_bytes = operations_.query_memory_bytes,
                                  .seconds = &seconds,
                                  .kind = kind,
+                                 .catch_up = operations_.catch_up,
                                  .answer = [this, method, answer,
                                             request] { return Answer(method, request, answer); },
                                  .respond = respond});

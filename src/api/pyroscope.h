@@ -3,8 +3,8 @@
 //
 // Methods of querier.v1.QuerierService take protobuf or JSON and answer in kind; errors are in
 // Connect's form. Snapshots are added up over time here, as Pyroscope does it; our own API averages
-// them. Requests are read on the I/O thread and answered by Workers; a question ends early
-// when its client goes away or its time is up.
+// them. Requests are decoded and answered by Workers; a query ends early when its client goes away
+// or its time is up.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@
 #include "net/http.h"
 #include "net/unary.h"
 #include "net/worker_pool.h"
-#include "query/engine.h"
+#include "query/context.h"
 
 namespace wherefore::api {
 
 class PyroscopeApi {
  public:
-  PyroscopeApi(query::Engine& engine, net::Workers& workers, Operations operations)
-      : engine_(engine), workers_(workers), operations_(std::move(operations)) {}
+  PyroscopeApi(query::QueryContext& context, net::Workers& workers, Operations operations)
+      : context_(context), workers_(workers), operations_(std::move(operations)) {}
 
   // Adds every route and method; this must outlive both routers.
   void AddRoutes(net::Router& http, net::GrpcRouter& grpc);
@@ -60,7 +60,8 @@ class PyroscopeApi {
   Result<std::string> MergeProfile(const Caller& caller, const formats::QuerierRequest& request);
   Result<std::string> Diff(const Caller& caller, const formats::DiffRequest& request);
   Result<formats::FlameGraph> DiffGraph(const Caller& caller, const formats::DiffRequest& request);
-  Result<profile::FlameTree> Tree(const Caller& caller, const formats::QuerierRequest& request);
+  Result<profile::FlameTree> Tree(const Caller& caller, const formats::QuerierRequest& request,
+                                  std::size_t max_nodes = 0);
   Result<std::string> Pprof(const Caller& caller, const formats::QuerierRequest& request);
   static std::string Dot(const profile::FlameTree& tree, std::int64_t max_nodes);
   // pyroscope_series.cc
@@ -78,7 +79,7 @@ class PyroscopeApi {
                                                                   const HttpParameters&);
   void AddLegacyRoutes(net::Router& router);
   void AddSmallServices(net::Router& http, net::GrpcRouter& grpc);  // pyroscope_small.cc
-  // `since`: the begin of what a question is about that does not say.
+  // `since`: where a query begins that names no start.
   void AddLegacyRoute(net::Router& router, const std::string& path, const std::string& name,
                       net::WorkKind kind, std::string_view since, LegacyRoute answer);
   Result<net::HttpResponse> Render(const Caller& caller, const HttpParameters& p);
@@ -89,7 +90,7 @@ class PyroscopeApi {
 
   Result<std::string> Nothing(const Caller& caller, const formats::QuerierRequest& request);
 
-  query::Engine& engine_;
+  query::QueryContext& context_;
   net::Workers& workers_;
   Operations operations_;
 };

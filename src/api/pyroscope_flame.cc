@@ -5,6 +5,10 @@
 #include "formats/formats.h"
 #include "profile/type_id.h"
 #include "query/call_site.h"
+#include "query/diff.h"
+#include "query/export.h"
+#include "query/flame.h"
+#include "query/lens.h"
 
 namespace wherefore::api {
 namespace {
@@ -17,27 +21,28 @@ constexpr std::size_t kMostDotNodes = 512;
 
 }  // namespace
 
-// The whole, unpruned tree a request is about; functions are told apart by name.
-Result<profile::FlameTree> PyroscopeApi::Tree(const Caller& caller, const QuerierRequest& request) {
+// The tree a request is about, or its `max_nodes` largest nodes; functions are told apart by name.
+Result<profile::FlameTree> PyroscopeApi::Tree(const Caller& caller, const QuerierRequest& request,
+                                              std::size_t max_nodes) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto range, ReadRange(request.start_ms, request.end_ms));
   WHEREFORE_ASSIGN_OR_RETURN(const auto typed,
                              ReadSelection(caller.tenant, request.type, request.selector, range));
   WHEREFORE_ASSIGN_OR_RETURN(const auto narrowing, ReadNarrowing(request));
   profile::FlameTree tree = profile::TreeBuilder().Build();
-  if (!typed.impossible && narrowing.empty()) {
-    WHEREFORE_ASSIGN_OR_RETURN(auto answer,
-                               engine_.Flame(typed.selection, query::Lens(), caller.cancel));
-    tree = std::move(answer.tree);
-  } else if (!typed.impossible) {
-    WHEREFORE_ASSIGN_OR_RETURN(tree,
-                               engine_.NarrowedFlame(typed.selection, narrowing, caller.cancel));
+  const bool cut_below = !request.call_site.empty();  // what is shown is chosen afterwards
+  if (!typed.impossible) {
+    WHEREFORE_ASSIGN_OR_RETURN(
+        tree, query::FlameByName(context_, typed.selection,
+                                 {.narrowing = narrowing, .max_nodes = cut_below ? 0 : max_nodes},
+                                 caller.cancel));
   }
   tree.type = typed.selection.type;
   tree.unit = query::TypeLabel(tree.type, "__unit__");
-  return query::UnderCallSite(formats::MergedByName(tree), request.call_site);
+  if (!cut_below) return tree;
+  return profile::Prune(query::UnderCallSite(tree, request.call_site), {.max_nodes = max_nodes});
 }
 
-// pprof: whole stacks with lines and addresses where the question is about whole profiles, else
+// pprof: whole stacks with lines and addresses where the query is about whole profiles, else
 // what the flame graph knows.
 Result<std::string> PyroscopeApi::Pprof(const Caller& caller, const QuerierRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto range, ReadRange(request.start_ms, request.end_ms));
@@ -45,7 +50,7 @@ Result<std::string> PyroscopeApi::Pprof(const Caller& caller, const QuerierReque
                              ReadSelection(caller.tenant, request.type, request.selector, range));
   WHEREFORE_ASSIGN_OR_RETURN(const auto narrowing, ReadNarrowing(request));
   if (narrowing.empty() && request.call_site.empty() && !typed.impossible) {
-    auto batch = engine_.Merged(typed.selection, caller.cancel);
+    auto batch = query::Merged(context_, typed.selection, caller.cancel);
     if (!batch && batch.error().code() != Code::kNotFound) return std::move(batch).error();
     if (batch) {
       // The engine gives the whole family (samples and cpu, objects and space); one was asked for.
@@ -71,16 +76,16 @@ Result<std::string> PyroscopeApi::MergeStacktraces(const Caller& caller,
     WHEREFORE_ASSIGN_OR_RETURN(answer.pprof, Pprof(caller, request));
     return formats::EncodeStacktraces(answer);
   }
-  WHEREFORE_ASSIGN_OR_RETURN(const auto tree, Tree(caller, request));
   if (format == MergeFormat::kDot) {
-    answer.dot = Dot(tree, request.max_nodes);
+    WHEREFORE_ASSIGN_OR_RETURN(const auto whole, Tree(caller, request));
+    answer.dot = Dot(whole, request.max_nodes);
     return formats::EncodeStacktraces(answer);
   }
-  const auto pruned = profile::Prune(tree, {.max_nodes = max_nodes});
+  WHEREFORE_ASSIGN_OR_RETURN(const auto tree, Tree(caller, request, max_nodes));
   if (format == MergeFormat::kTree) {
-    answer.tree = formats::EncodePyroscopeTree(pruned);
+    answer.tree = formats::EncodePyroscopeTree(tree);
   } else {
-    answer.graph = formats::ToFlameGraph(pruned);
+    answer.graph = formats::ToFlameGraph(tree);
   }
   return formats::EncodeStacktraces(answer);
 }

@@ -1,4 +1,4 @@
-// Points in time and groups, as questions about values over time have them. Pure functions.
+// Points in time and groups, as queries about values over time have them. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "formats/pyroscope_querier.h"
-#include "query/engine.h"
+#include "formats/pyroscope/querier.h"
+#include "query/timeline.h"
 
 namespace wherefore::api {
 
@@ -20,7 +20,7 @@ struct Grid {
   std::int64_t step_ns = 0;
   std::int64_t points = 0;
   std::int64_t first_ns = 0;  // where the first step begins; may lie before 1970
-  store::TimeRange range;     // of all points together
+  query::TimeRange range;     // of all points together
 
   [[nodiscard]] std::int64_t phase_ns() const { return (first_ns % step_ns + step_ns) % step_ns; }
   // The point whose step begins here.

@@ -5,12 +5,13 @@
 #include "api/pyroscope.h"
 #include "api/pyroscope_grid.h"
 #include "base/text.h"
+#include "query/labels.h"
 
 namespace wherefore::api {
 namespace {
 
 using formats::QuerierRequest;
-using Point = query::Engine::ProfilePoint;
+using Point = query::ProfilePoint;
 
 constexpr std::int64_t kBuckets = 20;
 
@@ -73,8 +74,8 @@ Result<> PyroscopeApi::AddExemplars(const Caller& caller, const QuerierRequest& 
       const auto typed, ReadSelection(caller.tenant, request.type, request.selector, grid.range));
   const Grouping grouping = ReadGrouping(request, typed.selection.type);
   std::map<std::pair<formats::LabelPairs, std::int64_t>, Point> largest;
-  WHEREFORE_RETURN_IF_ERROR(engine_.EachProfile(
-      typed.selection, grouping.names,
+  WHEREFORE_RETURN_IF_ERROR(query::EachProfile(
+      context_, typed.selection, grouping.names,
       [&](const Point& point) {
         if (!HasId(point)) return;
         const auto [it, added] = largest.try_emplace(
@@ -106,8 +107,8 @@ Result<std::string> PyroscopeApi::SelectHeatmap(const Caller& caller,
   std::int64_t least = INT64_MAX;
   std::int64_t most = INT64_MIN;
   WHEREFORE_ASSIGN_OR_RETURN(const bool whole,
-                             engine_.EachProfile(
-                                 typed.selection, grouping.names,
+                             query::EachProfile(
+                                 context_, typed.selection, grouping.names,
                                  [&](const Point& point) {
                                    groups[LabelsOf(point.labels, grouping)].push_back(point);
                                    least = std::min(least, point.value);

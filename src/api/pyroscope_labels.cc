@@ -4,6 +4,9 @@
 
 #include "api/pyroscope.h"
 #include "base/clock.h"
+#include "query/catalog.h"
+#include "query/labels.h"
+#include "query/selector.h"
 
 namespace wherefore::api {
 namespace {
@@ -38,16 +41,17 @@ Result<std::string> PyroscopeApi::ProfileTypes(const Caller& caller,
     WHEREFORE_ASSIGN_OR_RETURN(selection.range, ReadRange(request.start_ms, request.end_ms));
   }
   std::set<std::string> ids;
-  WHEREFORE_RETURN_IF_ERROR(engine_.EachSeries(
-      selection, [&](const query::StoredSeries& s) { ids.emplace(s.type_id); }, caller.cancel));
+  WHEREFORE_RETURN_IF_ERROR(query::EachSeries(
+      context_, selection, [&](const query::StoredSeries& s) { ids.emplace(s.type_id); },
+      caller.cancel));
   return formats::EncodeProfileTypes(AsList(ids));
 }
 
 Result<std::string> PyroscopeApi::LabelNames(const Caller& caller, const QuerierRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto selection, AllMatchers(caller.tenant, request));
   std::set<std::string> names;
-  WHEREFORE_RETURN_IF_ERROR(engine_.EachSeries(
-      selection,
+  WHEREFORE_RETURN_IF_ERROR(query::EachSeries(
+      context_, selection,
       [&](const query::StoredSeries& s) {
         for (auto& [name, value] : PyroscopeLabels(s, !caller.client.utf8_label_names)) {
           names.insert(name);
@@ -61,8 +65,8 @@ Result<std::string> PyroscopeApi::LabelValues(const Caller& caller, const Querie
   if (request.name.empty()) return Error(Code::kInvalid, "name is required");
   WHEREFORE_ASSIGN_OR_RETURN(const auto selection, AllMatchers(caller.tenant, request));
   std::set<std::string> values;
-  WHEREFORE_RETURN_IF_ERROR(engine_.EachSeries(
-      selection,
+  WHEREFORE_RETURN_IF_ERROR(query::EachSeries(
+      context_, selection,
       [&](const query::StoredSeries& s) {
         const auto value = PyroscopeLabel(s, request.name);
         if (!value.empty()) values.emplace(value);
@@ -76,8 +80,8 @@ Result<std::string> PyroscopeApi::Series(const Caller& caller, const QuerierRequ
   const std::set<std::string, std::less<>> wanted(request.label_names.begin(),
                                                   request.label_names.end());
   std::set<formats::LabelPairs> sets;
-  WHEREFORE_RETURN_IF_ERROR(engine_.EachSeries(
-      selection,
+  WHEREFORE_RETURN_IF_ERROR(query::EachSeries(
+      context_, selection,
       [&](const query::StoredSeries& s) {
         formats::LabelPairs labels = PyroscopeLabels(s, !caller.client.utf8_label_names);
         if (!wanted.empty()) {
@@ -91,7 +95,8 @@ Result<std::string> PyroscopeApi::Series(const Caller& caller, const QuerierRequ
 
 Result<std::string> PyroscopeApi::ProfileStats(const Caller& caller,
                                                const QuerierRequest& /*request*/) {
-  WHEREFORE_ASSIGN_OR_RETURN(const auto extent, engine_.Extent(caller.tenant, caller.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto extent,
+                             query::Extent(context_, caller.tenant, caller.cancel));
   return formats::EncodeProfileStats({.data_ingested = extent.to_ns > 0,
                                       .oldest_ms = extent.from_ns / 1'000'000,
                                       .newest_ms = extent.to_ns / 1'000'000});

@@ -13,8 +13,11 @@
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/text.h"
-#include "formats/pyroscope_time.h"
+#include "formats/pyroscope/time.h"
 #include "net/compression.h"
+#include "query/catalog.h"
+#include "query/labels.h"
+#include "query/selector.h"
 
 namespace wherefore::api {
 namespace {
@@ -23,7 +26,7 @@ using formats::QuerierRequest;
 using net::HttpResponse;
 
 constexpr std::int64_t kNsPerMs = 1'000'000;
-// What questions that do not say are about: profiles, and names.
+// Where queries begin that name no time: those of profiles, and of names.
 constexpr std::string_view kLastHour = "now-1h";
 constexpr std::string_view kLastDay = "now-24h";
 
@@ -33,7 +36,7 @@ std::string Get(const PyroscopeApi::HttpParameters& p, std::string_view name,
   return it == p.end() ? std::string(otherwise) : it->second;
 }
 
-// Times of a question; one that does not say begins at `since`.
+// The times of a query; one that names no start begins at `since`.
 Result<> ReadTimes(const PyroscopeApi::HttpParameters& p, std::string_view from,
                    std::string_view until, std::string_view since, QuerierRequest& out) {
   const std::int64_t now = NowUnixNs();
@@ -46,8 +49,16 @@ Result<> ReadTimes(const PyroscopeApi::HttpParameters& p, std::string_view from,
   return {};
 }
 
-// What a question is about that one of these routes could answer.
-store::TimeRange TimesOf(const PyroscopeApi::HttpParameters& p, std::string_view since) {
+PyroscopeApi::HttpParameters ParametersOf(const net::HttpRequest& request) {
+  PyroscopeApi::HttpParameters parameters;
+  for (auto& [key, value] : request.QueryParameters()) {
+    parameters.try_emplace(std::move(key), std::move(value));
+  }
+  return parameters;
+}
+
+// The time that a query of any of these routes is about.
+query::TimeRange TimesOf(const PyroscopeApi::HttpParameters& p, std::string_view since) {
   QuerierRequest left, right;
   const bool two = p.contains("leftQuery");
   (void)ReadTimes(p, two ? "leftFrom" : "from", two ? "leftUntil" : "until", since, left);
@@ -160,27 +171,26 @@ void PyroscopeApi::AddLegacyRoutes(net::Router& router) {
 void PyroscopeApi::AddLegacyRoute(net::Router& router, const std::string& path,
                                   const std::string& name, net::WorkKind kind,
                                   std::string_view since, LegacyRoute answer) {
-  AddHttpQuestion(
-      router, workers_,
-      {.pattern = path,
-       .name = name,
-       .kind = kind,
-       .timeout_ns = operations_.query_timeout_ns,
-       .memory_bytes = operations_.query_memory_bytes,
-       .answer = [this, since, answer](net::HttpRequest& request) -> Result<HttpResponse> {
-         Caller caller{.cancel = request.cancel};
-         WHEREFORE_ASSIGN_OR_RETURN(caller.tenant, operations_.require_tenant(request.headers));
-         HttpParameters parameters;
-         for (auto& [key, value] : request.QueryParameters()) {
-           parameters.try_emplace(std::move(key), std::move(value));
-         }
-         auto response = (this->*answer)(caller, parameters);
-         if (response)
-           MarkIncomplete(operations_, caller.tenant, TimesOf(parameters, since),
-                          response->headers);
-         return response;
-       },
-       .failure = net::ConnectError});
+  AddHttpQuery(router, workers_,
+               {.pattern = path,
+                .name = name,
+                .kind = kind,
+                .timeout_ns = operations_.query_timeout_ns,
+                .memory_bytes = operations_.query_memory_bytes,
+                .catch_up = operations_.catch_up,
+                .answer = [this, since, answer](net::HttpRequest& request) -> Result<HttpResponse> {
+                  Caller caller{.cancel = request.cancel};
+                  WHEREFORE_ASSIGN_OR_RETURN(caller.tenant,
+                                             operations_.require_tenant(request.headers));
+                  return (this->*answer)(caller, ParametersOf(request));
+                },
+                .failure = net::ConnectError,
+                .mark =
+                    [this, since](const net::HttpRequest& request, HttpResponse& response) {
+                      if (const auto tenant = operations_.require_tenant(request.headers))
+                        MarkIncomplete(operations_, *tenant, TimesOf(ParametersOf(request), since),
+                                       response.headers);
+                    }});
   router.SetRefusalFormat(path, net::ConnectRefusal);
 }
 
@@ -247,8 +257,8 @@ Result<HttpResponse> PyroscopeApi::RenderDiff(const Caller& caller, const HttpPa
 Result<HttpResponse> PyroscopeApi::LegacyLabels(const Caller& caller, const HttpParameters& p) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto selection, ReadAnySeries(caller.tenant, p));
   std::set<std::string> names;
-  WHEREFORE_RETURN_IF_ERROR(engine_.EachSeries(
-      selection,
+  WHEREFORE_RETURN_IF_ERROR(query::EachSeries(
+      context_, selection,
       [&](const query::StoredSeries& s) {
         for (auto& [name, value] : PyroscopeLabels(s, true)) names.insert(name);
       },
@@ -263,8 +273,8 @@ Result<HttpResponse> PyroscopeApi::LegacyLabelValues(const Caller& caller,
   if (label == "__name__") label = "__profile_type__";  // what this route always gave
   WHEREFORE_ASSIGN_OR_RETURN(const auto selection, ReadAnySeries(caller.tenant, p));
   std::set<std::string> values;
-  WHEREFORE_RETURN_IF_ERROR(engine_.EachSeries(
-      selection,
+  WHEREFORE_RETURN_IF_ERROR(query::EachSeries(
+      context_, selection,
       [&](const query::StoredSeries& s) {
         if (const auto value = PyroscopeLabel(s, label); !value.empty()) values.emplace(value);
       },
@@ -275,9 +285,9 @@ Result<HttpResponse> PyroscopeApi::LegacyLabelValues(const Caller& caller,
 Result<HttpResponse> PyroscopeApi::LegacyApps(const Caller& caller, const HttpParameters& p) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto selection, ReadAnySeries(caller.tenant, p));
   std::set<std::pair<std::string, std::string>> apps;
-  WHEREFORE_RETURN_IF_ERROR(engine_.EachSeries(
-      selection, [&](const query::StoredSeries& s) { apps.emplace(s.service, s.type_id); },
-      caller.cancel));
+  WHEREFORE_RETURN_IF_ERROR(query::EachSeries(
+      context_, selection,
+      [&](const query::StoredSeries& s) { apps.emplace(s.service, s.type_id); }, caller.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginArray();

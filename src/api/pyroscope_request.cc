@@ -4,8 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "api/render.h"
 #include "api/request.h"
 #include "base/text.h"
+#include "query/labels.h"
+#include "query/selector.h"
 
 namespace wherefore::api {
 namespace {
@@ -115,19 +118,19 @@ std::int64_t MillisecondsToNs(std::int64_t ms) {
   return std::clamp(ms, std::int64_t{0}, INT64_MAX / kNsPerMs - 1) * kNsPerMs;
 }
 
-Result<store::TimeRange> ReadRange(std::int64_t start_ms, std::int64_t end_ms) {
+Result<query::TimeRange> ReadRange(std::int64_t start_ms, std::int64_t end_ms) {
   if (start_ms == 0 || end_ms == 0) {
     return Error(Code::kInvalid, "start and end are required, in milliseconds since 1970");
   }
   if (start_ms > end_ms) return Error(Code::kInvalid, "start must not be after end");
-  return store::TimeRange{.from_ns = MillisecondsToNs(start_ms),
+  return query::TimeRange{.from_ns = MillisecondsToNs(start_ms),
                           .to_ns = MillisecondsToNs(end_ms) + 1'000'000};
 }
 
-store::TimeRange AskedFor(std::initializer_list<const formats::QuerierRequest*> questions) {
-  store::TimeRange all{INT64_MAX, 0};
-  for (const formats::QuerierRequest* const question : questions) {
-    const auto range = ReadRange(question->start_ms, question->end_ms);
+query::TimeRange AskedFor(std::initializer_list<const formats::QuerierRequest*> requests) {
+  query::TimeRange all{INT64_MAX, 0};
+  for (const formats::QuerierRequest* const request : requests) {
+    const auto range = ReadRange(request->start_ms, request->end_ms);
     all.from_ns = std::min(all.from_ns, range ? range->from_ns : 0);
     all.to_ns = std::max(all.to_ns, range ? range->to_ns : INT64_MAX);
   }
@@ -147,7 +150,7 @@ Result<std::string> ReadTypeId(std::string_view id) {
 }
 
 Result<TypedSelection> ReadSelection(std::uint32_t tenant, std::string_view type_id,
-                                     std::string_view selector, store::TimeRange range) {
+                                     std::string_view selector, query::TimeRange range) {
   TypedSelection out;
   out.selection.tenant = tenant;
   out.selection.range = range;

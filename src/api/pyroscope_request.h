@@ -1,4 +1,4 @@
-// What questions in Pyroscope's language have in common: times, types, selectors, what a client can
+// What queries in Pyroscope's language have in common: times, types, selectors, what a client can
 // take. Pure functions.
 #pragma once
 
@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "base/result.h"
-#include "formats/pyroscope_querier.h"
+#include "formats/pyroscope/querier.h"
 #include "net/http.h"
-#include "query/engine.h"
+#include "query/catalog.h"
+#include "query/labels.h"
+#include "query/selector.h"
 
 namespace wherefore::api {
 
@@ -26,12 +28,12 @@ struct ClientCapabilities {
 [[nodiscard]] bool IsPlainLabelName(std::string_view name);
 
 // Both ends inclusive, to the millisecond; start and end must be there.
-[[nodiscard]] Result<store::TimeRange> ReadRange(std::int64_t start_ms, std::int64_t end_ms);
+[[nodiscard]] Result<query::TimeRange> ReadRange(std::int64_t start_ms, std::int64_t end_ms);
 [[nodiscard]] std::int64_t MillisecondsToNs(std::int64_t ms);
 
-// From the first to the last moment that questions are about; all where one does not say.
-[[nodiscard]] store::TimeRange AskedFor(
-    std::initializer_list<const formats::QuerierRequest*> questions);
+// From the first to the last moment that these are about; everything if one of them names no times.
+[[nodiscard]] query::TimeRange AskedFor(
+    std::initializer_list<const formats::QuerierRequest*> requests);
 
 // Five parts; a sixth (":delta") is ignored.
 [[nodiscard]] Result<std::string> ReadTypeId(std::string_view id);
@@ -43,7 +45,7 @@ struct TypedSelection {
 };
 [[nodiscard]] Result<TypedSelection> ReadSelection(std::uint32_t tenant, std::string_view type_id,
                                                    std::string_view selector,
-                                                   store::TimeRange range);
+                                                   query::TimeRange range);
 
 // Span, trace and profile selectors; ids that are not hex of the right length are kInvalid.
 [[nodiscard]] Result<query::Narrowing> ReadNarrowing(const formats::QuerierRequest& request);

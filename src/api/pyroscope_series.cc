@@ -6,6 +6,9 @@
 #include "api/pyroscope.h"
 #include "api/pyroscope_grid.h"
 #include "query/call_site.h"
+#include "query/flame.h"
+#include "query/lens.h"
+#include "query/timeline.h"
 
 namespace wherefore::api {
 namespace {
@@ -34,12 +37,12 @@ Result<PyroscopeApi::TimeSeriesList> PyroscopeApi::TimeSeriesOf(const Caller& ca
   const Grouping grouping = ReadGrouping(request, typed.selection.type);
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto answer,
-      engine_.Series(typed.selection,
-                     {.steps = {grid.step_ns, grid.phase_ns()}, .group_by = grouping.names},
-                     caller.cancel));
+      query::Timeline(context_, typed.selection,
+                      {.steps = {grid.step_ns, grid.phase_ns()}, .group_by = grouping.names},
+                      caller.cancel));
   const bool average = request.aggregation == 1;
   TimeSeriesList series;
-  for (const query::SeriesGroup& group : answer.groups) {
+  for (const query::TimelineGroup& group : answer.groups) {
     if (request.limit > 0 && series.size() >= static_cast<std::size_t>(request.limit)) break;
     formats::TimeSeries& one = series.emplace_back();
     one.labels = LabelsOf(group.labels, grouping);
@@ -76,9 +79,9 @@ Result<PyroscopeApi::TimeSeriesList> PyroscopeApi::CallSiteSeries(const Caller& 
         const auto typed,
         ReadSelection(caller.tenant, request.type, request.selector,
                       {.from_ns = std::max<std::int64_t>(from, 0), .to_ns = from + grid.step_ns}));
-    WHEREFORE_ASSIGN_OR_RETURN(const auto answer,
-                               engine_.Flame(typed.selection, query::Lens(), caller.cancel));
-    const auto tree = query::UnderCallSite(formats::MergedByName(answer.tree), request.call_site);
+    WHEREFORE_ASSIGN_OR_RETURN(const auto whole,
+                               query::FlameByName(context_, typed.selection, {}, caller.cancel));
+    const auto tree = query::UnderCallSite(whole, request.call_site);
     if (tree.total[0] == 0) continue;
     series.points.push_back(
         {.value = static_cast<double>(tree.total[0]), .time_ms = grid.TimeMs(from)});

@@ -1,4 +1,4 @@
-// What API requests have in common: parameters, selections, answers as trees. Pure functions.
+// What API requests have in common: parameters, selections, views. Pure functions.
 #pragma once
 
 #include <map>
@@ -7,12 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "api/open_file.h"
-#include "base/json_writer.h"
 #include "base/result.h"
 #include "net/http.h"
-#include "query/engine.h"
+#include "query/catalog.h"
+#include "query/lens.h"
+#include "query/name_list.h"
 #include "query/search.h"
+#include "query/view.h"
 
 namespace wherefore::api {
 
@@ -32,7 +33,7 @@ class Parameters {
   [[nodiscard]] Result<double> Share(std::string_view name, double otherwise) const;
   // from/to (times) or since (duration); the last hour when nothing is said. `prefix` for a second
   // range.
-  [[nodiscard]] Result<store::TimeRange> Range(std::string_view prefix = "") const;
+  [[nodiscard]] Result<query::TimeRange> Range(std::string_view prefix = "") const;
   // query, type, from, to, since.
   [[nodiscard]] Result<query::Selection> Selection(std::string_view prefix = "") const;
   [[nodiscard]] Result<query::Lens> Lens() const;
@@ -40,49 +41,17 @@ class Parameters {
   // search, limit: of a list of names that may be long.
   [[nodiscard]] Result<query::ListOf> List(std::int64_t limit, std::int64_t most) const;
   [[nodiscard]] Result<profile::PruneOptions> Prune(std::int64_t default_nodes = 20'000) const;
+  // lens, search, max_nodes, min_share; and function, module, side, root where they are allowed.
+  [[nodiscard]] Result<query::ViewOptions> View(std::int64_t default_nodes = 20'000) const;
 
  private:
+  [[nodiscard]] Result<std::optional<query::FunctionSide>> Side() const;
+
   std::uint32_t tenant_ = 0;
   std::multimap<std::string, std::string, std::less<>> values_;
 };
 
-// Time as it is told, never 0 where there was some.
-[[nodiscard]] constexpr std::int64_t Milliseconds(std::int64_t ns) {
-  return (ns + 999'999) / 1'000'000;
-}
-
 [[nodiscard]] Result<profile::TraceId> ParseTraceId(std::string_view hex);
 [[nodiscard]] Result<profile::SpanId> ParseSpanId(std::string_view hex);
-
-// A tree as columnar JSON or, when the client asks for it (Accept or format=binary), as FG1.
-struct TreeAnswer {
-  const profile::FlameTree* tree = nullptr;  // pruned
-  std::size_t full_nodes = 0;                // before pruning
-  bool averaged = false;
-  std::string hint;
-  const query::Found* found = nullptr;  // of a search, in the unpruned tree
-  const std::map<std::string, std::int64_t>* by_span = nullptr;  // hex span id -> value
-  // The time in which anything of it was seen, and of what was before; not set: not asked for.
-  std::optional<std::int64_t> observed_ns;
-  std::optional<std::int64_t> observed_before_ns;
-  const std::map<std::string, query::Looks>* looks = nullptr;  // the same of what is seen by looks
-  std::string filed_under;                                     // see SpanProfileAnswer
-  bool arriving = false;                                       // likewise
-  std::span<const std::int64_t> before_total;
-  std::span<const std::int64_t> before_self;
-  std::span<const std::int64_t> before_count;
-  const query::DiffTree* changes = nullptr;  // unpruned: whose functions changed most
-  std::span<const std::string> types;        // what else it could be of
-  const FileFacts* file = nullptr;           // of a file, and of the one before it
-  const FileFacts* base = nullptr;
-};
-[[nodiscard]] Result<net::HttpResponse> RenderTree(const net::HttpRequest& request,
-                                                   const std::string& format,
-                                                   const TreeAnswer& answer);
-// Says so where more was added up than 64 bits hold.
-void AppendOverflow(JsonWriter& json, std::initializer_list<std::int64_t> sums);
-
-// 304 when the client has it already.
-void AddEtag(const net::HttpRequest& request, net::HttpResponse& response);
 
 }  // namespace wherefore::api

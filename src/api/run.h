@@ -1,5 +1,5 @@
-// A question on its way through a worker: run there with a deadline, measured, and answered
-// whatever happens, also when a library throws.
+// A query on its way through a worker: run there with a deadline, measured, and answered whatever
+// happens, also when a library throws.
 #pragma once
 
 #include <exception>
@@ -25,29 +25,34 @@ namespace wherefore::api {
                                         {{"route", name}});
 }
 
+// Waits until everything that was acknowledged before can be seen.
+using CatchUp = std::function<Result<>(const CancelToken&)>;
+
 template <typename T>
-struct Question {
+struct Query {
   std::string path;  // for the log
   CancelToken cancel;
   std::int64_t timeout_ns = 0;    // 0: as long as it takes
   std::int64_t memory_bytes = 0;  // 0: no limit
   Histogram* seconds = nullptr;
   net::WorkKind kind = net::WorkKind::kHeavy;
+  CatchUp catch_up;                        // before it is answered; may be empty
   std::function<Result<T>()> answer;       // on a worker
   std::function<void(Result<T>)> respond;  // once, on the same worker
 };
 
 // False when too many of its kind wait already: nobody was answered, the caller does it.
 template <typename T>
-[[nodiscard]] bool RunOnWorker(net::Workers& workers, Question<T> question) {
-  const net::WorkKind kind = question.kind;
-  return workers.Submit(kind, [q = std::move(question)] {
+[[nodiscard]] bool RunOnWorker(net::Workers& workers, Query<T> query) {
+  const net::WorkKind kind = query.kind;
+  return workers.Submit(kind, [q = std::move(query)] {
     const std::int64_t start = MonotonicNs();
     if (q.timeout_ns > 0) q.cancel.SetDeadline(start + q.timeout_ns);
     q.cancel.SetMemoryLimit(q.memory_bytes);
     Result<T> result = Error(Code::kInternal, "not answered");
     try {
-      result = q.answer();
+      const Result<> caught_up = q.catch_up ? q.catch_up(q.cancel) : Result<>();
+      result = caught_up ? q.answer() : Result<T>(caught_up.error());
     } catch (const std::bad_alloc&) {
       result = ShortOfMemory();
     } catch (const std::exception& e) {
@@ -61,16 +66,19 @@ template <typename T>
 }
 
 // A route whose answers are worked out by a worker.
-struct HttpQuestion {
+struct HttpQuery {
   std::string method = "GET";
   std::string pattern;
   std::string name;  // of its time in the metrics
   net::WorkKind kind = net::WorkKind::kHeavy;
   std::int64_t timeout_ns = 0;
   std::int64_t memory_bytes = 0;
+  CatchUp catch_up;
   std::function<Result<net::HttpResponse>(net::HttpRequest&)> answer;
   std::function<net::HttpResponse(const Error&)> failure;  // how errors look
+  // Adds what holds for every answer of a worker, errors included; may be empty.
+  std::function<void(const net::HttpRequest&, net::HttpResponse&)> mark;
 };
-void AddHttpQuestion(net::Router& router, net::Workers& workers, HttpQuestion question);
+void AddHttpQuery(net::Router& router, net::Workers& workers, HttpQuery query);
 
 }  // namespace wherefore::api

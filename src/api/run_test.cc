@@ -18,12 +18,12 @@ class Run : public testing::Test {
   void Start(int threads, std::size_t max_queued) {
     workers_ = std::make_unique<net::Workers>(threads, max_queued);
     const auto add = [&](const std::string& path, WorkKind kind, auto answer) {
-      AddHttpQuestion(router_, *workers_,
-                      {.pattern = path,
-                       .name = "run_test",
-                       .kind = kind,
-                       .answer = answer,
-                       .failure = net::JsonError});
+      AddHttpQuery(router_, *workers_,
+                   {.pattern = path,
+                    .name = "run_test",
+                    .kind = kind,
+                    .answer = answer,
+                    .failure = net::JsonError});
     };
     add("/quick", WorkKind::kQuick,
         [](HttpRequest&) { return Result<HttpResponse>(HttpResponse{.body = "quick"}); });
@@ -77,7 +77,7 @@ TEST_F(Run, AFullQueueIsSaidAndTakesNothingFromOtherKinds) {
   ASSERT_EQ(beyond.wait_for(std::chrono::seconds(10)), std::future_status::ready);
   const HttpResponse refused = beyond.get();
   EXPECT_EQ(refused.status, 503);
-  EXPECT_NE(refused.body.find("too many large questions are waiting; try again"), std::string::npos)
+  EXPECT_NE(refused.body.find("too many large queries are waiting; try again"), std::string::npos)
       << refused.body;
   EXPECT_EQ(refused.headers.at("Retry-After"), "1");
   EXPECT_EQ(Ask("/quick").get().body, "quick");
@@ -87,7 +87,7 @@ TEST_F(Run, WithoutMemoryTheQuestionIsToldToComeAgain) {
   Start(1, 10);
   const HttpResponse refused = Ask("/throws").get();
   EXPECT_EQ(refused.status, 503);
-  EXPECT_NE(refused.body.find("no memory left"), std::string::npos) << refused.body;
+  EXPECT_NE(refused.body.find("out of memory for now"), std::string::npos) << refused.body;
   EXPECT_EQ(Ask("/quick").get().body, "quick");
 }
 

@@ -3,8 +3,8 @@
 // What comes in as a path was written by whoever sent a profile, so it is never opened as it is: it
 // is looked for below the roots, by its longest ending that exists there, and what was opened must
 // really lie below that root, whatever links or ".." were on the way, and must not look like a
-// secret (source_kind.h). Whether a profile names the
-// file at all is the caller's question. Any thread; nothing is kept open or cached.
+// secret (source_kind.h). Whether a profile names the file at all is for the caller to check. Any
+// thread; nothing is kept open or cached.
 #pragma once
 
 #include <string>

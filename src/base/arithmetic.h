@@ -1,7 +1,8 @@
-// Sums and products of values from outside, never undefined.
+// Sums and products of untrusted values, without undefined behaviour.
 //
-// Saturating: what does not fit 64 bits stays at their end, and whoever tells it to people says so
-// (IsBeyond); a sum that wraps would be a wrong number that looks like any other.
+// Saturating: a result that does not fit 64 bits becomes INT64_MAX or INT64_MIN, and whoever shows
+// it to people marks it (IsSaturated). A sum that wrapped would be a wrong number that looks like
+// any other.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +21,12 @@ namespace wherefore {
   return (a < 0) != (b < 0) ? INT64_MIN : INT64_MAX;
 }
 
-// Whether more was added up than 64 bits hold.
-[[nodiscard]] constexpr bool IsBeyond(std::int64_t value) {
+// Whether a sum reached the end of 64 bits.
+[[nodiscard]] constexpr bool IsSaturated(std::int64_t value) {
   return value == INT64_MAX || value == INT64_MIN;
 }
 
-// Differences of counters that run over.
+// For counters that are expected to wrap.
 [[nodiscard]] constexpr std::int64_t WrappingAdd(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }

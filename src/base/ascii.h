@@ -1,5 +1,5 @@
-// Letters and spaces of ASCII, whatever the locale: for headers, options and names. Pure functions;
-// header only, so that libwherefore can use it too.
+// ASCII letters and white space, independent of the locale: for headers, options and names. Pure
+// functions; header only, so that libwherefore can use it too.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace wherefore {
   return out;
 }
 
-// Without spaces, tabs and line ends around it.
+// Without leading and trailing white space.
 [[nodiscard]] inline std::string_view Trim(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n\v\f";
   const std::size_t first = text.find_first_not_of(kSpace);

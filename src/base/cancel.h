@@ -1,13 +1,14 @@
-// CancelToken: how "the client went away", and what a question may use, reach a running query.
+// CancelToken: tells a running query that its client went away, and how much time and memory it may
+// use.
 //
-// Memory: whoever builds something large for a question claims its bytes first (MemoryClaim, or
-// Charge for what lives as long as the answer); over the limit the claim fails and the question
-// ends with a sentence. Small things are not counted. What questions hold together is part of the
-// process's budget (memory_budget.h).
+// Memory: code that builds something large for a query claims the bytes first (MemoryClaim, or
+// Charge for what lives as long as the answer). Over the limit the claim fails and the query ends
+// with an error. Small allocations are not counted. All queries together take from the process's
+// budget (memory_budget.h).
 //
-// Copies share one state. Cancel() may be called from any thread, more than once; callbacks
-// registered with OnCancel run once, on the cancelling thread (at once if already cancelled). They
-// must be short.
+// Copies share one state. Cancel() may be called from any thread, more than once. A callback
+// registered with OnCancel runs once, on the cancelling thread (immediately if already cancelled),
+// and must be short.
 #pragma once
 
 #include <atomic>
@@ -22,7 +23,7 @@
 
 namespace wherefore {
 
-// kLimit, with what to do about it.
+// kLimit; the message says what to do about it.
 [[nodiscard]] Error MemoryError(std::int64_t limit_bytes);
 
 class CancelToken {
@@ -46,15 +47,14 @@ class CancelToken {
     MutexLock lock(state_->mutex);
     return state_->cancelled;
   }
-  // Work that asks cancelled() stops after this moment (MonotonicNs); callbacks do not run by it.
+  // After this moment (MonotonicNs) cancelled() is true. Callbacks do not run.
   void SetDeadline(std::int64_t monotonic_ns) const {
     state_->deadline_ns.store(monotonic_ns, std::memory_order_relaxed);
   }
-  // kCancelled, or kLimit when it was the deadline; a value while work may go on.
+  // kCancelled after Cancel(), kLimit after the deadline, else success.
   [[nodiscard]] Result<> Check() const {
     if (MonotonicNs() > state_->deadline_ns.load(std::memory_order_relaxed)) {
-      return Error(Code::kLimit,
-                   "the question took longer than it may; narrow it, or raise --query-timeout");
+      return Error(Code::kLimit, "the query ran out of time; narrow it, or raise --query-timeout");
     }
     if (cancelled()) return Error(Code::kCancelled, "the client went away");
     return {};
@@ -64,14 +64,14 @@ class CancelToken {
   void SetMemoryLimit(std::int64_t bytes) const {
     state_->memory_limit.store(bytes, std::memory_order_relaxed);
   }
-  // Counts bytes held for this question; counting nothing, kLimit when they are too many for it,
-  // kUnavailable when the process has no room for them now.
+  // Counts bytes held for this query. kLimit when they exceed the query's limit, kUnavailable when
+  // the process has no room for them now; in both cases nothing is counted.
   [[nodiscard]] Result<> Charge(std::size_t bytes) const;
   void Release(std::size_t bytes) const;
   [[nodiscard]] std::int64_t memory_used() const {
     return state_->memory_used.load(std::memory_order_relaxed);
   }
-  // Of these, what no MemoryClaim holds.
+  // The part of memory_used() that no MemoryClaim holds.
   [[nodiscard]] std::int64_t memory_unclaimed() const {
     return memory_used() - state_->memory_claimed.load(std::memory_order_relaxed);
   }
@@ -133,7 +133,7 @@ inline CancelToken::Guard CancelToken::OnCancel(std::function<void()> callback) 
   return {};
 }
 
-// Bytes held for a question, given back when it goes out of scope. The token must outlive it.
+// Bytes held for a query; released when it goes out of scope. The token must outlive it.
 class MemoryClaim {
  public:
   explicit MemoryClaim(const CancelToken& token) : token_(token) {}
@@ -144,14 +144,14 @@ class MemoryClaim {
     Keep();
   }
 
-  // Holds `bytes` in all from now on.
+  // Sets the size of the claim to `bytes`. On error it stays as it was.
   [[nodiscard]] Result<> Resize(std::size_t bytes) {
     if (bytes > bytes_) WHEREFORE_RETURN_IF_ERROR(token_.Charge(bytes - bytes_));
     if (bytes < bytes_) token_.Release(bytes_ - bytes);
     SetBytes(bytes);
     return {};
   }
-  // Stays counted to the end of the question.
+  // Leaves the bytes charged until the query ends.
   void Keep() { SetBytes(0); }
 
  private:
@@ -164,8 +164,8 @@ class MemoryClaim {
   std::size_t bytes_ = 0;
 };
 
-// Gives back, at the end of its scope, whatever was charged within it and no claim holds. For a
-// question that runs on one thread.
+// Releases, at the end of its scope, what was charged inside it and belongs to no claim. For a
+// query that runs on one thread.
 class MemoryScope {
  public:
   explicit MemoryScope(const CancelToken& token)

@@ -1,5 +1,5 @@
-// WHEREFORE_CHECK: stops the process when one of our own invariants is broken. Never for outside
-// bytes.
+// WHEREFORE_CHECK: aborts the process when one of our own invariants is broken. Never used on input
+// from outside.
 #pragma once
 
 namespace wherefore {

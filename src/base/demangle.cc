@@ -32,7 +32,7 @@ std::string Demangle(std::string_view name) {
   if (name.size() > kMaxMangled) return out;
   if (name.starts_with("_R")) return RustName(name).value_or(std::move(out));
   if (!name.starts_with("_Z")) {
-    ReadOldRustName(out);  // some senders demangle as if it were C++
+    DecodeLegacyRustName(out);  // some senders use a C++ demangler for everything
     return out;
   }
   out.resize(WithoutCloneSuffix(name).size());
@@ -41,7 +41,7 @@ std::string Demangle(std::string_view name) {
       abi::__cxa_demangle(out.c_str(), nullptr, nullptr, &status), std::free);
   if (status != 0 || plain == nullptr) return std::string(name);
   out = plain.get();
-  ReadOldRustName(out);
+  DecodeLegacyRustName(out);
   return out;
 }
 

@@ -1,5 +1,4 @@
-// Names of compiled functions as people write them: C++ and Rust. Pure; any thread, not in a signal
-// handler.
+// Demangling of C++ and Rust names. Pure; any thread, but not in a signal handler.
 #pragma once
 
 #include <string>
@@ -7,12 +6,12 @@
 
 namespace wherefore {
 
-// The demangled name; `name` itself where it is no mangled name, or one over 8 KiB long. What the
-// compiler appended for a part or a copy of a function (.cold, .part.0, .llvm.123, ...) is left
-// out, so that they count as the function they were cut from.
+// The demangled name. Returns `name` unchanged if it is not mangled or longer than 8 KiB. Suffixes
+// the compiler adds for a part or a clone of a function (.cold, .part.0, .llvm.123, ...) are
+// removed, so that these count as the function they came from.
 [[nodiscard]] std::string Demangle(std::string_view name);
 
-// Of a symbol in a file: the appendices of names that are not mangled go too.
+// For a symbol of an object file: removes such suffixes from names that are not mangled, too.
 [[nodiscard]] std::string DemangleSymbol(std::string_view symbol);
 
 }  // namespace wherefore

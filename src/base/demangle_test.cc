@@ -67,14 +67,14 @@ TEST(Demangle, WhatIsNoRustNameStaysAsItIs) {
        {"_R", "_R1NvC1a1f", "_RNvC1a", "_RNvC1a9f", "_RNvC1a1fX", "_RB_", "_RIB_E", "_RNvB0_1f"}) {
     EXPECT_EQ(Demangle(symbol), symbol);
   }
-  // Each place stands for twice the one before: the text would be endless.
+  // Each back reference doubles the one before: the text would be endless.
   std::string bomb = "_RINvC1a1f";
   for (int i = 0; i < 60; ++i) bomb += i == 0 ? "Thh" : "TB9_B9_";
   EXPECT_EQ(Demangle(bomb), bomb);
   EXPECT_EQ(RustName("_R" + std::string(4000, 'N')), std::nullopt);
 }
 
-// Never more than an answer or none, whatever stands there.
+// Any bytes: a name or none, never a crash.
 TEST(Demangle, AnyBytes) {
   std::minstd_rand random(20'261'115);
   const std::string letters = "CNvMXYIEBTRQASPOFGKLpDn_us0123hjy.";

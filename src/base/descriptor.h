@@ -1,4 +1,4 @@
-// A file descriptor that closes itself. Not thread-safe.
+// Owns a file descriptor and closes it. Not thread-safe.
 #pragma once
 
 #include <unistd.h>
@@ -25,7 +25,7 @@ class Descriptor {
     if (fd_ >= 0) close(fd_);
   }
 
-  // Below 0: none.
+  // Negative: none.
   [[nodiscard]] int get() const { return fd_; }
   // The caller closes it.
   [[nodiscard]] int Release() { return std::exchange(fd_, -1); }

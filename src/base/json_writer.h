@@ -1,7 +1,8 @@
-// Writes compact JSON into a string. The caller opens and closes in order; commas are added here.
+// Writes compact JSON into a string. The caller opens and closes objects in order; commas are added
+// here. Not thread-safe.
 //
 // 64-bit numbers beyond 2^53 are written as decimal strings, because JavaScript would round them.
-// Text that is not UTF-8 gets U+FFFD in place of the bad bytes: the output is always valid JSON.
+// Bytes that are not UTF-8 become U+FFFD, so the output is always valid JSON.
 #pragma once
 
 #include <cmath>
@@ -59,7 +60,7 @@ class JsonWriter {
     out_ += "null";
     return Done();
   }
-  // Text that is JSON already.
+  // `json` must be valid JSON.
   JsonWriter& Raw(std::string_view json) {
     Comma();
     out_ += json;

@@ -1,8 +1,8 @@
-// The last line of the memory budget: a large block that does not fit into what the process may use
-// is std::bad_alloc, which costs one request, where the kernel would end the process.
+// The last line of defence of the memory budget: operator new throws std::bad_alloc for a large
+// block that does not fit. That costs one request, where the kernel would kill the process.
 //
-// Whatever grows without an end does so by large blocks; small ones pass unseen. Replaces the
-// program's operator new; the engine has an allocator and a limit of its own.
+// Whatever grows without bound does so in large blocks, so small ones are not checked. Replaces the
+// program's operator new; ClickHouse has an allocator and a limit of its own.
 #include <cstdlib>
 #include <new>
 

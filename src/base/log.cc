@@ -69,7 +69,7 @@ void Log(LogLevel level, std::string_view message, std::initializer_list<LogFiel
     AppendValue(line, field.value);
   }
   line += '\n';
-  // Nowhere to report a failed write of the log itself.
+  // There is nowhere to report a failed write of the log itself.
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 

@@ -1,7 +1,8 @@
-// Structured log on stderr, one line an event: time, level, message, then key=value pairs (logfmt).
+// Structured log on stderr, one line per event: time, level, message, then key=value pairs
+// (logfmt).
 //
-// Levels by who acts: error = an operator must act; warn = degraded but serving; info = lifecycle;
-// debug = for us. Any thread; a line is written in one call so lines never mix.
+// Levels: error = an operator must act; warn = degraded but serving; info = lifecycle; debug = for
+// developers. Any thread; a line is written with one call, so lines never mix.
 #pragma once
 
 #include <atomic>
@@ -20,7 +21,7 @@ enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarn, kError, kOff };
 void SetLogLevel(LogLevel level);
 [[nodiscard]] bool LogEnabled(LogLevel level);
 
-// One value of a log line; formats anything fmt can.
+// One key=value pair; takes anything fmt can format.
 struct LogField {
   template <typename T>
   LogField(std::string_view k, const T& v) : key(k), value(fmt::format("{}", v)) {}
@@ -30,8 +31,8 @@ struct LogField {
 
 void Log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
 
-// True at most once per `seconds` for each caller-owned slot, so that a failing loop cannot flood
-// the log.
+// Keeps a failing loop from flooding the log: Allow() is true at most once per `seconds`. Any
+// thread.
 class LogLimiter {
  public:
   explicit LogLimiter(double seconds) : interval_ns_(static_cast<std::int64_t>(seconds * 1e9)) {}

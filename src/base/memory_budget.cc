@@ -7,27 +7,29 @@ namespace wherefore {
 namespace {
 
 constexpr std::size_t kMb = 1u << 20;
-// Code, threads, buffers of connections: what a server has that does nothing, without the engine.
+// An idle server without the engine: code, threads, connection buffers.
 constexpr std::size_t kBase = 40 * kMb;
-// Below 119 MB an insert of a few thousand spans never fits (docs/performance.md, "In a small box").
-constexpr std::size_t kLeastEngine = 150 * kMb;
-constexpr std::size_t kMostEngine = 4000 * kMb;
-constexpr std::size_t kLeastWork = 16 * kMb;
-// Small blocks that come meanwhile, tables of pages, buffers of the kernel.
-constexpr std::size_t kUnseen = 24 * kMb;
-constexpr std::size_t kUnseenAddresses = 128 * kMb;  // a heap of the allocator reserves as many
-constexpr std::int64_t kGiveBackEveryNs = kNsPerSecond / 5;
-// Below this a look at the kernel's figures costs more than it saves.
-constexpr std::size_t kWorthALook = 256u << 10;
+// Below 119 MB an insert of a few thousand spans never fits (docs/performance.md, "With little
+// memory").
+constexpr std::size_t kMinEngine = 150 * kMb;
+constexpr std::size_t kMaxEngine = 4000 * kMb;
+constexpr std::size_t kMinWork = 16 * kMb;
+// Room for small blocks, page tables and kernel buffers, which nobody counts.
+constexpr std::size_t kUncounted = 24 * kMb;
+constexpr std::size_t kUncountedAddresses =
+    128 * kMb;  // the allocator reserves its heaps in steps of this size
+constexpr std::int64_t kReclaimEveryNs = kNsPerSecond / 5;
+// Below this size, reading the kernel's figures costs more than it saves.
+constexpr std::size_t kCheckedBytes = 256u << 10;
 
 }  // namespace
 
 MemoryShares DivideMemory(std::size_t limit) {
-  if (limit == SIZE_MAX) return {.engine = kMostEngine, .work = SIZE_MAX};
+  if (limit == SIZE_MAX) return {.engine = kMaxEngine, .work = SIZE_MAX};
   MemoryShares shares;
-  shares.engine = std::clamp(limit / 100 * 35, kLeastEngine, kMostEngine);
+  shares.engine = std::clamp(limit / 100 * 35, kMinEngine, kMaxEngine);
   const std::size_t others = kBase + limit / 10 + shares.engine;
-  shares.work = limit > others + kLeastWork ? limit - others : kLeastWork;
+  shares.work = limit > others + kMinWork ? limit - others : kMinWork;
   return shares;
 }
 
@@ -43,20 +45,20 @@ void MemoryBudget::SetLimit(std::size_t bytes) {
 
 bool MemoryBudget::Take(std::size_t bytes) {
   const std::size_t held = held_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  if (held <= shares_.work && (bytes < kWorthALook || HasRoom(bytes))) return true;
+  if (held <= shares_.work && (bytes < kCheckedBytes || HasRoom(bytes))) return true;
   Give(bytes);
   return false;
 }
 
-bool MemoryBudget::TakeForQuestion(std::size_t bytes) {
-  const std::size_t held = held_for_questions_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+bool MemoryBudget::TakeForQuery(std::size_t bytes) {
+  const std::size_t held = held_for_queries_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   if (held <= shares_.work / 2 && Take(bytes)) return true;
-  held_for_questions_.fetch_sub(bytes, std::memory_order_relaxed);
+  held_for_queries_.fetch_sub(bytes, std::memory_order_relaxed);
   return false;
 }
 
-void MemoryBudget::GiveForQuestion(std::size_t bytes) {
-  held_for_questions_.fetch_sub(bytes, std::memory_order_relaxed);
+void MemoryBudget::GiveForQuery(std::size_t bytes) {
+  held_for_queries_.fetch_sub(bytes, std::memory_order_relaxed);
   Give(bytes);
 }
 
@@ -64,30 +66,30 @@ bool MemoryBudget::HasRoom(std::size_t bytes) {
   if (limit_ == SIZE_MAX) return true;
   const auto fits = [&](std::size_t most) {
     const MemoryUse use = ReadMemoryUse();
-    return use.anonymous + bytes <= most && bytes + kUnseenAddresses <= AddressesLeft(use);
+    return use.anonymous + bytes <= most && bytes + kUncountedAddresses <= AddressesLeft(use);
   };
   if (fits(limit_ / 10 * 6)) return true;
-  GiveBack();
-  return fits(limit_ - std::max(limit_ / 20, kUnseen));
+  Reclaim();
+  return fits(limit_ - std::max(limit_ / 20, kUncounted));
 }
 
-void MemoryBudget::OnShort(std::function<void()> give_back) {
+void MemoryBudget::SetReclaim(std::function<void()> reclaim) {
   MutexLock lock(mutex_);
-  give_back_ = std::move(give_back);
+  reclaim_ = std::move(reclaim);
 }
 
-void MemoryBudget::GiveBack() {
+void MemoryBudget::Reclaim() {
   const std::int64_t now = MonotonicNs();
-  std::int64_t before = gave_back_ns_.load();
-  if (before != 0 && now - before < kGiveBackEveryNs) return;
-  if (!gave_back_ns_.compare_exchange_strong(before, now)) return;
+  std::int64_t before = reclaimed_ns_.load();
+  if (before != 0 && now - before < kReclaimEveryNs) return;
+  if (!reclaimed_ns_.compare_exchange_strong(before, now)) return;
   MutexLock lock(mutex_);
-  if (give_back_) give_back_();
+  if (reclaim_) reclaim_();
 }
 
 Error ShortOfMemory() {
   return {Code::kUnavailable,
-          "the server has no memory left for this now; try again (serve --memory)"};
+          "the server is out of memory for now; try again later, or raise serve --memory"};
 }
 
 }  // namespace wherefore

@@ -1,12 +1,13 @@
-// The one budget of memory of this process: how much it may use, how that is divided, and how much
-// of it is held for requests, questions and names.
+// The memory budget of this process: how much it may use, how that is divided, and how much is held
+// for requests, queries and names.
 //
-// Whoever is about to use much takes the bytes first, and is refused when they are not there: the
-// budget's counters see what was promised, the kernel's what is really used. What must go on (rows
-// that were acknowledged) takes them anyway, and leaves less for newcomers. The last line is
-// `operator new` (large_blocks.cc): a large block that would not fit is std::bad_alloc.
+// Code that is about to use much memory takes the bytes first and is refused when they are not
+// available. Two things are compared with the limit: what was promised (counters here) and what is
+// in use (the kernel's figures). Work that must go on (rows already acknowledged) takes its bytes
+// unconditionally, which leaves less for new work. The last line of defence is operator new
+// (large_blocks.cc): it throws std::bad_alloc for a large block that does not fit.
 //
-// Threads: any. Always: without SetLimit there is no limit and nothing is refused.
+// Threads: any. Without SetLimit there is no limit and nothing is refused.
 #pragma once
 
 #include <algorithm>
@@ -20,10 +21,10 @@
 
 namespace wherefore {
 
-// How a limit is divided; what is left over is room for what nobody counts.
+// How a limit is divided. The remainder covers what nobody counts.
 struct MemoryShares {
-  std::size_t engine = 0;  // rows being inserted, merged and read
-  std::size_t work = 0;    // everything that is taken here
+  std::size_t engine = 0;  // ClickHouse: rows being inserted, merged and read
+  std::size_t work = 0;    // everything taken from this budget
 };
 [[nodiscard]] MemoryShares DivideMemory(std::size_t limit);
 
@@ -34,7 +35,7 @@ class MemoryBudget {
   MemoryBudget& operator=(const MemoryBudget&) = delete;
   static MemoryBudget& Process();
 
-  // Before the threads start.
+  // Call before threads start.
   void SetLimit(std::size_t bytes);
   [[nodiscard]] std::size_t limit() const { return limit_; }
   [[nodiscard]] MemoryShares shares() const { return shares_; }
@@ -44,35 +45,34 @@ class MemoryBudget {
   void TakeAnyway(std::size_t bytes) { held_.fetch_add(bytes, std::memory_order_relaxed); }
   void Give(std::size_t bytes) { held_.fetch_sub(bytes, std::memory_order_relaxed); }
   [[nodiscard]] std::size_t held() const { return held_.load(std::memory_order_relaxed); }
-  // The same for questions, which get at most half of it: who asks must not keep others from
-  // sending.
-  [[nodiscard]] bool TakeForQuestion(std::size_t bytes);
-  void GiveForQuestion(std::size_t bytes);
+  // For queries, which together get at most half: queries must not keep senders out.
+  [[nodiscard]] bool TakeForQuery(std::size_t bytes);
+  void GiveForQuery(std::size_t bytes);
   // Whether Take could ever succeed.
   [[nodiscard]] bool Fits(std::size_t bytes) const { return bytes <= shares_.work; }
 
-  // May a block of this size be allocated now?
+  // Whether a block of this size may be allocated now.
   [[nodiscard]] bool HasRoom(std::size_t bytes);
-  // Called, at most five times a second, where room gets short: gives back to the system what is
-  // free.
-  void OnShort(std::function<void()> give_back);
+  // `reclaim` returns free memory to the system. It is called when room gets short, at most five
+  // times a second.
+  void SetReclaim(std::function<void()> reclaim);
 
  private:
-  void GiveBack();
+  void Reclaim();
 
   std::size_t limit_ = SIZE_MAX;
   MemoryShares shares_{.engine = SIZE_MAX, .work = SIZE_MAX};
   std::atomic<std::size_t> held_{0};
-  std::atomic<std::size_t> held_for_questions_{0};  // of these
-  std::atomic<std::int64_t> gave_back_ns_{0};
+  std::atomic<std::size_t> held_for_queries_{0};  // part of held_
+  std::atomic<std::int64_t> reclaimed_ns_{0};
   Mutex mutex_;
-  std::function<void()> give_back_ GUARDED_BY(mutex_);
+  std::function<void()> reclaim_ GUARDED_BY(mutex_);
 };
 
-// kUnavailable: it may be answered later.
+// kUnavailable: the same request may succeed later.
 [[nodiscard]] Error ShortOfMemory();
 
-// Bytes held of the process's budget, given back at the end of its life. One thread at a time.
+// Bytes held of the process's budget, given back on destruction. One thread at a time.
 class MemoryHold {
  public:
   MemoryHold() = default;
@@ -80,14 +80,14 @@ class MemoryHold {
   MemoryHold& operator=(const MemoryHold&) = delete;
   ~MemoryHold() { MemoryBudget::Process().Give(bytes_); }
 
-  // Holds at least this much; false when there is not enough.
+  // Grows to at least this much. False when there is not enough; then nothing changes.
   [[nodiscard]] bool Reach(std::size_t bytes) {
     if (bytes <= bytes_) return true;
     if (!MemoryBudget::Process().Take(bytes - bytes_)) return false;
     bytes_ = bytes;
     return true;
   }
-  // Holds this much, whether there is room or not.
+  // Holds exactly this much, whether there is room or not.
   void Set(std::size_t bytes) {
     if (bytes > bytes_) MemoryBudget::Process().TakeAnyway(bytes - bytes_);
     if (bytes < bytes_) MemoryBudget::Process().Give(bytes_ - bytes);

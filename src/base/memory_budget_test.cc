@@ -1,4 +1,4 @@
-// Limits as containers set them, shares, and what is refused.
+// Limits as containers set them, how they are divided, and what is refused.
 #include "base/memory_budget.h"
 
 #include <unistd.h>
@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::size_t kMb = 1u << 20;
 
-// A machine made of files.
+// A fake /proc and cgroup tree.
 class FakeMachine {
  public:
   FakeMachine() : root_(fs::temp_directory_path() / ("memory_limit." + std::to_string(getpid()))) {}
@@ -99,7 +99,7 @@ TEST(MemoryBudget, WhatIsNotThereIsRefusedAndWhatIsGivenBackIsThereAgain) {
 TEST(MemoryBudget, WhatIsReallyUsedCountsToo) {
   MemoryBudget budget;
   int asked = 0;
-  budget.OnShort([&] { ++asked; });
+  budget.SetReclaim([&] { ++asked; });
   budget.SetLimit(ReadMemoryUse().anonymous + 200 * kMb);
   EXPECT_TRUE(budget.HasRoom(20 * kMb));
   EXPECT_EQ(asked, 0);

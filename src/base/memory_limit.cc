@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file with one number; none for "max" and for what is not there.
+// A file with one number. None for "max" and for a missing file.
 std::optional<std::size_t> ReadNumber(const fs::path& path) {
   std::ifstream file(path);
   std::size_t number = 0;
@@ -26,13 +26,13 @@ std::optional<std::size_t> ReadNumber(const fs::path& path) {
   return std::nullopt;
 }
 
-// Where a hierarchy of cgroups is mounted, and which of its groups is at the top there.
+// Where a cgroup hierarchy is mounted, and which of its groups is at the mount point.
 struct Mount {
   std::string group;
   std::string folder;
 };
 
-// `controller` empty: of the second version.
+// An empty `controller` means cgroup v2.
 std::optional<Mount> FindMount(const std::string& root, std::string_view controller) {
   std::ifstream file(root + "/proc/self/mountinfo");
   for (std::string line; std::getline(file, line);) {
@@ -56,7 +56,7 @@ std::optional<Mount> FindMount(const std::string& root, std::string_view control
   return std::nullopt;
 }
 
-// The group of this process in the hierarchy of a controller; empty: of the second version.
+// The group of this process in a controller's hierarchy (empty: cgroup v2).
 std::string GroupOf(const std::string& root, std::string_view controller) {
   std::ifstream file(root + "/proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {
@@ -69,14 +69,14 @@ std::string GroupOf(const std::string& root, std::string_view controller) {
   return "/";
 }
 
-// The least limit of a group and of those around it.
+// The lowest limit of the group and its ancestors.
 std::size_t LeastLimit(const std::string& root, std::string_view controller,
                        std::initializer_list<const char*> files) {
   std::size_t least = SIZE_MAX;
   const std::optional<Mount> mount = FindMount(root, controller);
   if (!mount) return least;
   const fs::path top = root + mount->folder;
-  // In a container the mount may show the inner groups only.
+  // In a container the mount may show only the inner groups.
   std::string group = GroupOf(root, controller);
   if (mount->group != "/" && group.starts_with(mount->group)) {
     group = group.substr(mount->group.size());

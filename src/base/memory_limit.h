@@ -1,7 +1,7 @@
-// How much memory this process may use: the least of what its cgroup, its own limits (ulimit -v,
+// How much memory this process may use: the lowest of what its cgroup, its own limits (ulimit -v,
 // ulimit -d) and the machine allow. And how much it uses.
 //
-// Threads: any. Failure: what cannot be read limits nothing.
+// Threads: any. A source that cannot be read sets no limit.
 #pragma once
 
 #include <cstddef>
@@ -11,22 +11,22 @@ namespace wherefore {
 
 struct MemoryLimit {
   std::size_t bytes = SIZE_MAX;
-  std::string of = "nothing";  // "the cgroup", for people
+  std::string of = "nothing";  // who sets the limit, for people: "the cgroup"
 };
-// `root`: where /proc and the cgroups are looked for; tests have their own.
+// `root` is prepended to /proc and the cgroup mounts, for tests.
 [[nodiscard]] MemoryLimit FindMemoryLimit(const std::string& root = "");
 
-// Of this process, as the kernel counts.
+// Memory of this process as the kernel counts it.
 struct MemoryUse {
   std::size_t resident = 0;
-  std::size_t anonymous = 0;      // of these, what is of no file
+  std::size_t anonymous = 0;      // resident and not backed by a file
   std::size_t address_space = 0;  // what ulimit -v limits
   std::size_t data = 0;           // what ulimit -d limits
 };
-// A microsecond or two.
+// Takes a microsecond or two.
 [[nodiscard]] MemoryUse ReadMemoryUse();
 
-// What ulimit -v and -d leave of themselves; SIZE_MAX without such limits.
+// What is left under ulimit -v and ulimit -d; SIZE_MAX without such limits.
 [[nodiscard]] std::size_t AddressesLeft(const MemoryUse& use);
 
 }  // namespace wherefore

@@ -59,7 +59,7 @@ void Histogram::Append(std::string& out, const std::string& name, const std::str
 
 Metrics& Metrics::Global() {
   static auto* const kMetrics =
-      new Metrics;  // never destroyed: threads may count until the very end
+      new Metrics;  // never destroyed: threads may count until the process ends
   return *kMetrics;
 }
 

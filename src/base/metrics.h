@@ -1,8 +1,8 @@
-// Counters, gauges and histograms in Prometheus' text form.
+// Counters, gauges and histograms in Prometheus' text format.
 //
-// A metric is created once (by name and labels) and lives as long as the process; updating one is a
-// relaxed atomic from any thread. Look a metric up once and keep the reference: look-up takes a
-// lock.
+// A metric is created once (by name and labels) and lives as long as the process. Updating it is a
+// relaxed atomic operation from any thread. Look a metric up once and keep the reference: the
+// lookup takes a lock.
 #pragma once
 
 #include <array>
@@ -62,9 +62,9 @@ class Metrics {
   Gauge& GetGauge(std::string_view name, std::string_view help, const MetricLabels& labels = {});
   Histogram& GetHistogram(std::string_view name, std::string_view help,
                           const MetricLabels& labels = {});
-  // What it measured is gone. Nobody may use the gauge any more.
+  // For a gauge whose subject is gone. Nobody may use its reference any more.
   void RemoveGauge(std::string_view name, const MetricLabels& labels);
-  // A gauge read when somebody asks; the callback must outlive the process or be replaced.
+  // A gauge that is computed on each scrape. The callback must outlive the process or be replaced.
   void SetCallback(std::string_view name, std::string_view help, std::function<double()> read);
 
   [[nodiscard]] std::string PrometheusText();

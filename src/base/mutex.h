@@ -1,18 +1,10 @@
-// Mutex and GUARDED_BY: std::mutex that clang's -Wthread-safety understands.
+// Mutex, MutexLock and CondVar: std::mutex with annotations for clang's -Wthread-safety.
 #pragma once
 
 #include <condition_variable>
 #include <mutex>
 
-#if defined(__clang__)
-#define WHEREFORE_TSA(x) __attribute__((x))
-#else
-#define WHEREFORE_TSA(x)
-#endif
-#undef GUARDED_BY  // abseil has one of the same meaning
-#define GUARDED_BY(x) WHEREFORE_TSA(guarded_by(x))
-#define REQUIRES(...) WHEREFORE_TSA(requires_capability(__VA_ARGS__))
-#define EXCLUDES(...) WHEREFORE_TSA(locks_excluded(__VA_ARGS__))
+#include "base/thread_safety.h"
 
 namespace wherefore {
 
@@ -20,6 +12,11 @@ class WHEREFORE_TSA(capability("mutex")) Mutex {
  public:
   void lock() WHEREFORE_TSA(acquire_capability()) { mutex_.lock(); }      // NOLINT: std names
   void unlock() WHEREFORE_TSA(release_capability()) { mutex_.unlock(); }  // NOLINT: std names
+
+  // For fork handlers, which lock in one function and unlock in another; the analysis cannot follow
+  // that. The second function begins with HeldOverFork() and ends with unlock().
+  void LockForFork() WHEREFORE_TSA(no_thread_safety_analysis) { lock(); }
+  void HeldOverFork() WHEREFORE_TSA(assert_capability()) {}
 
  private:
   friend class CondVar;
@@ -49,7 +46,7 @@ class CondVar {
     condition_.wait(lock);
     lock.release();
   }
-  // False when the time is up.
+  // False on timeout.
   template <typename Clock, typename Duration>
   bool WaitUntil(Mutex& mutex, std::chrono::time_point<Clock, Duration> deadline) REQUIRES(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);

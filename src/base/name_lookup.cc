@@ -15,13 +15,13 @@ namespace {
 
 using Addresses = Result<std::vector<SocketAddress>>;
 
-std::atomic<int> g_left_behind{0};
+std::atomic<int> g_abandoned{0};
 
 Error Unavailable(const std::string& host, const std::string& why) {
   return {Code::kUnavailable, host + ": " + why};
 }
 
-Addresses Ask(const std::string& host, const std::string& port, int flags) {
+Addresses Resolve(const std::string& host, const std::string& port, int flags) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = flags;
@@ -43,27 +43,27 @@ Addresses Ask(const std::string& host, const std::string& port, int flags) {
   return all;
 }
 
-// Shared by who waits and who asks.
-struct Question {
+// Shared by the waiting caller and the thread in getaddrinfo.
+struct Lookup {
   const std::string host;
   const std::string port;
   Mutex mutex;
   CondVar changed;
   std::optional<Addresses> answer GUARDED_BY(mutex);
-  bool left GUARDED_BY(mutex) = false;
+  bool abandoned GUARDED_BY(mutex) = false;
 
-  Question(std::string h, std::string p) : host(std::move(h)), port(std::move(p)) {}
+  Lookup(std::string h, std::string p) : host(std::move(h)), port(std::move(p)) {}
 };
 
-void Answer(void* shared) {
-  const std::unique_ptr<std::shared_ptr<Question>> mine(
-      static_cast<std::shared_ptr<Question>*>(shared));
-  Question& question = **mine;
-  Addresses found = Ask(question.host, question.port, 0);
-  const MutexLock lock(question.mutex);
-  question.answer = std::move(found);
-  if (question.left) g_left_behind.fetch_sub(1);
-  question.changed.NotifyAll();
+void RunLookup(void* shared) {
+  const std::unique_ptr<std::shared_ptr<Lookup>> mine(
+      static_cast<std::shared_ptr<Lookup>*>(shared));
+  Lookup& lookup = **mine;
+  Addresses found = Resolve(lookup.host, lookup.port, 0);
+  const MutexLock lock(lookup.mutex);
+  lookup.answer = std::move(found);
+  if (lookup.abandoned) g_abandoned.fetch_sub(1);
+  lookup.changed.NotifyAll();
 }
 
 }  // namespace
@@ -71,21 +71,21 @@ void Answer(void* shared) {
 Addresses LookUpName(const std::string& host, std::uint16_t port,
                      const std::function<bool()>& keep_waiting, StartThread start) {
   const std::string service = std::to_string(port);
-  if (Addresses number = Ask(host, service, AI_NUMERICHOST)) return number;
-  if (g_left_behind.load() >= kMostLeftBehind)
+  if (Addresses number = Resolve(host, service, AI_NUMERICHOST)) return number;
+  if (g_abandoned.load() >= kMaxAbandonedLookups)
     return Unavailable(host, "the system's resolver does not answer");
-  auto question = std::make_shared<Question>(host, service);
-  auto theirs = std::make_unique<std::shared_ptr<Question>>(question);
-  if (!start(&Answer, theirs.get())) return Ask(host, service, 0);
+  auto lookup = std::make_shared<Lookup>(host, service);
+  auto theirs = std::make_unique<std::shared_ptr<Lookup>>(lookup);
+  if (!start(&RunLookup, theirs.get())) return Resolve(host, service, 0);
   (void)theirs.release();  // NOLINT(bugprone-unused-return-value): the thread has it
-  constexpr auto kLookAgain = std::chrono::milliseconds(50);
-  const MutexLock lock(question->mutex);
-  while (!question->answer && keep_waiting()) {
-    question->changed.WaitUntil(question->mutex, std::chrono::steady_clock::now() + kLookAgain);
+  constexpr auto kPollInterval = std::chrono::milliseconds(50);
+  const MutexLock lock(lookup->mutex);
+  while (!lookup->answer && keep_waiting()) {
+    lookup->changed.WaitUntil(lookup->mutex, std::chrono::steady_clock::now() + kPollInterval);
   }
-  if (question->answer) return *std::move(question->answer);
-  question->left = true;
-  g_left_behind.fetch_add(1);
+  if (lookup->answer) return *std::move(lookup->answer);
+  lookup->abandoned = true;
+  g_abandoned.fetch_add(1);
   return Unavailable(host, "the system's resolver did not answer in time");
 }
 

@@ -1,8 +1,8 @@
-// The addresses of a host, without waiting for the system's resolver longer than one wants to.
+// Host name lookup with a timeout.
 //
-// getaddrinfo cannot be stopped, so a thread asks it, and is left behind when nobody waits for it
-// any more; when kMostLeftBehind of them still do, further names are refused at once. An address
-// that is written as a number needs no thread. Any thread.
+// getaddrinfo cannot be interrupted, so it runs on a thread of its own, which is abandoned when the
+// caller stops waiting. While kMaxAbandonedLookups of them are still running, further lookups fail
+// immediately. Numeric addresses need no thread. May be called from any thread.
 #pragma once
 
 #include <sys/socket.h>
@@ -25,13 +25,14 @@ struct SocketAddress {
   [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 
-inline constexpr int kMostLeftBehind = 16;
+inline constexpr int kMaxAbandonedLookups = 16;
 
-// Runs body(argument) on a thread that nobody joins. False: the system gave none; the resolver is
-// then asked on the caller's.
+// Runs body(argument) on a detached thread. False if the system has no thread to give; then
+// getaddrinfo runs on the caller's thread.
 using StartThread = bool (*)(void (*body)(void*), void* argument);
 
-// `keep_waiting` is asked several times a second. kUnavailable: no such name, or not in time.
+// `keep_waiting` is polled several times a second. kUnavailable: no such name, or no answer in
+// time.
 [[nodiscard]] Result<std::vector<SocketAddress>> LookUpName(
     const std::string& host, std::uint16_t port, const std::function<bool()>& keep_waiting,
     StartThread start);

@@ -14,9 +14,10 @@
 namespace wherefore {
 namespace {
 
-constexpr long kConfigfs = 0x62656570;  // no header has it
+constexpr long kConfigfs = 0x62656570;  // missing from the system headers
 
-// File systems whose regular files are the kernel's own: to open or read one may do something.
+// File systems whose regular files belong to the kernel: opening or reading one may have side
+// effects.
 bool IsKernels(decltype(statfs::f_type) type) {
   constexpr decltype(statfs::f_type) kTypes[] = {
       PROC_SUPER_MAGIC,   SYSFS_MAGIC,         DEBUGFS_MAGIC,      TRACEFS_MAGIC,
@@ -43,7 +44,7 @@ Result<RegularFile> OpenRegularFile(const std::string& path) {
   if (error || !real.starts_with('/')) {
     return Error(Code::kInvalid, path + ": not a file in this file system");
   }
-  // Not blocking: somebody may hold a lease on it.
+  // Non-blocking: another process may hold a lease on the file.
   Descriptor file(open(link.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (file.get() < 0) return Error(Code::kNotFound, path + ": cannot be opened");
   return RegularFile{.file = std::move(file), .path = std::move(real)};

@@ -1,8 +1,8 @@
-// Opening a file whose path a stranger chose.
+// Opens a file whose path comes from an untrusted source.
 //
-// To open a device or a pipe is to use it already, and to read a file of the kernel may do
-// something. So where the path leads is looked at first, and that very place is opened then: no
-// link can be changed in between. May wait for a network's file system. Any thread.
+// Opening a device or a pipe, or reading a kernel file, can have side effects. So the path is
+// resolved and checked first, and then exactly that file is opened: no link can be swapped in
+// between. May block on a network file system. Any thread.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@ namespace wherefore {
 
 struct RegularFile {
   Descriptor file;   // for reading
-  std::string path;  // where it really is: absolute, without links
+  std::string path;  // resolved: absolute, without symbolic links
 };
 
-// kNotFound: nothing is there, or not for us. kInvalid: no regular file, or the kernel's.
+// kNotFound: missing or not readable. kInvalid: not a regular file, or a kernel file.
 [[nodiscard]] Result<RegularFile> OpenRegularFile(const std::string& path);
 
 }  // namespace wherefore

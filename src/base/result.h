@@ -1,9 +1,10 @@
 // Result<T>: a value, or the reason there is none.
 //
-// std::expected with two habits added: ignoring one is a compiler warning (an error in our builds),
-// and a function may simply `return Error(...)`. Any thread; plain values.
+// std::expected with two additions: ignoring one is a compiler warning (an error in our builds),
+// and a function may simply `return Error(...)`. Plain values; any thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <string>
@@ -12,19 +13,19 @@
 
 namespace wherefore {
 
-// What the caller can do about it, not where it happened; the message says where. src/net maps
-// these to gRPC and HTTP statuses once.
+// What the caller can do about it; the message says where it happened. src/net maps codes to
+// statuses, once per protocol: HTTP (http.cc), gRPC (grpc.cc), Connect (unary.cc).
 enum class Code : std::uint8_t {
   kInvalid,          // the request is wrong; sending it again will not help
   kCorrupt,          // bytes that cannot be decoded
   kNotFound,         // no such thing
   kIo,               // the disk or the network failed
-  kLimit,            // a limit was hit; less or later may work
-  kUnavailable,      // not now: try again
-  kUnsupported,      // we do not do that
+  kLimit,            // a limit was exceeded; a smaller request may work
+  kUnavailable,      // not now; try again later
+  kUnsupported,      // not implemented
   kCancelled,        // the caller went away or asked to stop
-  kUnauthenticated,  // the request does not say whose it is
-  kInternal          // our mistake
+  kUnauthenticated,  // credentials are missing or wrong
+  kInternal          // a bug in Wherefore
 };
 
 [[nodiscard]] std::string_view CodeName(Code code);
@@ -33,18 +34,32 @@ class [[nodiscard]] Error {
  public:
   Error(Code code, std::string message) : code_(code), message_(std::move(message)) {}
 
+  // An error at one place of the input: "samples[7].stack_index: 12 is outside the table".
+  static Error At(Code code, std::string_view place, std::string_view what) {
+    Error error(code, std::string(place).append(": ").append(what));
+    error.place_size_ = place.size();
+    return error;
+  }
+
   [[nodiscard]] Code code() const { return code_; }
   [[nodiscard]] const std::string& message() const { return message_; }
+  // The place given to At(), as it appears in the message; empty if there was none.
+  [[nodiscard]] std::string_view place() const {
+    return std::string_view(message_).substr(place_at_, place_size_);
+  }
 
-  // Adds the caller's view in front: "open store: write-ahead log: checksum mismatch".
+  // Adds context in front: "open store: write-ahead log: checksum mismatch".
   Error Within(std::string_view what) && {
     message_.insert(0, ": ").insert(0, what);
+    place_at_ += what.size() + 2;
     return std::move(*this);
   }
 
  private:
   Code code_;
   std::string message_;
+  std::size_t place_at_ = 0;  // offset in the message
+  std::size_t place_size_ = 0;
 };
 
 template <typename T = void>

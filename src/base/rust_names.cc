@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kHex = "0123456789abcdef";
 constexpr int kDeepest = 128;
-constexpr std::size_t kLongest = 64 << 10;  // a few letters can stand for any length
+constexpr std::size_t kLongest = 64 << 10;  // a few characters can expand to any length
 
 void AppendUtf8(std::string& out, std::uint32_t c) {
   const auto put = [&out](std::uint32_t byte) { out += static_cast<char>(byte); };
@@ -35,7 +35,7 @@ bool IsScalar(std::uint32_t c) {
   return c < 0xd800 || (c > 0xdfff && c < 0x110000);
 }
 
-// RFC 3492, with '_' in the place of '-'.
+// RFC 3492, with '_' in place of '-'.
 std::optional<std::string> ReadPunycode(std::string_view text) {
   std::vector<std::uint32_t> out;
   const std::size_t split = text.rfind('_');
@@ -83,15 +83,15 @@ std::string_view BasicType(char c) {
   return c >= 'a' && c <= 'z' ? kNames[static_cast<std::size_t>(c - 'a')] : "";
 }
 
-// Reads a symbol from left to right and writes as it goes. Every function gives false when what
-// stands there cannot be; the text written so far is then of no use.
+// Reads a symbol from left to right and writes the name as it goes. Every function returns false on
+// a malformed symbol; what was written so far is then useless.
 class Reader {
  public:
   explicit Reader(std::string_view symbol) : in_(symbol) {}
 
   bool Symbol() {
     if (!Path(true)) return false;
-    // The crate it was instantiated for: not part of the name.
+    // The instantiating crate is not part of the name.
     if (at_ < in_.size()) {
       const Silence silence(*this);
       if (!Path(false)) return false;
@@ -156,7 +156,7 @@ class Reader {
     return true;
   }
 
-  // `letter` and a number, or nothing and 0.
+  // `letter` followed by a number; absent means 0.
   bool Optional(char letter, std::uint64_t& value) {
     value = 0;
     if (!Eat(letter)) return true;
@@ -191,7 +191,7 @@ class Reader {
     return Optional('s', out.disambiguator) && PlainIdentifier(out.text);
   }
 
-  // What stands at an earlier place once more.
+  // A back reference: reads again what stands at an earlier position.
   template <typename Read>
   bool BackReference(const Read& read) {
     const std::size_t here = at_ - 1;
@@ -229,7 +229,7 @@ class Reader {
         return false;
     }
   }
-  // Where an implementation stands; its name says what it is of.
+  // The path of the impl block itself, which the name does not show.
   bool ImplPath() {
     const Silence silence(*this);
     std::uint64_t disambiguator = 0;
@@ -258,7 +258,7 @@ class Reader {
     return Type();
   }
 
-  // Items up to E; how many there were.
+  // Reads items up to 'E' and counts them.
   template <typename Item>
   std::optional<int> List(const Item& item, std::string_view between) {
     int count = 0;
@@ -269,7 +269,7 @@ class Reader {
     return count;
   }
 
-  // 0 is erased; others count binders from the inside.
+  // 0 is an erased lifetime; others count binders from the inside out.
   bool Lifetime() {
     std::uint64_t index = 0;
     return Base62(index) && PutLifetime(index);
@@ -281,7 +281,7 @@ class Reader {
     if (depth < 26) return Put(std::string("'") + static_cast<char>('a' + depth));
     return Put("'_" + std::to_string(depth));
   }
-  // Runs `inside` with the lifetimes of `for<'a, ...>` in force.
+  // Runs `inside` with the lifetimes of `for<'a, ...>` in scope.
   template <typename Inside>
   bool WithBinder(const Inside& inside) {
     std::uint64_t count = 0;
@@ -348,7 +348,7 @@ class Reader {
     Put("fn(");
     if (!List([this] { return Type(); }, ", ")) return false;
     Put(")");
-    if (Eat('u')) return true;  // gives ()
+    if (Eat('u')) return true;  // returns ()
     return Put(" -> ") && Type();
   }
   bool DynType() {
@@ -359,7 +359,7 @@ class Reader {
     if (!good || !Eat('L') || !Base62(lifetime)) return false;
     return lifetime == 0 || (Put(" + ") && PutLifetime(lifetime));
   }
-  // Bindings (Item = u8) go into the list of the trait's own arguments.
+  // Associated types (Item = u8) go into the trait's own argument list.
   bool DynTrait() {
     bool open = false;
     if (!OpenPath(open)) return false;
@@ -412,10 +412,10 @@ class Reader {
   std::string out_;
   bool quiet_ = false;
   int depth_ = 0;
-  std::uint64_t bound_ = 0;  // lifetimes in force
+  std::uint64_t bound_ = 0;  // lifetimes in scope
 };
 
-// $LT$ and the like; '\0' when it is none of them.
+// The character an escape such as $LT$ stands for, or '\0'.
 std::uint32_t OldEscape(std::string_view name) {
   static constexpr std::pair<std::string_view, char> kNames[] = {
       {"SP", '@'}, {"BP", '*'}, {"RF", '&'}, {"LT", '<'},
@@ -437,8 +437,8 @@ std::uint32_t OldEscape(std::string_view name) {
 std::optional<std::string> RustName(std::string_view symbol) {
   if (!symbol.starts_with("_R") || symbol.size() < 4) return std::nullopt;
   symbol.remove_prefix(2);
-  symbol = symbol.substr(0, symbol.find('.'));  // what a compiler appended
-  // A digit would be the version of a scheme that is yet to come.
+  symbol = symbol.substr(0, symbol.find('.'));  // suffixes added by the compiler
+  // A digit would be the version of a future encoding.
   if (symbol.empty() || symbol[0] < 'A' || symbol[0] > 'Z') return std::nullopt;
   Reader reader(symbol);
   if (!reader.Symbol()) return std::nullopt;
@@ -447,15 +447,15 @@ std::optional<std::string> RustName(std::string_view symbol) {
   return name;
 }
 
-void ReadOldRustName(std::string& name) {
-  constexpr std::size_t kHash = 19;  // "::h" and 16 digits that change with every build
+void DecodeLegacyRustName(std::string& name) {
+  constexpr std::size_t kHash = 19;  // "::h" and 16 digits that differ in every build
   if (name.size() <= kHash || name.compare(name.size() - kHash, 3, "::h") != 0 ||
       name.find_first_not_of(kHex, name.size() - 16) != std::string::npos) {
     return;
   }
   name.resize(name.size() - kHash);
   std::string out;
-  bool start = true;  // of a part between two "::"
+  bool start = true;  // at the start of a path segment
   for (std::size_t i = 0; i < name.size();) {
     const std::string_view rest = std::string_view(name).substr(i);
     if (start && rest.starts_with("_$")) {

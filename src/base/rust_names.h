@@ -1,5 +1,5 @@
-// Names of Rust functions as people write them: Rust's own scheme ("v0", _R...) and the one before
-// it, which looks like C++'s. Pure; any thread, not in a signal handler.
+// Demangling of Rust names: the "v0" scheme (_R...) and the legacy one, which looks like C++. Pure;
+// any thread, but not in a signal handler.
 #pragma once
 
 #include <optional>
@@ -8,12 +8,12 @@
 
 namespace wherefore {
 
-// Of a v0 symbol; without the hashes of crates and without an instantiating crate. None when it is
-// not one, or one of a kind we do not know: then its symbol is the best name there is.
+// Demangles a v0 symbol, without crate hashes and without the instantiating crate. None if it is
+// not a v0 symbol or uses a form we do not know.
 [[nodiscard]] std::optional<std::string> RustName(std::string_view symbol);
 
-// `name` is what a C++ demangler makes of a symbol. If that was a Rust function in the older scheme
-// its hash goes, and $LT$ and the like become what they stand for; else nothing happens.
-void ReadOldRustName(std::string& name);
+// `name` is the output of a C++ demangler. If it is a legacy Rust name, removes its hash and
+// decodes $LT$ and the like; otherwise changes nothing.
+void DecodeLegacyRustName(std::string& name);
 
 }  // namespace wherefore

@@ -1,7 +1,7 @@
-// Status: what a part of the server wants an operator to know, as plain data.
+// Status: what a part of the server tells its operator, as plain data.
 //
-// gateway and store publish one; api and doctor print it without knowing either. Any thread may
-// call the provider functions.
+// gateway and store publish one; api and doctor print it without knowing either. Providers may be
+// called from any thread.
 #pragma once
 
 #include <cstdint>

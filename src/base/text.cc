@@ -51,7 +51,7 @@ bool TakeChar(std::string_view& text, char c) {
   return true;
 }
 
-// Days since 1970 of a civil date (Howard Hinnant's well-known arithmetic).
+// Days since 1970 of a civil date (Howard Hinnant's algorithm).
 std::int64_t DaysFromCivil(int year, int month, int day) {
   year -= month <= 2 ? 1 : 0;
   const int era = (year >= 0 ? year : year - 399) / 400;
@@ -99,8 +99,8 @@ std::optional<std::int64_t> ParseRfc3339(std::string_view text) {
   return east ? ns - offset : ns + offset;
 }
 
-// Seconds, milliseconds, microseconds or nanoseconds since 1970, told apart by size (years
-// 1973-5138). Nothing for what is beyond 64 bits of nanoseconds (2262).
+// Seconds, milliseconds, microseconds or nanoseconds since 1970, told apart by magnitude (years
+// 1973-5138). None beyond 64 bits of nanoseconds (year 2262).
 std::optional<std::int64_t> UnixFromMagnitude(std::int64_t value) {
   const std::int64_t unit = value < 100'000'000'000           ? kNsPerSecond
                             : value < 100'000'000'000'000     ? 1'000'000
@@ -175,7 +175,7 @@ bool IsValidUtf8(std::string_view text) {
   const auto* const end = p + text.size();
   while (p < end) {
     if (*p < 0x80) {
-      // Eight plain characters at once: names are nearly always ASCII.
+      // Eight ASCII characters at once: names are nearly always ASCII.
       std::uint64_t word = 0;
       while (end - p >= 8 && (std::memcpy(&word, p, 8), (word & 0x8080808080808080ULL) == 0))
         p += 8;
@@ -363,7 +363,7 @@ std::optional<std::uint64_t> ParseUint(std::string_view text) {
   return value;
 }
 
-std::string WithoutUser(std::string_view url) {
+std::string UrlWithoutUser(std::string_view url) {
   const std::size_t scheme = url.find("://");
   const std::size_t from = scheme == std::string_view::npos ? 0 : scheme + 3;
   const std::string_view authority = url.substr(from, url.find_first_of("/?#", from) - from);

@@ -1,4 +1,4 @@
-// Text forms shared by every layer: hex, base64, times, durations, byte sizes, UTF-8. Pure
+// Text formats shared by every layer: hex, base64, times, durations, byte sizes, UTF-8. Pure
 // functions.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace wherefore {
 [[nodiscard]] inline std::string ToHex(std::string_view bytes) {
   return ToHex({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
 }
-// Either case; nothing when the length is odd or a character is no hex digit.
+// Either case. None if the length is odd or a character is not a hex digit.
 [[nodiscard]] std::optional<std::string> FromHex(std::string_view text);
 
 [[nodiscard]] std::string ToBase64(std::string_view bytes);
@@ -28,27 +28,27 @@ namespace wherefore {
 // "2026-11-15T06:04:00.123Z"
 [[nodiscard]] std::string FormatTime(std::int64_t unix_ns);
 // RFC 3339 ("2026-11-15", "2026-11-15T06:04:05.5+01:00"), a Unix time in s, ms, us or ns by its
-// size, or relative to `now_ns`: "now", "now-1h", "-1h". The error says what was expected.
+// magnitude, or relative to `now_ns`: "now", "now-1h", "-1h". The error says what was expected.
 [[nodiscard]] Result<std::int64_t> ParseTime(std::string_view text, std::int64_t now_ns);
 
-// "90s", "1h30m", "7d", "250ms", "2w". Nanoseconds.
+// "90s", "1h30m", "7d", "250ms", "2w". Returns nanoseconds.
 [[nodiscard]] Result<std::int64_t> ParseDuration(std::string_view text);
 // Short form for people: "150 ms", "1.28 s", "2.1 h".
 [[nodiscard]] std::string FormatDuration(std::int64_t ns);
-// "512MB", "1.5 GiB", "64k", "1048576": powers of 1000 with B, of 1024 with iB or a letter alone.
+// "512MB", "1.5 GiB", "64k", "1048576": "MB" is a power of 1000, "MiB" and "M" are powers of 1024.
 [[nodiscard]] Result<std::int64_t> ParseBytes(std::string_view text);
 // "1.5 MiB"
 [[nodiscard]] std::string FormatBytes(std::int64_t bytes);
 // "1,284,000"
 [[nodiscard]] std::string FormatCount(std::int64_t count);
-// A profile value in its own unit: nanoseconds as duration, bytes as bytes, else a count.
+// A profile value in its own unit: nanoseconds as a duration, bytes as a size, else a count.
 [[nodiscard]] std::string FormatValue(std::int64_t value, std::string_view unit);
 
-// Whole decimal number, nothing around it.
+// A whole decimal number and nothing else.
 [[nodiscard]] std::optional<std::int64_t> ParseInt(std::string_view text);
 [[nodiscard]] std::optional<std::uint64_t> ParseUint(std::string_view text);
 
-// An address as it may be said: what stands before '@' in it may hold a password.
-[[nodiscard]] std::string WithoutUser(std::string_view url);
+// A URL that is safe to log: without the user and password before '@'.
+[[nodiscard]] std::string UrlWithoutUser(std::string_view url);
 
 }  // namespace wherefore

@@ -78,12 +78,12 @@ TEST(Format, IsShortForPeople) {
   EXPECT_EQ(FormatCount(123), "123");
 }
 
-TEST(WithoutUser, AnAddressIsSaidWithoutItsPassword) {
-  EXPECT_EQ(WithoutUser("http://me:secret@host:80/a@b?c=d"), "http://***@host:80/a@b?c=d");
-  EXPECT_EQ(WithoutUser("https://me:sec@ret@host"), "https://***@host");
-  EXPECT_EQ(WithoutUser("me:secret@host"), "***@host");
+TEST(UrlWithoutUser, AnAddressIsSaidWithoutItsPassword) {
+  EXPECT_EQ(UrlWithoutUser("http://me:secret@host:80/a@b?c=d"), "http://***@host:80/a@b?c=d");
+  EXPECT_EQ(UrlWithoutUser("https://me:sec@ret@host"), "https://***@host");
+  EXPECT_EQ(UrlWithoutUser("me:secret@host"), "***@host");
   for (const char* const plain : {"http://host/a@b", "http://[::1]:4318", "host:80", "", "://"}) {
-    EXPECT_EQ(WithoutUser(plain), plain);
+    EXPECT_EQ(UrlWithoutUser(plain), plain);
   }
 }
 

@@ -1,4 +1,4 @@
-// `delete`, `backup`, `restore`: for whoever owns the data.
+// `delete`, `backup`, `restore`: administration of stored data.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@
 namespace wherefore::cli {
 namespace {
 
-// Says on a terminal how far a delete is, as long as it lives.
+// Shows the progress of a delete on the terminal, for as long as it lives.
 class DeleteProgress {
  public:
   explicit DeleteProgress(const Context& context) {
@@ -71,7 +71,7 @@ void AddDelete(CLI::App& app, Context& context) {
       if (!*yes) {
         if (isatty(STDIN_FILENO) == 0)
           return Fail(
-              Error(Code::kInvalid, "delete asks before it removes; without a terminal say --yes"));
+              Error(Code::kInvalid, "delete asks before it removes; without a terminal add --yes"));
         fmt::print(stderr, "Remove all data of {} from {} to {}? It cannot be undone. [y/N] ",
                    *what, *from, *to);
         std::string answer;

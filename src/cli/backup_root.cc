@@ -7,7 +7,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Both without links and "..".
+// Both paths without links and "..".
 bool IsWithin(const fs::path& path, const fs::path& folder) {
   const fs::path relative = path.lexically_relative(folder);
   return !relative.empty() && *relative.begin() != "..";
@@ -20,8 +20,8 @@ Result<fs::path> RealPath(const fs::path& path) {
   return Error(Code::kInvalid, fmt::format("{}: {}", path.string(), error.message()));
 }
 
-// Links are followed as far as the path exists. A link that leads nowhere is an error: whoever
-// makes its end later would decide where we write.
+// Follows links as far as the path exists. A dangling link is an error: whoever creates its target
+// later would decide where we write.
 Result<fs::path> RealPathOfNew(const fs::path& path) {
   fs::path existing;
   for (auto part = path.begin(); part != path.end(); ++part) {

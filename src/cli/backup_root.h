@@ -1,7 +1,7 @@
-// The one folder below which a request may have a backup written (`serve --backup-root`).
+// The folder below which backups may be written on request (`serve --backup-root`).
 //
-// Threads: read only once made.
-// Always:  what Resolve gives lies below the root and outside the data directory, links followed.
+// Threads: read-only once made.
+// Always:  Resolve() returns a path below the root and outside the data directory, links followed.
 // Failure: kUnsupported without a root, kInvalid for a target elsewhere; both name the option.
 #pragma once
 
@@ -14,11 +14,11 @@ namespace wherefore::cli {
 
 class BackupRoot {
  public:
-  BackupRoot() = default;  // no backups at all
-  // Both must exist; the root may hold the data directory, but not lie in it.
+  BackupRoot() = default;  // no backups
+  // Both must exist. The root may contain the data directory, but not lie inside it.
   static Result<BackupRoot> Open(const std::string& root, const std::string& data);
 
-  // The place that `target`, absolute or below the root, really means.
+  // The real path of `target`, which is absolute or relative to the root.
   [[nodiscard]] Result<std::string> Resolve(const std::string& target) const;
 
  private:

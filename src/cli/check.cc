@@ -1,4 +1,4 @@
-// `check`: does a file keep to the rules of its format?
+// `check`: does a file follow the rules of its format?
 #include <memory>
 
 #include <fmt/format.h>
@@ -6,7 +6,7 @@
 #include "base/json_writer.h"
 #include "cli/command.h"
 #include "cli/source.h"
-#include "formats/formats.h"
+#include "formats/registry.h"
 
 namespace wherefore::cli {
 namespace {
@@ -20,20 +20,18 @@ int CheckFiles(const Context& context, const std::vector<std::string>& files, bo
   for (const std::string& file : files) {
     const auto bytes = ReadProfileFile(file);
     if (!bytes) return Fail(bytes.error());
-    const formats::FileFormat format = formats::Recognise(*bytes);
-    const bool pprof = format == formats::FileFormat::kPprof;
-    if (!pprof && format != formats::FileFormat::kOtlpProfiles &&
-        format != formats::FileFormat::kOtlpProfilesJson &&
-        format != formats::FileFormat::kUnknown) {
+    // An unrecognised file is checked as what it should be, which shows where it breaks.
+    const formats::Format* const known = formats::Recognise(*bytes);
+    const formats::Format& format = known == nullptr ? *formats::FormatOf("otlp") : *known;
+    if (format.check == nullptr) {
       const std::string why = fmt::format(
           "{}: {} files have no rules to check; expected OTLP profiles (protobuf) or pprof", file,
-          formats::FormatName(format));
+          format.name);
       if (++passed_over == files.size()) return Fail(Error(Code::kInvalid, why));
       fmt::print(stderr, "{}\n", why);
       continue;
     }
-    const auto violations =
-        pprof ? formats::CheckPprof(*bytes) : formats::CheckOtlpProfiles(*bytes);
+    const auto violations = format.check(*bytes);
     std::size_t errors = 0;
     for (const formats::Violation& v : violations) {
       errors += v.warning && !strict ? 0 : 1;
@@ -44,8 +42,8 @@ int CheckFiles(const Context& context, const std::vector<std::string>& files, bo
                    v.rule);
     }
     if (!context.json) {
-      fmt::print("{}: {}, {} errors, {} warnings\n", file, pprof ? "pprof" : "OTLP profiles",
-                 errors, violations.size() - errors);
+      fmt::print("{}: {}, {} errors, {} warnings\n", file, format.name, errors,
+                 violations.size() - errors);
     }
     if (errors > 0) code = kFound;
   }

@@ -1,7 +1,7 @@
 // What the commands share: exit codes, options, output.
 //
-// A command is a function that adds itself to the parser and, when chosen, returns an exit code.
-// The program is single-threaded except for `serve`.
+// A command is a function that adds itself to the parser and, if chosen, returns an exit code. All
+// commands except `serve` are single-threaded.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace wherefore::cli {
 
-// Fixed: scripts rely on them.
+// Never change: scripts rely on them.
 enum ExitCode : int {
   kFine = 0,
   kFound = 1,  // a regression, a violation, a failed check, nothing found
@@ -23,15 +23,15 @@ enum ExitCode : int {
   kFailed = 3,  // server or I/O error
 };
 
-// `wherefore symbols-worker`: what serve runs itself as to read debug information; not for people.
+// `wherefore symbols-worker`: serve runs itself this way to read debug information. Not for users.
 inline constexpr const char* kSymbolsWorker = "symbols-worker";
 
-// What the store and its engine write is for its owner only: directories 0700, files 0600.
+// Files of the store and its engine are for their owner only: directories 0700, files 0600.
 inline constexpr unsigned kPrivateMask = 0077;
 
 struct Context {
   std::string server = "http://127.0.0.1:4040";
-  bool server_named = false;  // by the user: --server or WHEREFORE_SERVER
+  bool server_named = false;  // by --server or WHEREFORE_SERVER
   std::string token;
   bool json = false;
   bool color = false;
@@ -57,8 +57,7 @@ void AddBackup(CLI::App& app, Context& context);
 void AddRestore(CLI::App& app, Context& context);
 void AddCompletion(CLI::App& app, Context& context);
 
-// "error: ..." on stderr; the exit code that fits: kUsage for a question we cannot understand, else
-// kFailed.
+// Prints "error: ..." on stderr and returns the exit code: kUsage for invalid input, else kFailed.
 int Fail(const Error& error);
 // A subcommand with examples at the end of its help.
 CLI::App* NewCommand(CLI::App& app, const std::string& name, const std::string& what,
@@ -66,10 +65,9 @@ CLI::App* NewCommand(CLI::App& app, const std::string& name, const std::string& 
 
 // Columns of the terminal (COLUMNS, the terminal itself, else 100).
 [[nodiscard]] int TerminalWidth();
-// Names come from outside: control characters are written as \x1b, so that none reaches the
-// terminal.
+// Text safe for a terminal: control characters in names from outside are written as \x1b.
 [[nodiscard]] std::string Printable(std::string_view text);
-// Printable text of at most `width` characters on the screen (UTF-8 aware), "…" where it was cut.
+// Printable text cut to `width` characters (UTF-8 aware), with "…" if it was cut.
 [[nodiscard]] std::string Fit(std::string_view text, std::size_t width);
 [[nodiscard]] std::size_t ScreenWidth(std::string_view text);
 

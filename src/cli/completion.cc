@@ -1,4 +1,4 @@
-// `completion`: shell scripts made from the parser itself, so that they cannot fall behind it.
+// `completion`: shell scripts generated from the parser itself, so they are never out of date.
 #include <memory>
 
 #include <fmt/format.h>

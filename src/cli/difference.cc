@@ -10,18 +10,19 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/render.h"
+#include "query/diff.h"
 
 namespace wherefore::cli {
 namespace {
 
-// Lengths this close are the same: two recordings of 30 s never end at the same nanosecond.
+// Lengths this close count as equal: two recordings of 30 s never end at the same nanosecond.
 constexpr double kSameLength = 0.02;
 
 std::string Seconds(double seconds) {
   return FormatDuration(static_cast<std::int64_t>(seconds * static_cast<double>(kNsPerSecond)));
 }
 
-// Values of both sides in what is shown, and as text.
+// Values of both sides in the unit of the chosen mode, and as text.
 class Shown {
  public:
   Shown(const query::DiffTree& diff, const DiffMeasure& measure)
@@ -47,16 +48,16 @@ class Shown {
 
   [[nodiscard]] std::string Text(double v) const {
     if (mode_ == DiffMode::kShare) return fmt::format("{:.1f} %", v);
-    // Few things a second are a fraction; whole numbers would make them none.
+    // Small rates are fractions; whole numbers would show them as 0.
     if (mode_ == DiffMode::kRate && tree_.unit == "count") return fmt::format("{:.3f}", v);
     return TreeValue(tree_, std::llround(v));
   }
-  // Two shares differ by points.
+  // Shares differ by percentage points.
   [[nodiscard]] std::string ChangeText(double v) const {
     if (mode_ == DiffMode::kShare) return fmt::format("{:+.1f}", v);
     return (v > 0 ? "+" : "") + Text(v);
   }
-  // Whether anything would be seen of it: sides brought to one scale differ by rounding.
+  // Whether a change is visible: sides converted to one scale differ by rounding.
   [[nodiscard]] bool Seen(double change) const {
     if (mode_ == DiffMode::kRaw) return change != 0;
     return std::fabs(change) >= (mode_ == DiffMode::kShare                           ? 0.05
@@ -65,7 +66,7 @@ class Shown {
   }
 
  private:
-  // As they are, exact: a double would round what is large.
+  // Raw values are exact: a double would round large ones.
   [[nodiscard]] double Change(std::int64_t before, std::int64_t after) const {
     return mode_ == DiffMode::kRaw ? static_cast<double>(after - before)
                                    : After(after) - Before(before);
@@ -98,12 +99,13 @@ std::string Header(const query::DiffTree& diff, const DiffMeasure& measure, cons
   if (measure.mode == DiffMode::kRate) {
     const double before = shown.Before(diff.before[0]);
     const double after = shown.After(tree.total[0]);
-    out += fmt::format("\nper second seen of each side ({} and {}): before {}, after {}, change {}",
+    out += fmt::format("\nper second of observed time ({} and {}): before {}, after {}, change {}",
                        Seconds(sides.before_seconds), Seconds(sides.after_seconds),
                        shown.Text(before), shown.Text(after), shown.ChangeText(after - before));
   } else {
-    out += measure.mode == DiffMode::kShare ? "\nshares of each side's whole, changes in points"
-                                            : "\nas they are";
+    out += measure.mode == DiffMode::kShare
+               ? "\nshares of each side's total, changes in percentage points"
+               : "\nas they are";
   }
   if (!measure.why.empty()) out += ": " + measure.why;
   return out + "\n";
@@ -124,13 +126,13 @@ DiffMeasure ChooseMeasure(std::string_view wanted, const DiffSides& sides) {
             "two selections seldom carry the same load for the same time (--mode raw, rate)",
             sides};
   }
-  if (sides.averaged) return {DiffMode::kRaw, "snapshots say nothing per second", sides};
-  if (!known) return {DiffMode::kRaw, "how long each side was seen is not known", sides};
+  if (sides.averaged) return {DiffMode::kRaw, "snapshots have no rate", sides};
+  if (!known) return {DiffMode::kRaw, "the observed time of the sides is not known", sides};
   if (wanted == "rate") return {DiffMode::kRate, "", sides};
   const double ratio = sides.after_seconds / sides.before_seconds;
   if (ratio > 1 - kSameLength && ratio < 1 + kSameLength)
-    return {DiffMode::kRaw, "both sides were seen equally long", sides};
-  return {DiffMode::kRate, "the sides were not seen equally long (--mode raw, share)", sides};
+    return {DiffMode::kRaw, "both sides have the same observed time", sides};
+  return {DiffMode::kRate, "the sides differ in observed time (--mode raw, share)", sides};
 }
 
 std::string RenderDiff(const query::DiffTree& diff, const DiffMeasure& measure, std::size_t limit) {

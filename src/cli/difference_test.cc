@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "query/diff.h"
+
 namespace wherefore::cli {
 namespace {
 
@@ -35,11 +37,11 @@ TEST(ChooseMeasure, TakesTheOneThatDoesNotMislead) {
 }
 
 TEST(RenderDiff, SharesRankByTheirChangeAndUnequalSumsDoNot) {
-  // Ten times as much, and `parse` a third more of it.
+  // Ten times as much in total; the share of `parse` is a third higher.
   const query::DiffTree diff =
       query::Diff(Side(60'000'000, 40'000'000), Side(800'000'000, 200'000'000));
   const std::string shares = RenderDiff(diff, {.mode = DiffMode::kShare, .why = "why"}, 10);
-  EXPECT_NE(Place(shares, "shares of each side's whole, changes in points: why\n"),
+  EXPECT_NE(Place(shares, "shares of each side's total, changes in percentage points: why\n"),
             std::string::npos)
       << shares;
   EXPECT_NE(Place(shares, "+20.0     60.0 %     80.0 %        +20.0  parse"), std::string::npos)
@@ -54,12 +56,12 @@ TEST(RenderDiff, PerSecondWhatRanLongerHasNotGrown) {
       query::Diff(Side(60'000'000, 40'000'000), Side(600'000'000, 300'000'000));
   const std::string text = RenderDiff(
       diff, {.mode = DiffMode::kRate, .sides = {.before_seconds = 10, .after_seconds = 100}}, 10);
-  EXPECT_NE(Place(text, "per second seen of each side (10 s and 100 s): before 10 ms, after 9 ms"),
+  EXPECT_NE(Place(text, "per second of observed time (10 s and 100 s): before 10 ms, after 9 ms"),
             std::string::npos)
       << text;
   EXPECT_NE(Place(text, "-1 ms       4 ms       3 ms        -1 ms  send"), std::string::npos)
       << text;
-  EXPECT_EQ(Place(text, "parse"), std::string::npos) << text;  // the same a second
+  EXPECT_EQ(Place(text, "parse"), std::string::npos) << text;  // the same per second
 }
 
 TEST(DiffJson, HasTheExactSumsInTheOrderShown) {

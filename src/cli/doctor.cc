@@ -42,7 +42,7 @@ void CheckStatus(const Context& context, Report& report) {
   }
 }
 
-// Refusals since the server started, from its own counters.
+// Refusals since the server started, from its metrics.
 void CheckRefusals(const Context& context, Report& report) {
   const auto metrics = Ask(context, "GET", "/metrics", {});
   if (!metrics) return;
@@ -74,7 +74,7 @@ void CheckServer(const Context& context, Report& report) {
   CheckRefusals(context, report);
 }
 
-// Says what a repair would do, asks, and does it.
+// Shows what a repair would do, asks, and does it.
 int Repair(const Context& context, bool yes) {
   const auto steps = [&](const char* method) -> Result<std::vector<std::string>> {
     WHEREFORE_ASSIGN_OR_RETURN(const std::string body, Ask(context, method, "/api/v1/repair", {}));
@@ -83,7 +83,7 @@ int Repair(const Context& context, bool yes) {
     simdjson::dom::array array;
     if (parser.parse(body).get(root) != simdjson::SUCCESS ||
         root["steps"].get(array) != simdjson::SUCCESS) {
-      return Error(Code::kCorrupt, "the server's answer is damaged");
+      return DamagedAnswer();
     }
     std::vector<std::string> all;
     for (const simdjson::dom::element step : array) all.push_back(JsonText(step));
@@ -98,7 +98,7 @@ int Repair(const Context& context, bool yes) {
   for (const std::string& step : *plan) fmt::print("would {}\n", step);
   if (!yes) {
     if (isatty(STDIN_FILENO) == 0) {
-      fmt::print(stderr, "nothing was done; say --yes to do it\n");
+      fmt::print(stderr, "nothing was done; add --yes to do it\n");
       return kFound;
     }
     fmt::print(stderr, "Do that? [y/N] ");
@@ -112,10 +112,10 @@ int Repair(const Context& context, bool yes) {
   return kFine;
 }
 
-int Diagnose(const Context& context, const SdkQuestion& question) {
+int Diagnose(const Context& context, const SdkOptions& sdk) {
   Report report(context.json);
   CheckServer(context, report);
-  CheckSdk(question, report);
+  CheckSdk(sdk, report);
   return report.Finish();
 }
 
@@ -128,27 +128,26 @@ void AddDoctor(CLI::App& app, Context& context) {
       {"wherefore doctor", "wherefore doctor --server http://profiles.internal:4040",
        "wherefore doctor --repair      # after damage: says what it would do, then asks",
        "wherefore doctor -- ./app      # can it be profiled?"});
-  auto question = std::make_shared<SdkQuestion>();
+  auto sdk = std::make_shared<SdkOptions>();
   auto words = std::make_shared<std::vector<std::string>>();
-  command->add_option("--library", question->library,
-                      "libwherefore.so (default: beside wherefore)");
+  command->add_option("--library", sdk->library, "libwherefore.so (default: beside wherefore)");
   auto* const program =
-      command->add_option("--program", question->program, "A program: can it be profiled?");
+      command->add_option("--program", sdk->program, "A program: can it be profiled?");
   command->add_option("command", *words, "The same as `run` would take it")->excludes(program);
   auto repair = std::make_shared<bool>(false);
   auto yes = std::make_shared<bool>(false);
   auto* const repairs = command->add_flag(
-      "--repair", *repair, "Bring back what can be of damaged data; says first what it would do");
+      "--repair", *repair, "Repair damaged data as far as possible; shows first what it would do");
   command->add_flag("--yes", *yes, "With --repair: do not ask")->needs(repairs);
-  command->callback([&context, question, words, program, repair, yes] {
+  command->callback([&context, sdk, words, program, repair, yes] {
     if (*repair) {
       context.run = [&context, yes] { return Repair(context, *yes); };
       return;
     }
-    if (!words->empty()) question->program = words->front();
-    if (question->program.empty() && (program->count() > 0 || !words->empty()))
+    if (!words->empty()) sdk->program = words->front();
+    if (sdk->program.empty() && (program->count() > 0 || !words->empty()))
       throw CLI::ValidationError("--program", "names no program");
-    context.run = [&context, question] { return Diagnose(context, *question); };
+    context.run = [&context, sdk] { return Diagnose(context, *sdk); };
   });
 }
 

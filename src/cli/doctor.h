@@ -1,4 +1,4 @@
-// The report of `doctor`, and its part about libwherefore.
+// The report of `doctor`, and its part about libwherefore. One thread.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace wherefore::cli {
 
-// One line a finding, or one JSON document at the end.
+// Prints one line per finding, or one JSON document at the end.
 class Report {
  public:
   explicit Report(bool json) : json_(json) {
@@ -45,19 +45,20 @@ class Report {
   }
   bool json_;
   int problems_ = 0;
-  std::string document_;  // one, printed at the end
+  std::string document_;  // JSON, printed at the end
   JsonWriter writer_{document_};
 };
 
-struct SdkQuestion {
-  std::string library;  // "": beside this program
-  std::string program;  // "": none in particular
+struct SdkOptions {
+  std::string library;  // "": next to this program
+  std::string program;  // "": no particular one
 };
-// What libwherefore can and cannot do on this machine, in this environment, in that program. Starts
-// this program once with the library preloaded, and asks it.
-void CheckSdk(const SdkQuestion& question, Report& report);
+// What libwherefore can and cannot do on this machine, in this environment and in that program.
+// Starts this program once with the library preloaded, and asks the library.
+void CheckSdk(const SdkOptions& options, Report& report);
 
-// `wherefore sdk-probe`: what CheckSdk starts. Prints what the preloaded library says of itself.
+// `wherefore sdk-probe`: what CheckSdk starts. Prints what the preloaded library reports about
+// itself.
 inline constexpr const char* kSdkProbe = "sdk-probe";
 int RunSdkProbe();
 

@@ -1,5 +1,5 @@
-// `doctor`, about libwherefore. What is on, what is off and why is known by the library alone, so
-// it is asked: this program runs itself with the library preloaded and prints what its C ABI says.
+// `doctor`, about libwherefore. Only the library knows what is on, what is off and why, so this
+// program runs itself with the library preloaded and prints what its C ABI reports.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -34,13 +34,13 @@ struct TypeAnswer {
   std::string why;
 };
 struct Answers {
-  std::string version;  // "": the library is not in the process
+  std::string version;  // "": the library is not loaded
   bool running = false;
   std::vector<TypeAnswer> types;
-  std::vector<std::string> said;  // by the dynamic linker, or by the library besides its start line
+  std::vector<std::string> said;  // by the dynamic linker, or by the library beyond its start line
 };
 
-// --- the process with the library in it ---
+// --- the process with the library ---
 
 template <typename Function>
 Function* Find(const char* name) {
@@ -68,7 +68,7 @@ int RunSdkProbe() {
 
 namespace {
 
-// --- the one that asks it ---
+// --- the process that starts it ---
 
 std::vector<std::string_view> Split(std::string_view text, char by) {
   std::vector<std::string_view> parts;
@@ -97,13 +97,13 @@ Answers ReadAnswers(std::string_view output) {
   return answers;
 }
 
-// This environment, but for where the library writes and how much it says.
+// This environment, except where the library writes and how much it logs.
 std::vector<std::string> ProbeEnvironment(const std::string& library, const std::string& folder) {
   const std::string others = Environment("LD_PRELOAD");
   std::vector<std::string> all = {"LD_PRELOAD=" + library + (others.empty() ? "" : ":" + others),
                                   "WHEREFORE_OUTPUT=" + folder + "/", "WHEREFORE_LOG=info",
                                   "WHEREFORE_PPROF=off",
-                                  "WHEREFORE_STATE_DIR="};  // the library would make the folder
+                                  "WHEREFORE_STATE_DIR="};  // the library would create the folder
   const std::size_t own = all.size();
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
@@ -116,7 +116,7 @@ std::vector<std::string> ProbeEnvironment(const std::string& library, const std:
   return all;
 }
 
-// What the probe prints; nothing when it could not be started.
+// The output of the probe; none if it could not be started.
 std::optional<std::string> RunProbe(const std::string& library, const std::string& folder) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
@@ -185,10 +185,10 @@ void ReportTypes(const Answers& answers, Report& report) {
                             1'000'000'000 / tick.tv_nsec));
 }
 
-void CheckLibrary(const SdkQuestion& question, Report& report) {
-  const Result<std::string> library = FindLibrary(question.library);
+void CheckLibrary(const SdkOptions& options, Report& report) {
+  const Result<std::string> library = FindLibrary(options.library);
   if (!library) {
-    if (!question.library.empty()) return report.Bad(library.error().message(), "name another");
+    if (!options.library.empty()) return report.Bad(library.error().message(), "name another");
     return report.Good(
         "libwherefore.so is not beside this program: `wherefore run` needs --library");
   }
@@ -210,7 +210,7 @@ void CheckLibrary(const SdkQuestion& question, Report& report) {
   ReportTypes(*answers, report);
 }
 
-// Parts that crashed a program before stay off in it.
+// Parts that once crashed a program stay off in it.
 void CheckCrashMarkers(const std::string& build_id, Report& report) {
   const std::string folder = Environment("WHEREFORE_STATE_DIR");
   if (folder.empty()) {
@@ -228,11 +228,11 @@ void CheckCrashMarkers(const std::string& build_id, Report& report) {
     const auto part = ReadFile(entry.path());
     report.Bad(
         fmt::format(
-            "libwherefore crashed the program with build id {} in '{}', which stays off there",
+            "libwherefore crashed the program with build id {} in '{}', which stays off in it",
             program, part ? Printable(*part) : "?"),
-        "tell us; to try again remove " + entry.path().string());
+        "please report it; to try again remove " + entry.path().string());
   }
-  const bool not_yet = error == std::errc::no_such_file_or_directory;  // the library makes it
+  const bool not_yet = error == std::errc::no_such_file_or_directory;  // the library creates it
   if ((error && !not_yet) || (!error && access(folder.c_str(), W_OK | X_OK) != 0)) {
     report.Bad(fmt::format("libwherefore, crash markers: cannot use {}: {}", folder,
                            error ? error.message() : "it cannot be written to"),
@@ -242,7 +242,7 @@ void CheckCrashMarkers(const std::string& build_id, Report& report) {
   }
 }
 
-// Gives its build id, "" when it has none or there is no such program.
+// Returns its build id; "" if it has none or there is no such program.
 std::string CheckProgram(const std::string& name, Report& report) {
   const std::string program = FindProgram(name);
   if (access(program.c_str(), X_OK) != 0) {
@@ -266,10 +266,9 @@ std::string CheckProgram(const std::string& name, Report& report) {
 
 }  // namespace
 
-void CheckSdk(const SdkQuestion& question, Report& report) {
-  CheckLibrary(question, report);
-  const std::string build_id =
-      question.program.empty() ? "" : CheckProgram(question.program, report);
+void CheckSdk(const SdkOptions& options, Report& report) {
+  CheckLibrary(options, report);
+  const std::string build_id = options.program.empty() ? "" : CheckProgram(options.program, report);
   CheckCrashMarkers(build_id, report);
 }
 

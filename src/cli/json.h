@@ -1,16 +1,22 @@
-// Reading the server's JSON answers: text and exact numbers, missing fields are empty or 0.
+// Reads the server's JSON answers: text and exact numbers. Missing fields are empty or 0.
 #pragma once
 
 #include <simdjson.h>
 
 #include <string>
 
+#include "base/result.h"
 #include "base/text.h"
 
 namespace wherefore::cli {
 
 using JsonValue = simdjson::dom::element;
 using JsonLookup = simdjson::simdjson_result<JsonValue>;
+
+// For an answer that is not the JSON we expect.
+[[nodiscard]] inline Error DamagedAnswer() {
+  return {Code::kCorrupt, "the server's answer is damaged"};
+}
 
 inline std::string JsonText(const JsonValue& value) {
   std::string_view text;
@@ -20,7 +26,7 @@ inline std::string JsonText(const JsonLookup& found) {
   return found.error() == simdjson::SUCCESS ? JsonText(found.value_unsafe()) : std::string();
 }
 
-// Numbers beyond 2^53 travel as decimal text.
+// Numbers beyond 2^53 are sent as decimal strings.
 inline std::int64_t JsonInt(const JsonValue& value) {
   std::int64_t number = 0;
   if (value.get(number) == simdjson::SUCCESS) return number;

@@ -1,4 +1,4 @@
-// `list`: one function's source with self and total per line, as `pprof list` shows it.
+// `list`: the source of a function with self and total per line, like `pprof list`.
 
 #include <filesystem>
 #include <fstream>
@@ -23,8 +23,7 @@ namespace {
 using profile::ListedFunction;
 using profile::ListedLine;
 
-// The file itself, or below one of the --source folders: the longest suffix of its path that exists
-// there.
+// The file itself, or the longest suffix of its path that exists below one of the --source folders.
 std::string FindSource(const std::string& file, const std::vector<std::string>& roots) {
   std::error_code error;
   if (std::filesystem::is_regular_file(file, error)) return file;
@@ -95,7 +94,7 @@ Result<Listing> ParseAnswer(const std::string& body) {
   simdjson::dom::array functions;
   if (parser.parse(body).get(root) != simdjson::SUCCESS ||
       root["functions"].get(functions) != simdjson::SUCCESS) {
-    return Error(Code::kCorrupt, "the server's answer is damaged");
+    return DamagedAnswer();
   }
   Listing out{.unit = JsonText(root["unit"]),
               .hint = JsonText(root["hint"]),
@@ -117,7 +116,7 @@ Result<Listing> ParseAnswer(const std::string& body) {
   return out;
 }
 
-// The same question answered from files, without a server.
+// The same from files, without a server.
 Result<Listing> ListFiles(const SelectionOptions& options, const std::string& function) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto regex, query::CompileRegex(function));
   Listing out;

@@ -1,4 +1,4 @@
-// wherefore: one program, many commands. This file only parses and dispatches.
+// wherefore: one program with many commands. This file only parses and dispatches.
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ int Main(int argc, char** argv) {
   std::string token_file;
   app.add_option("--token-file", token_file,
                  "File with the server's bearer token (else WHEREFORE_TOKEN)");
-  app.add_flag("--json", context.json, "Answer for machines");
+  app.add_flag("--json", context.json, "Print JSON");
   app.footer(
       "Start with: wherefore serve, then wherefore push FILE. 'wherefore COMMAND --help' has "
       "examples.");
@@ -43,7 +43,7 @@ int Main(int argc, char** argv) {
     add(app, context);
   }
   std::vector<std::string> arguments = TakeArguments(argc, argv);
-  std::ranges::reverse(arguments);  // as the parser wants them
+  std::ranges::reverse(arguments);  // the parser wants them reversed
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::ParseError& e) {
@@ -62,11 +62,11 @@ int Main(int argc, char** argv) {
 }  // namespace wherefore::cli
 
 int main(int argc, char** argv) {
-  // The server runs itself as the process that reads debug information.
+  // serve runs this program again as the process that reads debug information,
   if (argc == 2 && std::string_view(argv[1]) == wherefore::cli::kSymbolsWorker) {
     return wherefore::symbols::RunWorker(STDIN_FILENO);
   }
-  // And doctor as the process it tries libwherefore in.
+  // and doctor as the process in which it tries libwherefore.
   if (argc == 2 && std::string_view(argv[1]) == wherefore::cli::kSdkProbe) {
     return wherefore::cli::RunSdkProbe();
   }

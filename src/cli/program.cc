@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether other modules find this function in the file itself.
+// Whether the file itself exports this function.
 bool Defines(const elf::ElfFile& file, std::string_view function) {
   const elf::Section* const table = file.FindSection(SHT_DYNSYM);
   if (table == nullptr || table->link >= file.sections().size()) return false;
@@ -52,7 +52,7 @@ std::string WhyNot(const std::string& program, const Result<elf::ElfFile>& file)
     return "is setuid or setgid: the system ignores LD_PRELOAD for it";
   if (getxattr(program.c_str(), "security.capability", nullptr, 0) > 0)
     return "has file capabilities: the system ignores LD_PRELOAD for it";
-  if (!file) return fmt::format("is no x86-64 ELF file ({})", file.error().message());
+  if (!file) return fmt::format("is not an x86-64 ELF file ({})", file.error().message());
   if (file->FindSection(".interp") == nullptr) {
     return "is linked statically: nothing can be preloaded into it; link "
            "libwherefore_nohooks.a instead";

@@ -1,5 +1,5 @@
-// What `run` and `doctor` know about a program before it runs: where it is, whether libwherefore
-// can be preloaded into it, and where that library is.
+// What `run` and `doctor` find out about a program before it runs: where it is, whether
+// libwherefore can be preloaded into it, and where that library is.
 #pragma once
 
 #include <string>
@@ -8,26 +8,26 @@
 
 namespace wherefore::cli {
 
-// A variable of this process's environment; "" when it is not set.
+// An environment variable; "" if it is not set.
 [[nodiscard]] std::string Environment(const char* name);
 
-// As the shell would: a path as it is, a name from PATH.
+// As a shell does: a path as it is, a name through PATH.
 [[nodiscard]] std::string FindProgram(const std::string& name);
 
-// The file that is executed in the end: a script's interpreter ("#!").
+// The file that is executed in the end: for a script ("#!") its interpreter.
 [[nodiscard]] std::string Interpreter(const std::string& program);
 
 struct Suitability {
-  // Why it will not be profiled: the dynamic linker preloads nothing into it. "" when it will be.
+  // Why nothing can be preloaded into it; "" if it can.
   std::string why_not;
-  // Why heap will be off in it; "" when nothing speaks against it.
+  // Why heap profiling will be off in it; "" if nothing is known against it.
   std::string why_no_heap;
-  bool library_inside = false;  // it needs nothing preloaded
-  std::string build_id;         // hex; "" when it has none
+  bool library_inside = false;  // libwherefore is linked in: nothing is preloaded
+  std::string build_id;         // hex; "" if it has none
 };
 [[nodiscard]] Suitability Examine(const std::string& program);
 
-// `given`, or libwherefore.so beside this program or in the library folder next to it.
+// `given`, or libwherefore.so next to this program or in the neighbouring library folder.
 [[nodiscard]] Result<std::string> FindLibrary(const std::string& given);
 
 }  // namespace wherefore::cli

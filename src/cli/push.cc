@@ -1,4 +1,4 @@
-// `push`: sends files to a server, waits until they can be queried, and says what to type next.
+// `push`: sends files to a server, waits until they can be queried, and prints the next command.
 #include <unistd.h>
 
 #include <filesystem>
@@ -15,7 +15,9 @@
 #include "cli/replay.h"
 #include "cli/source.h"
 #include "formats/formats.h"
-#include "formats/pyroscope.h"
+#include "formats/pyroscope/upload.h"
+#include "formats/recognise.h"
+#include "formats/registry.h"
 #include "net/http_client.h"
 #include "profile/type_id.h"
 
@@ -29,8 +31,8 @@ struct PushOptions {
   bool replay = false;
 };
 
-// What landed, added up over all files.
-struct Landed {
+// Totals over all files sent.
+struct PushTotals {
   std::size_t profiles = 0;
   std::size_t spans = 0;
   std::size_t samples = 0;
@@ -40,47 +42,47 @@ struct Landed {
   std::string trace;
 };
 
-void Span(Landed& landed, std::uint64_t start, std::uint64_t end) {
-  landed.from_ns = std::min(landed.from_ns, static_cast<std::int64_t>(start));
-  landed.to_ns = std::max(landed.to_ns, static_cast<std::int64_t>(end));
+void Span(PushTotals& totals, std::uint64_t start, std::uint64_t end) {
+  totals.from_ns = std::min(totals.from_ns, static_cast<std::int64_t>(start));
+  totals.to_ns = std::max(totals.to_ns, static_cast<std::int64_t>(end));
 }
 
-void Note(Landed& landed, const profile::Batch& batch) {
+void Note(PushTotals& totals, const profile::Batch& batch) {
   for (const profile::Profile& p : batch.profiles) {
-    ++landed.profiles;
-    landed.samples += p.sample_count;
+    ++totals.profiles;
+    totals.samples += p.sample_count;
     const std::uint64_t start =
         p.time_ns != 0 ? p.time_ns : static_cast<std::uint64_t>(NowUnixNs());
-    Span(landed, start, start + p.duration_ns);
+    Span(totals, start, start + p.duration_ns);
     const profile::ProfileType type = profile::TypeOf(batch, p);
     const std::string service(profile::ServiceName(batch, batch.resources[p.resource]));
-    landed.types_of[service].insert(type.stands_for_cpu ? "cpu" : profile::ShortName(type));
+    totals.types_of[service].insert(type.stands_for_cpu ? "cpu" : profile::ShortName(type));
   }
 }
 
-void Note(Landed& landed, const profile::SpanBatch& batch) {
+void Note(PushTotals& totals, const profile::SpanBatch& batch) {
   for (const profile::Span& s : batch.spans) {
-    ++landed.spans;
-    Span(landed, s.start_ns, s.end_ns);
-    landed.trace = ToHex(s.trace);
+    ++totals.spans;
+    Span(totals, s.start_ns, s.end_ns);
+    totals.trace = ToHex(s.trace);
   }
 }
 
-// Sends an OTLP body and turns a partial success into a warning.
+// Sends an OTLP body; a partial success becomes a warning.
 Result<> Send(const Context& context, const std::string& path, const std::string& body,
               const std::string& file) {
   WHEREFORE_ASSIGN_OR_RETURN(const std::string answer,
                              Ask(context, "POST", path, {}, body, "application/x-protobuf"));
   if (!answer.empty()) {
-    // ExportProfilesServiceResponse: the message is the only text in it.
+    // The message is the only text in an ExportProfilesServiceResponse.
     fmt::print(stderr, "warning: {}: the server kept only a part: {}\n", file,
                answer.substr(answer.find_first_of("abcdefghijklmnopqrstuvwxyz")));
   }
   return {};
 }
 
-// What a program serves may count since it began: sent as its own file, so that the server takes
-// the difference to the last one.
+// A profile served by a program may be cumulative. It is sent as the original file, so that the
+// server takes the difference to the previous one.
 Result<> PushPprof(const Context& context, const profile::Batch& batch, const std::string& bytes) {
   const profile::Profile& p = batch.profiles.at(0);
   const formats::TextLabels labels = {
@@ -96,7 +98,6 @@ Result<> PushPprof(const Context& context, const profile::Batch& batch, const st
 struct Content {
   std::string file;
   std::shared_ptr<const std::string> bytes;
-  formats::FileFormat format = formats::FileFormat::kUnknown;
   std::variant<profile::Batch, profile::SpanBatch> data;
 };
 
@@ -105,40 +106,36 @@ Result<Content> ReadContent(const PushOptions& options, const std::string& file)
   Content content;
   content.file = file;
   content.bytes = std::make_shared<const std::string>(std::move(read));
-  content.format = formats::Recognise(*content.bytes);
-  if (content.format == formats::FileFormat::kOtlpTraces ||
-      content.format == formats::FileFormat::kOtlpTracesJson) {
-    auto decoded = content.format == formats::FileFormat::kOtlpTraces
-                       ? formats::DecodeOtlpTraces(content.bytes)
-                       : formats::DecodeOtlpTracesJson(content.bytes);
-    if (!decoded) return std::move(decoded).error().Within(file);
-    content.data = std::move(decoded->data);
-    return content;
+  WHEREFORE_ASSIGN_OR_RETURN(formats::FileContent decoded,
+                             DecodeContent(content.bytes, file, options.service));
+  if (auto* const spans = std::get_if<formats::DecodedSpans>(&decoded)) {
+    content.data = std::move(spans->data);
+  } else {
+    WHEREFORE_ASSIGN_OR_RETURN(content.data, BatchOf(std::move(decoded), file));
   }
-  WHEREFORE_ASSIGN_OR_RETURN(content.data, DecodeBatch(content.bytes, file, options.service));
   return content;
 }
 
 Result<> SendContent(const Context& context, const PushOptions& options, Content& content,
-                     Landed& landed) {
+                     PushTotals& totals) {
   if (const auto* spans = std::get_if<profile::SpanBatch>(&content.data)) {
-    Note(landed, *spans);
+    Note(totals, *spans);
     return Send(context, "/v1/traces", formats::EncodeOtlpTraces(*spans), content.file);
   }
   profile::Batch& batch = std::get<profile::Batch>(content.data);
-  // A file without a time is of now; --now moves every profile for itself to end now.
+  // A file without a time gets the current time; --now moves every profile separately to end now.
   const auto now = static_cast<std::uint64_t>(NowUnixNs());
   for (profile::Profile& p : batch.profiles) {
     if (p.time_ns == 0 || options.now) p.time_ns = now - std::min(p.duration_ns, now);
   }
-  Note(landed, batch);
-  if (IsUrl(content.file) && content.format == formats::FileFormat::kPprof)
+  Note(totals, batch);
+  if (IsUrl(content.file) && formats::IsPprof(*content.bytes))
     return PushPprof(context, batch, *content.bytes);
   return Send(context, "/v1development/profiles", formats::EncodeOtlpProfiles(batch), content.file);
 }
 
-// Reads and sends file by file; a replay must have read all of them before the first is sent.
-int PushFiles(const Context& context, const PushOptions& options, Landed& landed,
+// Reads and sends file by file. A replay must read all of them before it sends the first.
+int PushFiles(const Context& context, const PushOptions& options, PushTotals& totals,
               std::size_t& sent) {
   int code = kFine;
   const bool progress = isatty(STDERR_FILENO) != 0 && options.files.size() > 5;
@@ -160,39 +157,39 @@ int PushFiles(const Context& context, const PushOptions& options, Landed& landed
       std::visit([&](const auto& data) { replay.Include(data); }, content->data);
       recording.push_back(*std::move(content));
     } else {
-      count(SendContent(context, options, *content, landed));
+      count(SendContent(context, options, *content, totals));
     }
   }
   const auto now = static_cast<std::uint64_t>(NowUnixNs());
   for (Content& content : recording) {
     std::visit([&](auto& data) { replay.Move(data, now); }, content.data);
-    count(SendContent(context, options, content, landed));
+    count(SendContent(context, options, content, totals));
   }
   if (progress) fmt::print(stderr, "\r{:30}\r", "");
   return code;
 }
 
-void PrintLanded(const Context& context, const Landed& landed, std::size_t files) {
+void PrintTotals(const Context& context, const PushTotals& totals, std::size_t files) {
   if (context.json) {
     fmt::print(
         "{{\"files\":{},\"profiles\":{},\"samples\":{},\"spans\":{},\"from\":\"{}\",\"to\":\"{}\"}}"
         "\n",
-        files, landed.profiles, landed.samples, landed.spans, FormatTime(landed.from_ns),
-        FormatTime(landed.to_ns));
+        files, totals.profiles, totals.samples, totals.spans, FormatTime(totals.from_ns),
+        FormatTime(totals.to_ns));
     return;
   }
   fmt::print("{} file{}: {} profiles with {} samples, {} spans, from {} to {}\n", files,
-             files == 1 ? "" : "s", FormatCount(static_cast<std::int64_t>(landed.profiles)),
-             FormatCount(static_cast<std::int64_t>(landed.samples)),
-             FormatCount(static_cast<std::int64_t>(landed.spans)), FormatTime(landed.from_ns),
-             FormatTime(landed.to_ns));
-  const std::int64_t age_hours = (NowUnixNs() - landed.from_ns) / (3600 * kNsPerSecond) + 1;
+             files == 1 ? "" : "s", FormatCount(static_cast<std::int64_t>(totals.profiles)),
+             FormatCount(static_cast<std::int64_t>(totals.samples)),
+             FormatCount(static_cast<std::int64_t>(totals.spans)), FormatTime(totals.from_ns),
+             FormatTime(totals.to_ns));
+  const std::int64_t age_hours = (NowUnixNs() - totals.from_ns) / (3600 * kNsPerSecond) + 1;
   const std::string since = age_hours <= 1    ? "1h"
                             : age_hours <= 48 ? fmt::format("{}h", age_hours)
                                               : fmt::format("{}d", age_hours / 24 + 1);
   const std::string server =
       context.server == Context().server ? "" : " --server " + context.server;
-  for (const auto& [service, types] : landed.types_of) {
+  for (const auto& [service, types] : totals.types_of) {
     fmt::print("  {}: {}\n", service, fmt::join(types, ", "));
     const std::string type = types.contains("cpu") ? "cpu" : *types.begin();
     fmt::print("    wherefore top --service {} --type {} --since {}{}\n", service, type, since,
@@ -204,7 +201,7 @@ void PrintLanded(const Context& context, const Landed& landed, std::size_t files
                : age_hours <= 168 ? "7d"
                                   : "3000d");
   }
-  if (!landed.trace.empty()) fmt::print("    wherefore trace {}{}\n", landed.trace, server);
+  if (!totals.trace.empty()) fmt::print("    wherefore trace {}{}\n", totals.trace, server);
 }
 
 }  // namespace
@@ -212,14 +209,15 @@ void PrintLanded(const Context& context, const Landed& landed, std::size_t files
 void AddPush(CLI::App& app, Context& context) {
   CLI::App* command = NewCommand(
       app, "push",
-      "Send profile or trace files (pprof, OTLP, JFR, folded; recognised by content) or a URL",
+      fmt::format("Send profile or trace files, what comes on standard input, or a URL; recognised "
+                  "by content: {}",
+                  formats::FormatNames()),
       {"wherefore push cpu.pb.gz --service checkout", "wherefore push *.otlp",
        "wherefore push 'http://localhost:6060/debug/pprof/profile?seconds=30' --service shop",
-       "perf script | stackcollapse-perf.pl > out.folded; wherefore push out.folded --service "
-       "app"});
+       "perf script | wherefore push --service app"});
   auto options = std::make_shared<PushOptions>();
-  command->add_option("files", options->files, "Files, or addresses of pprof endpoints")
-      ->required();
+  command->add_option("files", options->files,
+                      "Files, addresses of pprof endpoints, or - (default) for standard input");
   command->add_option(
       "--service", options->service,
       "Service name for files that do not say (default: the file's name, the address)");
@@ -230,13 +228,16 @@ void AddPush(CLI::App& app, Context& context) {
       ->excludes(now);
   command->callback([&context, options] {
     context.run = [&context, options]() -> int {
-      Landed landed;
+      if (options->files.empty() && isatty(STDIN_FILENO) != 0)
+        return Fail(Error(Code::kInvalid, "no files: name some, or pipe one in"));
+      if (options->files.empty()) options->files.emplace_back(kStandardInput);
+      PushTotals totals;
       std::size_t sent = 0;
-      const int code = PushFiles(context, *options, landed, sent);
+      const int code = PushFiles(context, *options, totals, sent);
       if (sent == 0) return code;
       if (const auto flushed = Ask(context, "POST", "/api/v1/flush", {}); !flushed)
         return Fail(flushed.error());
-      PrintLanded(context, landed, sent);
+      PrintTotals(context, totals, sent);
       return code;
     };
   });

@@ -27,8 +27,8 @@ struct QueryOptions {
   std::string limit;
 };
 
-// Eight heights, so that a line of text shows the shape of a series; "_" is 0 that was measured, a
-// blank is where nothing was stored.
+// Eight heights, so that a line of text shows the shape of a timeline. "_" is a measured 0, a blank
+// means that nothing was stored.
 std::string Sparkline(const std::vector<std::int64_t>& values, const std::vector<bool>& stored,
                       std::size_t width) {
   static constexpr std::array<std::string_view, 8> kBars = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -56,8 +56,8 @@ std::string Sparkline(const std::vector<std::int64_t>& values, const std::vector
   return out;
 }
 
-// By step: was anything stored? Servers before this was said are taken to have stored what is not
-// 0.
+// Per step, whether anything was stored. Older servers do not say; then a value of 0 counts as
+// nothing stored.
 std::vector<bool> StoredSteps(JsonValue group, const std::vector<std::int64_t>& values) {
   std::vector<bool> stored(values.size(), true);
   simdjson::dom::array gaps;
@@ -73,7 +73,7 @@ std::vector<bool> StoredSteps(JsonValue group, const std::vector<std::int64_t>& 
   return stored;
 }
 
-// Of averages, each over what was seen of its step.
+// The average of averages, each weighted by the observed time of its step.
 std::int64_t AverageOf(const std::vector<std::int64_t>& values, const JsonLookup& observed_ms) {
   double sum = 0;
   double time = 0;
@@ -100,8 +100,8 @@ std::size_t PrintServices(JsonValue root) {
   return services.size();
 }
 
-// Says on stderr, where it is in nobody's way, that a list is not all of it.
-void SayMore(JsonValue root, std::size_t listed) {
+// Notes on stderr that a list is incomplete.
+void PrintHowManyMore(JsonValue root, std::size_t listed) {
   const auto total = static_cast<std::size_t>(JsonInt(root["total"]));
   if (total <= listed) return;
   fmt::print(stderr, "{} more: --search TEXT lists those with it in their name, --limit N more\n",
@@ -129,7 +129,7 @@ int PrintSeries(JsonValue root) {
       total += values.back();
     }
     const std::vector<bool> stored = StoredSteps(group, values);
-    // Snapshots are averages already; adding them up over time would mean nothing.
+    // Snapshots are averages; their sum over time is meaningless.
     if (averaged) total = AverageOf(values, root["observed_ms"]);
     std::string name;
     simdjson::dom::object labels;
@@ -186,7 +186,7 @@ int RunQuery(const Context& context, const QueryOptions& options) {
   const bool lists = !options.label.empty() || !series;
   if (!lists && (!options.search.empty() || !options.limit.empty()))
     return Fail(
-        Error(Code::kInvalid, "--search and --limit: of lists of services and labels only"));
+        Error(Code::kInvalid, "--search and --limit apply only to lists of services and labels"));
   if (!options.search.empty()) parameters.emplace_back("search", options.search);
   if (!options.limit.empty()) parameters.emplace_back("limit", options.limit);
   const auto body = Ask(context, "GET", path, parameters);
@@ -197,8 +197,7 @@ int RunQuery(const Context& context, const QueryOptions& options) {
   }
   simdjson::dom::parser parser;
   JsonValue root;
-  if (parser.parse(*body).get(root) != simdjson::SUCCESS)
-    return Fail(Error(Code::kCorrupt, "the server's answer is damaged"));
+  if (parser.parse(*body).get(root) != simdjson::SUCCESS) return Fail(DamagedAnswer());
   if (!lists) return PrintSeries(root);
   std::size_t listed = 0;
   if (options.label.empty()) {
@@ -211,7 +210,7 @@ int RunQuery(const Context& context, const QueryOptions& options) {
       ++listed;
     }
   }
-  SayMore(root, listed);
+  PrintHowManyMore(root, listed);
   return kFine;
 }
 
@@ -233,7 +232,7 @@ void AddQuery(CLI::App& app, Context& context) {
   command->add_option("--label", options->label, "Values of this label; '?' for the names");
   command->add_option("--search", options->search,
                       "List only services, labels or values with this in their name, in any case");
-  command->add_option("--limit", options->limit, "List at most so many (default 1000)");
+  command->add_option("-n,--limit", options->limit, "List at most this many (default 1000)");
   command
       ->add_option("--format", options->format,
                    "Export: pprof, otlp, otlp-json, folded, speedscope, svg, csv")

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "profile/share_error.h"
+#include "query/search.h"
 
 namespace wherefore::cli {
 namespace {
@@ -24,7 +25,7 @@ std::string Summary(const FlameTree& tree) {
                      tree.scale != 1 ? " (average over the range)" : "");
 }
 
-// Six warm, readable background colours of the 256-colour palette, chosen by module and name.
+// Ten warm, readable background colours of the 256-colour palette, chosen by module and name.
 int ColorOf(const profile::FlameFunction& f) {
   static constexpr std::array kColors = {216, 222, 180, 186, 150, 217, 223, 187, 151, 152};
   if (f.kind == profile::FrameKind::kOther) return 250;
@@ -41,7 +42,7 @@ std::string Summary(const FlameTree& tree, const query::Found* found) {
                                      found->function_count);
 }
 
-// Whether a frame is one of those looked for.
+// Whether a frame matches the search.
 bool IsMatch(const query::Found* found, std::uint32_t function) {
   return found != nullptr && found->functions[function] != 0;
 }
@@ -52,7 +53,7 @@ bool CountsKnown(const FlameTree& tree) {
   return tree.total_count[0] > 0 || tree.total[0] == 0;
 }
 
-std::vector<profile::TopRow> SeenRows(const FlameTree& tree) {
+std::vector<profile::TopRow> RowsWithValue(const FlameTree& tree) {
   auto rows = profile::Top(tree);
   std::erase_if(rows, [](const profile::TopRow& r) { return r.self == 0 && r.total == 0; });
   return rows;
@@ -78,7 +79,7 @@ std::string ErrorText(const FlameTree& tree, std::int64_t count) {
 
 std::string RenderTop(const FlameTree& tree, std::size_t limit, int width,
                       const query::Found* found) {
-  auto rows = SeenRows(tree);
+  auto rows = RowsWithValue(tree);
   const std::size_t functions = rows.size();
   if (found != nullptr)
     std::erase_if(rows, [&](const profile::TopRow& r) { return !IsMatch(found, r.function); });
@@ -110,7 +111,7 @@ std::string RenderTopLine(const FlameTree& tree, std::size_t limit, std::size_t 
   const std::size_t shown = std::min(rows.size(), limit);
   if (shown == 0) return "";
   const bool more = rows.size() > shown;
-  // Every name gets its part of the line, and what a shorter one leaves.
+  // Every name gets an equal part of the line, plus what shorter ones leave.
   std::size_t left = width - std::min(width, more ? kBetween.size() : 0);
   std::string out;
   for (std::size_t i = 0; i < shown; ++i) {
@@ -137,7 +138,7 @@ std::string RenderIndented(const FlameTree& tree, double min_share, int max_dept
   for (std::size_t i = 0; i < shown.size(); ++i) {
     if (max_depth > 0 && static_cast<int>(shown.depth[i]) > max_depth) continue;
     const profile::FlameFunction& f = shown.functions[shown.function[i]];
-    // Deep stacks keep to the width: the depth is said instead of drawn.
+    // For deep stacks the depth is written as a number, to keep to the width.
     const std::size_t most = static_cast<std::size_t>(std::max(width / 2, 10));
     const std::size_t indented = std::size_t{shown.depth[i]} * 2;
     const bool deep = indented > most;
@@ -185,7 +186,7 @@ std::string RenderFlame(const FlameTree& tree, int width, int max_rows, bool col
       out += std::string(static_cast<std::size_t>(cell.begin - at), ' ');
       const auto cells = static_cast<std::size_t>(cell.end - cell.begin);
       const profile::FlameFunction& f = tree.functions[tree.function[cell.node]];
-      const std::size_t room = cells - 1;  // one cell keeps neighbours apart
+      const std::size_t room = cells - 1;  // one cell separates neighbours
       std::string label = Fit(f.name + " " + ShareText(tree, tree.total[cell.node]), room);
       label += std::string(room - ScreenWidth(label), color ? ' ' : '_');
       const bool match = IsMatch(found, tree.function[cell.node]);

@@ -12,7 +12,7 @@ void Randomise(Bytes& bytes) {
   for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random());
 }
 
-// None stays none.
+// The zero id stays zero.
 template <typename Bytes>
 void Mask(Bytes& id, const Bytes& mask) {
   if (id == Bytes{}) return;
@@ -26,7 +26,9 @@ Replay::Replay() {
   Randomise(span_mask_);
 }
 
-void Replay::Include(std::uint64_t end_ns) { end_ns_ = std::max(end_ns_, end_ns); }
+void Replay::Include(std::uint64_t end_ns) {
+  end_ns_ = std::max(end_ns_, end_ns);
+}
 
 void Replay::Include(const profile::Batch& batch) {
   for (const profile::Profile& p : batch.profiles) Include(p.time_ns + p.duration_ns);
@@ -37,7 +39,7 @@ void Replay::Include(const profile::SpanBatch& batch) {
 }
 
 void Replay::Move(profile::Batch& batch, std::uint64_t now_ns) const {
-  const std::uint64_t offset = now_ns - end_ns_;  // wraps around for recordings of the future
+  const std::uint64_t offset = now_ns - end_ns_;  // wraps for recordings from the future
   for (profile::Profile& p : batch.profiles) {
     if (p.time_ns != 0) p.time_ns += offset;
     Mask(p.id, trace_mask_);

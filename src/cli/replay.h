@@ -1,9 +1,8 @@
-// Replay: recorded profiles and spans as if they had just happened.
+// Replay: makes recorded profiles and spans look as if they had just happened.
 //
-// Everything is moved by one constant, so that the whole recording ends now and nothing in it is
-// closer together or further apart than it was; and every profile, trace and span gets a new id, the
-// same for all that had the same, so that links hold and a recording can be replayed any number of
-// times. Plain values; one thread.
+// Everything moves by the same amount, so that the recording ends now and distances in it stay the
+// same. Profiles, traces and spans get new ids, equal ones the same, so that links hold and a
+// recording can be replayed any number of times. Plain values; one thread.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +14,13 @@ namespace wherefore::cli {
 
 class Replay {
  public:
-  // With random new ids.
+  // Chooses random new ids.
   Replay();
 
-  // First for everything that belongs to the recording...
+  // Call first for everything in the recording,
   void Include(const profile::Batch& batch);
   void Include(const profile::SpanBatch& batch);
-  // ...then for each to be moved.
+  // then this for each part.
   void Move(profile::Batch& batch, std::uint64_t now_ns) const;
   void Move(profile::SpanBatch& batch, std::uint64_t now_ns) const;
 

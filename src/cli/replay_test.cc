@@ -9,7 +9,7 @@ TEST(Replay, MovesEverythingByOneOffsetAndKeepsLinks) {
   profile::Batch batch;
   batch.profiles.push_back({.time_ns = 1000, .duration_ns = 100, .id = {1}});
   batch.profiles.push_back({.time_ns = 500, .duration_ns = 100, .id = {2}});
-  batch.profiles.push_back({});  // has no time: none is made up
+  batch.profiles.push_back({});  // without a time: it stays without one
   batch.links.push_back({.trace = {7}, .span = {9}});
   batch.times = {1050};
   profile::SpanBatch spans;
@@ -27,7 +27,7 @@ TEST(Replay, MovesEverythingByOneOffsetAndKeepsLinks) {
   EXPECT_EQ(batch.profiles[1].time_ns, 4500U);
   EXPECT_EQ(batch.profiles[2].time_ns, 0U);
   EXPECT_EQ(batch.times[0], 5050U);
-  // New ids, the same on both sides; no parent stays no parent, the null link stays null.
+  // New ids, the same on both sides; no parent stays no parent, and the null link stays null.
   EXPECT_NE(spans.spans[0].trace, profile::TraceId{7});
   EXPECT_EQ(batch.links[1].trace, spans.spans[0].trace);
   EXPECT_EQ(batch.links[1].span, spans.spans[0].id);

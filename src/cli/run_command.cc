@@ -1,7 +1,7 @@
-// `run`: starts a program with libwherefore preloaded, after saying what will and will not work.
+// `run`: starts a program with libwherefore preloaded, after printing what will and will not work.
 //
-// The program takes the place of this one (exec): its exit code, its signals and its terminal are
-// its own. What is on, what is off and why is said by the library itself, which knows.
+// The program replaces this one (exec): exit code, signals and terminal are its own. The library
+// itself reports what is on, what is off and why.
 #include <unistd.h>
 
 #include <cerrno>
@@ -42,21 +42,21 @@ void Set(const char* name, const std::string& value) {
 }
 // NOLINTEND(concurrency-mt-unsafe)
 
-// Beside what somebody else wants preloaded, ours first.
+// Keeps what is preloaded already, with ours first.
 void Preload(const std::string& library) {
   const std::string others = Environment("LD_PRELOAD");
   Set("LD_PRELOAD", others.empty() ? library : library + ":" + others);
 }
 
-// The page that will show it, or where else it goes. What a file decides, and where files are
-// written, the library says.
-void SayWhere(const Context& context) {
+// Prints the page that will show the profiles, or where else they go. The library itself reports
+// what a configuration file decides and where files are written.
+void PrintDestination(const Context& context) {
   const std::string endpoint = Environment("OTEL_EXPORTER_OTLP_ENDPOINT");
   if (!Environment("WHEREFORE_OUTPUT").empty() || endpoint.empty()) return;
   if (endpoint != context.server) {
-    // Of what it cannot send to, the library says what it takes instead.
+    // If it is not an address it can send to, the library says what it uses instead.
     if (endpoint.find("://") != std::string::npos && !IsUrl(endpoint)) return;
-    fmt::print(stderr, "wherefore: profiles go to {}\n", WithoutUser(endpoint));
+    fmt::print(stderr, "wherefore: profiles go to {}\n", UrlWithoutUser(endpoint));
     return;
   }
   const auto ready = net::Fetch("GET", context.server + "/ready");
@@ -72,9 +72,8 @@ void SayWhere(const Context& context) {
       service.empty() ? "/" : fmt::format("/s/{}?type=cpu&since=1h", net::PercentEncode(service)));
 }
 
-// Flags, then the environment as it is, then the file, then our defaults. The library ranks the
-// environment above the file: where there is one, what nobody said goes by names that it ranks
-// last.
+// Precedence: flags, the environment, the file, our defaults. The library ranks the environment
+// above the file; so if there is a file, our defaults use variables that it ranks last.
 void SetVariables(const Context& context, const RunOptions& options, const std::string& program) {
   Set("WHEREFORE_TYPES", options.types);
   Set("WHEREFORE_OUTPUT", options.output);
@@ -95,7 +94,7 @@ std::string Reason(int error) {
   return std::generic_category().message(error);
 }
 
-// The exit codes are a shell's: 127 not there, 126 there and not to be executed.
+// Exit codes as in a shell: 127 not found, 126 not executable.
 int CannotExecute(const std::string& program, const std::string& reason, int code) {
   fmt::print(stderr, "error: cannot execute {}: {}\n", program, reason);
   return code;
@@ -120,13 +119,13 @@ int Run(const Context& context, const RunOptions& options, std::vector<std::stri
     Preload(*library);
   }
   SetVariables(context, options, program);
-  if (why_not.empty()) SayWhere(context);
+  if (why_not.empty()) PrintDestination(context);
   std::vector<char*> arguments;
   arguments.reserve(command.size() + 2);
   for (std::string& argument : command) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
   execv(program.c_str(), arguments.data());
-  // A script without "#!": the shell runs it, as it would have.
+  // A script without "#!": run it with the shell, as a shell would.
   if (errno == ENOEXEC) {
     arguments.insert(arguments.begin(), const_cast<char*>("sh"));
     arguments[1] = const_cast<char*>(program.c_str());
@@ -153,11 +152,11 @@ void AddRun(CLI::App& app, Context& context) {
                       "Write files with this prefix instead of sending");
   command->add_option("--pprof", options->pprof, "Serve /debug/pprof/ on this port or host:port");
   command->add_option("--config", options->config,
-                      "A file with a profiling: block; flags and the environment win over it");
+                      "A file with a profiling: block; flags and the environment override it");
   command->add_option("--library", options->library, "libwherefore.so (default: beside wherefore)");
   command
       ->add_option("command", options->command,
-                   "The program and its arguments; behind \"--\" when it has options of its own")
+                   "The program and its arguments; after \"--\" if it has options of its own")
       ->required();
   command->callback([&context, options] {
     context.run = [&context, options] { return Run(context, *options, options->command); };

@@ -1,9 +1,9 @@
-// `serve`: gateway, store, query and api wired together in one process.
+// `serve`: gateway, store, query and api in one process.
 //
-// Threads: main waits for signals; IoThreads run HTTP; grpc has its own; Workers answer
-// questions and decode large bodies, each kind of work by threads of its own; the store has a
-// writer, an inserter and a retention thread. Shutdown goes the way of the data: stop receiving,
-// finish what is running, flush the store, close.
+// Threads: main waits for signals; IoThreads run HTTP; gRPC has its own; Workers answer queries and
+// decode large bodies, with separate threads for each kind of work; the store has a writer, an
+// inserter and an upkeep thread; the scraper has one, and one per target. Shutdown follows the
+// data: stop scraping and receiving, finish running requests, flush the store, close.
 #include <malloc.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -42,7 +42,9 @@
 #include "net/unary.h"
 #include "net/unread_answers.h"
 #include "net/worker_pool.h"
-#include "query/engine.h"
+#include "query/catalog.h"
+#include "query/context.h"
+#include "query/delete_request.h"
 #include "store/store.h"
 #include "symbols/symbolizer.h"
 
@@ -82,15 +84,12 @@ bool IsLoopback(const std::string& address) {
 
 Result<> Validate(const ServeOptions& o) {
   if (o.store != "embedded") {
-    return Error(
-        Code::kInvalid,
-        fmt::format("--store {}: only 'embedded' is there so far; a ClickHouse cluster comes later",
-                    o.store));
+    return Error(Code::kInvalid, fmt::format("--store {}: only 'embedded' is supported", o.store));
   }
   if (!IsLoopback(o.listen) && o.token.empty() && !o.no_token) {
     return Error(Code::kInvalid,
-                 fmt::format("--listen {} lets other machines in: give --token-file "
-                             "FILE (or WHEREFORE_TOKEN), or say --no-token",
+                 fmt::format("--listen {} lets other machines in: give --token-file FILE (or "
+                             "WHEREFORE_TOKEN), or --no-token",
                              o.listen));
   }
   if (!o.repository_template.empty() && !o.repository_template.starts_with("https://") &&
@@ -106,7 +105,7 @@ Result<> Validate(const ServeOptions& o) {
   return {};
 }
 
-// Everything a running server consists of, in the order of the data path.
+// All parts of a running server, in the order of the data path.
 class Server {
  public:
   Server(ServeOptions options, Limits limits) : options_(std::move(options)), limits_(limits) {}
@@ -117,6 +116,7 @@ class Server {
     store_options.query_timeout_ns = limits_.query_timeout_ns;
     DivideMemoryOf(store_options);
     store_options.retention_ns = limits_.retention_ns;
+    store_options.flush_interval_ns = limits_.flush_interval_ns;
     WHEREFORE_ASSIGN_OR_RETURN(store_, store::Store::Open(store_options));
     if (!options_.backup_root.empty()) {
       WHEREFORE_ASSIGN_OR_RETURN(backup_root_,
@@ -126,7 +126,8 @@ class Server {
       symbolizer_ = std::make_unique<symbols::Symbolizer>(symbols::SymbolizerOptions{
           .search_path = options_.symbol_path, .worker = {"/proc/self/exe", kSymbolsWorker}});
     }
-    engine_ = std::make_unique<query::Engine>(store_->reader(), symbolizer_.get(), CacheBytes());
+    context_ =
+        std::make_unique<query::QueryContext>(store_->reader(), symbolizer_.get(), CacheBytes());
     receiver_ = std::make_unique<gateway::OtlpReceiver>(
         gateway::Intake(*store_, metrics_),
         gateway::OtlpReceiver::Options{.tenants = options_.tenants});
@@ -136,10 +137,10 @@ class Server {
     WHEREFORE_ASSIGN_OR_RETURN(gateway::ScrapeConfig scrape, ReadScrape());
     scraper_ =
         std::make_unique<gateway::Scraper>(gateway::Intake(*store_, metrics_), std::move(scrape));
-    api_ = std::make_unique<api::Api>(*engine_, workers_, MakeOperations());
-    pyroscope_api_ = std::make_unique<api::PyroscopeApi>(*engine_, workers_, MakeOperations());
+    api_ = std::make_unique<api::Api>(*context_, workers_, MakeOperations());
+    pyroscope_api_ = std::make_unique<api::PyroscopeApi>(*context_, workers_, MakeOperations());
     adhoc_ = std::make_unique<api::AdHocApi>(workers_, MakeOperations());
-    jaeger_ = std::make_unique<api::JaegerApi>(*engine_, workers_, MakeOperations());
+    jaeger_ = std::make_unique<api::JaegerApi>(*context_, workers_, MakeOperations());
 
     auto otlp = std::make_shared<net::Router>();
     receiver_->AddRoutes(*otlp);
@@ -195,14 +196,14 @@ class Server {
       return static_cast<double>(MemoryBudget::Process().limit());
     });
     Metrics::Global().SetCallback(
-        "wherefore_memory_held_bytes", "Memory promised to requests, questions and names.",
+        "wherefore_memory_held_bytes", "Memory held for requests, queries and names.",
         [] { return static_cast<double>(MemoryBudget::Process().held()); });
   }
 
-  // Of answers that wait to be read; less where there is little memory.
-  static constexpr std::size_t kMostUnread = std::size_t{1} << 30;
+  // Limit for answers that wait to be read; lower if there is little memory.
+  static constexpr std::size_t kMaxUnread = std::size_t{1} << 30;
 
-  // Defaults are right for a large machine; on a small one each part takes less.
+  // The defaults suit a large machine; on a small one each part gets less.
   void DivideMemoryOf(store::StoreOptions& o) {
     const MemoryShares shares = MemoryBudget::Process().shares();
     o.engine_bytes = std::min(o.engine_bytes, shares.engine);
@@ -257,7 +258,7 @@ class Server {
     return o;
   }
 
-  // Of the tenant a question names.
+  // The number of the tenant a query names.
   Result<std::uint32_t> NumberOf(std::string_view name) {
     const profile::Tenant tenant(name);
     WHEREFORE_RETURN_IF_ERROR(store_->CheckTenant(tenant));
@@ -278,6 +279,7 @@ class Server {
                                     .otlp_http = otlp_http_->port()};
     };
     operations.flush = [this] { return store_->Flush(); };
+    operations.catch_up = [this](const CancelToken& cancel) { return store_->CatchUp(cancel); };
     operations.backup = [this](const std::string& target) -> Result<api::BackupSummary> {
       WHEREFORE_ASSIGN_OR_RETURN(std::string folder, backup_root_.Resolve(target));
       WHEREFORE_ASSIGN_OR_RETURN(std::string summary, store_->Backup(folder));
@@ -285,13 +287,13 @@ class Server {
     };
     operations.repair = [this](bool really) {
       auto steps = store_->Repair(really);
-      if (really) engine_->Forget();
+      if (really) context_->Forget();
       return steps;
     };
     operations.status = [this](std::uint32_t tenant) {
       std::vector<Status> all{metrics_->Report(), store_->status(tenant)};
       if (symbolizer_) all.push_back(symbolizer_->status());
-      // Its targets, with their services, are those of who does not say who they are.
+      // Scraped targets belong to the default tenant, so only that one sees them.
       const bool scrapes = !options_.scrape.empty() || !options_.scrape_config.empty();
       if (scrapes && tenant == profile::Tenant().number) {
         all.push_back(scraper_->status());
@@ -316,11 +318,11 @@ class Server {
       return fmt::format("{}", fmt::join(damaged, "; "));
     };
     operations.remove = [this](const query::Selection& selection) -> Result<api::DeleteSummary> {
-      (void)store_->Flush();  // for the names; a full disk must not keep anybody from deleting
+      (void)store_->Flush();  // for the names; deleting must work on a full disk
       WHEREFORE_ASSIGN_OR_RETURN(const store::DeleteRequest request,
-                                 engine_->ResolveDelete(selection, CancelToken()));
+                                 query::ResolveDelete(*context_, selection, CancelToken()));
       WHEREFORE_ASSIGN_OR_RETURN(const store::DeleteResult done, store_->Delete(request));
-      engine_->Forget();
+      context_->Forget();
       return api::DeleteSummary{
           .samples = done.samples, .profiles = done.profiles, .spans = done.spans};
     };
@@ -365,10 +367,10 @@ class Server {
   std::shared_ptr<net::ConnectionLimit> connections_ =
       std::make_shared<net::ConnectionLimit>(limits_.connections);
   std::shared_ptr<net::UnreadAnswers> unread_answers_ = std::make_shared<net::UnreadAnswers>(
-      std::min(kMostUnread, MemoryBudget::Process().shares().work / 4));
+      std::min(kMaxUnread, MemoryBudget::Process().shares().work / 4));
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<symbols::Symbolizer> symbolizer_;
-  std::unique_ptr<query::Engine> engine_;
+  std::unique_ptr<query::QueryContext> context_;
   std::shared_ptr<gateway::ReceiverMetrics> metrics_ = std::make_shared<gateway::ReceiverMetrics>();
   std::unique_ptr<gateway::OtlpReceiver> receiver_;
   std::unique_ptr<gateway::PyroscopeReceiver> pyroscope_;
@@ -380,12 +382,12 @@ class Server {
   std::unique_ptr<net::HttpServer> http_;
   std::unique_ptr<net::HttpServer> otlp_http_;
   std::unique_ptr<net::GrpcServer> otlp_grpc_;
-  // Last, so that they end first: what they run uses everything above.
+  // Last, so that they are destroyed first: what they run uses everything above.
   net::Workers workers_;
 };
 
-// 'name = value' (or 'name: value') lines; # starts a comment; quotes around a value are dropped. A
-// name this command does not have, or a value it cannot take, is an error with its line.
+// Lines of 'name = value' (or 'name: value'); # starts a comment; quotes around a value are
+// dropped. An unknown name or invalid value is an error with its line.
 Result<> ReadConfig(const std::string& path, CLI::App& command) {
   std::ifstream in(path);
   std::string line;
@@ -417,7 +419,7 @@ Result<> ReadConfig(const std::string& path, CLI::App& command) {
   return {};
 }
 
-// The token that these options name, "" when they name none; they are empty afterwards.
+// The token these options give, "" if none; clears them.
 Result<std::string> TakeToken(ServeOptions& o) {
   std::string token = std::exchange(o.token, {});
   const std::string file = std::exchange(o.token_file, {});
@@ -426,8 +428,8 @@ Result<std::string> TakeToken(ServeOptions& o) {
   return ReadToken(file);
 }
 
-// The configuration and the token; of the latter the command line's, then the environment's, then
-// the configuration's.
+// Reads the configuration and the token. Precedence of the token: command line, environment,
+// configuration.
 Result<> ReadFiles(CLI::App& command, const std::string& config,
                    const std::string& from_environment, ServeOptions& o) {
   if (!o.token.empty()) {
@@ -444,14 +446,14 @@ Result<> ReadFiles(CLI::App& command, const std::string& config,
   return {};
 }
 
-// The tree of a large question lives in the heap of whichever worker built it, and the C library
-// keeps what is freed below its threshold. Given back here, where no question waits for it.
+// The tree of a large query is in the heap of the worker that built it, and the C library keeps
+// freed memory below its threshold. Return it here, where no query waits for it.
 void ReturnFreeMemory() {
   constexpr std::size_t kWorthIt = 32u << 20;
   if (mallinfo2().fordblks > kWorthIt) malloc_trim(0);
 }
 
-// Waits for a signal to stop.
+// Waits for SIGINT or SIGTERM.
 int WaitForStop(const sigset_t& signals) {
   constexpr timespec kTidyInterval{.tv_sec = 5, .tv_nsec = 0};
   while (true) {
@@ -464,8 +466,8 @@ int WaitForStop(const sigset_t& signals) {
   }
 }
 
-// The allocator learns to keep large blocks that were freed, one heap per thread: half of a small
-// box.
+// Otherwise the allocator learns to keep large freed blocks, one heap per thread: half of a small
+// machine.
 void KeepFreeMemorySmall(std::size_t limit) {
   if (limit >= (std::size_t{4} << 30)) return;
   mallopt(M_MMAP_THRESHOLD, 512 << 10);
@@ -482,7 +484,7 @@ int Serve(ServeOptions options) {
   SetLogLevel(kLevels.at(options.log_level));
   const Result<Limits> limits = options.limits.Read();
   if (!limits) return Fail(limits.error());
-  // Blocked before any thread starts, so that only this one receives them.
+  // Blocked before any thread starts, so that only this thread receives them.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
@@ -494,7 +496,7 @@ int Serve(ServeOptions options) {
 
   MemoryBudget::Process().SetLimit(limits->memory_bytes);
   KeepFreeMemorySmall(limits->memory_bytes);
-  MemoryBudget::Process().OnShort([] { malloc_trim(0); });
+  MemoryBudget::Process().SetReclaim([] { malloc_trim(0); });
   Server server(std::move(options), *limits);
   if (const Result<> started = server.Start(); !started) {
     server.Stop();
@@ -512,7 +514,7 @@ int Serve(ServeOptions options) {
 
 void AddServe(CLI::App& app, Context& context) {
   CLI::App* command = NewCommand(
-      app, "serve", "Receive, store and answer: the server",
+      app, "serve", "Run the server: receive, store and query profiles and traces",
       {"wherefore serve", "wherefore serve --data /var/lib/wherefore --retention 30d",
        "wherefore serve --scrape shop=http://localhost:6060   # a Go program's net/http/pprof",
        "wherefore serve --listen 0.0.0.0 --token-file /etc/wherefore/token",
@@ -520,8 +522,9 @@ void AddServe(CLI::App& app, Context& context) {
   auto o = std::make_shared<ServeOptions>();
   auto config = std::make_shared<std::string>();
   command
-      ->add_option("--config", *config,
-                   "File with these options, one 'name = value' per line; the command line wins")
+      ->add_option(
+          "--config", *config,
+          "File with these options, one 'name = value' per line; the command line overrides it")
       ->check(CLI::ExistingFile);
   command->add_option("--data", o->data, "Data directory")->capture_default_str();
   command->add_option("--store", o->store, "Where rows live: embedded")->capture_default_str();
@@ -545,7 +548,7 @@ void AddServe(CLI::App& app, Context& context) {
                       "http://host:6060 or service=http://host:6060");
   command
       ->add_option("--scrape-config", o->scrape_config,
-                   "YAML file of programs to scrape, in Prometheus' manner (docs/scraping.md)")
+                   "YAML file of programs to scrape, similar to Prometheus' (docs/scraping.md)")
       ->check(CLI::ExistingFile);
   command->add_flag("--tenants", o->tenants, "Keep data of different X-Scope-OrgID headers apart");
   command->add_flag("--keep-payload", o->keep_payload,
@@ -557,18 +560,18 @@ void AddServe(CLI::App& app, Context& context) {
           "(repeatable); their own path and /usr/lib/debug are looked in anyway")
       ->check(CLI::ExistingDirectory);
   command->add_flag("--no-symbols", o->no_symbols,
-                    "Do not read local programs: functions keep the names they were sent with");
+                    "Do not read local programs: functions keep the names that were sent");
   command->add_option("--token-file", o->token_file,
                       "File with the bearer token every request must carry (else "
                       "WHEREFORE_TOKEN)");
   command->add_option("--token", o->token,
                       "The token itself: other users of this machine may see it; better a file");
-  command->add_flag("--no-token", o->no_token, "Yes, let everybody in");
+  command->add_flag("--no-token", o->no_token, "Allow access without a token");
   command->add_option("--tls-certificate", o->tls_certificate, "PEM file")
       ->check(CLI::ExistingFile);
   command->add_option("--tls-key", o->tls_key, "PEM file")->check(CLI::ExistingFile);
   command->add_option("--allow-host", o->allowed_hosts,
-                      "Host name browsers may use besides loopback names (repeatable)");
+                      "Host name browsers may use in addition to loopback names (repeatable)");
   command
       ->add_option("--source-root", o->source_roots,
                    "Folder whose files the page may show where profiles name them (repeatable)")

@@ -13,11 +13,11 @@
 namespace wherefore::cli {
 namespace {
 
-constexpr std::int64_t kLeastQueryMemory = std::int64_t{16} << 20;
+constexpr std::int64_t kMinQueryMemory = std::int64_t{16} << 20;
 
 std::size_t Connections(std::size_t wanted) {
   const std::size_t open_files = net::RaiseOpenFileLimit();
-  const std::size_t most = net::MostConnections(open_files);
+  const std::size_t most = net::MaxConnections(open_files);
   if (wanted > most) {
     Log(LogLevel::kInfo, "fewer connections than --max-connections: the open-file limit is low",
         {{"connections", most}, {"open_files", open_files}});
@@ -25,33 +25,32 @@ std::size_t Connections(std::size_t wanted) {
   return std::min(wanted, most);
 }
 
-constexpr std::size_t kLeastMemory = 200u << 20;
-// The engine's library, stacks of threads and heaps reserve most of it without using it.
+constexpr std::size_t kMinMemory = 200u << 20;
+// The engine's library, thread stacks and heaps reserve most of it without using it.
 constexpr std::size_t kReservedAddresses = std::size_t{1200} << 20;
-constexpr std::size_t kLeastAddresses = std::size_t{1800} << 20;
+constexpr std::size_t kMinAddresses = std::size_t{1800} << 20;
 
 Result<std::size_t> Memory(const std::string& wanted) {
   MemoryLimit found = FindMemoryLimit();
   if (const std::size_t addresses = AddressesLeft(ReadMemoryUse()); addresses != SIZE_MAX) {
-    if (addresses < kLeastAddresses) {
-      return Error(
-          Code::kInvalid,
-          fmt::format("ulimit -v or -d leaves {} of addresses, most of which the server "
-                      "only reserves: it needs at least 1,800 MiB; to limit its memory take "
-                      "--memory or a cgroup",
-                      FormatBytes(static_cast<std::int64_t>(addresses))));
+    if (addresses < kMinAddresses) {
+      return Error(Code::kInvalid,
+                   fmt::format("ulimit -v or -d leaves {} of addresses, most of which the server "
+                               "only reserves: it needs at least 1,800 MiB; to limit its memory "
+                               "use --memory or a cgroup",
+                               FormatBytes(static_cast<std::int64_t>(addresses))));
     }
     found.bytes = std::min(found.bytes, addresses - kReservedAddresses);
   }
   if (wanted.empty()) {
-    if (found.bytes < kLeastMemory) {
+    if (found.bytes < kMinMemory) {
       Log(LogLevel::kWarn, "there is little memory: requests will be refused",
           {{"bytes", found.bytes}, {"limited_by", found.of}});
     }
     return found.bytes;
   }
   WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t bytes, ParseBytes(wanted));
-  if (bytes < static_cast<std::int64_t>(kLeastMemory)) {
+  if (bytes < static_cast<std::int64_t>(kMinMemory)) {
     return Error(Code::kInvalid,
                  fmt::format("--memory {}: a server needs at least 200MiB", wanted));
   }
@@ -68,6 +67,10 @@ Result<std::size_t> Memory(const std::string& wanted) {
 void LimitOptions::AddTo(CLI::App& command) {
   command.add_option("--retention", retention,
                      "Drop data older than this, in whole days: 7d (default: keep everything)");
+  command
+      .add_option("--flush-interval", flush_interval,
+                  "How long rows may stay in the log while nobody asks for them")
+      ->capture_default_str();
   command.add_option("--query-timeout", query_timeout_seconds, "Seconds a query may take")
       ->check(CLI::Range(1, 86'400))
       ->capture_default_str();
@@ -75,9 +78,10 @@ void LimitOptions::AddTo(CLI::App& command) {
       .add_option("--query-memory", query_memory,
                   "Memory a query may use, in the engine and again for its answer")
       ->capture_default_str();
-  command.add_option("--memory", memory,
-                     "Memory the server may use: 2GiB (default: what its cgroup, ulimit or the "
-                     "machine leave it); requests and questions beyond it are told to come again");
+  command.add_option(
+      "--memory", memory,
+      "Memory the server may use: 2GiB (default: what its cgroup, ulimit or the "
+      "machine leave it); requests and queries beyond it are refused and told to try again");
   command
       .add_option("--max-connections", max_connections,
                   "Connections of all ports together; the longest idle makes room for a new one. "
@@ -96,9 +100,14 @@ Result<Limits> LimitOptions::Read() const {
                                retention));
     }
   }
+  WHEREFORE_ASSIGN_OR_RETURN(limits.flush_interval_ns, ParseDuration(flush_interval));
+  if (limits.flush_interval_ns == 0) {
+    return Error(Code::kInvalid, fmt::format("--flush-interval {} is no time at all; at least 1ms",
+                                             flush_interval));
+  }
   limits.query_timeout_ns = query_timeout_seconds * kNsPerSecond;
   WHEREFORE_ASSIGN_OR_RETURN(limits.query_memory_bytes, ParseBytes(query_memory));
-  if (limits.query_memory_bytes < kLeastQueryMemory) {
+  if (limits.query_memory_bytes < kMinQueryMemory) {
     return Error(Code::kInvalid,
                  fmt::format("--query-memory {}: a query needs at least 16MiB", query_memory));
   }

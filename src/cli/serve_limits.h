@@ -1,4 +1,5 @@
-// What a server may use: options as people write them, and the numbers they mean on this machine.
+// The limits of a server: options as written, and the numbers they mean on this machine. One
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -12,22 +13,24 @@
 namespace wherefore::cli {
 
 struct Limits {
-  std::int64_t retention_ns = 0;  // 0 keeps everything
+  std::int64_t retention_ns = 0;  // 0: keep everything
+  std::int64_t flush_interval_ns = 0;
   std::int64_t query_timeout_ns = 0;
   std::int64_t query_memory_bytes = 0;
-  std::size_t connections = 0;  // of all ports
+  std::size_t connections = 0;  // of all ports together
   std::size_t memory_bytes = 0;
 };
 
 struct LimitOptions {
   std::string retention;
+  std::string flush_interval = "15s";
   int query_timeout_seconds = 60;
   std::string query_memory = "1GiB";
   std::size_t max_connections = 10'000;
   std::string memory;
 
   void AddTo(CLI::App& command);
-  // Raises this process's limit on open files as far as it may.
+  // Also raises this process's limit on open files as far as allowed.
   [[nodiscard]] Result<Limits> Read() const;
 };
 

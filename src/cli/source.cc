@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iostream>
+#include <iterator>
 #include <memory>
 #include <set>
 
@@ -13,8 +15,9 @@
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "formats/flame_binary.h"
+#include "cli/json.h"
 #include "formats/formats.h"
+#include "formats/trees/flame_binary.h"
 #include "net/compression.h"
 #include "net/http_client.h"
 #include "profile/batch_tree.h"
@@ -24,7 +27,7 @@
 namespace wherefore::cli {
 namespace {
 
-// The message of {"error":{...}}, or the body as it is.
+// The message of {"error":{...}}, or the body itself.
 std::string ErrorMessage(const std::string& body) {
   simdjson::dom::parser parser;
   std::string_view message;
@@ -58,8 +61,7 @@ Result<Meta> ReadMeta(const std::string& json) {
   Meta meta;
   simdjson::dom::parser parser;
   simdjson::dom::element root;
-  if (parser.parse(json).get(root) != simdjson::SUCCESS)
-    return Error(Code::kCorrupt, "the server's answer is damaged");
+  if (parser.parse(json).get(root) != simdjson::SUCCESS) return DamagedAnswer();
   const auto text = [&](const char* key, std::string& out) {
     std::string_view value;
     if (root[key].get(value) == simdjson::SUCCESS) out = value;
@@ -75,7 +77,12 @@ Result<Meta> ReadMeta(const std::string& json) {
   return meta;
 }
 
-// Several trees as one; the sides of a file's average and of a plain file differ in scale.
+Result<formats::FileContent> LoadContent(const std::string& file, const std::string& service) {
+  WHEREFORE_ASSIGN_OR_RETURN(std::string bytes, ReadProfileFile(file));
+  return DecodeContent(std::make_shared<const std::string>(std::move(bytes)), file, service);
+}
+
+// Merges several trees. Averages and plain sums differ in scale.
 profile::FlameTree AddedUp(const std::vector<profile::FlameTree>& trees) {
   std::int64_t scale = 1;
   for (const profile::FlameTree& tree : trees) scale = std::max(scale, tree.scale);
@@ -106,7 +113,16 @@ Result<SourceTree> TreeOfFiles(const SelectionOptions& options) {
   bool snapshot = false;
   bool known = true;
   for (const std::string& file : options.what) {
-    WHEREFORE_ASSIGN_OR_RETURN(const profile::Batch batch, LoadBatch(file, options.service));
+    WHEREFORE_ASSIGN_OR_RETURN(formats::FileContent content, LoadContent(file, options.service));
+    if (auto* const picture = std::get_if<profile::FlameTree>(&content)) {
+      // A saved graph has one type, whatever its name, and no observations.
+      if (type.empty()) type = picture->type.empty() ? "samples" : picture->type;
+      unit = picture->unit;
+      known = false;
+      trees.push_back(std::move(*picture));
+      continue;
+    }
+    WHEREFORE_ASSIGN_OR_RETURN(const profile::Batch batch, BatchOf(std::move(content), file));
     if (type.empty()) type = DefaultFileType(batch);
     WHEREFORE_RETURN_IF_ERROR(RequireOneType(batch, type, ids));
     profile::BatchTreeResult result = profile::BuildBatchTree(batch, type);
@@ -120,7 +136,7 @@ Result<SourceTree> TreeOfFiles(const SelectionOptions& options) {
     if (result.tree.size() <= 1)
       hint = fmt::format("{} has nothing of type '{}' in it", file, type);
     unit = result.tree.unit;
-    // Several files may well be of the same time.
+    // Several files may cover the same time.
     seconds = std::max(seconds, static_cast<double>(result.observed_ns) / kNsPerSecond);
     snapshot = snapshot || result.snapshot;
     known = known && result.observations_known;
@@ -130,8 +146,8 @@ Result<SourceTree> TreeOfFiles(const SelectionOptions& options) {
   SourceTree out{.tree = AddedUp(trees), .hint = hint, .averaged = snapshot, .seconds = seconds};
   out.tree.type = type;
   out.tree.unit = unit;
-  if (IsBeyond(out.tree.total[0])) out.hint = kOverflow;
-  if (!known) {  // better none than wrong ones, with a wrong error behind every share
+  if (IsSaturated(out.tree.total[0])) out.hint = kOverflow;
+  if (!known) {  // no counts rather than wrong errors for every share
     std::ranges::fill(out.tree.self_count, 0);
     std::ranges::fill(out.tree.total_count, 0);
   }
@@ -150,7 +166,7 @@ std::string DefaultFileType(const profile::Batch& batch) {
       if (profile::MatchType(t, wanted)) return std::string(wanted);
     }
   }
-  // As pprof does: the last type is the one people mean.
+  // Like pprof: the last type is the default.
   return types.empty() ? "cpu" : profile::ShortName(types.back());
 }
 
@@ -187,7 +203,7 @@ bool IsUrl(std::string_view name) {
 
 namespace {
 
-// A profile served over HTTP. "?seconds=30" answers after that time, so we wait longer.
+// A profile served over HTTP. "?seconds=30" answers only after that time, so wait longer.
 Result<std::string> Download(const std::string& url) {
   constexpr int kPatience = 60;
   net::ClientOptions options;
@@ -211,18 +227,27 @@ Result<std::string> Download(const std::string& url) {
   return std::move(response.body);
 }
 
+Result<std::string> ReadStandardInput() {
+  std::string content{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+  if (std::cin.bad()) return Error(Code::kIo, "standard input cannot be read");
+  return content;
+}
+
 }  // namespace
 
 std::string DefaultService(const std::string& file) {
   if (IsUrl(file)) {
     if (const auto url = net::ParseUrl(file)) return url->authority;
   }
+  if (file == kStandardInput) return "stdin";
   return std::filesystem::path(file).filename().string();
 }
 
 Result<std::string> ReadProfileFile(const std::string& path) {
   constexpr std::size_t kMostBytes = std::size_t{1} << 30;
-  WHEREFORE_ASSIGN_OR_RETURN(std::string content, IsUrl(path) ? Download(path) : ReadFile(path));
+  WHEREFORE_ASSIGN_OR_RETURN(std::string content, path == kStandardInput ? ReadStandardInput()
+                                                  : IsUrl(path)          ? Download(path)
+                                                                         : ReadFile(path));
   if (!content.starts_with("\x1f\x8b")) return content;
   auto plain = net::Decompress("gzip", content, kMostBytes);
   if (!plain) return std::move(plain).error().Within(path);
@@ -232,13 +257,14 @@ Result<std::string> ReadProfileFile(const std::string& path) {
 bool SelectionOptions::IsFiles() const {
   if (what.empty()) return false;
   return std::all_of(what.begin(), what.end(), [](const std::string& name) {
-    if (IsUrl(name)) return true;
+    if (IsUrl(name) || name == kStandardInput) return true;
     std::error_code error;
     if (!std::filesystem::is_regular_file(name, error)) return false;
-    // A program called like its service often lies in the current folder; that is no profile.
+    // A program with the same name as its service may be in the current folder; that is not a
+    // profile.
     if (name.find_first_of("./") != std::string::npos) return true;
     const auto content = ReadProfileFile(name);
-    return content && formats::Recognise(*content) != formats::FileFormat::kUnknown;
+    return content && formats::Recognise(*content) != nullptr;
   });
 }
 
@@ -263,7 +289,7 @@ Result<> SelectionOptions::Validate(std::size_t most) const {
 
 std::string SelectionOptions::SelectorText() const {
   if (service.empty()) return what.empty() ? "" : what[0];
-  // Quoted, because a name may contain anything.
+  // Quoted, because a name may contain any character.
   std::string text = "{service_name=\"";
   for (const char c : service) {
     if (c == '"' || c == '\\') text += '\\';
@@ -307,13 +333,13 @@ Result<std::string> Ask(const Context& context, std::string_view method, const s
     return Error(response.error().code(),
                  message + (refused ? "; is `wherefore serve` running there?" : ""));
   }
-  if (response->status >= 400) {
-    return Error(CodeOf(response->status),
-                 fmt::format("{} (HTTP {})", ErrorMessage(response->body), response->status));
-  }
   if (const auto lacks = response->headers.find("Wherefore-Incomplete");
       lacks != response->headers.end()) {
     fmt::print(stderr, "warning: {}; see `wherefore doctor`\n", lacks->second);
+  }
+  if (response->status >= 400) {
+    return Error(CodeOf(response->status),
+                 fmt::format("{} (HTTP {})", ErrorMessage(response->body), response->status));
   }
   return std::move(response->body);
 }
@@ -349,24 +375,39 @@ Result<SourceTree> AskTree(const Context& context, const std::string& path,
 }
 
 Result<profile::Batch> LoadBatch(const std::string& file, const std::string& service) {
-  WHEREFORE_ASSIGN_OR_RETURN(std::string content, ReadProfileFile(file));
-  return DecodeBatch(std::make_shared<const std::string>(std::move(content)), file, service);
+  WHEREFORE_ASSIGN_OR_RETURN(formats::FileContent content, LoadContent(file, service));
+  return BatchOf(std::move(content), file);
 }
 
-Result<profile::Batch> DecodeBatch(const std::shared_ptr<const std::string>& bytes,
-                                   const std::string& file, const std::string& service) {
-  Result<formats::DecodedProfiles> decoded =
-      formats::DecodeProfileFile(bytes, service.empty() ? DefaultService(file) : service);
-  if (decoded && file.find("/pprof/block") != std::string::npos) {
-    // Go's block and mutex profiles are told apart by where they come from only.
-    for (profile::Profile& p : decoded->data.profiles) p.name = decoded->data.AddText("block");
+Result<formats::FileContent> DecodeContent(const std::shared_ptr<const std::string>& bytes,
+                                           const std::string& file, const std::string& service) {
+  Result<formats::FileContent> content =
+      formats::DecodeFile(bytes, {.service = service.empty() ? DefaultService(file) : service});
+  if (!content) return std::move(content).error().Within(file);
+  const auto say_rejected = [&](const auto& decoded, std::string_view what) {
+    if (decoded.rejected > 0)
+      fmt::print(stderr, "warning: {}: {} {} left out: {}\n", file, decoded.rejected, what,
+                 decoded.message);
+  };
+  if (auto* const profiles = std::get_if<formats::DecodedProfiles>(&*content)) {
+    say_rejected(*profiles, "profiles");
+    profile::Batch& batch = profiles->data;
+    // Go's block and mutex profiles differ only in their path.
+    if (file.find("/pprof/block") != std::string::npos) {
+      for (profile::Profile& p : batch.profiles) p.name = batch.AddText("block");
+    }
+  } else if (const auto* const spans = std::get_if<formats::DecodedSpans>(&*content)) {
+    say_rejected(*spans, "spans");
   }
-  if (!decoded) return std::move(decoded).error().Within(file);
-  if (decoded->rejected > 0) {
-    fmt::print(stderr, "warning: {}: {} profiles left out: {}\n", file, decoded->rejected,
-               decoded->message);
-  }
-  return std::move(decoded->data);
+  return content;
+}
+
+Result<profile::Batch> BatchOf(formats::FileContent content, const std::string& file) {
+  if (auto* const profiles = std::get_if<formats::DecodedProfiles>(&content))
+    return std::move(profiles->data);
+  return (std::holds_alternative<profile::FlameTree>(content) ? formats::NoSamplesError()
+                                                              : formats::OnlyTracesError())
+      .Within(file);
 }
 
 }  // namespace wherefore::cli

@@ -1,4 +1,4 @@
-// Where a command gets its data from: a server, or files read here without one.
+// Where a command gets its data: from a server, or from files without one. One thread.
 #pragma once
 
 #include <memory>
@@ -10,12 +10,13 @@
 
 #include "base/result.h"
 #include "cli/command.h"
+#include "formats/registry.h"
 #include "profile/batch.h"
 #include "profile/flame_tree.h"
 
 namespace wherefore::cli {
 
-// The selection options every question has.
+// The selection options of every query.
 struct SelectionOptions {
   std::vector<std::string> what;  // a selector, or files
   std::string service;
@@ -24,31 +25,31 @@ struct SelectionOptions {
   std::string from;
   std::string to;
   std::string lens;
-  bool observed = false;  // SourceTree::seconds is wanted
+  bool observed = false;  // fill in SourceTree::seconds
 
   void AddTo(CLI::App& command, const std::string& positional_help);
-  // True when `what` names files that exist.
+  // True if `what` names existing files.
   [[nodiscard]] bool IsFiles() const;
-  // Usage errors that would otherwise ask another question than the one meant.
+  // Catches usage errors that would select something else than the user meant.
   [[nodiscard]] Result<> Validate(std::size_t most_selectors) const;
   // Query parameters for the API.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> Parameters() const;
   [[nodiscard]] std::string SelectorText() const;
 };
 
-// GET/POST against the server; a JSON error becomes our Error.
+// GET or POST; a JSON error answer becomes an Error.
 [[nodiscard]] Result<std::string> Ask(
     const Context& context, std::string_view method, const std::string& path,
     const std::vector<std::pair<std::string, std::string>>& parameters, std::string_view body = {},
     std::string_view content_type = {});
 
 struct SourceTree {
-  profile::FlameTree tree;  // values without any observations: their number is not known
+  profile::FlameTree tree;  // without observations if their number is not known
   std::string hint;
   bool averaged = false;
-  double seconds = 0;  // in which anything of it was seen; 0: not known, or not asked for
+  double seconds = 0;  // observed time; 0: not known, or not asked for
 };
-// The whole tree (not pruned) that a question of the API answers with.
+// The whole tree (not pruned) that an API route answers with.
 [[nodiscard]] Result<SourceTree> AskTree(
     const Context& context, const std::string& path,
     std::vector<std::pair<std::string, std::string>> parameters);
@@ -56,21 +57,25 @@ struct SourceTree {
 [[nodiscard]] Result<SourceTree> LoadTree(const Context& context, const SelectionOptions& options);
 
 [[nodiscard]] bool IsUrl(std::string_view name);
-// A file or what an http(s) address serves, unpacked if it is gzip.
+inline constexpr std::string_view kStandardInput = "-";
+// Reads a file, an http(s) URL or standard input; unpacks gzip.
 [[nodiscard]] Result<std::string> ReadProfileFile(const std::string& path);
 
-// The type people mean when they do not say: cpu, wall, else the file's last one (as pprof does).
+// The type if none is given: cpu, wall, else the file's last one (like pprof).
 [[nodiscard]] std::string DefaultFileType(const profile::Batch& batch);
 
-// kInvalid when a type that is no id and no short name of ours ("delay") stands for several: their
-// sum would count a wait for a lock twice. `ids` collects over the files of one question.
+// kInvalid if a type that is neither an id nor a short name ("delay") stands for several types:
+// their sum would count a wait for a lock twice. `ids` accumulates over the files of one command.
 [[nodiscard]] Result<> RequireOneType(const profile::Batch& batch, std::string_view type,
                                       std::set<std::string>& ids);
 
-// Of any known format, decoded; the service defaults to the file's name (or the URL's host).
-[[nodiscard]] Result<profile::Batch> DecodeBatch(const std::shared_ptr<const std::string>& bytes,
-                                                 const std::string& file,
-                                                 const std::string& service);
+// Decodes any format of formats/registry.h. The service defaults to the file's name (or the URL's
+// host). Prints on stderr what had to be left out.
+[[nodiscard]] Result<formats::FileContent> DecodeContent(
+    const std::shared_ptr<const std::string>& bytes, const std::string& file,
+    const std::string& service);
+// Its profiles; an error for traces and saved flame graphs.
+[[nodiscard]] Result<profile::Batch> BatchOf(formats::FileContent content, const std::string& file);
 [[nodiscard]] Result<profile::Batch> LoadBatch(const std::string& file, const std::string& service);
 
 }  // namespace wherefore::cli

@@ -68,7 +68,7 @@ Result<std::string> ReadToken(const std::string& file) {
   const std::string_view token = Trim(std::string_view(bytes.data(), size));
   const auto control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
   if (token.empty() || token.size() > kMostBytes || std::ranges::any_of(token, control)) {
-    // Never with what is in it.
+    // Never quote the file's content.
     return Error(
         Code::kInvalid,
         fmt::format("{} holds no token: expected one line of at most {} bytes", file, kMostBytes));

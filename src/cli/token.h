@@ -1,8 +1,8 @@
-// The bearer token: where it comes from, and how it stays ours.
+// The bearer token: where it comes from, and how it stays secret.
 //
-// A command line is for every user of the machine to read (ps, /proc/PID/cmdline), an environment
-// for this user and for every child. So what was given there is wiped as soon as it is read, and a
-// file is what we recommend. Called by the main thread before any other starts.
+// Every user of the machine can read a command line (ps, /proc/PID/cmdline), and this user and all
+// children the environment. So a token given there is wiped as soon as it is read; a file is what
+// we recommend. Called by the main thread before any other starts.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@
 
 namespace wherefore::cli {
 
-// The arguments behind the program's name. The value of every `--token` is wiped from the process's
-// own copy of them.
+// The arguments after the program's name. Wipes the value of every `--token` from the process's own
+// copy.
 [[nodiscard]] std::vector<std::string> TakeArguments(int argc, char** argv);
-// The variable's value, "" when it is not set; wiped from the environment.
+// The variable's value, "" if it is not set. Wipes it from the environment.
 [[nodiscard]] std::string TakeVariable(const char* name);
 // The one line of text in `file`.
 [[nodiscard]] Result<std::string> ReadToken(const std::string& file);

@@ -1,5 +1,5 @@
-// `trace`: a trace as a waterfall in the terminal, with the profile value of each span where there
-// is one and, of the spans with most, the functions it was spent in.
+// `trace`: a trace as a waterfall in the terminal, with the profile value of each span if there is
+// one and, for the spans with most, the functions it was spent in.
 
 #include <algorithm>
 #include <map>
@@ -16,8 +16,8 @@
 namespace wherefore::cli {
 namespace {
 
-// Spans that get a line with their functions, and functions in it.
-constexpr std::size_t kMostExplained = 10;
+// How many spans get a line with functions, and how many functions it has.
+constexpr std::size_t kMaxExplained = 10;
 constexpr std::size_t kFunctionsInLine = 3;
 constexpr std::size_t kTopRows = 30;
 
@@ -32,7 +32,7 @@ Result<std::vector<Span>> ParseTrace(const std::string& body) {
   simdjson::dom::parser parser;
   simdjson::dom::array spans;
   if (parser.parse(body)["spans"].get(spans) != simdjson::SUCCESS) {
-    return Error(Code::kCorrupt, "the server's answer is damaged");
+    return DamagedAnswer();
   }
   std::vector<Span> out;
   for (const simdjson::dom::element e : spans) {
@@ -48,7 +48,7 @@ Result<std::vector<Span>> ParseTrace(const std::string& body) {
   return out;
 }
 
-// What a trace was profiled doing, as far as the waterfall shows it.
+// The profile data of a trace that the waterfall shows.
 struct Profiled {
   std::string type, unit, hint;
   std::map<std::string, std::int64_t> by_span;
@@ -56,7 +56,7 @@ struct Profiled {
   std::map<std::string, profile::FlameTree> trees;  // of the spans with most
 };
 
-// How far off what looks add up to may be.
+// The error of a value that was measured by looks.
 std::string LooksText(const JsonValue& looks) {
   const std::int64_t count = JsonInt(looks["count"]);
   return fmt::format(" ± {} in {} look{}", FormatDuration(JsonInt(looks["error_ns"])),
@@ -66,8 +66,7 @@ std::string LooksText(const JsonValue& looks) {
 Result<Profiled> ParseProfiled(const std::string& body) {
   simdjson::dom::parser parser;
   simdjson::dom::element root;
-  if (parser.parse(body).get(root) != simdjson::SUCCESS)
-    return Error(Code::kCorrupt, "the server's answer is damaged");
+  if (parser.parse(body).get(root) != simdjson::SUCCESS) return DamagedAnswer();
   Profiled out{.type = JsonText(root["type"]),
                .unit = JsonText(root["unit"]),
                .hint = JsonText(root["hint"])};
@@ -104,14 +103,14 @@ Result<Profiled> AskValues(const Context& context, const TraceOptions& options) 
   return ParseProfiled(body);
 }
 
-// And the functions of those with most.
+// The same, with the functions of the spans with most.
 Result<Profiled> AskProfiled(const Context& context, const TraceOptions& options) {
   WHEREFORE_ASSIGN_OR_RETURN(Profiled out, AskValues(context, options));
   std::vector<std::pair<std::int64_t, std::string>> largest;
   largest.reserve(out.by_span.size());
   for (const auto& [span, value] : out.by_span) largest.emplace_back(-value, span);
   std::ranges::sort(largest);
-  if (largest.size() > kMostExplained) largest.resize(kMostExplained);
+  if (largest.size() > kMaxExplained) largest.resize(kMaxExplained);
   for (const auto& [value, span] : largest) {
     WHEREFORE_ASSIGN_OR_RETURN(SourceTree source,
                                AskTree(context, options.FlamePath(), options.Parameters(span)));
@@ -143,7 +142,7 @@ class Waterfall {
         fmt::format("{} span{}, {}, from {}{}\n", spans_.size(), spans_.size() == 1 ? "" : "s",
                     FormatDuration(end_ - begin_), FormatTime(begin_),
                     profiled_.by_span.empty() ? "" : fmt::format("; profiled: {}", profiled_.type));
-    // A damaged trace may loop; every span is drawn once.
+    // A damaged trace may contain loops; every span is drawn once.
     std::vector<char> drawn(spans_.size());
     struct Open {
       std::size_t span;
@@ -152,7 +151,7 @@ class Waterfall {
     std::vector<Open> open;
     for (std::size_t k = roots.size(); k-- > 0;) open.push_back({roots[k], 0});
     for (std::size_t next = 0; !open.empty() || next < spans_.size();) {
-      if (open.empty()) {  // spans that are each other's parents hang on no root
+      if (open.empty()) {  // spans that are each other's ancestors have no root
         if (drawn[next] == 0) open.push_back({next, 0});
         ++next;
         continue;
@@ -205,7 +204,7 @@ class Waterfall {
            (looks == profiled_.looks.end() ? " profiled" : looks->second);
   }
 
-  // What a span itself was doing, below its row, with its id for --span.
+  // A span's own functions, below its row, with its id for --span.
   std::string Functions(const Span& s, int depth) const {
     const auto tree = profiled_.trees.find(s.id);
     if (tree == profiled_.trees.end()) return "";
@@ -225,7 +224,7 @@ class Waterfall {
   std::int64_t end_ = INT64_MIN;
 };
 
-// One span: its row, then its functions as `top` lists them. Nothing to list is exit code 1.
+// One span: its row, then its functions as in `top`. Exit code 1 if there are none.
 int ShowSpan(const Context& context, const TraceOptions& options, std::vector<Span> spans) {
   if (spans.empty()) {
     Fail(Error(Code::kNotFound,
@@ -237,7 +236,7 @@ int ShowSpan(const Context& context, const TraceOptions& options, std::vector<Sp
   if (!source) return Fail(source.error());
   auto profiled = AskValues(context, options);
   if (!profiled) return Fail(profiled.error());
-  if (profiled->looks.empty()) profiled->by_span.clear();  // the table says it
+  if (profiled->looks.empty()) profiled->by_span.clear();  // the table shows it
   fmt::print(
       "{}", Waterfall(std::move(spans), *std::move(profiled), TerminalWidth()).Draw(context.color));
   if (!source->hint.empty()) fmt::print(stderr, "{}\n", source->hint);

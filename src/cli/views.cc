@@ -11,7 +11,8 @@
 #include "cli/difference.h"
 #include "cli/render.h"
 #include "cli/source.h"
-#include "query/engine.h"
+#include "query/diff.h"
+#include "query/search.h"
 
 namespace wherefore::cli {
 namespace {
@@ -38,25 +39,25 @@ struct Searched {
   query::Search search;
   query::Found found;
 
-  // Null: nothing is looked for.
+  // Null if there is no search.
   [[nodiscard]] const query::Found* matches() const { return search.empty() ? nullptr : &found; }
 };
 
-// The tree; a lens that leaves nothing of it is said.
-Result<SourceTree> LoadSeen(const Context& context, const SelectionOptions& options) {
+// The tree; notes if the lens removed everything.
+Result<SourceTree> LoadWithLens(const Context& context, const SelectionOptions& options) {
   auto source = LoadTree(context, options);
   if (source && source->hint.empty() && !options.lens.empty() && source->tree.size() <= 1) {
-    source->hint = fmt::format("the lens '{}' takes all of it away", options.lens);
+    source->hint = fmt::format("the lens '{}' removes everything", options.lens);
   }
   return source;
 }
 
-// The tree, and what is looked for in it. Nothing found is said where an empty answer is.
+// The tree and the matches in it. No match is reported like an empty answer.
 Result<Searched> LoadSearched(const Context& context, const SelectionOptions& options,
                               const SearchOption& option) {
   Searched out;
   WHEREFORE_ASSIGN_OR_RETURN(out.search, option.Parse());
-  WHEREFORE_ASSIGN_OR_RETURN(out.source, LoadSeen(context, options));
+  WHEREFORE_ASSIGN_OR_RETURN(out.source, LoadWithLens(context, options));
   out.found = out.search.In(out.source.tree);
   if (!out.search.empty() && out.found.nodes == 0 && out.source.hint.empty()) {
     out.source.hint = fmt::format("no function or module matches '{}'", option.text);
@@ -64,8 +65,8 @@ Result<Searched> LoadSearched(const Context& context, const SelectionOptions& op
   return out;
 }
 
-// An empty answer, or a search that found nothing, is exit code 1 with the reason; the reason also
-// goes beside partial answers.
+// An empty answer, or a search without a match, is exit code 1 with the reason; partial answers
+// show the reason too.
 int Shown(const Searched& loaded, const std::string& text) {
   const SourceTree& source = loaded.source;
   if (!source.hint.empty()) fmt::print(stderr, "{}\n", source.hint);
@@ -74,9 +75,9 @@ int Shown(const Searched& loaded, const std::string& text) {
   return loaded.search.empty() || loaded.found.nodes > 0 ? kFine : kFound;
 }
 
-// What top, tree and flame have in common: a selection or files, a search, and a text made of them.
-void Draws(CLI::App& command, Context& context, const std::string& search_help,
-           const std::function<std::string(const Searched&)>& draw) {
+// What top, tree and flame share: a selection or files, a search, and a function that renders them.
+void AddRenderer(CLI::App& command, Context& context, const std::string& search_help,
+                 const std::function<std::string(const Searched&)>& draw) {
   struct Drawing {
     SelectionOptions options;
     SearchOption search;
@@ -101,7 +102,7 @@ std::string TopJson(const profile::FlameTree& tree, std::size_t limit, const que
   json.Field("total", tree.total[0]);
   const bool counts = CountsKnown(tree);
   if (counts) json.Field("count", tree.total_count[0]);
-  auto rows = SeenRows(tree);
+  auto rows = RowsWithValue(tree);
   if (found != nullptr) {
     found->AppendTo(json);
     std::erase_if(rows,
@@ -134,7 +135,7 @@ std::string TreeJson(const profile::FlameTree& tree, const query::Found* found) 
   return out + "\n";
 }
 
-// What `diff` is asked.
+// Options of `diff`.
 struct DiffOptions {
   SelectionOptions selection;
   std::string base_from, base_to;
@@ -158,10 +159,10 @@ int RunDiff(const Context& context, const DiffOptions& options) {
     before.from = options.base_from;
     before.to = options.base_to;
   }
-  const auto left = LoadSeen(context, before);
+  const auto left = LoadWithLens(context, before);
   if (!left) return Fail(left.error());
   if (after.type.empty()) after.type = left->tree.type;
-  const auto right = LoadSeen(context, after);
+  const auto right = LoadWithLens(context, after);
   if (!right) return Fail(right.error());
   for (const auto* side : {&*left, &*right}) {
     if (!side->hint.empty()) fmt::print(stderr, "{}\n", side->hint);
@@ -178,6 +179,23 @@ int RunDiff(const Context& context, const DiffOptions& options) {
   return kFine;
 }
 
+// A share as people write it: 2% or 0.02.
+CLI::Validator AsShare() {
+  return {[](std::string& text) -> std::string {
+            if (!text.ends_with('%')) return "";
+            try {
+              std::size_t end = 0;
+              const double percent = std::stod(text, &end);
+              if (end + 1 != text.size()) return "expected a share, as 2% or 0.02";
+              text = fmt::format("{}", percent / 100);
+            } catch (const std::exception&) {
+              return "expected a share, as 2% or 0.02";
+            }
+            return "";
+          },
+          "SHARE"};
+}
+
 }  // namespace
 
 void AddTop(CLI::App& app, Context& context) {
@@ -188,13 +206,13 @@ void AddTop(CLI::App& app, Context& context) {
                   "wherefore top checkout --search 'json::|malloc'",
                   "wherefore top profile.pb.gz --lens 'my-code'"});
   auto limit = std::make_shared<std::size_t>(30);
-  Draws(*command, context, "Only functions whose name or module matches",
-        [&context, limit](const Searched& s) {
-          const profile::FlameTree& tree = s.source.tree;
-          return context.json ? TopJson(tree, *limit, s.matches())
-                              : RenderTop(tree, *limit, TerminalWidth(), s.matches());
-        });
-  command->add_option("--limit", *limit, "Rows")
+  AddRenderer(*command, context, "Only functions whose name or module matches",
+              [&context, limit](const Searched& s) {
+                const profile::FlameTree& tree = s.source.tree;
+                return context.json ? TopJson(tree, *limit, s.matches())
+                                    : RenderTop(tree, *limit, TerminalWidth(), s.matches());
+              });
+  command->add_option("-n,--limit", *limit, "Rows")
       ->check(CLI::Range(1, kMaxRows))
       ->capture_default_str();
 }
@@ -202,18 +220,20 @@ void AddTop(CLI::App& app, Context& context) {
 void AddTree(CLI::App& app, Context& context) {
   CLI::App* command = NewCommand(
       app, "tree", "The call tree, indented, root first",
-      {"wherefore tree checkout --min-share 0.01", "wherefore tree profile.pb.gz --depth 8"});
+      {"wherefore tree checkout --min-share 2%", "wherefore tree profile.pb.gz --depth 8"});
   auto min_share = std::make_shared<double>(0.005);
   auto depth = std::make_shared<int>(0);
-  Draws(*command, context, "Mark functions whose name or module matches, however small",
-        [&context, min_share, depth](const Searched& s) {
-          const profile::FlameTree& tree = s.source.tree;
-          return context.json ? TreeJson(tree, s.matches())
-                              : RenderIndented(tree, *min_share, *depth, TerminalWidth(), s.search);
-        });
+  AddRenderer(*command, context, "Mark functions whose name or module matches, however small",
+              [&context, min_share, depth](const Searched& s) {
+                const profile::FlameTree& tree = s.source.tree;
+                return context.json
+                           ? TreeJson(tree, s.matches())
+                           : RenderIndented(tree, *min_share, *depth, TerminalWidth(), s.search);
+              });
   command->add_option("--min-share", *min_share, "Smaller nodes are added up as 'other'")
+      ->transform(AsShare())
       ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
+      ->default_str("0.5%");
   command->add_option("--depth", *depth, "At most this deep (0: no limit)");
 }
 
@@ -222,13 +242,14 @@ void AddFlame(CLI::App& app, Context& context) {
       NewCommand(app, "flame", "A flame graph in the terminal (root on top)",
                  {"wherefore flame checkout --since 1h", "wherefore flame stacks.folded --rows 0"});
   auto rows = std::make_shared<int>(40);
-  Draws(*command, context, "Mark functions whose name or module matches",
-        [&context, rows](const Searched& s) {
-          const profile::FlameTree& tree = s.source.tree;
-          return context.json ? TreeJson(tree, s.matches())
-                              : RenderFlame(tree, TerminalWidth(), *rows <= 0 ? INT_MAX : *rows,
-                                            context.color, s.matches());
-        });
+  AddRenderer(*command, context, "Mark functions whose name or module matches",
+              [&context, rows](const Searched& s) {
+                const profile::FlameTree& tree = s.source.tree;
+                return context.json
+                           ? TreeJson(tree, s.matches())
+                           : RenderFlame(tree, TerminalWidth(), *rows <= 0 ? INT_MAX : *rows,
+                                         context.color, s.matches());
+              });
   command->add_option("--rows", *rows, "At most this many rows (0: all)")
       ->check(CLI::Range(0, kMaxRows))
       ->capture_default_str();
@@ -248,13 +269,12 @@ void AddDiff(CLI::App& app, Context& context) {
   command->add_option("--base-from", options->base_from, "Start of 'before'");
   command->add_option("--base-to", options->base_to, "End of 'before'");
   command
-      ->add_option("--mode", options->mode,
-                   "raw (as they are), rate (per second in which anything of each side was seen), "
-                   "share (of each side's whole). Default: share of two selectors; rate where the "
-                   "sides are not equally "
-                   "long; else raw")
+      ->add_option(
+          "--mode", options->mode,
+          "raw (as stored), rate (per second of each side's observed time), share (of each side's "
+          "total). Default: share for two selectors; rate if the sides differ in length; else raw")
       ->check(CLI::IsMember({"raw", "rate", "share"}));
-  command->add_option("--limit", options->limit, "Rows")
+  command->add_option("-n,--limit", options->limit, "Rows")
       ->check(CLI::Range(1, kMaxRows))
       ->capture_default_str();
   command->callback([&context, options] {

@@ -1,7 +1,7 @@
-// ByteReader: little-endian numbers out of bytes we do not trust.
+// ByteReader: reads little-endian numbers from untrusted bytes.
 //
-// Reading past the end gives 0 and sets failed() for good, so a parser checks once per record and
-// not once per number. Borrowed bytes; one thread.
+// Reading past the end returns 0 and sets failed() permanently, so a parser checks once per record
+// instead of once per number. Borrows the bytes; one thread.
 #pragma once
 
 #include <cstdint>
@@ -32,34 +32,17 @@ class ByteReader {
     return value;
   }
 
-  // Bits beyond the 64th are dropped, as every reader of DWARF does.
-  [[nodiscard]] std::uint64_t Uleb() {
-    std::uint64_t value = 0;
-    unsigned shift = 0;
-    while (true) {
-      const auto byte = Read<std::uint8_t>();
-      if (failed_) return 0;
-      if (shift < 64) value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
-      shift += 7;
-      if ((byte & 0x80) == 0) return value;
-    }
-  }
+  // Bits beyond the 64th are dropped, as in every DWARF reader.
+  [[nodiscard]] std::uint64_t Uleb() { return Leb().bits; }
 
   [[nodiscard]] std::int64_t Sleb() {
-    std::uint64_t value = 0;
-    unsigned shift = 0;
-    while (true) {
-      const auto byte = Read<std::uint8_t>();
-      if (failed_) return 0;
-      if (shift < 64) value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
-      shift += 7;
-      if ((byte & 0x80) != 0) continue;
-      if (shift < 64 && (byte & 0x40) != 0) value |= ~std::uint64_t{0} << shift;
-      return static_cast<std::int64_t>(value);
-    }
+    const LebNumber number = Leb();
+    const bool extend = number.negative && number.width < 64;
+    return static_cast<std::int64_t>(extend ? number.bits | ~std::uint64_t{0} << number.width
+                                            : number.bits);
   }
 
-  // Up to the terminating zero, which is skipped.
+  // The text up to the terminating zero, which is skipped.
   [[nodiscard]] std::string_view CString() {
     const auto rest = left() == 0 ? std::span<const std::uint8_t>() : bytes_.subspan(at_);
     const void* const end = rest.empty() ? nullptr : std::memchr(rest.data(), 0, rest.size());
@@ -83,6 +66,23 @@ class ByteReader {
   }
 
  private:
+  struct LebNumber {
+    std::uint64_t bits = 0;
+    unsigned width = 0;     // of the bits read
+    bool negative = false;  // if it is signed
+  };
+  LebNumber Leb() {
+    LebNumber number;
+    while (true) {
+      const auto byte = Read<std::uint8_t>();
+      if (failed_) return {};
+      if (number.width < 64) number.bits |= static_cast<std::uint64_t>(byte & 0x7f) << number.width;
+      number.width += 7;
+      number.negative = (byte & 0x40) != 0;
+      if ((byte & 0x80) == 0) return number;
+    }
+  }
+
   std::span<const std::uint8_t> bytes_;
   std::size_t at_;
   bool failed_;

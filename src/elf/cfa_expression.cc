@@ -7,7 +7,7 @@
 namespace wherefore::elf {
 namespace {
 
-enum Op : std::uint8_t {  // DW_OP_* that occur in the expressions we know
+enum Op : std::uint8_t {  // the DW_OP_* of the expressions we know
   kOpDeref = 0x06,
   kOpAnd = 0x1a,
   kOpMul = 0x1e,
@@ -44,7 +44,7 @@ bool IsPltExpression(std::span<const std::uint8_t> expression, std::int32_t* thr
 
 namespace {
 
-// breg<r> n, that register and number; where none is expected, or another follows, false.
+// Reads "breg<r> n". False if there is no such operation, or no room for another register.
 bool ReadRegister(ByteReader& reader, std::uint8_t* reg, std::int64_t* offset) {
   const auto op = reader.Read<std::uint8_t>();
   if (reader.failed() || op < kOpBreg0 || op > kOpBreg0 + 15) return false;
@@ -53,8 +53,8 @@ bool ReadRegister(ByteReader& reader, std::uint8_t* reg, std::int64_t* offset) {
   return !reader.failed();
 }
 
-// What hand-written code says of its CFA: [breg n; deref; plus_uconst m], the same with
-// [breg n; lit8; mul; plus] before the deref, and each without what follows the first.
+// The CFA expressions of hand-written code: [breg n; deref; plus_uconst m], the same with [breg n;
+// lit8; mul; plus] before the deref, and prefixes of both.
 bool ReadCfa(std::span<const std::uint8_t> expression, CfaExpression& out) {
   ByteReader reader(expression);
   std::int64_t offset = 0;

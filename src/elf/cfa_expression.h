@@ -1,5 +1,4 @@
-// What the expressions and the rarer rules of .eh_frame mean. Pure functions; bytes are not
-// trusted.
+// Interprets the expressions and rare rules of .eh_frame. Pure functions; the bytes are untrusted.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,7 @@
 
 namespace wherefore::elf {
 
-// DWARF's numbers.
+// DWARF register numbers.
 inline constexpr std::uint64_t kRbp = 6;
 inline constexpr std::uint64_t kRsp = 7;
 inline constexpr std::uint64_t kRip = 16;
@@ -19,13 +18,13 @@ inline bool FitsOffset(std::int64_t offset) {
   return offset >= INT32_MIN && offset <= INT32_MAX;
 }
 
-// [breg<reg> offset] alone, or followed by a deref.
+// [breg<reg> offset], alone or followed by a deref.
 [[nodiscard]] bool IsRegisterPlusOffset(std::span<const std::uint8_t> expression, std::uint64_t reg,
                                         bool deref, std::int64_t* offset);
-// What linkers write for .plt: rsp + 8 + ((rip & 15) >= n) << 3. Gives n.
+// The expression linkers write for .plt: rsp + 8 + ((rip & 15) >= n) << 3. Returns n.
 [[nodiscard]] bool IsPltExpression(std::span<const std::uint8_t> expression,
                                    std::int32_t* threshold);
-// Rules that have no row of their own. False: of a kind that no known compiler or hand writes.
+// Rules that do not fit a plain row. False for a form no known compiler or assembler code uses.
 [[nodiscard]] bool ReadExpression(const FrameState& state, CfaExpression& out);
 
 }  // namespace wherefore::elf

@@ -10,10 +10,10 @@ namespace {
 constexpr std::size_t kMaxRememberedStates = 64;
 constexpr std::size_t kMaxCies = 65536;
 constexpr std::size_t kMaxCieBytes = 65536;
-// rsp in the ucontext that a signal frame's rsp points at.
+// Offset of rsp in the ucontext that a signal frame's rsp points to.
 constexpr std::int64_t kUcontextRsp = 160;
 
-// DW_EH_PE_*: how pointers are written.
+// DW_EH_PE_*: pointer encodings.
 constexpr std::uint8_t kPointerOmitted = 0xff;
 constexpr std::uint8_t kPointerFormat = 0x0f;
 constexpr std::uint8_t kPointerBase = 0x70;
@@ -46,7 +46,7 @@ enum Cfa : std::uint8_t {  // DW_CFA_*
   kValExpression = 0x16,
   kGnuArgsSize = 0x2e,
   kGnuNegativeOffsetExtended = 0x2f,
-  kAdvanceLoc = 0x40,  // with the operand in the low six bits, as the next two
+  kAdvanceLoc = 0x40,  // operand in the low six bits, as in the next two
   kOffset = 0x80,
   kRestore = 0xc0
 };
@@ -59,7 +59,7 @@ std::int64_t ScaledSleb(ByteReader& reader, std::int64_t align) {
   return Multiply(static_cast<std::uint64_t>(reader.Sleb()), align);
 }
 
-// The rules that most rows have: kUnsupported when it is none of them.
+// The rules of nearly all rows; kUnsupported for others.
 UnwindRule CommonRule(const FrameState& state) {
   UnwindRule rule{.kind = RowKind::kUnsupported};
   if (state.rip.kind != RegisterRule::Kind::kAtCfa || state.rip.offset != -8) return rule;
@@ -82,8 +82,8 @@ UnwindRule CommonRule(const FrameState& state) {
   rule.kind = state.cfa_register == kRsp ? RowKind::kCfaRsp : RowKind::kCfaRbp;
   rule.cfa = static_cast<std::int32_t>(state.cfa_offset);
   if (state.rbp.kind == RegisterRule::Kind::kSame) return rule;
-  // In the last instructions of a function with a realigned stack compilers leave the rule of its
-  // body standing (*(rbp + n)), although rbp is the caller's again.
+  // At the end of a function with a realigned stack, compilers leave the rule of its body in force
+  // (*(rbp + n)), although rbp is already the caller's again.
   const bool left_standing =
       state.rbp.kind == RegisterRule::Kind::kExpression && rule.kind == RowKind::kCfaRsp;
   if (left_standing) return rule;
@@ -95,7 +95,7 @@ UnwindRule CommonRule(const FrameState& state) {
 
 }  // namespace
 
-// Of every row there is: as fast as it goes.
+// Runs for every row there is, so it must be fast.
 [[gnu::always_inline]] inline UnwindRule EhFrameReader::RuleOf(const FrameState& state,
                                                                bool signal_frame) {
   if (state.broken) return {.kind = RowKind::kUnsupported};
@@ -111,12 +111,12 @@ UnwindRule CommonRule(const FrameState& state) {
 }
 
 [[gnu::noinline]] UnwindRule EhFrameReader::RareRule(const FrameState& state) {
-  constexpr std::size_t kMostExpressions = INT16_MAX;
+  constexpr std::size_t kMaxExpressions = INT16_MAX;
   CfaExpression expression;
   if (!ReadExpression(state, expression)) return {.kind = RowKind::kUnsupported};
   const auto known = expression_ids_.find(expression);
   if (known != expression_ids_.end()) return {.cfa = known->second, .kind = RowKind::kExpression};
-  if (expressions_.size() >= kMostExpressions) return {.kind = RowKind::kUnsupported};
+  if (expressions_.size() >= kMaxExpressions) return {.kind = RowKind::kUnsupported};
   const auto next = static_cast<std::int32_t>(expressions_.size());
   expression_ids_.emplace(expression, next);
   expressions_.push_back(expression);
@@ -126,7 +126,7 @@ UnwindRule CommonRule(const FrameState& state) {
 // The state of the machine that runs call frame instructions.
 struct EhFrameReader::Program {
   const Cie* cie = nullptr;
-  std::vector<FrameRow>* rows = nullptr;  // null while the CIE's own instructions run
+  std::vector<FrameRow>* rows = nullptr;  // null while the CIE's instructions run
   FunctionRange function;
   std::uint64_t location = 0;
   FrameState state;
@@ -134,7 +134,7 @@ struct EhFrameReader::Program {
   std::vector<FrameState> remembered;
   EhFrameReader* reader = nullptr;
 
-  // The other registers do not matter to us.
+  // Other registers do not matter for unwinding.
   RegisterRule* RuleOf(std::uint64_t reg) {
     return reg == kRbp ? &state.rbp : reg == kRip ? &state.rip : nullptr;
   }
@@ -165,7 +165,7 @@ struct EhFrameReader::Program {
     }
   }
 
-  // Moves on; going backwards is not allowed.
+  // Moves forward; never back.
   void MoveTo(std::uint64_t target) {
     Emit();
     if (target < location) state.broken = true;
@@ -184,7 +184,7 @@ bool EhFrameReader::ReadEntry(std::size_t at, Entry& entry, std::size_t& next) c
   entry.id_at = reader.at();
   next = reader.at() + length;
   entry.body = ByteReader(section_.first(next), reader.at());
-  // Also in the 64-bit form the id has four bytes in .eh_frame.
+  // In .eh_frame the id has four bytes, in the 64-bit format too.
   entry.id = entry.body.Read<std::uint32_t>();
   return !entry.body.failed();
 }
@@ -223,9 +223,9 @@ std::uint64_t EhFrameReader::ReadPointer(ByteReader& reader, std::uint8_t encodi
       value = static_cast<std::uint64_t>(std::int64_t{reader.Read<std::int32_t>()});
       break;
     default:
-      (void)reader.Take(reader.left() + 1);  // an unknown format: give up on this entry
+      (void)reader.Take(reader.left() + 1);  // unknown format: give up on this entry
   }
-  // Relative to text, data or function does not occur on x86-64 in code addresses.
+  // On x86-64, code addresses are never relative to text, data or function.
   return (encoding & kPointerBase) == kPointerPcRelative ? place + value : value;
 }
 
@@ -292,7 +292,7 @@ bool EhFrameReader::ParseFde(Entry& entry, const Cie& cie, FunctionRange& functi
   const std::uint64_t size = ReadPointer(reader, cie.pointer_encoding & kPointerFormat);
   function.end = function.start + size;
   if (cie.augmented) (void)reader.Take(reader.Uleb());
-  // The linker leaves entries of functions it threw away behind, at address 0.
+  // The linker leaves entries of discarded functions behind, at address 0.
   if (reader.failed() || function.start == 0 || function.end <= function.start) return false;
   Program program{.cie = &cie,
                   .rows = &rows,
@@ -306,7 +306,7 @@ bool EhFrameReader::ParseFde(Entry& entry, const Cie& cie, FunctionRange& functi
   return true;
 }
 
-// False also for a CIE.
+// Also false for a CIE.
 bool EhFrameReader::Describe(Entry& entry, FunctionRange& function, std::vector<FrameRow>& rows) {
   if (entry.id == 0 || entry.id > entry.id_at) return false;
   const Cie& cie = CieAt(entry.id_at - entry.id);
@@ -401,7 +401,7 @@ void EhFrameReader::RunOther(std::uint8_t opcode, ByteReader& reader, Program& p
   }
 }
 
-// Those whose first operand is a register.
+// Instructions whose first operand is a register.
 void EhFrameReader::RunRegister(std::uint8_t opcode, ByteReader& reader, Program& program) {
   using Kind = RegisterRule::Kind;
   const std::int64_t align = program.cie->data_align;

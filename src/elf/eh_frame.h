@@ -1,8 +1,8 @@
-// Reads .eh_frame: the entries (CIE, FDE) and the call frame instructions in them.
+// Reads .eh_frame: the entries (CIE, FDE) and their call frame instructions.
 //
-// Bytes are not trusted. An entry that makes no sense is left out or, if only its instructions do
-// not, gives rows of kind kUnsupported; the work is bounded by a small multiple of the section's
-// size. Used by UnwindTable; one thread per reader.
+// The bytes are untrusted. A malformed entry is skipped; if only its instructions are malformed, it
+// gives rows of kind kUnsupported. The work is bounded by a small multiple of the section's size.
+// Used by UnwindTable; one thread per reader.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +19,23 @@
 
 namespace wherefore::elf {
 
-// The function an FDE describes; addresses of the file.
+// The function an FDE describes, as addresses of the file.
 struct FunctionRange {
   std::uint64_t start = 0;
   std::uint64_t end = 0;
 };
 
-// A rule that holds from `address` on.
+// The rule from `address` up to the next row.
 struct FrameRow {
   std::uint64_t address = 0;
   UnwindRule rule;
 };
 
-// How to find one register of the caller. Expressions are those of the section, borrowed.
+// Where to find a register of the caller. Expressions are borrowed from the section.
 struct RegisterRule {
   enum class Kind : std::uint8_t { kSame, kUndefined, kAtCfa, kInRegister, kExpression, kOther };
   Kind kind = Kind::kSame;
-  std::int64_t offset = 0;  // from the CFA; the number of the register
+  std::int64_t offset = 0;  // from the CFA; or the register's number
   std::span<const std::uint8_t> expression;
 };
 
@@ -43,10 +43,10 @@ struct RegisterRule {
 struct FrameState {
   std::uint64_t cfa_register = 0;
   std::int64_t cfa_offset = 0;
-  std::span<const std::uint8_t> cfa_expression;  // instead of register + offset, when not empty
+  std::span<const std::uint8_t> cfa_expression;  // replaces register + offset if not empty
   RegisterRule rbp;
   RegisterRule rip;
-  bool broken = false;  // an instruction we do not understand: nothing is known from here on
+  bool broken = false;  // an instruction was not understood: nothing is known from here on
 };
 
 class EhFrameReader {
@@ -55,18 +55,18 @@ class EhFrameReader {
   EhFrameReader(std::span<const std::uint8_t> section, std::uint64_t address)
       : section_(section), address_(address), budget_(section.size() * 32 + 4096) {}
 
-  // Goes to the next FDE; false at the end. The rows of the function go to `rows`, which is cleared
-  // first: ascending addresses, the first at the function's start.
+  // Reads the next FDE; false at the end. `rows` is replaced by the function's rows: ascending
+  // addresses, the first one at the function's start.
   Result<bool> Next(FunctionRange& function, std::vector<FrameRow>& rows);
 
-  // What rules of kind kExpression mean; grows.
+  // The expressions that rules of kind kExpression refer to. Grows while reading.
   [[nodiscard]] const std::vector<CfaExpression>& expressions() const { return expressions_; }
 
-  // For surveys: called with every row that is made, and with what it was made of.
+  // For surveys: called with every row and the state it was made from.
   using Watch = std::function<void(const FrameState& state, const UnwindRule& rule)>;
   void set_watch(Watch watch) { watch_ = std::move(watch); }
 
-  // The same of the FDE at an offset of the section; false when there is none of use.
+  // The same for the FDE at an offset of the section; false if there is no usable one.
   bool At(std::size_t offset, FunctionRange& function, std::vector<FrameRow>& rows);
 
  private:
@@ -80,7 +80,7 @@ class EhFrameReader {
     FrameState initial;
   };
   struct Entry {
-    std::size_t id_at = 0;  // of the CIE id field
+    std::size_t id_at = 0;  // position of the CIE id field
     std::uint64_t id = 0;
     ByteReader body{{}};
   };

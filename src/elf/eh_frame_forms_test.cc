@@ -1,5 +1,5 @@
-// Rules that compilers seldom write and people do: which there are on this machine, and what they
-// become.
+// Rare unwind rules, mostly from hand-written code: which forms occur on this machine, and what
+// they become.
 #include <fstream>
 #include <map>
 
@@ -9,7 +9,7 @@
 namespace wherefore::elf {
 namespace {
 
-// An expression with its numbers left out: "breg7 deref plus_uconst".
+// An expression without its numbers: "breg7 deref plus_uconst".
 std::string Shape(std::span<const std::uint8_t> expression) {
   std::string out;
   ByteReader reader(expression);
@@ -58,8 +58,9 @@ struct Survey {
   std::size_t files = 0;
   std::size_t rows = 0;
   std::map<RowKind, std::size_t> by_kind;
-  std::map<std::string, std::size_t> expressions;                          // by shape
-  std::map<std::string, std::pair<std::size_t, std::string>> unsupported;  // and a file with it
+  std::map<std::string, std::size_t> expressions;  // by shape
+  std::map<std::string, std::pair<std::size_t, std::string>>
+      unsupported;  // with a file that has it
 
   void Look(const std::string& path) {
     auto file = ElfFile::Open(path);
@@ -103,7 +104,7 @@ TEST(EhFrameForms, EveryFormOfThisMachinesLibrariesIsKnown) {
   }
 }
 
-// The rule at the address of `place` in a library made of this assembly.
+// The rule at the label `place` of a library assembled from this source.
 class AssembledRules {
  public:
   explicit AssembledRules(const std::string& body) {
@@ -147,7 +148,7 @@ TEST(EhFrameForms, ACfaThatIsStored) {
   // below rsp: breg7 -8; deref; plus_uconst 8
   EXPECT_EQ(AssembledRules(".cfi_escape 0x0f, 5, 0x77, 0x78, 0x06, 0x23, 8").expression().offset,
             -8);
-  // breg6 (rbp) 16; deref; plus_uconst 8; without a rule for rbp it is no realigned stack
+  // breg6 (rbp) 16; deref; plus_uconst 8; without a rule for rbp it is not a realigned stack
   const CfaExpression by_rbp =
       AssembledRules(".cfi_escape 0x0f, 5, 0x76, 16, 0x06, 0x23, 8").expression();
   EXPECT_EQ(std::pair(by_rbp.base, by_rbp.stored), std::pair(std::uint8_t{6}, true));
@@ -162,7 +163,7 @@ TEST(EhFrameForms, ACfaThatIsStored) {
 TEST(EhFrameForms, ACfaInAnotherRegister) {
   const CfaExpression in_rax = AssembledRules(".cfi_def_cfa rax, 8").expression();
   EXPECT_EQ(in_rax, (CfaExpression{.offset = 8, .return_address = -8, .base = 0}));
-  // As compilers do it while they realign a stack: CFA r10 + 0, rbp at *(rbp + 0).
+  // As compilers write it while they realign a stack: CFA r10 + 0, rbp at *(rbp + 0).
   const CfaExpression realigning =
       AssembledRules(".cfi_escape 0x10, 6, 2, 0x76, 0\n.cfi_def_cfa r10, 0").expression();
   EXPECT_EQ(realigning.base, 10);
@@ -183,9 +184,9 @@ TEST(EhFrameForms, WhatIsNotUnderstoodIsNotGuessed) {
         ".cfi_escape 0x0f, 4, 0x77, 8, 0x06, 0x06",                 // two derefs
         ".cfi_escape 0x0f, 6, 0x77, 8, 0x23, 8, 0x23, 8",           // two additions
         ".cfi_escape 0x0f, 6, 0x77, 8, 0x23, 8, 0x06, 0x96",        // the deref last
-        ".cfi_escape 0x0f, 7, 0x77, 8, 0x79, 1, 0x34, 0x1e, 0x22",  // times 4
+        ".cfi_escape 0x0f, 7, 0x77, 8, 0x79, 1, 0x34, 0x1e, 0x22",  // scale 4
         ".cfi_escape 0x0f, 2, 0x90, 7",                             // regx
-        ".cfi_escape 0x0f, 0",                                      // nothing
+        ".cfi_escape 0x0f, 0",                                      // empty
         ".cfi_escape 0x16, 16, 2, 0x77, 0"}) {                      // rip is a value
     EXPECT_EQ(AssembledRules(body).rule().kind, RowKind::kUnsupported) << body;
   }

@@ -1,5 +1,5 @@
-// Any bytes as .eh_frame: no crash, no overrun, an end; rows of a function ascend and stay inside
-// it.
+// Any bytes as .eh_frame: no crash, no overrun, and it terminates; rows of a function ascend and
+// stay inside it.
 #include <cstdint>
 #include <cstdlib>
 #include <span>

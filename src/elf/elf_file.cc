@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::uint64_t kPageSize = 4096;
 constexpr std::size_t kMaxSections = 100'000;  // -ffunction-sections objects have tens of thousands
-constexpr std::uint64_t kMaxPart = 1 << 29;    // what is copied out of a file at once
-// A segment that spans more than this is no program we can address with 32-bit offsets.
+constexpr std::uint64_t kMaxPart = 1 << 29;    // limit for one read
+// Larger address ranges cannot be addressed with 32-bit offsets.
 constexpr std::uint64_t kMaxAddress = std::uint64_t{1} << 48;
 
 bool Overflows(std::uint64_t start, std::uint64_t size, std::uint64_t limit) {
@@ -33,7 +33,7 @@ std::vector<T> CopyTable(std::span<const std::uint8_t> bytes) {
 
 }  // namespace
 
-// Where bytes come from. Offsets are file offsets, or addresses of the file for a copied module.
+// Where bytes come from. Offsets are file offsets, or addresses for a copied module.
 class ElfFile::Source {
  public:
   explicit Source(std::span<const std::uint8_t> bytes) : bytes_(bytes), size_(bytes.size()) {}
@@ -59,19 +59,19 @@ class ElfFile::Source {
  private:
   [[nodiscard]] Result<Data> ReadCopy(std::uint64_t address, std::uint64_t size) const {
     const auto bytes = copy_->Find(address, size);
-    if (bytes.empty()) return Error(Code::kIo, "ELF: not among what was copied of the module");
+    if (bytes.empty()) return Error(Code::kIo, "ELF: this part of the module was not copied");
     return Data(bytes);
   }
 
   [[nodiscard]] Result<Data> ReadFile(std::uint64_t offset, std::uint64_t size) const {
-    if (size > kMaxPart) return Error(Code::kLimit, "ELF: a part of over 512 MiB");
+    if (size > kMaxPart) return Error(Code::kLimit, "ELF: a part of more than 512 MiB");
     std::vector<std::uint8_t> out(size);
     std::size_t done = 0;
     while (done < size) {
       const ssize_t n =
           pread(fd_, out.data() + done, size - done, static_cast<off_t>(offset + done));
       if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return Error(Code::kIo, "ELF: the file became shorter or cannot be read");
+      if (n <= 0) return Error(Code::kIo, "ELF: the file was truncated or cannot be read");
       done += static_cast<std::size_t>(n);
     }
     return Data(std::move(out));
@@ -120,7 +120,7 @@ Result<ElfFile> ElfFile::FromSource(std::shared_ptr<const Source> source) {
   std::vector<Elf64_Phdr> headers;
   if (header.e_phnum > 0) {
     if (header.e_phentsize != sizeof(Elf64_Phdr)) {
-      return Error(Code::kCorrupt, "ELF: program headers of another size");
+      return Error(Code::kCorrupt, "ELF: unexpected size of program headers");
     }
     WHEREFORE_ASSIGN_OR_RETURN(
         const Data table, file.source_->Read(header.e_phoff, header.e_phnum * sizeof(Elf64_Phdr)));
@@ -147,7 +147,7 @@ Result<> ElfFile::ReadSegments(std::span<const Elf64_Phdr> headers) {
     if (Overflows(header.p_vaddr, header.p_memsz, kMaxAddress)) {
       return Error(Code::kCorrupt, "ELF: a segment outside the address space");
     }
-    // In memory the part beyond the file's (.bss) is there too, but holds nothing we look for.
+    // The part of a segment beyond the file's bytes (.bss) holds nothing we look for.
     const Segment segment{.offset = header.p_offset,
                           .address = header.p_vaddr,
                           .file_size = std::min(header.p_filesz, header.p_memsz),
@@ -167,13 +167,13 @@ Result<> ElfFile::ReadSegments(std::span<const Elf64_Phdr> headers) {
   return {};
 }
 
-// Damaged section headers are not an error: a stripped or packed program runs without them.
+// Damaged section headers are not an error: stripped and packed programs run without them.
 void ElfFile::ReadSections(const Elf64_Ehdr& header) {
   if (header.e_shoff == 0 || header.e_shentsize != sizeof(Elf64_Shdr)) return;
   auto first = source_->Read(header.e_shoff, sizeof(Elf64_Shdr));
   if (!first) return;
   const auto zeroth = ByteReader(first->bytes()).Read<Elf64_Shdr>();
-  // More sections than 16 bits count are counted in the unused first header.
+  // If there are more sections than 16 bits can count, the first, unused header holds the number.
   const std::uint64_t count = header.e_shnum != 0 ? header.e_shnum : zeroth.sh_size;
   const std::uint64_t names_index =
       header.e_shstrndx != SHN_XINDEX ? header.e_shstrndx : zeroth.sh_link;
@@ -204,7 +204,7 @@ void ElfFile::ReadBuildId(std::span<const Elf64_Phdr> headers) {
     if (notes) build_id_ = BuildIdFromNotes(notes->bytes());
     if (!build_id_.empty()) return;
   }
-  // Detached debug files may have no segments with bytes in them.
+  // Detached debug files may have segments without bytes.
   for (const Section& section : sections_) {
     if (section.type != SHT_NOTE || section.size > kMaxNoteBytes) continue;
     auto notes = Read(section);
@@ -263,7 +263,7 @@ std::optional<std::uint64_t> ElfFile::OffsetOfAddress(std::uint64_t address) con
 
 std::optional<std::uint64_t> AddressOfOffset(std::span<const Segment> segments,
                                              std::uint64_t offset) {
-  // Segments may share a page of the file; code is what is asked for.
+  // Segments may share a page of the file; prefer the one with code.
   std::optional<std::uint64_t> found;
   for (const Segment& segment : segments) {
     if (offset < segment.offset || offset - segment.offset >= segment.file_size) continue;

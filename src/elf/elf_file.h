@@ -1,12 +1,13 @@
-// ElfFile: an x86-64 ELF file, read only and not trusted.
+// ElfFile: an x86-64 ELF file, read-only and untrusted.
 //
-// Three kinds of source: a file on disk (read piece by piece with pread, never mapped, because a
-// file cut short while it is mapped kills the reader with SIGBUS), bytes in memory (borrowed), and
-// the copy of a module the dynamic loader has mapped into this process (segments only: there are no
-// section headers in memory). Every offset and size is checked; a damaged part gives an error when
-// it is asked for and never a crash. Const after opening: any thread.
+// There are three kinds of source: a file on disk (read with pread and never mapped, because a file
+// that is truncated while mapped kills the reader with SIGBUS), bytes in memory (borrowed), and the
+// copy of a module the dynamic loader has mapped into this process (segments only; there are no
+// section headers in memory). Every offset and size is checked: reading a damaged part gives an
+// error, never a crash. Const after opening; any thread.
 //
-// This module lives in other people's processes too (libwherefore): of base it uses result.h only.
+// This module also runs inside other people's processes (libwherefore): of base it uses result.h
+// only.
 #pragma once
 
 #include <elf.h>
@@ -25,7 +26,7 @@ namespace wherefore::elf {
 
 struct ModuleCopy;
 
-// Bytes of a file: borrowed from the source, or a copy of its own.
+// Bytes of a file: borrowed from the source, or owned.
 class Data {
  public:
   Data() = default;
@@ -61,38 +62,39 @@ struct Section {
   std::uint64_t size = 0;
 };
 
-// The address of the byte at a file offset; nothing when no segment has it.
+// The address of the byte at a file offset; none if no segment contains it.
 [[nodiscard]] std::optional<std::uint64_t> AddressOfOffset(std::span<const Segment> segments,
                                                            std::uint64_t offset);
 
 class ElfFile {
  public:
   static Result<ElfFile> Open(const std::string& path);
-  // A regular file that is open already; closed with the ElfFile, and when it is none.
+  // Takes ownership of `fd`, also on failure. kInvalid if it is not a regular file.
   static Result<ElfFile> FromDescriptor(int fd);
   // `bytes` must outlive the ElfFile and everything read from it.
   static Result<ElfFile> FromBytes(std::span<const std::uint8_t> bytes);
-  // A module as dl_iterate_phdr showed it, which must outlive the ElfFile and everything read from
+  // A module as dl_iterate_phdr showed it. `copy` must outlive the ElfFile and everything read from
   // it; the module itself may be gone.
   static Result<ElfFile> FromCopy(const ModuleCopy& copy);
 
   [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
-  // Empty for a copied module, and where the section headers are missing or damaged.
+  // Empty for a copied module, and if the section headers are missing or damaged.
   [[nodiscard]] const std::vector<Section>& sections() const { return sections_; }
   [[nodiscard]] const Section* FindSection(std::string_view name) const;
   [[nodiscard]] const Section* FindSection(std::uint32_t type) const;
-  // Fails for compressed sections (SHF_COMPRESSED) and those without bytes in the file.
+  // Fails for compressed sections (SHF_COMPRESSED) and sections without bytes in the file.
   [[nodiscard]] Result<Data> Read(const Section& section) const;
 
-  // The raw bytes of the GNU build id; empty when there is none.
+  // The raw bytes of the GNU build id; empty if there is none.
   [[nodiscard]] const std::string& build_id() const { return build_id_; }
-  // The lowest address of a segment, down to its page; addresses in tables count from here.
+  // The lowest address of any segment, rounded down to its page. Addresses in tables are relative
+  // to it.
   [[nodiscard]] std::uint64_t base_address() const { return base_address_; }
   [[nodiscard]] std::uint64_t end_address() const { return end_address_; }
-  // Where the .eh_frame_hdr section is, by its program header.
+  // The .eh_frame_hdr section, by its program header.
   [[nodiscard]] const std::optional<Segment>& eh_frame_header() const { return eh_frame_header_; }
 
-  // `size` bytes, or what is left of the segment, from a virtual address.
+  // `size` bytes from a virtual address, or what is left of its segment.
   [[nodiscard]] Result<Data> ReadAddress(std::uint64_t address, std::uint64_t size) const;
   [[nodiscard]] std::optional<std::uint64_t> OffsetOfAddress(std::uint64_t address) const;
   [[nodiscard]] std::optional<std::uint64_t> AddressOfOffset(std::uint64_t offset) const {

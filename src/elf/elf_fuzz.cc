@@ -1,5 +1,5 @@
-// Any bytes as an ELF file: no crash, no overrun; whatever opens is asked for all it has, and its
-// tables answer for every address they name.
+// Any bytes as an ELF file: no crash, no overrun. Reads all of whatever opens, and looks up every
+// address its tables name.
 #include <cstdint>
 #include <span>
 

@@ -12,7 +12,7 @@ std::string FunctionName(const SymbolTable& symbols, const UnwindTable& table,
   std::string_view symbol = symbols.Find(address);
   const auto function = table.FindFunction(address);
   const std::uint64_t start = function ? function->start : address;
-  // A symbol without a size (hand-written code) names the function that begins there.
+  // A symbol without a size (hand-written code) names the function that starts there.
   if (symbol.empty()) symbol = symbols.Find(start);
   if (!symbol.empty()) return DemangleSymbol(symbol);
   std::array<char, 16> digits{};

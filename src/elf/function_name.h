@@ -1,4 +1,4 @@
-// What a function is called in a profile, when its address is all we have.
+// The name of a function in a profile, from its address alone.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace wherefore::elf {
 
-// The demangled symbol that covers `address` (a virtual address of the file). Without one
-// `module+0x<start of its function>` by the unwind table, so that all samples of a function share a
-// name; without that too `module+0x<address>`.
+// The demangled symbol that covers `address` (a virtual address of the file). Without one,
+// `module+0x<start of its function>` from the unwind table, so that all samples of a function share
+// a name; without that, `module+0x<address>`.
 [[nodiscard]] std::string FunctionName(const SymbolTable& symbols, const UnwindTable& table,
                                        std::string_view module, std::uint64_t address);
 

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::uint64_t kMaxPart = 1U << 29U;
 
-// Through the kernel, because a page whose file was cut short since it was mapped, or that may only
-// be executed, would kill the process when read. Where a sandbox forbids that, directly.
+// Reads through the kernel, because a direct read would crash on a page whose file was truncated,
+// or that is execute-only. Reads directly where a sandbox forbids the system call.
 bool CopyMemory(std::uint64_t address, void* to, std::size_t size) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader's own addresses
   void* const from = reinterpret_cast<void*>(address);
@@ -49,8 +49,8 @@ std::string_view BuildIdFromNotes(std::span<const std::uint8_t> notes) {
   return {};
 }
 
-// Four bytes of version and encodings, then a pointer. Linkers write it relative to itself in 32
-// bits; nothing else has been seen.
+// Four bytes of version and encodings, then a pointer. Linkers write it as 32 bits relative to
+// itself; no other form has been seen.
 std::uint64_t EhFrameAddress(std::uint64_t header_address, std::span<const std::uint8_t> header) {
   ByteReader reader(header);
   const auto version = reader.Read<std::uint8_t>();
@@ -70,7 +70,7 @@ std::span<const std::uint8_t> ModuleCopy::Find(std::uint64_t address, std::uint6
   return {};
 }
 
-// At most `size` bytes, as far as the segment has bytes of the file.
+// At most `size` bytes, limited to the part of the segment that is backed by the file.
 std::span<const std::uint8_t> ModuleCopy::Copy(std::uint64_t address, std::uint64_t size,
                                                PageArena& arena) {
   const auto free =
@@ -111,7 +111,7 @@ void ModuleCopy::CopyFrames(PageArena& arena) {
   if (header == headers.end()) return;
   const std::uint64_t frames =
       EhFrameAddress(header->p_vaddr, Copy(header->p_vaddr, header->p_filesz, arena));
-  // Its end is marked by an entry of length 0; the segment ends not much later.
+  // An entry of length 0 marks its end; the segment ends soon after.
   if (frames != 0) (void)Copy(frames, UINT32_MAX, arena);
 }
 

@@ -1,9 +1,9 @@
-// ModuleCopy: what unwinding needs of a module the dynamic loader has mapped into this process.
+// ModuleCopy: the parts of a loaded module that unwinding needs.
 //
-// Made inside a callback of dl_iterate_phdr, whose lock keeps dlclose out, and read afterwards by
-// ElfFile::FromCopy(). So nobody reads memory that may be unmapped meanwhile, and nothing but
-// copying happens under the loader's lock: no allocator is asked (one that asks the loader while it
-// holds a lock of its own would wait for us, and we for it), no lock is waited for.
+// Made inside a dl_iterate_phdr callback, whose lock keeps dlclose out, and read afterwards through
+// ElfFile::FromCopy(). So nobody reads memory that may be unmapped meanwhile. Under the loader's
+// lock we only copy: no allocator is called (one that calls the loader while it holds its own lock
+// would deadlock with us) and no lock is taken.
 #pragma once
 
 #include <elf.h>
@@ -26,27 +26,27 @@ struct ModuleCopy {
   };
 
   std::uint64_t bias = 0;  // address in the process - address in the file
-  std::string_view name;   // as the loader knows it; empty for the program
+  std::string_view name;   // the loader's name; empty for the program itself
   std::span<const Elf64_Phdr> headers;
-  std::string_view build_id;  // raw bytes, may be empty
+  std::string_view build_id;  // raw bytes; may be empty
   std::array<Part, 8> parts;  // by address, those with bytes first
 
-  // All of these lies in one part; empty when it does not.
+  // A range inside one part; empty if it is not.
   [[nodiscard]] std::span<const std::uint8_t> Find(std::uint64_t address, std::uint64_t size) const;
 
-  // Everything but the unwind information. What cannot be read is left out; what there was no
-  // memory for too, and the arena says so.
+  // Everything except unwind information. Unreadable parts are left out, as are parts there was no
+  // memory for; the arena then says so.
   void CopyIdentity(const dl_phdr_info& info, PageArena& arena);
-  // .eh_frame_hdr and .eh_frame, in the same way.
+  // .eh_frame_hdr and .eh_frame, likewise.
   void CopyFrames(PageArena& arena);
 
  private:
   std::span<const std::uint8_t> Copy(std::uint64_t address, std::uint64_t size, PageArena& arena);
 };
 
-// The GNU build id out of a note segment or section, empty when it holds none.
+// The GNU build id in a note segment or section; empty if there is none.
 [[nodiscard]] std::string_view BuildIdFromNotes(std::span<const std::uint8_t> notes);
-// Where .eh_frame is, by .eh_frame_hdr, of which the first 8 bytes suffice; 0: of an unknown kind.
+// The address of .eh_frame according to .eh_frame_hdr (its first 8 bytes suffice); 0: unknown form.
 [[nodiscard]] std::uint64_t EhFrameAddress(std::uint64_t header_address,
                                            std::span<const std::uint8_t> header);
 

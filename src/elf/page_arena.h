@@ -1,6 +1,6 @@
-// PageArena: memory straight from the kernel, for moments in which no allocator may be asked.
+// PageArena: memory straight from the kernel, for places where no allocator may be called.
 //
-// Pieces are given out one after the other and all go back together, with the arena. One thread.
+// Blocks are freed together, with the arena. One thread.
 #pragma once
 
 #include <sys/mman.h>
@@ -19,7 +19,7 @@ class PageArena {
   PageArena(const PageArena&) = delete;
   PageArena& operator=(const PageArena&) = delete;
 
-  // Aligned for everything. Null: the kernel gave none.
+  // Aligned for any type. Null if the kernel has no memory.
   [[nodiscard]] void* Take(std::size_t size) {
     size = (size + 15) & ~std::size_t{15};
     if (size > left_ && !AddBlock(size)) return nullptr;
@@ -29,7 +29,7 @@ class PageArena {
     return taken;
   }
 
-  // Something was asked for that there was no memory for.
+  // Whether any Take() failed.
   [[nodiscard]] bool exhausted() const { return exhausted_; }
 
   void Clear() {

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMaxSymbols = 8'000'000;
 constexpr std::size_t kMaxNamesBytes = std::size_t{1} << 30;
 constexpr std::size_t kMaxNameLength = UINT16_MAX;
-// What a .gnu_debugdata section may unpack to. A browser's is under 100 MB.
+// Limit for an unpacked .gnu_debugdata section. A browser's is under 100 MB.
 constexpr std::size_t kMaxMiniDebugBytes = std::size_t{256} << 20;
 
 bool IsFunction(const Elf64_Sym& symbol) {
@@ -33,8 +33,8 @@ struct SymbolTable::Symbol {
   std::uint64_t start = 0;
   std::uint64_t end = 0;
   std::uint32_t name = 0;
-  std::uint8_t rank = 0;         // 0 = global, 1 = weak, 2 = local, 3 = no function by its type
-  std::uint8_t underscores = 0;  // in front of the name
+  std::uint8_t rank = 0;         // 0 global, 1 weak, 2 local, 3 not typed as a function
+  std::uint8_t underscores = 0;  // leading underscores of the name
   std::uint16_t length = 0;
 };
 
@@ -78,7 +78,7 @@ void SymbolTable::Collect(const ElfFile& file, const Section& table, Addresses w
   while (reader.left() >= sizeof(Elf64_Sym) && out.size() < kMaxSymbols) {
     const auto entry = reader.Read<Elf64_Sym>();
     if (!IsFunction(entry)) continue;
-    // Which symbol an address has depends on those that cover it alone.
+    // Only the symbols that cover an address matter for it.
     if (wanted != nullptr && !Covers(entry, *wanted)) continue;
     std::string_view name = ByteReader(strings->bytes(), entry.st_name).CString();
     name = name.substr(0, name.find('@', 1));
@@ -86,7 +86,7 @@ void SymbolTable::Collect(const ElfFile& file, const Section& table, Addresses w
     if (names_.size() + name.size() >= kMaxNamesBytes) return;
     const bool untyped = ELF64_ST_TYPE(entry.st_info) == STT_NOTYPE;
     const unsigned binding = ELF64_ST_BIND(entry.st_info);
-    // Untyped local symbols are labels inside hand-written code, not functions.
+    // Untyped local symbols are labels in hand-written code, not functions.
     if (untyped && (binding == STB_LOCAL || entry.st_size == 0)) continue;
     Symbol symbol{.start = entry.st_value,
                   .end = entry.st_value + std::max<std::uint64_t>(entry.st_size, 1),
@@ -101,8 +101,8 @@ void SymbolTable::Collect(const ElfFile& file, const Section& table, Addresses w
   }
 }
 
-// Cuts overlapping symbols into ranges that do not overlap. Sorted by start, longest first, the
-// symbols that are still open form a stack and its top is the innermost.
+// Cuts overlapping symbols into disjoint ranges. Sorted by start, longest first, the symbols still
+// open form a stack whose top is the innermost.
 void SymbolTable::Flatten(std::vector<Symbol> symbols) {
   const auto name_of = [&](const Symbol& symbol) { return std::string_view(&names_[symbol.name]); };
   std::ranges::sort(symbols, [&](const Symbol& a, const Symbol& b) {

@@ -1,10 +1,10 @@
 // SymbolTable: which function an address belongs to, by .symtab, .dynsym and .gnu_debugdata.
 //
-// A symbol covers its size and not a byte more: an address outside every symbol has no name here,
-// never that of the nearest one (its caller then says module+0x<start of its FDE>, see
-// UnwindTable::FindFunction). Where symbols overlap the innermost wins; of several names for one
-// address a global one, then the plainest. Const after loading: any thread. Loading allocates and
-// reads the file: never in a signal handler.
+// A symbol covers exactly its size: an address outside every symbol has no name here, never that of
+// the nearest symbol (callers then use module+0x<start of its FDE>, see UnwindTable::FindFunction).
+// Where symbols overlap, the innermost wins; of several names for one address a global one, then
+// the plainest. Const after loading; any thread. Loading allocates and reads the file, so never in
+// a signal handler.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ namespace wherefore::elf {
 
 class SymbolTable {
  public:
-  // Never fails: tables that are missing or damaged contribute nothing.
+  // Never fails: missing or damaged tables contribute nothing.
   static SymbolTable Load(const ElfFile& file);
-  // Only what Find() needs for these addresses, sorted: most of the work is sorting the rest.
+  // Only what Find() needs for these sorted addresses: most of the work is sorting the others.
   static SymbolTable LoadFor(const ElfFile& file, std::span<const std::uint64_t> addresses);
 
   // The mangled name (without its @version), or empty. `address` is a virtual address of the file.
@@ -33,7 +33,7 @@ class SymbolTable {
 
  private:
   struct Symbol;
-  // Sorted, not overlapping. A symbol of unknown size covers its first byte only.
+  // Sorted and disjoint. A symbol of unknown size covers only its first byte.
   struct Range {
     std::uint64_t start = 0;
     std::uint64_t end = 0;

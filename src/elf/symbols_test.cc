@@ -37,7 +37,7 @@ std::map<std::uint64_t, Named> FunctionsByNm(const std::string& arguments) {
   return out;
 }
 
-// Every function nm knows is found at its first and last byte, under one of its names.
+// Every function nm lists is found at its first and last byte, under one of its names.
 void ExpectNamesOfNm(const SymbolTable& table, const std::map<std::uint64_t, Named>& expected) {
   std::size_t inner = 0;
   for (const auto& [address, named] : expected) {
@@ -59,7 +59,7 @@ TEST(SymbolTable, ExportedNamesOfLibcAreThoseOfNm) {
   const SymbolTable table = SymbolTable::Load(*file);
   ExpectNamesOfNm(table, expected);
   EXPECT_EQ(table.Find(0), "");
-  // The plain name among malloc, __libc_malloc, ...
+  // The plainest of malloc, __libc_malloc, ...
   EXPECT_NE(Output("nm -D " + path).find(" T malloc@@"), std::string::npos);
   bool plain = false;
   for (const auto& [address, named] : expected) plain |= table.Find(address) == "malloc";
@@ -74,7 +74,7 @@ TEST(SymbolTable, OwnNamesAreThoseOfNm) {
   ExpectNamesOfNm(SymbolTable::Load(*file), expected);
 }
 
-// What lies between two functions has no name, however near one is.
+// An address between two functions has no name, however close one is.
 TEST(SymbolTable, NothingBetweenFunctions) {
   const std::string path = LoadedLibrary("libc.so");
   auto file = ElfFile::Open(path);
@@ -94,7 +94,7 @@ TEST(SymbolTable, NothingBetweenFunctions) {
   EXPECT_GT(gaps, 100u);
 }
 
-// A program stripped of all symbols, with those of its functions packed into .gnu_debugdata.
+// A stripped program with the symbols of its functions packed into .gnu_debugdata.
 TEST(SymbolTable, NamesFromMiniDebugInfo) {
   const ScratchFolder folder;
   const std::string mini = folder / "mini", packed = folder / "mini.xz", stripped = folder / "out";
@@ -121,7 +121,7 @@ TEST(SymbolTable, NamesFromMiniDebugInfo) {
   EXPECT_FALSE(UnpackXz({xz.data(), used / 2}, 1 << 30));
 }
 
-// Of a stripped library: exported functions by name, the rest by the start of their FDE.
+// In a stripped library, exported functions have names and others the start of their FDE.
 TEST(FunctionName, OfAStrippedLibrary) {
   const std::string path = LoadedLibrary("libc.so");
   auto file = ElfFile::Open(path);

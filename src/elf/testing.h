@@ -1,4 +1,4 @@
-// What the tests of this module share: real files of this machine and the tools to compare with.
+// Shared by the tests of this module: real files of this machine, and tools to compare with.
 #pragma once
 
 #include <link.h>
@@ -16,7 +16,7 @@
 
 namespace wherefore::elf {
 
-// The output of a command; the test fails when the command does.
+// The output of a command; fails the test if the command fails.
 inline std::string Output(const std::string& command) {
   std::string out;
   FILE* const pipe = popen(command.c_str(), "r");
@@ -28,7 +28,7 @@ inline std::string Output(const std::string& command) {
   return out;
 }
 
-// A library this process has loaded, by a part of its name, as copied while the loader showed it.
+// The copy of a library this process has loaded, found by a part of its name.
 inline ModuleCopy CopyOfLoaded(std::string_view part, PageArena& arena) {
   struct Search {
     std::string_view part;
@@ -48,7 +48,7 @@ inline ModuleCopy CopyOfLoaded(std::string_view part, PageArena& arena) {
   return search.copy;
 }
 
-// The file of a library this process has loaded, by a part of its name.
+// The path of a library this process has loaded, found by a part of its name.
 inline std::string LoadedLibrary(std::string_view part) {
   struct Search {
     std::string_view part;
@@ -70,7 +70,7 @@ inline std::string ThisProgram() {
   return std::filesystem::read_symlink("/proc/self/exe");
 }
 
-// A folder of its own, gone at the end.
+// A temporary directory, removed at the end.
 class ScratchFolder {
  public:
   ScratchFolder() {

@@ -1,7 +1,7 @@
-// The rows an UnwindTable consists of, and the search in them.
+// The rows of an UnwindTable, and how to search them.
 //
-// Plain data and inline functions without any library call: this is what a signal handler reads.
-// Addresses count from ElfFile::base_address(). A row holds from its address to the next row's.
+// Plain data and inline functions without library calls: a signal handler reads this. Addresses are
+// relative to ElfFile::base_address(). A row holds from its address up to the next row's.
 #pragma once
 
 #include <compare>
@@ -10,7 +10,7 @@
 namespace wherefore::elf {
 
 // How to get from a frame to its caller. CFA is the value of rsp before the call; the return
-// address is at CFA - 8 except where said.
+// address is at CFA - 8 unless stated otherwise.
 enum class RowKind : std::uint8_t {
   kNone,         // no function here
   kCfaRsp,       // CFA = rsp + cfa
@@ -19,7 +19,7 @@ enum class RowKind : std::uint8_t {
   kPlt,          // CFA = rsp + 8, and 8 more once (pc & 15) >= cfa (which is not scaled)
   kSignal,       // the kernel's signal frame: rsp points at the ucontext
   kEndOfStack,   // the outermost frame: the return address is undefined
-  kUnsupported,  // a rule of another kind; the frame pointer may help
+  kUnsupported,  // any other rule; the frame pointer may help
   kWide,         // cfa is an index into the table's wide rules
   kExpression    // cfa is an index into the table's expressions (and is not scaled)
 };
@@ -35,7 +35,7 @@ static_assert(sizeof(UnwindRow) == 8);
 inline constexpr std::int8_t kRbpUnchanged = 0;  // (CFA + 0 belongs to the caller: never a slot)
 inline constexpr std::int8_t kRbpLost = 127;     // its value cannot be found
 
-// A rule whose offsets do not fit into a row, in bytes.
+// A rule whose offsets do not fit a row, in bytes.
 struct WideRule {
   std::int32_t cfa = 0;
   std::int32_t rbp = 0;
@@ -44,15 +44,15 @@ struct WideRule {
 
 inline constexpr std::uint8_t kNoRegister = 0xff;
 
-// A rule of hand-written code and of rare moments of the compiler's: a CFA that is in another
-// register, or in memory. Registers by DWARF's numbers.
-//   CFA = base + 8 * index + offset, or what is stored there, + plus
+// A rule of hand-written code and of rare compiler output: a CFA in another register or in memory.
+// Registers have DWARF numbers.
+//   CFA = base + 8 * index + offset, or the value stored there, + plus
 struct CfaExpression {
   enum class Rbp : std::uint8_t { kUnchanged, kLost, kAtCfa, kAtRbp, kAtRsp };
 
   std::int32_t offset = 0;
   std::int32_t plus = 0;
-  std::int32_t rbp = 0;             // where the caller's rbp is, from where rbp_place says
+  std::int32_t rbp = 0;             // offset of the caller's rbp, relative to rbp_place
   std::int32_t return_address = 0;  // at CFA + this, unless it is in a register
   std::uint8_t base = kNoRegister;
   std::uint8_t index = kNoRegister;
@@ -63,7 +63,7 @@ struct CfaExpression {
   auto operator<=>(const CfaExpression&) const = default;
 };
 
-// A rule with its numbers in bytes, whatever row it came from.
+// A rule with offsets in bytes, whatever kind of row it came from.
 struct UnwindRule {
   std::int32_t cfa = 0;
   std::int32_t rbp = 0;  // kRbpUnchanged, kRbpLost (never a multiple of 8) or an offset

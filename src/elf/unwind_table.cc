@@ -24,27 +24,27 @@ Result<EhFrame> FindEhFrame(const ElfFile& file) {
   const std::uint64_t header = file.eh_frame_header()->address;
   WHEREFORE_ASSIGN_OR_RETURN(const Data head, file.ReadAddress(header, 8));
   const std::uint64_t address = EhFrameAddress(header, head.bytes());
-  if (address == 0) return Error(Code::kUnsupported, ".eh_frame_hdr: of an unknown kind");
-  // Its end is marked by an entry of length 0; the segment ends not much later.
+  if (address == 0) return Error(Code::kUnsupported, ".eh_frame_hdr: unknown form");
+  // An entry of length 0 marks its end; the segment ends soon after.
   WHEREFORE_ASSIGN_OR_RETURN(Data data, file.ReadAddress(address, UINT32_MAX));
   return EhFrame{std::move(data), address};
 }
 
-// .eh_frame_hdr's table: where functions start and where their entries are, sorted.
+// The search table of .eh_frame_hdr: function starts and their FDEs, sorted.
 class EhFrameIndex {
  public:
   EhFrameIndex(std::uint64_t address, std::span<const std::uint8_t> header) : address_(address) {
     ByteReader reader(header);
     const auto kinds = reader.Read<std::uint32_t>();
-    (void)reader.Read<std::uint32_t>();  // where the section is
+    (void)reader.Read<std::uint32_t>();  // address of .eh_frame
     const std::uint64_t count = reader.Read<std::uint32_t>();
-    // Version 1; a pointer, a count and pairs of 32 bits, these relative to the header.
+    // Version 1; a pointer, a count, and pairs of 32 bits relative to the header.
     if (kinds == 0x3b'03'1b'01) entries_ = reader.Take(count * sizeof(Entry));
   }
 
   [[nodiscard]] bool usable() const { return !entries_.empty(); }
 
-  // The entry of the last function that starts at or before an address; 0: none does.
+  // The FDE of the last function that starts at or before an address; 0 if none does.
   [[nodiscard]] std::uint64_t Find(std::uint64_t address) const {
     std::size_t low = 0;
     std::size_t high = entries_.size() / sizeof(Entry);
@@ -80,7 +80,7 @@ bool SameRule(const UnwindRow& a, const UnwindRow& b) {
   return a.kind == b.kind && a.cfa == b.cfa && a.rbp == b.rbp;
 }
 
-// False when the numbers do not fit into a row.
+// Whether the numbers fit a row.
 bool FitsRow(const UnwindRule& rule) {
   const bool cfa_fits =
       rule.kind == RowKind::kPlt || rule.kind == RowKind::kExpression ||
@@ -92,7 +92,7 @@ bool FitsRow(const UnwindRule& rule) {
 
 }  // namespace
 
-// Functions with their rows, as the section has them.
+// Functions and their rows in section order.
 struct UnwindTable::Read {
   std::uint64_t base = 0;
   std::uint64_t end = 0;
@@ -157,7 +157,7 @@ void UnwindTable::Assemble(Read read, const EhFrameReader& reader) {
   std::ranges::stable_sort(functions, {}, &Function::start);
   for (std::size_t i = 0; i < functions.size(); ++i) {
     if (i > 0 && functions[i].start == functions[i - 1].start) continue;
-    // Where functions overlap, which only damaged files do, the later start wins.
+    // Functions overlap only in damaged files; then the later start wins.
     auto next = i + 1;
     while (next < functions.size() && functions[next].start == functions[i].start) ++next;
     if (next < functions.size()) {

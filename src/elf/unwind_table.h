@@ -1,8 +1,8 @@
-// UnwindTable: .eh_frame compiled into sorted rows of 8 bytes, for unwinding without an unwinder.
+// UnwindTable: .eh_frame compiled into sorted rows of 8 bytes, for fast unwinding.
 //
-// Built once per module by an ordinary thread (libc: 28,000 rows in about 2 ms); after that it is
-// const and its rows() may be read from any thread and from signal handlers. It copies what it
-// needs: the file or module may go away. A module without .eh_frame gives a table without rows.
+// Built once per module by an ordinary thread (libc: 28,000 rows in about 2 ms). After that it is
+// const, and rows() may be read from any thread and from signal handlers. It copies what it needs:
+// the file or module may go away. A module without .eh_frame gives a table without rows.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ namespace wherefore::elf {
 
 class UnwindTable {
  public:
-  // Fails when .eh_frame cannot be read or costs more work than its size justifies.
+  // Fails if .eh_frame cannot be read or needs more work than its size justifies.
   static Result<UnwindTable> Build(const ElfFile& file);
-  // Of the functions only that these virtual addresses lie in, found by .eh_frame_hdr's own table:
-  // microseconds. Where the file has none of the usual kind, all of it.
+  // Only the functions that contain these virtual addresses, found through .eh_frame_hdr's search
+  // table: takes microseconds. Builds everything if the file has no such table.
   static Result<UnwindTable> BuildFor(const ElfFile& file,
                                       std::span<const std::uint64_t> addresses);
 
@@ -34,7 +34,7 @@ class UnwindTable {
             .row_count = static_cast<std::uint32_t>(rows_.size()),
             .page_count = static_cast<std::uint32_t>(pages_.size())};
   }
-  // What rows count from.
+  // Row addresses are relative to this.
   [[nodiscard]] std::uint64_t base_address() const { return base_; }
   [[nodiscard]] std::size_t function_count() const { return functions_.size(); }
   [[nodiscard]] std::size_t memory_bytes() const;
@@ -48,7 +48,7 @@ class UnwindTable {
   struct Function {
     std::uint32_t start = 0;
     std::uint32_t end = 0;
-    std::uint32_t first_row = 0;  // among the rows as read
+    std::uint32_t first_row = 0;  // index in read order
     std::uint32_t row_count = 0;
   };
   struct Span32 {
@@ -68,7 +68,7 @@ class UnwindTable {
   std::vector<std::uint32_t> pages_;
   std::vector<WideRule> wide_;
   std::vector<CfaExpression> expressions_;
-  std::vector<Span32> functions_;  // sorted, not overlapping
+  std::vector<Span32> functions_;  // sorted, disjoint
 };
 
 }  // namespace wherefore::elf

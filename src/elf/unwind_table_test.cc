@@ -15,7 +15,7 @@ namespace {
 struct Expected {
   std::uint64_t address = 0;
   std::string cfa;
-  std::string rbp;  // empty = no such column
+  std::string rbp;  // empty: no such column
   std::string ra;
 };
 
@@ -41,12 +41,12 @@ Expected ParseRow(const std::vector<std::string>& header, const std::vector<std:
 
 std::vector<ExpectedFunction> FunctionsByReadelf(const std::string& path) {
   std::vector<ExpectedFunction> functions;
-  std::map<std::string, Expected> cies;  // by offset; a function without rows of its own has theirs
+  std::map<std::string, Expected> cies;  // by offset, for functions without rows of their own
   std::string cie;
   bool in_cie = false;
   std::vector<std::string> header;
-  // readelf fails after it has printed everything when a debug file is not there. It explains
-  // registers in brackets ("r10 (r10)"), which would read as columns.
+  // readelf fails after printing everything if a debug file is missing. It explains registers in
+  // brackets ("r10 (r10)"), which would parse as columns.
   std::istringstream lines(Output("readelf --debug-dump=frames-interp " + path +
                                   " 2>/dev/null | sed 's/ ([a-z0-9]*)//g'"));
   std::string line;
@@ -92,7 +92,7 @@ std::string RbpText(const UnwindRule& rule) {
   return rule.rbp == kRbpLost ? "lost" : "c" + std::to_string(rule.rbp);
 }
 
-// "r10+8" of a rule that is not by rsp or rbp.
+// "r10+8", for a rule not based on rsp or rbp.
 std::string CfaText(const CfaExpression& e) {
   constexpr const char* kNames[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
                                     "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
@@ -183,7 +183,7 @@ TEST(UnwindTable, ThisProgramAsReadelfReadsIt) {
   EXPECT_LE(tally.unsupported, tally.rows / 100);
 }
 
-// By program headers alone, in memory, the table is the same as by section from the file.
+// The table built from program headers in memory equals the one built from the file's sections.
 TEST(UnwindTable, OfALoadedModuleIsThatOfItsFile) {
   auto file = ElfFile::Open(LoadedLibrary("libc.so"));
   ASSERT_TRUE(file);
@@ -233,7 +233,7 @@ TEST(UnwindTable, OfSomeFunctionsIsThatOfAllThere) {
   EXPECT_EQ(UnwindTable::BuildFor(*loaded, {})->function_count(), 0U);
 }
 
-// A function whose stack the compiler realigns keeps its CFA in a slot below rbp.
+// A function with a realigned stack keeps its CFA in a slot below rbp.
 TEST(UnwindTable, RealignedStack) {
   const ScratchFolder folder;
   const std::string source = folder / "realigned.cc", library = folder / "realigned.so";

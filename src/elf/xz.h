@@ -1,4 +1,4 @@
-// Unpacks the xz stream of a .gnu_debugdata section. Bounded in memory; any thread.
+// Unpacks the xz stream of a .gnu_debugdata section. Bounded memory; any thread.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace wherefore::elf {
 
-// Fails for damaged input and for more than `max_bytes` of output.
+// Fails on damaged input and if the output exceeds `max_bytes`.
 [[nodiscard]] Result<std::vector<std::uint8_t>> UnpackXz(std::span<const std::uint8_t> packed,
                                                          std::size_t max_bytes);
 

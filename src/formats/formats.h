@@ -1,9 +1,9 @@
 // Bytes <-> Batch: the one place that knows field numbers and file layouts.
 //
-// Decoders take bytes nobody vouches for. They never crash, never allocate more than a small
-// multiple of the input, and refuse with kCorrupt and the path of the field
-// ("resource_profiles[0].scope_profiles[1] .profiles[2].samples[7].stack_index: 12 is outside
-// stack_table (5 entries)"). What is wrong in one profile costs that profile only: it is counted in
+// Decoders take untrusted bytes. They never crash, never allocate more than a small multiple of the
+// input, and report kCorrupt with the path of the field
+// ("resource_profiles[0].scope_profiles[1].profiles[2].samples[7].stack_index: 12 is outside
+// stack_table (5 entries)"). An error inside one profile costs that profile only: it is counted in
 // Decoded::rejected, the others are kept. Pure functions; any thread.
 #pragma once
 
@@ -26,12 +26,12 @@ template <typename T>
 struct Decoded {
   T data;
   std::uint64_t rejected = 0;  // profiles, or spans
-  std::string message;  // the first reasons, English, with paths; empty when nothing was wrong
+  std::string message;         // the first reasons, with paths; empty if nothing was wrong
 };
 using DecodedProfiles = Decoded<profile::Batch>;
 using DecodedSpans = Decoded<profile::SpanBatch>;
 
-// OTLP profiles: current layout and that of 1.8/1.9 (told apart per request). The Batch keeps
+// OTLP profiles, in the current layout and that of 1.8/1.9 (detected per request). The Batch keeps
 // `body`.
 [[nodiscard]] Result<DecodedProfiles> DecodeOtlpProfiles(std::shared_ptr<const std::string> body);
 [[nodiscard]] Result<DecodedProfiles> DecodeOtlpProfilesJson(
@@ -63,26 +63,25 @@ struct PprofContext {
   std::string service;  // empty: none
   TextLabels labels;    // become resource attributes
   std::string name;     // first part of the type id; empty: derived
-  // Stand in where the file has no time, or one of 1970 (old senders wrote microseconds).
+  // Used if the file has no time, or one in 1970 (old senders wrote microseconds).
   std::uint64_t time_ns = 0;
   std::uint64_t duration_ns = 0;
   profile::ProfileId id{};
   profile::Link link;  // for samples that name no span themselves
-  // py-spy and rbspy name functions without their file: "file.py function".
+  // py-spy and rbspy do not include files in function names; add them: "file.py function".
   bool file_in_names = false;
   bool dash_to_underscore = false;  // .NET's sample types
 };
 // `bytes` may be gzip-compressed. One profile per sample type, same order of samples in each.
 [[nodiscard]] Result<DecodedProfiles> DecodePprof(std::shared_ptr<const std::string> bytes,
                                                   const PprofContext& context);
-// All profiles of the Batch as one file: profiles with the same samples become its sample types,
-// the rest is appended. Uncompressed protobuf; the caller gzips.
+// Encodes all profiles of the Batch as one file: profiles with the same samples become its sample
+// types, the others are appended. Uncompressed protobuf; the caller gzips.
 struct PprofOptions {
-  // The sample type that tools open it with, where the Batch does not say (a pprof file it came
-  // from did).
+  // The sample type tools show first, unless the Batch says (because it came from a pprof file).
   std::string_view shown;
-  // Names are looked up as well as they will be: mappings say what all their frames have, and tools
-  // look for no others. Without it mappings say what the Batch does.
+  // True: symbolization is complete, so mappings claim what all their frames have and tools do not
+  // symbolize again. False: mappings claim what the Batch says.
   bool named = false;
 };
 [[nodiscard]] Result<std::string> EncodePprof(const profile::Batch& batch,
@@ -94,16 +93,17 @@ struct JfrContext {
   TextLabels labels;          // become resource attributes
   std::uint64_t from_ns = 0;  // 0: the recording's own time
   std::uint64_t until_ns = 0;
-  // CPU and wall samples are worth 1 s / rate. 0: as the recording says, 100 when it does not.
+  // CPU and wall samples stand for 1 s / rate. 0: what the recording says, or 100.
   std::int64_t sample_rate = 100;
   std::string_view labels_snapshot;  // the agent's `labels` part, gzip or not; may be empty
 };
-// JDK recorder, async-profiler and its forks; `bytes` may be gzip-compressed. One profile per type
-// id, equal samples added up; the time of single events is not kept. Batches keep none of `bytes`.
+// Recordings of the JDK, async-profiler and its forks; `bytes` may be gzip-compressed. One profile
+// per type id, equal samples summed; the time of single events is not kept. The Batch does not
+// refer to `bytes`.
 [[nodiscard]] Result<DecodedProfiles> DecodeJfr(std::shared_ptr<const std::string> bytes,
                                                 const JfrContext& context);
 
-// What stacks of bare names do not say: everything else.
+// Everything that stacks of bare names do not say themselves.
 struct StacksContext {
   std::string service;
   TextLabels labels;
@@ -113,58 +113,42 @@ struct StacksContext {
   std::string period_type;
   std::string period_unit;
   std::int64_t period = 0;
-  std::int64_t multiplier = 1;  // from what is sent to what is stored
-  bool skip_odd_lines = false;  // folded lines without a number are left out, not an error
+  std::int64_t multiplier = 1;  // from the values sent to the values stored
+  bool skip_odd_lines = false;  // skip folded lines without a number instead of failing
   std::uint64_t time_ns = 0;
   std::uint64_t duration_ns = 0;
 };
 // Folded stacks: "root;child;leaf 12".
 [[nodiscard]] Result<DecodedProfiles> DecodeFolded(const std::shared_ptr<const std::string>& text,
                                                    const StacksContext& context);
-// One stack per line, each counts once.
+// One stack per line, each counting once.
 [[nodiscard]] Result<DecodedProfiles> DecodeLines(const std::shared_ptr<const std::string>& text,
                                                   const StacksContext& context);
-// Pyroscope's binary forms (stacks_decode.cc): a radix tree over folded text, a tree of frames.
+// Pyroscope's binary formats (stacks/trie_and_tree.cc): a radix tree over folded text, and a tree
+// of frames.
 [[nodiscard]] Result<DecodedProfiles> DecodeTrie(const std::shared_ptr<const std::string>& bytes,
                                                  const StacksContext& context);
 [[nodiscard]] Result<DecodedProfiles> DecodeTree(const std::shared_ptr<const std::string>& bytes,
                                                  const StacksContext& context);
-// speedscope's JSON: one profile for each of its profiles. Times become nanoseconds of the
-// context's type, bytes memory; the context's multiplier applies to values without a unit only.
+// speedscope's JSON; each of its profiles becomes one. Times become nanoseconds of the context's
+// type, bytes become memory; the context's multiplier applies only to values without a unit.
 [[nodiscard]] Result<DecodedProfiles> DecodeSpeedscope(
     const std::shared_ptr<const std::string>& json, const StacksContext& context);
-// `before` (one value per node): each stack gets two numbers, before and after.
+// With `before` (one value per node) each stack gets two numbers, before and after.
 [[nodiscard]] std::string EncodeFolded(const profile::FlameTree& tree,
                                        std::span<const std::int64_t> before = {});
 
-// Exports of a tree.
+// Exports of a flame tree.
 [[nodiscard]] std::string EncodeSpeedscope(const profile::FlameTree& tree, std::string_view title);
 struct SvgOptions {
   std::string title;
   std::string subtitle;
   int width = 1200;
 };
-// Standalone SVG: no script from elsewhere; hover titles, works as an image too.
+// A standalone SVG without external resources; has hover titles and also works as an image.
 [[nodiscard]] std::string EncodeSvg(const profile::FlameTree& tree, const SvgOptions& options);
 
-// Recognises a file by its content.
-enum class FileFormat : std::uint8_t {
-  kUnknown,
-  kPprof,
-  kOtlpProfiles,
-  kOtlpProfilesJson,
-  kOtlpTraces,
-  kOtlpTracesJson,
-  kFolded,
-  kJfr
-};
-[[nodiscard]] FileFormat Recognise(std::string_view bytes);
-[[nodiscard]] std::string_view FormatName(FileFormat format);
-// Any profile file that is recognised (decode_file.cc); `service` where the file does not say.
-[[nodiscard]] Result<DecodedProfiles> DecodeProfileFile(
-    const std::shared_ptr<const std::string>& bytes, const std::string& service);
-
-// Conformance: every rule of profcheck and the ones it misses.
+// Conformance: every rule of profcheck and more.
 struct Violation {
   std::string path;      // "dictionary.function_table[3]"
   std::string rule;      // short name, stable

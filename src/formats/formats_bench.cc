@@ -1,5 +1,5 @@
 // Decoding one request of the load in docs/performance.md (120 samples of 26 frames, its own
-// dictionary, about 52 kB), against the protobuf library parsing the same bytes.
+// dictionary, about 52 kB), compared with the protobuf library parsing the same bytes.
 #include <time.h>
 
 #include <random>
@@ -7,7 +7,7 @@
 #include <benchmark/benchmark.h>
 
 #include "formats/formats.h"
-#include "formats/jfr_testing.h"
+#include "formats/jfr/testing.h"
 #include "opentelemetry/proto/profiles/v1development/profiles.pb.h"
 
 namespace wherefore::formats {
@@ -103,8 +103,8 @@ std::int64_t CpuNanoseconds() {
   return t.tv_sec * 1'000'000'000 + t.tv_nsec;
 }
 
-// Both in turn, in CPU time, so that a busy machine does not spoil it: `ratio` is how many times
-// faster ours is.
+// Alternates between both and measures CPU time, so that a busy machine does not distort it.
+// `ratio` is how many times faster ours is.
 void BM_DecodeVersusProtobuf(benchmark::State& state) {
   constexpr int kRounds = 20;
   const auto body = std::make_shared<const std::string>(Request());

@@ -1,4 +1,4 @@
-// What fuzz targets share.
+// Helpers for fuzz targets.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ inline std::shared_ptr<const std::string> Input(std::string bytes) {
   return std::make_shared<const std::string>(std::move(bytes));
 }
 
-// A property every input must have. Stops the process, which is how a fuzzer is told.
+// A property that holds for every input. Aborts otherwise, which is how a fuzzer notices.
 inline void Require(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "broken property: %s\n", what);
@@ -30,7 +30,7 @@ void RequireOk(const Result<T>& result, const char* what) {
   Require(result.has_value(), what);
 }
 
-// What was decoded is valid, and what we write of it we read back as the same.
+// Decoded data is valid, and encoding and decoding it again changes nothing.
 template <typename Decoded, typename Encode, typename Decode>
 void CheckStable(const Result<Decoded>& first, Encode encode, Decode decode) {
   if (!first) return;

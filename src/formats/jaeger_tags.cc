@@ -34,7 +34,7 @@ Result<TagList> FromJson(std::string_view text) {
   return tags;
 }
 
-// Takes a word, or what stands between quotes.
+// Takes a word or a quoted string.
 std::string TakeValue(std::string_view& rest) {
   std::string value;
   if (rest.starts_with('"')) {

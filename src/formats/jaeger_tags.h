@@ -1,7 +1,7 @@
 // Tags of a trace search as Jaeger's clients write them. Pure; any thread.
 //
 //   {"http.status_code":"500","error":"true"}   a JSON object; numbers and booleans count as text
-//   error=true http.route="/a b"                logfmt; "key:value" is taken too
+//   error=true http.route="/a b"                logfmt; "key:value" is accepted too
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ namespace wherefore::formats {
 
 using TagList = std::vector<std::pair<std::string, std::string>>;
 
-// kInvalid with a sentence when it is neither.
+// kInvalid, with a reason, if it is neither.
 [[nodiscard]] Result<TagList> ParseJaegerTags(std::string_view text);
 
 }  // namespace wherefore::formats

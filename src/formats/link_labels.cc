@@ -63,12 +63,12 @@ bool LinkReader::Read(std::string_view key, std::string_view text) {
 }
 
 void LinkSamplesByAttributes(profile::Batch& batch) {
-  // Few requests have one: looked for in the table, not sample by sample.
+  // Few requests have one, so search the table, not every sample.
   constexpr std::size_t kLongestId = 32;
   std::vector<bool> links(batch.attributes.size());
   for (std::size_t i = 1; i < links.size(); ++i) {
     const profile::Attribute& a = batch.attributes[i];
-    // A long value may be that of a million attributes: not copied for each.
+    // A million attributes may share a long value, so do not copy it for each.
     links[i] = batch.Text(a.value.text).size() <= kLongestId &&
                LinkReader().Read(batch.Text(a.key), ValueText(batch, a.value));
   }

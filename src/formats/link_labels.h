@@ -1,5 +1,5 @@
-// Links that come as labels: profilers that have no field for a span's id write it beside the
-// sample. Pure; any thread.
+// Links sent as labels: profilers without a field for span ids write them as labels of the sample.
+// Pure; any thread.
 #pragma once
 
 #include <string_view>
@@ -8,10 +8,10 @@
 
 namespace wherefore::formats {
 
-// The labels and attributes by which profilers say to which span a sample belongs, all spellings:
-// span_id, profile_id (16 hex digits), trace_id, otel.traceid (32), otel.spanid, Datadog's decimal
-// "span id", "local root span id" and "trace id". True when `key` is one and `text` a proper value;
-// then it is in `link`. Of two that name the span, the narrower one counts.
+// Recognises the labels and attributes that tie a sample to a span, in all spellings: span_id,
+// profile_id (16 hex digits), trace_id, otel.traceid (32), otel.spanid, and Datadog's decimal "span
+// id", "local root span id" and "trace id". Returns true if `key` is one of them and `text` a valid
+// value, and stores it in `link`. If two name a span, the inner one wins.
 class LinkReader {
  public:
   [[nodiscard]] bool Read(std::string_view key, std::string_view text);
@@ -24,7 +24,7 @@ class LinkReader {
   int rank_ = 0;
 };
 
-// Samples without a link that have such an attribute get one. The attributes stay as they are.
+// Adds links to samples that have such attributes and no link yet. The attributes stay.
 void LinkSamplesByAttributes(profile::Batch& batch);
 
 }  // namespace wherefore::formats

@@ -1,11 +1,15 @@
-// What kind of file is this? By content only: names and media types lie.
+#include "formats/recognise.h"
+
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "base/text.h"
-#include "formats/formats.h"
-#include "formats/gzip.h"
-#include "formats/wire.h"
+#include "formats/otlp/fields.h"
+#include "formats/pprof/fields.h"
+#include "formats/wire/protobuf.h"
 
 namespace wherefore::formats {
 
@@ -13,19 +17,53 @@ namespace {
 
 constexpr auto kLen = protozero::pbf_wire_type::length_delimited;
 
-FileFormat RecogniseJson(std::string_view text) {
-  // The first key of either kind decides; both are among the first things in the file.
-  const auto first = [text](std::string_view a, std::string_view b) {
-    return std::min(text.find(a), text.find(b));
+enum class Kind : std::uint8_t {
+  kUnknown,
+  kPprof,
+  kOtlpProfiles,
+  kOtlpTraces,
+  kFlamebearer,
+  kSpeedscope
+};
+
+constexpr std::array<std::pair<std::string_view, Kind>, 8> kKeys = {
+    {{"resourceProfiles", Kind::kOtlpProfiles},
+     {"resource_profiles", Kind::kOtlpProfiles},
+     {"dictionary", Kind::kOtlpProfiles},
+     {"resourceSpans", Kind::kOtlpTraces},
+     {"resource_spans", Kind::kOtlpTraces},
+     {"flamebearer", Kind::kFlamebearer},
+     {"shared", Kind::kSpeedscope},
+     {"profiles", Kind::kSpeedscope}}};
+
+// The first key of the outermost object that belongs to a format decides. Values are skipped, not
+// parsed: a file that is damaged further on is still recognised.
+Kind KindOfJson(std::string_view text) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  const auto skip_blanks = [](std::string_view from) {
+    return from.substr(std::min(from.find_first_not_of(" \t\r\n"), from.size()));
   };
-  const std::size_t profiles = std::min(first("\"resourceProfiles\"", "\"resource_profiles\""),
-                                        first("\"dictionary\"", "\"dictionary\""));
-  const std::size_t spans = first("\"resourceSpans\"", "\"resource_spans\"");
-  if (profiles == spans) return FileFormat::kUnknown;  // neither
-  return profiles < spans ? FileFormat::kOtlpProfilesJson : FileFormat::kOtlpTracesJson;
+  text = skip_blanks(text);
+  if (!text.starts_with('{')) return Kind::kUnknown;
+  std::size_t depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '{' || c == '[') ++depth;
+    if ((c == '}' || c == ']') && --depth == 0) break;
+    if (c != '"') continue;
+    const std::size_t begin = ++i;
+    while (i < text.size() && text[i] != '"') i += text[i] == '\\' ? 2 : 1;
+    if (i >= text.size()) break;
+    if (depth != 1 || !skip_blanks(text.substr(i + 1)).starts_with(':')) continue;
+    const std::string_view key = text.substr(begin, i - begin);
+    const auto* known = std::ranges::find(kKeys, key, &decltype(kKeys)::value_type::first);
+    if (known != kKeys.end()) return known->second;
+  }
+  return Kind::kUnknown;
 }
 
-// Only field 1 at the top: is the first thing inside a span (it begins with a 16-byte id)?
+// With only field 1 at the top: whether the first thing inside is a span (begins with a 16-byte
+// id).
 bool HoldsSpans(std::string_view bytes) {
   for (Pbf root = Reader(bytes); root.next(envelope::kResources, kLen);) {
     for (Pbf r = root.get_message(); r.next(envelope::kScopes, kLen);) {
@@ -39,23 +77,51 @@ bool HoldsSpans(std::string_view bytes) {
   return false;
 }
 
-FileFormat RecogniseProtobuf(std::string_view bytes) try {
+Kind KindOfProtobuf(std::string_view bytes) try {
+  constexpr Tag kLastOfPprof = pprof::profile_field::kDocUrl;
   bool dictionary = false;
   bool resources = false;
   bool strings = false;
   for (Pbf r = Reader(bytes); r.next(); r.skip()) {
     const bool len = r.wire_type() == kLen;
-    if (r.tag() > 15) return FileFormat::kUnknown;
+    if (r.tag() > kLastOfPprof) return Kind::kUnknown;
     if (r.tag() == envelope::kResources && len) resources = true;
     if (r.tag() == envelope::kDictionary && len) dictionary = true;
-    if (r.tag() == 6 && len) strings = true;  // pprof's string table
+    if (r.tag() == pprof::profile_field::kString && len) strings = true;
   }
-  if (strings) return FileFormat::kPprof;
-  if (!resources) return FileFormat::kUnknown;
-  if (dictionary) return FileFormat::kOtlpProfiles;
-  return HoldsSpans(bytes) ? FileFormat::kOtlpTraces : FileFormat::kUnknown;
+  if (strings) return Kind::kPprof;
+  if (!resources) return Kind::kUnknown;
+  if (dictionary) return Kind::kOtlpProfiles;
+  return HoldsSpans(bytes) ? Kind::kOtlpTraces : Kind::kUnknown;
 } catch (const protozero::exception&) {
-  return FileFormat::kUnknown;
+  return Kind::kUnknown;
+}
+
+}  // namespace
+
+bool IsJfr(std::string_view bytes) {
+  return bytes.starts_with(std::string_view("FLR\0", 4));
+}
+bool IsPprof(std::string_view bytes) {
+  return KindOfProtobuf(bytes) == Kind::kPprof;
+}
+bool IsOtlpProfiles(std::string_view bytes) {
+  return KindOfProtobuf(bytes) == Kind::kOtlpProfiles;
+}
+bool IsOtlpProfilesJson(std::string_view bytes) {
+  return KindOfJson(bytes) == Kind::kOtlpProfiles;
+}
+bool IsOtlpTraces(std::string_view bytes) {
+  return KindOfProtobuf(bytes) == Kind::kOtlpTraces;
+}
+bool IsOtlpTracesJson(std::string_view bytes) {
+  return KindOfJson(bytes) == Kind::kOtlpTraces;
+}
+bool IsFlamebearer(std::string_view bytes) {
+  return KindOfJson(bytes) == Kind::kFlamebearer;
+}
+bool IsSpeedscope(std::string_view bytes) {
+  return KindOfJson(bytes) == Kind::kSpeedscope;
 }
 
 bool IsFolded(std::string_view text) {
@@ -72,47 +138,6 @@ bool IsFolded(std::string_view text) {
            ParseInt(line.substr(space + 1)).has_value();
   }
   return false;
-}
-
-}  // namespace
-
-FileFormat Recognise(std::string_view bytes) {
-  if (IsGzip(bytes)) {
-    constexpr std::size_t kEnough = std::size_t{256} << 20;
-    const Result<std::string> plain = Gunzip(bytes, kEnough);
-    if (!plain || IsGzip(*plain)) return FileFormat::kUnknown;
-    return Recognise(*plain);
-  }
-  if (bytes.starts_with(std::string_view("FLR\0", 4))) return FileFormat::kJfr;
-  std::string_view text = bytes;
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
-  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
-  if (text.starts_with('{')) return RecogniseJson(text);
-  if (const FileFormat format = RecogniseProtobuf(bytes); format != FileFormat::kUnknown)
-    return format;
-  return IsFolded(bytes) ? FileFormat::kFolded : FileFormat::kUnknown;
-}
-
-std::string_view FormatName(FileFormat format) {
-  switch (format) {
-    case FileFormat::kUnknown:
-      return "unknown";
-    case FileFormat::kPprof:
-      return "pprof";
-    case FileFormat::kOtlpProfiles:
-      return "OTLP profiles";
-    case FileFormat::kOtlpProfilesJson:
-      return "OTLP profiles (JSON)";
-    case FileFormat::kOtlpTraces:
-      return "OTLP traces";
-    case FileFormat::kOtlpTracesJson:
-      return "OTLP traces (JSON)";
-    case FileFormat::kFolded:
-      return "folded stacks";
-    case FileFormat::kJfr:
-      return "JFR";
-  }
-  return "unknown";
 }
 
 }  // namespace wherefore::formats

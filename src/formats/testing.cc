@@ -1,5 +1,8 @@
 #include "formats/testing.h"
 
+#include <map>
+#include <vector>
+
 namespace wherefore::formats::testing {
 
 std::string Random::Bytes(int size) {
@@ -93,7 +96,7 @@ void FillDictionary(Random& random, bool refs, otlp::ProfilesDictionary* d) {
     a->set_unit_strindex(string());
     FillValue(random, 0, refs ? strings : 0, a->mutable_value());
   }
-  // The last string is used, as every string should be.
+  // Uses the last string, as every string should be used.
   d->mutable_attribute_table()->Add()->set_key_strindex(strings - 1);
   const int attributes = d->attribute_table_size();
   d->add_mapping_table();
@@ -236,6 +239,43 @@ void ResolveReferences(otlp::ProfilesData& data) {
       for (auto& kv : *sp.mutable_scope()->mutable_attributes()) ResolveKeyValue(d, &kv);
     }
   }
+}
+
+namespace {
+
+// Replaces every index into the string table below `message` by number(index).
+template <typename Number>
+void EachStringIndex(google::protobuf::Message& message, const Number& number) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && field->is_repeated()) {
+      for (int i = 0; i < reflection.FieldSize(message, field); ++i)
+        EachStringIndex(*reflection.MutableRepeatedMessage(&message, field, i), number);
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      EachStringIndex(*reflection.MutableMessage(&message, field), number);
+    } else if (field->name().ends_with("_strindex")) {
+      reflection.SetInt32(&message, field, number(reflection.GetInt32(message, field)));
+    }
+  }
+}
+
+}  // namespace
+
+otlp::ProfilesData WithoutUnusedStrings(otlp::ProfilesData data) {
+  std::map<int, int> numbers = {{0, 0}};
+  EachStringIndex(data, [&](int index) { return numbers[index] = 0, index; });
+  otlp::ProfilesDictionary& dictionary = *data.mutable_dictionary();
+  const auto all = dictionary.string_table();
+  dictionary.clear_string_table();
+  for (auto& [index, number] : numbers) {
+    number = dictionary.string_table_size();
+    dictionary.add_string_table(all[index]);
+  }
+  EachStringIndex(data, [&](int index) { return numbers.at(index); });
+  return data;
 }
 
 trace::TracesData RandomTraces(std::uint64_t seed) {

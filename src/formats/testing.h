@@ -1,4 +1,4 @@
-// What the tests of this module share: random messages built with the protobuf library, and files.
+// Shared by the tests of this module: random messages built with the protobuf library, and files.
 #pragma once
 
 #include <fstream>
@@ -9,6 +9,7 @@
 
 #include <google/protobuf/util/message_differencer.h>
 
+#include "base/test_source.h"
 #include "opentelemetry/proto/profiles/v1development/profiles.pb.h"
 #include "opentelemetry/proto/trace/v1/trace.pb.h"
 
@@ -23,13 +24,11 @@ inline std::shared_ptr<const std::string> Shared(std::string bytes) {
 }
 
 inline std::string ReadFile(const std::string& path_in_repository) {
-  const char* root = std::getenv("WHEREFORE_SOURCE_DIR");
-  std::ifstream in(std::string(root == nullptr ? "." : root) + "/" + path_in_repository,
-                   std::ios::binary);
+  std::ifstream in(TestSource(path_in_repository), std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-// Small random numbers, mostly.
+// Mostly small random numbers.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : engine_(seed) {}
@@ -54,8 +53,10 @@ void FillAttributes(Random& random, int refs,
 // A conforming message; with `refs` resources and values use string references.
 otlp::ProfilesData RandomProfiles(std::uint64_t seed, bool refs);
 trace::TracesData RandomTraces(std::uint64_t seed);
-// The message with every string reference replaced by its string: what both forms mean.
+// Replaces every string reference by its string, so that both forms compare equal.
 void ResolveReferences(otlp::ProfilesData& data);
+// Removes strings that nothing refers to, as our encoder does.
+otlp::ProfilesData WithoutUnusedStrings(otlp::ProfilesData data);
 
 template <typename Message>
 std::string Differences(const Message& expected, const Message& actual) {

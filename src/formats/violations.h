@@ -1,4 +1,5 @@
-// Collects what the checkers find, up to a limit: a broken file can break a rule in every entry.
+// Collects what the checkers find, up to a limit: a broken file can violate a rule in every entry.
+// One thread.
 #pragma once
 
 #include <string>

@@ -44,7 +44,7 @@ void Intake::WriteData(const Origin& origin, formats::Decoded<Data> decoded, std
   metrics_->Decoded(origin.signal, items);
   profile::WriteRequest write;
   write.decoded = {decoded.rejected, std::move(decoded.message), false};
-  if (empty) {  // nothing to keep: an empty envelope, or all of it was rejected
+  if (empty) {  // an empty request, or everything was rejected
     metrics_->Rejected(origin.signal, write.decoded.rejected);
     write.decoded.message = Sendable(std::move(write.decoded.message));
     return done(std::move(write.decoded));

@@ -1,5 +1,5 @@
-// Intake: the last step of every receiver, from decoded data to the sink, with what is counted on
-// the way. Any thread; `done` is called once, on whatever thread the sink is done on.
+// Intake: the last step of every receiver: passes decoded data to the sink and counts it. Any
+// thread; `done` is called once, on whatever thread the sink finishes.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@
 
 namespace wherefore::gateway {
 
-// Messages may quote a sender's bytes; in an answer they must be UTF-8 and of bounded length.
+// A message may quote a sender's bytes; this makes it valid UTF-8 of bounded length.
 [[nodiscard]] std::string Sendable(std::string message);
 
-// A short stable word for a refusal: "malformed", "overloaded", "unavailable", ...
+// A short stable reason for a refusal: "malformed", "overloaded", "unavailable", ...
 [[nodiscard]] std::string_view ReasonOf(Code code);
 
 class Intake {
@@ -49,7 +49,7 @@ class Intake {
                  bool empty, Done done);
 
   profile::Sink& sink_;
-  // Shared with answers that may come after us.
+  // Shared, because answers may come after this object is gone.
   std::shared_ptr<ReceiverMetrics> metrics_;
 };
 

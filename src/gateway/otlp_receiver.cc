@@ -14,7 +14,7 @@ namespace {
 using formats::RpcStatus;
 using formats::Signal;
 
-// gRPC's numbers, as google.rpc.Status carries them over HTTP too.
+// gRPC status codes, which google.rpc.Status carries over HTTP too.
 enum RpcCode : std::uint8_t {
   kInvalidArgument = 3,
   kDeadlineExceeded = 4,
@@ -26,21 +26,11 @@ enum RpcCode : std::uint8_t {
   kUnauthenticated = 16
 };
 
-constexpr std::string_view kOnlyTwoSignals = "this server takes profiles and traces only";
+constexpr std::string_view kOnlyTwoSignals = "this server accepts only profiles and traces";
 
-// "resource_profiles[0].profiles[1]: 12 is outside ..." begins with the field's path.
-std::string FieldOf(std::string_view message) {
-  const std::string_view field = message.substr(0, message.find(": "));
-  return field.size() < message.size() && field.find(' ') == std::string_view::npos
-             ? std::string(field)
-             : "";
-}
-
-// Undecodable bytes: never worth sending again, whatever the decoder called it.
+// Malformed bytes: sending them again never helps, whatever code the decoder gave.
 RpcStatus DecodeFailure(const Error& error) {
-  std::string message = Sendable(error.message());
-  std::string field = FieldOf(message);
-  return {kInvalidArgument, std::move(message), std::move(field), -1};
+  return {kInvalidArgument, Sendable(error.message()), Sendable(std::string(error.place())), -1};
 }
 
 RpcStatus SinkFailure(const Error& error) {
@@ -54,7 +44,7 @@ RpcStatus SinkFailure(const Error& error) {
       return {kResourceExhausted, message, {}, 1000};
     case Code::kInvalid:
     case Code::kCorrupt:
-      return {kInvalidArgument, message, FieldOf(message), -1};
+      return {kInvalidArgument, message, Sendable(std::string(error.place())), -1};
     case Code::kUnsupported:
       return {kUnimplemented, message, {}, -1};
     case Code::kUnauthenticated:
@@ -110,7 +100,7 @@ bool IsProtobuf(const net::HttpRequest& request) {
   return type == "application/x-protobuf" || type == "application/protobuf";
 }
 
-// Answers come in the encoding of the request.
+// Answers use the encoding of the request.
 std::string AnswerType(const net::HttpRequest& request) {
   return IsJson(request) || IsProtobuf(request) ? request.ContentType() : "application/x-protobuf";
 }
@@ -134,7 +124,7 @@ net::HttpResponse PlainText(int status, std::string text) {
   return response;
 }
 
-// What the HTTP server refused before we saw it, as google.rpc.Status.
+// Converts a refusal of the HTTP server to google.rpc.Status.
 RpcStatus RefusalStatus(int http_status, const Error& error) {
   RpcStatus status{kInvalidArgument, error.message(), {}, -1};
   switch (http_status) {
@@ -192,8 +182,7 @@ constexpr std::array kGrpcMethods = {
 std::string UnknownMethod(std::string_view method) {
   if (method.find(".profiles.v1experimental.") != std::string_view::npos) {
     return "this sender speaks v1experimental OTLP profiles, whose layout is no longer in use; "
-           "update it to "
-           "v1development";
+           "update it to v1development";
   }
   if (method.find(".collector.metrics.") != std::string_view::npos ||
       method.find(".collector.logs.") != std::string_view::npos) {
@@ -238,7 +227,7 @@ void OtlpReceiver::Write(const Request& request, Result<formats::Decoded<Data>> 
     intake_.metrics().Refused(signal, ReasonOf(status));
     return answer(std::unexpected(status));
   }
-  // The same bytes by gRPC and HTTP are the same request; another tenant's or signal's are not.
+  // The same bytes over gRPC and HTTP are the same request; another tenant's or signal's are not.
   const std::uint64_t seed =
       (std::uint64_t{request.tenant.number} << 8) | static_cast<std::uint64_t>(signal);
   intake_.Write({signal, request.tenant, HashString(*request.body, seed), request.body->size()},

@@ -1,12 +1,12 @@
-// OTLP in: profiles and traces over HTTP (protobuf, JSON) and gRPC, decoded and handed to a Sink.
+// Receives OTLP profiles and traces over HTTP (protobuf, JSON) and gRPC, decodes them and passes
+// them to a Sink.
 //
-// Threads: requests are decoded on the I/O thread that brought them; answers are sent from whatever
-//          thread the sink is done on. AddRoutes and grpc_handler are called before the servers
-//          start; the receiver outlives them.
+// Threads: requests are decoded on the thread that calls the handler: an I/O or gRPC thread, or a
+//          worker if the body is large. Answers are sent from whatever thread the sink finishes on.
+//          Call AddRoutes and grpc_handler before the servers start; the receiver outlives them.
 // Always:  a request is answered exactly once, with success only after the sink said the data is
-// durable.
-//          What is refused is counted with its reason; what a sender may send again is told so
-//          (429/503 and RetryInfo), what it may not is told why (docs/api.md).
+//          durable. Refusals are counted with their reason. A sender is told whether to retry
+//          (429/503 and RetryInfo) or what is wrong (docs/api.md).
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ namespace wherefore::gateway {
 class OtlpReceiver {
  public:
   struct Options {
-    bool tenants = false;  // X-Scope-OrgID counts
+    bool tenants = false;  // use X-Scope-OrgID
   };
 
   OtlpReceiver(Intake intake, Options options) : intake_(std::move(intake)), options_(options) {}
@@ -40,7 +40,7 @@ class OtlpReceiver {
     std::shared_ptr<const std::string> body;
     profile::Tenant tenant;
   };
-  // The sink's answer, or what to tell the sender instead.
+  // The sink's answer, or the status to send instead.
   using Answer = std::function<void(std::expected<profile::WriteAnswer, formats::RpcStatus>)>;
 
   void Receive(const Request& request, Answer answer);

@@ -1,5 +1,4 @@
-// The receivers over real sockets, into a sink that remembers what it got and answers what it is
-// told.
+// The receivers over real sockets, with a sink that records requests and gives prescribed answers.
 #include "gateway/otlp_receiver.h"
 
 #include <fstream>
@@ -10,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/test_source.h"
 #include "gateway/test_sink.h"
 #include "net/compression.h"
 #include "net/http_client.h"
@@ -24,9 +24,7 @@ constexpr const char* kTraceMethod = "/opentelemetry.proto.collector.trace.v1.Tr
 
 // The 215 bytes of one conforming request: service "s", function "main", 3 samples of 50 ms.
 std::string Vector() {
-  const char* root = std::getenv("WHEREFORE_SOURCE_DIR");
-  std::ifstream in(std::string(root == nullptr ? "." : root) + "/tests/golden/vector.otlp",
-                   std::ios::binary);
+  std::ifstream in(TestSource("tests/golden/vector.otlp"), std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   EXPECT_EQ(bytes.size(), 215u);
   return bytes;
@@ -145,6 +143,18 @@ TEST_F(OtlpReceiverTest, AnEmptyRequestIsASuccessAndReachesNobody) {
   EXPECT_TRUE(sink_.Take().empty());
 }
 
+TEST_F(OtlpReceiverTest, OnlyWhatIsWrongAtAPlaceNamesAField) {
+  Start();
+  const std::string placed =
+      Post(R"({"resourceProfiles":[{"scopeProfiles":7}]})", "application/json").body;
+  EXPECT_NE(placed.find(R"("field":"resourceProfiles[0].scopeProfiles")"), std::string::npos)
+      << placed;
+  // "JSON: ..." begins with a word and a colon, too, but is not a place.
+  const std::string nowhere = Post("{", "application/json").body;
+  EXPECT_NE(nowhere.find("JSON: "), std::string::npos) << nowhere;
+  EXPECT_EQ(nowhere.find("BadRequest"), std::string::npos) << nowhere;
+}
+
 TEST_F(OtlpReceiverTest, MalformedBytesAreRefusedForGoodWithTheField) {
   Start();
   const std::string bad = Vector().substr(0, 100);
@@ -211,7 +221,7 @@ TEST_F(OtlpReceiverTest, OtherSignalsMethodsAndTypesAreRefusedClearly) {
     const net::ClientResponse response = Post("{}", "application/json", path);
     EXPECT_EQ(response.status, 404);
     EXPECT_EQ(response.body,
-              Status({12, "this server takes profiles and traces only", {}, -1}, true));
+              Status({12, "this server accepts only profiles and traces", {}, -1}, true));
   }
   const net::ClientResponse type = Post("x", "text/plain");
   EXPECT_EQ(type.status, 415);
@@ -225,7 +235,7 @@ TEST_F(OtlpReceiverTest, OtherSignalsMethodsAndTypesAreRefusedClearly) {
 
   const auto metrics = Call("", "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export");
   EXPECT_EQ(metrics.status, 12);
-  EXPECT_EQ(metrics.message, "this server takes profiles and traces only");
+  EXPECT_EQ(metrics.message, "this server accepts only profiles and traces");
   const auto old =
       Call("", "/opentelemetry.proto.collector.profiles.v1experimental.ProfilesService/Export");
   EXPECT_EQ(old.status, 12);

@@ -8,14 +8,17 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "gateway/ingest_request.h"
 #include "net/tenant.h"
 
 namespace wherefore::gateway {
 namespace {
 
+using formats::UploadedProfile;
+
 constexpr const char* kPushMethod = "/push.v1.PusherService/Push";
 
-// What became of the profiles of one request; `done` is called when the last one is through.
+// Collects the results of one request's profiles; calls `done` after the last one.
 class Join {
  public:
   using Done = std::function<void(Result<profile::WriteAnswer>)>;
@@ -48,7 +51,7 @@ class Join {
   std::optional<Error> failure_ GUARDED_BY(mutex_);
 };
 
-// Another identity for each profile of a request.
+// A different identity for each profile of a request.
 Hash128 PartOf(Hash128 identity, std::size_t index) {
   return HashBytes(&identity, sizeof identity, index + 1);
 }
@@ -57,7 +60,7 @@ std::uint64_t Seed(const profile::Tenant& tenant, Transport transport) {
   return (std::uint64_t{tenant.number} << 8) | (0x10U + static_cast<std::uint64_t>(transport));
 }
 
-// Pyroscope's word for "understood, but not to be stored".
+// Pyroscope's status for "understood, but cannot be stored".
 net::HttpResponse Unprocessable(const std::string& message) {
   net::HttpResponse response = net::ConnectError(Error(Code::kInvalid, message));
   response.status = 422;
@@ -99,10 +102,12 @@ void PyroscopeReceiver::Ingest(const net::HttpRequest& request, const net::Respo
   };
   const Result<profile::Tenant> tenant = Tenant(request.headers);
   if (!tenant) return refuse(tenant.error());
-  Result<std::vector<UploadedProfile>> profiles = DecodeIngest(request, NowUnixNs());
+  const Result<formats::IngestUpload> upload = ReadIngest(request, NowUnixNs());
+  if (!upload) return refuse(upload.error());
+  Result<std::vector<UploadedProfile>> profiles = formats::DecodeIngest(*upload);
   if (!profiles) {
     const Error& error = profiles.error();
-    // More than we take, now and later: not something to come back with.
+    // Over a permanent limit: the sender must not retry.
     if (error.code() != Code::kLimit) return refuse(error);
     intake_.metrics().Refused(formats::Signal::kProfiles, "too_large");
     return respond(net::ConnectRefusal(request, 413, error));
@@ -133,7 +138,8 @@ void PyroscopeReceiver::Push(const net::UnaryRequest& request, const net::UnaryR
   };
   const Result<profile::Tenant> tenant = Tenant(request.headers);
   if (!tenant) return refuse(tenant.error());
-  Result<DecodedPush> push = DecodePushRequest(*request.body, request.json, NowUnixNs());
+  Result<formats::DecodedPush> push =
+      formats::DecodePushRequest(*request.body, request.json, NowUnixNs());
   if (!push) return refuse(push.error());
   std::string refused;
   if (!push->refused.empty()) {

@@ -1,12 +1,13 @@
-// What Pyroscope's clients send: POST /ingest in all its formats and push.v1.PusherService/Push
-// over Connect and gRPC, decoded and handed to the intake. Facts: docs/api.md.
+// Receives what Pyroscope's clients send: POST /ingest in all its formats, and
+// push.v1.PusherService/Push over Connect and gRPC. Decodes it and passes it to the intake. See
+// docs/api.md.
 //
-// Threads: requests are decoded on the I/O thread that brought them; answers are sent from whatever
-//          thread the sink is done on. AddRoutes is called before the servers start; the receiver
-//          outlives them.
-// Always:  a request is answered exactly once, with success only after everything in it that could
-//          be used is durable. A request that is sent again counts once, also when only part of it
-//          was stored the first time: each profile in it has an identity of its own.
+// Threads: requests are decoded on the thread that calls the handler: an I/O or gRPC thread, or a
+//          worker if the body is large. Answers are sent from whatever thread the sink finishes on.
+//          Call AddRoutes before the servers start; the receiver outlives them.
+// Always:  a request is answered exactly once, with success only after everything usable in it is
+//          durable. A repeated request counts once, even if only part of it was stored the first
+//          time: each profile in it has its own identity.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "gateway/ingest_request.h"
+#include "formats/pyroscope/ingest.h"
 #include "gateway/intake.h"
 #include "net/http.h"
 #include "net/unary.h"
@@ -24,7 +25,7 @@ namespace wherefore::gateway {
 class PyroscopeReceiver {
  public:
   struct Options {
-    bool tenants = false;  // X-Scope-OrgID counts, and must be there
+    bool tenants = false;  // X-Scope-OrgID is used, and required
   };
   PyroscopeReceiver(Intake intake, Options options)
       : intake_(std::move(intake)), options_(options) {}
@@ -41,8 +42,8 @@ class PyroscopeReceiver {
 
   void Ingest(const net::HttpRequest& request, const net::Respond& respond);
   void Push(const net::UnaryRequest& request, const net::UnaryRespond& respond);
-  // Writes every profile; `done` gets the answers as one. A failure counts more than a success.
-  void WriteAll(const Request& request, std::vector<UploadedProfile> profiles, Done done);
+  // Writes every profile; `done` gets one combined answer. A failure outweighs a success.
+  void WriteAll(const Request& request, std::vector<formats::UploadedProfile> profiles, Done done);
   [[nodiscard]] Result<profile::Tenant> Tenant(const net::Headers& headers) const;
 
   Intake intake_;

@@ -1,4 +1,4 @@
-// /ingest and Push through routers, into a sink that remembers what it got.
+// /ingest and Push through routers, with a sink that records requests.
 #include "gateway/pyroscope_receiver.h"
 
 #include <fstream>
@@ -7,7 +7,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "formats/stack_batch.h"
+#include "base/test_source.h"
+#include "formats/stacks/stack_batch.h"
 #include "gateway/test_sink.h"
 #include "net/compression.h"
 #include "profile/type_id.h"
@@ -18,9 +19,7 @@ namespace {
 constexpr const char* kTimes = "&from=1700000000&until=1700000010";
 
 std::string Golden(const std::string& name) {
-  const char* root = std::getenv("WHEREFORE_SOURCE_DIR");
-  std::ifstream in(std::string(root == nullptr ? "." : root) + "/tests/golden/" + name,
-                   std::ios::binary);
+  std::ifstream in(TestSource("tests/golden/" + name), std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   EXPECT_FALSE(bytes.empty()) << name;
   return bytes;

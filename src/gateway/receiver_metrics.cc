@@ -39,7 +39,7 @@ ReceiverMetrics::ReceiverMetrics() {
                                        "Bytes of requests, decompressed.", labels);
     }
     s.repeated = &metrics.GetCounter("wherefore_repeated_requests_total",
-                                     "Requests that had been stored before and were only answered.",
+                                     "Repeated requests, which were answered but not stored again.",
                                      {{"signal", name}});
   }
   PerSignal& profiles = signals_[Index(formats::Signal::kProfiles)];
@@ -76,7 +76,7 @@ void ReceiverMetrics::Repeated(formats::Signal signal) {
 
 void ReceiverMetrics::Refused(formats::Signal signal, std::string_view reason) {
   signals_[Index(signal)].refused.fetch_add(1, std::memory_order_relaxed);
-  // Rare enough for a look-up.
+  // Rare enough for a lookup each time.
   Metrics::Global()
       .GetCounter("wherefore_refused_total", "Requests refused, with the reason.",
                   {{"signal", std::string(SignalName(signal))}, {"reason", std::string(reason)}})

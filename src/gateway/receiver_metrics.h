@@ -1,4 +1,4 @@
-// What the receivers count. Every refusal has a reason. Any thread.
+// The receivers' metrics. Every refusal has a reason. Any thread.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace wherefore::gateway {
 
-// The way a request came: OTLP by three, Pyroscope's clients by two, and what we fetch ourselves.
+// How a request arrived: three for OTLP, two for Pyroscope's clients, and scraping.
 enum class Transport : std::uint8_t { kGrpc, kHttp, kHttpJson, kIngest, kPush, kScrape };
 inline constexpr std::size_t kTransports = 6;
 [[nodiscard]] std::string_view SignalName(formats::Signal signal);
@@ -24,14 +24,14 @@ class ReceiverMetrics {
   ReceiverMetrics();
 
   void Received(formats::Signal signal, Transport transport, std::size_t body_bytes);
-  // Samples of profiles, or spans.
+  // Counts samples of profiles, or spans.
   void Decoded(formats::Signal signal, std::size_t items);
-  // Profiles or spans that were left out of a request we otherwise kept.
+  // Profiles or spans left out of a request that was kept otherwise.
   void Rejected(formats::Signal signal, std::uint64_t count);
   void Repeated(formats::Signal signal);
-  // A short stable reason: "malformed", "too_large", "overloaded", ...
+  // `reason` is short and stable: "malformed", "too_large", "overloaded", ...
   void Refused(formats::Signal signal, std::string_view reason);
-  // The sink could not take data: shown as a problem until it takes some again.
+  // The sink could not take data. Shown as a problem until it takes some again.
   void SinkFailed(std::string message);
   void SinkWorked() {
     if (failing_.load(std::memory_order_relaxed)) failing_.store(false, std::memory_order_relaxed);
@@ -41,7 +41,7 @@ class ReceiverMetrics {
 
  private:
   struct PerSignal {
-    std::array<Counter*, kTransports> requests{};  // null: this signal does not come that way
+    std::array<Counter*, kTransports> requests{};  // null: not used for this signal
     std::array<Counter*, kTransports> bytes{};
     Counter* items = nullptr;
     Counter* rejected = nullptr;

@@ -34,7 +34,7 @@ std::string Cased(std::string text, int (*convert)(int)) {
   return text;
 }
 
-// Where "$1", "${1}" or "${name}" stands in `text`, the group's content.
+// Replaces "$1", "${1}" and "${name}" in `text` by the group's content.
 std::string Expand(const re2::RE2& regex, const std::string& text,
                    const std::vector<re2::StringPiece>& groups) {
   std::string out;
@@ -68,7 +68,7 @@ std::string Expand(const re2::RE2& regex, const std::string& text,
   return out;
 }
 
-// The groups of a whole match; empty when it does not match.
+// The groups of a full match; empty if it does not match.
 std::vector<re2::StringPiece> Match(const re2::RE2& regex, const std::string& text) {
   std::vector<re2::StringPiece> groups(static_cast<std::size_t>(regex.NumberOfCapturingGroups()) +
                                        1);

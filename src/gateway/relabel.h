@@ -1,5 +1,5 @@
-// Relabelling rules as Prometheus has them: they rewrite the labels of a target before it is used,
-// or drop it. Pure; any thread.
+// Prometheus' relabelling rules: they rewrite the labels of a target before it is used, or drop it.
+// Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -44,10 +44,10 @@ class RelabelRule {
     std::string replacement = "$1";
     std::string action = "replace";
   };
-  // kInvalid with the rule's fault.
+  // kInvalid, with what is wrong in the rule.
   [[nodiscard]] static Result<RelabelRule> Make(Spec spec);
 
-  // False: the target is dropped.
+  // False: drop the target.
   [[nodiscard]] bool Apply(LabelMap& labels) const;
 
  private:

@@ -21,7 +21,7 @@ namespace {
 constexpr std::int64_t kDefaultInterval = 15 * kNsPerSecond;
 constexpr std::int64_t kDefaultTimeout = 10 * kNsPerSecond;
 
-// What is wrong where; caught at the top of this file's functions, as yaml-cpp's own are.
+// What is wrong and where. Caught in this file, like yaml-cpp's own exceptions.
 class ConfigError : public std::runtime_error {
  public:
   ConfigError(const YAML::Node& at, const std::string& what)
@@ -91,7 +91,7 @@ RelabelRule ReadRule(const YAML::Node& node) {
   return *std::move(rule);
 }
 
-// profiling_config.pprof_config: a kind by name, switched, moved or added.
+// profiling_config.pprof_config: enables, disables, moves or adds kinds by name.
 void ReadKinds(const YAML::Node& node, ScrapeJob& job) {
   if (!node) return;
   KnownKeys(node, {"path_prefix", "pprof_config"});
@@ -105,7 +105,7 @@ void ReadKinds(const YAML::Node& node, ScrapeJob& job) {
       kind = std::prev(job.kinds.end());
     }
     kind->path = Text(entry.second["path"], kind->path);
-    if (kind->path.empty()) throw ConfigError(entry.second, "a kind of your own needs its path");
+    if (kind->path.empty()) throw ConfigError(entry.second, "a custom kind needs a path");
     kind->enabled = !entry.second["enabled"] || entry.second["enabled"].as<bool>();
     if (entry.second["delta"]) kind->timed = entry.second["delta"].as<bool>();
   }
@@ -127,7 +127,7 @@ ScrapeJob ReadJob(const YAML::Node& node, std::int64_t interval_ns, std::int64_t
   job.bearer_token = Text(node["bearer_token"]);
   job.groups = ReadGroups(node["static_configs"]);
   for (const auto& files : List(node["file_sd_configs"])) {
-    KnownKeys(files, {"files", "refresh_interval"});  // files are looked at all the time
+    KnownKeys(files, {"files", "refresh_interval"});  // files are watched all the time
     for (const auto& file : List(files["files"])) {
       job.files.push_back((folder / file.as<std::string>()).string());
     }
@@ -164,7 +164,7 @@ Result<std::string> ReadFile(const std::string& path) {
   return std::string{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-// Runs `read` on the parsed text; whatever is thrown becomes an error with the file's name.
+// Runs `read` on the parsed text; exceptions become errors with the file's name.
 template <typename Read>
 auto Parse(const std::string& text, const std::string& name, Read read)
     -> Result<decltype(read(YAML::Node()))> {
@@ -185,7 +185,7 @@ std::vector<ScrapeKind> DefaultKinds() {
           {"goroutine", "/debug/pprof/goroutine", false, true},
           {"mutex", "/debug/pprof/mutex", false, true},
           {"block", "/debug/pprof/block", false, true},
-          // Says what "memory" says; threads rarely matter.
+          // Has the same content as "memory"; threads rarely matter.
           {"heap", "/debug/pprof/heap", false, false},
           {"threadcreate", "/debug/pprof/threadcreate", false, false}};
 }

@@ -1,5 +1,5 @@
-// What to scrape: a YAML file in the manner of Prometheus (docs/scraping.md), and files of targets
-// in its file_sd format. Reading files is all it does; any thread.
+// What to scrape: a YAML file similar to Prometheus' (docs/scraping.md), and target files in its
+// file_sd format. Only reads files; any thread.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace wherefore::gateway {
 
 // One kind of profile a target serves.
 struct ScrapeKind {
-  std::string name;    // "process_cpu", "memory", ...: how it is called in the configuration
+  std::string name;    // "process_cpu", "memory", ...: the name in the configuration
   std::string path;    // "/debug/pprof/profile"
   bool timed = false;  // asks for "?seconds="
   bool enabled = true;
@@ -36,7 +36,7 @@ struct ScrapeJob {
   std::string bearer_token;
   std::vector<ScrapeKind> kinds = DefaultKinds();
   std::vector<TargetGroup> groups;
-  std::vector<std::string> files;  // file_sd; * and ? in the last part
+  std::vector<std::string> files;  // file_sd; * and ? are allowed in the last part
   std::vector<RelabelRule> relabel;
 };
 
@@ -48,21 +48,21 @@ struct ScrapeConfig {
 [[nodiscard]] Result<ScrapeConfig> ReadScrapeConfig(const std::string& path);
 [[nodiscard]] Result<ScrapeConfig> ParseScrapeConfig(const std::string& text,
                                                      const std::string& name);
-// "http://host:6060" or "service=http://host:6060" as a job of its own.
+// "http://host:6060" or "service=http://host:6060", as a job of its own.
 [[nodiscard]] Result<ScrapeJob> ParseScrapeTarget(std::string_view text);
 
 // JSON or YAML.
 [[nodiscard]] Result<std::vector<TargetGroup>> ReadTargetFile(const std::string& path);
-// The files a pattern stands for, sorted.
+// The files that match a pattern, sorted.
 [[nodiscard]] std::vector<std::string> ExpandPattern(const std::string& pattern);
 
 // A target as it is scraped, after relabelling.
 struct ScrapeTarget {
   std::string url;  // scheme://address/prefix
-  LabelMap labels;  // what its profiles are stored under; service_name among them
+  LabelMap labels;  // labels of its profiles, including service_name
   bool operator==(const ScrapeTarget&) const = default;
 };
-// Every target of the job, from its groups and these; those that rules drop are left out.
+// All targets of the job, from its own groups and `groups`, except those that rules drop.
 [[nodiscard]] std::vector<ScrapeTarget> TargetsOf(const ScrapeJob& job,
                                                   const std::vector<TargetGroup>& from_files);
 

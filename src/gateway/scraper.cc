@@ -26,7 +26,7 @@ std::string KeyOf(const ScrapeJob& job, const ScrapeTarget& target) {
   return key;
 }
 
-// What the profile's types are called; empty: as every pprof file.
+// The profile's name; empty: as for any pprof file.
 std::string NameOf(const ScrapeKind& kind) {
   if (kind.name == "memory" || kind.name == "heap") return "memory";
   if (kind.name == "mutex" || kind.name == "block" || kind.name == "threadcreate") return kind.name;
@@ -54,7 +54,7 @@ Result<formats::DecodedProfiles> FetchProfile(const std::string& url,
                               context);
 }
 
-// One target: its thread, its rhythm, its health.
+// One target: its thread, schedule and health.
 class Scraper::Target {
  public:
   Target(const Intake& intake, const ScrapeJob& job, ScrapeTarget target)
@@ -62,17 +62,17 @@ class Scraper::Target {
         job_(job),
         target_(std::move(target)),
         labels_({{"job", job.name}, {"instance", target_.labels["instance"]}}),
-        up_(Metrics::Global().GetGauge(kUp, "1 when the last scrape went well.", labels_)),
+        up_(Metrics::Global().GetGauge(kUp, "1 if the last scrape succeeded.", labels_)),
         thread_([this] { Run(); }) {}
   Target(const Target&) = delete;
   Target& operator=(const Target&) = delete;
   ~Target() {
-    Ask();
+    RequestStop();
     thread_.join();
     Metrics::Global().RemoveGauge(kUp, labels_);
   }
-  // Begins to stop; the destructor waits for it.
-  void Ask() {
+  // Starts stopping; the destructor waits.
+  void RequestStop() {
     cancel_.Cancel();
     MutexLock lock(mutex_);
     changed_.NotifyAll();
@@ -108,14 +108,14 @@ class Scraper::Target {
       health_.service = target_.labels["service_name"];
     }
     std::mt19937_64 random(std::random_device{}());
-    // At most a second for short intervals' sake: somebody may be watching the first one.
+    // Soon, because somebody may be watching the first scrape.
     const std::int64_t spread =
         std::min(job_.interval_ns, std::max(job_.interval_ns / 15, kNsPerSecond));
     if (!Sleep(std::uniform_int_distribution<std::int64_t>(0, spread)(random))) return;
     while (!cancel_.cancelled()) {
       const std::int64_t begin = MonotonicNs();
       bool well = true;
-      // What is quick first: the CPU profile takes what is left of the interval.
+      // Quick kinds first: the CPU profile takes the rest of the interval.
       for (const bool timed : {false, true}) {
         for (const ScrapeKind& kind : job_.kinds) {
           if (!kind.enabled || kind.timed != timed || cancel_.cancelled()) continue;
@@ -180,7 +180,7 @@ class Scraper::Target {
       return;
     }
     std::string& error = health_.errors[kind.name];
-    if (error != done.error().message()) {  // said once, not every interval
+    if (error != done.error().message()) {  // log once, not every interval
       error = done.error().message();
       Log(LogLevel::kWarn, "a scrape failed",
           {{"job", job_.name}, {"kind", kind.name}, {"error", error}});
@@ -222,7 +222,7 @@ void Scraper::Stop() {
     MutexLock lock(mutex_);
     stopping_ = true;
     changed_.NotifyAll();
-    for (auto& [key, target] : targets_) target->Ask();
+    for (auto& [key, target] : targets_) target->RequestStop();
   }
   if (watcher_.joinable()) watcher_.join();
   std::map<std::string, std::unique_ptr<Target>> targets;
@@ -266,34 +266,33 @@ void Scraper::Update() {
       wanted.try_emplace(std::move(key), &job, std::move(target));
     }
   }
-  std::vector<std::unique_ptr<Target>> gone;  // joined without the lock
+  std::vector<std::unique_ptr<Target>> gone;  // joined without holding the lock
   MutexLock lock(mutex_);
   if (stopping_) return;
   for (const auto& [file, error] : errors) {
     if (!file_errors_.contains(file)) {
-      Log(LogLevel::kWarn, "a file of targets cannot be used", {{"error", error}});
+      Log(LogLevel::kWarn, "a target file cannot be used", {{"error", error}});
     }
   }
   file_errors_ = std::move(errors);
   left_out_ = 0;
-  // A file that is being written must not stop what it named before.
+  // A file that is being rewritten must not stop the targets it named before.
   for (auto it = targets_.begin(); !unreadable && it != targets_.end();) {
     if (wanted.contains(it->first)) {
       ++it;
       continue;
     }
-    it->second->Ask();
+    it->second->RequestStop();
     gone.push_back(std::move(it->second));
     it = targets_.erase(it);
   }
   for (auto& [key, entry] : wanted) {
     if (targets_.contains(key)) continue;
-    if (targets_.size() >= kMostTargets) {
+    if (targets_.size() >= kMaxTargets) {
       ++left_out_;
       continue;
     }
-    targets_[key] =
-        std::make_unique<Target>(intake_, *entry.first, std::move(entry.second));
+    targets_[key] = std::make_unique<Target>(intake_, *entry.first, std::move(entry.second));
   }
 }
 
@@ -301,10 +300,10 @@ Status Scraper::status() const {
   Status status;
   status.part = "scraper";
   MutexLock lock(mutex_);
-  std::size_t well = 0;
+  std::size_t healthy = 0;
   for (const auto& [key, target] : targets_) {
     const Target::Health health = target->health();
-    well += health.errors.empty() ? 1 : 0;
+    healthy += health.errors.empty() ? 1 : 0;
     std::string text = fmt::format("{}: {} profiles", health.service, health.profiles);
     if (health.last_ns != 0) {
       text += fmt::format(", last {} ago",
@@ -318,16 +317,16 @@ Status Scraper::status() const {
     }
   }
   for (const auto& [file, error] : file_errors_) {
-    status.problems.push_back({"a file of targets cannot be used: " + error,
-                               "mend it; until then the targets it named before are kept"});
+    status.problems.push_back({"a target file cannot be used: " + error,
+                               "fix it; until then the targets it named before are kept"});
   }
   if (left_out_ > 0) {
     status.problems.push_back(
-        {fmt::format("{} targets are not scraped: {} is the most", left_out_, kMostTargets),
-         "divide them between servers"});
+        {fmt::format("{} targets are not scraped: the limit is {}", left_out_, kMaxTargets),
+         "distribute them over several servers"});
   }
   status.facts.emplace(status.facts.begin(), "targets",
-                       fmt::format("{}, {} of them well", targets_.size(), well));
+                       fmt::format("{}, {} of them healthy", targets_.size(), healthy));
   return status;
 }
 

@@ -1,12 +1,12 @@
-// Scraper: fetches pprof profiles from programs that serve them, on a rhythm.
+// Scraper: fetches pprof profiles from programs that serve them, at regular intervals.
 //
-// One thread watches the files of targets; every target has a thread of its own, because asking for
-// a CPU profile waits nearly a whole interval for the answer. A target begins at a random moment of
-// its first interval, so that many do not come at once. Profiles that count since their process
-// began become differences (profile/counters.h); the first one only sets the base.
+// One thread watches the target files. Every target has its own thread, because a CPU profile takes
+// nearly a whole interval to answer. A target starts at a random moment of the first fifteenth of
+// its interval (or the first second, if that is longer), so that not all are scraped at once.
+// Cumulative profiles become differences (profile/counters.h); the first one only sets the base.
 //
-// Failure: what a target does wrong is counted, said in status() and tried again at the next
-//          interval. Stop() ends everything at once; nothing of a broken-off answer is kept.
+// Failure: errors of a target are counted, shown in status() and retried at the next interval.
+// Stop() ends everything immediately; partial answers are discarded.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ namespace wherefore::gateway {
 
 class Scraper {
  public:
-  static constexpr std::size_t kMostTargets = 500;  // threads
+  static constexpr std::size_t kMaxTargets = 500;  // each has a thread
 
   Scraper(Intake intake, ScrapeConfig config);
   Scraper(const Scraper&) = delete;
@@ -42,7 +42,7 @@ class Scraper {
   class Target;
 
   void Watch();
-  void Update();  // looks at the files, starts and stops targets
+  void Update();  // reads the files, starts and stops targets
 
   Intake intake_;
   const ScrapeConfig config_;
@@ -55,7 +55,7 @@ class Scraper {
   std::size_t left_out_ GUARDED_BY(mutex_) = 0;
 };
 
-// One profile, fetched and decoded, as `push` and targets do it. `url` is complete.
+// Fetches and decodes one profile. `url` is complete.
 [[nodiscard]] Result<formats::DecodedProfiles> FetchProfile(const std::string& url,
                                                             const formats::PprofContext& context,
                                                             std::int64_t timeout_ns,

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
-#include "formats/stack_batch.h"
+#include "formats/stacks/stack_batch.h"
 #include "gateway/test_sink.h"
 #include "net/http.h"
 #include "profile/type_id.h"
@@ -193,7 +193,7 @@ bool Eventually(Condition condition) {
   return false;
 }
 
-// In one step: the scraper must not meet the file half written, which is a problem of its own.
+// Atomically: a half-written file would be a problem of its own.
 void ReplaceFile(const std::filesystem::path& file, const std::string& text) {
   const std::filesystem::path fresh = file.string() + ".fresh";
   std::ofstream(fresh) << text;
@@ -210,12 +210,12 @@ TEST(Scraper, DifferencesArriveTroublesAreReportedAndFilesAreWatched) {
   ScrapeJob job;
   job.name = "shop";
   job.interval_ns = 200'000'000;
-  job.timeout_ns = 30'000'000'000;  // a scrape that a busy machine cuts short is not meant here
+  job.timeout_ns = 30'000'000'000;  // a busy machine must not cause a timeout
   job.files = {(folder / "*.json").string()};
   for (ScrapeKind& kind : job.kinds) kind.enabled = kind.name == "mutex";
   Scraper scraper(Intake(sink, std::make_shared<ReceiverMetrics>()), {{job}});
   scraper.Start();
-  EXPECT_EQ(scraper.status().facts.at(0).second, "0, 0 of them well");
+  EXPECT_EQ(scraper.status().facts.at(0).second, "0, 0 of them healthy");
   ReplaceFile(file, R"([{"targets": [")" + program.address() + R"("], "labels": {"env": "x"}}])");
 
   std::vector<profile::WriteRequest> requests;

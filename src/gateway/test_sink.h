@@ -1,4 +1,4 @@
-// A sink for tests: remembers what it got and answers what it is told. Any thread.
+// A sink for tests: records requests and gives prescribed answers. Any thread.
 #pragma once
 
 #include <deque>

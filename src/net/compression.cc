@@ -17,8 +17,8 @@
 namespace wherefore::net {
 namespace {
 
-// Output that grows by doubling and never beyond the limit. Once it is full, one spare byte takes
-// what would come next: a stream that ends exactly at the limit is fine, one that fills the spare
+// Output that grows by doubling, never beyond the limit. When it is full, one spare byte takes what
+// would come next: a stream that ends exactly at the limit is fine, one that fills the spare byte
 // is not.
 class LimitedOutput {
  public:
@@ -34,7 +34,7 @@ class LimitedOutput {
     if (used_ == text_.size()) return {&spare_, 1};
     return std::span(text_).subspan(used_);
   }
-  // False when the limit is passed.
+  // False if the limit is exceeded.
   [[nodiscard]] bool Advance(std::size_t written) {
     if (written > 0 && used_ == limit_) return false;
     used_ += written;
@@ -42,7 +42,7 @@ class LimitedOutput {
   }
   std::string Take() && {
     text_.resize(used_);
-    // A small body in a big buffer would be held for as long as the batch lives.
+    // Otherwise a small body in a big buffer would hold it for as long as the batch lives.
     if (text_.capacity() > 2 * used_ + 4096) text_.shrink_to_fit();
     return std::move(text_);
   }
@@ -62,7 +62,7 @@ Error Damaged(std::string_view what, std::string_view why) {
   return {Code::kCorrupt, fmt::format("the {} body cannot be decompressed: {}", what, why)};
 }
 
-// inflateInit2 "window bits": the number tells zlib which wrapper to expect.
+// inflateInit2's "window bits" also select the wrapper.
 enum class Wrapper : std::int8_t { kGzip = 15 + 16, kZlib = 15, kRaw = -15 };
 
 class Inflater {
@@ -102,7 +102,7 @@ Result<std::string> Inflate(std::string_view what, Wrapper wrapper, std::string_
     if (!out.Advance(offered_out - stream.avail_out)) return TooLarge(limit);
     if (code == Z_STREAM_END) {
       if (rest.empty()) return std::move(out).Take();
-      // gzip allows several members one after the other; the others allow nothing after the end.
+      // gzip allows several members in a row; the others allow nothing after the end.
       if (wrapper != Wrapper::kGzip) return Damaged(what, "bytes after the end of the stream");
       inflateReset(&stream);
     } else if (code == Z_BUF_ERROR || (code == Z_OK && rest.empty() && stream.avail_out > 0)) {
@@ -113,7 +113,7 @@ Result<std::string> Inflate(std::string_view what, Wrapper wrapper, std::string_
   }
 }
 
-// Senders disagree on what "deflate" means: RFC 9110 says zlib, many send the raw stream.
+// Senders disagree about "deflate": RFC 9110 says zlib, many send the raw stream.
 bool HasZlibHeader(std::string_view bytes) {
   if (bytes.size() < 2) return false;
   const auto cmf = static_cast<std::uint8_t>(bytes[0]);
@@ -125,8 +125,8 @@ Result<std::string> InflateZstd(std::string_view bytes, std::size_t limit) {
   const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(),
                                                                      &ZSTD_freeDCtx);
   WHEREFORE_CHECK(context != nullptr);
-  // The sender names the window we must allocate: never let it ask for much more than may come out,
-  // but at least the 8 MiB every decoder must take (RFC 8878).
+  // The sender chooses the window we must allocate. Limit it to about what may come out, but allow
+  // the 8 MiB every decoder must support (RFC 8878).
   const int window = std::clamp(static_cast<int>(std::bit_width(limit)), 23, 27);
   ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax, window);
   LimitedOutput out(bytes.size() * 4, limit);
@@ -138,7 +138,7 @@ Result<std::string> InflateZstd(std::string_view bytes, std::size_t limit) {
     if (ZSTD_isError(left) != 0) return Damaged("zstd", ZSTD_getErrorName(left));
     if (!out.Advance(chunk.pos)) return TooLarge(limit);
     if (in.pos < in.size) continue;
-    if (left == 0) return std::move(out).Take();  // the end of a frame is also the end of the input
+    if (left == 0) return std::move(out).Take();  // the end of a frame is the end of the input
     if (chunk.pos < chunk.size) return Damaged("zstd", "it is cut off");
   }
 }
@@ -176,7 +176,7 @@ std::string Gzip(std::string_view bytes, int level) {
   std::string out(deflateBound(&stream, bytes.size()), '\0');
   std::size_t used = 0;
   int code = Z_OK;
-  // Several rounds only where a length does not fit zlib's 32 bits.
+  // More than one round only if a length does not fit zlib's 32 bits.
   while (code == Z_OK) {
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
     stream.avail_in = ClampToUint(bytes.size());

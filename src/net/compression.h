@@ -1,4 +1,5 @@
-// gzip, zlib/deflate and zstd with a hard limit on what comes out. Pure functions, any thread.
+// Decompresses gzip, zlib/deflate and zstd with a hard limit on the output. Pure functions, any
+// thread.
 #pragma once
 
 #include <string>
@@ -8,9 +9,9 @@
 
 namespace wherefore::net {
 
-// `encoding` as in Content-Encoding: "gzip", "deflate" (zlib or raw), "zstd", "identity", "". An
-// unknown one is kUnsupported, damage is kCorrupt, more than `limit` bytes out is kLimit (never
-// allocated).
+// `encoding` is a Content-Encoding: "gzip", "deflate" (zlib or raw), "zstd", "identity" or "".
+// kUnsupported for others, kCorrupt for damaged input, kLimit if the output would exceed `limit`
+// bytes (which are never allocated).
 [[nodiscard]] Result<std::string> Decompress(std::string_view encoding, std::string_view bytes,
                                              std::size_t limit);
 [[nodiscard]] std::string Gzip(std::string_view bytes, int level = 6);

@@ -1,5 +1,5 @@
-// Any bytes through every decoder: no crash, never more than the limit, and what is small enough
-// comes back from our own encoders unchanged.
+// Any bytes through every decoder: no crash, never more than the limit, and small output survives a
+// round trip through our own encoders.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -13,10 +13,10 @@
 namespace wherefore::net {
 namespace {
 
-// Connections beyond the limit that get an answer which says so.
-constexpr std::size_t kMostRefused = 64;
+// Connections beyond the limit that still get an answer.
+constexpr std::size_t kMaxRefused = 64;
 
-// 0: not open any more.
+// Returns 0 if it is closed.
 std::size_t InodeOf(int fd) {
   struct stat status{};
   return fstat(fd, &status) == 0 ? status.st_ino : 0;
@@ -39,7 +39,7 @@ std::size_t RaiseOpenFileLimit() {
   return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : before;
 }
 
-std::size_t MostConnections(std::size_t open_files) {
+std::size_t MaxConnections(std::size_t open_files) {
   constexpr std::size_t kKept = 1024;
   return open_files - std::min(kKept, open_files / 4);
 }
@@ -54,8 +54,8 @@ ConnectionLimit::Admission ConnectionLimit::Enter(HttpConnection* connection) {
   {
     MutexLock lock(mutex_);
     const bool in = MakeRoom(going);
-    if (!in) admission = leaving_ < kMostRefused ? Admission::kRefused : Admission::kTurnedAway;
-    if (admission != Admission::kTurnedAway) entries_[connection] = {waiting_.end(), !in};
+    if (!in) admission = leaving_ < kMaxRefused ? Admission::kRefused : Admission::kRejected;
+    if (admission != Admission::kRejected) entries_[connection] = {waiting_.end(), !in};
     if (admission == Admission::kRefused) ++leaving_;
   }
   Tell(going, &HttpConnection::MakeRoom);
@@ -70,7 +70,7 @@ bool ConnectionLimit::MakeRoom(Owners& going) {
     waiting_.pop_front();
     entries_[oldest] = {waiting_.end(), true};
     ++leaving_;
-    // One whose destructor waits for the lock has no owner any more, and leaves by itself.
+    // A connection whose destructor waits for the lock has no owner any more and leaves by itself.
     if (auto owner = oldest->weak_from_this().lock()) going.push_back(std::move(owner));
   }
   return true;
@@ -85,7 +85,7 @@ void ConnectionLimit::Leave(HttpConnection* connection) {
   entries_.erase(found);
 }
 
-void ConnectionLimit::Quiet(HttpConnection* connection, bool holds_body) {
+void ConnectionLimit::MarkIdle(HttpConnection* connection, bool holds_body) {
   MutexLock lock(mutex_);
   const auto found = entries_.find(connection);
   if (found == entries_.end() || found->second.leaving) return;
@@ -95,7 +95,7 @@ void ConnectionLimit::Quiet(HttpConnection* connection, bool holds_body) {
   waiting_.splice(waiting_.end(), waiting_, at);
 }
 
-void ConnectionLimit::Busy(HttpConnection* connection) {
+void ConnectionLimit::MarkBusy(HttpConnection* connection) {
   MutexLock lock(mutex_);
   const auto found = entries_.find(connection);
   if (found == entries_.end() || found->second.at == waiting_.end()) return;
@@ -103,11 +103,11 @@ void ConnectionLimit::Busy(HttpConnection* connection) {
   found->second.at = waiting_.end();
 }
 
-void ConnectionLimit::DropStalledBodies(std::chrono::milliseconds so_long) {
+void ConnectionLimit::DropStalledBodies(std::chrono::milliseconds idle_for) {
   Owners stalled;
   {
     MutexLock lock(mutex_);
-    const Clock::time_point before = Clock::now() - so_long;
+    const Clock::time_point before = Clock::now() - idle_for;
     for (const Waiting& waiting : waiting_) {
       if (waiting.since > before) break;
       if (!waiting.holds_body) continue;
@@ -125,7 +125,7 @@ bool ConnectionLimit::EnterDescriptor(int fd) {
   {
     MutexLock lock(mutex_);
     if (sockets_.size() >= most_ / 2) ForgetClosedSockets();
-    if (sockets_.size() >= most_ / 2) CloseQuietSockets();
+    if (sockets_.size() >= most_ / 2) CloseIdleSockets();
     in = MakeRoom(going);
     if (in) sockets_.push_back({fd, InodeOf(fd)});
   }
@@ -133,18 +133,18 @@ bool ConnectionLimit::EnterDescriptor(int fd) {
   return in;
 }
 
-// A number may have been given to another file since: that has another inode.
+// The number may belong to another file by now, which has another inode.
 void ConnectionLimit::ForgetClosedSockets() {
   constexpr auto kSeldom = std::chrono::milliseconds(200);
   const Clock::time_point now = Clock::now();
-  if (now - looked_ < kSeldom) return;
-  looked_ = now;
+  if (now - checked_ < kSeldom) return;
+  checked_ = now;
   std::erase_if(sockets_, [](const Socket& socket) { return InodeOf(socket.fd) != socket.inode; });
 }
 
-// Some at once, because finding them means looking at all. They are shut down, not closed: their
-// numbers are gRPC's until it notices.
-void ConnectionLimit::CloseQuietSockets() {
+// Several at once, because finding them takes a look at all of them. They are shut down, not
+// closed: the descriptors belong to gRPC until it notices.
+void ConnectionLimit::CloseIdleSockets() {
   std::vector<std::pair<Silence, std::size_t>> quiet;
   quiet.reserve(sockets_.size());
   for (std::size_t i = 0; i < sockets_.size(); ++i)

@@ -1,9 +1,9 @@
-// How many connections the process holds, all servers together, and who goes when a new one comes.
-// Descriptors that connections do not get are the log's and the engine's.
+// Limits the connections of the process, all servers together, and decides which one is closed for
+// a new one. The remaining file descriptors are for the log and the engine.
 //
-// Threads: any. Connections are asked to go by a message to their own strand.
-// Always:  who is being answered stays; the one that has been quiet the longest goes first.
-// Failure: Enter says when nobody can go; the new one is then told so, or closed without a word.
+// Threads: any. A connection is asked to close by a message to its own strand.
+// Always:  a connection with a running request stays; the one idle for longest goes first.
+// Failure: Enter() tells if nothing can be closed; the new connection is then refused.
 #pragma once
 
 #include <chrono>
@@ -20,10 +20,10 @@ namespace wherefore::net {
 
 class HttpConnection;
 
-// Raises the limit on open files as far as this process may, and returns it.
+// Raises the limit on open files as far as allowed, and returns it.
 [[nodiscard]] std::size_t RaiseOpenFileLimit();
 // How many connections leave enough of `open_files` for everything else.
-[[nodiscard]] std::size_t MostConnections(std::size_t open_files);
+[[nodiscard]] std::size_t MaxConnections(std::size_t open_files);
 
 class ConnectionLimit {
  public:
@@ -33,22 +33,22 @@ class ConnectionLimit {
 
   enum class Admission : std::uint8_t {
     kIn,
-    kRefused,    // may say so, and leaves
-    kTurnedAway  // not even that; it does not count
+    kRefused,  // gets an answer that says so, then leaves
+    kRejected  // closed without an answer; does not count
   };
-  // Of HTTP. Who has entered leaves before it is destroyed.
+  // For HTTP. A connection that entered must Leave() before it is destroyed.
   [[nodiscard]] Admission Enter(HttpConnection* connection);
   void Leave(HttpConnection* connection);
-  // It waits for its client from now on; again at every sign of life.
-  void Quiet(HttpConnection* connection, bool holds_body);
+  // It waits for its client. Called again whenever bytes arrive.
+  void MarkIdle(HttpConnection* connection, bool holds_body);
   // Its client waits for us.
-  void Busy(HttpConnection* connection);
-  // Has all who hold part of a body and got no byte of it for `so_long` give it up.
-  void DropStalledBodies(std::chrono::milliseconds so_long);
+  void MarkBusy(HttpConnection* connection);
+  // Drops the partial body of every connection that received no byte of it for `idle_for`.
+  void DropStalledBodies(std::chrono::milliseconds idle_for);
 
-  // Of gRPC, which says neither when a connection ends nor when it is used: the system is asked
-  // instead. At most half of all connections are gRPC's. False: full; the descriptor stays the
-  // caller's.
+  // For gRPC, which reports neither the end nor the use of a connection; the kernel is asked
+  // instead. At most half of all connections are gRPC's. False if full: the caller keeps the
+  // descriptor.
   [[nodiscard]] bool EnterDescriptor(int fd);
 
  private:
@@ -60,7 +60,7 @@ class ConnectionLimit {
     bool holds_body = false;
   };
   struct Entry {
-    std::list<Waiting>::iterator at;  // in waiting_, or its end
+    std::list<Waiting>::iterator at;  // in waiting_, or its end()
     bool leaving = false;             // does not count any more
   };
   struct Socket {
@@ -71,15 +71,15 @@ class ConnectionLimit {
   [[nodiscard]] bool HasRoom() const REQUIRES(mutex_);
   bool MakeRoom(Owners& going) REQUIRES(mutex_);
   void ForgetClosedSockets() REQUIRES(mutex_);
-  void CloseQuietSockets() REQUIRES(mutex_);
+  void CloseIdleSockets() REQUIRES(mutex_);
 
   const std::size_t most_;
   Mutex mutex_;
   std::unordered_map<HttpConnection*, Entry> entries_ GUARDED_BY(mutex_);
-  std::list<Waiting> waiting_ GUARDED_BY(mutex_);  // the longest first
+  std::list<Waiting> waiting_ GUARDED_BY(mutex_);  // longest waiting first
   std::size_t leaving_ GUARDED_BY(mutex_) = 0;
   std::vector<Socket> sockets_ GUARDED_BY(mutex_);
-  Clock::time_point looked_ GUARDED_BY(mutex_);
+  Clock::time_point checked_ GUARDED_BY(mutex_);
 };
 
 }  // namespace wherefore::net

@@ -1,9 +1,9 @@
-// One generic service of gRPC's callback interface: every call is a reactor that reads one message,
-// asks the handler, writes one message and is deleted by OnDone.
+// A generic service of gRPC's callback API: every call is a reactor that reads one message, calls
+// the handler, writes one message and is deleted by OnDone.
 //
-// OnDone comes only after Finish, and Finish must be called once. So whoever takes the reactor out
-// of its tie first (the answer, the cancellation, a failed read) finishes it; all others find
-// nothing.
+// OnDone comes only after Finish, and Finish must be called exactly once. So whoever takes the
+// reactor out of its CallLink first (the answer, the cancellation, a failed read) finishes it; all
+// others find null.
 #include "net/grpc.h"
 
 #include <unistd.h>
@@ -55,7 +55,7 @@ struct Shared {
   }
 };
 
-// Messages that are unpacked and handled by a worker, where there is one.
+// Larger messages are unpacked and handled by a worker, if there are workers.
 constexpr std::size_t kLarge = 16u << 10;
 
 GrpcResponse Refused(grpc::StatusCode code, std::string message) {
@@ -71,7 +71,7 @@ GrpcResponse Short() {
   return Refused(grpc::StatusCode::UNAVAILABLE, ShortOfMemory().message());
 }
 
-// A slice that owns the text, and holds its bytes for as long as gRPC has not sent it.
+// A slice that owns the text and keeps its bytes counted until gRPC has sent it.
 grpc::Slice OwnedSlice(std::string text, std::shared_ptr<const void> hold) {
   using Owned = std::pair<std::string, std::shared_ptr<const void>>;
   auto* const owned = new Owned(std::move(text), std::move(hold));
@@ -96,7 +96,7 @@ std::string TakeBytes(grpc::ByteBuffer& buffer) {
   return bytes;
 }
 
-// gRPC's own decompression has no limit (a few MB of zeros would take all memory), so it is off and
+// gRPC's own decompression has no limit (a few MB of zeros would exhaust memory), so it is off and
 // we do it. gzip is the only encoding we announce, and no protobuf message begins with its magic
 // number: 0x1f would be a field of wire type 7, which does not exist.
 Result<std::string> TakeMessage(grpc::ByteBuffer& buffer, std::size_t limit) {
@@ -107,7 +107,7 @@ Result<std::string> TakeMessage(grpc::ByteBuffer& buffer, std::size_t limit) {
 
 class Call;
 
-struct CallTie {
+struct CallLink {
   Mutex mutex;
   Call* call GUARDED_BY(mutex) = nullptr;
 
@@ -120,21 +120,21 @@ struct CallTie {
 class Call final : public grpc::ServerGenericBidiReactor {
  public:
   Call(std::shared_ptr<Shared> shared, const grpc::GenericCallbackServerContext& context)
-      : shared_(std::move(shared)), context_(context), tie_(std::make_shared<CallTie>()) {
+      : shared_(std::move(shared)), context_(context), link_(std::make_shared<CallLink>()) {
     {
-      MutexLock lock(tie_->mutex);
-      tie_->call = this;
+      MutexLock lock(link_->mutex);
+      link_->call = this;
     }
     Begin();
   }
 
-  // By whoever took the call out of the tie; `this` may be gone when it returns.
+  // Called by whoever took the call out of its link; `this` may be gone when it returns.
   void Answer(GrpcResponse response);
 
   void OnReadDone(bool ok) override;
   void OnCancel() override {
     cancel_.Cancel();
-    if (Call* const call = tie_->Take()) {
+    if (Call* const call = link_->Take()) {
       call->Answer(Refused(grpc::StatusCode::CANCELLED, "the call was cancelled"));
     }
   }
@@ -145,14 +145,14 @@ class Call final : public grpc::ServerGenericBidiReactor {
 
  private:
   struct Work;
-  static void GiveUp(CallTie& tie) {
-    if (Call* const call = tie.Take()) {
+  static void GiveUp(CallLink& link) {
+    if (Call* const call = link.Take()) {
       call->Answer(Refused(grpc::StatusCode::DEADLINE_EXCEEDED,
-                           "the call brought no whole message in time; try again"));
+                           "no complete message arrived in time; try again"));
     }
   }
   void RefuseNow(GrpcResponse response) {
-    if (Call* const call = tie_->Take()) call->Answer(std::move(response));
+    if (Call* const call = link_->Take()) call->Answer(std::move(response));
   }
   [[nodiscard]] bool HasToken() const {
     if (shared_->options.bearer_token.empty()) return true;
@@ -166,10 +166,10 @@ class Call final : public grpc::ServerGenericBidiReactor {
 
   const std::shared_ptr<Shared> shared_;
   const grpc::GenericCallbackServerContext& context_;  // lives until OnDone
-  const std::shared_ptr<CallTie> tie_;
+  const std::shared_ptr<CallLink> link_;
   const CancelToken cancel_;
   GrpcCalls::Place place_;
-  bool entered_ = false;  // and has a place
+  bool entered_ = false;  // it has a place in shared_->calls
   grpc::ByteBuffer message_;
 };
 
@@ -178,7 +178,7 @@ void Call::Begin() {
     return RefuseNow(
         Refused(grpc::StatusCode::UNAUTHENTICATED, "the bearer token is missing or wrong"));
   }
-  entered_ = shared_->calls->Enter([tie = tie_] { GiveUp(*tie); }, place_);
+  entered_ = shared_->calls->Enter([link = link_] { GiveUp(*link); }, place_);
   if (!entered_) {
     return RefuseNow(Refused(grpc::StatusCode::UNAVAILABLE, "too many calls are open; try again"));
   }
@@ -201,7 +201,7 @@ void Call::Answer(GrpcResponse response) {
   }
   const std::size_t size = response.body.size();
   if (entered_ && size > UnreadAnswers::kSmall) {
-    // As over HTTP: who reads slower than 64 kB/s is not reading.
+    // As over HTTP: a client slower than 64 kB/s counts as not reading.
     const auto until = GrpcCalls::Clock::now() +
                        std::chrono::seconds(shared_->options.message_timeout_seconds) +
                        std::chrono::seconds(size >> 16);
@@ -212,19 +212,19 @@ void Call::Answer(GrpcResponse response) {
   StartWriteAndFinish(&message_, {}, grpc::Status::OK);
 }
 
-// The handler's end: one answer, or INTERNAL when the last copy goes away without one.
+// The handler's end: one answer, or INTERNAL when the last copy is destroyed without one.
 class GrpcResponder {
  public:
-  explicit GrpcResponder(std::shared_ptr<CallTie> tie) : tie_(std::move(tie)) {}
+  explicit GrpcResponder(std::shared_ptr<CallLink> link) : link_(std::move(link)) {}
   GrpcResponder(const GrpcResponder&) = delete;
   GrpcResponder& operator=(const GrpcResponder&) = delete;
   ~GrpcResponder() { Deliver(Refused(grpc::StatusCode::INTERNAL, "the call got no answer")); }
   void Deliver(GrpcResponse response) {
-    if (Call* const call = tie_->Take()) call->Answer(std::move(response));
+    if (Call* const call = link_->Take()) call->Answer(std::move(response));
   }
 
  private:
-  const std::shared_ptr<CallTie> tie_;
+  const std::shared_ptr<CallLink> link_;
 };
 
 struct Call::Work {
@@ -251,7 +251,7 @@ GrpcRequest Call::MakeRequest() const {
 
 void Call::OnReadDone(bool ok) {
   if (!ok) {
-    return RefuseNow(Refused(grpc::StatusCode::INVALID_ARGUMENT, "the call carried no message"));
+    return RefuseNow(Refused(grpc::StatusCode::INVALID_ARGUMENT, "the call had no message"));
   }
   shared_->calls->Arrived(place_);
   try {
@@ -263,14 +263,14 @@ void Call::OnReadDone(bool ok) {
 
 void Call::Handle() {
   auto work = std::make_shared<Work>(
-      Work{shared_, message_, MakeRequest(), std::make_shared<GrpcResponder>(tie_)});
+      Work{shared_, message_, MakeRequest(), std::make_shared<GrpcResponder>(link_)});
   message_.Clear();
   WorkerPool* const workers = shared_->options.large_bodies;
   if (workers == nullptr || work->message.Length() <= kLarge) return work->Run();
   if (!workers->Submit([work] { work->Run(); })) work->responder->Deliver(Overloaded());
 }
 
-// Unpacks and handles one message; whoever does it needs nothing of the call, which may be over.
+// Unpacks and handles one message. Uses nothing of the call, which may be over.
 void Call::Work::Run() {
   const std::shared_ptr<GrpcResponder> own = responder;
   try {
@@ -378,8 +378,8 @@ class GrpcServer::Impl {
 
   Result<> Start() {
     const GrpcServerOptions& options = shared_->options;
-    // gRPC says neither which address failed nor why nor that a certificate is none, cannot give
-    // two addresses one free port, and takes every connection that comes: so we listen for it.
+    // gRPC does not report which address failed or why, nor a bad certificate, cannot use one free
+    // port for two addresses, and accepts connections without limit. So we listen ourselves.
     WHEREFORE_ASSIGN_OR_RETURN(
         listener_, Listener::Open(io_, {options.addresses, options.port,
                                         options.tls_certificate_file, options.tls_key_file}));
@@ -426,16 +426,16 @@ class GrpcServer::Impl {
     builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
                                options.idle_timeout_seconds * 1000);
-    // Agents that ask often whether we live are not cut off for it.
+    // Agents that ping often are not disconnected for it.
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_calls_per_connection);
     builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
     builder.SetMaxSendMessageSize(-1);
-    // What gRPC itself may hold of messages that have not reached us.
+    // Limits what gRPC holds of messages that have not reached us.
     grpc::ResourceQuota quota("wherefore");
-    constexpr std::size_t kLeastQuota = 16u << 20;
-    quota.Resize(std::clamp(MemoryBudget::Process().shares().work / 4, kLeastQuota,
+    constexpr std::size_t kMinQuota = 16u << 20;
+    quota.Resize(std::clamp(MemoryBudget::Process().shares().work / 4, kMinQuota,
                             options.max_inflight_bytes + 2 * options.max_message_bytes));
     builder.SetResourceQuota(quota);
     builder.RegisterCallbackGenericService(&service_);

@@ -1,7 +1,7 @@
-// gRPC as the rest of the server sees it: a method name, bytes in, a status and bytes out.
+// gRPC for the rest of the server: a method name, bytes in, a status and bytes out.
 //
-// One generic asynchronous service takes every unary method; nothing is generated. Handlers are
-// called on a thread of gRPC, or with a large message on a worker, and answer once, from any
+// One generic asynchronous service handles every unary method; there is no generated code. Handlers
+// are called on a gRPC thread, or on a worker if the message is large. They answer once, from any
 // thread.
 #pragma once
 
@@ -27,15 +27,15 @@ struct GrpcRequest {
 };
 
 struct GrpcResponse {
-  int status = 0;  // grpc status number; 0 = OK
+  int status = 0;  // gRPC status code; 0 is OK
   std::string message;
   std::string body;     // the response message when OK
-  std::string details;  // google.rpc.Status bytes for grpc-status-details-bin; empty for none
+  std::string details;  // google.rpc.Status bytes for grpc-status-details-bin; empty: none
 };
 
 using GrpcHandler = std::function<void(GrpcRequest, std::function<void(GrpcResponse)>)>;
 
-// gRPC number for an error code: 3 INVALID_ARGUMENT, 5 NOT_FOUND, 8 RESOURCE_EXHAUSTED, 12
+// The gRPC status of an error code: 3 INVALID_ARGUMENT, 5 NOT_FOUND, 8 RESOURCE_EXHAUSTED, 12
 // UNIMPLEMENTED, 14 UNAVAILABLE, ...
 [[nodiscard]] int GrpcStatus(Code code);
 
@@ -44,14 +44,15 @@ struct GrpcServerOptions {
   std::uint16_t port = 0;
   std::size_t max_message_bytes = 64u << 20;
   std::size_t max_inflight_bytes = 512u << 20;
-  // Calls that are open; beyond it UNAVAILABLE, unless one makes room that waits for its message.
+  // Open calls. Beyond it UNAVAILABLE, unless a call that still waits for its message can be ended.
   std::size_t max_calls = 4096;
-  int max_calls_per_connection = 256;             // clients keep more to themselves
-  int message_timeout_seconds = 60;               // for a whole message once a call has begun
-  std::shared_ptr<UnreadAnswers> unread_answers;  // of several servers; none: 1 GiB of its own
-  std::shared_ptr<ConnectionLimit> connections;   // of several servers; none: as many as come
-  WorkerPool* large_bodies = nullptr;  // unpacks and handles large messages; none: gRPC's threads
-  int idle_timeout_seconds = 300;      // of a connection without calls
+  int max_calls_per_connection = 256;  // announced to clients, which queue the rest
+  int message_timeout_seconds = 60;    // from the start of a call to its whole message
+  std::shared_ptr<UnreadAnswers>
+      unread_answers;  // shared by several servers; null: 1 GiB of its own
+  std::shared_ptr<ConnectionLimit> connections;  // shared by several servers; null: no limit
+  WorkerPool* large_bodies = nullptr;  // unpacks and handles large messages; null: gRPC's threads
+  int idle_timeout_seconds = 300;      // for a connection without calls
   std::string tls_certificate_file;
   std::string tls_key_file;
   std::string bearer_token;
@@ -59,8 +60,8 @@ struct GrpcServerOptions {
 
 class GrpcServer {
  public:
-  // `handler` gets every method; it answers UNIMPLEMENTED (12) itself for those it does not know.
-  // Connections are accepted on `io`, which must outlive the server.
+  // `handler` gets every method and answers UNIMPLEMENTED (12) for unknown ones. Connections are
+  // accepted on `io`, which must outlive the server.
   GrpcServer(IoThreads& io, GrpcServerOptions options, GrpcHandler handler);
   GrpcServer(const GrpcServer&) = delete;
   GrpcServer& operator=(const GrpcServer&) = delete;

@@ -7,7 +7,7 @@
 namespace wherefore::net {
 namespace {
 
-// When there are too many calls, one that has had no message for so long makes room.
+// When there are too many calls, one without a message for this long is ended.
 constexpr std::chrono::seconds kStalled{2};
 
 }  // namespace
@@ -96,7 +96,7 @@ void GrpcCalls::Run() {
       const Clock::time_point now = Clock::now();
       while (End one = TakeOldest(now - for_message_)) late.push_back(std::move(one));
       for (Entry& answer : answering_) {
-        // Under the lock, without which the call might end meanwhile.
+        // Under the lock, because otherwise the call might end meanwhile.
         if (answer.since <= now && answer.end) std::exchange(answer.end, nullptr)();
       }
     }

@@ -1,10 +1,10 @@
-// The open calls of one gRPC server: how many there may be, and for how long each may wait for its
-// message or for its answer to be taken. Internal to src/net.
+// The open calls of one gRPC server: how many there may be, and how long each may wait for its
+// message or for its answer to be read. Internal to src/net.
 //
-// Threads: any; one of its own looks for those whose time is over.
-// Always:  at most `most` calls count; when there are as many, the one that has waited longest for
-//          its message makes room, if it has waited for a while.
-// Failure: Enter says when nobody can go; the new call is then refused.
+// Threads: any; a thread of its own ends calls whose time is up.
+// Always:  at most `most` calls are open. When full, the call that has waited longest for its
+//          message is ended, if it has waited for a while.
+// Failure: Enter() tells if no call can be ended; the new call is then refused.
 #pragma once
 
 #include <chrono>
@@ -21,13 +21,13 @@ namespace wherefore::net {
 class GrpcCalls {
  public:
   using Clock = std::chrono::steady_clock;
-  // Ends a call that is too late. Of one that waits for its message it may come when the call is
-  // over; of one that is being answered it does not, and it must not wait for anything.
+  // Ends a call that is late. For a call that waits for its message it may run after the call is
+  // over; for a call that is being answered it does not, and it must not block.
   using End = std::function<void()>;
 
  private:
   struct Entry {
-    Clock::time_point since;  // or, of an answer, until when
+    Clock::time_point since;  // for an answer: its deadline
     End end;
     std::list<Entry>* in = nullptr;
     bool counted = true;
@@ -41,18 +41,18 @@ class GrpcCalls {
   GrpcCalls& operator=(const GrpcCalls&) = delete;
   ~GrpcCalls();
 
-  // A call that now waits for its message. False: too many are open, and it has no place.
+  // A new call, which now waits for its message. False if too many calls are open.
   [[nodiscard]] bool Enter(End give_up, Place& place) EXCLUDES(mutex_);
-  // Its message is here.
+  // Its message has arrived.
   void Arrived(Place place) EXCLUDES(mutex_);
-  // Its answer is being sent and must be taken by then.
+  // Its answer is being sent and must be read until then.
   void Answering(Place place, Clock::time_point until, End cancel) EXCLUDES(mutex_);
   void Leave(Place place) EXCLUDES(mutex_);
   [[nodiscard]] std::size_t open() EXCLUDES(mutex_);
 
  private:
   void Move(Place place, std::list<Entry>& to) REQUIRES(mutex_);
-  // Takes the one that waits longest out, when it has done so since before that moment.
+  // Removes and returns the longest waiting call if it has waited since before that time.
   [[nodiscard]] End TakeOldest(Clock::time_point before) REQUIRES(mutex_);
   void Run() EXCLUDES(mutex_);
 
@@ -63,7 +63,7 @@ class GrpcCalls {
   CondVar stop_;
   bool stopping_ GUARDED_BY(mutex_) = false;
   std::size_t open_ GUARDED_BY(mutex_) = 0;
-  std::list<Entry> reading_ GUARDED_BY(mutex_);  // the longest first
+  std::list<Entry> reading_ GUARDED_BY(mutex_);  // longest waiting first
   std::list<Entry> handled_ GUARDED_BY(mutex_);
   std::list<Entry> answering_ GUARDED_BY(mutex_);
   std::thread thread_;

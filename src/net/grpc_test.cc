@@ -121,7 +121,7 @@ TEST(GrpcServer, ABombIsNotUnpacked) {
   const auto server = Started();
   const std::int64_t before = ReadProcessMemory().resident_bytes;
   std::string bomb;
-  // 6 GB of zeros in 6 MB, made of members because one alone would take long to pack.
+  // 6 GB of zeros in 6 MB, as several gzip members because packing a single one would take long.
   const std::string member = Gzip(std::string(64u << 20, '\0'), 9);
   for (int i = 0; i < 96; ++i) bomb += member;
   const Outcome outcome = Client(server->port()).Call(bomb);
@@ -196,7 +196,7 @@ TEST(GrpcServer, AClientThatGoesAwayCancelsItsCall) {
   context.TryCancel();
   EXPECT_EQ(cancelled.get_future().wait_for(seconds(10)), std::future_status::ready);
   EXPECT_EQ(call.get().status.error_code(), grpc::StatusCode::CANCELLED);
-  respond({});  // an answer to nobody harms nobody
+  respond({});  // the client is gone: must do no harm
 }
 
 TEST(GrpcServer, AnswersFromAnotherThread) {
@@ -259,7 +259,8 @@ TEST(GrpcServer, TheConnectionThatWasQuietTheLongestMakesRoom) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     EXPECT_TRUE(busy.Call("x").status.ok()) << i;
   }
-  for (std::size_t i = 0; i < 90; ++i) idle[i]->ReadAll();  // or waits for 20 s
+  for (std::size_t i = 0; i < 90; ++i)
+    idle[i]->ReadAll();  // blocks for up to 20 s if the server does not close it
   EXPECT_TRUE(Client(server->port()).Call("x").status.ok());
 }
 
@@ -283,7 +284,7 @@ class OpenCall {
     while (queue_.Next(&tag, &ok)) {
     }
   }
-  // Its status, when the server ends it.
+  // Its status once the server ends it.
   grpc::Status Finish() {
     grpc::Status status;
     finished_ = true;
@@ -338,7 +339,7 @@ TEST(GrpcServer, BeyondTheLimitCallsAreRefusedUntilOneThatWaitsMakesRoom) {
   const Outcome refused = client.Call("x");
   EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(refused.status.error_message(), "too many calls are open; try again");
-  // Two seconds later they have waited for too long where others want in.
+  // After two seconds they have waited long enough to be ended for others.
   const auto deadline = std::chrono::steady_clock::now() + seconds(20);
   while (!client.Call("x").status.ok()) {
     ASSERT_LT(std::chrono::steady_clock::now(), deadline);
@@ -385,7 +386,7 @@ TEST(GrpcServer, AHandlerWithoutMemoryCostsItsCallAlone) {
   Client client(server->port());
   const Outcome outcome = client.Call("x", "/short/M");
   EXPECT_EQ(outcome.status.error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_NE(outcome.status.error_message().find("no memory left"), std::string::npos);
+  EXPECT_NE(outcome.status.error_message().find("out of memory for now"), std::string::npos);
   EXPECT_TRUE(client.Call("x").status.ok());
 }
 

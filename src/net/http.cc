@@ -74,7 +74,7 @@ std::string HttpRequest::ContentType() const {
 
 std::vector<std::pair<std::string, std::string>> HttpRequest::QueryParameters() const {
   std::vector<std::pair<std::string, std::string>> parameters;
-  // A broken escape is kept as it was written: the handler then refuses the value, with its name.
+  // A broken escape is kept as it is: the handler then refuses the value by name.
   const auto decode = [](std::string_view text) {
     return PercentDecode(text, true).value_or(std::string(text));
   };

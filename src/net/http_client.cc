@@ -1,4 +1,4 @@
-// One request, one connection, one private io_context that is run until the answer or the deadline.
+// One request, one connection, one private io_context that runs until the answer or the deadline.
 #include "net/http_client.h"
 
 #include <cstring>
@@ -57,7 +57,7 @@ class Exchange {
       stream.set_verify_callback(asio::ssl::host_name_verification(url_.host));
     if (const BoostError error = Wait(
             [&](auto done) { stream.async_handshake(asio::ssl::stream_base::client, done); })) {
-      return Failed("cannot speak TLS with", error);
+      return Failed("TLS failed with", error);
     }
     return Talk(stream, head, body, method == "HEAD");
   }
@@ -77,7 +77,7 @@ class Exchange {
     BoostError ignored;
     std::ignore = socket_.close(ignored);
     context_.restart();
-    context_.run();  // the operation ends now that its socket is gone
+    context_.run();  // the operation ends because its socket is closed
     return asio::error::timed_out;
   }
 
@@ -102,11 +102,11 @@ class Exchange {
     }
     error = Wait([&](auto done) { asio::async_connect(socket_, endpoints, done); });
     if (error) return Failed("cannot connect to", error);
-    std::ignore = socket_.set_option(tcp::no_delay(true), error);  // slower without, not wrong
+    std::ignore = socket_.set_option(tcp::no_delay(true), error);  // failure only makes it slower
     return {};
   }
 
-  // Not by Asio: it would wait for the resolver at its end.
+  // Not Asio's resolver, whose destructor waits for the lookup.
   [[nodiscard]] Result<std::vector<tcp::endpoint>> LookUp() const {
     const auto start = [](void (*body)(void*), void* argument) {
       try {
@@ -174,8 +174,8 @@ class Exchange {
                               bool is_head) {
     const std::array buffers = {asio::buffer(head), asio::buffer(body)};
     const BoostError sent = Wait([&](auto done) { asio::async_write(stream, buffers, done); });
-    // A server may refuse and close before it has read everything: its answer counts, if there is
-    // one.
+    // A server may refuse and close before it has read everything. Then its answer counts, if there
+    // is one.
     auto response = Receive(stream, is_head);
     if (!response && sent && sent != asio::error::timed_out) return Failed("cannot send to", sent);
     return response;
@@ -190,12 +190,12 @@ class Exchange {
       parser.skip(is_head);
       parser.body_limit(options_.max_response_bytes);
       WHEREFORE_RETURN_IF_ERROR(Parse(stream, parser, buffer));
-      // 1xx announces the real answer.
+      // 1xx comes before the real answer.
       if (parser.get().result_int() >= 200) return Finish(parser.get());
     }
   }
 
-  // Until one message is whole; bytes after it stay in `buffer`.
+  // Reads until one message is complete; bytes after it stay in `buffer`.
   template <typename S>
   Result<> Parse(S& stream, Parser& parser, std::string& buffer) {
     BoostError error;
@@ -219,7 +219,7 @@ class Exchange {
       if (!read) continue;
       const bool ended = read == asio::error::eof || read == asio::ssl::error::stream_truncated;
       if (!ended) return Failed("lost the connection to", read);
-      // Without a length the end of the connection is the end of the body.
+      // Without a length, the end of the connection ends the body.
       if (parser.got_some()) parser.put_eof(error);
       if (!parser.is_done()) return Failed("lost the connection to", read);
     }
@@ -257,7 +257,7 @@ Result<ClientResponse> Fetch(std::string_view method, std::string_view url, std:
   WHEREFORE_ASSIGN_OR_RETURN(Url parsed, ParseUrl(url));
   for (const auto& [name, value] : options.headers) {
     if ((name + value).find_first_of("\r\n") != std::string::npos) {
-      return Error(Code::kInvalid, fmt::format("header {} holds a line break", name));
+      return Error(Code::kInvalid, fmt::format("header {} contains a line break", name));
     }
   }
   return Exchange(url, std::move(parsed), options).Run(method, body, content_type);

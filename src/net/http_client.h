@@ -1,4 +1,5 @@
-// A small blocking HTTP/1.1 client for the command line, the scraper and tests. http and https.
+// A small blocking HTTP/1.1 client (http and https) for the command line, the scraper and tests.
+// Any thread.
 #pragma once
 
 #include <string>
@@ -17,7 +18,7 @@ struct ClientOptions {
   Headers headers;
   std::string tls_ca_file;  // trusted instead of the system's authorities
   bool tls_verify = true;
-  CancelToken cancel;  // ends the exchange early, with kCancelled
+  CancelToken cancel;  // ends the request early, with kCancelled
 };
 
 struct ClientResponse {

@@ -1,4 +1,5 @@
-// The client where the server's side is not enough: names that are not answered, whom it trusts.
+// The client where the server's tests are not enough: lookups without an answer, trusted
+// certificates.
 #include "net/http_client.h"
 
 #include <stdlib.h>
@@ -78,7 +79,8 @@ TEST_F(HttpClientTest, ManyNamesThatAreNotAnsweredDoNotPileUp) {
     return Fetch("GET", Url("http", "some.slow"), {}, {}, {.timeout_seconds = 1});
   };
   std::vector<std::future<Result<ClientResponse>>> waiting;
-  for (int i = 0; i < kMostLeftBehind; ++i) waiting.push_back(std::async(std::launch::async, ask));
+  for (int i = 0; i < kMaxAbandonedLookups; ++i)
+    waiting.push_back(std::async(std::launch::async, ask));
   for (auto& one : waiting) EXPECT_FALSE(one.get());
   const std::int64_t begin = MonotonicNs();
   const auto refused = ask();
@@ -94,7 +96,7 @@ TEST_F(HttpClientTest, ManyNamesThatAreNotAnsweredDoNotPileUp) {
 TEST_F(HttpClientTest, ACertificateFileIsTrustedInsteadOfTheSystems) {
   const TestCertificate ours;
   const TestCertificate another;
-  // What this machine trusts, as OpenSSL is told.
+  // The certificates this machine trusts, as OpenSSL finds them.
   setenv("SSL_CERT_FILE", ours.certificate_file().c_str(), 1);
   Start({.tls_certificate_file = ours.certificate_file(), .tls_key_file = ours.key_file()});
   const std::string url = Url("https", "127.0.0.1");

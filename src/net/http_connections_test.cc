@@ -1,4 +1,4 @@
-// Who goes when there are too many connections, and bodies that do not come.
+// Which connections are closed when there are too many, and bodies that do not arrive.
 #include <future>
 #include <thread>
 
@@ -25,7 +25,7 @@ class HttpConnections : public HttpServerTest {
   [[nodiscard]] std::unique_ptr<RawClient> Connect() const {
     return std::make_unique<RawClient>(server_->port());
   }
-  // A connection that was answered and stays.
+  // A connection that got its answer and stays open.
   [[nodiscard]] std::unique_ptr<RawClient> Idle() const {
     auto client = Connect();
     client->Send(kGet);
@@ -39,7 +39,7 @@ TEST_F(HttpConnections, TheOneThatWasQuietTheLongestMakesRoom) {
   const auto first = Idle();
   const auto second = Idle();
   const auto third = Idle();
-  first->Send(kGet);  // now the second has been quiet the longest
+  first->Send(kGet);  // now the second one has been idle for longest
   EXPECT_TRUE(first->ReadUntil(kAnswer).ends_with(kAnswer));
   const auto fourth = Idle();
   EXPECT_EQ(second->ReadAll(), "") << "closed";
@@ -150,9 +150,9 @@ TEST_F(HttpConnections, StalledBodiesMakeRoomForThoseThatMove) {
 }
 
 TEST(ConnectionLimit, KeepsDescriptorsForEverythingElse) {
-  EXPECT_EQ(MostConnections(1024), 768u);
-  EXPECT_EQ(MostConnections(4096), 3072u);
-  EXPECT_EQ(MostConnections(20'000), 18'976u);
+  EXPECT_EQ(MaxConnections(1024), 768u);
+  EXPECT_EQ(MaxConnections(4096), 3072u);
+  EXPECT_EQ(MaxConnections(20'000), 18'976u);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Where one request ends and the next begins, when a sender says it in more than one way.
+// Where a request ends if its sender says so in more than one way.
 #include <string>
 
 #include "net/test_http.h"
@@ -10,7 +10,7 @@ using HttpFraming = HttpServerTest;
 
 constexpr std::string_view kHidden = "GET /echo?hidden HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-// One answer, 400, and the connection ends: whatever follows is not looked at.
+// One answer, 400, and the connection is closed: nothing after it is parsed.
 void ExpectRefused(const std::string& answer, std::string_view what) {
   EXPECT_EQ(answer.substr(0, 12), "HTTP/1.1 400") << what;
   EXPECT_NE(answer.find("Connection: close\r\n"), std::string::npos) << what;

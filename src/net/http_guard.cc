@@ -23,7 +23,7 @@ std::string_view WithoutPort(std::string_view host) {
   return host.substr(0, host.find(':', from));
 }
 
-// A name in Host can be anybody's domain that resolves to 127.0.0.1; an address cannot lie.
+// A name in Host may be anybody's domain that resolves to 127.0.0.1; an address cannot lie.
 bool IsLoopbackName(std::string_view host) {
   if (host == "localhost" || host.ends_with(".localhost") || host == "[::1]") return true;
   return host.starts_with("127.") &&
@@ -50,8 +50,7 @@ std::optional<Refusal> CheckOrigin(const HttpRequest& request, bool on_loopback,
     if (!IsLoopbackName(name) && std::ranges::find(allowed_hosts, name) == allowed_hosts.end()) {
       return Forbidden(
           fmt::format("this server listens on loopback and does not answer to the name \"{}\"; use "
-                      "127.0.0.1, or "
-                      "allow the name when you start the server",
+                      "127.0.0.1, or allow the name (serve --allow-host)",
                       name));
     }
   }
@@ -62,8 +61,8 @@ std::optional<Refusal> CheckOrigin(const HttpRequest& request, bool on_loopback,
       return Forbidden(fmt::format("requests from pages of {} are refused", origin_header->second));
     }
   }
-  // Browsers leave Origin out of simple reads (<img>, <script>) but say where they come from.
-  // Following a link to our pages is fine.
+  // Browsers omit Origin for simple reads (<img>, <script>) but send Sec-Fetch-Site. Following a
+  // link to our pages is allowed.
   const std::string_view site = request.Header("Sec-Fetch-Site");
   if ((site == "cross-site" || site == "same-site") &&
       request.Header("Sec-Fetch-Mode") != "navigate") {

@@ -1,5 +1,5 @@
-// Any bytes as a stream of requests, fed in pieces whose size the first byte decides: no crash, no
-// step without progress, never a body over the limit.
+// Any bytes as a stream of requests, fed in pieces whose size the first byte decides: no crash,
+// always progress, never a body over the limit.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -15,7 +15,7 @@ using wherefore::net::RequestReader;
 
 constexpr std::size_t kMaxBody = 4096;
 
-// What a connection does with a whole request.
+// What a connection does with a complete request.
 void Finish(RequestReader& reader) {
   if (reader.FinishBody()) return;
   const wherefore::net::HttpRequest& request = reader.request();

@@ -14,8 +14,8 @@ namespace http = boost::beast::http;
 
 namespace {
 
-// A body has one end, said in one way. Where it may be read in two, whoever stands before us reads
-// it in the other, and the rest becomes a request that nobody let through.
+// The length of a body must be unambiguous. If it can be read in two ways, a proxy before us may
+// choose the other one, and the rest would become a request nobody checked (request smuggling).
 Result<> CheckFraming(const http::fields& fields, unsigned version) {
   const std::size_t lengths = fields.count(http::field::content_length);
   if (lengths > 1) {
@@ -41,7 +41,7 @@ Result<> CheckFraming(const http::fields& fields, unsigned version) {
   return {};
 }
 
-// A line that begins with a blank once went on with the field before; today readers disagree.
+// A line that begins with a blank used to continue the previous field; today parsers disagree.
 bool HasFoldedLine(std::string_view head) {
   return head.find("\r\n ") != std::string_view::npos ||
          head.find("\r\n\t") != std::string_view::npos;
@@ -95,15 +95,14 @@ RequestReader::Step RequestReader::Refuse(int status, Error error) {
 }
 
 RequestReader::Step RequestReader::Feed(std::string_view bytes, std::size_t& used) {
-  // A request without a body is whole with its header, which was announced by the step before.
+  // A request without a body is complete with its header, which was reported in the previous step.
   used = 0;
   if (done()) return Step::kDone;
   boost::system::error_code error;
   used = impl_->parser->put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
   if (error == http::error::need_more) return Step::kNeedMore;
   if (error == http::error::body_limit) {
-    // Beast may give up before the header counts as read; its path decides what the refusal looks
-    // like.
+    // Beast may fail before the header counts as read; its path decides the format of the refusal.
     if (!head_done_) static_cast<void>(ReadHead());
     return Refuse(
         413, Error(Code::kLimit, fmt::format("the body is larger than {} bytes", max_body_bytes_)));
@@ -118,7 +117,7 @@ RequestReader::Step RequestReader::Feed(std::string_view bytes, std::size_t& use
                   Error(Code::kInvalid, fmt::format("this is not HTTP/1.1: {}", error.message())));
   }
   if (!head_done_ && HasFoldedLine(bytes.substr(0, used))) {
-    return Refuse(400, Error(Code::kInvalid, "a header field goes on over several lines"));
+    return Refuse(400, Error(Code::kInvalid, "a header field spans several lines"));
   }
   if (!head_done_ && impl_->parser->is_header_done()) return OnHead();
   return done() ? Step::kDone : Step::kBody;
@@ -126,7 +125,7 @@ RequestReader::Step RequestReader::Feed(std::string_view bytes, std::size_t& use
 
 RequestReader::Step RequestReader::OnHead() {
   head_done_ = true;
-  impl_->parser->eager(true);  // from here on as much as there is
+  impl_->parser->eager(true);  // from here on parse as much as there is
   if (auto head = ReadHead(); !head) return Refuse(400, std::move(head).error());
   const auto& message = impl_->parser->get();
   if (auto framing = CheckFraming(message, message.version()); !framing) {
@@ -138,7 +137,7 @@ RequestReader::Step RequestReader::OnHead() {
   return Step::kHead;
 }
 
-// Request line and header fields into request_.
+// Copies the request line and header fields into request_.
 Result<> RequestReader::ReadHead() {
   const auto& message = impl_->parser->get();
   request_.method = std::string(message.method_string());

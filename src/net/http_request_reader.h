@@ -1,11 +1,11 @@
-// One HTTP/1.1 request after the other out of a stream of bytes. Internal to src/net; no sockets
-// here, so tests and the fuzzer feed it directly.
+// Parses a stream of bytes into HTTP/1.1 requests. Internal to src/net; no sockets here, so tests
+// and the fuzzer feed it directly.
 //
 // Threads: belongs to one connection.
 // Always:  a header is at most kMaxHeaderBytes, a body at most max_body_bytes, compressed or not.
-//          Where a body ends can be read in one way only.
-// Failure: Step::kRefused with the status to answer; the rest of the bytes is then meaningless, and
-//          the request never counts as done.
+//          The end of a body is unambiguous.
+// Failure: Step::kRefused with the status to answer. The rest of the bytes is then meaningless, and
+//          the request never becomes kDone.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +21,17 @@ namespace wherefore::net {
 
 inline constexpr std::uint32_t kMaxHeaderBytes = 32u << 10;
 
-// Makes a body the one of its request, decompressed. Any thread.
+// Decompresses a body and stores it in its request. Any thread.
 [[nodiscard]] std::optional<Refusal> Unpack(std::string body, std::size_t max_bytes,
                                             HttpRequest& request);
 
 class RequestReader {
  public:
   enum class Step : std::uint8_t {
-    kNeedMore,  // feed the bytes that were not used again, with more behind them
+    kNeedMore,  // feed the unused bytes again, with more after them
     kHead,      // everything but the body is in request()
     kBody,      // more of the body has arrived
-    kDone,      // the request is whole
+    kDone,      // the request is complete
     kRefused
   };
 
@@ -40,28 +40,28 @@ class RequestReader {
   RequestReader& operator=(const RequestReader&) = delete;
   ~RequestReader();
 
-  // Forgets the request before.
+  // Starts a new request.
   void Begin(std::string peer);
-  // Parses some of `bytes` and sets `used`. kHead comes before any kDone.
+  // Parses some of `bytes` and sets `used`. kHead comes before kDone.
   Step Feed(std::string_view bytes, std::size_t& used);
-  // After kDone one of these, once: moves the body into request(), decompressed, or gives it away
-  // as it came.
+  // Call one of these once after kDone: the first moves the decompressed body into request(), the
+  // other returns it as it arrived.
   [[nodiscard]] std::optional<Refusal> FinishBody() {
     return Unpack(TakeBody(), max_body_bytes_, request_);
   }
   [[nodiscard]] std::string TakeBody();
-  // What is here of it is not wanted any more.
+  // Frees what has arrived of the body.
   void DropBody() { static_cast<void>(TakeBody()); }
 
   [[nodiscard]] HttpRequest& request() { return request_; }
   [[nodiscard]] const Refusal& refusal() const { return *refusal_; }
-  [[nodiscard]] bool is_head() const { return is_head_; }  // the method HEAD
+  [[nodiscard]] bool is_head() const { return is_head_; }  // method is HEAD
   [[nodiscard]] bool done() const;
   [[nodiscard]] bool keep_alive() const;
   [[nodiscard]] bool http11() const;
   [[nodiscard]] bool expects_continue() const;
-  [[nodiscard]] std::size_t announced_bytes() const;  // Content-Length, 0 if none
-  [[nodiscard]] std::size_t body_bytes() const;       // that are here
+  [[nodiscard]] std::size_t announced_bytes() const;  // Content-Length; 0 if none
+  [[nodiscard]] std::size_t body_bytes() const;       // arrived so far
 
  private:
   struct Impl;  // Beast's parser

@@ -19,12 +19,12 @@ void Responder::Deliver(HttpResponse response) {
     Log(LogLevel::kError, "a request was answered twice; the second answer is dropped");
     return;
   }
-  // Compression happens here, on the thread of whoever did the work.
+  // Compression runs here, on the thread that did the work.
   PreparedResponse prepared = Prepare(std::move(response));
-  MutexLock lock(tie_->mutex);
-  HttpConnection* const connection = tie_->connection;
+  MutexLock lock(link_->mutex);
+  HttpConnection* const connection = link_->connection;
   if (connection == nullptr) return;  // counted as 499 when the connection ended
-  if (tie_->inline_thread == std::this_thread::get_id()) {
+  if (link_->inline_thread == std::this_thread::get_id()) {
     connection->TakeInline(std::move(prepared));
     return;
   }

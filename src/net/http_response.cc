@@ -20,13 +20,12 @@ bool IsCompressible(std::string_view type) {
 void AppendField(std::string& out, std::string_view name, std::string_view value) {
   out += name;
   out += ": ";
-  // A value comes from a handler and may hold a client's text: it must not become a line of its
-  // own.
+  // A value comes from a handler and may contain a client's text: it must not start a new line.
   for (const char c : value) out += c == '\r' || c == '\n' || c == '\0' ? ' ' : c;
   out += "\r\n";
 }
 
-// "Sun, 15 Nov 2026 06:04:00 GMT", made once a second and thread.
+// "Sun, 15 Nov 2026 06:04:00 GMT"; formatted once per second and thread.
 std::string_view DateNow() {
   thread_local std::time_t last = 0;
   thread_local std::array<char, 40> text{};
@@ -70,7 +69,7 @@ PreparedResponse PrepareResponse(HttpResponse response, ResponseTraits traits) {
                               !response.headers.contains("Content-Encoding");
   if (could_compress) AppendField(out.fields, "Vary", "Accept-Encoding");
   if (could_compress && traits.gzip) {
-    // Level 1: most clients sit on the same machine and wait.
+    // Level 1: most clients are on the same machine and wait.
     std::string packed = Gzip(response.body, 1);
     if (packed.size() < response.body.size()) {
       response.body = std::move(packed);
@@ -82,7 +81,7 @@ PreparedResponse PrepareResponse(HttpResponse response, ResponseTraits traits) {
       AppendField(out.fields, "Content-Type", response.content_type);
     fmt::format_to(std::back_inserter(out.fields), "Content-Length: {}\r\n", response.body.size());
   }
-  // No page of another site may use our answers in any way (and there are no CORS headers, ever).
+  // No page of another site may use our answers in any way (and there are never CORS headers).
   out.fields += "X-Content-Type-Options: nosniff\r\nCross-Origin-Resource-Policy: same-origin\r\n";
   for (const auto& [name, value] : response.headers) AppendField(out.fields, name, value);
   if (!traits.head) out.body = std::move(response.body);

@@ -42,7 +42,7 @@ void HttpServerState::CountAnswer(int status) {
   Counter* counter = slot.load(std::memory_order_acquire);
   if (counter == nullptr) {
     counter = &Metrics::Global().GetCounter(
-        "wherefore_http_requests_total", "HTTP requests answered; 499: the client had gone.",
+        "wherefore_http_requests_total", "HTTP requests answered; 499: the client was gone.",
         {{"port", port_label_}, {"code", std::to_string(status)}});
     slot.store(counter, std::memory_order_release);
   }
@@ -72,7 +72,7 @@ void HttpServerState::ForEach(void (HttpConnection::*work)()) {
   {
     MutexLock lock(mutex_);
     for (HttpConnection* connection : connections_) {
-      // One whose destructor waits for this lock has no owner any more.
+      // A connection whose destructor waits for this lock has no owner any more.
       if (auto owner = connection->weak_from_this().lock()) alive.push_back(std::move(owner));
     }
   }
@@ -120,7 +120,7 @@ class HttpServer::Impl {
     state_->ForEach(&HttpConnection::Drain);
     using Clock = std::chrono::steady_clock;
     if (state_->WaitForEnd(Clock::now() + std::chrono::seconds(grace_seconds))) return;
-    // A connection accepted in the last moment may not be registered yet: hence in rounds.
+    // A connection accepted at the last moment may not be registered yet, so try in rounds.
     for (int round = 0; round < 50; ++round) {
       state_->ForEach(&HttpConnection::Abort);
       if (state_->WaitForEnd(Clock::now() + std::chrono::milliseconds(100))) return;

@@ -1,5 +1,5 @@
-// The HTTP server over real loopback sockets: through our own client where that is enough, and
-// through a bare socket where the bytes matter.
+// The HTTP server over real loopback sockets: through our own client, and through a raw socket for
+// tests on bytes.
 #include <future>
 #include <thread>
 
@@ -178,7 +178,7 @@ TEST_F(HttpServerTest, AClientThatGoesAwayCancelsItsRequest) {
   const auto guard = token.OnCancel([&] { cancelled.set_value(); });
   client.Close();
   EXPECT_EQ(cancelled.get_future().wait_for(seconds(10)), std::future_status::ready);
-  later.get_future().get()({});  // an answer to nobody harms nobody
+  later.get_future().get()({});  // the client is gone: must do no harm
 }
 
 TEST_F(HttpServerTest, AnswersFromAnotherThreadEvenToAClientThatEndedItsSide) {
@@ -286,7 +286,7 @@ TEST_F(HttpServerTest, AnAddressThatIsNoneIsAnError) {
   HttpServerOptions options;
   options.addresses = {"localhost"};
   EXPECT_FALSE(HttpServer(io_, options, router_).Start());
-  options.addresses = {"203.0.113.9"};  // documentation range: nobody has it
+  options.addresses = {"203.0.113.9"};  // documentation range: no machine has it
   EXPECT_FALSE(HttpServer(io_, options, router_).Start());
 }
 
@@ -424,7 +424,7 @@ TEST_F(HttpServerTest, AHandlerWithoutMemoryCostsItsRequestAlone) {
   client.Send("GET /short HTTP/1.1\r\nHost: localhost\r\n\r\n");
   const std::string answer = client.ReadUntil("(serve --memory)\"}}");
   EXPECT_NE(answer.find("HTTP/1.1 503"), std::string::npos) << answer;
-  EXPECT_NE(answer.find("no memory left"), std::string::npos) << answer;
+  EXPECT_NE(answer.find("out of memory for now"), std::string::npos) << answer;
   client.Send("GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_NE(client.ReadUntil("GET /echo []").find("HTTP/1.1 200"), std::string::npos);
 }

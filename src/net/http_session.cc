@@ -1,9 +1,9 @@
 // One HTTP/1.1 connection: bytes -> request -> handler -> response, again and again.
 //
-// Everything runs on the stream's strand. Exactly one of these is going on at a time: reading a
-// request, waiting for the handler, writing the answer, closing. While the handler works the next
-// read is already outstanding, because that is how a client that goes away is noticed; what it
-// brings belongs to the next request.
+// Everything runs on the stream's strand. Exactly one of these is in progress at a time: reading a
+// request, waiting for the handler, writing the answer, closing. While the handler works, the next
+// read is already outstanding, because that is how we notice that a client went away; what it reads
+// belongs to the next request.
 #include "net/http_session.h"
 
 #include <cstring>
@@ -30,9 +30,9 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kBufferBytes = 64u << 10;
 constexpr int kLingerSeconds = 2;
 constexpr Clock::time_point kNever = Clock::time_point::max();
-// When memory is short, bodies that have not moved for so long make room first.
+// When memory is short, bodies without progress for this long are dropped first.
 constexpr std::chrono::seconds kStalled{2};
-// What is unpacked and handled elsewhere; packed bytes may become a thousand times as many.
+// Larger bodies are handled by workers, as are compressed ones, which may expand a thousandfold.
 constexpr std::size_t kLarge = 256u << 10;
 constexpr std::size_t kLargePacked = 16u << 10;
 
@@ -49,7 +49,7 @@ Refusal TooLargeForMemory(std::size_t bytes) {
                             FormatBytes(static_cast<std::int64_t>(bytes * kMemoryPerBodyByte))))};
 }
 
-// Makes the body hold its bytes and what handling it takes, or says why it cannot.
+// Reserves the memory for the body and its handling, or says why it cannot.
 std::optional<Refusal> HoldToHandle(HttpRequest& request, const std::shared_ptr<ByteHold>& bytes) {
   if (!bytes || !request.body) return std::nullopt;
   if (!ByteHold::CanBeHandled(request.body->size())) {
@@ -100,7 +100,7 @@ class Session final : public HttpConnection {
     kContinuing,  // writing "100 Continue"
     kHandling,
     kWriting,
-    kLingering,  // the last answer is out; unread bytes are thrown away so that it arrives
+    kLingering,  // the last answer is sent; unread bytes are discarded so that it arrives
     kClosed
   };
 
@@ -140,18 +140,18 @@ class Session final : public HttpConnection {
   Phase phase_ = Phase::kHandshake;
 
   std::unique_ptr<char[]> buffer_;
-  std::size_t begin_ = 0;  // bytes [begin_, end_) are read and not yet parsed
+  std::size_t begin_ = 0;  // bytes [begin_, end_) are read but not parsed yet
   std::size_t end_ = 0;
   bool read_pending_ = false;
   bool peer_ended_ = false;
 
-  bool request_begun_ = false;  // a byte of it is here
+  bool request_begun_ = false;  // its first byte has arrived
   bool head_read_ = false;
   Clock::time_point request_deadline_ = kNever;
-  std::size_t window_bytes_ = 0;     // of the body, that were here when the window began
-  std::shared_ptr<ByteHold> bytes_;  // of the body; none before its first byte
-  std::shared_ptr<RequestTie> tie_;
-  std::shared_ptr<Session> own_hold_;  // while only the handler will wake us
+  std::size_t window_bytes_ = 0;     // of the body, at the start of the window
+  std::shared_ptr<ByteHold> bytes_;  // of the body; null before its first byte
+  std::shared_ptr<RequestLink> link_;
+  std::shared_ptr<Session> own_hold_;  // set while only the handler will wake us
   CancelToken cancel_;
   std::optional<PreparedResponse> inline_response_;
 
@@ -159,23 +159,23 @@ class Session final : public HttpConnection {
   std::string body_;
   std::shared_ptr<const void> body_hold_;
   Clock::time_point answer_deadline_ = kNever;
-  std::uint64_t window_taken_ = 0;  // by the peer, when the window began
+  std::uint64_t window_taken_ = 0;  // read by the peer, at the start of the window
   int status_ = 0;
   bool close_after_write_ = false;
-  bool leaving_ = false;  // the next answer is the last
-  bool quiet_since_answer_ = false;
+  bool leaving_ = false;  // close after the next answer
+  bool idle_since_answer_ = false;
 
   Clock::time_point deadline_ = kNever;
   Clock::time_point timer_at_ = kNever;
 };
 
 void Session::Start() {
-  if (state_->draining) return Close();  // accepted in the server's last moment
+  if (state_->draining) return Close();  // accepted while the server stops
   const auto admission = state_->connections->Enter(this);
-  if (admission == ConnectionLimit::Admission::kTurnedAway) return Close();
+  if (admission == ConnectionLimit::Admission::kRejected) return Close();
   const bool in = admission == ConnectionLimit::Admission::kIn;
   SetDeadline(state_->options.read_timeout_seconds);
-  state_->connections->Quiet(this, false);
+  state_->connections->MarkIdle(this, false);
   stream_->Handshake([self = Self(), in](std::error_code error, std::size_t) {
     if (self->phase_ != Phase::kHandshake) return;
     if (error) return self->Close();
@@ -186,7 +186,7 @@ void Session::Start() {
   });
 }
 
-// The timer is only touched when a deadline comes closer: most requests never do that.
+// Resets the timer only if a deadline moves closer: most requests never need that.
 void Session::SetDeadline(Clock::time_point deadline) {
   deadline_ = deadline;
   if (deadline >= timer_at_) return;
@@ -230,7 +230,7 @@ void Session::BeginBodyWindow() {
                        Clock::now() + std::chrono::seconds(state_->options.body_window_seconds)));
 }
 
-// Who sends steadily and will be done in time always passes; who stalls holds memory for nothing.
+// A steady sender that will finish in time always passes; a stalled one holds memory for nothing.
 bool Session::BodyArrives() const {
   if (!head_read_) return true;
   const HttpServerOptions& o = state_->options;
@@ -241,15 +241,15 @@ bool Session::BodyArrives() const {
 }
 
 void Session::BeginAnswerWindow() {
-  // Of a small answer nobody asks before its second window.
+  // Small answers are only checked from their second window on.
   const bool large = body_.size() > UnreadAnswers::kSmall;
   window_taken_ = large ? stream_->TakenBytes().value_or(0) : 0;
   SetDeadline(std::min(answer_deadline_,
                        Clock::now() + std::chrono::seconds(state_->options.answer_window_seconds)));
 }
 
-// Who does not read holds memory for nothing. The system is asked, since a write ends only when all
-// of it is gone, and room in the socket is said in large steps.
+// A client that does not read holds memory for nothing. Progress is read from the kernel, because a
+// write completes only when everything is sent, and room in the socket changes in large steps.
 void Session::OnWriteTimer() {
   const HttpServerOptions& o = state_->options;
   const auto taken = stream_->TakenBytes();
@@ -273,18 +273,18 @@ void Session::BeginRequest() {
 }
 
 void Session::EndRequest() {
-  if (tie_) {
-    MutexLock lock(tie_->mutex);
-    tie_->connection = nullptr;
+  if (link_) {
+    MutexLock lock(link_->mutex);
+    link_->connection = nullptr;
   }
-  tie_.reset();
+  link_.reset();
   bytes_.reset();
 }
 
 void Session::Read() {
   if (read_pending_ || peer_ended_ || phase_ == Phase::kClosed) return;
   if (end_ - begin_ == kBufferBytes) return;
-  // A header is parsed in one piece: what is left of it moves to the front.
+  // A header is parsed in one piece, so move the rest of it to the front.
   if (begin_ > 0) std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
   end_ -= begin_;
   begin_ = 0;
@@ -300,12 +300,12 @@ void Session::OnRead(std::error_code error, std::size_t bytes) {
   state_->CountBytes(bytes, 0);
   if (phase_ == Phase::kLingering) {
     if (error) return Close();
-    end_ = begin_ = 0;  // nobody reads this any more
+    end_ = begin_ = 0;  // not parsed any more
     return Read();
   }
   if (error) {
     peer_ended_ = true;
-    // A client may end its sending side and still wait; it gets its answer if the handler gives
+    // A client may close its sending side and still wait; it gets its answer if the handler gives
     // one.
     if (phase_ == Phase::kHandling) cancel_.Cancel();
     if (phase_ == Phase::kReading) Close();
@@ -315,14 +315,14 @@ void Session::OnRead(std::error_code error, std::size_t bytes) {
   if (phase_ == Phase::kReading) Process();
 }
 
-// The rest of a request whose first bytes are here.
+// Reads the rest of a request whose first bytes have arrived.
 void Session::ReadMore() {
   if (peer_ended_) return Close();
   if (request_begun_ && request_deadline_ == kNever) {
     request_deadline_ = Clock::now() + std::chrono::seconds(state_->options.read_timeout_seconds);
     BeginBodyWindow();
   }
-  if (request_begun_ || !quiet_since_answer_) state_->connections->Quiet(this, bytes_ != nullptr);
+  if (request_begun_ || !idle_since_answer_) state_->connections->MarkIdle(this, bytes_ != nullptr);
   Read();
 }
 
@@ -334,14 +334,14 @@ void Session::Process() {
   }
 }
 
-// A body that does not fit costs its request, and the connection where the rest of it still comes.
+// A body that does not fit costs its request, and the connection if the rest of it is still coming.
 void Session::OnShortOfMemory() {
   if (phase_ != Phase::kReading && phase_ != Phase::kHandling) return Close();
   reader_.DropBody();
   Refuse({503, ShortOfMemory()});
 }
 
-// Parses what is buffered until the request is whole, refused, or needs more bytes.
+// Parses buffered bytes until the request is complete, refused, or needs more bytes.
 void Session::ProcessBuffered() {
   using Step = RequestReader::Step;
   while (phase_ == Phase::kReading) {
@@ -371,8 +371,8 @@ void Session::ProcessBuffered() {
   }
 }
 
-// Decides before the body is read whether we want it. False: refused, or busy saying "100
-// Continue".
+// Decides before the body is read whether we want it. False: refused, or "100 Continue" is being
+// written.
 bool Session::OnHead() {
   head_read_ = true;
   if (auto refusal = CheckHead(reader_.request(), state_->options, stream_->OnLoopback())) {
@@ -383,7 +383,8 @@ bool Session::OnHead() {
     Refuse(TooLargeForMemory(reader_.announced_bytes()));
     return false;
   }
-  // Only what has arrived is taken: a sender that announces much and sends nothing blocks nobody.
+  // Only bytes that have arrived are counted: a sender that announces much and sends nothing blocks
+  // nobody.
   if (!state_->inflight->HasRoom(reader_.announced_bytes())) {
     state_->connections->DropStalledBodies(kStalled);
     Refuse(Overloaded());
@@ -401,7 +402,7 @@ bool Session::OnHead() {
   return false;
 }
 
-// Makes sure `bytes` of this request are accounted for.
+// Counts `bytes` for this request.
 bool Session::ReserveBody(std::size_t bytes) {
   if (bytes == 0) return true;
   if (!bytes_) bytes_ = std::make_shared<ByteHold>(state_->inflight);
@@ -411,7 +412,7 @@ bool Session::ReserveBody(std::size_t bytes) {
   return false;
 }
 
-// A small body is handled here and now. A large one would hold up everybody's I/O: a worker unpacks
+// A small body is handled right here. A large one would delay everybody's I/O, so a worker unpacks
 // and handles it.
 void Session::Dispatch() {
   WorkerPool* const workers = state_->options.large_bodies;
@@ -423,11 +424,11 @@ void Session::Dispatch() {
   }
   phase_ = Phase::kHandling;
   SetDeadline(kNever);
-  state_->connections->Busy(this);
+  state_->connections->MarkBusy(this);
   inline_response_.reset();
-  tie_ = std::make_shared<RequestTie>();
+  link_ = std::make_shared<RequestLink>();
   auto responder = std::make_shared<Responder>(
-      state_, tie_,
+      state_, link_,
       ResponseTraits{reader_.is_head(), AcceptsGzip(reader_.request().Header("Accept-Encoding"))},
       reader_.request());
   if (large) {
@@ -437,23 +438,23 @@ void Session::Dispatch() {
     if (inline_response_) return Write(*std::exchange(inline_response_, std::nullopt));
   }
   own_hold_ = Self();
-  Read();  // notices when the client goes away
+  Read();  // notices if the client goes away
 }
 
 void Session::HandleHere(std::shared_ptr<Responder> responder) {
-  const std::shared_ptr<RequestTie> tie = tie_;
+  const std::shared_ptr<RequestLink> link = link_;
   {
-    MutexLock lock(tie->mutex);
-    tie->connection = this;
-    tie->inline_thread = std::this_thread::get_id();
+    MutexLock lock(link->mutex);
+    link->connection = this;
+    link->inline_thread = std::this_thread::get_id();
   }
   CallHandler(*state_->router, std::move(reader_.request()), responder);
-  responder.reset();  // the answer of a handler that gave none
-  MutexLock lock(tie->mutex);
-  tie->inline_thread = {};
+  responder.reset();  // answers 500 if the handler did not
+  MutexLock lock(link->mutex);
+  link->inline_thread = {};
 }
 
-// False when too many wait already.
+// False if too many are waiting already.
 bool Session::HandleOnWorker(WorkerPool& workers, std::shared_ptr<Responder> responder) {
   struct Work {
     std::shared_ptr<HttpServerState> state;
@@ -480,13 +481,13 @@ bool Session::HandleOnWorker(WorkerPool& workers, std::shared_ptr<Responder> res
   auto work = std::make_shared<Work>(Work{state_, bytes_, reader_.TakeBody(), {}, responder});
   work->request = std::move(reader_.request());
   {
-    MutexLock lock(tie_->mutex);
-    tie_->connection = this;
+    MutexLock lock(link_->mutex);
+    link_->connection = this;
   }
   if (workers.Submit([work] { work->Run(); })) return true;
   reader_.request() = std::move(work->request);
-  MutexLock lock(tie_->mutex);
-  tie_->connection = nullptr;
+  MutexLock lock(link_->mutex);
+  link_->connection = nullptr;
   return false;
 }
 
@@ -501,13 +502,13 @@ void Session::Refuse(const Refusal& refusal) {
 
 void Session::Write(PreparedResponse response) {
   phase_ = Phase::kWriting;
-  // A small answer is out at once, and its client may have it before we hear of that: who was
-  // answered first is quiet the longest.
-  quiet_since_answer_ = response.body.size() <= UnreadAnswers::kSmall;
-  if (quiet_since_answer_) {
-    state_->connections->Quiet(this, false);
+  // A small answer is sent at once, and its client may have it before we hear of it. So idle time
+  // starts now.
+  idle_since_answer_ = response.body.size() <= UnreadAnswers::kSmall;
+  if (idle_since_answer_) {
+    state_->connections->MarkIdle(this, false);
   } else {
-    state_->connections->Busy(this);
+    state_->connections->MarkBusy(this);
   }
   EndRequest();
   const std::shared_ptr<Session> self = Self();
@@ -517,9 +518,9 @@ void Session::Write(PreparedResponse response) {
   status_ = response.status;
   body_ = std::move(response.body);
   body_hold_ = std::move(response.hold);
-  cancel_ = CancelToken();  // with it goes what the question held
+  cancel_ = CancelToken();  // releases what the query held
   head_ = ResponseHead(response, close_after_write_, reader_.http11());
-  // A client that reads slower than 64 kB/s is not reading.
+  // A client slower than 64 kB/s counts as not reading.
   answer_deadline_ = Clock::now() + std::chrono::seconds(state_->options.read_timeout_seconds +
                                                          static_cast<int>(body_.size() >> 16));
   BeginAnswerWindow();

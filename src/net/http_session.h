@@ -1,7 +1,6 @@
-// What the connections of one HTTP server share, and how one is started. Internal to src/net.
+// What the connections of one HTTP server share, and how to start one. Internal to src/net.
 //
-// Threads: HttpServerState is read and counted from every I/O thread and from those handlers answer
-// on.
+// Threads: HttpServerState is used by all I/O threads and by those on which handlers answer.
 #pragma once
 
 #include <array>
@@ -21,7 +20,7 @@
 
 namespace wherefore::net {
 
-// A running connection, as those see it who want something of it. All but Post run on its strand.
+// A running connection as others see it. Everything except Post runs on its strand.
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
   HttpConnection() = default;
@@ -29,11 +28,11 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   HttpConnection& operator=(const HttpConnection&) = delete;
   virtual ~HttpConnection() = default;
   virtual void Post(std::function<void()> work) = 0;
-  virtual void Drain() = 0;       // end after the running request, at once when there is none
-  virtual void Abort() = 0;       // end now; the running request is cancelled
-  virtual void MakeRoom() = 0;    // end unless a handler is at work; then after its answer
-  virtual void GiveUpBody() = 0;  // what is here of a body is not worth its memory
-  // An answer: of a handler that is being called, or posted by one that was called before.
+  virtual void Drain() = 0;       // close after the running request, or now if there is none
+  virtual void Abort() = 0;       // close now; the running request is cancelled
+  virtual void MakeRoom() = 0;    // close now, or after the answer if a handler is running
+  virtual void GiveUpBody() = 0;  // drop the partial body, to free its memory
+  // An answer: given while the handler is being called, or posted later.
   virtual void TakeInline(PreparedResponse response) = 0;
   virtual void TakePosted(PreparedResponse response) = 0;
 };
@@ -57,12 +56,12 @@ class HttpServerState {
   void Unregister(HttpConnection* connection);
   // Posts `work` to every connection.
   void ForEach(void (HttpConnection::*work)());
-  // True when all connections have ended by `deadline`.
+  // True if all connections ended before `deadline`.
   bool WaitForEnd(std::chrono::steady_clock::time_point deadline);
 
  private:
   std::string port_label_;
-  std::array<std::atomic<Counter*>, 600> answers_{};  // by status; looked up once each
+  std::array<std::atomic<Counter*>, 600> answers_{};  // by status; each looked up once
   Counter* received_ = nullptr;
   Counter* sent_ = nullptr;
   Mutex mutex_;

@@ -1,8 +1,8 @@
-// Bytes of requests that are being read or handled, of one server, and what one request has of
-// them, there and in the process's budget of memory.
+// Counts the bytes of requests being read or handled by one server, and one request's part of them,
+// here and in the process's memory budget.
 //
-// Threads: InflightBytes any; a ByteHold is used by one thread at a time, and lives until the last
-// of those who work on its request lets go.
+// Threads: InflightBytes any. A ByteHold is used by one thread at a time, and lives as long as
+// anybody works on its request.
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,8 @@
 
 namespace wherefore::net {
 
-// What handling a body takes at its worst moment, where it is decoded, encoded as rows and written
-// to the log: measured for stacks that are all new (docs/performance.md).
+// Peak memory per byte of a body while it is decoded, encoded as rows and logged; measured with
+// stacks that are all new (docs/performance.md).
 inline constexpr std::size_t kMemoryPerBodyByte = 8;
 
 class InflightBytes {
@@ -46,18 +46,18 @@ class ByteHold {
   ByteHold& operator=(const ByteHold&) = delete;
   ~ByteHold() { of_->Give(bytes_); }
 
-  // Makes sure that it holds this much; false when there is not enough.
+  // Grows to at least this much; false if there is not enough.
   [[nodiscard]] bool Reach(std::size_t bytes) {
     if (bytes <= bytes_) return true;
     if (!memory_.Reach(bytes) || !of_->Take(bytes - bytes_)) return false;
     bytes_ = bytes;
     return true;
   }
-  // The same, and what handling them takes.
+  // The same, plus what handling the body needs.
   [[nodiscard]] bool ReachToHandle(std::size_t bytes) {
     return Reach(bytes) && memory_.Reach(bytes * kMemoryPerBodyByte);
   }
-  // Can there ever be enough for it?
+  // Whether there can ever be enough for it.
   [[nodiscard]] static bool CanBeHandled(std::size_t bytes) {
     return MemoryBudget::Process().Fits(bytes * kMemoryPerBodyByte);
   }
@@ -68,7 +68,7 @@ class ByteHold {
   std::size_t bytes_ = 0;
 };
 
-// A body that holds its bytes for as long as anybody uses it.
+// A body that keeps its bytes counted for as long as anybody uses it.
 [[nodiscard]] inline std::shared_ptr<const std::string> HoldWhileUsed(
     std::shared_ptr<const std::string> body, std::shared_ptr<ByteHold> bytes) {
   using Both = std::pair<std::shared_ptr<const std::string>, std::shared_ptr<ByteHold>>;

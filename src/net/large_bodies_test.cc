@@ -1,4 +1,4 @@
-// Large bodies are unpacked and handled by workers, so that nobody else's I/O waits for them.
+// Workers unpack and handle large bodies, so that other connections do not wait for them.
 #include <future>
 #include <semaphore>
 #include <thread>
@@ -47,7 +47,7 @@ TEST_F(LargeBodies, OthersAreAnsweredWhileTheyAreHandled) {
   auto one = PostTo("/hold", kLargeBody);
   auto two = PostTo("/hold", kLargeBody + "y");
   held_.acquire();
-  held_.acquire();  // as many as there are I/O threads
+  held_.acquire();  // one per I/O thread
   EXPECT_EQ(Post("small").body, "POST /echo [] small");
   go_on_.release(2);
   EXPECT_EQ(one.get().body, "POST /hold [] " + kLargeBody);

@@ -1,5 +1,5 @@
-// How many small requests one core takes over loopback: closed loops over HTTP connections that are
-// kept, and over gRPC.
+// How many small requests one core handles over loopback: closed loops over keep-alive HTTP
+// connections, and over gRPC.
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ int Connect(std::uint16_t port) {
   return fd;
 }
 
-// Process CPU time: the client side is in it too, so the server alone does better.
+// Process CPU time includes the client, so the server alone does better.
 void SmallPosts(benchmark::State& state) {
   IoThreads io(1);
   auto router = std::make_shared<Router>();
@@ -60,7 +60,7 @@ void SmallPosts(benchmark::State& state) {
 }
 BENCHMARK(SmallPosts)->Arg(1)->Arg(32)->UseRealTime()->MeasureProcessCPUTime();
 
-// gRPC's client is in the CPU time too, and is the larger part of it.
+// The CPU time includes gRPC's client, which is the larger part.
 void SmallGrpcCalls(benchmark::State& state) {
   IoThreads io(1);
   GrpcServer server(io, {}, [](const GrpcRequest&, const auto& respond) { respond({}); });

@@ -1,5 +1,5 @@
-// Alone in a file, since the kernel's header and the C library's cannot both be included, and only
-// the kernel's has every field.
+// In a file of its own because the kernel's and the C library's header cannot both be included, and
+// only the kernel's has every field.
 #include "net/socket_facts.h"
 
 #include <linux/in.h>

@@ -1,4 +1,4 @@
-// What the system knows of a TCP connection. Internal to src/net; any thread.
+// What the kernel knows about a TCP connection. Internal to src/net; any thread.
 #pragma once
 
 #include <cstdint>
@@ -6,16 +6,17 @@
 
 namespace wherefore::net {
 
-// Bytes the peer's system has taken since the connection began; none where this one does not count.
+// Bytes the peer has acknowledged since the connection began; none if the kernel does not count
+// them.
 [[nodiscard]] std::optional<std::uint64_t> TakenBytes(int fd);
 
-// How long ago the peer sent something, or connected. What we send does not count: a greeting says
-// nothing of who was greeted.
+// How long ago the peer sent something, or connected. What we send does not count, because it says
+// nothing about the peer.
 struct Silence {
-  std::uint32_t milliseconds = 0;  // 0 when that cannot be said; in steps of some milliseconds
-  std::uint64_t received = 0;      // bytes in all
+  std::uint32_t milliseconds = 0;  // 0: not known; in steps of some milliseconds
+  std::uint64_t received = 0;      // total bytes
 
-  // Who has been silent for longer, or as long and has said less.
+  // Whether this peer has been silent longer, or equally long and sent less.
   [[nodiscard]] bool LongerThan(const Silence& other) const {
     return milliseconds != other.milliseconds ? milliseconds > other.milliseconds
                                               : received < other.received;

@@ -1,4 +1,4 @@
-// Asio lives here (and in http_client.cc): I/O threads, listening sockets, plain and TLS streams.
+// Asio is used here (and in http_client.cc): I/O threads, listening sockets, plain and TLS streams.
 #include "net/stream.h"
 
 #include <future>
@@ -43,7 +43,7 @@ class IoThreads::Impl {
   asio::io_context context;
 
  private:
-  // What a handler let escape (out of memory, mostly) costs its connection, not the server.
+  // An exception from a handler (mostly out of memory) costs its connection, not the server.
   void Run() {
     while (true) {
       try {
@@ -225,8 +225,8 @@ Error PortInUse(std::string_view address, std::uint16_t port) {
               port, address, port)};
 }
 
-// Binds every address to one port. With port 0 the first address picks it, and when another address
-// has that one taken the search begins again.
+// Binds every address to one port. With port 0 the first address picks it; if another address has
+// that port in use, the search starts again.
 Result<std::vector<Acceptor>> BindAll(const Strand& strand,
                                       const std::vector<std::string>& addresses,
                                       std::uint16_t wanted) {
@@ -324,14 +324,14 @@ class AsioListener final : public Listener {
                             AcceptNext(state, acceptor);
                           });
   }
-  // What is wrong with one must not keep others from being accepted.
+  // A failure with one connection must not keep others from being accepted.
   static void Take(const State& state, Socket socket) {
     try {
       state.take(std::move(socket));
     } catch (const std::exception& e) {
       static LogLimiter limiter(10);
       if (limiter.Allow()) {
-        Log(LogLevel::kError, "a connection could not be taken", {{"error", e.what()}});
+        Log(LogLevel::kError, "a connection could not be accepted", {{"error", e.what()}});
       }
     }
   }
@@ -346,7 +346,7 @@ class AsioListener final : public Listener {
     }
     asio::post(strand, [accept, s = std::move(stream)]() mutable { accept(std::move(s)); });
   }
-  // Out of file descriptors, most likely: asking again at once would spin.
+  // Most likely out of file descriptors; retrying immediately would spin.
   static void RetryLater(const std::shared_ptr<State>& state, Acceptor& acceptor,
                          const BoostError& error) {
     static LogLimiter limiter(10);

@@ -1,10 +1,9 @@
-// One accepted connection and the sockets it comes from, without a word of Asio: what
-// http_session.cc needs of TCP and TLS. Internal to src/net.
+// One accepted connection and the listening sockets, without Asio types: what http_session.cc and
+// grpc.cc need of TCP and TLS. Internal to src/net.
 //
-// Threads: everything of a Stream runs on its strand (callbacks included), except Post, which any
-// thread
-//          may call. A callback keeps its owner alive by what it captures.
-// Failure: by error_code; after Close() outstanding callbacks come with one.
+// Threads: all functions of a Stream except Post run on its strand, callbacks included; Post may be
+//          called from any thread. A callback keeps its owner alive by what it captures.
+// Failure: by error_code. After Close() outstanding callbacks run with an error.
 #pragma once
 
 #include <chrono>
@@ -33,26 +32,26 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
   virtual ~Stream() = default;
 
-  // TLS; plain streams answer at once.
+  // The TLS handshake; plain streams complete immediately.
   virtual void Handshake(Done done) = 0;
-  // At least one byte, or an error (end of file is one). One read and one write at a time.
+  // Reads at least one byte, or fails (end of file is an error). One read and one write at a time.
   virtual void Read(std::span<char> into, Done done) = 0;
-  // Both texts whole; they stay where they are until `done`.
+  // Writes both texts completely; they must stay valid until `done`.
   virtual void Write(std::string_view head, std::string_view body, Done done) = 0;
   // Tells the peer that nothing more comes; reading goes on.
   virtual void ShutdownSend(Done done) = 0;
   virtual void Close() = 0;
-  // Before Close: what the peer has not taken by then is not kept for it.
+  // Call before Close: discards what the peer has not received yet.
   virtual void DropUnsent() = 0;
 
   virtual void Post(std::function<void()> work) = 0;
-  // One timer; setting it anew or closing drops the callback before.
+  // There is one timer; setting it again or closing drops the previous callback.
   virtual void SetTimer(TimePoint when, std::function<void()> expired) = 0;
 
-  // Bytes the peer's system has taken so far, of whatever was written; none where nobody counts.
+  // Bytes the peer has acknowledged so far; none if the kernel does not count them.
   [[nodiscard]] virtual std::optional<std::uint64_t> TakenBytes() = 0;
   [[nodiscard]] virtual std::string Peer() const = 0;
-  // The local end: 127.0.0.0/8 or ::1.
+  // Whether the local address is 127.0.0.0/8 or ::1.
   [[nodiscard]] virtual bool OnLoopback() const = 0;
 };
 
@@ -68,16 +67,15 @@ class Listener {
  public:
   using Accept = std::function<void(std::unique_ptr<Stream>)>;
 
-  // Binds. The error names the port and how to find who holds it.
+  // Binds. The error names the port and how to find the program that uses it.
   static Result<std::unique_ptr<Listener>> Open(IoThreads& io, const ListenOptions& options);
   virtual ~Listener() = default;
   // Calls `accept` on the new stream's strand for every connection.
   virtual void Start(Accept accept) = 0;
-  // The same for who does its own reading and writing: it gets the socket itself, which does not
-  // block.
+  // The same for a caller that does its own I/O (gRPC): it gets the non-blocking socket.
   virtual void StartDescriptors(std::function<void(int fd)> accept) = 0;
   [[nodiscard]] virtual std::uint16_t port() const = 0;
-  // Not from an I/O thread: when it returns the sockets are closed and `accept` is not called any
+  // Not from an I/O thread. When it returns, the sockets are closed and `accept` is not called any
   // more.
   virtual void Close() = 0;
 };

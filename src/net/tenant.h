@@ -1,4 +1,4 @@
-// Whose data a request is about, where a server keeps tenants apart. Pure; any thread.
+// The tenant of a request, if the server separates tenants. Pure; any thread.
 #pragma once
 
 #include <string_view>
@@ -10,9 +10,8 @@ namespace wherefore::net {
 
 inline constexpr std::string_view kTenantHeader = "X-Scope-OrgID";
 
-// The tenant's name; empty when the server keeps no tenants apart. kUnauthenticated when it does
-// and the request has no name: what Pyroscope's clients expect, and how its pages find out that
-// there are tenants.
+// The tenant's name; empty if the server does not separate tenants. kUnauthenticated if it does and
+// the request names none: Pyroscope's clients expect that, and its pages detect tenants by it.
 [[nodiscard]] inline Result<std::string_view> RequireTenant(const Headers& headers,
                                                             bool keeps_tenants) {
   if (!keeps_tenants) return std::string_view();

@@ -16,7 +16,7 @@ struct GrpcOutcome {
   std::string details;  // grpc-status-details-bin
 };
 
-// To 127.0.0.1, on a connection of its own, with a deadline of 20 s.
+// Calls 127.0.0.1 on a new connection, with a deadline of 20 s.
 [[nodiscard]] GrpcOutcome CallGrpc(std::uint16_t port, const std::string& method,
                                    std::string_view body, const Headers& metadata = {},
                                    bool gzip = false);

@@ -1,5 +1,5 @@
-// Tests of the HTTP server over real loopback sockets: a bare client where the bytes matter, and a
-// server with a route that says what it got.
+// For tests of the HTTP server over real loopback sockets: a raw client for tests on bytes, and a
+// server with a route that echoes what it got.
 #pragma once
 
 #include <arpa/inet.h>
@@ -21,10 +21,10 @@
 
 namespace wherefore::net {
 
-// A bare client: sends exactly these bytes, reads until told.
+// A raw client: sends exactly these bytes and reads when told.
 class RawClient {
  public:
-  // `receive_buffer`: how much its system takes before somebody reads; 0: as it likes.
+  // `receive_buffer`: size of the socket's receive buffer; 0: the system's default.
   explicit RawClient(std::uint16_t port, int receive_buffer = 0)
       : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
     if (receive_buffer > 0) {
@@ -49,7 +49,7 @@ class RawClient {
       bytes.remove_prefix(static_cast<std::size_t>(n));
     }
   }
-  // Reads until `text` has arrived (or the end); returns all that came since the last call.
+  // Reads until `text` has arrived (or the end); returns everything since the last call.
   std::string ReadUntil(std::string_view text) {
     while (seen_.find(text) == std::string::npos && ReadSome()) {
     }
@@ -64,7 +64,7 @@ class RawClient {
     }
     return std::move(seen_);
   }
-  // Some of what is there; 0 at the end.
+  // Reads some of what is available; 0 at the end.
   [[nodiscard]] std::size_t Read(std::size_t most) const {
     std::string chunk(most, 0);
     const ssize_t n = recv(fd_, chunk.data(), chunk.size(), 0);

@@ -1,4 +1,4 @@
-// A self-signed certificate for 127.0.0.1 in a folder of its own, for tests of TLS.
+// A self-signed certificate for 127.0.0.1 in a temporary directory, for TLS tests.
 #pragma once
 
 #include <string>

@@ -72,7 +72,7 @@ void HandleConnect(const std::string& method, const UnaryHandler& handler,
                    const HttpRequest& request, const Respond& respond) {
   const std::string type = request.ContentType();
   const bool json = type == kJson;
-  // Clients of other protobuf frameworks say x-protobuf; what they mean is clear.
+  // Clients of other protobuf frameworks send x-protobuf and mean the same.
   if (!json && type != kProtobuf && type != "application/x-protobuf" &&
       type != "application/protobuf") {
     HttpResponse response = Failure(

@@ -1,9 +1,9 @@
 // Unary methods: one handler per method, reachable over Connect (HTTP/1.1, protobuf or JSON) and
-// over gRPC.
+// gRPC.
 //
-// A handler gets one message and answers with one, in the encoding the message came in, or with an
-// error; which status number and error form that becomes is this file's business. Handlers are
-// called on an I/O thread and answer once, from any thread, now or later.
+// A handler gets one message and answers with one in the same encoding, or with an error; this file
+// chooses the status code and error format. Handlers are called on an I/O or gRPC thread, or on a
+// worker if the message is large. They answer once, from any thread, now or later.
 #pragma once
 
 #include <functional>
@@ -25,17 +25,17 @@ struct UnaryRequest {
   std::shared_ptr<const std::string> body;
   bool json = false;  // proto3 JSON instead of protobuf
   CancelToken cancel;
-  // What a handler adds before it answers is sent with an answer over HTTP; gRPC has none.
+  // Headers a handler adds before it answers. Sent over HTTP only.
   std::shared_ptr<Headers> answer_headers;
 };
 using UnaryRespond = std::function<void(Result<std::string>)>;
 using UnaryHandler = std::function<void(UnaryRequest, UnaryRespond)>;
 
-// gRPC by method name. Filled before the server starts, then only read.
+// gRPC handlers by method name. Filled before the server starts, then read-only.
 class GrpcRouter {
  public:
   void Add(std::string method, GrpcHandler handler);
-  // Answers every method nobody added.
+  // Handles unknown methods.
   void SetFallback(GrpcHandler handler) { fallback_ = std::move(handler); }
   void Handle(GrpcRequest request, std::function<void(GrpcResponse)> respond) const;
 
@@ -44,13 +44,13 @@ class GrpcRouter {
   GrpcHandler fallback_;
 };
 
-// Makes `method` answer as POST on `http` and as a gRPC method on `grpc`.
+// Registers `method` as POST on `http` and as a gRPC method on `grpc`.
 void AddUnary(Router& http, GrpcRouter& grpc, const std::string& method,
               const UnaryHandler& handler);
 
-// {"code":"invalid_argument","message":"..."} with the HTTP status Connect gives that code.
+// {"code":"invalid_argument","message":"..."} with the HTTP status Connect defines for that code.
 [[nodiscard]] HttpResponse ConnectError(const Error& error);
-// The same where only the HTTP status is known (what the server refuses before a handler sees it).
+// The same if only the HTTP status is known (the server refused before a handler saw the request).
 [[nodiscard]] HttpResponse ConnectRefusal(const HttpRequest& request, int status,
                                           const Error& error);
 

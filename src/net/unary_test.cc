@@ -7,7 +7,7 @@ namespace {
 
 constexpr const char* kMethod = "/test.v1.EchoService/Echo";
 
-// Answers with what it got; "bad" is refused.
+// Echoes the message; refuses "bad".
 void Echo(const UnaryRequest& request, const UnaryRespond& respond) {
   if (*request.body == "bad") return respond(Error(Code::kInvalid, "body: is bad"));
   respond((request.json ? "json " : "proto ") + *request.body);

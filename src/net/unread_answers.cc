@@ -7,7 +7,7 @@ namespace wherefore::net {
 class UnreadAnswers::Held {
  public:
   Held(std::shared_ptr<UnreadAnswers> of, std::size_t bytes) : of_(std::move(of)), bytes_(bytes) {
-    memory_.Set(bytes);  // it is there, whether there is room or not
+    memory_.Set(bytes);  // it exists already, whether there is room or not
   }
   Held(const Held&) = delete;
   Held& operator=(const Held&) = delete;
@@ -22,10 +22,10 @@ class UnreadAnswers::Held {
 UnreadAnswers::UnreadAnswers(std::size_t most)
     : most_(most),
       gauge_(Metrics::Global().GetGauge("wherefore_unread_answers_bytes",
-                                        "Answers that were made and not yet taken.")),
+                                        "Bytes of answers their clients have not read yet.")),
       refused_(Metrics::Global().GetCounter(
           "wherefore_unread_answers_refused_total",
-          "Answers not given because too many others waited to be taken.")) {}
+          "Answers refused because too many others were waiting to be read.")) {}
 
 std::shared_ptr<const void> UnreadAnswers::Hold(std::size_t bytes) {
   if (!Take(bytes)) {
@@ -38,7 +38,7 @@ std::shared_ptr<const void> UnreadAnswers::Hold(std::size_t bytes) {
 bool UnreadAnswers::Take(std::size_t bytes) {
   MutexLock lock(mutex_);
   const std::size_t most = bytes <= kSmall ? 2 * most_ : most_;
-  // One that is larger than all may be together is given when few others wait.
+  // An answer above the limit is accepted if few others are waiting.
   if (held_ + bytes > most && held_ > most_ / 4) return false;
   held_ += bytes;
   gauge_.Add(static_cast<std::int64_t>(bytes));
@@ -58,7 +58,7 @@ std::size_t UnreadAnswers::held() {
 
 Error UnreadAnswers::TooMany() {
   return {Code::kUnavailable,
-          "too many answers wait to be read by those who asked for them; try again"};
+          "too many answers are waiting to be read by their clients; try again"};
 }
 
 }  // namespace wherefore::net

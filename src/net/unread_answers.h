@@ -1,8 +1,8 @@
-// Answers that were made and not yet taken by who asked: how much they hold, all connections
-// together, there and in the process's budget of memory.
+// Limits the memory of answers their clients have not read yet: over all connections, here and in
+// the process's memory budget.
 //
-// Threads: any. Always: at most `most` bytes of large answers, or one that is larger; at most twice
-//          that with small ones. Failure: Hold gives nothing, and the answer becomes 503.
+// Threads: any. Always: at most `most` bytes of large answers, or a single larger one; at most
+// twice that including small ones. Failure: Hold() returns null, and the answer becomes 503.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +16,16 @@ namespace wherefore::net {
 
 class UnreadAnswers : public std::enable_shared_from_this<UnreadAnswers> {
  public:
-  // Answers up to this size are given where a large one is refused.
+  // Answers up to this size are still accepted when large ones are refused.
   static constexpr std::size_t kSmall = 64u << 10;
 
   explicit UnreadAnswers(std::size_t most);
   UnreadAnswers(const UnreadAnswers&) = delete;
   UnreadAnswers& operator=(const UnreadAnswers&) = delete;
 
-  // Counts an answer that is there already for as long as what it returns lives. Null: too much
-  // waits.
+  // Counts an answer for as long as the returned object lives. Null: too much is waiting.
   [[nodiscard]] std::shared_ptr<const void> Hold(std::size_t bytes);
-  // What to say of one that is not given: kUnavailable.
+  // The error for a refused answer: kUnavailable.
   [[nodiscard]] static Error TooMany();
   [[nodiscard]] std::size_t held();
 

@@ -1,4 +1,4 @@
-// Answers that nobody reads: what they may hold, and for how long.
+// Answers that nobody reads: how much memory they may hold, and for how long.
 #include "net/unread_answers.h"
 
 #include <thread>
@@ -57,7 +57,7 @@ class Unread : public HttpServerTest {
     client->Send("GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n");
     return client;
   }
-  // Waits until that holds, for at most 20 s.
+  // Waits until `holds` is true, for at most 20 s.
   template <typename F>
   static bool Soon(F holds) {
     const auto deadline = steady_clock::now() + seconds(20);
@@ -80,7 +80,7 @@ TEST_F(Unread, WhoDoesNotReadIsCutAndKeepsNobodyFromBeingAnswered) {
   const std::string answer = refused->ReadUntil("try again");
   EXPECT_NE(answer.find("HTTP/1.1 503"), std::string::npos) << answer;
   EXPECT_NE(answer.find("Retry-After: "), std::string::npos) << answer;
-  EXPECT_NE(answer.find("too many answers wait to be read"), std::string::npos) << answer;
+  EXPECT_NE(answer.find("too many answers are waiting to be read"), std::string::npos) << answer;
   EXPECT_EQ(Post("small").body, "POST /echo [] small");
   EXPECT_TRUE(Soon([&] { return answers_->held() == 0; })) << "they are cut";
   const auto again = Fetch("GET", Url("/large"), "", "");

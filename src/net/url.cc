@@ -22,7 +22,7 @@ int HexDigit(char c) {
 Error BadUrl(std::string_view text, std::string_view why) {
   return {Code::kInvalid,
           fmt::format("\"{}\" is not a URL we can use: {}; write it like http://127.0.0.1:4040",
-                      WithoutUser(text), why)};
+                      UrlWithoutUser(text), why)};
 }
 
 }  // namespace
@@ -73,9 +73,10 @@ Result<Url> ParseUrl(std::string_view text) {
   url.authority = rest.substr(0, path);
   url.target = rest.substr(path, rest.find('#', path) - path);
   if (!url.target.starts_with('/')) url.target.insert(0, "/");
-  // A line break here would let a caller's text become a header of its own.
+  // A line break here would let a caller's text become a header.
   for (const char c : text) {
-    if (static_cast<std::uint8_t>(c) <= ' ' || c == '\x7f') return BadUrl(text, "it holds a blank");
+    if (static_cast<std::uint8_t>(c) <= ' ' || c == '\x7f')
+      return BadUrl(text, "it contains a blank");
   }
   if (url.authority.find('@') != std::string::npos)
     return BadUrl(text, "a user name is not supported");
@@ -93,7 +94,7 @@ Result<Url> ParseUrl(std::string_view text) {
   const auto number =
       port.empty() ? std::optional<std::uint64_t>(url.tls ? 443 : 80) : ParseUint(port);
   if (!number || *number == 0 || *number > 65535)
-    return BadUrl(text, "the port is no number up to 65535");
+    return BadUrl(text, "the port is not a number up to 65535");
   url.port = static_cast<std::uint16_t>(*number);
   return url;
 }

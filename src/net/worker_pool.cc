@@ -16,12 +16,12 @@ struct KindFacts {
   std::size_t max_queued;
 };
 
-// Fewer heavy questions at a time than the engine has connections (EmbeddedOptions), so that there
-// is one left for a quick one.
+// Fewer heavy queries at a time than the engine has connections (EmbeddedOptions), so that one is
+// left for a quick one.
 constexpr std::array<KindFacts, kWorkKinds> kKinds = {{
-    {.name = "quick", .plural = "small questions", .threads = 3, .max_queued = 256},
-    {.name = "heavy", .plural = "large questions", .threads = 3, .max_queued = 128},
-    {.name = "file", .plural = "files to be looked at", .threads = 2, .max_queued = 32},
+    {.name = "quick", .plural = "small queries", .threads = 3, .max_queued = 256},
+    {.name = "heavy", .plural = "large queries", .threads = 3, .max_queued = 128},
+    {.name = "file", .plural = "files to open", .threads = 2, .max_queued = 32},
     {.name = "upkeep", .plural = "deletes, backups or flushes", .threads = 3, .max_queued = 64},
     {.name = "body", .plural = "large bodies", .threads = 2, .max_queued = 256},
 }};
@@ -33,10 +33,10 @@ WorkerPool::WorkerPool(int threads, std::size_t max_queued, std::string_view nam
   if (!name.empty()) {
     const MetricLabels labels = {{"kind", std::string(name)}};
     waiting_ = &Metrics::Global().GetGauge("wherefore_workers_waiting",
-                                           "Work that waits for a worker of its kind.", labels);
-    refused_ =
-        &Metrics::Global().GetCounter("wherefore_workers_refused_total",
-                                      "Work refused because too much of its kind waited.", labels);
+                                           "Tasks waiting for a worker, by kind.", labels);
+    refused_ = &Metrics::Global().GetCounter(
+        "wherefore_workers_refused_total",
+        "Tasks refused because the queue of their kind was full.", labels);
   }
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Run(); });
 }
@@ -75,8 +75,8 @@ void WorkerPool::Run() {
       queue_.pop_front();
       if (waiting_ != nullptr) waiting_->Set(static_cast<std::int64_t>(queue_.size()));
     }
-    // A library's exception costs the one request, whose answer its owner then gives itself
-    // (an unanswered Respond becomes 500), never the process.
+    // An exception from a library costs one request, never the process. Its owner answers (a
+    // Respond destroyed without an answer becomes 500).
     try {
       work();
     } catch (const std::exception& e) {

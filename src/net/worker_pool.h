@@ -1,9 +1,10 @@
-// Threads for work that blocks or takes long, fed by bounded queues: one set of threads and one
-// queue for each kind of work.
+// Threads for work that blocks or takes long, with bounded queues: one set of threads and one queue
+// for each kind of work.
 //
-// Threads: any may submit. Always: a kind that is full or slow keeps no other kind waiting.
-// Failure: a full queue takes nothing more, and whoever submits says so; what a task throws is
-//          logged and costs that task alone.
+// Threads: any may submit.
+// Always:  a kind that is full or slow does not delay any other kind.
+// Failure: a full queue refuses work, and the caller answers with an error. An exception from a
+//          task is logged and costs that task alone.
 #pragma once
 
 #include <array>
@@ -23,13 +24,13 @@ namespace wherefore::net {
 
 class WorkerPool {
  public:
-  // With a name its queue is among the metrics.
+  // With a name, its queue appears in the metrics.
   WorkerPool(int threads, std::size_t max_queued, std::string_view name = {});
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
-  ~WorkerPool();  // finishes what is queued, then joins
+  ~WorkerPool();  // finishes queued work, then joins
 
-  // False when the queue is full: the caller answers.
+  // False if the queue is full: the caller answers.
   [[nodiscard]] bool Submit(std::function<void()> work);
 
  private:
@@ -46,11 +47,11 @@ class WorkerPool {
 };
 
 enum class WorkKind : std::uint8_t {
-  kQuick,   // questions about names and the server: services, labels, status
-  kHeavy,   // questions that add up samples or read spans
-  kFile,    // profiles people hand over to be looked at
+  kQuick,   // queries about names and the server: services, labels, status
+  kHeavy,   // queries that add up samples or read spans
+  kFile,    // profile files people open
   kUpkeep,  // deletes, backups, repairs, flushes
-  kBody,    // large bodies to be unpacked and decoded
+  kBody,    // large bodies to decompress and decode
 };
 inline constexpr std::size_t kWorkKinds = 5;
 
@@ -58,7 +59,7 @@ inline constexpr std::size_t kWorkKinds = 5;
 class Workers {
  public:
   Workers();
-  // The same number of threads and places in the queue for each kind.
+  // The same number of threads and queue slots for each kind.
   Workers(int threads, std::size_t max_queued);
 
   [[nodiscard]] WorkerPool& of(WorkKind kind) { return *pools_[static_cast<std::size_t>(kind)]; }
@@ -67,11 +68,11 @@ class Workers {
   }
 
  private:
-  // They end the last first: bodies, whose handlers submit questions.
+  // Destroyed in reverse order: bodies first, because their handlers submit queries.
   std::array<std::unique_ptr<WorkerPool>, kWorkKinds> pools_;
 };
 
-// What to say of work that Submit did not take: kUnavailable.
+// The error for work that Submit refused: kUnavailable.
 [[nodiscard]] Error TooBusy(WorkKind kind);
 
 }  // namespace wherefore::net

@@ -1,17 +1,14 @@
-// Batch: the samples of one request, as every part of the server hands them on.
+// Batch: the decoded samples of one request, in the form every part of the server passes on.
 //
-// The tables mirror what OTLP calls a dictionary: each is a vector whose element 0 is the null
-// entry, and every reference is an index (`Id`) into a table of the same Batch, 0 meaning "none". A
-// decoder therefore keeps the sender's own indices and nothing is looked up twice. Samples are
-// columns.
+// The tables mirror OTLP's dictionary. Each is a vector whose element 0 is the null entry; a
+// reference is an index (`Id`) into a table of the same Batch, and 0 means "none". A decoder keeps
+// the sender's own indices, so nothing is looked up twice. Samples are stored as columns.
 //
-// Memory:  strings are views. They point into buffers the Batch keeps alive (Own, the request's
-// body) or
-//          into its own arena (AddText). Moving a Batch keeps them valid; it cannot be copied.
-// Always:  after a decoder returned a Batch, every index in it is in range (Validate() is the test
-// of
-//          that, run by decoders' tests and fuzzers). Consumers do not check again.
-// Threads: belongs to one thread at a time.
+// Memory:  strings are views into buffers the Batch keeps alive (Own: the request's body) or into
+//          its own arena (AddText). Moving a Batch keeps them valid; it cannot be copied.
+// Always:  every index in a Batch that a decoder returned is in range. Decoders' tests and fuzzers
+//          check it with Validate(); consumers rely on it.
+// Threads: one at a time.
 #pragma once
 
 #include <array>
@@ -32,7 +29,7 @@ using TraceId = std::array<std::uint8_t, 16>;
 using SpanId = std::array<std::uint8_t, 8>;
 using ProfileId = std::array<std::uint8_t, 16>;  // all zero: none
 
-// Part of a pool vector that belongs to one entry.
+// The part of a pool vector that belongs to one entry.
 struct Range {
   std::uint32_t begin = 0;
   std::uint32_t count = 0;
@@ -42,8 +39,8 @@ struct Range {
 struct Value {
   enum class Kind : std::uint8_t { kEmpty, kString, kBool, kInt, kDouble, kBytes, kArray, kMap };
   Kind kind = Kind::kEmpty;
-  Id text =
-      0;  // kString, kBytes: the content. kArray, kMap: OTLP AnyValue bytes with all strings inline
+  // kString, kBytes: the content. kArray, kMap: OTLP AnyValue bytes with all strings inline.
+  Id text = 0;
   std::int64_t number = 0;  // kInt; kBool as 0 or 1; kDouble as its bits
 };
 
@@ -53,8 +50,7 @@ struct Attribute {
   Value value;
 };
 
-// Strings and the attributes of resources, scopes and spans: what profiles and spans have in
-// common.
+// Strings, and the attributes of resources, scopes and spans: the part profiles and spans share.
 class TextPool {
  public:
   TextPool() : strings(1) {}
@@ -65,18 +61,17 @@ class TextPool {
   ~TextPool() = default;
 
   std::vector<std::string_view> strings;  // [0] = ""
-  // Attributes that are not in the dictionary's table: those of resources, scopes, spans and
-  // events.
+  // Attributes outside the dictionary's table: those of resources, scopes, spans and events.
   std::vector<Attribute> own_attributes;
 
   // Copies `text` into the arena and returns a new id (0 for the empty string). Does not
   // deduplicate.
   Id AddText(std::string_view text);
-  // Same without a copy: `text` must point into a buffer given to Own().
+  // Same without a copy. `text` must point into a buffer given to Own().
   Id AddView(std::string_view text);
-  // Keeps a buffer alive as long as this object.
+  // Keeps a buffer alive as long as this object lives.
   void Own(std::shared_ptr<const std::string> buffer) { buffers_.push_back(std::move(buffer)); }
-  // Of the buffers and of all strings: about what came over the wire, each reference counting once.
+  // Size of the buffers and of all strings: roughly what came over the wire, each string once.
   [[nodiscard]] std::size_t SourceBytes() const;
 
   [[nodiscard]] std::string_view Text(Id id) const { return strings[id]; }
@@ -93,7 +88,8 @@ struct Resource {
   Range attributes;  // into own_attributes
   std::uint32_t dropped_attributes = 0;
   Id schema_url = 0;
-  Id entity_refs = 0;  // encoded EntityRef messages, field 3 tags included; carried, not understood
+  // Encoded EntityRef messages, field 3 tags included; passed through, not interpreted.
+  Id entity_refs = 0;
 };
 
 struct Scope {
@@ -124,8 +120,8 @@ struct Function {
   std::int64_t start_line = 0;
 };
 
-// One source position. A frame with several lines was inlined: [0] is innermost, the last is the
-// function whose machine code it is.
+// One source position. A frame with several lines contains inlined calls: [0] is the innermost, the
+// last is the function whose machine code it is.
 struct Line {
   Id function = 0;
   std::int64_t line = 0;
@@ -155,7 +151,7 @@ struct Profile {
   ValueType sample_type;
   ValueType period_type;
   std::int64_t period = 0;
-  std::uint64_t time_ns = 0;  // start; 0 = not known
+  std::uint64_t time_ns = 0;  // start; 0: not known
   std::uint64_t duration_ns = 0;
   ProfileId id{};
   std::uint32_t dropped_attributes = 0;
@@ -164,16 +160,16 @@ struct Profile {
   Range attributes;          // into attribute_refs
   std::uint32_t first_sample = 0;
   std::uint32_t sample_count = 0;
-  // The same sender also sends this data as cpu/nanoseconds (Go's pprof has both); then counts must
-  // not be turned into CPU time a second time.
+  // The sender also sends this data as cpu/nanoseconds (Go's pprof has both), so counts must not be
+  // converted to CPU time again.
   bool has_cpu_sibling = false;
-  // A sample adds up any number of observations, and is there if any type of its file has a value
-  // (pprof).
+  // A sample may add up any number of observations, and is present if any type of its file has a
+  // value (pprof).
   bool summed = false;
 };
 
-// Columns, one entry per sample. `value` is what counts: the sum of values, or the number of
-// timestamps where a sender has no values.
+// Columns, one entry per sample. `value` is the number to add up: the sum of the values sent, or
+// the number of timestamps if there were no values.
 struct Samples {
   std::vector<Id> stack;
   std::vector<Range> attributes;  // into attribute_refs
@@ -181,8 +177,8 @@ struct Samples {
   std::vector<std::int64_t> value;
   std::vector<Range> times;   // into Batch::times; empty for aggregates
   std::vector<Range> values;  // into Batch::values: as sent; empty when only times were sent
-  // How many observations each stands for, where a decoder knows better than can be told from the
-  // rest (observations.h). Empty, or one for every sample.
+  // Observations per sample, where the decoder knows them better than observations.h can derive.
+  // Empty, or one entry per sample.
   std::vector<std::uint32_t> count;
 
   [[nodiscard]] std::size_t size() const { return stack.size(); }
@@ -244,18 +240,18 @@ class Batch : public TextPool {
     return std::span(attribute_refs).subspan(r.begin, r.count);
   }
 
-  // Every index in range, every range inside its pool. For tests and fuzzers.
+  // Checks that every index is in range and every range inside its pool. For tests and fuzzers.
   [[nodiscard]] Result<> Validate() const;
-  // Rough memory held, for queue limits.
+  // Approximate memory held, for queue limits.
   [[nodiscard]] std::size_t ApproximateBytes() const;
 };
 
-// Takes out the samples that are marked, and every one that belongs to no profile.
+// Removes the marked samples and those that belong to no profile.
 void RemoveSamples(Batch& batch, const std::vector<bool>& marked);
 
 // "service.name" of a resource (or "service_name"); "unknown_service" when it has none.
 [[nodiscard]] std::string_view ServiceName(const TextPool& pool, const Resource& resource);
-// The value as text, the way label selectors and people see it.
+// The value as text, as label selectors and people see it.
 [[nodiscard]] std::string ValueText(const TextPool& pool, const Value& value);
 
 }  // namespace wherefore::profile

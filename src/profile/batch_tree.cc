@@ -20,9 +20,9 @@ std::string_view FrameType(const Batch& batch, const Frame& frame) {
   return {};
 }
 
-// Whose profiles follow each other: everything its resource and its attributes say, but what no two
-// profiles have in common.
-std::uint64_t SeriesOf(const Batch& batch, const Profile& profile) {
+// A series is everything the resource and the profile's attributes say, except what differs for
+// every profile.
+std::uint64_t SeriesHash(const Batch& batch, const Profile& profile) {
   std::string text;
   const auto add = [&](const Attribute& a) {
     if (a.value.kind == Value::Kind::kBytes) return;
@@ -35,14 +35,14 @@ std::uint64_t SeriesOf(const Batch& batch, const Profile& profile) {
   return Hash64(text);
 }
 
-// How long each of them stands for, and the time in which any was taken.
+// How long each profile stands for, and the observed time.
 std::vector<SeenProfile> Seen(const Batch& batch, const std::vector<const Profile*>& profiles,
                               std::int64_t unknown_ns, std::int64_t& observed_ns) {
   constexpr std::uint64_t kMost = INT64_MAX;
   std::vector<SeenProfile> seen;
   seen.reserve(profiles.size());
   for (const Profile* p : profiles) {
-    seen.push_back({.series = SeriesOf(batch, *p),
+    seen.push_back({.series = SeriesHash(batch, *p),
                     .time_ns = static_cast<std::int64_t>(std::min(p->time_ns, kMost)),
                     .duration_ns = static_cast<std::int64_t>(std::min(p->duration_ns, kMost))});
   }
@@ -122,7 +122,7 @@ Result<BatchTreeResult> BuildBatchTree(const Batch& batch, std::string_view want
   TreeBuilder builder;
   BatchNamer namer(batch, builder);
   MemoryClaim growth(cancel);
-  std::size_t frames = 0;  // laid since the last look
+  std::size_t frames = 0;  // since the last check
   const auto add = [&](Id stack, std::int64_t value, std::int64_t count) -> Result<> {
     constexpr std::size_t kBetweenChecks = 1u << 16;
     namer.AddStack(stack, value, count);
@@ -137,7 +137,7 @@ Result<BatchTreeResult> BuildBatchTree(const Batch& batch, std::string_view want
     const Profile& profile = *profiles[k];
     for (std::size_t i = profile.first_sample; i < profile.first_sample + profile.sample_count;
          ++i) {
-      if (profile.summed && batch.samples.value[i] == 0) continue;  // it is there for another type
+      if (profile.summed && batch.samples.value[i] == 0) continue;  // present for another type
       const std::int64_t value = SaturatingMultiply(batch.samples.value[i], multipliers[k]);
       const std::int64_t count = Observations(batch, profile, i);
       if (!average) {

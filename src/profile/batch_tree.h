@@ -1,4 +1,5 @@
-// Puts the samples of a Batch into a flame tree, without a store: `wherefore top FILE` and tests.
+// Builds a flame tree from the samples of a Batch, without a store: for `wherefore top FILE` and
+// tests.
 #pragma once
 
 #include <functional>
@@ -14,7 +15,7 @@
 
 namespace wherefore::profile {
 
-// Function ids of a Batch's frames in a builder, worked out once per frame.
+// Maps a Batch's frames to function ids of a TreeBuilder, each frame once.
 class BatchNamer {
  public:
   BatchNamer(const Batch& batch, TreeBuilder& builder) : batch_(batch), builder_(builder) {}
@@ -27,33 +28,33 @@ class BatchNamer {
   const Batch& batch_;
   TreeBuilder& builder_;
   std::vector<std::vector<std::uint32_t>>
-      frame_functions_;  // outermost first; empty = not asked yet
+      frame_functions_;  // outermost first; empty: not computed yet
 };
 
 struct BatchTreeResult {
   FlameTree tree;
-  std::size_t profiles = 0;      // that matched the type
-  bool snapshot = false;         // it is one (IsSnapshot)
-  std::int64_t observed_ns = 0;  // in which any of them was taken (observed_time.h); 0: not known
-  // False: the tree's counts are of samples, of which each stands for any number of observations.
+  std::size_t profiles = 0;      // of the wanted type
+  bool snapshot = false;         // see IsSnapshot
+  std::int64_t observed_ns = 0;  // time covered by any of them (observed_time.h); 0: not known
+  // False: the tree's counts are samples, each of which may stand for any number of observations.
   bool observations_known = true;
 };
-// What several snapshots are together: their average over the time they were taken, in thousandths,
-// or their sum, as Pyroscope has it.
+// How several snapshots are combined: their average over the observed time, in thousandths, or
+// their sum, as Pyroscope does.
 enum class SeveralSnapshots : std::uint8_t { kAverage, kAddUp };
 // Adds up all profiles of the type in the batch. `wanted` as in MatchType.
 [[nodiscard]] BatchTreeResult BuildBatchTree(const Batch& batch, std::string_view wanted,
                                              SeveralSnapshots several = SeveralSnapshots::kAverage);
-// The same within the time and memory a question may use; what it holds stays charged.
+// The same within a query's time and memory limits; what the result holds stays charged.
 [[nodiscard]] Result<BatchTreeResult> BuildBatchTree(const Batch& batch, std::string_view wanted,
                                                      SeveralSnapshots several,
                                                      const CancelToken& cancel);
-// Types in the batch, in order, once each.
+// The types in the batch, in order, without repetition.
 [[nodiscard]] std::vector<ProfileType> BatchTypes(const Batch& batch);
 
 struct BatchTime {
-  std::int64_t start_ns = 0;     // when its first profile began; 0: it does not say
-  std::int64_t duration_ns = 0;  // from then to the end of its last; 0: it does not say
+  std::int64_t start_ns = 0;     // of the first profile; 0: not known
+  std::int64_t duration_ns = 0;  // until the end of the last profile; 0: not known
 };
 [[nodiscard]] BatchTime TimeOf(const Batch& batch);
 

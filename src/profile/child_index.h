@@ -1,8 +1,8 @@
 // ChildIndex: (parent node, function) -> child node, the inner loop of every tree we build.
 //
-// Open addressing over node ids; the key of a slot is read from the nodes themselves, so an entry
-// costs four bytes (at most half the slots are used) and a service's tree stays in the cache of
-// the processor. Not thread-safe.
+// Open addressing over node ids. The key of a slot is read from the nodes themselves, so an entry
+// costs four bytes (at most half the slots are used) and a service's tree fits the CPU cache. Not
+// thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace wherefore::profile {
 
 class ChildIndex {
  public:
-  // The child of `parent` for `function`; made, at the end of `nodes`, if it is new. Node 0 is the
-  // root and nobody's child; a Node begins with its parent and function.
+  // The child of `parent` for `function`; appended to `nodes` if it is new. Node 0 is the root and
+  // never a child. A Node begins with its parent and function.
   template <typename Node>
   std::uint32_t Child(std::vector<Node>& nodes, std::uint32_t parent, std::uint32_t function) {
     MakeRoom(nodes);
@@ -28,7 +28,7 @@ class ChildIndex {
     ++used_;
     return slots_[at];
   }
-  // Takes in a node that was made without it and is not in it yet.
+  // Indexes a node that was appended to `nodes` directly.
   template <typename Node>
   void Insert(const std::vector<Node>& nodes, std::uint32_t id) {
     MakeRoom(nodes);

@@ -22,7 +22,7 @@ void Mix(std::uint64_t& hash, std::uint64_t with) {
   hash ^= hash >> 29;
 }
 
-// A frame by what it is called: addresses change when the process starts again.
+// By name, not by address: addresses change when the process restarts.
 std::uint64_t FrameKey(const Batch& batch, const Frame& frame) {
   std::uint64_t key = 1;
   for (const Line& line : batch.FrameLines(frame)) {
@@ -33,7 +33,7 @@ std::uint64_t FrameKey(const Batch& batch, const Frame& frame) {
   return key;
 }
 
-// Every sample by its stack and attributes.
+// One key per sample: its stack and attributes.
 std::vector<std::uint64_t> SampleKeys(const Batch& batch) {
   std::vector<std::uint64_t> frames;
   frames.reserve(batch.frames.size());
@@ -61,13 +61,12 @@ std::vector<std::uint64_t> SampleKeys(const Batch& batch) {
 
 Hash128 SeriesKey(const Batch& batch, const Profile& profile, std::uint32_t tenant) {
   std::vector<std::string> labels;
-  for (const Attribute& a :
-       batch.OwnAttributes(batch.resources[profile.resource].attributes)) {
+  for (const Attribute& a : batch.OwnAttributes(batch.resources[profile.resource].attributes)) {
     labels.push_back(fmt::format("{}={}", batch.Text(a.key), ValueText(batch, a.value)));
   }
   std::ranges::sort(labels);
-  return HashString(fmt::format("{}\n{}\n{}", tenant, TypeOf(batch, profile).Id(),
-                                fmt::join(labels, "\n")));
+  return HashString(
+      fmt::format("{}\n{}\n{}", tenant, TypeOf(batch, profile).Id(), fmt::join(labels, "\n")));
 }
 
 // The values of one profile by key, each key once.
@@ -95,7 +94,7 @@ std::int64_t* FindValue(Values& values, std::uint64_t key) {
   return it != values.end() && it->first == key ? &it->second : nullptr;
 }
 
-// More than a tenth of what was counted is gone: another process counts now.
+// More than a tenth of the last total is gone: this is another process.
 bool Restarted(const Values& last, Values& now) {
   double total = 0;
   double lost = 0;
@@ -109,7 +108,7 @@ bool Restarted(const Values& last, Values& now) {
   return lost > kMost * total;
 }
 
-// What `now` has more than `last`; `last` becomes the higher of both, stack by stack.
+// The increase of `now` over `last`. `last` becomes the higher of both, stack by stack.
 Values Advance(Values& last, const Values& now) {
   Values more;
   Values merged;
@@ -127,7 +126,7 @@ Values Advance(Values& last, const Values& now) {
   return more;
 }
 
-// The values that `changed` has now.
+// The new values of the keys in `changed`.
 Values NewValues(const Values& changed, Values& now) {
   Values values;
   values.reserve(changed.size());
@@ -135,7 +134,7 @@ Values NewValues(const Values& changed, Values& now) {
   return values;
 }
 
-// Each key's difference goes to the first sample that has it.
+// Gives each key's difference to the first sample that has it.
 void ShareOut(Batch& batch, const Profile& profile, const std::vector<std::uint64_t>& keys,
               Values differences) {
   for (std::size_t i = profile.first_sample; i < profile.first_sample + profile.sample_count; ++i) {
@@ -147,7 +146,7 @@ void ShareOut(Batch& batch, const Profile& profile, const std::vector<std::uint6
   }
 }
 
-// Nothing: the profile is to be left out.
+// None: the profile is to be left out.
 std::optional<CounterMove> TakeDifference(Batch& batch, Profile& profile,
                                           const std::vector<std::uint64_t>& keys,
                                           const CounterReadings::Reading& reading,
@@ -223,8 +222,8 @@ CounterDifferences TakeDifferences(Batch& batch, const CounterReadings& readings
       ++out.rejected;
       if (!out.message.empty()) out.message += "; ";
       out.message += fmt::format(
-          "{}: this profile counts since its process began, and is older and has less than the "
-          "last one of its series",
+          "{}: this cumulative profile is older than the last one of its series and has lower "
+          "values",
           batch.Text(profile.sample_type.type));
       continue;
     }

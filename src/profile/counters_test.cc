@@ -9,7 +9,7 @@ namespace {
 
 using Stacks = std::map<std::string, std::int64_t>;
 
-// A profile of alloc_space with these values, one function a stack.
+// A profile of alloc_space with these values, one function per stack.
 Batch Heap(const Stacks& stacks, std::uint64_t second, const std::string& type = "alloc_space",
            const std::string& instance = "a") {
   Batch batch;
@@ -38,7 +38,7 @@ Batch Heap(const Stacks& stacks, std::uint64_t second, const std::string& type =
   return batch;
 }
 
-// What is left, by function.
+// The remaining values, by function.
 Stacks ValuesOf(const Batch& b) {
   EXPECT_TRUE(b.Validate());
   Stacks out;
@@ -144,14 +144,15 @@ TEST(Counters, MovesLeadToTheSameBaseFromAnywhereBeforeThem) {
   CounterBase base;
   std::vector<CounterBase> states{base};
   std::vector<CounterMove> moves;
-  const std::vector<Stacks> readings = {{{"a", 10}, {"b", 5}}, {{"a", 12}, {"b", 5}},
-                                        {{"a", 1}},            {{"a", 1}, {"c", 7}},
+  const std::vector<Stacks> readings = {{{"a", 10}, {"b", 5}},
+                                        {{"a", 12}, {"b", 5}},
+                                        {{"a", 1}},
+                                        {{"a", 1}, {"c", 7}},
                                         {{"a", 4}, {"c", 7}}};
   for (std::size_t i = 0; i < readings.size(); ++i) {
     Batch batch = Heap(readings[i], 10 + i);
-    auto taken =
-        TakeDifferences(batch, CounterReadings(batch, 0), FirstReading::kCountsWhole,
-                        [&](const Hash128&) -> CounterBase& { return base; });
+    auto taken = TakeDifferences(batch, CounterReadings(batch, 0), FirstReading::kCountsWhole,
+                                 [&](const Hash128&) -> CounterBase& { return base; });
     ASSERT_EQ(taken.moves.size(), 1u);
     moves.push_back(std::move(taken.moves[0]));
     states.push_back(base);

@@ -42,8 +42,8 @@ void ReserveNodes(FlameTree& tree, std::size_t nodes) {
   tree.hidden_nodes.reserve(nodes);
 }
 
-// Marks the largest nodes of wanted functions and everything above them, `room` nodes in all, the
-// root included; returns how many that were.
+// Marks the largest nodes of wanted functions and their ancestors, up to `room` nodes including the
+// root. Returns how many.
 std::size_t KeepWanted(const FlameTree& tree, const std::vector<std::int64_t>& sizes,
                        std::span<const char> wanted, std::size_t room, std::vector<char>& keep) {
   std::vector<std::uint32_t> matches;
@@ -61,13 +61,13 @@ std::size_t KeepWanted(const FlameTree& tree, const std::vector<std::int64_t>& s
   std::sort(matches.begin(), matches.end(), larger);
   const std::vector<std::uint32_t> parents = Parents(tree);
   std::size_t kept = 1;
-  // One that lies too deep for what is left is passed over; a few of them, because each is a walk.
-  for (int passed_over = 0; const std::uint32_t match : matches) {
+  // Skips a node that is too deep for the room left; only a few, because each costs a walk.
+  for (int skipped = 0; const std::uint32_t match : matches) {
     std::size_t cost = 0;
     for (std::uint32_t n = match; keep[n] == 0 && cost <= room - kept; n = parents[n]) ++cost;
     if (cost > room - kept) {
-      constexpr int kMostPassedOver = 100;
-      if (++passed_over == kMostPassedOver) break;
+      constexpr int kMaxSkipped = 100;
+      if (++skipped == kMaxSkipped) break;
       continue;
     }
     for (std::uint32_t n = match; keep[n] == 0; n = parents[n]) keep[n] = 1;
@@ -78,7 +78,17 @@ std::size_t KeepWanted(const FlameTree& tree, const std::vector<std::int64_t>& s
 
 }  // namespace
 
-// A parent stands before its children, so one backward pass is enough.
+FlameTree WithoutNodes(const FlameTree& tree) {
+  FlameTree out;
+  out.type = tree.type;
+  out.unit = tree.unit;
+  out.scale = tree.scale;
+  out.inverted = tree.inverted;
+  out.functions = tree.functions;
+  return out;
+}
+
+// A parent comes before its children, so one backward pass is enough.
 void AddUpTotals(FlameTree& tree) {
   tree.total = tree.self;
   tree.total_count = tree.self_count;
@@ -104,7 +114,7 @@ std::uint32_t TreeBuilder::AddFunction(const FlameFunction& function) {
       function_ids_.try_emplace(std::move(key), static_cast<std::uint32_t>(functions_.size()));
   if (added) {
     functions_.push_back(function);
-    constexpr std::size_t kEntryBytes = 64;  // of the map
+    constexpr std::size_t kEntryBytes = 64;  // per map entry
     text_bytes_ +=
         2 * (function.name.size() + function.module.size()) + function.file.size() + kEntryBytes;
   }
@@ -131,7 +141,7 @@ std::uint32_t TreeBuilder::Child(std::uint32_t parent, std::uint32_t function) {
 }
 
 FlameTree TreeBuilder::Build() {
-  // Rank functions by name once, so that sorting siblings compares integers.
+  // Ranks functions by name once, so that sorting siblings compares integers.
   std::vector<std::uint32_t> order(functions_.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin() + 1, order.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -146,7 +156,7 @@ FlameTree TreeBuilder::Build() {
     tree.functions.push_back(std::move(functions_[order[i]]));
   }
 
-  // Siblings next to each other, by rank: counting sort of nodes by parent, then by rank.
+  // Groups siblings by a counting sort by parent, then sorts each group by rank.
   std::vector<std::uint32_t> first(nodes_.size() + 1);
   for (std::size_t i = 1; i < nodes_.size(); ++i) ++first[nodes_[i].parent + 1];
   for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
@@ -202,7 +212,7 @@ void DropUnusedFunctions(FlameTree& tree) {
   if (tree.functions.empty()) return;
   std::vector<std::uint32_t> place(tree.functions.size(), kUnused);
   for (const std::uint32_t f : tree.function) place[f] = 0;
-  place[0] = 0;  // the root's, whatever the nodes say
+  place[0] = 0;  // the root, whatever the nodes say
   std::uint32_t next = 0;
   for (std::size_t f = 0; f < place.size(); ++f) {
     if (place[f] == kUnused) continue;
@@ -229,7 +239,7 @@ std::vector<char> ChooseNodes(const FlameTree& tree, const std::vector<std::int6
     kept = KeepWanted(tree, sizes, options.wanted, room, keep);
   }
   std::int64_t smallest = at_least;
-  std::size_t ties = SIZE_MAX;  // how many of that size
+  std::size_t ties = SIZE_MAX;  // nodes of exactly that size that still fit
   if (too_many) {
     std::vector<std::int64_t> rest;
     for (std::size_t i = 0; i < tree.size(); ++i) {
@@ -264,15 +274,11 @@ FlameTree Prune(const FlameTree& tree, const PruneOptions& options) {
     DropUnusedFunctions(out);
     return out;
   }
-  out.type = tree.type;
-  out.unit = tree.unit;
-  out.scale = tree.scale;
-  out.inverted = tree.inverted;
-  out.functions = tree.functions;
+  out = WithoutNodes(tree);
   const auto other = static_cast<std::uint32_t>(out.functions.size());
   out.functions.push_back({.name = std::string(kOther), .kind = FrameKind::kOther});
 
-  // One "other" per kept parent, written when the parent's children are done.
+  // One "other" per kept parent, written after the parent's children.
   struct Pending {
     std::int64_t total = 0;
     std::int64_t count = 0;
@@ -311,7 +317,8 @@ FlameTree Prune(const FlameTree& tree, const PruneOptions& options) {
 
 std::vector<TopRow> Top(const FlameTree& tree) {
   std::vector<TopRow> rows(tree.functions.size());
-  std::vector<std::uint32_t> on_path(tree.functions.size());  // how often a function is above us
+  std::vector<std::uint32_t> on_path(
+      tree.functions.size());  // occurrences of each function above the current node
   std::vector<std::uint32_t> path;
   for (std::size_t i = 1; i < tree.size(); ++i) {
     while (path.size() >= tree.depth[i]) {
@@ -335,18 +342,24 @@ std::vector<TopRow> Top(const FlameTree& tree) {
     path.push_back(f);
   }
   std::erase_if(rows, [](const TopRow& r) { return r.function == 0; });
+  SortTop(tree.functions, rows);
+  return rows;
+}
+
+void SortTop(std::span<const FlameFunction> functions, std::vector<TopRow>& rows) {
   std::sort(rows.begin(), rows.end(), [&](const TopRow& a, const TopRow& b) {
     if (a.self != b.self) return a.self > b.self;
     if (a.total != b.total) return a.total > b.total;
-    return tree.functions[a.function].name < tree.functions[b.function].name;
+    const FlameFunction& first = functions[a.function];
+    const FlameFunction& second = functions[b.function];
+    return std::tie(first.name, first.module) < std::tie(second.name, second.module);
   });
-  return rows;
 }
 
 std::size_t WrittenOutBytes(const FlameTree& tree) {
   constexpr std::size_t kSeparatorAndNumber = 24;
   std::size_t bytes = 0;
-  std::vector<std::size_t> path = {0};  // bytes up to each depth
+  std::vector<std::size_t> path = {0};  // bytes of the path up to each depth
   for (std::size_t i = 1; i < tree.size(); ++i) {
     path.resize(tree.depth[i] + 1);
     path[tree.depth[i]] = path[tree.depth[i] - 1] + tree.Name(i).size() + 1;

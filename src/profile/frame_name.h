@@ -1,5 +1,5 @@
-// What a frame is called in a flame graph: demangled function name and module, or module and
-// address where nobody knows the function. Pure; any thread.
+// The name of a frame in a flame graph: demangled function name and module, or module and address
+// if the function is unknown. Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 namespace wherefore::profile {
 
 inline constexpr std::string_view kNoStack = "[no stack]";
-// Its row was on a part of the disk that is damaged.
+// Its dictionary row is on a damaged part of the disk.
 inline constexpr std::string_view kNameLost = "[name lost]";
 inline constexpr std::string_view kOther = "other";
 
-// File name without its folders; "[kernel.kallsyms]" and the like stay.
+// The file name without its directory; "[kernel.kallsyms]" and the like are kept.
 [[nodiscard]] std::string_view BaseName(std::string_view path);
 
 struct FrameFacts {

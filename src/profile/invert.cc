@@ -10,7 +10,7 @@ Result<FlameTree> Inverted(const FlameTree& tree, const CancelToken& cancel) {
   MemoryClaim claim(cancel);
   std::vector<std::uint32_t> ids(tree.functions.size());
   for (std::size_t f = 1; f < ids.size(); ++f) ids[f] = builder.AddFunction(tree.functions[f]);
-  std::vector<std::uint32_t> path;  // functions from the top down
+  std::vector<std::uint32_t> path;  // functions, root first
   std::size_t steps = 0;
   for (std::size_t i = 0; i < tree.size(); ++i) {
     path.resize(i == 0 ? 0 : tree.depth[i] - 1);

@@ -1,9 +1,9 @@
-// A tree on its head: below the root the functions that did the work, below each of them its
-// callers, out to where the stacks begin. Every stack is in it whole, turned around, with its value
-// at its last function, so that the total does not change and twice inverted is the tree itself.
+// Inverts a tree: the root's children are the functions that did the work, below each are its
+// callers, down to where the stacks began. Every stack is kept whole, reversed, with its value at
+// the last function, so the total does not change and inverting twice gives the original tree.
 //
-// It may be far larger than the tree (what was one path down becomes one per leaf). Not to be used
-// on a pruned tree. Pure; any thread.
+// The result may be far larger than the tree (one path down becomes one path per leaf). Not for
+// pruned trees. Pure; any thread.
 #pragma once
 
 #include "base/cancel.h"
@@ -12,7 +12,7 @@
 
 namespace wherefore::profile {
 
-// kLimit, kCancelled: it needs more memory than the question may have, or nobody waits any more.
+// kLimit: needs more memory than the query may use. kCancelled: nobody waits any more.
 [[nodiscard]] Result<FlameTree> Inverted(const FlameTree& tree, const CancelToken& cancel);
 
 }  // namespace wherefore::profile

@@ -1,7 +1,7 @@
-// LineTable: self and total per source line of chosen functions, added up stack by stack.
+// LineTable: self and total per source line of chosen functions, summed stack by stack.
 //
-// Feed each stack leaf first: BeginStack(value), then Add() for every line of every frame. A
-// function or line that recurs in a stack counts once in totals. Not thread-safe.
+// For each stack, leaf first: BeginStack(value), then Add() for every line of every frame. A
+// function or line that recurs in a stack counts once in its total. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace wherefore::profile {
 
 struct ListedLine {
-  std::int64_t line = 0;  // 0 = not known
+  std::int64_t line = 0;  // 0: not known
   std::int64_t self = 0;
   std::int64_t total = 0;
 };
@@ -40,10 +40,10 @@ class LineTable {
   explicit LineTable(std::function<bool(const FlameFunction& function)> wanted)
       : wanted_(std::move(wanted)) {}
 
-  // The number of a function for Add(), or kNotWanted. Worth keeping: naming costs.
+  // The index of a function for Add(), or kNotWanted. Cache it: naming a frame is expensive.
   [[nodiscard]] std::size_t Function(const FrameFacts& facts);
   void BeginStack(std::int64_t value);
-  // The next line towards the root; kNotWanted is fine.
+  // The next line towards the root; kNotWanted is allowed.
   void Add(std::size_t function, std::int64_t line);
 
   // Largest total first. The table is empty afterwards.
@@ -53,13 +53,13 @@ class LineTable {
   struct Entry {
     ListedFunction listed;
     std::map<std::int64_t, ListedLine> lines;
-    std::uint64_t last_stack = 0;  // the stack that counted it last
+    std::uint64_t last_stack = 0;  // the last stack it was counted for
     std::map<std::int64_t, std::uint64_t> last_stack_of_line;
   };
 
   std::function<bool(const FlameFunction&)> wanted_;
   std::vector<Entry> entries_;
-  // (name, module, file): two modules may each have a function of one name.
+  // (name, module, file): two modules may each have a function of the same name.
   std::map<std::tuple<std::string, std::string, std::string>, std::size_t> ids_;
   std::uint64_t stack_ = 0;
   std::int64_t value_ = 0;

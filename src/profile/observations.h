@@ -1,8 +1,9 @@
-// How many observations a sample stands for, which gives the sampling error of every share.
+// How many observations a sample stands for, which gives the sampling error of every share. Pure
+// functions; any thread.
 //
-// Most senders' numbers follow from what they send (ImpliedObservations). A sender that adds up
-// several observations per stack, of which no two need to weigh the same, gives the numbers beside
-// the samples: an attribute of the profile, bytes, one varint per sample in their order.
+// For most senders the number follows from what they send (ImpliedObservations). A sender that adds
+// up several observations of different weight per stack sends the numbers beside the samples, in a
+// profile attribute: bytes, one varint per sample, in order.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +18,21 @@ namespace wherefore::profile {
 
 inline constexpr std::string_view kObservationsKey = "wherefore.profile.observations";
 
-// As the decoder found it, else as implied.
+// The decoder's count, or else the implied one.
 [[nodiscard]] std::int64_t Observations(const Batch& batch, const Profile& profile,
                                         std::size_t sample);
-// False: nothing tells how many observations a sample adds up, as with the bytes of a pprof file.
+// False: nothing says how many observations a sample adds up, as with the bytes of a pprof file.
 [[nodiscard]] bool ObservationsKnown(const Batch& batch, const Profile& profile);
-// The number of timestamps, or of a count of samples, or value / period where both are the same
-// type, else 1.
+// The number of timestamps; or the value, if it is a count of samples; or value / period, if both
+// have the same type; else 1.
 [[nodiscard]] std::int64_t ImpliedObservations(const Batch& batch, const Profile& profile,
                                                std::size_t sample);
 
-// As bytes of that attribute; empty where they follow from the samples anyway.
+// The attribute's bytes; empty if the numbers follow from the samples anyway.
 [[nodiscard]] std::string PackedObservations(const Batch& batch, const Profile& profile);
 
 [[nodiscard]] std::string PackObservations(std::span<const std::uint32_t> counts);
-// False: it is not `samples` numbers of 32 bits.
+// False unless `packed` holds `samples` numbers of 32 bits.
 [[nodiscard]] bool UnpackObservations(std::string_view packed, std::size_t samples,
                                       std::vector<std::uint32_t>& counts);
 

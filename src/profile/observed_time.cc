@@ -7,7 +7,7 @@
 namespace wherefore::profile {
 namespace {
 
-// The lower one of two in the middle; 0: there are none.
+// The lower median; 0 if there are no values.
 std::int64_t MedianOf(std::vector<std::int64_t>& values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
@@ -15,7 +15,7 @@ std::int64_t MedianOf(std::vector<std::int64_t>& values) {
   return *middle;
 }
 
-// The profiles of one series, by time.
+// The profiles of one series, ordered by time.
 class OneSeries {
  public:
   OneSeries(std::span<SeenProfile> profiles, std::span<const std::size_t> order)

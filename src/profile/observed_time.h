@@ -1,8 +1,8 @@
-// How long profiles stand for, and the time in which any of them was taken: what averages of
-// snapshots and values per second are divided by.
+// How long each profile stands for, and the observed time: the time covered by any profile of a
+// selection. Averages of snapshots and values per second are divided by it.
 //
-// Time without data is no time in which nothing happened, so only what was seen counts; time seen
-// in several places at once counts once. Pure; one thread.
+// Time without data is not time in which nothing happened, so only observed time counts; time
+// observed in several places at once counts once. Pure functions; classes belong to one thread.
 #pragma once
 
 #include <algorithm>
@@ -14,47 +14,48 @@
 
 namespace wherefore::profile {
 
-// Longer ones are not believed: they count as if they did not say how long they took.
+// Longer durations are not believed and count as missing.
 inline constexpr std::int64_t kLongestProfileNs = 86'400'000'000'000;
 [[nodiscard]] constexpr std::int64_t BelievedDuration(std::int64_t duration_ns) {
   return duration_ns > 0 && duration_ns <= kLongestProfileNs ? duration_ns : 0;
 }
 
-// One profile on its series' way through time.
+// One profile in the course of its series.
 struct SeenProfile {
-  std::uint64_t series = 0;  // whose profiles follow each other
+  std::uint64_t series = 0;  // profiles of one series follow each other
   std::int64_t time_ns = 0;
-  std::int64_t duration_ns = 0;  // as it was sent; 0: not said
-  std::int64_t length_ns = 0;    // how long it stands for; 0: nobody can tell
-  std::int64_t sharers = 1;      // it and others of its series at that moment, which stand for it
+  std::int64_t duration_ns = 0;  // as sent; 0: missing
+  std::int64_t length_ns = 0;    // how long it stands for; 0: unknown
+  std::int64_t sharers =
+      1;  // profiles of its series with the same time, itself included; they share the length
 
-  // What its values are multiplied by where they are averaged.
+  // The factor for its values in an average.
   [[nodiscard]] double Weight() const {
     return static_cast<double>(length_ns) / static_cast<double>(sharers);
   }
 };
-// Fills in `length_ns` and `sharers`, in whatever order they come. A series has one value at a
-// time: a profile stands for its duration, but not beyond the next one of its series. Where it has
-// none, up to the next one, at most for twice the median distance of its series, and the last one
-// for that distance. A single one stands for what is usual among the others; where nobody can tell
-// of any of them, all stand for `unknown_ns`.
+// Fills in `length_ns` and `sharers`; the profiles may be in any order. A series has one value at a
+// time, so a profile stands for its duration but not beyond the next profile of its series. Without
+// a duration it stands for the time until the next one, at most twice the median distance of its
+// series, and the last one for that median. A single profile stands for what is usual among the
+// others; if no length is known at all, each stands for `unknown_ns`.
 void FillLengths(std::span<SeenProfile> profiles, std::int64_t unknown_ns = 0);
-// For snapshots of which nobody can tell: each is a moment, and they count alike.
+// `unknown_ns` for snapshots: each is a moment, and all count alike.
 inline constexpr std::int64_t kMomentNs = 1000;
 
 // Averages are in thousandths.
 inline constexpr std::int64_t kAverageScale = 1000;
-// From a sum of value x weight.
+// `weighed` is a sum of value x weight.
 [[nodiscard]] std::int64_t AverageOf(double weighed, std::int64_t observed_ns);
 
-// Steps of time: [start + k * width, start + (k + 1) * width).
+// Time steps: [start + k * width, start + (k + 1) * width).
 struct TimeGrid {
   std::int64_t start_ns = 0;
   std::int64_t width_ns = 1;
   std::size_t steps = 0;
 
-  // Calls visit(step, how much of it) for what an interval has of each step. What lies before the
-  // first or behind the last one is theirs, so that together they have all of it.
+  // Calls visit(step, nanoseconds) for the part of an interval that falls into each step. What lies
+  // before the first step or after the last one counts for that step, so nothing is lost.
   template <typename F>
   void Each(std::int64_t begin_ns, std::int64_t end_ns, F&& visit) const {
     if (steps == 0 || end_ns <= begin_ns) return;
@@ -72,7 +73,7 @@ struct TimeGrid {
   }
 };
 
-// A union of intervals. Memory: about one entry per gap, if they come more or less in order.
+// A union of intervals. Uses about one entry per gap if they are added roughly in order.
 class ObservedTime {
  public:
   void Add(std::int64_t begin_ns, std::int64_t length_ns);
@@ -84,7 +85,7 @@ class ObservedTime {
   void Merge();
 
   std::vector<Part> parts_;
-  std::size_t merged_ = 0;  // how many were left when they were last put together
+  std::size_t merged_ = 0;  // entries left by the last Merge()
 };
 
 }  // namespace wherefore::profile

@@ -10,7 +10,7 @@ namespace {
 
 using Values = std::vector<std::int64_t>;
 
-// Of one series: (time, duration).
+// Lengths of the (time, duration) pairs of one series.
 Values Lengths(const std::vector<std::pair<std::int64_t, std::int64_t>>& profiles) {
   std::vector<SeenProfile> seen;
   for (const auto& [time, duration] : profiles)
@@ -81,8 +81,8 @@ TEST(ObservedTime, TimeSeenTwiceCountsOnceAndGapsDoNot) {
 TEST(ObservedTime, StepsHaveTheirPartAndTogetherAllOfIt) {
   ObservedTime observed;
   observed.Add(5, 10);    // before the first step
-  observed.Add(115, 20);  // over two
-  observed.Add(180, 50);  // beyond the last
+  observed.Add(115, 20);  // across two steps
+  observed.Add(180, 50);  // after the last step
   EXPECT_EQ(observed.PerStep({.start_ns = 100, .width_ns = 25, .steps = 4}),
             (Values{20, 10, 0, 50}));
   EXPECT_EQ(observed.PerStep({.start_ns = 100, .width_ns = 25, .steps = 0}), Values{});

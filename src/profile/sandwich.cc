@@ -6,7 +6,7 @@ namespace wherefore::profile {
 namespace {
 
 // Calls `visit(first, end, path)` for the subtree [first, end) of every outermost node of the
-// function; `path` are the nodes from the root's child down to `first`.
+// function. `path` holds the nodes from the root's child down to `first`.
 template <typename Visit>
 void EachOutermost(const FlameTree& tree, const WantedFunction& function, const Visit& visit) {
   std::vector<char> wanted(tree.functions.size(), 0);

@@ -1,17 +1,17 @@
 #include "profile/share_error.h"
 
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
 #include <gtest/gtest.h>
 
+#include "base/test_source.h"
+
 namespace wherefore::profile {
 namespace {
 
 TEST(ShareError, IsThatOfTheSharedVectors) {
-  const char* root = std::getenv("WHEREFORE_SOURCE_DIR");
-  std::ifstream in(std::string(root == nullptr ? "." : root) + "/tests/golden/share_errors.txt");
+  std::ifstream in(TestSource("tests/golden/share_errors.txt"));
   std::string line;
   int checked = 0;
   while (std::getline(in, line)) {
@@ -19,7 +19,7 @@ TEST(ShareError, IsThatOfTheSharedVectors) {
     std::int64_t all = 0;
     double points = 0;
     std::string text;
-    if (!(std::istringstream(line) >> seen >> all >> points >> text)) continue;  // a remark
+    if (!(std::istringstream(line) >> seen >> all >> points >> text)) continue;  // a comment
     EXPECT_NEAR(ShareError(seen, all), points, 1e-5) << line;
     EXPECT_EQ(ShareErrorText(seen, all), text) << line;
     ++checked;

@@ -1,9 +1,8 @@
-// Sink: where decoded data goes next. The gateway calls it, the store (and later exporters)
-// implement it.
+// Sink: where decoded data goes next. The gateway calls it; the store implements it.
 //
-// Contract: Write() may be called from any thread and returns at once. `done` is called exactly
-// once, from any thread, and with a value only when the data is durable. After an error nothing of
-// the request was kept; kUnavailable and kLimit mean "send it again later".
+// Write() may be called from any thread and returns immediately. `done` is called exactly once,
+// from any thread, and with a value only if the data is durable. After an error nothing of the
+// request was kept; kUnavailable and kLimit mean "send it again later".
 #pragma once
 
 #include <cstdint>
@@ -19,25 +18,26 @@
 
 namespace wherefore::profile {
 
-// What a sender is told: nothing rejected and no message is a full success.
+// What a sender is told. Full success: nothing rejected and no message.
 struct WriteAnswer {
   std::uint64_t rejected = 0;  // profiles, or spans
-  std::string message;         // why; also a warning when nothing was rejected
-  bool repeated =
-      false;  // this request had been stored before; `rejected` and `message` are the first answer
+  std::string message;         // why; without rejections, a warning
+  // The request was stored before; `rejected` and `message` repeat the first answer.
+  bool repeated = false;
 };
 
 struct WriteRequest {
   std::variant<Batch, SpanBatch> data;
-  // Tenant, signal and decompressed body; a repeat within ten minutes is answered, not stored.
+  // Hash of tenant, signal and decompressed body. A repeat within ten minutes is answered, not
+  // stored.
   Hash128 identity;
   std::uint32_t tenant = 0;
-  std::string tenant_name;  // that the number was made of; empty where nobody named one
+  std::string tenant_name;  // the name behind the number; empty if the request named no tenant
   std::uint64_t body_bytes = 0;
-  std::int64_t arrival_ns = 0;  // stands in for profiles and spans without a time
-  WriteAnswer decoded;          // what the decoder already rejected; the sink adds its own
-  // Its counters count since their process began: the sink stores the differences to the last ones
-  // of their series, and moves those on together with what it stores.
+  std::int64_t arrival_ns = 0;  // used for profiles and spans without a time
+  WriteAnswer decoded;          // what the decoder rejected; the sink adds its own rejections
+  // Set if its profiles are cumulative: the sink stores the differences to the base of their
+  // series, and moves the bases together with what it stores (counters.h).
   std::optional<FirstReading> counters;
 };
 

@@ -1,7 +1,8 @@
-// A tenant: whose data it is, where a server keeps them apart. Plain data; any thread.
+// A tenant: whose data it is, where a server keeps data of several owners apart. Plain data; any
+// thread.
 //
-// Rows hold the number. It is made of the name, so that servers agree without asking each other, and
-// two names may have the same one: the store keeps the first and refuses the other.
+// Rows hold the number. It is a hash of the name, so servers agree without asking each other. Two
+// names may collide: the store keeps the first and refuses the other.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace wherefore::profile {
 
-// Never 0, which is what requests without a name belong to.
+// Never 0, the number of requests without a tenant.
 [[nodiscard]] inline std::uint32_t TenantNumber(std::string_view name) {
   const auto number = static_cast<std::uint32_t>(Hash64(name));
   return number == 0 ? 1 : number;
@@ -21,7 +22,7 @@ namespace wherefore::profile {
 
 struct Tenant {
   Tenant() = default;
-  // An empty name: none.
+  // An empty name means no tenant.
   explicit Tenant(std::string_view tenant_name)
       : number(tenant_name.empty() ? 0 : TenantNumber(tenant_name)), name(tenant_name) {}
   Tenant(std::uint32_t its_number, std::string its_name)

@@ -7,7 +7,7 @@
 namespace wherefore::profile {
 namespace {
 
-// Never change: addresses stand in people's links.
+// Never change: addresses are part of people's links.
 constexpr std::uint32_t kPrimeA = 0x01000193;
 constexpr std::uint32_t kPrimeB = 0x5bd1e995;
 
@@ -25,7 +25,7 @@ void AddByte(Lanes& lanes, std::uint8_t byte) {
 Lanes HashFunction(const FlameFunction& function) {
   Lanes lanes;
   for (const char c : function.name) AddByte(lanes, static_cast<std::uint8_t>(c));
-  AddByte(lanes, 0xff);  // in no UTF-8 text
+  AddByte(lanes, 0xff);  // does not occur in UTF-8
   for (const char c : function.module) AddByte(lanes, static_cast<std::uint8_t>(c));
   return lanes;
 }
@@ -53,7 +53,7 @@ std::vector<std::uint64_t> PathHashes(const FlameTree& tree) {
   functions.reserve(tree.functions.size());
   for (const FlameFunction& f : tree.functions) functions.push_back(HashFunction(f));
   std::vector<std::uint64_t> hashes(tree.size(), 0);
-  std::vector<std::uint64_t> above;  // of the ancestors, by depth
+  std::vector<std::uint64_t> above;  // hashes of the ancestors, by depth
   for (std::size_t i = 0; i < tree.size(); ++i) {
     if (i > 0) hashes[i] = HashBelow(above[tree.depth[i] - 1], functions[tree.function[i]]);
     above.resize(tree.depth[i]);
@@ -78,12 +78,7 @@ std::string PathHashText(std::uint64_t hash) {
 FlameTree Subtree(const FlameTree& tree, std::size_t node) {
   std::size_t end = node + 1;
   while (end < tree.size() && tree.depth[end] > tree.depth[node]) ++end;
-  FlameTree out;
-  out.type = tree.type;
-  out.unit = tree.unit;
-  out.scale = tree.scale;
-  out.inverted = tree.inverted;
-  out.functions = tree.functions;
+  FlameTree out = WithoutNodes(tree);
   const auto cut = [&](const auto& column) {
     return std::decay_t<decltype(column)>(column.begin() + static_cast<std::ptrdiff_t>(node),
                                           column.begin() + static_cast<std::ptrdiff_t>(end));

@@ -10,14 +10,15 @@
 namespace wherefore::profile {
 namespace {
 
-// Of Go and its like, and of JFR ("alloc_in_new_tlab_bytes", "malloc_objects", "live").
+// The types of Go and similar runtimes, and of JFR ("alloc_in_new_tlab_bytes", "malloc_objects",
+// "live").
 bool IsHeap(std::string_view sample_type) {
   return sample_type.starts_with("alloc_") || sample_type == "inuse_objects" ||
          sample_type == "inuse_space" || sample_type.starts_with("malloc_") ||
          sample_type == "live";
 }
 
-// OTLP and pprof have no name of their own; these are the names Pyroscope's senders use.
+// OTLP and pprof have no such name; these are the names Pyroscope's senders use.
 std::string DeriveName(const ProfileType& t) {
   if (IsHeap(t.sample_type)) return "memory";
   if (t.sample_type == "cpu" && t.sample_unit == "nanoseconds" && t.period_type != "wall") {
@@ -35,7 +36,7 @@ std::string DeriveName(const ProfileType& t) {
   return t.sample_type.empty() ? "profile" : t.sample_type;
 }
 
-// The cheapest rule that gives back every sample's number of observations exactly.
+// The cheapest rule that gives every sample's number of observations exactly.
 CountRule ChooseRule(const Batch& batch, const Profile& profile, const ProfileType& t) {
   const bool counts = t.sample_type == "samples" && t.sample_unit == "count";
   const bool periods =
@@ -94,8 +95,8 @@ std::uint64_t ProfileType::Hash() const {
 
 namespace {
 
-// What the profile itself says of it.
-ProfileType SaidOf(const Batch& batch, const Profile& profile) {
+// The type as the profile states it.
+ProfileType DeclaredType(const Batch& batch, const Profile& profile) {
   ProfileType t;
   t.sample_type = batch.Text(profile.sample_type.type);
   t.sample_unit = batch.Text(profile.sample_type.unit);
@@ -109,11 +110,11 @@ ProfileType SaidOf(const Batch& batch, const Profile& profile) {
 
 std::string_view OwnName(const Batch& batch, const Profile& profile) {
   const std::string_view name = batch.Text(profile.name);
-  return name == DeriveName(SaidOf(batch, profile)) ? std::string_view() : name;
+  return name == DeriveName(DeclaredType(batch, profile)) ? std::string_view() : name;
 }
 
 ProfileType TypeOf(const Batch& batch, const Profile& profile) {
-  ProfileType t = SaidOf(batch, profile);
+  ProfileType t = DeclaredType(batch, profile);
   t.name = profile.name != 0 ? std::string(batch.Text(profile.name)) : DeriveName(t);
   t.count_rule = ChooseRule(batch, profile, t);
   t.stands_for_cpu = !profile.has_cpu_sibling && t.sample_type == "samples" &&

@@ -1,12 +1,13 @@
 // TypedAttributes: attributes with their types and units as one opaque string.
 //
-// The store keeps everything a sender attached so that it can be given back (lossless export), but
-// has no use for most of it. Such attributes travel through the store in this form; who writes it
-// is the store's interner, who reads it is the exporter in query. Layout (docs/format.md, "Typed
-// attributes"): a sequence of entries
-//     u8 place | varint key length, key | varint unit length, unit | u8 kind | payload
-// payload: kString, kBytes, kArray, kMap: varint length, bytes; kInt, kBool: zigzag varint;
-// kDouble: 8 bytes LE.
+// The store keeps everything a sender attached, for a lossless export, but does not use most of it.
+// Such attributes pass through the store in this form; the store's interner writes it and the
+// exporter in query reads it. Pure functions; any thread.
+//
+// Layout (docs/format.md, "Typed attributes"): a sequence of entries
+//   u8 place | varint key length, key | varint unit length, unit | u8 kind | payload
+//   payload: kString, kBytes, kArray, kMap: varint length, bytes;
+//            kInt, kBool: zigzag varint; kDouble: 8 bytes, little-endian
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@
 
 namespace wherefore::profile {
 
-// Where an attribute was attached. Saved on disk: never renumber.
+// Where an attribute was attached. Stored on disk: never renumber.
 enum class AttributePlace : std::uint8_t {
   kResource = 0,
   kScope = 1,         // attribute of the scope
@@ -45,7 +46,7 @@ struct TypedAttribute {
 void AppendTyped(std::string& out, const TypedAttribute& attribute);
 void AppendTyped(std::string& out, AttributePlace place, const TextPool& pool,
                  const Attribute& attribute);
-// Views into `encoded`.
+// The result contains views into `encoded`. kCorrupt for damaged bytes.
 [[nodiscard]] Result<std::vector<TypedAttribute>> ReadTyped(std::string_view encoded);
 
 }  // namespace wherefore::profile

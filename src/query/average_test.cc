@@ -1,11 +1,15 @@
-// Averages of snapshots and observed time, against a real store.
+// Averages of snapshots and observed time, wherever their profiles are kept.
 #include <numeric>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "query/engine.h"
-#include "store/test_store.h"
+#include "query/context.h"
+#include "query/flame.h"
+#include "query/overview.h"
+#include "query/snapshots.h"
+#include "query/timeline.h"
+#include "store/test_queries.h"
 
 namespace wherefore::query {
 namespace {
@@ -26,11 +30,11 @@ struct Instance {
   std::string service = "shop";
 };
 
-class AverageTest : public store::StoreTest {
+class AverageTest : public store::QueryTest {
  protected:
   void SetUp() override {
-    StoreTest::SetUp();
-    if (store_) engine_ = std::make_unique<Engine>(store_->reader());
+    QueryTest::SetUp();
+    context_ = std::make_unique<QueryContext>(reader());
   }
   void Put(const std::vector<Instance>& instances) {
     BatchBuilder batch;
@@ -57,27 +61,27 @@ class AverageTest : public store::StoreTest {
   }
   // In threads, as the flame graph has it.
   double Average(const Selection& selection) {
-    const auto flame = engine_->Flame(selection, Lens(), {});
+    const auto flame = Flame(*context_, selection, {});
     EXPECT_TRUE(flame) << flame.error().message();
     if (!flame) return -1;
     EXPECT_TRUE(flame->averaged);
     return static_cast<double>(flame->tree.total[0]) / static_cast<double>(flame->tree.scale);
   }
-  SeriesAnswer Series(const Selection& selection, const std::vector<std::string>& by = {},
-                      std::int64_t step_ns = kStep) {
-    auto answer = engine_->Series(
-        selection, {.steps = {.width_ns = step_ns, .spread = true}, .group_by = by}, {});
+  TimelineAnswer Series(const Selection& selection, const std::vector<std::string>& by = {},
+                        std::int64_t step_ns = kStep) {
+    auto answer = Timeline(*context_, selection,
+                           {.steps = {.width_ns = step_ns, .spread = true}, .group_by = by}, {});
     EXPECT_TRUE(answer) << answer.error().message();
-    return answer ? *std::move(answer) : SeriesAnswer{};
+    return answer ? *std::move(answer) : TimelineAnswer{};
   }
 
   // Steps of ten minutes begin there too.
   const std::int64_t start_ = (now_ - 3600 * kSecond) / (10 * kStep) * (10 * kStep);
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<QueryContext> context_;
   int requests_ = 0;
 };
 
-TEST_F(AverageTest, InstancesThatNeverLivedTogetherAreNotAddedUp) {
+TEST_P(AverageTest, InstancesThatNeverLivedTogetherAreNotAddedUp) {
   Put({{.pod = "a", .from_s = 0, .to_s = 200},
        {.pod = "b", .from_s = 200, .to_s = 400},
        {.pod = "c", .from_s = 400, .to_s = 600}});
@@ -86,11 +90,11 @@ TEST_F(AverageTest, InstancesThatNeverLivedTogetherAreNotAddedUp) {
   // Each had a third of it: parts add up.
   const auto by_pod = Series(Of(), {"pod"}, 600 * kSecond);
   ASSERT_EQ(by_pod.groups.size(), 3u);
-  for (const SeriesGroup& group : by_pod.groups) EXPECT_EQ(group.values, Values{2000});
+  for (const TimelineGroup& group : by_pod.groups) EXPECT_EQ(group.values, Values{2000});
   EXPECT_EQ(Average(Of(R"({pod="a"})")), 6) << "alone it is its own whole";
 }
 
-TEST_F(AverageTest, InstancesThatLiveTogetherAreAddedUp) {
+TEST_P(AverageTest, InstancesThatLiveTogetherAreAddedUp) {
   Put({{.pod = "a", .to_s = 600},
        {.pod = "b", .to_s = 300},
        {.pod = "c", .from_s = 300, .to_s = 600}});
@@ -104,7 +108,7 @@ TEST_F(AverageTest, InstancesThatLiveTogetherAreAddedUp) {
   EXPECT_EQ(by_service.groups[1].values, Values(10, 12'000));
 }
 
-TEST_F(AverageTest, TimeInWhichNothingWasSeenDoesNotCount) {
+TEST_P(AverageTest, TimeInWhichNothingWasSeenDoesNotCount) {
   // Nine minutes of six, then a gap, then ten seconds of sixty.
   Put({{.pod = "a", .to_s = 90, .duration_s = 10},
        {.pod = "a", .from_s = 590, .to_s = 600, .duration_s = 10, .threads = 60}});
@@ -116,13 +120,13 @@ TEST_F(AverageTest, TimeInWhichNothingWasSeenDoesNotCount) {
             (Values{60 * kSecond, 30 * kSecond, 0, 0, 0, 0, 0, 0, 0, 10 * kSecond}));
 }
 
-TEST_F(AverageTest, WithoutDurationsAGapIsAtMostTwiceTheMedianDistance) {
+TEST_P(AverageTest, WithoutDurationsAGapIsAtMostTwiceTheMedianDistance) {
   Put({{.pod = "a", .to_s = 100}, {.pod = "a", .from_s = 500, .to_s = 600, .threads = 10}});
   // The snapshot before the gap stands for 20 s, the others for 10.
   EXPECT_NEAR(Average(Of()), (6 * 110 + 10 * 100) / 210.0, 0.001);
 }
 
-TEST_F(AverageTest, HowLongASnapshotStandsIsItsWeight) {
+TEST_P(AverageTest, HowLongASnapshotStandsIsItsWeight) {
   Put({{.pod = "a", .to_s = 60, .duration_s = 60, .threads = 2},
        {.pod = "a", .from_s = 60, .to_s = 120, .duration_s = 10, .threads = 9}});
   EXPECT_EQ(Average(Of()), 5.5);
@@ -131,7 +135,7 @@ TEST_F(AverageTest, HowLongASnapshotStandsIsItsWeight) {
   EXPECT_EQ(Average(Of("slow")), 6);
 }
 
-TEST_F(AverageTest, OneSingleSnapshotIsTheAverage) {
+TEST_P(AverageTest, OneSingleSnapshotIsTheAverage) {
   Put({{.pod = "a", .from_s = 30, .to_s = 31}});
   EXPECT_EQ(Average(Of()), 6);
   EXPECT_EQ(Series(Of()).groups.at(0).values.at(0), 6000);
@@ -140,21 +144,21 @@ TEST_F(AverageTest, OneSingleSnapshotIsTheAverage) {
   EXPECT_EQ(Average(Of()), 12) << "there at once";
 }
 
-TEST_F(AverageTest, AShortRangeKnowsHowFarApartSnapshotsAre) {
+TEST_P(AverageTest, AShortRangeKnowsHowFarApartSnapshotsAre) {
   Put({{.pod = "a", .to_s = 600, .every_s = 15},
        {.pod = "b", .from_s = 5, .to_s = 600, .every_s = 15}});
   // One snapshot of each, five seconds apart: both stood for 15 s, of which ten were shared.
   EXPECT_NEAR(Average(Of("", 300, 310)), 6 * 30 / 20.0, 0.001);
 }
 
-TEST_F(AverageTest, SnapshotsOfOneSeriesAtTheSameTimeAreOneValue) {
+TEST_P(AverageTest, SnapshotsOfOneSeriesAtTheSameTimeAreOneValue) {
   Put({{.pod = "a", .to_s = 100}});
   Put({{.pod = "a", .to_s = 100, .threads = 10}});
   EXPECT_EQ(Average(Of()), 8);
   EXPECT_EQ(Series(Of()).groups.at(0).values.at(0), 8000);
 }
 
-TEST_F(AverageTest, StepsAreWhatEachOfThemSaw) {
+TEST_P(AverageTest, StepsAreWhatEachOfThemSaw) {
   Put({{.pod = "a", .to_s = 600, .every_s = 60, .duration_s = 60}});
   // Steps shorter than the distance are filled, not empty.
   const auto fine = Series(Of("", 0, 120), {}, 10 * kSecond);
@@ -162,7 +166,7 @@ TEST_F(AverageTest, StepsAreWhatEachOfThemSaw) {
   EXPECT_EQ(fine.observed_ns.back(), 10 * kSecond);
 }
 
-TEST_F(AverageTest, AnAverageOfManyProfilesIsThatOfFew) {
+TEST_P(AverageTest, AnAverageOfManyProfilesIsThatOfFew) {
   // More than are weighed in one statement.
   constexpr std::int64_t kProfiles = 20'300;
   BatchBuilder batch;
@@ -181,7 +185,7 @@ TEST_F(AverageTest, AnAverageOfManyProfilesIsThatOfFew) {
   EXPECT_NEAR(Average(Of()), static_cast<double>(sum) / (kProfiles / 100), 0.001);
 }
 
-TEST_F(AverageTest, LabelsOfSamplesAreAveragedOverTheSameTime) {
+TEST_P(AverageTest, LabelsOfSamplesAreAveragedOverTheSameTime) {
   BatchBuilder batch;
   for (std::int64_t i = 0; i < 10; ++i) {
     batch.Add({.time_ns = start_ + i * 60 * kSecond,
@@ -221,13 +225,13 @@ class ObservedTest : public AverageTest {
     return selection;
   }
   std::int64_t Seconds(const Selection& selection) {
-    const auto observed = engine_->ObservedNs(selection, {});
+    const auto observed = ObservedNs(*context_, selection, {});
     EXPECT_TRUE(observed) << observed.error().message();
     return observed ? *observed / kSecond : -1;
   }
 };
 
-TEST_F(ObservedTest, TimeIsThatOfTheProfilesOverAllInstancesWithoutGaps) {
+TEST_P(ObservedTest, TimeIsThatOfTheProfilesOverAllInstancesWithoutGaps) {
   Cpu("a", 0, 100, 10, 10);
   Cpu("b", 50, 150, 10, 10);
   Cpu("a", 500, 520, 10, 2);
@@ -240,14 +244,14 @@ TEST_F(ObservedTest, TimeIsThatOfTheProfilesOverAllInstancesWithoutGaps) {
   EXPECT_EQ(Seconds(Samples("shop")), 154);
 }
 
-TEST_F(ObservedTest, ProfilesThatDoNotSayHowLongTheyTookFollowEachOther) {
+TEST_P(ObservedTest, ProfilesThatDoNotSayHowLongTheyTookFollowEachOther) {
   Cpu("a", 0, 100, 10, 0);
   EXPECT_EQ(Seconds(Samples()), 100);
   Cpu("one", 300, 301, 10, 0, "single");
   EXPECT_EQ(Seconds(Samples("single")), 0) << "nobody can tell";
 }
 
-TEST_F(ObservedTest, StepsSayHowMuchOfThemWasSeen) {
+TEST_P(ObservedTest, StepsSayHowMuchOfThemWasSeen) {
   Cpu("a", 0, 60, 10, 10);
   Cpu("a", 110, 111, 10, 20);
   for (const char* by : {"pod", "thread"}) {
@@ -257,18 +261,18 @@ TEST_F(ObservedTest, StepsSayHowMuchOfThemWasSeen) {
         << by;
     // Labels of samples or not, a profile is shared out between the steps it lasts in.
     Values sums(10);
-    for (const SeriesGroup& group : line.groups) {
+    for (const TimelineGroup& group : line.groups) {
       for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += group.values[i];
     }
     EXPECT_EQ(sums, (Values{600, 50, 50, 0, 0, 0, 0, 0, 0, 0})) << by;
   }
 }
 
-TEST_F(ObservedTest, TheOverviewLeavesGapsOut) {
+TEST_P(ObservedTest, TheOverviewLeavesGapsOut) {
   Cpu("a", 0, 60, 60, 10);  // 100 samples of 10 ms in 10 s, and again five minutes later
   Cpu("a", 300, 360, 60, 10);
   Cpu("b", 0, 20, 10, 10, "other");
-  const auto answer = engine_->Overview(0, Of().range, {.search = {}, .limit = 10}, {});
+  const auto answer = Overview(*context_, 0, Of().range, {.search = {}, .limit = 10}, {});
   ASSERT_TRUE(answer) << answer.error().message();
   ASSERT_EQ(answer->services.size(), 2u);
   EXPECT_EQ(answer->observed_ns, 30 * kSecond);
@@ -278,7 +282,7 @@ TEST_F(ObservedTest, TheOverviewLeavesGapsOut) {
   EXPECT_NEAR(answer->services[1].cores, 2.0 / 30, 1e-9);
 }
 
-TEST_F(AverageTest, TheHeapOfAServiceIsThatOfTheInstancesStillThere) {
+TEST_P(AverageTest, TheHeapOfAServiceIsThatOfTheInstancesStillThere) {
   const auto put = [&](const std::string& pod, std::int64_t at_s, std::int64_t bytes) {
     BatchBuilder batch;
     batch.Add({.resource = {{"pod", pod}},
@@ -293,10 +297,13 @@ TEST_F(AverageTest, TheHeapOfAServiceIsThatOfTheInstancesStillThere) {
   for (std::int64_t i = 6; i < 12; ++i) put("a", i * 10, 300 + i);
   for (std::int64_t i = 6; i < 12; ++i) put("b", i * 10 + 5, 20);
   Flush();
-  const auto answer = engine_->Overview(0, Of().range, {.search = {}, .limit = 10}, {});
+  const auto answer = Overview(*context_, 0, Of().range, {.search = {}, .limit = 10}, {});
   ASSERT_TRUE(answer) << answer.error().message();
   EXPECT_EQ(answer->services.at(0).heap_bytes, 311 + 20);
 }
+
+WHEREFORE_ASK_WHEREVER_IT_CAN(AverageTest);
+WHEREFORE_ASK_WHEREVER_IT_CAN(ObservedTest);
 
 }  // namespace
 }  // namespace wherefore::query

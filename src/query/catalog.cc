@@ -133,8 +133,8 @@ void Catalog::ForgetIfChanged() {
 Result<std::vector<store::ServiceRow>> Catalog::Services(std::uint32_t tenant,
                                                          store::TimeRange range,
                                                          const CancelToken& cancel) {
-  // The store answers by whole buckets, a day or more: two ranges within the same days are one
-  // question.
+  // The store answers by whole buckets, a day or more: two ranges within the same days have
+  // one answer.
   const ServicesKey key = {tenant, range.from_ns / kNsPerDay, range.to_ns / kNsPerDay};
   {
     MutexLock lock(mutex_);
@@ -222,7 +222,7 @@ Result<std::vector<SeriesList>> Catalog::Series(
 Result<Resolved> Catalog::Resolve(const Selection& selection, const Options& options,
                                   const CancelToken& cancel) {
   if (!options.narrowed && !selection.selector.narrowing().empty()) {
-    // To leave it out would answer another question, or delete far more than was asked for.
+    // To leave it out would answer another query, or delete far more than was asked for.
     return Error(Code::kInvalid,
                  "span_id, trace_id and profile_id select single samples: flame graphs and tables "
                  "can be narrowed by them, this cannot");

@@ -1,7 +1,7 @@
 // Catalog: turns a selection (selector, type, time range) into ids the store understands.
 //
 // Keeps services, types and label sets it has read while the store's generation lasts, so that a
-// question costs one scan of samples and little else. Any thread.
+// query costs one scan of samples and little else. Any thread.
 #pragma once
 
 #include <map>
@@ -18,11 +18,11 @@
 #include "base/result.h"
 #include "profile/flame_tree.h"
 #include "query/selector.h"
-#include "store/read.h"
+#include "query/stored_types.h"
 
 namespace wherefore::query {
 
-// What every question starts with.
+// What every query starts with.
 struct Selection {
   std::uint32_t tenant = 0;
   Selector selector;
@@ -33,7 +33,7 @@ struct Selection {
   bool add_up_snapshots = false;
 };
 
-// How to read the values of one stored type under one question.
+// How to read the values of one stored type under one query.
 struct TypeUse {
   std::int64_t multiplier = 1;
   profile::ProfileType details;
@@ -98,11 +98,11 @@ class Catalog {
                                             const CancelToken& cancel);
   // Only types that were seen: a default must not be one without data.
   Result<std::vector<store::TypeRow>> TypesOf(const TypesSeen& seen, const CancelToken& cancel);
-  // Of many, in their order: few questions to the store, however many they are.
+  // Of many, in their order: few reads of the store, however many they are.
   Result<std::vector<SeriesList>> Series(const std::vector<store::DictionaryKey>& dictionaries,
                                          const CancelToken& cancel);
 
-  // A sentence for people when a question found nothing: which part of it has no data.
+  // A sentence for people when a query found nothing: which part of it has no data.
   std::string ExplainEmpty(const Selection& selection, const CancelToken& cancel);
 
  private:

@@ -1,8 +1,7 @@
-// The difference of two flame graphs: both are laid over each other by function path.
+#include "query/diff.h"
+
 #include <algorithm>
 #include <numeric>
-
-#include "query/engine.h"
 
 namespace wherefore::query {
 namespace {
@@ -151,6 +150,11 @@ std::vector<DiffRow> DiffTop(const DiffTree& diff) {
   }
   for (std::uint32_t i = 0; i < rows.size(); ++i) rows[i].function = i;
   if (!rows.empty()) rows.erase(rows.begin());  // the root
+  SortDiffTop(rows);
+  return rows;
+}
+
+void SortDiffTop(std::vector<DiffRow>& rows) {
   const auto apart = [](std::int64_t a, std::int64_t b) {  // any two of 64 bits
     return a > b ? static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b)
                  : static_cast<std::uint64_t>(b) - static_cast<std::uint64_t>(a);
@@ -158,7 +162,6 @@ std::vector<DiffRow> DiffTop(const DiffTree& diff) {
   std::ranges::stable_sort(rows, std::greater(), [&](const DiffRow& r) {
     return std::pair(apart(r.self_before, r.self_after), apart(r.total_before, r.total_after));
   });
-  return rows;
 }
 
 }  // namespace wherefore::query

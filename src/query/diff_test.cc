@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
+#include "query/diff.h"
 
-#include "query/engine.h"
+#include <gtest/gtest.h>
 
 namespace wherefore::query {
 namespace {

@@ -12,7 +12,7 @@ constexpr std::int64_t kMaxTimeNs = 5 * kNsPerSecond;
 constexpr std::int64_t kMaxNewsNs = kNsPerSecond / 5;
 
 // What is to be asked about one module, from whatever mappings of it there are.
-struct Questions {
+struct Unresolved {
   std::string_view path;
   std::vector<symbols::ModuleAddress> addresses;
   std::vector<std::size_t> frames;
@@ -42,13 +42,13 @@ FrameLines ResolveFrames(symbols::Symbolizer* symbolizer, std::span<const store:
                          std::span<const store::MappingRow> mappings) {
   FrameLines out;
   if (symbolizer == nullptr) return out;
-  std::map<std::string_view, Questions> modules;  // by build id
+  std::map<std::string_view, Unresolved> modules;  // by build id
   for (std::size_t i = 0; i < frames.size(); ++i) {
     const store::FrameRow& frame = frames[i];
     if (frame.address == 0 || frame.mapping == 0 || frame.mapping > mappings.size()) continue;
     const store::MappingRow& mapping = mappings[frame.mapping - 1];
     if (mapping.build_id.empty() || HasLines(frame)) continue;
-    Questions& module = modules[mapping.build_id];
+    Unresolved& module = modules[mapping.build_id];
     module.path = mapping.file;
     module.addresses.push_back(AddressIn(mapping, frame.address));
     module.frames.push_back(i);

@@ -1,4 +1,4 @@
-// Names of frames when debug information comes after the first question, against a real store.
+// Names of frames when debug information comes after the first question, wherever it is kept.
 #include <sys/stat.h>
 
 #include <cstdio>
@@ -9,8 +9,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "query/engine.h"
-#include "store/test_store.h"
+#include "query/context.h"
+#include "query/flame.h"
+#include "query/list.h"
+#include "store/test_queries.h"
 #include "symbols/symbolizer.h"
 
 namespace wherefore::query {
@@ -31,11 +33,10 @@ std::string Output(const std::string& command) {
   return text;
 }
 
-class LateSymbolsTest : public store::StoreTest {
+class LateSymbolsTest : public store::QueryTest {
  protected:
   void SetUp() override {
-    StoreTest::SetUp();
-    if (!store_) return;
+    QueryTest::SetUp();
     folder_ = programs_.path();
     program_ = folder_ / "shop";
     std::ofstream(folder_ / "shop.cc") << kProgram;
@@ -46,7 +47,7 @@ class LateSymbolsTest : public store::StoreTest {
     address_ = std::stoull(Output(fmt::format("nm {} | grep ' outer$'", program_)), nullptr, 16);
     symbolizer_ = std::make_unique<symbols::Symbolizer>(symbols::SymbolizerOptions{
         .search_path = {folder_ / "symbols"}, .worker = {SYMBOLS_WORKER}, .search_again_ns = 1});
-    engine_ = std::make_unique<Engine>(store_->reader(), symbolizer_.get());
+    context_ = std::make_unique<QueryContext>(reader(), symbolizer_.get());
     Put();
   }
   // One sample at every byte of the function: some are of the inlined one.
@@ -75,32 +76,33 @@ class LateSymbolsTest : public store::StoreTest {
                             tree / (std::string(kBuildId).substr(2) + ".debug"));
   }
   bool Shows(std::string_view name) {
-    const auto flame =
-        engine_->Flame({.type = "samples", .range = {0, now_ + kNsPerSecond}}, {}, {});
+    const auto flame = Flame(*context_, {.type = "samples", .range = {0, now_ + kNsPerSecond}}, {});
     EXPECT_TRUE(flame) << flame.error().message();
     return flame && std::ranges::any_of(flame->tree.functions, [&](const auto& function) {
              return function.name.starts_with(name);
            });
   }
 
-  const store::TestDirectory programs_{std::filesystem::temp_directory_path()};
+  const TestDirectory programs_{std::filesystem::temp_directory_path()};
   std::filesystem::path folder_;
   std::string program_;
   std::uint64_t address_ = 0;
   std::unique_ptr<symbols::Symbolizer> symbolizer_;
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<QueryContext> context_;
 };
 
-TEST_F(LateSymbolsTest, ATrieTakesTheNamesOfADebugFileThatComesLater) {
+TEST_P(LateSymbolsTest, ATrieTakesTheNamesOfADebugFileThatComesLater) {
   EXPECT_TRUE(Shows("outer"));
   EXPECT_FALSE(Shows("Inlined"));
   const std::string file = folder_ / "shop.cc";
   const Selection all{.type = "samples", .range = {0, now_ + kNsPerSecond}};
-  EXPECT_FALSE(engine_->NamesFile(all, file, {}).value_or(true));
+  EXPECT_FALSE(NamesFile(*context_, all, file, {}).value_or(true));
   DebugFileComes();
   EXPECT_TRUE(Shows("Inlined"));
-  EXPECT_TRUE(engine_->NamesFile(all, file, {}).value_or(false));
+  EXPECT_TRUE(NamesFile(*context_, all, file, {}).value_or(false));
 }
+
+WHEREFORE_ASK_WHEREVER_IT_CAN(LateSymbolsTest);
 
 }  // namespace
 }  // namespace wherefore::query

@@ -274,6 +274,12 @@ FlameTree Lens::ApplyStep(const Step& step, const FlameTree& tree) {
   return out;
 }
 
+bool Lens::IsByFunction() const {
+  return std::ranges::all_of(steps_, [](const Step& step) {
+    return step.op == Op::kMyCode || (step.op < Op::kMyCode && !step.has_path());
+  });
+}
+
 std::string Lens::Text() const {
   std::string out;
   for (const Step& step : steps_) {

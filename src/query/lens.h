@@ -44,10 +44,13 @@ class Lens {
  public:
   static Result<Lens> Parse(std::string_view text);
   [[nodiscard]] bool empty() const { return steps_.empty(); }
-  // kLimit where an inverted tree needs more memory than the question may have.
+  // kLimit where an inverted tree needs more memory than the query may have.
   [[nodiscard]] Result<profile::FlameTree> Apply(const profile::FlameTree& tree,
                                                  const CancelToken& cancel) const;
   [[nodiscard]] std::string Text() const;
+  // Whether each step looks at the functions of a path only, so that it needs no tree
+  // (TrieSums::Apply).
+  [[nodiscard]] bool IsByFunction() const;
 
  private:
   enum class Op : std::uint8_t {
@@ -97,6 +100,8 @@ class Lens {
   static profile::FlameTree ApplyStep(const Step& step, const profile::FlameTree& tree);
 
   friend class StackLens;
+  friend class TrieLens;
+  friend class TrieSums;
   std::vector<Step> steps_;
 };
 

@@ -1,12 +1,17 @@
-// What is looked for over time, against a real store: it must be what the flame graph finds.
+// What is looked for over time, wherever it is kept: it must be what the flame graph finds.
 #include <numeric>
 #include <random>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "query/engine.h"
-#include "store/test_store.h"
+#include "query/context.h"
+#include "query/flame.h"
+#include "query/heat.h"
+#include "query/snapshots.h"
+#include "query/timeline.h"
+#include "query/view.h"
+#include "store/test_queries.h"
 
 namespace wherefore::query {
 namespace {
@@ -17,11 +22,11 @@ using Values = std::vector<std::int64_t>;
 constexpr std::int64_t kStep = 60 * kNsPerSecond;
 constexpr std::int64_t kSteps = 10;
 
-class MatchesTest : public store::StoreTest {
+class MatchesTest : public store::QueryTest {
  protected:
   void SetUp() override {
-    StoreTest::SetUp();
-    if (store_) engine_ = std::make_unique<Engine>(store_->reader());
+    QueryTest::SetUp();
+    context_ = std::make_unique<QueryContext>(reader());
   }
   void Put(BatchBuilder& batch, std::string_view name) {
     Write(batch.Request(name));
@@ -33,36 +38,40 @@ class MatchesTest : public store::StoreTest {
     if (!query.empty()) selection.selector = *Selector::Parse(query);
     return selection;
   }
-  static LookedFor Wanted(const std::string& search, const std::string& lens = "") {
+  static LensSearch Wanted(const std::string& search, const std::string& lens = "") {
     auto parsed = Lens::Parse(lens);
     auto text = Search::Parse(search);
     EXPECT_TRUE(parsed && text) << lens << " " << search;
     return {.lens = *std::move(parsed), .search = *std::move(text)};
   }
-  SeriesAnswer Series(const LookedFor& wanted, const Selection& selection) {
-    auto answer = engine_->Series(
-        selection, {.steps = {.width_ns = kStep, .spread = true}, .wanted = wanted}, {});
+  TimelineAnswer Series(const LensSearch& wanted, const Selection& selection) {
+    auto answer = Timeline(*context_, selection,
+                           {.steps = {.width_ns = kStep, .spread = true}, .wanted = wanted}, {});
     EXPECT_TRUE(answer) << answer.error().message();
-    return answer ? *std::move(answer) : SeriesAnswer{};
+    return answer ? *std::move(answer) : TimelineAnswer{};
   }
-  Values Matched(const LookedFor& wanted, const Selection& selection) {
+  Values Matched(const LensSearch& wanted, const Selection& selection) {
     return Series(wanted, selection).matched.value_or(Values{});
   }
   // What the flame graph of the same question says.
-  std::int64_t FoundInFlame(const LookedFor& wanted, const Selection& selection) {
-    const auto flame = engine_->Flame(selection, wanted.lens, {});
+  std::int64_t FoundInFlame(const LensSearch& wanted, const Selection& selection) {
+    auto flame = Flame(*context_, selection, {});
     EXPECT_TRUE(flame) << flame.error().message();
-    return flame ? wanted.search.In(flame->tree).value : -1;
+    if (!flame) return -1;
+    const auto seen =
+        ShowTree(std::move(flame->tree), {.lens = wanted.lens, .search = wanted.search}, {});
+    EXPECT_TRUE(seen && seen->found);
+    return seen && seen->found ? seen->found->value : -1;
   }
   static std::int64_t Sum(const Values& values) {
     return std::accumulate(values.begin(), values.end(), std::int64_t{0});
   }
 
   const std::int64_t start_ = (now_ - 3600 * kNsPerSecond) / kStep * kStep;
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<QueryContext> context_;
 };
 
-TEST_F(MatchesTest, EachStepHasWhatTheMatchingStacksHaveInIt) {
+TEST_P(MatchesTest, EachStepHasWhatTheMatchingStacksHaveInIt) {
   BatchBuilder batch;
   batch.Add({.time_ns = start_}, {{{"parse", "main"}, 5}, {{"write", "main"}, 2}});
   batch.Add({.time_ns = start_ + kStep}, {{{"write", "main"}, 4}});
@@ -82,7 +91,7 @@ TEST_F(MatchesTest, EachStepHasWhatTheMatchingStacksHaveInIt) {
   EXPECT_EQ(Matched(Wanted("main", "drop:write"), All()), (Values{5, 0, 3, 0, 4, 4, 0, 0, 0, 0}));
 }
 
-TEST_F(MatchesTest, WhatCameSinceTheLastQuestionIsFound) {
+TEST_P(MatchesTest, WhatCameSinceTheLastQuestionIsFound) {
   BatchBuilder batch;
   batch.Add({.time_ns = start_}, {{{"old", "main"}, 1}});
   Put(batch, "a");
@@ -97,7 +106,7 @@ TEST_F(MatchesTest, WhatCameSinceTheLastQuestionIsFound) {
   EXPECT_EQ(Sum(Matched(Wanted("."), All())), 7);
 }
 
-TEST_F(MatchesTest, ItIsWhatTheFlameGraphFindsAndWithTheRestTheWhole) {
+TEST_P(MatchesTest, ItIsWhatTheFlameGraphFindsAndWithTheRestTheWhole) {
   std::mt19937 random(7);
   const std::vector<std::string> names = {"main", "parse",  "json::get", "map<int>::find", "read",
                                           "send", "malloc", "std::sort", "map<char>::find"};
@@ -146,7 +155,7 @@ TEST_F(MatchesTest, ItIsWhatTheFlameGraphFindsAndWithTheRestTheWhole) {
                              "merge-templates > recursion:map > collapse:parse",
                              "hide:main > focus-path:send > invert > drop:malloc",
                              "invert > focus-path:malloc"}) {
-      const LookedFor wanted = Wanted(text, lens);
+      const LensSearch wanted = Wanted(text, lens);
       EXPECT_EQ(Sum(Matched(wanted, All())), FoundInFlame(wanted, All())) << text << " | " << lens;
     }
   }
@@ -162,7 +171,7 @@ TEST_F(MatchesTest, ItIsWhatTheFlameGraphFindsAndWithTheRestTheWhole) {
   }
 }
 
-TEST_F(MatchesTest, LabelsOfSamplesAndSnapshotsAreReadAsTheWholeIs) {
+TEST_P(MatchesTest, LabelsOfSamplesAndSnapshotsAreReadAsTheWholeIs) {
   BatchBuilder batch;
   for (int i = 0; i < 5; ++i) {
     for (const char* pod : {"a", "b"}) {
@@ -190,7 +199,7 @@ TEST_F(MatchesTest, LabelsOfSamplesAndSnapshotsAreReadAsTheWholeIs) {
   EXPECT_EQ(Matched(Wanted("grow"), heap)[0], std::int64_t{2} * 550 * kAverageScale);
 }
 
-TEST_F(MatchesTest, CellsOfAHeatMapSayHowMuchOfThemMatches) {
+TEST_P(MatchesTest, CellsOfAHeatMapSayHowMuchOfThemMatches) {
   BatchBuilder batch;
   const auto at = [&](std::int64_t ms) {
     return static_cast<std::uint64_t>(start_ + ms * 1'000'000);
@@ -198,7 +207,7 @@ TEST_F(MatchesTest, CellsOfAHeatMapSayHowMuchOfThemMatches) {
   batch.Add({.time_ns = start_}, {{{"parse", "main"}, 3, "", "", {at(5), at(6), at(1005)}},
                                   {{"write", "main"}, 2, "", "", {at(7), at(500)}}});
   Put(batch, "timed");
-  auto heat = engine_->HeatMap(All(), kStep, Wanted("parse"), {});
+  auto heat = HeatMap(*context_, All(), kStep, Wanted("parse"), {});
   ASSERT_TRUE(heat) << heat.error().message();
   ASSERT_TRUE(heat->by_offset);
   ASSERT_EQ(heat->cells.size(), 2u);
@@ -212,7 +221,7 @@ TEST_F(MatchesTest, CellsOfAHeatMapSayHowMuchOfThemMatches) {
   batch.Add({.service = "plain", .time_ns = start_ + kStep}, {{{"parse"}, 400}});
   Put(batch, "plain");
   const Selection plain = All("samples", R"({service_name="plain"})");
-  heat = engine_->HeatMap(plain, kStep, Wanted("parse"), {});
+  heat = HeatMap(*context_, plain, kStep, Wanted("parse"), {});
   ASSERT_TRUE(heat) << heat.error().message();
   ASSERT_FALSE(heat->by_offset);
   ASSERT_EQ(heat->cells.size(), 2u);
@@ -221,6 +230,8 @@ TEST_F(MatchesTest, CellsOfAHeatMapSayHowMuchOfThemMatches) {
   EXPECT_EQ(heat->cells[0].whole, 80);
   EXPECT_EQ(heat->cells[1].matched, 400);
 }
+
+WHEREFORE_ASK_WHEREVER_IT_CAN(MatchesTest);
 
 }  // namespace
 }  // namespace wherefore::query

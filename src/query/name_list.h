@@ -1,5 +1,5 @@
-// Lists of names that may be long: what somebody looks for in them, and how much of them is told.
-// NameFilter: immutable after parsing, any thread. NameSet: one thread.
+// Lists of names that may be long: what somebody looks for in them, and how many of them are
+// listed. NameFilter: immutable after parsing, any thread. NameSet: one thread.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ struct NameList {
   std::size_t total = 0;           // that match
 };
 
-// Names as they come, each once; counted as memory of the question.
+// Names as they come, each once; counted as memory of the query.
 class NameSet {
  public:
   NameSet(const ListOf& wanted, const CancelToken& cancel) : wanted_(wanted), held_(cancel) {}

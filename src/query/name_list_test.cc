@@ -22,6 +22,9 @@ TEST(NameFilter, FindsPlainTextInAnyCase) {
   EXPECT_FALSE(Filter("a.b").Matches("axb"));
   EXPECT_TRUE(Filter("two\nlines").Matches("of two\nlines"));
   EXPECT_FALSE(NameFilter::Parse(std::string(1001, 'x')));
+  const auto broken = NameFilter::Parse("\xff");
+  ASSERT_FALSE(broken);
+  EXPECT_EQ(broken.error().message(), "what is looked for is not UTF-8");
 }
 
 TEST(NameSet, CountsAllAndListsTheFirst) {

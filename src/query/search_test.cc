@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "query/engine.h"
+#include "query/diff.h"
 
 namespace wherefore::query {
 namespace {

@@ -1,4 +1,4 @@
-// Selectors: which series a question is about, as text.
+// Selectors: which series a query is about, as text.
 //
 //   selector = [service] [ "{" matcher { "," matcher } "}" ]
 //   matcher  = name ("=" | "!=" | "=~" | "!~") value

@@ -34,6 +34,14 @@ TEST(Selector, AMissingLabelIsTheEmptyString) {
   EXPECT_FALSE(Selector::Parse(R"({a=~".+"})")->MatchesLabels({}));
 }
 
+TEST(Selector, TextThatIsNotUtf8IsNoRegularExpression) {
+  for (const char* text : {"\xff", "a\xc3"}) {
+    const auto regex = CompileRegex(text);
+    ASSERT_FALSE(regex);
+    EXPECT_EQ(regex.error().message(), "the text to look for is not UTF-8");
+  }
+}
+
 TEST(Selector, KeepsRegexEscapesInsideQuotes) {
   EXPECT_TRUE(Selector::Parse(R"({a=~"v\d+"})")->MatchesLabels({{"a", "v12"}}));
   EXPECT_TRUE(Selector::Parse(R"({a="say \"hi\""})")->MatchesLabels({{"a", "say \"hi\""}}));

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "profile/typed_attributes.h"
-#include "store/span_extras.h"
+#include "store/write/span_extras.h"
 
 namespace wherefore::query {
 namespace {

@@ -1,9 +1,11 @@
-// Samples that a profiler files under the root of a request, against a real store.
+// Samples that a profiler files under the root of a request, wherever it is kept.
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "query/engine.h"
-#include "store/test_store.h"
+#include "query/context.h"
+#include "query/span_profile.h"
+#include "store/test_queries.h"
+#include "store/test_spans.h"
 
 namespace wherefore::query {
 namespace {
@@ -12,7 +14,7 @@ namespace {
 constexpr const char* kRoot = "0100000000000000";
 constexpr const char* kChild = "0200000000000000";
 
-class SpansTest : public store::StoreTest {
+class SpansTest : public store::QueryTest {
  protected:
   // One sample of the root, seen at these moments.
   void Put(std::int64_t value, const std::vector<std::int64_t>& times) {
@@ -30,26 +32,28 @@ class SpansTest : public store::StoreTest {
     std::vector<profile::SpanId> ids(spans.size());
     for (std::size_t i = 0; i < spans.size(); ++i)
       FromHex(spans[i])->copy(reinterpret_cast<char*>(ids[i].data()), ids[i].size());
-    Engine engine(store_->reader());
-    auto answer = engine.SpanProfile(0, trace, ids, "samples", Lens(), {});
+    QueryContext context(reader());
+    auto answer = SpanProfile(context, 0, trace, ids, "samples", {});
     EXPECT_TRUE(answer) << answer.error().message();
     return answer ? *std::move(answer) : SpanProfileAnswer{};
   }
 };
 
-TEST_F(SpansTest, OneValueForSeveralTimesIsSharedOutWithoutLoss) {
+TEST_P(SpansTest, OneValueForSeveralTimesIsSharedOutWithoutLoss) {
   Put(10, {100, 200, 300});
   const auto child = Ask({kChild});
   EXPECT_EQ(child.tree.total[0], 10) << "all of them were taken while it ran";
   EXPECT_EQ(child.filed_under, kRoot);
 }
 
-TEST_F(SpansTest, WhatWasTakenOutsideASpanIsNotItsOwn) {
+TEST_P(SpansTest, WhatWasTakenOutsideASpanIsNotItsOwn) {
   Put(1000, {1, 200, 5000});
   EXPECT_EQ(Ask({kChild}).tree.total[0], 333);
   EXPECT_EQ(Ask({kRoot}).tree.total[0], 1000);
   EXPECT_EQ(Ask({kRoot, kChild}).tree.total[0], 1000) << "the root has them already";
 }
+
+WHEREFORE_ASK_WHEREVER_IT_CAN(SpansTest);
 
 }  // namespace
 }  // namespace wherefore::query

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "query/engine.h"
 
 namespace wherefore::query {
 namespace {
@@ -72,15 +71,19 @@ std::string WhyNoSamples(const std::vector<ServiceThen>& services) {
   return out;
 }
 
-Result<ServiceThen> Engine::ServiceAt(std::uint32_t tenant, const store::SpanRow& span,
-                                      const CancelToken& cancel) {
+namespace {
+
+// What is stored of a span's service around its time.
+Result<ServiceThen> ServiceAt(QueryContext& context, std::uint32_t tenant,
+                              const store::SpanRow& span, const CancelToken& cancel) {
   // A profile begins up to its own length before the spans it has samples of.
   constexpr std::int64_t kAround = 120 * kNsPerSecond;
   ServiceThen then{.service = span.service_name, .span_ns = span.duration_ns};
   store::SampleQuery query{.tenant = tenant,
                            .range = {.from_ns = span.start_ns - kAround,
                                      .to_ns = span.start_ns + span.duration_ns + kAround}};
-  WHEREFORE_ASSIGN_OR_RETURN(const auto services, catalog_.Services(tenant, query.range, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto services,
+                             context.catalog.Services(tenant, query.range, cancel));
   std::vector<store::DictionaryKey> keys;
   for (const store::ServiceRow& row : services) {
     if (row.name != span.service_name) continue;
@@ -88,7 +91,7 @@ Result<ServiceThen> Engine::ServiceAt(std::uint32_t tenant, const store::SpanRow
     query.selections.push_back({.dictionary = row.dictionary});
   }
   if (keys.empty()) return then;
-  WHEREFORE_ASSIGN_OR_RETURN(const auto profiles, reader_.Profiles(query, 0, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto profiles, context.reader.Profiles(query, 0, cancel));
   then.profiles = profiles.size();
   if (profiles.empty()) return then;
   const std::int64_t span_end = span.start_ns + span.duration_ns;
@@ -97,9 +100,9 @@ Result<ServiceThen> Engine::ServiceAt(std::uint32_t tenant, const store::SpanRow
       std::ranges::none_of(
           profiles,
           [&](const store::ProfileRow& p) { return p.time_ns + p.duration_ns >= span_end; });
-  WHEREFORE_ASSIGN_OR_RETURN(const auto links, reader_.Links(query, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto links, context.reader.Links(query, cancel));
   then.links = links.size();
-  WHEREFORE_ASSIGN_OR_RETURN(const auto types, catalog_.Types(keys, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto types, context.catalog.Types(keys, cancel));
   for (const store::TypeRow& t : types) {
     const bool present = std::ranges::any_of(profiles, [&](const store::ProfileRow& p) {
       return p.type == t.type && p.dictionary == t.dictionary;
@@ -113,11 +116,13 @@ Result<ServiceThen> Engine::ServiceAt(std::uint32_t tenant, const store::SpanRow
   return then;
 }
 
-Result<std::string> Engine::ExplainNoLinks(std::uint32_t tenant,
-                                           const std::vector<store::SpanRow>& trace,
-                                           const std::vector<profile::SpanId>& wanted,
-                                           std::string_view types, bool& arriving,
-                                           const CancelToken& cancel) {
+}  // namespace
+
+Result<std::string> ExplainNoLinks(QueryContext& context, std::uint32_t tenant,
+                                   const std::vector<store::SpanRow>& trace,
+                                   const std::vector<profile::SpanId>& wanted,
+                                   std::string_view types, bool& arriving,
+                                   const CancelToken& cancel) {
   if (!types.empty()) return fmt::format("no samples of that type; the samples are of: {}", types);
   if (trace.empty()) return "neither spans nor samples of this trace are stored";
   std::map<std::string, const store::SpanRow*> longest;  // by service
@@ -132,7 +137,7 @@ Result<std::string> Engine::ExplainNoLinks(std::uint32_t tenant,
   std::vector<ServiceThen> services;
   for (const auto& [name, span] : longest) {
     if (services.size() == kMostAsked) break;
-    WHEREFORE_ASSIGN_OR_RETURN(services.emplace_back(), ServiceAt(tenant, *span, cancel));
+    WHEREFORE_ASSIGN_OR_RETURN(services.emplace_back(), ServiceAt(context, tenant, *span, cancel));
   }
   arriving = std::ranges::any_of(services, &ServiceThen::arriving);
   return "no samples are linked to it: " + WhyNoSamples(services);

@@ -4,7 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "base/cancel.h"
+#include "base/result.h"
+#include "query/context.h"
 
 namespace wherefore::query {
 
@@ -23,5 +28,14 @@ struct ServiceThen {
 [[nodiscard]] std::string WhyNoSamples(const ServiceThen& then);
 // The same for the services of several spans, the longest span of each.
 [[nodiscard]] std::string WhyNoSamples(const std::vector<ServiceThen>& services);
+
+// The same for spans of a trace (all of them when `wanted` is empty) from what is stored. `types`:
+// what their samples are of, where there are some. `arriving`: there may be samples in some
+// seconds.
+Result<std::string> ExplainNoLinks(QueryContext& context, std::uint32_t tenant,
+                                   const std::vector<store::SpanRow>& trace,
+                                   const std::vector<profile::SpanId>& wanted,
+                                   std::string_view types, bool& arriving,
+                                   const CancelToken& cancel);
 
 }  // namespace wherefore::query

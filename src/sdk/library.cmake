@@ -5,7 +5,7 @@ find_library(XXHASH_STATIC NAMES libxxhash.a REQUIRED)
 find_library(LZMA_STATIC NAMES liblzma.a REQUIRED)  # minidebuginfo
 
 # fmt without its shared library; the flags of the others, but not their link.
-add_library(wherefore_fmt OBJECT fmt_static.cc)
+add_library(wherefore_fmt OBJECT platform/fmt_static.cc)
 target_include_directories(wherefore_fmt PRIVATE $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
 target_compile_options(wherefore_fmt PRIVATE -fPIC -O2)
 
@@ -25,13 +25,13 @@ file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/exported.map CONTENT "{ global
 list(JOIN names "\n" joined)
 file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/exported.txt CONTENT "${joined}\n")
 
-# operator new and delete of our own code are not the host's (own_new.cc).
+# operator new and delete of our own code are not the host's (platform/own_new.cc).
 set(own_new _Znwm _Znam _ZnwmSt11align_val_t _ZnamSt11align_val_t _ZnwmRKSt9nothrow_t _ZnamRKSt9nothrow_t
             _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm _ZdlPvSt11align_val_t _ZdaPvSt11align_val_t
             _ZdlPvmSt11align_val_t _ZdaPvmSt11align_val_t _ZdlPvRKSt9nothrow_t _ZdaPvRKSt9nothrow_t)
 list(TRANSFORM own_new PREPEND -Wl,--wrap=)
 
-add_library(wherefore_shared SHARED ${own_objects} own_new.cc)
+add_library(wherefore_shared SHARED ${own_objects} platform/own_new.cc)
 target_link_libraries(wherefore_shared PRIVATE wherefore_flags)
 target_include_directories(wherefore_shared PRIVATE ${PROJECT_SOURCE_DIR}/src)
 add_dependencies(wherefore_shared ${own_targets})
@@ -67,7 +67,7 @@ function(wherefore_archive name)
 endfunction()
 wherefore_archive(wherefore ${own_objects})
 # For programs without a dynamic linker, where no function can stand in front of libc's: no hooks.
-add_library(wherefore_sdk_nohooks OBJECT thread_symbol.cc)
+add_library(wherefore_sdk_nohooks OBJECT context/thread_symbol.cc)
 target_compile_definitions(wherefore_sdk_nohooks PRIVATE WHEREFORE_NO_HOOKS)
 target_link_libraries(wherefore_sdk_nohooks PRIVATE wherefore_sdk)
 set_target_properties(wherefore_sdk_nohooks PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)

@@ -21,10 +21,10 @@
 #include <gtest/gtest.h>
 
 #include "base/log.h"
+#include "base/test_directory.h"
+#include "journal/wal.h"
 #include "store/store.h"
 #include "store/test_batch.h"
-#include "store/test_directory.h"
-#include "store/wal.h"
 
 namespace wherefore::store {
 namespace {
@@ -240,8 +240,8 @@ TEST(Crash, ATornTailIsIgnoredAndADamagedSegmentIsSetAside) {
       segment = entry.path();
     std::filesystem::copy(segment, directory / "segment");
   }
-  const std::string bytes = *ReadWholeFile(directory / "segment");
-  const auto content = ParseSegment(bytes);
+  const std::string bytes = *journal::ReadWholeFile(directory / "segment");
+  const auto content = journal::ParseSegment(bytes);
   ASSERT_TRUE(content);
   ASSERT_EQ(content->frames.size(), 3u);
   const auto fresh = [&](const std::string& name, const std::string& log_bytes) {

@@ -1,4 +1,4 @@
-// Reader: the questions query may ask of the store, and the typed rows it gets back.
+// Reader: what src/query may ask of the store, and the typed rows it gets back.
 //
 // Ids (stack, frame, function, series ...) are dense numbers that mean something only together with
 // the dictionary they belong to: (tenant, service, bucket, writer). A dictionary only ever grows,
@@ -71,7 +71,7 @@ struct SeriesSelection {
   DictionaryKey dictionary;
   std::vector<std::uint32_t> series;
   std::vector<std::uint64_t> types;  // empty = all
-  // Only samples with one of these stacks. Not for questions about whole profiles.
+  // Only samples with one of these stacks. Not for queries about whole profiles.
   std::optional<StackSet> stacks = std::nullopt;
 };
 
@@ -394,8 +394,8 @@ class Reader {
   virtual Result<DictionaryRows> Dictionary(const DictionaryKey& dictionary,
                                             const DictionaryCursor& cursor,
                                             const CancelToken& cancel) = 0;
-  // The same of many from their beginning, four questions in all; those without rows are not there.
-  // For small ones: all of it is in memory at once.
+  // The same of many from their beginning, four statements in all; those without rows are not
+  // there. For small ones: all of it is in memory at once.
   virtual Result<std::map<DictionaryKey, DictionaryRows>> Dictionaries(
       const std::vector<DictionaryKey>& dictionaries, const CancelToken& cancel) = 0;
   // How large they are: frames of all their stacks, and one for each stack.

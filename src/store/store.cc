@@ -18,16 +18,16 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "store/embedded_transport.h"
-#include "store/reader.h"
-#include "store/schema.h"
+#include "store/engine/embedded_transport.h"
+#include "store/engine/schema.h"
+#include "store/read/reader.h"
 #include "store/store_impl.h"
 
 namespace wherefore::store {
 namespace {
 
 Result<std::uint64_t> ReadNumber(const std::string& path) {
-  WHEREFORE_ASSIGN_OR_RETURN(std::string text, ReadWholeFile(path));
+  WHEREFORE_ASSIGN_OR_RETURN(std::string text, journal::ReadWholeFile(path));
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
     text.pop_back();
   const auto number = ParseUint(text.substr(0, text.find('\n')));
@@ -51,30 +51,30 @@ DataPaths::DataPaths(const std::string& directory)
       reserve(root + "/reserve"),
       deleting(root + "/deleting") {}
 
-Result<File> LockDirectory(const DataPaths& paths) {
+Result<journal::File> LockDirectory(const DataPaths& paths) {
   std::error_code error;
   std::filesystem::create_directories(paths.root, error);
-  if (error) return ErrnoError(error.value(), "cannot create", paths.root);
-  WHEREFORE_ASSIGN_OR_RETURN(File file, File::Open(paths.lock, O_RDWR | O_CREAT));
+  if (error) return journal::ErrnoError(error.value(), "cannot create", paths.root);
+  WHEREFORE_ASSIGN_OR_RETURN(journal::File file, journal::File::Open(paths.lock, O_RDWR | O_CREAT));
   // A server that was just killed holds its lock until the kernel has taken it apart, which takes a
-  // moment; who restarts it at once should not have to know.
+  // moment; a restart right after should just work.
   bool locked = false;
   const std::int64_t deadline = MonotonicNs() + 2 * kNsPerSecond;
   while (!(locked = flock(file.fd(), LOCK_EX | LOCK_NB) == 0) && MonotonicNs() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   if (!locked) {
-    auto holder = ReadWholeFile(paths.lock);
+    auto holder = journal::ReadWholeFile(paths.lock);
     std::string who = holder && !holder->empty() ? *holder : "an unknown process";
     std::ranges::replace(who, '\n', ' ');
     return Error(Code::kUnavailable,
                  fmt::format("data directory {} is in use by {}", paths.root, who));
   }
-  // Who holds it is told on a best effort: a full disk must not keep anybody from opening it. The
+  // The holder's name is best effort: a full disk must not keep anybody from opening the store. The
   // program's name alone: its arguments may hold secrets.
   (void)file.Truncate(0);
   (void)file.WriteAt(0, fmt::format("pid {} ({})", getpid(), program_invocation_short_name));
-  if (const Result<> made = MakePrivate(paths.root); !made) {
+  if (const Result<> made = journal::MakePrivate(paths.root); !made) {
     Log(LogLevel::kWarn, "other users of this machine may read what is stored",
         {{"error", made.error().message()}});
   }
@@ -84,7 +84,7 @@ Result<File> LockDirectory(const DataPaths& paths) {
 Result<> CheckSchemaFile(const DataPaths& paths) {
   const std::string current =
       fmt::format("{}\nwherefore data directory, embedded\n", kDirectoryVersion);
-  if (!std::filesystem::exists(paths.schema)) return ReplaceFile(paths.schema, current);
+  if (!std::filesystem::exists(paths.schema)) return journal::ReplaceFile(paths.schema, current);
   WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t version, ReadNumber(paths.schema));
   if (version > kDirectoryVersion) {
     return Error(
@@ -98,12 +98,12 @@ Result<> CheckSchemaFile(const DataPaths& paths) {
   // Steps from one version to the next come here, oldest first. From 1 to 2 nothing has to be
   // rewritten: each file says which form it has, and is replaced in its own time. But a program
   // that knows version 1 only must not come back to it.
-  return version < kDirectoryVersion ? ReplaceFile(paths.schema, current) : Result<>();
+  return version < kDirectoryVersion ? journal::ReplaceFile(paths.schema, current) : Result<>();
 }
 
 Result<std::uint32_t> ReadWriterNumber(const DataPaths& paths) {
   if (!std::filesystem::exists(paths.writer)) {
-    WHEREFORE_RETURN_IF_ERROR(ReplaceFile(paths.writer, "1\n"));
+    WHEREFORE_RETURN_IF_ERROR(journal::ReplaceFile(paths.writer, "1\n"));
   }
   WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t number, ReadNumber(paths.writer));
   return static_cast<std::uint32_t>(number);
@@ -170,12 +170,10 @@ Result<> StoreImpl::Start(std::unique_ptr<Transport> transport) {
         *dictionaries_, EncodeOptions{options_.max_series_per_service, options_.retention_ns,
                                       options_.keep_payload});
     MutexLock insert(insert_mutex_);
-    WHEREFORE_RETURN_IF_ERROR(LoadIdentities());
+    WHEREFORE_RETURN_IF_ERROR(LoadRequests());
   }
   counter_files_.ForgetOld();
-  // Queries must see what was acknowledged before the last end; if the engine cannot take it now,
-  // the inserter goes on trying.
-  InsertClosedSegments();
+  Replay();
   writer_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "store-write");
     RunWriter();
@@ -189,6 +187,23 @@ Result<> StoreImpl::Start(std::unique_ptr<Transport> transport) {
     RunUpkeep();
   });
   return {};
+}
+
+void StoreImpl::Replay() {
+  constexpr std::uint64_t kAtOnceBytes = 4u << 20;
+  if (wal_.closed_bytes() <= kAtOnceBytes) InsertClosedSegments();
+  {
+    MutexLock lock(state_mutex_);
+    if (replayed_) return;
+  }
+  // The inserter goes on with it; queries wait for it, senders do not have to: names that are
+  // in the log only belong to the writer number of then.
+  MutexLock lock(intern_mutex_);
+  const auto number = ClaimWriter();
+  if (!number) return;  // a full disk
+  SwitchWriter(*number);
+  MutexLock state(state_mutex_);
+  new_names_ = true;
 }
 
 StoreImpl::~StoreImpl() {
@@ -215,24 +230,31 @@ std::string StoreImpl::NotReadyReason() const {
   MutexLock lock(state_mutex_);
   if (!log_error_.empty()) return log_error_;
   if (!insert_error_.empty()) return insert_error_;
-  if (!replayed_) return "what was logged before the restart is not in the engine yet";
+  if (!replayed_ && !new_names_)
+    return "what was logged before the restart is not in the engine yet";
   return {};
 }
+
+namespace {
+
+void AddDisk(const std::string& root, std::int64_t low_bytes, Status& status) {
+  struct statvfs disk{};
+  if (statvfs(root.c_str(), &disk) != 0) return;
+  const auto free =
+      static_cast<std::int64_t>(disk.f_bavail) * static_cast<std::int64_t>(disk.f_frsize);
+  status.facts.emplace_back("free disk", FormatBytes(free));
+  if (free >= low_bytes) return;
+  status.problems.push_back(
+      {fmt::format("only {} are left on the disk of {}", FormatBytes(free), root),
+       "free some space, or set a retention so that old data is dropped", false});
+}
+
+}  // namespace
 
 Status StoreImpl::status(std::uint32_t tenant) const {
   Status status{.part = "store", .facts = {}, .problems = {}};
   status.facts.emplace_back("data directory", paths_.root);
-  struct statvfs disk{};
-  if (statvfs(paths_.root.c_str(), &disk) == 0) {
-    const auto free =
-        static_cast<std::int64_t>(disk.f_bavail) * static_cast<std::int64_t>(disk.f_frsize);
-    status.facts.emplace_back("free disk", FormatBytes(free));
-    if (free < options_.low_disk_bytes) {
-      status.problems.push_back(
-          {fmt::format("only {} are left on the disk of {}", FormatBytes(free), paths_.root),
-           "free some space, or set a retention so that old data is dropped", false});
-    }
-  }
+  AddDisk(paths_.root, options_.low_disk_bytes, status);
   status.facts.emplace_back("retention", options_.retention_ns == 0
                                              ? "everything is kept"
                                              : FormatDuration(options_.retention_ns));
@@ -241,6 +263,12 @@ Status StoreImpl::status(std::uint32_t tenant) const {
       FormatBytes(static_cast<std::int64_t>(wal_.closed_bytes() + wal_.current_bytes())));
   MutexLock lock(state_mutex_);
   status.facts.emplace_back("queue", FormatBytes(static_cast<std::int64_t>(queued_bytes_)));
+  AddWriteProblems(status);
+  AddDataProblems(tenant, status);
+  return status;
+}
+
+void StoreImpl::AddWriteProblems(Status& status) const {
   if (!log_error_.empty()) {
     status.problems.push_back(
         {fmt::format("requests cannot be logged: {}", log_error_),
@@ -254,6 +282,9 @@ Status StoreImpl::status(std::uint32_t tenant) const {
                                       : "free some space on the disk; it is tried again by itself",
                                !replayed_});
   }
+}
+
+void StoreImpl::AddDataProblems(std::uint32_t tenant, Status& status) const {
   if (!deleting_step_.empty()) {
     status.facts.emplace_back("deleting",
                               fmt::format("{}, {} files to be rewritten", deleting_step_,
@@ -274,10 +305,8 @@ Status StoreImpl::status(std::uint32_t tenant) const {
     status.problems.push_back(
         {data.For(tenant), "wherefore doctor --repair says what can be brought back", false});
   }
-  for (const std::string& damage : damage_) {
+  for (const std::string& damage : damage_)
     status.problems.push_back({damage, "keep the .bad file for inspection, or remove it", false});
-  }
-  return status;
 }
 
 }  // namespace wherefore::store

@@ -1,13 +1,14 @@
 // The store: durable, exact, and the only place that knows SQL.
 //
 // Writing (Sink): a group of requests is interned, encoded as the exact rows of every table,
-// appended to a write-ahead log, synced once, acknowledged; every 2 s or 64 MB the logged rows go
-// into the engine in big inserts under tokens, dictionaries first. See docs/architecture.md and
+// appended to a write-ahead log, synced once, acknowledged. Logged rows are safe, so nothing
+// hurries: they go into the engine in big inserts under tokens, dictionaries first, when there are
+// 64 MB of them, when the oldest is 15 s old, or when somebody asks. See docs/architecture.md and
 // docs/format.md.
 //
 // Reading (Reader, read.h): typed rows, never SQL text, on connections of their own, so that a
-// heavy query does not hold up ingest. What was acknowledged becomes visible within 2 s, or after
-// Flush().
+// heavy query does not hold up ingest. A query first calls CatchUp(): then it sees everything
+// that was acknowledged before it was asked.
 //
 // Threads: everything here may be called from any thread.
 #pragma once
@@ -18,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cancel.h"
 #include "base/result.h"
 #include "base/status.h"
 #include "profile/sink.h"
@@ -31,7 +33,7 @@ struct StoreOptions {
   std::string directory;          // data directory; created if missing
   std::int64_t retention_ns = 0;  // 0 keeps everything
   std::size_t max_queued_bytes = 256u << 20;
-  std::int64_t flush_interval_ns = 2'000'000'000;
+  std::int64_t flush_interval_ns = 15'000'000'000;
   std::size_t flush_bytes = 64u << 20;
   std::size_t dictionary_bytes = 128u << 20;           // of names in memory
   std::size_t engine_bytes = std::size_t{4000} << 20;  // of memory, all it does together
@@ -63,9 +65,13 @@ class Store : public profile::Sink {
 
   // Everything acknowledged before the call is visible to readers when it returns.
   virtual Result<> Flush() = 0;
+  // The same for a query. Queries share inserts, and inserts that only queries asked for
+  // take a third of the time at most. Where rows cannot be inserted it does not fail: the rest can
+  // be answered, and Damaged() says what is not there.
+  virtual Result<> CatchUp(const CancelToken& cancel) = 0;
   virtual Reader& reader() = 0;
 
-  // kInvalid when the tenant's number is that of another name, whose data a question would see.
+  // kInvalid when the tenant's number is that of another name, whose data a query would see.
   [[nodiscard]] virtual Result<> CheckTenant(const profile::Tenant& tenant) const = 0;
 
   // Rows, and the names nothing else uses, off the disk too when it returns.

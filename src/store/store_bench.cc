@@ -28,8 +28,8 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/test_directory.h"
 #include "store/store.h"
-#include "store/test_directory.h"
 
 namespace wherefore::store {
 namespace {
@@ -342,62 +342,61 @@ int Light(Store& store, Load& load, int seconds) {
   return 0;
 }
 
-int Main(int argc, char** argv) {
-  if (argc > 2 && std::string_view(argv[1]) == "light") {
-    const TestDirectory directory(std::filesystem::temp_directory_path());
-    Load load(42);
-    auto opened = Store::Open({.directory = directory / "data"});
-    if (!opened) return 3;
-    return Light(**opened, load, std::atoi(argv[2]));
-  }
-  const int minutes = argc > 1 ? std::atoi(argv[1]) : 20;
-  const TestDirectory directory(std::filesystem::temp_directory_path());
-  Load load(42);
-  auto opened = Store::Open({.directory = directory / "data"});
-  if (!opened) {
-    std::fprintf(stderr, "%s\n", opened.error().message().c_str());
-    return 3;
-  }
-  Store& store = **opened;
-  Window window(64);
-  const std::int64_t start = NowUnixNs() / kNsPerDay * kNsPerDay;
-  const std::int64_t cpu = ProcessCpuNs();
-  std::int64_t making = 0;  // CPU spent on the load itself
-  const std::int64_t wall = MonotonicNs();
+// What sending a load took.
+struct Sent {
   int profiles = 0;
   int failed = 0;
+  std::int64_t making_ns = 0;  // CPU spent on the load itself
+};
+
+Sent Send(Store& store, Load& load, int minutes) {
+  Sent sent;
+  Window window(64);
+  const std::int64_t start = NowUnixNs() / kNsPerDay * kNsPerDay;
   for (int step = 0; step < minutes * 6; ++step) {
     for (int i = 0; i < kServices * kInstances; ++i) {
       const std::int64_t begin = ThreadCpuNs();
       auto request =
           load.Make(i % kServices, i / kServices,
                     start + std::int64_t{step} * 10 * kNsPerSecond + std::int64_t{i} * 1'234'567);
-      making += ThreadCpuNs() - begin;
+      sent.making_ns += ThreadCpuNs() - begin;
       window.Enter();
       store.Write(std::move(request), [&](const Result<profile::WriteAnswer>& answer) {
-        if (!answer) ++failed;
+        if (!answer) ++sent.failed;
         window.Leave();
       });
-      ++profiles;
+      ++sent.profiles;
     }
   }
   window.Drain();
-  const double seconds = static_cast<double>(MonotonicNs() - wall) / 1e9;
-  const double samples = static_cast<double>(profiles) * kSamples;
-  (void)store.Flush();
-  const auto cost = [&] {
-    return static_cast<double>(ProcessCpuNs() - cpu - making) / 1e9 / (samples / 1e6);
-  };
-  std::printf("%d profiles, %.0f samples in %.1f s (load made in the same process), %d failed\n",
-              profiles, samples, seconds, failed);
-  std::printf("functions named per profile: %.0f\n",
-              static_cast<double>(load.functions()) / profiles);
-  std::printf("cpu until inserted:  %.2f s per million samples\n", cost());
-  // Until merges settle: no CPU used for a second.
+  return sent;
+}
+
+// Until no CPU is used for a second.
+void WaitForMerges() {
   for (std::int64_t last = 0; ProcessCpuNs() - last > kNsPerSecond / 20;) {
     last = ProcessCpuNs();
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
+}
+
+// The full load: returns how many requests failed.
+int Full(Store& store, Load& load, int minutes) {
+  const std::int64_t cpu = ProcessCpuNs();
+  const std::int64_t wall = MonotonicNs();
+  const Sent sent = Send(store, load, minutes);
+  const double seconds = static_cast<double>(MonotonicNs() - wall) / 1e9;
+  const double samples = static_cast<double>(sent.profiles) * kSamples;
+  (void)store.Flush();
+  const auto cost = [&] {
+    return static_cast<double>(ProcessCpuNs() - cpu - sent.making_ns) / 1e9 / (samples / 1e6);
+  };
+  std::printf("%d profiles, %.0f samples in %.1f s (load made in the same process), %d failed\n",
+              sent.profiles, samples, seconds, sent.failed);
+  std::printf("functions named per profile: %.0f\n",
+              static_cast<double>(load.functions()) / sent.profiles);
+  std::printf("cpu until inserted:  %.2f s per million samples\n", cost());
+  WaitForMerges();
   std::printf("cpu until settled:   %.2f s per million samples\n", cost());
   PrintThreads(samples);
   const ProcessMemory memory = ReadProcessMemory();
@@ -406,6 +405,20 @@ int Main(int argc, char** argv) {
               static_cast<long long>(memory.anonymous_bytes >> 20));
   PrintTables(store, samples);
   Queries(store, load.total());
+  return sent.failed;
+}
+
+int Main(int argc, char** argv) {
+  const TestDirectory directory(std::filesystem::temp_directory_path());
+  Load load(42);
+  auto opened = Store::Open({.directory = directory / "data"});
+  if (!opened) {
+    std::fprintf(stderr, "%s\n", opened.error().message().c_str());
+    return 3;
+  }
+  if (argc > 2 && std::string_view(argv[1]) == "light")
+    return Light(**opened, load, std::atoi(argv[2]));
+  const int failed = Full(**opened, load, argc > 1 ? std::atoi(argv[1]) : 20);
   opened->reset();
   const std::int64_t begin = MonotonicNs();
   opened = Store::Open({.directory = directory / "data"});

@@ -1,13 +1,14 @@
-// The store's inside, shared by the files that implement it by verb: store.cc (open, threads),
-// store_write.cc (group commit), store_insert.cc (log -> engine), retention.cc, delete.cc,
-// delete_names.cc, delete_spans.cc, backup.cc, damage.cc, lost_names.cc, repair.cc, upkeep.cc.
+// The inside of the store, shared by the files that implement it: store.cc (open, threads),
+// write/store_write.cc (group commit), write/store_insert.cc (log -> engine), and in upkeep/
+// retention.cc, delete.cc, delete_names.cc, delete_spans.cc, backup.cc, damage.cc, lost_names.cc,
+// repair.cc, upkeep.cc.
 //
 // Threads: callers; one writer thread (takes the queue, interns, logs, answers); one inserter
-// thread (closes segments, inserts them, drops old buckets, retries what failed); one for upkeep
-// (finishes what a restart interrupted). Locks: upkeep_mutex_ > intern_mutex_ > insert_mutex_ >
-// state_mutex_ > (log's own, transport's own), taken in this order.
-//          upkeep_mutex_: held over a delete or a backup. intern_mutex_: dictionaries, identities,
-//          carry_; senders wait for it. insert_mutex_: held while rows go into the engine.
+//          thread (closes segments, inserts them, drops old buckets, retries what failed); one for
+//          upkeep (finishes what a restart interrupted).
+// Locks:   taken in this order: upkeep_mutex_ (held over a delete or a backup), intern_mutex_
+//          (dictionaries, identities, carry_; senders wait for it), insert_mutex_ (held while rows
+//          go into the engine), state_mutex_, then the log's own and the transport's own.
 #pragma once
 
 #include <atomic>
@@ -21,20 +22,21 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "base/memory_budget.h"
 #include "base/metrics.h"
 #include "base/mutex.h"
-#include "store/counter_bases.h"
-#include "store/encode_rows.h"
-#include "store/file.h"
-#include "store/identities.h"
-#include "store/ledger.h"
-#include "store/mutations.h"
+#include "journal/file.h"
+#include "journal/identities.h"
+#include "journal/wal.h"
+#include "store/engine/mutations.h"
 #include "store/store.h"
-#include "store/tenant_names.h"
-#include "store/wal.h"
+#include "store/upkeep/ledger.h"
+#include "store/write/counter_bases.h"
+#include "store/write/encode_rows.h"
+#include "store/write/tenant_names.h"
 
 namespace wherefore::store {
 
@@ -56,7 +58,7 @@ struct DataPaths {
 };
 
 // Holds the directory's lock as long as it lives; the error of a second one names the first.
-[[nodiscard]] Result<File> LockDirectory(const DataPaths& paths);
+[[nodiscard]] Result<journal::File> LockDirectory(const DataPaths& paths);
 // Version of the schema file, written if it is missing; a newer one is refused.
 [[nodiscard]] Result<> CheckSchemaFile(const DataPaths& paths);
 [[nodiscard]] Result<std::uint32_t> ReadWriterNumber(const DataPaths& paths);
@@ -86,6 +88,7 @@ class StoreImpl final : public Store {
   void Write(profile::WriteRequest request,
              std::function<void(Result<profile::WriteAnswer>)> done) override;
   Result<> Flush() override;
+  Result<> CatchUp(const CancelToken& cancel) override;
   Reader& reader() override { return *reader_; }
   [[nodiscard]] Result<> CheckTenant(const profile::Tenant& tenant) const override {
     return tenant_names_.Check(tenant);
@@ -107,15 +110,30 @@ class StoreImpl final : public Store {
   };
   using Answers = std::vector<Result<profile::WriteAnswer>>;
 
+  // store.cc: what is wrong with writing, and with what is stored.
+  void AddWriteProblems(Status& status) const REQUIRES(state_mutex_);
+  void AddDataProblems(std::uint32_t tenant, Status& status) const REQUIRES(state_mutex_);
+
+  // What an earlier run left in the log: at once if it is little, else beside senders.
+  void Replay() EXCLUDES(intern_mutex_, insert_mutex_, state_mutex_);
   // store_write.cc
   void RunWriter();
   std::vector<Pending> TakeGroup() EXCLUDES(state_mutex_);
   // What a group adds to the log beside rows_.
   struct Additions {
-    std::vector<IdentityRecord> identities;
+    std::vector<journal::IdentityRecord> identities;
     std::vector<profile::CounterMove> moves;
   };
+  using FirstRequests = std::unordered_map<Hash128, std::size_t>;  // of a group, by identity
   Answers CommitGroup(std::vector<Pending>& group) EXCLUDES(intern_mutex_);
+  // Finishes what is due before the next group; why there can be none, empty: it may come.
+  std::string MakeReady() REQUIRES(intern_mutex_) EXCLUDES(state_mutex_);
+  // The group's rows into rows_, and what each sender is told if they can be logged.
+  Answers EncodeGroup(std::vector<Pending>& group, FirstRequests& first, Additions& additions)
+      REQUIRES(intern_mutex_);
+  // rows_ could not be logged. Ids given to new names are in use from now on: their rows go first
+  // into the next frame.
+  void CarryNames() REQUIRES(intern_mutex_);
   // The same; kUnavailable for all of them when the memory for it is not there.
   Answers CommitOrRefuse(std::vector<Pending>& group) EXCLUDES(intern_mutex_);
   // Ids were given to names that are not in the log: none of them is used again.
@@ -134,18 +152,25 @@ class StoreImpl final : public Store {
   Result<> DistrustNames() EXCLUDES(writer_mutex_);
   // Goes on under the next writer number: no dictionary that there is now is written to again.
   Result<> RetireWriter() REQUIRES(intern_mutex_);
-  void GoOnAs(std::uint32_t writer) REQUIRES(intern_mutex_);
+  void SwitchWriter(std::uint32_t writer) REQUIRES(intern_mutex_);
+  // Why nothing can be stored now; empty: it can.
   [[nodiscard]] std::string RefusalReason() const EXCLUDES(state_mutex_);
   void SetLogError(const Result<>& result) EXCLUDES(state_mutex_);
 
   // store_insert.cc
   void RunInserter();
   bool WaitForWork() EXCLUDES(state_mutex_);
+  // The last segment that has rows of what was acknowledged before now.
+  [[nodiscard]] std::uint64_t LastLogged() const {
+    return wal_.current_bytes() > 0 ? wal_.current_number() : wal_.current_number() - 1;
+  }
   void InsertClosedSegments() EXCLUDES(insert_mutex_, state_mutex_);
   void SetInsertError(const std::string& problem) REQUIRES(state_mutex_);
-  Result<> InsertSegment(const Wal::Segment& segment) REQUIRES(insert_mutex_);
-  Result<> InsertRows(const RowSet& rows, const SegmentHeader& header) REQUIRES(insert_mutex_);
-  Result<> LoadIdentities() REQUIRES(intern_mutex_, insert_mutex_);
+  Result<> InsertSegment(const journal::Wal::Segment& segment) REQUIRES(insert_mutex_);
+  Result<> InsertRows(const RowSet& rows, const journal::SegmentHeader& header)
+      REQUIRES(insert_mutex_);
+  // What is remembered of requests, also of those that are in the log only.
+  Result<> LoadRequests() REQUIRES(intern_mutex_, insert_mutex_);
   void ProbeLog() EXCLUDES(intern_mutex_);
 
   // retention.cc
@@ -175,7 +200,7 @@ class StoreImpl final : public Store {
   Result<std::map<DictionaryKey, std::uint64_t>> ByDictionary(const std::string& what, Table table,
                                                               const std::string& where);
   // What a delete is at; nothing: the same step goes on.
-  void SayDeleting(std::optional<std::string> step, std::uint64_t parts_left)
+  void SetDeleteProgress(std::optional<std::string> step, std::uint64_t parts_left)
       EXCLUDES(state_mutex_);
   [[nodiscard]] StillWaiting StillDeleting();
   // delete_spans.cc
@@ -204,13 +229,14 @@ class StoreImpl final : public Store {
   Result<> CompareWithLedger() REQUIRES(insert_mutex_) EXCLUDES(state_mutex_);
   // Compares, and finds out whose data it is.
   void LookForDamage() EXCLUDES(insert_mutex_, state_mutex_);
-  Result<LackingByTenant> WhoLacksSamples(std::uint32_t bucket);
-  void SayDamaged(const std::map<std::uint32_t, LackingByTenant>& details) REQUIRES(insert_mutex_)
+  Result<LackingByTenant> ServicesLackingSamples(std::uint32_t bucket);
+  void ReportDamage(const std::map<std::uint32_t, LackingByTenant>& details) REQUIRES(insert_mutex_)
       EXCLUDES(state_mutex_);
   void NoteSetAside(const std::string& table) EXCLUDES(state_mutex_, writer_mutex_);
   // lost_names.cc
-  // Gives services and types that are in use a name again; true while some have none.
-  Result<> NameTheNameless() REQUIRES(insert_mutex_);
+  // Gives services and types that are in use a name again.
+  Result<> RestoreLostNames() REQUIRES(insert_mutex_);
+  // The same; true while some have none.
   Result<bool> RestoreNames() REQUIRES(insert_mutex_);
   Result<> RestoreNames(const std::string& table, const std::string& missing,
                         const std::string& insert, const std::string& from);
@@ -237,14 +263,14 @@ class StoreImpl final : public Store {
   const StoreOptions options_;
   const DataPaths paths_;
   StoreMetrics metrics_;
-  File lock_;
+  journal::File lock_;
   std::unique_ptr<Transport> transport_;
   std::atomic<std::uint64_t> generation_{1};  // of names, for readers' caches
   std::unique_ptr<Reader> reader_;
-  Wal wal_;
+  journal::Wal wal_;
   TenantNames tenant_names_;
-  IdentityClock identity_clock_;  // set before the threads start
-  CounterFiles counter_files_;    // written under insert_mutex_
+  journal::IdentityClock identity_clock_;  // set before the threads start
+  CounterFiles counter_files_;             // written under insert_mutex_
 
   Mutex upkeep_mutex_;  // one delete or backup at a time
   std::vector<Mutation> pending_ GUARDED_BY(upkeep_mutex_);
@@ -252,7 +278,7 @@ class StoreImpl final : public Store {
   Mutex intern_mutex_;
   std::unique_ptr<Dictionaries> dictionaries_ GUARDED_BY(intern_mutex_);
   std::unique_ptr<Encoder> encoder_ GUARDED_BY(intern_mutex_);
-  Identities identities_ GUARDED_BY(intern_mutex_);
+  journal::Identities identities_ GUARDED_BY(intern_mutex_);
   CounterBases counter_bases_ GUARDED_BY(intern_mutex_);
   std::uint64_t commits_ GUARDED_BY(intern_mutex_) = 0;
   std::size_t committed_bytes_ GUARDED_BY(intern_mutex_) = 0;  // since memory was trimmed
@@ -267,7 +293,7 @@ class StoreImpl final : public Store {
   std::atomic<std::uint32_t> next_writer_{0};  // to go on under, when it is above the current one
 
   Mutex insert_mutex_;
-  IdentityLog identity_log_ GUARDED_BY(insert_mutex_);
+  journal::IdentityLog identity_log_ GUARDED_BY(insert_mutex_);
   Ledger ledger_ GUARDED_BY(insert_mutex_);
   bool compared_ GUARDED_BY(insert_mutex_) = false;  // with the ledger, since the start
   std::uint64_t distrusted_segment_ GUARDED_BY(insert_mutex_) = 0;  // the last damaged one
@@ -281,9 +307,12 @@ class StoreImpl final : public Store {
   std::size_t queued_bytes_ GUARDED_BY(state_mutex_) = 0;
   bool stopping_ GUARDED_BY(state_mutex_) = false;  // no new requests
   bool writer_done_ GUARDED_BY(state_mutex_) = false;
-  bool replayed_ GUARDED_BY(state_mutex_) = false;  // what an earlier run left is in the engine
+  bool replayed_ GUARDED_BY(state_mutex_) = false;   // what an earlier run left is in the engine
+  bool new_names_ GUARDED_BY(state_mutex_) = false;  // none that an earlier run logged is in use
   bool flush_asked_ GUARDED_BY(state_mutex_) = false;
-  std::uint64_t rounds_ GUARDED_BY(state_mutex_) = 0;  // of the inserter
+  bool catch_up_asked_ GUARDED_BY(state_mutex_) = false;
+  std::int64_t next_catch_up_ns_ GUARDED_BY(state_mutex_) = 0;  // not earlier for queries alone
+  std::uint64_t rounds_ GUARDED_BY(state_mutex_) = 0;           // of the inserter
   std::uint64_t inserted_through_ GUARDED_BY(state_mutex_) = 0;
   std::int64_t first_unflushed_ns_ GUARDED_BY(state_mutex_) = 0;  // 0: nothing waits
   std::string log_error_ GUARDED_BY(state_mutex_);

@@ -8,9 +8,9 @@
 #include "base/text.h"
 #include "profile/observed_time.h"
 #include "profile/typed_attributes.h"
-#include "store/span_extras.h"
-#include "store/step_sums.h"
+#include "store/read/step_sums.h"
 #include "store/test_store.h"
+#include "store/write/span_extras.h"
 
 namespace wherefore::store {
 namespace {

@@ -18,7 +18,8 @@ namespace wherefore::store {
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
-// Builds a Batch profile by profile; every stack is a list of function names, leaf first.
+// Builds a Batch profile by profile; every stack is a list of function names, leaf first. A name
+// may say its module: "module`name".
 class BatchBuilder {
  public:
   struct Sample {
@@ -75,6 +76,7 @@ class BatchBuilder {
     request.arrival_ns = NowUnixNs();
     batch_ = profile::Batch();
     functions_.clear();
+    mappings_.clear();
     return request;
   }
 
@@ -98,15 +100,24 @@ class BatchBuilder {
     ASSERT_EQ(bytes.size(), id.size());
     std::memcpy(id.data(), bytes.data(), bytes.size());
   }
-  profile::Id Frame(const std::string& name) {
-    auto& id = functions_[name];
+  profile::Id Mapping(const std::string& module) {
+    auto& id = mappings_[module];
     if (id == 0) {
+      batch_.mappings.push_back({0x1000, 0x9000, 0, Text("/bin/" + module), {}});
+      id = static_cast<profile::Id>(batch_.mappings.size() - 1);
+    }
+    return id;
+  }
+  profile::Id Frame(const std::string& spelled) {
+    auto& id = functions_[spelled];
+    if (id == 0) {
+      const std::size_t tick = spelled.find('`');
+      const std::string name = tick == std::string::npos ? spelled : spelled.substr(tick + 1);
+      const std::string module = tick == std::string::npos ? "shop" : spelled.substr(0, tick);
       batch_.functions.push_back({Text(name), Text("_Z" + name), Text(name + ".cc"), 7});
       const auto line = static_cast<std::uint32_t>(batch_.lines.size());
       batch_.lines.push_back({static_cast<profile::Id>(batch_.functions.size() - 1), 11, 3});
-      if (batch_.mappings.size() == 1)
-        batch_.mappings.push_back({0x1000, 0x9000, 0, Text("/bin/shop"), {}});
-      batch_.frames.push_back({1, 0x1000 + Hash64(name) % 4096, {line, 1}, {}});
+      batch_.frames.push_back({Mapping(module), 0x1000 + Hash64(name) % 4096, {line, 1}, {}});
       id = static_cast<profile::Id>(batch_.frames.size() - 1);
     }
     return id;
@@ -132,10 +143,11 @@ class BatchBuilder {
 
   profile::Batch batch_;
   std::map<std::string, profile::Id> functions_;
+  std::map<std::string, profile::Id> mappings_;
 };
 
 // Writes and waits for the answer.
-inline Result<profile::WriteAnswer> WriteNow(Store& store, profile::WriteRequest request) {
+inline Result<profile::WriteAnswer> WriteNow(profile::Sink& store, profile::WriteRequest request) {
   std::promise<Result<profile::WriteAnswer>> answer;
   store.Write(std::move(request),
               [&](Result<profile::WriteAnswer> a) { answer.set_value(std::move(a)); });
@@ -175,8 +187,8 @@ inline std::map<std::string, std::int64_t> StackTotals(Store& store, const std::
       const std::uint32_t frame = rows.stack_frames[range.begin + i];
       const std::uint32_t function =
           lost(frame, rows.frames) ? kLostId : rows.frames[frame - 1].lines.at(0).function;
-      path += lost(function, rows.functions) ? profile::kNameLost
-                                             : rows.functions[function - 1].name;
+      path +=
+          lost(function, rows.functions) ? profile::kNameLost : rows.functions[function - 1].name;
     }
     totals[range.count == 0 ? std::string(profile::kNameLost) : path] += sum.value;
   }

@@ -17,7 +17,7 @@
 namespace wherefore::symbols {
 namespace {
 
-// Reading, memory, time, the socket that is there already, and the end.
+// Reading, memory, time, the existing socket, and exit.
 constexpr std::uint32_t kAllowed[] = {
     SYS_read,           SYS_pread64,      SYS_readv,       SYS_write,
     SYS_close,          SYS_lseek,        SYS_fstat,       SYS_newfstatat,
@@ -30,7 +30,7 @@ constexpr std::uint32_t kAllowed[] = {
     SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack, SYS_restart_syscall,
     SYS_exit,           SYS_exit_group};
 
-// Calls of which one argument decides.
+// Calls allowed only with certain arguments.
 struct Conditional {
   std::uint32_t call;
   unsigned argument;
@@ -41,8 +41,8 @@ constexpr Conditional kConditional[] = {{SYS_openat, 2, kWriting},
                                         {SYS_open, 1, kWriting},
                                         {SYS_mmap, 2, PROT_EXEC},
                                         {SYS_mprotect, 2, PROT_EXEC},
-                                        // F_DUPFD, F_GETFD, F_SETFD, F_GETFL: libelf looks whether
-                                        // it was given a descriptor. None that signals or locks.
+                                        // F_DUPFD, F_GETFD, F_SETFD, F_GETFL: libelf checks its
+                                        // descriptor. No locks or signals.
                                         {SYS_fcntl, 1, ~std::uint32_t{3}}};
 
 sock_filter Load(std::size_t offset) {
@@ -51,18 +51,18 @@ sock_filter Load(std::size_t offset) {
 sock_filter Return(std::uint32_t action) {
   return BPF_STMT(BPF_RET | BPF_K, action);
 }
-// Steps over the `skip` instructions behind it unless the loaded word compares so.
+// Skips the next `skip` instructions unless the loaded word compares as given.
 sock_filter Unless(std::uint16_t comparison, std::uint32_t with, std::uint8_t skip) {
   return BPF_JUMP(static_cast<std::uint16_t>(BPF_JMP | comparison | BPF_K), with, 0, skip);
 }
 
 std::vector<sock_filter> Program() {
   constexpr std::uint32_t kRefuse = SECCOMP_RET_ERRNO | EPERM;
-  constexpr std::uint32_t kOtherAbi = 0x40000000;  // x32: the same numbers, other calls
+  constexpr std::uint32_t kOtherAbi = 0x40000000;  // x32: same numbers, other calls
   std::vector<sock_filter> program = {
       Load(offsetof(seccomp_data, arch)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
-      Return(SECCOMP_RET_KILL_PROCESS),  // 32-bit calls: nobody honest makes them here
+      Return(SECCOMP_RET_KILL_PROCESS),  // 32-bit calls: nothing legitimate makes them here
       Load(offsetof(seccomp_data, nr)),
       Unless(BPF_JGE, kOtherAbi, 1),
       Return(kRefuse),

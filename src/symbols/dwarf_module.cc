@@ -22,7 +22,7 @@ auto* FindRange(Ranges& ranges, std::uint64_t address) {
   while (it != ranges.begin()) {
     --it;
     if (address < it->high) return &*it;
-    // Ranges of one unit may lie inside another's; look a little further back.
+    // Ranges of one unit may lie inside another's, so look a little further back.
     if (address - it->high > (1u << 20)) break;
   }
   return static_cast<decltype(&*it)>(nullptr);
@@ -52,14 +52,14 @@ std::string Absolute(const std::string& folder, const char* file) {
   return (path.is_absolute() || folder.empty() ? path : folder / path).lexically_normal();
 }
 
-// The chain of inlined calls below `die` that contains the address, outermost first.
+// The chain of inlined calls below `die` at this address, outermost first.
 void CollectInlined(Dwarf_Die& die, Dwarf_Addr address, int depth, std::vector<Dwarf_Die>& chain) {
   Dwarf_Die child;
   if (depth > kMaxDepth || dwarf_child(&die, &child) != 0) return;
   do {
     const int tag = dwarf_tag(&child);
     if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_lexical_block) continue;
-    // A block without an address of its own still may contain inlined calls.
+    // A block without an address range may still contain inlined calls.
     const int inside = dwarf_haspc(&child, address);
     if (inside <= 0 && (tag == DW_TAG_inlined_subroutine || dwarf_hasattr(&child, DW_AT_low_pc) ||
                         dwarf_hasattr(&child, DW_AT_ranges))) {
@@ -72,7 +72,7 @@ void CollectInlined(Dwarf_Die& die, Dwarf_Addr address, int depth, std::vector<D
   } while (dwarf_siblingof(&child, &child) == 0);
 }
 
-// Of a file that still is the one that was found.
+// Checks that the file is still the one that was found.
 Result<elf::SymbolTable> SymbolsOf(const Descriptor& opened, const ModuleSource& source) {
   WHEREFORE_ASSIGN_OR_RETURN(
       const elf::ElfFile file,
@@ -117,7 +117,7 @@ DwarfModule::~DwarfModule() {
   elf_end(elf_);
 }
 
-// Not by .debug_aranges, which clang leaves out.
+// Not by .debug_aranges, which clang omits.
 void DwarfModule::IndexUnits() {
   Dwarf_CU* unit = nullptr;
   Dwarf_Die die;
@@ -178,8 +178,8 @@ ResolvedFrame DwarfModule::BySymbol(std::uint64_t address) const {
   return {{.name = DemangleSymbol(symbol), .system_name = std::string(symbol)}};
 }
 
-// The name as the linker has it says it all; functions of one file only have none in DWARF, so
-// theirs is put together from the scopes around them.
+// The linkage name says everything. Functions local to a file have none in DWARF, so their name is
+// composed from the enclosing scopes.
 void DwarfModule::NameFunction(Dwarf_Die& die, ResolvedLine& line) const {
   Dwarf_Attribute found;
   const char* linkage = dwarf_formstring(dwarf_attr_integrate(&die, DW_AT_linkage_name, &found));
@@ -225,8 +225,7 @@ ResolvedFrame DwarfModule::Resolve(std::uint64_t address) {
   for (std::size_t i = 0; i < chain.size(); ++i) {
     NameFunction(chain[chain.size() - 1 - i], frame[i]);
   }
-  // The line of the innermost is the address's own, that of every other one where it calls the
-  // next.
+  // The innermost line is the address's own; each outer one is the line of the call.
   if (Dwarf_Line* const row = dwarf_getsrc_die(&unit_die, address)) {
     int line = 0, column = 0;
     dwarf_lineno(row, &line);
@@ -244,7 +243,7 @@ ResolvedFrame DwarfModule::Resolve(std::uint64_t address) {
       frame[i].file = Absolute(unit.folder, dwarf_filesrc(unit.files, file, nullptr, nullptr));
     }
   }
-  // Functions of one file only are called in full by the symbol table.
+  // The symbol table has the full names of functions local to a file.
   const std::string_view symbol = SymbolAt(address);
   if (frame.back().system_name.empty() && !symbol.empty()) {
     frame.back().name = DemangleSymbol(symbol);

@@ -1,7 +1,7 @@
-// DwarfModule: the functions, files, lines and inlined calls of one program or library, by libdw.
+// DwarfModule: functions, files, lines and inlined calls of one program or library, through libdw.
 //
-// Not for the server's own process: libdw maps files and is not written for hostile ones. It runs
-// in the worker (worker.h), which may crash or hang without harm. One thread.
+// Not for the server's own process: libdw maps files and is not hardened against hostile ones. It
+// runs in the worker (worker.h), which may crash or hang without harm. One thread.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@
 
 namespace wherefore::symbols {
 
-// Either path may be empty, not both.
+// One path may be empty, but not both.
 struct ModuleSource {
-  std::string build_id;  // hex; the files must have it
+  std::string build_id;  // hex; the files must have the same
   std::string program;
   std::string debug;
 
@@ -45,7 +45,7 @@ class DwarfModule {
     std::uint64_t high = 0;
     Dwarf_Die die{};
   };
-  // A compilation unit, looked into when an address of it is first asked for.
+  // A compilation unit; parsed when one of its addresses is first looked up.
   struct Unit {
     std::vector<Range> functions;  // by start
     Dwarf_Files* files = nullptr;

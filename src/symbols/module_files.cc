@@ -17,7 +17,7 @@ bool HasDebugInfo(const elf::ElfFile& file) {
   return false;
 }
 
-// A path from outside is only followed where it leads to a place of its own.
+// Paths from senders must be absolute and without "..".
 bool IsPlainAbsolute(std::string_view path) {
   return path.starts_with('/') && path.find('\0') == std::string_view::npos &&
          (std::string(path) + "/").find("/../") == std::string::npos;
@@ -54,7 +54,7 @@ std::optional<ModuleFiles> FindModuleFiles(std::string_view build_id, std::strin
   for (const std::string& candidate : Candidates(ToHex(*wanted), path, search_path)) {
     auto opened = OpenRegularFile(candidate);
     if (!opened) continue;
-    // Whoever runs the server may keep symbols there; a sender has no business in it.
+    // An operator may keep symbols there, but a sender must not point into it.
     if (candidate == path && opened->path.starts_with("/dev/")) continue;
     const auto file = elf::ElfFile::FromDescriptor(opened->file.Release());
     if (!file || file->build_id() != *wanted) continue;

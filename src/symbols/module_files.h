@@ -1,11 +1,10 @@
 // Finds the files of a module by its build id: the program or library itself, and its debug file.
 //
-// Looks where the sender said the module is, in the folders of --symbol-path (by path, by name, and
-// as a .build-id tree) and in /usr/lib/debug. A file counts only if it carries the same build id,
-// so a wrong guess can never give wrong names. Only regular files are opened, whatever the path
-// looks like (base/regular_file.h). Opening may still wait for ever (a network that is gone):
-// for the worker (worker.h), which is ended then, not for the server itself. Reads a few headers
-// per file.
+// Looks at the sender's path, in the folders of --symbol-path (by path, by name, and as a .build-id
+// tree) and in /usr/lib/debug. A file counts only if it has the same build id, so a wrong guess
+// never gives wrong names. Only regular files are opened (base/regular_file.h). Opening may still
+// block forever (a dead network file system): so this runs in the worker (worker.h), which can be
+// killed, never in the server. Reads a few headers per file.
 #pragma once
 
 #include <optional>
@@ -19,7 +18,7 @@ namespace wherefore::symbols {
 
 struct ModuleFiles {
   std::string program;                 // has the segments and perhaps symbols; may be empty
-  std::string debug;                   // has DWARF; may be the same file; empty when there is none
+  std::string debug;                   // has DWARF; may be the same file; may be empty
   std::vector<elf::Segment> segments;  // of `program`, else of `debug`
 };
 

@@ -1,4 +1,5 @@
-// What is known about an address: functions, files and lines, innermost inline level first.
+// What is known about an address: functions, files and lines, innermost inline level first. Plain
+// data.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@ namespace wherefore::symbols {
 
 struct ResolvedLine {
   std::string name;         // demangled
-  std::string system_name;  // as the linker knows it; empty where the file does not say
+  std::string system_name;  // linkage name; empty if the file does not say
   std::string file;         // empty when not known
   std::uint32_t line = 0;   // 0 when not known
   std::uint32_t column = 0;

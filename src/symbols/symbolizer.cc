@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kAddressesAtOnce = 1024;  // 20 us each, once the file is open
 constexpr std::size_t kMaxModules = 10'000;
 constexpr std::int64_t kTryFailedAgainNs = 600 * kNsPerSecond;
-constexpr std::int64_t kLongestPatienceNs = 3600 * kNsPerSecond;
+constexpr std::int64_t kMaxRetryNs = 3600 * kNsPerSecond;
 
 std::size_t BytesOf(const ResolvedFrame& frame) {
   std::size_t bytes = 96 + frame.capacity() * sizeof(ResolvedLine);
@@ -25,7 +25,7 @@ std::size_t BytesOf(const ResolvedFrame& frame) {
   return bytes;
 }
 
-// Virtual addresses; 0 (no code is there) for an offset outside every segment.
+// 0 (never code) for an offset outside every segment.
 std::vector<std::uint64_t> VirtualAddresses(std::span<const elf::Segment> segments,
                                             std::span<const ModuleAddress> addresses) {
   std::vector<std::uint64_t> out;
@@ -57,7 +57,7 @@ Symbolizer::Known Symbolizer::Locate(const ModuleName& name, std::int64_t deadli
   const std::string build_id(name.build_id);
   Known known = Recall(build_id);
   if (!known.search || !TakeWorker(deadline_ns)) return known;
-  known = Recall(build_id);  // perhaps somebody else has looked meanwhile
+  known = Recall(build_id);  // another thread may have searched meanwhile
   if (known.search) {
     Search(name);
     known = Recall(build_id);
@@ -80,10 +80,10 @@ void Symbolizer::Search(const ModuleName& name) {
     bytes_ = 0;
     modules_.clear();
   }
-  Renew(modules_[build_id], found ? std::optional(*std::move(found)) : std::nullopt);
+  StoreFiles(modules_[build_id], found ? std::optional(*std::move(found)) : std::nullopt);
 }
 
-void Symbolizer::Renew(Module& module, std::optional<ModuleFiles> files) {
+void Symbolizer::StoreFiles(Module& module, std::optional<ModuleFiles> files) {
   const bool others = files && (!module.files || module.files->program != files->program ||
                                 module.files->debug != files->debug);
   if (others || module.failed || module.version == 0) {
@@ -97,8 +97,8 @@ void Symbolizer::Renew(Module& module, std::optional<ModuleFiles> files) {
 }
 
 void Symbolizer::Schedule(Module& module, std::int64_t at_least_ns) {
-  module.patience_ns = std::min(std::max(2 * module.patience_ns, at_least_ns), kLongestPatienceNs);
-  module.search_again_ns = MonotonicNs() + module.patience_ns;
+  module.retry_ns = std::min(std::max(2 * module.retry_ns, at_least_ns), kMaxRetryNs);
+  module.search_again_ns = MonotonicNs() + module.retry_ns;
 }
 
 bool Symbolizer::HasNews(const ModuleName& name, std::uint64_t version, std::int64_t deadline_ns) {
@@ -154,7 +154,7 @@ void Symbolizer::Evict() {
   }
 }
 
-void Symbolizer::Lose(const std::string& build_id) {
+void Symbolizer::ForgetFiles(const std::string& build_id) {
   MutexLock lock(mutex_);
   Module& module = modules_[build_id];
   module.files.reset();
@@ -173,8 +173,9 @@ void Symbolizer::Fail(const std::string& build_id, const std::string& file, cons
 }
 
 bool Symbolizer::TakeWorker(std::int64_t deadline_ns) {
-  const auto left = std::chrono::nanoseconds(deadline_ns - MonotonicNs());
-  const auto until = std::chrono::steady_clock::now() + left;
+  // MonotonicNs is the steady clock: a deadline of "never" passes it unchanged, where adding to now
+  // would overflow.
+  const std::chrono::steady_clock::time_point until{std::chrono::nanoseconds(deadline_ns)};
   MutexLock lock(mutex_);
   while (worker_busy_) {
     if (!worker_free_.WaitUntil(mutex_, until)) break;
@@ -188,7 +189,7 @@ void Symbolizer::NoteConfinement() {
   if (worker_.why_not_confined() == why_not_confined_) return;
   why_not_confined_ = worker_.why_not_confined();
   if (why_not_confined_.empty()) return;
-  Log(LogLevel::kWarn, "debug information is read without confinement",
+  Log(LogLevel::kWarn, "debug information is read without a sandbox",
       {{"error", why_not_confined_}});
 }
 
@@ -207,7 +208,7 @@ bool Symbolizer::AskWorker(const std::string& build_id, const ModuleFiles& files
     auto frames = worker_.Resolve({build_id, files.program, files.debug, part},
                                   MonotonicNs() + options_.answer_limit_ns);
     if (!frames && frames.error().code() == Code::kNotFound) {
-      Lose(build_id);
+      ForgetFiles(build_id);
       return true;
     }
     if (!frames) {
@@ -249,12 +250,12 @@ void Symbolizer::Fill(const std::string& build_id, const Known& known,
     answer.postponed = true;
     return;
   }
-  if (Recall(build_id).version != known.version) {  // better files came: for the next question
+  if (Recall(build_id).version != known.version) {  // better files were found: use them next time
     GiveWorkerBack();
     answer.postponed = true;
     return;
   }
-  // Asked for once more: perhaps somebody else has got it meanwhile.
+  // Check again: another thread may have resolved them meanwhile.
   const std::vector<std::uint64_t> unknown = TakeKnown(build_id, wanted, answer);
   answer.postponed = !AskWorker(build_id, *known.files, unknown, deadline_ns);
   GiveWorkerBack();
@@ -274,9 +275,9 @@ Status Symbolizer::status() const {
                 {"kept", FormatBytes(static_cast<std::int64_t>(bytes_))}}};
   if (!why_not_confined_.empty()) {
     status.problems.push_back(
-        {.what = "files of profiled programs are read without confinement: " + why_not_confined_,
-         .fix = "let the server use seccomp; until then a file made to harm could do what the "
-                "server's user may (--no-symbols reads none)"});
+        {.what = "files of profiled programs are read without a sandbox: " + why_not_confined_,
+         .fix = "let the server use seccomp; until then a malicious file could act with the rights "
+                "of the server's user (--no-symbols reads none)"});
   }
   if (failures_ > 0) {
     status.problems.push_back(

@@ -1,13 +1,12 @@
 // Symbolizer: addresses of stored profiles -> functions, files, lines and inlined calls.
 //
-// For modules whose file is on this machine with the same build id (module_files.h). Answers are
-// kept by build id, within bounds; files are looked for and read by a child process (worker.h): the
-// server itself opens nothing that a sender names. A file that
-// breaks the child or keeps it busy for too long costs a query that time once: it is left alone for
-// ten minutes, and its names stay as they were sent. Debug files may come later than profiles: a
-// module without one is looked for again when it is asked about, after a minute first and then less
-// and less often. Any thread; questions to the child wait for each other, never beyond their
-// deadline.
+// Works for modules whose file is on this machine with the same build id (module_files.h). Results
+// are cached by build id, within bounds. A child process finds and reads the files (worker.h): the
+// server itself opens nothing that a sender names. A file that crashes the child or takes too long
+// costs one query that time; it is then skipped for ten minutes, and its frames keep the names that
+// were sent. Debug files may be installed later than profiles arrive, so the search for a missing
+// one is repeated on demand: after a minute at first, then less and less often. Any thread;
+// requests to the child wait for each other, but never beyond their deadline.
 #pragma once
 
 #include <cstdint>
@@ -31,15 +30,15 @@ struct SymbolizerOptions {
   std::vector<std::string> search_path;  // folders of --symbol-path
   std::vector<std::string> worker;       // command line of the child, see WorkerProcess
   std::size_t cache_bytes = 64u << 20;
-  // How long the child may be silent; it is asked for a thousand addresses at a time.
+  // How long the child may take for one request; it gets a thousand addresses at a time.
   std::int64_t answer_limit_ns = 3'000'000'000;
-  // How soon a module without debug information is looked for again, the first time.
+  // Delay before the first repeated search for a module without debug information.
   std::int64_t search_again_ns = 60'000'000'000;
 };
 
 struct ModuleName {
   std::string_view build_id;  // hex
-  std::string_view path;      // as its sender knew it
+  std::string_view path;      // as its sender knows it
 };
 
 struct ModuleAddress {
@@ -54,20 +53,20 @@ class Symbolizer {
   explicit Symbolizer(SymbolizerOptions options);
 
   struct Answer {
-    // By address as asked; null where nothing is known.
+    // In the order of the addresses; null if nothing is known.
     std::vector<std::shared_ptr<const ResolvedFrame>> frames;
-    // There was no time to look: asking again later may give more.
+    // Time ran out; asking again later may give more.
     bool postponed = false;
-    // Nothing better can come. Else HasNews() tells, by this number, when something has.
+    // Nothing better can come. If false, HasNews() tells with `version` when something did.
     bool settled = false;
     std::uint64_t version = 0;
   };
-  // Begins nothing new after `deadline_ns` (MonotonicNs); what is resolved by then is kept.
+  // Starts nothing new after `deadline_ns` (MonotonicNs); what was resolved until then is kept.
   Answer Resolve(const ModuleName& module, std::span<const ModuleAddress> addresses,
                  std::int64_t deadline_ns);
 
-  // Whether Resolve() may know more than when it gave `version`. Looks for files again where it is
-  // time to and the deadline allows.
+  // Whether Resolve() may know more than when it returned `version`. Repeats the search for files
+  // if it is due and the deadline allows.
   bool HasNews(const ModuleName& module, std::uint64_t version, std::int64_t deadline_ns);
 
   [[nodiscard]] Status status() const;
@@ -75,10 +74,10 @@ class Symbolizer {
  private:
   struct Module {
     std::optional<ModuleFiles> files;
-    bool failed = false;               // they broke the child: left alone until search_again_ns
+    bool failed = false;               // they broke the child: skip until search_again_ns
     std::int64_t search_again_ns = 0;  // while not settled
-    std::int64_t patience_ns = 0;      // from one search to the next
-    std::uint64_t version = 0;         // another one whenever names may have become better
+    std::int64_t retry_ns = 0;         // delay until the next search
+    std::uint64_t version = 0;         // changes whenever names may have improved
 
     [[nodiscard]] bool settled() const { return files && !files->debug.empty() && !failed; }
     std::unordered_map<std::uint64_t, std::shared_ptr<const ResolvedFrame>> frames;
@@ -87,33 +86,33 @@ class Symbolizer {
   };
 
   struct Known {
-    bool search = true;  // not known, or time to look again
+    bool search = true;  // not known yet, or due for another search
     std::optional<ModuleFiles> files;
     std::uint64_t version = 0;
   };
-  // The module's files, when there are any to ask. Looks for them, unless the deadline comes first.
+  // The module's files, if there are any. Searches for them, unless the deadline comes first.
   Known Locate(const ModuleName& name, std::int64_t deadline_ns);
   Known Recall(const std::string& build_id);
-  // Asks the child, which the caller has taken. Nobody else changes a module's version meanwhile.
+  // Asks the child, which the caller has taken. Meanwhile nobody else changes the module's version.
   void Search(const ModuleName& name);
-  // The part of Resolve() that knows where the files are.
+  // The part of Resolve() after the files are known.
   void Fill(const std::string& build_id, const Known& known,
             std::span<const ModuleAddress> addresses, std::int64_t deadline_ns, Answer& answer);
-  // Fills what is known; gives the addresses that are not.
+  // Fills in cached results and returns the remaining addresses.
   std::vector<std::uint64_t> TakeKnown(const std::string& build_id,
                                        std::span<const std::uint64_t> addresses, Answer& answer);
   void Keep(const std::string& build_id, std::span<const std::uint64_t> addresses,
             std::vector<ResolvedFrame> frames);
-  // False when the child was not free by the deadline.
+  // False if the child was not free before the deadline.
   bool TakeWorker(std::int64_t deadline_ns);
   void GiveWorkerBack();
-  // Asks the child; what it knows is kept. False when the deadline came first.
+  // Asks the child and caches its answer. False if the deadline came first.
   bool AskWorker(const std::string& build_id, const ModuleFiles& files,
                  std::span<const std::uint64_t> addresses, std::int64_t deadline_ns);
-  // The files that were found are gone, or others by now.
-  void Lose(const std::string& build_id);
-  // Takes what a search gave. Names of worse files are forgotten.
-  void Renew(Module& module, std::optional<ModuleFiles> files) REQUIRES(mutex_);
+  // The files that were found are gone or have been replaced.
+  void ForgetFiles(const std::string& build_id);
+  // Stores the result of a search. Names from worse files are dropped.
+  void StoreFiles(Module& module, std::optional<ModuleFiles> files) REQUIRES(mutex_);
   void Schedule(Module& module, std::int64_t at_least_ns) REQUIRES(mutex_);
   void Fail(const std::string& build_id, const std::string& file, const Error& error);
   void NoteConfinement() REQUIRES(mutex_);
@@ -133,7 +132,7 @@ class Symbolizer {
 
   CondVar worker_free_;
   bool worker_busy_ GUARDED_BY(mutex_) = false;
-  WorkerProcess worker_;  // belongs to whoever set worker_busy_: it answers one at a time
+  WorkerProcess worker_;  // used by whoever set worker_busy_: it answers one request at a time
 };
 
 }  // namespace wherefore::symbols

@@ -140,8 +140,8 @@ std::string BareName(std::string name) {
   return name.substr(0, name.find('('));
 }
 
-// Every level at the same place and under the same name. addr2line calls the innermost level of
-// functions that have no name of their own for the linker by their outermost caller's name.
+// Every level at the same place with the same name. addr2line gives the innermost level of
+// functions without a linkage name the name of their outermost caller.
 bool SameFrame(const ResolvedFrame& ours, const std::vector<std::string>& theirs) {
   if (ours.size() != theirs.size()) return false;
   for (std::size_t i = 0; i < ours.size(); ++i) {
@@ -230,7 +230,7 @@ TEST_F(SymbolizerTest, OnlyAFileWithTheSameBuildIdCounts) {
   EXPECT_NE(Ask(symbolizer, addresses).frames[0], nullptr);
 }
 
-// The program stripped, its debug information in a .build-id tree elsewhere.
+// A stripped program with its debug information in a .build-id tree elsewhere.
 TEST_F(SymbolizerTest, DebugFileOnTheSymbolPath) {
   SymbolizerOptions options = Options();
   options.search_path = {folder_ / "symbols"};
@@ -244,7 +244,7 @@ TEST_F(SymbolizerTest, DebugFileOnTheSymbolPath) {
   const auto answer = Ask(symbolizer, addresses);
   ASSERT_NE(answer.frames[0], nullptr);
   EXPECT_NE(answer.frames[0]->front().line, 0u);
-  // And with the program itself gone.
+  // The same without the program itself.
   std::filesystem::remove(program_);
   Symbolizer without(options);
   const auto by_debug_file = Ask(without, addresses);
@@ -254,7 +254,7 @@ TEST_F(SymbolizerTest, DebugFileOnTheSymbolPath) {
 
 class LateSymbolsTest : public SymbolizerTest {
  protected:
-  // The program without debug information, which waits in a file of its own.
+  // A program without debug information, and its debug file elsewhere.
   void SetUp() override {
     SymbolizerTest::SetUp();
     Output("objcopy --only-keep-debug " + program_ + " " + program_ + ".debug");
@@ -333,7 +333,7 @@ TEST_F(LateSymbolsTest, WhatBrokeTheWorkerIsLeftAloneForAWhile) {
   const auto failed = Ask(symbolizer, Somewhere());
   EXPECT_EQ(failed.frames[0], nullptr);
   EXPECT_FALSE(failed.settled);
-  // Ten minutes are not over.
+  // The ten minutes are not over.
   EXPECT_FALSE(symbolizer.HasNews({build_id_, program_}, failed.version, INT64_MAX));
 }
 
@@ -349,7 +349,7 @@ TEST_F(SymbolizerTest, WithoutDebugInformationTheSymbolTableNames) {
   EXPECT_TRUE(found);
 }
 
-// A worker that never answers costs its limit once; one that crashes costs nothing more.
+// A worker that hangs costs its time limit once; one that crashes costs nothing more.
 TEST_F(SymbolizerTest, AHangingOrDyingWorkerOnlyCostsNames) {
   const std::vector<ModuleAddress> addresses{{text_.address}};
   for (const std::vector<std::string>& command :
@@ -375,7 +375,7 @@ TEST_F(SymbolizerTest, AQuestionOutOfTimeIsPostponed) {
   EXPECT_NE(Ask(symbolizer, addresses).frames[0], nullptr);
 }
 
-// Damaged copies of a real file, byte by byte: whatever the worker makes of it, we get an answer.
+// Damaged copies of a real file, byte by byte: there is always an answer.
 TEST_F(SymbolizerTest, DamagedFiles) {
   const std::string bytes = ReadAll(program_);
   auto file = elf::ElfFile::Open(program_);
@@ -424,7 +424,7 @@ TEST_F(SymbolizerTest, ManyThreadsAtOnceWithinItsMemory) {
   EXPECT_TRUE(symbolizer.status().problems.empty());
 }
 
-// A program that was replaced by another since it was found.
+// A program that was replaced after it was found.
 TEST_F(SymbolizerTest, NamesOfAProgramThatWasReplacedAreNotTheOthers) {
   const std::vector<ModuleAddress> first{{text_.address + text_.size / 2}};
   const std::vector<ModuleAddress> second{{text_.address + text_.size / 3}};
@@ -434,9 +434,9 @@ TEST_F(SymbolizerTest, NamesOfAProgramThatWasReplacedAreNotTheOthers) {
   // Eight other modules make the worker close what it has open.
   const std::string bytes = ReadAll(program_);
   const std::size_t at = bytes.find(*FromHex(id));
-  for (char i = 0; i < 8; ++i) {
+  for (int i = 1; i <= 8; ++i) {
     std::string other = bytes;
-    other[at] = i;
+    other[at] = static_cast<char>(other[at] ^ i);  // never the program's own id
     program_ = folder_ / "other";
     build_id_ = ToHex(other.substr(at, id.size() / 2));
     std::ofstream(program_, std::ios::binary) << other;
@@ -465,7 +465,7 @@ TEST_F(SymbolizerTest, ADamagedAnswerOfTheWorkerIsNone) {
   EXPECT_EQ(DecodeFiles(EncodeError("why")).error().code(), Code::kNotFound);
   EXPECT_EQ(DecodeFrames("\2", 0).error().code(), Code::kCorrupt);
   std::uint32_t random = 7;
-  for (int i = 0; i < 20'000; ++i) {  // whatever a worker that was taken over says
+  for (int i = 0; i < 20'000; ++i) {  // arbitrary bytes from a compromised worker
     std::string bad = i % 2 == 0 ? good : found;
     random = random * 1664525 + 1013904223;
     bad[(random >> 8) % bad.size()] ^= static_cast<char>(random >> 24);
@@ -482,7 +482,7 @@ class ModuleFilesTest : public SymbolizerTest {
 };
 
 TEST_F(ModuleFilesTest, WhereAPathLeadsDecidesNotHowItLooks) {
-  // A program in the folder of devices, which is never looked into.
+  // A program below /dev, which is never searched.
   std::string pattern = "/dev/shm/wherefore-XXXXXX";
   const std::filesystem::path devices = mkdtemp(pattern.data());
   std::filesystem::copy_file(program_, devices / "shop");
@@ -499,14 +499,14 @@ TEST_F(ModuleFilesTest, WhereAPathLeadsDecidesNotHowItLooks) {
   EXPECT_FALSE(Finds("/proc/self/exe"));
   EXPECT_FALSE(Finds("//proc/self/exe"));
   EXPECT_FALSE(Finds("/sys/kernel/notes"));
-  // What is where it says is found, however it says so.
+  // An existing file is found, however its path is written.
   std::filesystem::create_symlink(program_, folder_ / "good");
   EXPECT_TRUE(Finds(program_));
   EXPECT_TRUE(Finds("/." + program_));
   EXPECT_TRUE(Finds(folder_ / "good"));
 }
 
-// Nothing but a regular file is even opened: to open a device or a pipe does something.
+// Only regular files are opened: opening a device or a pipe has side effects.
 TEST_F(ModuleFilesTest, WhatIsNoRegularFileIsNotOpened) {
   const std::string pipe = folder_ / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
@@ -531,7 +531,7 @@ TEST(ModuleFiles, RefusesPathsThatLeadElsewhere) {
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
-// What a confined process cannot do, by name; "" when all is as it should be.
+// Names what a confined process could still do; "" if nothing.
 std::string TryEverything(const char* writable, const char* readable) {
   const auto refused = [](long result) { return result < 0 && errno == EPERM; };
   if (!ConfineToReading()) return "confine";
@@ -586,7 +586,7 @@ TEST_F(SymbolizerTest, WhereConfinementIsRefusedItWorksAndSaysSo) {
   EXPECT_NE(Ask(unconfined, addresses).frames[0], nullptr);
   ASSERT_EQ(unconfined.status().problems.size(), 1u);
   EXPECT_EQ(unconfined.status().problems[0].what,
-            "files of profiled programs are read without confinement: seccomp was refused: "
+            "files of profiled programs are read without a sandbox: seccomp was refused: "
             "Operation not permitted");
 }
 

@@ -1,4 +1,4 @@
-// RunWorker: the child's end.
+// RunWorker: the child process.
 #include "symbols/worker.h"
 
 #include <signal.h>
@@ -23,7 +23,7 @@ constexpr std::size_t kMaxOpenModules = 8;
 constexpr std::int64_t kIdleNs = 60 * kNsPerSecond;
 constexpr rlim_t kMaxMemory = rlim_t{2} << 30;
 
-// The modules asked for last, most recent first.
+// The modules used last, most recent first.
 class OpenModules {
  public:
   Result<DwarfModule*> Get(const ModuleSource& source) {
@@ -76,7 +76,7 @@ std::string Answer(OpenModules& modules, std::string_view request) {
   return kind == 'f' ? Find(reader) : Resolve(reader, modules);
 }
 
-// Why it could not be done; empty when it was.
+// Why confinement failed; empty if it succeeded.
 std::string Confine() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_NAME, "wf-symbols");
@@ -85,7 +85,7 @@ std::string Confine() {
   constexpr int kBehindQueries = 5;
   (void)nice(kBehindQueries);
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return {};  // those reserve terabytes, and make calls of their own
+  return {};  // sanitizers reserve terabytes and make system calls of their own
 #else
   const rlimit memory{kMaxMemory, kMaxMemory};
   setrlimit(RLIMIT_DATA, &memory);

@@ -1,10 +1,10 @@
-// The process that reads strangers' files, and the server's end of the line to it.
+// The process that reads untrusted files, and the server's connection to it.
 //
-// A sender says where a module's file is. To open it may wait for ever, and libdw, which reads it,
-// is good but not written for files that are damaged or made to harm. So a child process does both,
-// with its memory bounded and confined to reading (confine.h): whatever happens to it, the server
-// loses a few names and nothing else. It keeps the last modules open, leaves by itself after a
-// minute without work, and dies with the server.
+// A sender says where a module's file is. Opening it may block forever, and libdw, which reads it,
+// is not hardened against damaged or malicious files. So a child process does both, with bounded
+// memory and confined to reading (confine.h): whatever happens to it, the server loses only a few
+// names. It keeps the last modules open, exits after a minute without work, and dies with the
+// server.
 #pragma once
 
 #include <sys/types.h>
@@ -20,11 +20,10 @@
 
 namespace wherefore::symbols {
 
-// What the child does: answers requests on `socket` until its other end is closed. Gives the exit
-// code.
+// Answers requests on `socket` until the other end is closed. Returns the exit code.
 int RunWorker(int socket);
 
-// Not thread-safe.
+// The server's side. Not thread-safe.
 class WorkerProcess {
  public:
   // `command` is run with a socket as its standard input and must call RunWorker(0).
@@ -33,14 +32,14 @@ class WorkerProcess {
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  // The child is started when it is not there; when it does not answer until `deadline_ns`
-  // (MonotonicNs) or breaks down it is killed, and that is the error. kNotFound: it answers that
-  // there are no such files, or that they are gone or others by now.
+  // Starts the child if it is not running. If it does not answer until `deadline_ns` (MonotonicNs)
+  // or crashes, it is killed and that is the error. kNotFound: there are no such files, or they are
+  // gone or have been replaced.
   Result<ModuleFiles> Find(const FindRequest& request, std::int64_t deadline_ns);
   // One frame per address.
   Result<std::vector<ResolvedFrame>> Resolve(const ResolveRequest& request,
                                              std::int64_t deadline_ns);
-  // Why the child that was started last runs without its confinement; empty when it is confined.
+  // Why the last child runs unconfined; empty if it is confined.
   [[nodiscard]] const std::string& why_not_confined() const { return why_not_confined_; }
 
  private:
@@ -53,7 +52,7 @@ class WorkerProcess {
   const std::vector<std::string> command_;
   pid_t pid_ = -1;
   Descriptor socket_;
-  std::vector<pid_t> stuck_;  // killed, and not gone yet: the kernel waits for a file system
+  std::vector<pid_t> stuck_;  // killed but still in the kernel, waiting for a file system
   std::string why_not_confined_;
 };
 

@@ -1,5 +1,5 @@
-// The worker as a program of its own, for the tests of this module; the server runs itself.
-//   symbols_worker [without-seccomp]: as where somebody has forbidden that before.
+// The worker as a program, for the tests of this module; the server runs itself. symbols_worker
+// [without-seccomp]: behaves as if something had forbidden seccomp.
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

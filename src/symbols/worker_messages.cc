@@ -62,7 +62,7 @@ Error Damaged() {
   return {Code::kCorrupt, "symbols: a damaged answer"};
 }
 
-// Behind the first byte of an answer that is one.
+// Reads after the first byte of a successful answer.
 Result<elf::ByteReader> OpenAnswer(std::string_view answer) {
   elf::ByteReader reader({reinterpret_cast<const std::uint8_t*>(answer.data()), answer.size()});
   const auto there = reader.Read<std::uint8_t>();

@@ -1,15 +1,15 @@
-// What the server and its worker say to each other over their socket.
+// The protocol between the server and its worker.
 //
 //   message := size:u32 bytes[size]
-//   worker's first := text                why it is not confined; empty: it is
-//   request := 'f' build_id path folder*                  which files has this module?
-//            | 'r' build_id program debug address:u64*    what is at these addresses of it?
-//   answer  := 0 text                                     it cannot be answered
+//   worker's first := text                                 why it is not confined; empty: it is
+//   request := 'f' build_id path folder*                   find this module's files
+//            | 'r' build_id program debug address:u64*     resolve these addresses
+//   answer  := 0 text                                      failure
 //            | 1 program debug segment* | 1 frame*
 //   text    := byte* 0
 //
-// Both ends are of one build. The server takes nothing that the worker says for granted: a file may
-// have taken it over.
+// Both ends are of the same build. The server trusts nothing the worker says: a file may have taken
+// it over.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct FindRequest {
   std::vector<std::string> search_path;
 };
 
-// `addresses` are virtual ones of the file.
+// `addresses` are virtual addresses of the file.
 struct ResolveRequest {
   std::string_view build_id;
   std::string_view program;
@@ -42,9 +42,9 @@ struct ResolveRequest {
 inline constexpr std::size_t kMaxLinesPerAddress = 256;
 inline constexpr std::int64_t kForEver = -1;
 
-// Whether it can be read before `deadline_ns` (MonotonicNs, or kForEver).
+// Whether it becomes readable before `deadline_ns` (MonotonicNs, or kForEver).
 [[nodiscard]] bool WaitToRead(int socket, std::int64_t deadline_ns);
-// False when the other end is gone or the deadline came first.
+// False if the other end is gone or the deadline came first.
 [[nodiscard]] bool SendMessage(int socket, std::string_view message, std::int64_t deadline_ns);
 [[nodiscard]] bool ReceiveMessage(int socket, std::string& message, std::int64_t deadline_ns);
 
@@ -54,7 +54,7 @@ inline constexpr std::int64_t kForEver = -1;
 [[nodiscard]] std::string EncodeFiles(const ModuleFiles& files);
 [[nodiscard]] std::string EncodeFrames(const std::vector<ResolvedFrame>& frames);
 
-// kNotFound: the worker says so; kCorrupt: no answer at all.
+// kNotFound: the worker says so. kCorrupt: malformed answer.
 [[nodiscard]] Result<ModuleFiles> DecodeFiles(std::string_view answer);
 [[nodiscard]] Result<std::vector<ResolvedFrame>> DecodeFrames(std::string_view answer,
                                                               std::size_t count);

@@ -1,4 +1,4 @@
-// WorkerProcess: the server's end.
+// WorkerProcess: the server's side.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -15,9 +15,9 @@
 namespace wherefore::symbols {
 namespace {
 
-constexpr std::size_t kMostStuck = 4;
+constexpr std::size_t kMaxStuck = 4;
 
-// Whether it has ended, and is no longer in the kernel's list of our children.
+// Whether it has ended and been reaped.
 bool IsGone(pid_t pid) {
   const pid_t ended = waitpid(pid, nullptr, WNOHANG);
   return ended == pid || (ended < 0 && errno == ECHILD);
@@ -27,7 +27,7 @@ bool IsGone(pid_t pid) {
 
 Result<> WorkerProcess::Start() {
   Reap();
-  if (stuck_.size() >= kMostStuck) {
+  if (stuck_.size() >= kMaxStuck) {
     return Error(Code::kIo, "symbols: workers still wait for a file system that does not answer");
   }
   int ends[2];
@@ -92,7 +92,7 @@ Result<std::string> WorkerProcess::Exchange(std::string_view request, std::int64
 Result<std::string> WorkerProcess::Ask(std::string_view request, std::int64_t deadline_ns) {
   const bool was_running = socket_.get() >= 0;
   auto answer = Exchange(request, deadline_ns);
-  // One that had nothing to do for a minute has left; that is no failure.
+  // An idle worker exits after a minute; that is not a failure.
   if (!answer && answer.error().code() == Code::kUnavailable && was_running) {
     answer = Exchange(request, deadline_ns);
   }

@@ -1,6 +1,6 @@
-// Every way to ask for memory, each so often with a block so large that it is always sampled and
-// counts as exactly one: what a hook counts twice shows. Before that, every way that throws is asked
-// for more than there is: the exception arrives, and counting goes on.
+// Every way to allocate memory, each many times with a block large enough to be always sampled and
+// counted as exactly one, so that double counting shows. Before that, every function that throws is
+// asked for more than there is: the exception must arrive, and counting must go on.
 #include <malloc.h>
 
 #include <cstdlib>

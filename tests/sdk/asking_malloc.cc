@@ -1,6 +1,6 @@
-// An allocator, to be preloaded after libwherefore, that asks the loader what is loaded while it
-// holds its own lock, as some do when they grow. Whoever holds the loader's lock and asks this one for
-// memory waits for ever.
+// An allocator, to be preloaded after libwherefore, that calls the loader while it holds its own
+// lock, as some do when they grow. Code that holds the loader's lock and asks it for memory
+// deadlocks.
 #include <link.h>
 #include <pthread.h>
 
@@ -16,13 +16,14 @@ extern "C" void __libc_free(void* pointer) noexcept;
 namespace {
 
 pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
-unsigned g_calls = 0;  // below the lock
+unsigned g_calls = 0;  // guarded by the lock
 
 class Held {
  public:
   Held() {
     pthread_mutex_lock(&g_lock);
-    if (++g_calls % 8 == 0) dl_iterate_phdr([](dl_phdr_info*, std::size_t, void*) { return 0; }, nullptr);
+    if (++g_calls % 8 == 0)
+      dl_iterate_phdr([](dl_phdr_info*, std::size_t, void*) { return 0; }, nullptr);
   }
   ~Held() { pthread_mutex_unlock(&g_lock); }
   Held(const Held&) = delete;

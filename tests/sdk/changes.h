@@ -1,4 +1,4 @@
-// What changes.cc is made of.
+// Shared by the files of changes.cc.
 #pragma once
 
 #include <cstdio>

@@ -1,5 +1,6 @@
-// A program for a reader outside to look at: works for a known span with a known label and waits. Linked against
-// libwherefore (shared or static), or, with PRELOADED, not at all: then it finds the functions at run time.
+// A program for a reader outside to look at: works for a known span with a known label and waits.
+// Linked against libwherefore (shared or static), or, with PRELOADED, not at all: then it finds the
+// functions at run time.
 #include <unistd.h>
 
 #include <cstdio>

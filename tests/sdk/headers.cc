@@ -1,4 +1,5 @@
-// The C++ headers are C++17: compiled as such, by the build's compiler, with every warning an error.
+// The C++ headers are C++17: compiled as such, by the build's compiler, with every warning an
+// error.
 #include "wherefore/context.h"
 #include "wherefore/coroutine.h"
 #include "wherefore/opentelemetry.h"

@@ -27,12 +27,14 @@ void Allocate() {
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
-  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(std::atof(argv[1]));
+  const auto until =
+      std::chrono::steady_clock::now() + std::chrono::duration<double>(std::atof(argv[1]));
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i) threads.emplace_back(Allocate);
   int loads = 0;
   while (std::chrono::steady_clock::now() < until) {
-    void* const library = dlopen(loads++ % 2 == 0 ? "libresolv.so.2" : "libBrokenLocale.so.1", RTLD_NOW);
+    void* const library =
+        dlopen(loads++ % 2 == 0 ? "libresolv.so.2" : "libBrokenLocale.so.1", RTLD_NOW);
     if (library == nullptr) {
       std::fprintf(stderr, "loading: %s\n", dlerror());
       return 1;

@@ -1,7 +1,7 @@
-// What the programs share that know their own profile (truth.cc, changes.cc): clocks, work, and the
-// truth as one line of JSON, {"function": number, ...}, as tests/preload.py reads it.
+// Shared by the programs that know their own profile (truth.cc, changes.cc): clocks, work, and the
+// truth as one line of JSON, {"function": number, ...}, which tests/preload.py reads.
 //
-// Any thread, but Print(), which is for the end.
+// Any thread, except Print(), which is called at the end.
 #pragma once
 
 #include <time.h>
@@ -42,16 +42,15 @@ inline volatile double g_sink;
   g_sink = x;
 }
 
-// This much CPU time of the calling thread; gives how much it was. The clock is asked seldom: a
-// system call is where the scheduler likes to switch.
+// Uses this much CPU time of the calling thread; returns how much it was. Reads the clock seldom,
+// because the scheduler likes to switch at system calls.
 [[gnu::always_inline]] inline double Burn(double seconds) {
   const double begin = Cpu();
   while (Cpu() < begin + seconds) Work(50'000);
   return Cpu() - begin;
 }
 
-// Keeps the calling function on the stack: without it the compiler would jump to the one it calls
-// last.
+// Keeps the calling function on the stack: otherwise the compiler would make its last call a jump.
 template <typename Value>
 [[gnu::always_inline]] inline Value Stay(Value value) {
   asm volatile("" : "+r"(value));

@@ -13,7 +13,7 @@ struct Program {
   void (*run)(double seconds);
 };
 
-// The one that the arguments choose; null, with the usage said, where they choose none.
+// The program the arguments choose; null, after printing the usage, if they choose none.
 inline const Program* ChosenProgram(std::span<char*> arguments,
                                     std::initializer_list<std::span<const Program>> lists) {
   for (const std::span<const Program> list : lists) {

@@ -1,5 +1,5 @@
-// A program that does everything at once that a profiler inside it could trip over, and says so when
-// anything went differently than without one.
+// A program that does everything at once that a profiler inside it could trip over, and says so
+// when anything went differently than without one.
 //
 //   torture SECONDS
 //
@@ -49,7 +49,13 @@ void ThreadChurn() {
     for (int i = 0; i < 20; ++i) threads.emplace_back([i] { Work(1000 * i); });
     for (std::thread& thread : threads) thread.join();
     pthread_t detached;
-    pthread_create(&detached, nullptr, [](void*) -> void* { Work(5000); pthread_exit(nullptr); }, nullptr);
+    pthread_create(
+        &detached, nullptr,
+        [](void*) -> void* {
+          Work(5000);
+          pthread_exit(nullptr);
+        },
+        nullptr);
     pthread_detach(detached);
     ++g_rounds[0];
   }
@@ -63,7 +69,8 @@ void ForkStorm() {
       continue;
     }
     if (child == 0) {
-      // Some compute long enough to be profiled themselves, some become another program, some just go.
+      // Some compute long enough to be profiled themselves, some become another program, some just
+      // go.
       const long kind = g_rounds[1] % 3;
       if (kind == 0) {
         for (int i = 0; i < 50; ++i) {
@@ -93,7 +100,8 @@ void ForkStorm() {
 }
 
 void LibraryLoop() {
-  const char* libraries[] = {"libm.so.6", "libutil.so.1", "libresolv.so.2", "libnss_files.so.2", "libanl.so.1"};
+  const char* libraries[] = {"libm.so.6", "libutil.so.1", "libresolv.so.2", "libnss_files.so.2",
+                             "libanl.so.1"};
   while (!g_stop) {
     for (const char* name : libraries) {
       void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -151,7 +159,8 @@ void Allocations() {
       Wrong("an impossible new");
     } catch (const std::bad_alloc&) {
     }
-    if (new (std::nothrow) char[static_cast<std::size_t>(1) << 60] != nullptr) Wrong("an impossible new (nothrow)");
+    if (new (std::nothrow) char[static_cast<std::size_t>(1) << 60] != nullptr)
+      Wrong("an impossible new (nothrow)");
     void* p = std::malloc(10);
     std::memset(p, 1, 10);
     p = std::realloc(p, 1 << 20);
@@ -160,7 +169,9 @@ void Allocations() {
     if (bigger != nullptr || static_cast<char*>(kept)[9] != 1) Wrong("a realloc that failed");
     std::free(kept);
     void* aligned = nullptr;
-    if (posix_memalign(&aligned, 4096, 100'000) != 0 || (reinterpret_cast<std::uintptr_t>(aligned) & 4095) != 0) Wrong("posix_memalign");
+    if (posix_memalign(&aligned, 4096, 100'000) != 0 ||
+        (reinterpret_cast<std::uintptr_t>(aligned) & 4095) != 0)
+      Wrong("posix_memalign");
     std::free(aligned);
     errno = 4321;
     std::free(std::calloc(100, 1000));
@@ -181,7 +192,8 @@ void Locks() {
     ++mine;
     pthread_mutex_unlock(&g_mutex);
     if (pthread_mutex_lock(&g_checked) == 0) {
-      if (pthread_mutex_lock(&g_checked) != EDEADLK) Wrong("an error-checking mutex was locked twice");
+      if (pthread_mutex_lock(&g_checked) != EDEADLK)
+        Wrong("an error-checking mutex was locked twice");
       pthread_mutex_unlock(&g_checked);
     }
     ++g_rounds[6];
@@ -212,7 +224,8 @@ int main(int argc, char** argv) {
     if (now.sa_sigaction != OnSignal) Wrong("sigaction does not give back what was set");
   }
   std::vector<std::thread> threads;
-  for (void (*part)() : {ThreadChurn, ForkStorm, LibraryLoop, OwnSignals, Masked, Allocations, Locks, Locks, Sleeps, Sleeps}) {
+  for (void (*part)() : {ThreadChurn, ForkStorm, LibraryLoop, OwnSignals, Masked, Allocations,
+                         Locks, Locks, Sleeps, Sleeps}) {
     threads.emplace_back(part);
   }
   timespec left{.tv_sec = static_cast<time_t>(seconds), .tv_nsec = 0};
@@ -221,7 +234,8 @@ int main(int argc, char** argv) {
   g_stop = true;
   for (std::thread& thread : threads) thread.join();
   std::printf("{\"wrong\": %ld", g_wrong.load());
-  const char* names[] = {"threads", "forks", "libraries", "signals", "masked", "allocations", "locks", "sleeps"};
+  const char* names[] = {"threads", "forks",       "libraries", "signals",
+                         "masked",  "allocations", "locks",     "sleeps"};
   for (int i = 0; i < 8; ++i) std::printf(", \"%s\": %ld", names[i], g_rounds[i].load());
   std::printf("}\n");
   return g_wrong == 0 ? 0 : 1;

@@ -1,4 +1,4 @@
-// What truth.cc is made of: each file has programs about one subject.
+// Shared by the files of truth.cc; each has programs about one subject.
 #pragma once
 
 #include <span>

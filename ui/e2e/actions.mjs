@@ -1,4 +1,4 @@
-// What can be done with a frame: its menu by pointer and by key, on every page that has a graph; what it leads to.
+// The actions of a frame: its menu by pointer and by key on every page with a graph, and what the actions do.
 import assert from 'node:assert/strict';
 import { accessible, ALL, api, CHECKOUT, clickBox, drawn, flame, newest, PAGE, step } from './browser.mjs';
 import { narrow, reflows } from './reflow.mjs';
@@ -7,12 +7,16 @@ const PAY = 'handle_pay(Request const&)';
 const menu = (page) => page.getByRole('menu');
 const closed = (page) => menu(page).waitFor({ state: 'detached' });
 const texts = (page) => page.locator('[role=menuitem] > span').allTextContents();
-const focused = (page) => page.evaluate(() => document.activeElement.querySelector('span')?.textContent ?? document.activeElement.className);
+const focused = (page) =>
+  page.evaluate(() => document.activeElement.querySelector('span')?.textContent ?? document.activeElement.className);
 const shown = (page) => drawn(page, 'a flame graph', () => window.__wherefore?.flame?.count > 0);
 const inside = async (page) => {
   const box = await page.locator('.frame-menu').boundingBox();
   const { width, height } = page.viewportSize();
-  assert.ok(box.x >= 0 && box.y >= 0 && box.x + box.width <= width && box.y + box.height <= height, `the menu is at ${JSON.stringify(box)} of ${width} x ${height}`);
+  assert.ok(
+    box.x >= 0 && box.y >= 0 && box.x + box.width <= width && box.y + box.height <= height,
+    `the menu is at ${JSON.stringify(box)} of ${width} x ${height}`,
+  );
 };
 
 async function byPointer(page) {
@@ -25,14 +29,34 @@ async function byPointer(page) {
   assert.deepEqual([(await flame(page)).frame, (await flame(page)).zoom], [PAY, 'all']);
   const offered = await texts(page);
   assert.deepEqual(offered, await page.locator('.drawer .actions > *').allTextContents());
-  assert.deepEqual(offered, ['Zoom', 'Focus', 'Hide', 'Merge', 'Collapse', 'Drop', 'Collapse recursion', 'Focus here', 'Merge here', 'Search its name', 'Copy name', 'Copy stack', 'Copy for incident', 'Callers and callees', 'Source', 'Traces with it', 'Open in diff']);
-  await accessible(page, 'a frame\'s menu');
+  assert.deepEqual(offered, [
+    'Zoom',
+    'Focus',
+    'Hide',
+    'Merge',
+    'Collapse',
+    'Drop',
+    'Collapse recursion',
+    'Focus here',
+    'Merge here',
+    'Search its name',
+    'Copy name',
+    'Copy stack',
+    'Copy for incident',
+    'Callers and callees',
+    'Source',
+    'Traces with it',
+    'Open in diff',
+  ]);
+  await accessible(page, "a frame's menu");
   await page.setViewportSize({ width: 1440, height: 700 });
   await closed(page);
   for (const [what, act] of [
-    ['a click elsewhere', () => page.locator('h1').click()], ['scrolling', () => page.evaluate(() => scrollBy(0, 40))], ['another size of the window', () => page.setViewportSize({ width: 1400, height: 710 })],
+    ['a click elsewhere', () => page.locator('h1').click()],
+    ['scrolling', () => page.evaluate(() => scrollBy(0, 40))],
+    ['another size of the window', () => page.setViewportSize({ width: 1400, height: 710 })],
   ]) {
-    if (!await menu(page).count()) await clickBox(page, PAY, { button: 'right' });
+    if (!(await menu(page).count())) await clickBox(page, PAY, { button: 'right' });
     await menu(page).waitFor();
     await act();
     await closed(page).catch(() => assert.fail(`${what} leaves the menu open`));
@@ -60,13 +84,16 @@ async function byKey(page) {
   }
   await page.keyboard.press('Shift+F10');
   const walked = [];
-  for (const key of ['ArrowDown', 'ArrowUp', 'ArrowUp', 'Home', 'End', 'z']) { await page.keyboard.press(key); walked.push(await focused(page)); }
+  for (const key of ['ArrowDown', 'ArrowUp', 'ArrowUp', 'Home', 'End', 'z']) {
+    await page.keyboard.press(key);
+    walked.push(await focused(page));
+  }
   assert.deepEqual(walked, ['Focus', 'Zoom', 'Open in diff', 'Zoom', 'Open in diff', 'Zoom']);
   await page.keyboard.press('Tab');
   await closed(page);
   await page.locator('.flame-box:focus').waitFor();
   await page.keyboard.press('Shift+F10');
-  await page.keyboard.press('d');  // printed beside Drop
+  await page.keyboard.press('d'); // printed beside Drop
   const dropped = await api('top', { ...ALL, query: CHECKOUT, lens: 'drop:^json::parse_object$' });
   const top = await api('top', { ...ALL, query: CHECKOUT });
   await drawn(page, 'dropped out of the menu', (v) => window.__wherefore?.flame?.total === v, Number(dropped.total));
@@ -85,16 +112,34 @@ async function inDiff(page) {
   step('menu: a frame against as long before, and it stays selected');
   const to = await newest('checkout');
   const from = to - 15 * 60e3;
-  const [before, after] = await Promise.all([[2 * from - to, from], [from, to]].map(([a, b]) => api('top', { from: a, to: b, query: CHECKOUT })));
+  const [before, after] = await Promise.all(
+    [
+      [2 * from - to, from],
+      [from, to],
+    ].map(([a, b]) => api('top', { from: a, to: b, query: CHECKOUT })),
+  );
   await page.goto(`${PAGE}/s/checkout?from=${from}&to=${to}`);
   await shown(page);
   await clickBox(page, PAY, { button: 'right' });
   await page.getByRole('menuitem', { name: 'Open in diff' }).click();
   await page.waitForURL(/\/diff/);
-  await drawn(page, 'both sides, the frame selected', ([a, b]) => window.__wherefore?.flame?.totalBefore === a && window.__wherefore.flame.total === b && window.__wherefore.flame.frame.startsWith('handle_pay'), [Number(before.total), Number(after.total)]);
+  await drawn(
+    page,
+    'both sides, the frame selected',
+    ([a, b]) =>
+      window.__wherefore?.flame?.totalBefore === a &&
+      window.__wherefore.flame.total === b &&
+      window.__wherefore.flame.frame.startsWith('handle_pay'),
+    [Number(before.total), Number(after.total)],
+  );
   await closed(page);
   await clickBox(page, PAY, { button: 'right' });
-  assert.deepEqual((await texts(page)).slice(-4), ['Copy for incident', 'Callers and callees', 'Source', 'Traces with it']);
+  assert.deepEqual((await texts(page)).slice(-4), [
+    'Copy for incident',
+    'Callers and callees',
+    'Source',
+    'Traces with it',
+  ]);
   await page.getByRole('menuitem', { name: 'Callers and callees' }).click();
   await page.waitForURL(/\/s\/checkout\?.*view=sandwich/);
   await drawn(page, 'the sandwich', () => window.__wherefore?.callers?.count > 0);
@@ -116,12 +161,14 @@ async function elsewhere(page) {
   await page.keyboard.press('Shift+F10');
   await menu(page).waitFor();
   await page.goto(PAGE + '/adhoc');
-  await page.locator('input[type=file]').setInputFiles({ name: 'm.folded', mimeType: 'text/plain', buffer: Buffer.from('main;a 30\nmain;b 12\n') });
+  await page
+    .locator('input[type=file]')
+    .setInputFiles({ name: 'm.folded', mimeType: 'text/plain', buffer: Buffer.from('main;a 30\nmain;b 12\n') });
   await drawn(page, 'the file', () => window.__wherefore?.flame?.count === 42);
   await clickBox(page, 'a', { button: 'right' });
   const why = page.getByRole('menuitem', { name: /Callers, source, traces/ });
   assert.equal(await why.getAttribute('aria-disabled'), 'true');
-  assert.match(await why.textContent(), /only of what is stored/);
+  assert.match(await why.textContent(), /only for stored profiles/);
   await accessible(page, 'a menu that says why');
 }
 
@@ -131,14 +178,18 @@ async function pointing(page) {
   await shown(page);
   await page.locator('.flame-box').focus();
   for (let i = 0; i < 3; i++) await page.keyboard.press('+');
-  await drawn(page, 'closer', () => window.__wherefore.flame.range[1] - window.__wherefore.flame.range[0] < 0.5 * window.__wherefore.flame.total);
+  await drawn(
+    page,
+    'closer',
+    () => window.__wherefore.flame.range[1] - window.__wherefore.flame.range[0] < 0.5 * window.__wherefore.flame.total,
+  );
   const { range } = await flame(page);
   const area = await page.locator('.flame-view').boundingBox();
   await page.mouse.move(area.x + 700, area.y + 50);
   await page.mouse.down();
   await page.mouse.move(area.x + 500, area.y + 50, { steps: 4 });
   await page.mouse.up();
-  const wanted = range[0] + 200 / area.width * (range[1] - range[0]);
+  const wanted = range[0] + (200 / area.width) * (range[1] - range[0]);
   await drawn(page, 'moved along', (v) => Math.abs(window.__wherefore.flame.range[0] / v - 1) < 1e-6, wanted);
   assert.equal((await flame(page)).zoom, 'all');
   await page.mouse.move(area.x + 300, area.y + 90);
@@ -146,14 +197,21 @@ async function pointing(page) {
   await page.keyboard.press('Escape');
   await page.getByRole('tooltip').waitFor({ state: 'detached' });
   await page.mouse.move(5, 5);
-  const painted = () => page.evaluate(() => { const c = document.querySelectorAll('.flame-view canvas')[1]; return c.getContext('2d').getImageData(0, 0, c.width, c.height).data.reduce((n, v, i) => n + (i % 4 === 3 && v > 0 ? 1 : 0), 0); });
+  const painted = () =>
+    page.evaluate(() => {
+      const c = document.querySelectorAll('.flame-view canvas')[1];
+      return c
+        .getContext('2d')
+        .getImageData(0, 0, c.width, c.height)
+        .data.reduce((n, v, i) => n + (i % 4 === 3 && v > 0 ? 1 : 0), 0);
+    });
   const before = await painted();
   const json = page.getByRole('group', { name: 'Colours' }).getByRole('button', { name: /^json/ });
   await json.click();
   assert.equal(await json.getAttribute('aria-pressed'), 'true');
-  assert.ok(await painted() > before + 20_000, 'the others are dimmed');
+  assert.ok((await painted()) > before + 20_000, 'the others are dimmed');
   await json.click();
-  assert.ok(await painted() <= before + 1000, 'nothing is marked');
+  assert.ok((await painted()) <= before + 1000, 'nothing is marked');
 }
 
 async function wholeTrace(page) {
@@ -187,7 +245,11 @@ async function wholeTrace(page) {
   await page.getByRole('button', { name: /^Remove drop/ }).waitFor();
   await page.keyboard.press('Control+z');
   await drawn(page, 'without the lens', (v) => window.__wherefore.flame.total === v, Number(total));
-  for (const [key, view] of [['s', 'sandwich'], ['o', 'source'], ['t', 'traces']]) {
+  for (const [key, view] of [
+    ['s', 'sandwich'],
+    ['o', 'source'],
+    ['t', 'traces'],
+  ]) {
     await hottest();
     await page.keyboard.press(key);
     await page.waitForURL(new RegExp(`/s/checkout\\?.*view=${view}.*fn=json`));
@@ -205,7 +267,7 @@ async function smallScreen(page) {
   await clickBox(page, PAY, { button: 'right' });
   await menu(page).waitFor();
   await inside(page);
-  await reflows(page, 'a frame\'s menu');
+  await reflows(page, "a frame's menu");
   await page.keyboard.press('End');
   assert.equal(await focused(page), 'Open in diff');
   await page.setViewportSize({ width: 1440, height: 900 });

@@ -1,16 +1,24 @@
-// What cannot be read or is not there yet is said, with a way on: values in an address, an address itself, a field, a root span.
+// Messages with a way on for what is invalid or not there yet: values in an address, the address itself, a field, a
+// root span.
 import assert from 'node:assert/strict';
 import { accessible, ALL, api, CHECKOUT, drawn, PAGE, step } from './browser.mjs';
 
 async function unread(page, problems) {
   step('values of an address that mean nothing are said, and the page goes on without them');
   const alert = page.getByRole('alert').filter({ hasText: 'address' });
-  for (const [address, says] of [['/s/checkout?sel=xx', /“sel”.* xx, is not a part of the timeline/], ['/s/checkout?view=zzz', /“view”.*zzz, is not one of flame, table/], ['/diff?mode=zzz', /“mode”.*one of raw, rate, share/]]) {
+  for (const [address, says] of [
+    ['/s/checkout?sel=xx', /“sel”.* xx, is not a part of the timeline/],
+    ['/s/checkout?view=zzz', /“view”.*zzz, is not one of flame, table/],
+    ['/diff?mode=zzz', /“mode”.*one of raw, rate, share/],
+  ]) {
     await page.goto(PAGE + address);
     await alert.waitFor();
     assert.match(await alert.textContent(), says);
   }
-  for (const [address, says] of [['by=nope', /“by”.* nope, is no label of this service/], ['mark=nope', /“mark”.* nope, is none of the colours/]]) {
+  for (const [address, says] of [
+    ['by=nope', /“by”.* nope, is not a label of this service/],
+    ['mark=nope', /“mark”.* nope, is not a colour/],
+  ]) {
     await page.goto(`${PAGE}/s/checkout?${address}`);
     await alert.waitFor();
     assert.match(await alert.textContent(), says);
@@ -23,12 +31,12 @@ async function unread(page, problems) {
   step('a lens that leaves nothing is said to, in every view and in a difference');
   for (const view of ['flame', 'table', 'tree', 'sandwich', 'heat']) {
     await page.goto(`${PAGE}/s/checkout?view=${view}&lens=focus:^nope$`);
-    await page.getByText('the lens takes all of it away').waitFor();
+    await page.getByText('the lens removes everything').waitFor();
   }
   await page.getByRole('button', { name: 'Clear lens' }).click();
   await page.waitForURL((u) => !u.searchParams.has('lens') && u.searchParams.get('view') === 'heat');
   await page.goto(`${PAGE}/diff?query=checkout&base_query=${encodeURIComponent(CHECKOUT)}&lens=focus:^nope$`);
-  await page.getByText('Nothing on either side: the lens takes all of it away').waitFor();
+  await page.getByText('Nothing on either side: the lens removes everything').waitFor();
 
   step('matches are shown where there is a field to search in, under the text that was typed');
   await page.goto(`${PAGE}/s/checkout?plain=1&search=${encodeURIComponent('\\(Request')}`);
@@ -64,14 +72,20 @@ async function unread(page, problems) {
 }
 
 async function lists(page) {
-  step('traces: without a root it is said; most CPU time and most samples of all come first; more than it took is explained');
+  step(
+    'traces: without a root it is said; most CPU time and most samples of all come first; ' +
+      'more than it took is explained',
+  );
   await page.goto(PAGE + '/traces?service=late');
   const late = page.getByRole('row', { name: /second half/ });
   await late.getByText('its root span has not arrived').waitFor();
   await late.getByRole('link').click();
   await page.getByTestId('rootless').waitFor();
   await page.goto(PAGE + '/traces');
-  for (const [button, sort] of [['CPU', 'cpu'], ['Samples', 'samples']]) {
+  for (const [button, sort] of [
+    ['CPU', 'cpu'],
+    ['Samples', 'samples'],
+  ]) {
     await page.getByRole('columnheader').getByRole('button', { name: button }).click();
     await page.waitForURL((u) => u.searchParams.get('sort') === sort);
     const [most] = (await api('traces', { ...ALL, sort, limit: 1 })).traces;

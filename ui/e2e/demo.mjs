@@ -1,4 +1,4 @@
-// What a newcomer sees after ./run: three services, traces, the slow span with the parser on top, and what v2 made worse.
+// What a newcomer sees after ./run: three services, traces, a slow span with the parser on top, and what v2 made worse.
 import assert from 'node:assert/strict';
 import { api, box, drawn, flame, open, PAGE } from './browser.mjs';
 
@@ -9,24 +9,40 @@ const PARSER = /Parser::/;
 async function story(page) {
   step('overview: three services, the release that took over');
   await page.goto(PAGE + '/?since=15m');
-  for (const name of ['storefront', 'orders', 'inventory']) await page.getByRole('link', { name, exact: true }).waitFor();
+  for (const name of ['storefront', 'orders', 'inventory'])
+    await page.getByRole('link', { name, exact: true }).waitFor();
   const row = page.locator('table.services tbody tr', { has: page.getByRole('link', { name: 'orders', exact: true }) });
   await row.getByRole('link', { name: /v2 of orders is new/ }).waitFor();
 
-  step('orders: the parser is in the flame graph, with the API\'s total');
+  step("orders: the parser is in the flame graph, with the API's total");
   await page.getByRole('link', { name: 'orders', exact: true }).click();
   await drawn(page, 'a flame graph', () => window.__wherefore?.flame?.count > 0);
-  const { rows } = await api('top', { ...RECENT, query: '{service_name="orders"}', type: 'cpu', sort: 'total', limit: 1000 });
+  const { rows } = await api('top', {
+    ...RECENT,
+    query: '{service_name="orders"}',
+    type: 'cpu',
+    sort: 'total',
+    limit: 1000,
+  });
   const parse = rows.find((r) => r.name.includes('Parser::ParseString'));
   assert.ok(parse, 'ParseString is not among ' + rows.map((r) => r.name).join(', '));
   assert.ok(await box(page, parse.name), 'ParseString is not drawn');
 
   step('what v2 made worse: ParseString grew');
   const version = (v) => `orders{service.version="${v}"}`;
-  await page.goto(`${PAGE}/diff?query=${encodeURIComponent(version('v2'))}&base_query=${encodeURIComponent(version('v1'))}&mode=share&since=15m`);
+  await page.goto(
+    `${PAGE}/diff?query=${encodeURIComponent(version('v2'))}&base_query=${encodeURIComponent(version('v1'))}` +
+      '&mode=share&since=15m',
+  );
   await drawn(page, 'a difference', () => window.__wherefore?.flame?.count > 0);
   const share = async (v) => {
-    const { total, rows: all } = await api('top', { ...RECENT, query: version(v), type: 'cpu', sort: 'total', limit: 1000 });
+    const { total, rows: all } = await api('top', {
+      ...RECENT,
+      query: version(v),
+      type: 'cpu',
+      sort: 'total',
+      limit: 1000,
+    });
     return Number(all.find((r) => r.name === parse.name)?.total ?? 0) / Number(total);
   };
   const [before, after] = [await share('v1'), await share('v2')];
@@ -40,12 +56,15 @@ async function story(page) {
     const { by_span } = await api(`traces/${trace}/flame`, { type: 'cpu' });
     const { spans } = await api(`traces/${trace}`);
     const span = spans.find((s) => s.name === 'process-data' && by_span?.[s.span_id ?? s.span ?? s.id]);
-    if (span) { seen = { trace, span: span.span_id ?? span.span ?? span.id }; break; }
+    if (span) {
+      seen = { trace, span: span.span_id ?? span.span ?? span.id };
+      break;
+    }
   }
   assert.ok(seen, 'no process-data span has samples');
   await page.goto(`${PAGE}/traces/${seen.trace}?span=${seen.span}`);
   for (const name of ['api-request', 'process-data', 'reserve-stock']) await page.getByText(name).first().waitFor();
-  await drawn(page, 'the span\'s flame graph', () => window.__wherefore?.flame?.count > 0);
+  await drawn(page, "the span's flame graph", () => window.__wherefore?.flame?.count > 0);
   assert.ok((await flame(page)).total > 0);
   assert.ok(PARSER.test(parse.name));
 }

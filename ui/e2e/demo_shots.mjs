@@ -1,4 +1,4 @@
-// The five looks of the README, taken of the running demo at PAGE, into SCREENSHOTS (tools/screenshots --demo URL).
+// The README's five screenshots, taken from the running demo at PAGE, into SCREENSHOTS (tools/screenshots --demo URL).
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,19 +7,26 @@ import { smaller } from './png.mjs';
 
 const RECENT = { since: '15m' };
 
-// The slowest request whose process-data was sampled.
+// The slowest request for which process-data was sampled.
 async function slowRequest() {
   const { traces } = await api('traces', { ...RECENT, service: 'orders', limit: 200 });
   for (const { trace, matched } of traces.sort((a, b) => Number(b.duration_ns) - Number(a.duration_ns))) {
     const { by_span } = await api(`traces/${trace}/flame`, { type: 'cpu' });
     const { spans } = await api(`traces/${trace}`);
-    if (by_span[matched[0].span] && spans.some((s) => s.name === 'api-request')) return `/traces/${trace}?span=${matched[0].span}`;
+    if (by_span[matched[0].span] && spans.some((s) => s.name === 'api-request'))
+      return `/traces/${trace}?span=${matched[0].span}`;
   }
   throw new Error('no request was sampled');
 }
 
 async function looks() {
-  const { rows } = await api('top', { ...RECENT, query: '{service_name="orders"}', type: 'cpu', sort: 'total', limit: 1000 });
+  const { rows } = await api('top', {
+    ...RECENT,
+    query: '{service_name="orders"}',
+    type: 'cpu',
+    sort: 'total',
+    limit: 1000,
+  });
   const parse = encodeURIComponent(rows.find((r) => r.name.includes('Parser::ParseString')).name);
   const version = (v) => encodeURIComponent(`orders{service.version="${v}"}`);
   return {

@@ -1,4 +1,4 @@
-// Differences: of a selection, of two versions, of what the presets choose.
+// Differences: of a selection, of two versions, from the presets.
 import assert from 'node:assert/strict';
 import { ALL, api, CHECKOUT, drawn, flame, PAGE, step } from './browser.mjs';
 import { exported } from './files.mjs';
@@ -18,12 +18,20 @@ export async function compared(page, part, hot) {
 
   step('export: exact, as CSV');
   const csv = await exported(page, 'link', 'CSV of all functions');
-  assert.ok(csv.includes(`json::parse_object,,,${hot.self},${hot.total},`) || csv.includes(`,${hot.self},${hot.total},`), csv.slice(0, 300));
+  assert.ok(
+    csv.includes(`json::parse_object,,,${hot.self},${hot.total},`) || csv.includes(`,${hot.self},${hot.total},`),
+    csv.slice(0, 300),
+  );
 
   step('deploy: the change of version is marked and compared');
   await page.getByRole('link', { name: /v1 → v2, compare/ }).click();
   const v2 = await api('top', { ...ALL, query: '{service_name="checkout", service.version="v2"}' });
-  await drawn(page, 'v2 against v1, as shares', (v) => window.__wherefore?.flame?.total === v && Math.abs(window.__wherefore.flame.totalBefore / v - 1) < 1e-9, Number(v2.total));
+  await drawn(
+    page,
+    'v2 against v1, as shares',
+    (v) => window.__wherefore?.flame?.total === v && Math.abs(window.__wherefore.flame.totalBefore / v - 1) < 1e-9,
+    Number(v2.total),
+  );
   await drawn(page, 'the function that grew', () => window.__wherefore.flame.box('json::parse_object')?.w > 0);
   await page.goBack();
   await page.waitForURL(/\/s\/checkout/);
@@ -34,11 +42,19 @@ export async function presets(page) {
   await page.goto(`${PAGE}/diff?query=${encodeURIComponent('{service.version="v2", service_name="checkout"}')}`);
   await page.getByRole('button', { name: 'Version v1 → v2' }).waitFor();
   await page.goto(`${PAGE}/diff?query=${encodeURIComponent(CHECKOUT)}`);
-  const totals = async (before, after) => [Number((await api('top', { ...ALL, query: before })).total), Number((await api('top', { ...ALL, query: after })).total)];
+  const totals = async (before, after) => [
+    Number((await api('top', { ...ALL, query: before })).total),
+    Number((await api('top', { ...ALL, query: after })).total),
+  ];
   const withLabel = (label, value) => `{service_name="checkout", ${label}="${value}"}`;
   await page.getByRole('button', { name: 'Version v1 → v2' }).click();
   const [v1, v2] = await totals(withLabel('service.version', 'v1'), withLabel('service.version', 'v2'));
-  await drawn(page, 'v2 against v1', (v) => window.__wherefore?.flame?.total === v && Math.abs(window.__wherefore.flame.totalBefore / v - 1) < 1e-9, v2);
+  await drawn(
+    page,
+    'v2 against v1',
+    (v) => window.__wherefore?.flame?.total === v && Math.abs(window.__wherefore.flame.totalBefore / v - 1) < 1e-9,
+    v2,
+  );
   const cells = page.locator('table.top tbody tr').first().locator('td');
   assert.match((await cells.allTextContents()).slice(0, 3).join(' | '), /^[\d.]+ % \| [\d.]+ % \| [+−][\d.]+ points/);
   const summary = await page.getByTestId('summary').textContent();
@@ -60,7 +76,12 @@ export async function presets(page) {
   await form.locator('select').nth(2).selectOption('h1');
   await form.getByRole('button', { name: 'Compare' }).click();
   await page.getByRole('button', { name: 'as they are' }).click();
-  await drawn(page, 'h1 against h0', ([a, b]) => window.__wherefore?.flame?.totalBefore === a && window.__wherefore.flame.total === b, await totals(withLabel('host.name', 'h0'), withLabel('host.name', 'h1')));
+  await drawn(
+    page,
+    'h1 against h0',
+    ([a, b]) => window.__wherefore?.flame?.totalBefore === a && window.__wherefore.flame.total === b,
+    await totals(withLabel('host.name', 'h0'), withLabel('host.name', 'h1')),
+  );
   await page.getByRole('button', { name: 'Same time yesterday' }).click();
   await page.waitForURL(/base_from=/);
   const asked = new URL(page.url()).searchParams;

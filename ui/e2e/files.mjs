@@ -1,4 +1,4 @@
-// The page of files: one, two, too many, unreadable ones; gone and found again; taken away; kept.
+// The page of files: one, two, too many, unreadable; reloaded and dropped again; exported; kept.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,10 +11,13 @@ const ONE = file('one.folded', 'main;a 30\nmain;b 12\n');
 const BEFORE = file('before.folded', 'main;a 30\n');
 const AFTER = file('after.folded', 'main;a 30\nmain;c 10\n');
 
-// The text of a file out of the export menu.
+// The content of a file from the export menu.
 export async function exported(page, role, name) {
-  if (!await page.locator('.menu[open]').count()) await page.locator('.menu summary').click();
-  const [download] = await Promise.all([page.waitForEvent('download'), page.locator('.menu').getByRole(role, { name }).click()]);
+  if (!(await page.locator('.menu[open]').count())) await page.locator('.menu summary').click();
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.locator('.menu').getByRole(role, { name }).click(),
+  ]);
   return readFile(await download.path(), 'utf8');
 }
 
@@ -46,14 +49,21 @@ async function look(page) {
 async function compare(page) {
   step('files: two are a difference as on its own page; a lens; taken away; a reload says what to drop again');
   await drop(page, BEFORE, AFTER);
-  const both = () => drawn(page, 'the difference', () => { const f = window.__wherefore?.flame; return f?.totalBefore > 0 && Math.abs(f.total / f.totalBefore - 4 / 3) < 1e-9; });
+  const both = () =>
+    drawn(page, 'the difference', () => {
+      const f = window.__wherefore?.flame;
+      return f?.totalBefore > 0 && Math.abs(f.total / f.totalBefore - 4 / 3) < 1e-9;
+    });
   await both();
   await page.getByText('may be chance').first().waitFor();
   await page.locator('table.top tbody tr', { hasText: 'c' }).getByText('new').waitFor();
   assert.equal(await page.getByRole('button', { name: 'per second' }).isDisabled(), true);
   await page.getByRole('button', { name: 'share of the whole' }).click();
   await page.waitForURL(/mode=share/);
-  await drawn(page, 'as shares', () => { const f = window.__wherefore.flame; return Math.abs(f.total - f.totalBefore) < 1e-6 * f.total; });
+  await drawn(page, 'as shares', () => {
+    const f = window.__wherefore.flame;
+    return Math.abs(f.total - f.totalBefore) < 1e-6 * f.total;
+  });
   await page.goBack();
   await both();
   assert.equal(await exported(page, 'button', /^folded stacks of both/), 'main;a 30 30\nmain;c 0 10\n');
@@ -61,14 +71,17 @@ async function compare(page) {
   assert.match(await exported(page, 'button', /^SVG of what is shown/), /<svg[\s\S]*stroke-width[\s\S]*<\/svg>/);
   assert.match(await exported(page, 'button', /^HTML of what is shown/), /before\.folded → after\.folded/);
   await page.getByRole('button', { name: 'Swap', exact: true }).click();
-  await drawn(page, 'the other way round', () => { const f = window.__wherefore.flame; return Math.abs(f.totalBefore / f.total - 4 / 3) < 1e-9; });
+  await drawn(page, 'the other way round', () => {
+    const f = window.__wherefore.flame;
+    return Math.abs(f.totalBefore / f.total - 4 / 3) < 1e-9;
+  });
   await page.goBack();
   await both();
   step('files: a lens that cannot be read: what was shown stays, with its chips and the field');
   const lens = page.getByLabel(/^Add a step/);
   await lens.fill('focus:^(?=a)');
   await page.keyboard.press('Enter');
-  await page.getByRole('alert').filter({ hasText: 'What is shown is the answer before' }).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'This is the previous answer' }).waitFor();
   await page.locator('.stale .flame').waitFor();
   await lens.waitFor();
   await page.getByRole('button', { name: /^Remove focus/ }).click();
@@ -96,13 +109,13 @@ async function wrong(page) {
   await drop(page, file('empty.folded', ''));
   await page.getByRole('alert').filter({ hasText: 'empty.folded: the file is empty' }).waitFor();
   await drop(page, BEFORE, AFTER, ONE);
-  await page.getByRole('alert').filter({ hasText: 'That were 3 files' }).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'These are 3 files' }).waitFor();
   await drop(page, ONE);
-  await page.getByText('That were 3 files').waitFor({ state: 'detached' });
+  await page.getByText('These are 3 files').waitFor({ state: 'detached' });
 }
 
 async function keep(page, golden) {
-  step('files: kept under a name, at the file\'s own time or now, and opened there');
+  step("files: kept under a name, at the file's own time or now, and opened there");
   await drop(page, ONE);
   await page.getByText('it is kept as of now').waitFor();
   await page.getByLabel('Service').fill('kept one');
@@ -119,8 +132,16 @@ async function keep(page, golden) {
   await page.getByRole('button', { name: 'Keep', exact: true }).click();
   await page.getByTestId('kept').getByRole('link').click();
   await page.waitForURL(/\/s\/kept-go\?from=/);
-  await drawn(page, 'the same numbers out of the store', ([t, n]) => window.__wherefore?.flame?.total === t && window.__wherefore.flame.count === n, [total, count]);
-  assert.equal((await api('services', { since: '1h' })).services.some((s) => s.name === 'adhoc'), false);
+  await drawn(
+    page,
+    'the same numbers out of the store',
+    ([t, n]) => window.__wherefore?.flame?.total === t && window.__wherefore.flame.count === n,
+    [total, count],
+  );
+  assert.equal(
+    (await api('services', { since: '1h' })).services.some((s) => s.name === 'adhoc'),
+    false,
+  );
 }
 
 export async function files(page) {

@@ -1,4 +1,4 @@
-// Where the focus is after a key, and what taking a step back or forth does.
+// Where the focus is after a key, and what undo and redo do.
 import assert from 'node:assert/strict';
 import { drawn, PAGE, step } from './browser.mjs';
 
@@ -6,7 +6,12 @@ const shown = (page) => drawn(page, 'a flame graph', () => window.__wherefore?.f
 
 async function viewFocus(page) {
   step('after a key that changes the view the focus is in it');
-  const at = (what, selector) => page.waitForFunction((s) => document.activeElement.matches(s), selector, { timeout: 15_000 }).catch(async () => assert.fail(`${what}: ${await page.evaluate(() => document.activeElement.outerHTML.slice(0, 200))}`));
+  const at = (what, selector) =>
+    page
+      .waitForFunction((s) => document.activeElement.matches(s), selector, { timeout: 15_000 })
+      .catch(async () =>
+        assert.fail(`${what}: ${await page.evaluate(() => document.activeElement.outerHTML.slice(0, 200))}`),
+      );
   const hottest = async () => {
     await page.goto(PAGE + '/s/checkout');
     await shown(page);
@@ -15,12 +20,24 @@ async function viewFocus(page) {
     await drawn(page, 'the hottest', () => window.__wherefore.flame.frame === 'json::parse_object');
   };
   await hottest();
-  const views = { 2: 'table.top tr.selected th button', 3: '.calltree', 4: '.flame-box', 5: '.heat-box', 6: '.source', 7: 'table.seen a', 1: '.flame-box' };
+  const views = {
+    2: 'table.top tr.selected th button',
+    3: '.calltree',
+    4: '.flame-box',
+    5: '.heat-box',
+    6: '.source',
+    7: 'table.seen a',
+    1: '.flame-box',
+  };
   for (const key of ['2', '3', '4', '5', '6', '7', '1', '3', '1']) {
     await page.keyboard.press(key);
     await at(key, views[key]);
   }
-  for (const [key, selector] of [['s', views[4]], ['o', views[6]], ['t', views[7]]]) {
+  for (const [key, selector] of [
+    ['s', views[4]],
+    ['o', views[6]],
+    ['t', views[7]],
+  ]) {
     await hottest();
     await page.keyboard.press(key);
     await page.waitForURL(/view=/);
@@ -48,7 +65,10 @@ async function treeMenu(page) {
   const menu = page.getByRole('menu');
   await menu.waitFor();
   const selected = await page.locator('.drawer h2').textContent();
-  assert.ok((await menu.getAttribute('aria-label')).endsWith(selected), `${await menu.getAttribute('aria-label')}, ${selected}`);
+  assert.ok(
+    (await menu.getAttribute('aria-label')).endsWith(selected),
+    `${await menu.getAttribute('aria-label')}, ${selected}`,
+  );
   await page.keyboard.press('Escape');
 }
 
@@ -63,7 +83,7 @@ async function undoKeys(page) {
   await field.focus();
   await page.keyboard.type('x');
   await page.keyboard.press('Control+z');
-  assert.match(page.url(), /lens=hide/, 'while there is text the key is the field\'s');
+  assert.match(page.url(), /lens=hide/, "while there is text the key is the field's");
   await field.fill('');
   await page.keyboard.press('Control+z');
   await page.waitForURL((u) => !u.searchParams.has('lens'));

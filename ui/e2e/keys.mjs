@@ -1,4 +1,4 @@
-// Keys beside those of the walk: views and time windows of a service, search by Ctrl+F, and switching letters off.
+// Keys of a service's page: views and time windows, search by Ctrl+F, and switching single letters off.
 import assert from 'node:assert/strict';
 import { ALL, api, CHECKOUT, dragTimeline, drawn, flame, newest, PAGE, selection, step } from './browser.mjs';
 
@@ -25,7 +25,12 @@ async function timeline(page) {
   const lasts = all.p.get('to') - all.p.get('from');
   assert.ok(lasts > 28 * 60e3 && lasts < 32 * 60e3, `all of it, without the time that has no data: ${lasts} ms`);
   const whole = await api('top', { ...ALL, query: CHECKOUT });
-  await drawn(page, 'all against the baseline', (v) => window.__wherefore?.flame?.total === v && window.__wherefore.flame.totalBefore > 0, Number(whole.total));
+  await drawn(
+    page,
+    'all against the baseline',
+    (v) => window.__wherefore?.flame?.total === v && window.__wherefore.flame.totalBefore > 0,
+    Number(whole.total),
+  );
   await page.goBack();
   await shown(page);
   await dragTimeline(page, 0.7, 0.9);
@@ -35,7 +40,7 @@ async function timeline(page) {
   await page.goBack();
   await page.waitForURL(/sel=/);
   await drawn(page, 'the selection', () => window.__wherefore?.flame?.count > 0);
-  await page.locator('.u-over').click({ position: { x: 40, y: 40 } });  // a click alone changes nothing
+  await page.locator('.u-over').click({ position: { x: 40, y: 40 } }); // a click alone changes nothing
   assert.ok((await page.locator('.u-select').boundingBox()).width > 50);
   await page.locator('.u-over').dblclick({ position: { x: 40, y: 40 } });
   await page.waitForURL((u) => !u.searchParams.has('sel'));
@@ -48,7 +53,10 @@ async function timeline(page) {
   await page.getByRole('textbox', { name: 'From' }).fill('never');
   await page.getByText('From is not a time').waitFor();
   await page.getByRole('textbox', { name: 'From' }).fill(from);
-  const middle = new Date((Date.parse(from.replace(' ', 'T') + 'Z') + Date.parse(to.replace(' ', 'T') + 'Z')) / 2).toISOString().slice(0, 19).replace('T', ' ');
+  const middle = new Date((Date.parse(from.replace(' ', 'T') + 'Z') + Date.parse(to.replace(' ', 'T') + 'Z')) / 2)
+    .toISOString()
+    .slice(0, 19)
+    .replace('T', ' ');
   await page.getByRole('textbox', { name: 'To' }).fill(middle);
   await page.keyboard.press('Enter');
   assert.equal(Number((await selection(page))[1]), Date.parse(middle.replace(' ', 'T') + 'Z'));
@@ -62,7 +70,14 @@ async function pageKeys(page) {
   const last = await newest('checkout');
   await page.goto(`${PAGE}/s/checkout?since=15m&from=${last - 15 * 60e3}&to=${last}`);
   await shown(page);
-  for (const [key, view] of [['2', 'table'], ['3', 'tree'], ['4', 'sandwich'], ['5', 'heat'], ['6', 'source'], ['7', 'traces']]) {
+  for (const [key, view] of [
+    ['2', 'table'],
+    ['3', 'tree'],
+    ['4', 'sandwich'],
+    ['5', 'heat'],
+    ['6', 'source'],
+    ['7', 'traces'],
+  ]) {
     await page.keyboard.press(key);
     await page.waitForURL(new RegExp(`view=${view}`));
   }
@@ -79,7 +94,7 @@ async function pageKeys(page) {
   for (let i = 0; i < 9 && new URL(page.url()).searchParams.has('from'); i++) await page.keyboard.press(']');
   assert.equal(new URL(page.url()).searchParams.has('from'), false, 'it moves with the clock again');
   await page.keyboard.press(']');
-  await page.getByText('nothing later than now').waitFor();
+  await page.getByText('nothing after now').waitFor();
   await page.goto(`${PAGE}/diff?query=checkout&base_query=search&since=1h`);
   await shown(page);
   await page.keyboard.press('x');
@@ -87,7 +102,7 @@ async function pageKeys(page) {
 }
 
 async function find(page) {
-  step('Ctrl+F in the graph, the table and the call tree is their search, elsewhere the browser\'s');
+  step("Ctrl+F in the graph, the table and the call tree is their search, elsewhere the browser's");
   await page.goto(PAGE + '/s/checkout');
   await shown(page);
   await page.locator('h1').click();
@@ -98,7 +113,7 @@ async function find(page) {
   assert.equal(await searching(page), true);
   await page.keyboard.type('parse');
   await drawn(page, 'typed into it', () => window.__wherefore.flame.matched > 0);
-  await page.keyboard.press('2');  // while one types it is a character
+  await page.keyboard.press('2'); // while one types it is a character
   assert.equal(await page.getByLabel('Search').inputValue(), 'parse2');
   await page.getByLabel('Search').fill('parse');
   await page.locator('.flame-box').focus();
@@ -118,7 +133,9 @@ async function find(page) {
   await page.keyboard.type('json::parse_obj');
   const parse = (await api('top', { ...ALL, query: CHECKOUT })).rows.find((r) => r.name === 'json::parse_object');
   const { total } = await api('top', { ...ALL, query: CHECKOUT });
-  await page.locator('.matched', { hasText: `${(100 * Number(parse.total) / Number(total)).toFixed(1)} %` }).waitFor();
+  await page
+    .locator('.matched', { hasText: `${((100 * Number(parse.total)) / Number(total)).toFixed(1)} %` })
+    .waitFor();
   const rows = page.locator('.ct-box .ct-row');
   await page.locator('.matched-row', { hasText: 'json::parse_object' }).first().waitFor();
   assert.equal(await page.locator('.ct-box .ct-row', { hasText: 'malloc' }).count(), 0);
@@ -147,7 +164,11 @@ async function oneSelection(page) {
   await page.locator('table.top tr.selected', { hasText: 'json::parse_object' }).waitFor();
   const other = page.locator('table.top tbody tr', { hasText: 'handle_pay' }).locator('th button').first();
   await other.click();
-  await drawn(page, 'the row\'s frame', () => window.__wherefore?.flame?.frame.startsWith('handle_pay') && window.__wherefore.flame.matched > 0);
+  await drawn(
+    page,
+    "the row's frame",
+    () => window.__wherefore?.flame?.frame.startsWith('handle_pay') && window.__wherefore.flame.matched > 0,
+  );
 }
 
 async function kept(page) {
@@ -166,9 +187,16 @@ async function kept(page) {
   const opened = await flame(page);
   await page.locator('.flame-box').focus();
   for (let i = 0; i < 3; i++) await page.keyboard.press('+');
-  await drawn(page, 'closer', (r) => window.__wherefore.flame.range[1] - window.__wherefore.flame.range[0] < 0.5 * (r[1] - r[0]), opened.range);
+  await drawn(
+    page,
+    'closer',
+    (r) => window.__wherefore.flame.range[1] - window.__wherefore.flame.range[0] < 0.5 * (r[1] - r[0]),
+    opened.range,
+  );
   const { range } = await flame(page);
-  const text = await page.evaluate(() => ['leaf099999', 'leaf099998', 'leaf099997'].find((name) => !window.__wherefore.flame.box(name)));
+  const text = await page.evaluate(() =>
+    ['leaf099999', 'leaf099998', 'leaf099997'].find((name) => !window.__wherefore.flame.box(name)),
+  );
   assert.ok(text, 'something is still folded');
   await page.getByLabel('Search').fill(text);
   await page.locator('.matched', { hasText: /^1 frame, / }).waitFor();
@@ -182,18 +210,33 @@ async function kept(page) {
 }
 
 async function failed(page, problems) {
-  step('a question that failed claims no answer before where none is shown');
-  await page.route(/api\/v1\/flame/, (route) => (route.request().url().includes('type=samples') ? route.fulfill({ status: 400, contentType: 'application/json', body: '{"error":{"code":"invalid","message":"not today"}}' }) : route.continue()));
-  for (const [view, claims] of [['table', false], ['flame', true], ['source', false]]) {
+  step('a question that failed does not claim to show a previous answer where none is shown');
+  await page.route(/api\/v1\/flame/, (route) =>
+    route.request().url().includes('type=samples')
+      ? route.fulfill({
+          status: 400,
+          contentType: 'application/json',
+          body: '{"error":{"code":"invalid","message":"not today"}}',
+        })
+      : route.continue(),
+  );
+  for (const [view, claims] of [
+    ['table', false],
+    ['flame', true],
+    ['source', false],
+  ]) {
     await page.goto(`${PAGE}/s/checkout?type=cpu&view=${view}&fn=json::parse_object`);
     await page.waitForLoadState('networkidle');
     await page.getByLabel('Type').selectOption('samples');
     const alert = page.getByRole('alert').filter({ hasText: 'not today' });
     await alert.waitFor();
-    assert.equal((await alert.textContent()).includes('What is shown is the answer before'), claims, view);
+    assert.equal((await alert.textContent()).includes('This is the previous answer'), claims, view);
   }
   await page.unroute(/api\/v1\/flame/);
-  assert.deepEqual(problems.filter((p) => !p.includes('400 (Bad Request)')), []);
+  assert.deepEqual(
+    problems.filter((p) => !p.includes('400 (Bad Request)')),
+    [],
+  );
   problems.length = 0;
 }
 
@@ -203,7 +246,12 @@ async function switchedOff(page) {
   await shown(page);
   await page.keyboard.press('?');
   const dialog = page.getByRole('dialog', { name: 'Keys' });
-  for (const text of ['On a timeline, a waterfall or a heat map', 'focus, merge this one frame', 'invert: what did the work on top']) await dialog.getByText(text).first().waitFor();
+  for (const text of [
+    'On a timeline, a waterfall or a heat map',
+    'focus, merge this one frame',
+    'invert: what did the work on top',
+  ])
+    await dialog.getByText(text).first().waitFor();
   await dialog.getByRole('checkbox').uncheck();
   await page.keyboard.press('Escape');
   await page.locator('.flame-box').focus();
@@ -232,7 +280,12 @@ async function colours(page) {
   step('a diff in green and red, for those who want it');
   await page.goto(`${PAGE}/diff?query=checkout&since=1h`);
   await shown(page);
-  const pixel = () => page.evaluate(() => document.querySelector('.flame-view canvas').toDataURL().length + document.querySelector('.legend i').style.background);
+  const pixel = () =>
+    page.evaluate(
+      () =>
+        document.querySelector('.flame-view canvas').toDataURL().length +
+        document.querySelector('.legend i').style.background,
+    );
   const before = await pixel();
   await page.getByLabel('Colours').selectOption('red');
   await page.waitForFunction(() => document.querySelector('.legend i').style.background.includes('116, 189, 107'));

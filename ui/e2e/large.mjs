@@ -1,4 +1,4 @@
-// Data no picture was made for: hostile names, 10,000 levels, 100,000 siblings, 100,000 spans, one sample, none; folds.
+// Extreme data: hostile names, 10,000 levels, 100,000 siblings, 100,000 spans, one sample, none; folds.
 import assert from 'node:assert/strict';
 import { ALL, api, drawn, flame, PAGE, step } from './browser.mjs';
 
@@ -7,16 +7,20 @@ export async function hostile(page) {
   await page.goto(`${PAGE}/s/${encodeURIComponent('hostile <b>&amp;</b>/service')}`);
   await drawn(page, 'the graph', () => window.__wherefore?.flame?.count === 10);
   await page.locator('.flame-box').focus();
-  for (const key of ['End', 'ArrowUp', 'Home', 'ArrowDown', 'ArrowDown', 'ArrowRight', 'ArrowRight']) await page.keyboard.press(key);
+  for (const key of ['End', 'ArrowUp', 'Home', 'ArrowDown', 'ArrowDown', 'ArrowRight', 'ArrowRight'])
+    await page.keyboard.press(key);
   await page.getByRole('button', { name: 'Table' }).click();
   await page.locator('table.top tbody tr').first().waitFor();
   assert.equal(await page.evaluate(() => window.__hacked), undefined);
   assert.equal(await page.locator('main script, main img, main b').count(), 0);
-  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'a long name widens the page');
+  assert.ok(
+    await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+    'a long name widens the page',
+  );
 }
 
-// Opens an address three times; `look` says what must be there. No task of the page may block it for more than 200 ms:
-// the median of the longest of each time, because the machine has other things to do too.
+// Opens an address three times; `look` checks what must be there. No task may block the page for more than 200 ms: the
+// median over three runs of the longest task, because the machine does other work too.
 async function withoutFreeze(page, what, path, look) {
   const longest = [];
   for (let i = 0; i < 3; i++) {
@@ -32,15 +36,22 @@ async function withoutFreeze(page, what, path, look) {
 export async function extremes(page, problems) {
   await page.addInitScript(() => {
     window.__longTasks = [];
-    new PerformanceObserver((list) => window.__longTasks.push(...list.getEntries().map((e) => e.duration))).observe({ type: 'longtask', buffered: true });
+    new PerformanceObserver((list) => window.__longTasks.push(...list.getEntries().map((e) => e.duration))).observe({
+      type: 'longtask',
+      buffered: true,
+    });
   });
   step('10,000 deep: every level is there and can be walked to');
   await withoutFreeze(page, '10,000 deep', '/s/deep', async () => {
     await drawn(page, 'deep', () => window.__wherefore?.flame?.nodes === 10_002);
     await page.locator('.flame-box').focus();
     await page.keyboard.press('End');
-    await drawn(page, 'the deepest', () => window.__wherefore.flame.frame === 'level49' && window.__wherefore.flame.drawn.boxes > 20);
-    assert.ok(await page.evaluate(() => document.querySelector('.flame-box').scrollTop) > 190_000);
+    await drawn(
+      page,
+      'the deepest',
+      () => window.__wherefore.flame.frame === 'level49' && window.__wherefore.flame.drawn.boxes > 20,
+    );
+    assert.ok((await page.evaluate(() => document.querySelector('.flame-box').scrollTop)) > 190_000);
   });
   step('large answers are decoded in a worker, and on the page where there is none');
   const worker = page.waitForEvent('worker');
@@ -48,15 +59,27 @@ export async function extremes(page, problems) {
   await drawn(page, 'through the worker', () => window.__wherefore?.flame?.shown < 1);
   assert.match((await worker).url(), /\/assets\/decode\.worker-/);
   const { total: inWorker } = await flame(page);
-  await page.route(/decode\.worker/, (route) => route.fulfill({ status: 200, contentType: 'text/javascript', body: 'throw new Error("no worker")' }));
+  await page.route(/decode\.worker/, (route) =>
+    route.fulfill({ status: 200, contentType: 'text/javascript', body: 'throw new Error("no worker")' }),
+  );
   await page.goto(PAGE + '/s/wide');
   await drawn(page, 'without it', (v) => window.__wherefore?.flame?.total === v, inWorker);
   await page.unroute(/decode\.worker/);
-  assert.ok(problems.every((p) => p.includes('no worker')), problems.join());
+  assert.ok(
+    problems.every((p) => p.includes('no worker')),
+    problems.join(),
+  );
   problems.length = 0;
   step('100,000 siblings: exact total, the rest folded and counted');
   const wide = await api('top', { ...ALL, query: 'wide', limit: 1 });
-  await withoutFreeze(page, '100,000 siblings', '/s/wide', () => drawn(page, 'wide', (v) => window.__wherefore?.flame?.total === v && window.__wherefore.flame.shown < 1, Number(wide.total)));
+  await withoutFreeze(page, '100,000 siblings', '/s/wide', () =>
+    drawn(
+      page,
+      'wide',
+      (v) => window.__wherefore?.flame?.total === v && window.__wherefore.flame.shown < 1,
+      Number(wide.total),
+    ),
+  );
   assert.equal(wide.functions, 100_002);
   step('one sample says that it is rough, none says so');
   await withoutFreeze(page, 'one sample', '/s/one', async () => {
@@ -73,14 +96,27 @@ export async function extremes(page, problems) {
   const opened = Date.now();
   await withoutFreeze(page, '100,000 spans', '/traces/' + '09'.repeat(16), async () => {
     await page.getByText('100,000 spans').waitFor();
-    assert.ok(await page.locator('.wf-row').count() < 40, 'only what is in view is an element');
+    assert.ok((await page.locator('.wf-row').count()) < 40, 'only what is in view is an element');
     await page.locator('.wf-box').focus();
     await page.keyboard.press('End');
     await page.locator('.wf-row.selected').waitFor();
     await page.locator('.wf-row').first().waitFor();
-    assert.ok(await page.evaluate(() => document.querySelector('.wf-box').scrollTop) > 2_000_000);
-    const rows = (n) => page.waitForFunction((most) => document.querySelector('.wf-box [role=presentation]').offsetHeight <= 26 * most, n);
-    for (const share of [0.5, 0.1, 0.9]) await page.evaluate((s) => new Promise((r) => { const b = document.querySelector('.wf-box'); b.scrollTop = s * b.scrollHeight; requestAnimationFrame(() => requestAnimationFrame(r)); }), share);
+    assert.ok((await page.evaluate(() => document.querySelector('.wf-box').scrollTop)) > 2_000_000);
+    const rows = (n) =>
+      page.waitForFunction(
+        (most) => document.querySelector('.wf-box [role=presentation]').offsetHeight <= 26 * most,
+        n,
+      );
+    for (const share of [0.5, 0.1, 0.9])
+      await page.evaluate(
+        (s) =>
+          new Promise((r) => {
+            const b = document.querySelector('.wf-box');
+            b.scrollTop = s * b.scrollHeight;
+            requestAnimationFrame(() => requestAnimationFrame(r));
+          }),
+        share,
+      );
     for (const key of ['Home', 'ArrowLeft']) await page.keyboard.press(key);
     await rows(1);
     await page.keyboard.press('ArrowRight');

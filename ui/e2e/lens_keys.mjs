@@ -1,4 +1,4 @@
-// Keys that change what is seen: transforms of the graph as steps of the lens, the time axis, how the search reads its text, the
+// Keys that change the view: transforms as steps of the lens, the time axis, plain or regular-expression search, the
 // marked colour. Chip, address, table and API agree.
 import assert from 'node:assert/strict';
 import { ALL, api, CHECKOUT, drawn, flame, PAGE, selection, step } from './browser.mjs';
@@ -30,7 +30,12 @@ async function transforms(page) {
   await page.goBack();
   await drawn(page, 'one step back', (n) => window.__wherefore?.flame?.box(n), frame);
   await page.reload();
-  await drawn(page, 'after a reload', (n) => window.__wherefore?.flame?.box(n) && !window.__wherefore.flame.box('main'), frame);
+  await drawn(
+    page,
+    'after a reload',
+    (n) => window.__wherefore?.flame?.box(n) && !window.__wherefore.flame.box('main'),
+    frame,
+  );
   await graph.focus();
   await page.keyboard.press('End');
   await add('r', `focus-path:main;Server::run;${frame} > recursion:^json::parse_object$`);
@@ -40,7 +45,12 @@ async function transforms(page) {
   const rows = (await api('top', { ...ALL, query: CHECKOUT })).rows;
   await graph.focus();
   await add('i', 'invert');
-  await drawn(page, 'a top frame has what the function did itself', (v) => window.__wherefore.flame.box('json::parse_object')?.total === v, Number(rows.find((r) => r.name === 'json::parse_object').self));
+  await drawn(
+    page,
+    'a top frame has what the function did itself',
+    (v) => window.__wherefore.flame.box('json::parse_object')?.total === v,
+    Number(rows.find((r) => r.name === 'json::parse_object').self),
+  );
   await drawn(page, 'the focus in the new graph', () => document.activeElement.matches('.flame-box'));
   await page.keyboard.press('End');
   await drawn(page, 'below it its callers, out to where stacks begin', () => window.__wherefore.flame.frame === 'main');
@@ -48,7 +58,10 @@ async function transforms(page) {
   await page.locator('table.top').waitFor();
   const names = await page.locator('table.top tbody th').allTextContents();
   assert.equal(names[0], rows[0].name, 'the table says what each did itself, as without');
-  assert.deepEqual((await api('top', { ...ALL, query: CHECKOUT, lens: 'invert' })).rows.map((r) => [r.name, r.self, r.total]), rows.map((r) => [r.name, r.self, r.total]));
+  assert.deepEqual(
+    (await api('top', { ...ALL, query: CHECKOUT, lens: 'invert' })).rows.map((r) => [r.name, r.self, r.total]),
+    rows.map((r) => [r.name, r.self, r.total]),
+  );
   await page.keyboard.press('3');
   await page.getByRole('treegrid').focus();
   await page.keyboard.press('Home');
@@ -56,11 +69,15 @@ async function transforms(page) {
   await page.keyboard.press('i');
   await page.waitForURL((u) => !u.searchParams.has('lens'));
   await page.locator('.ct-box .ct-row', { hasText: 'main' }).first().waitFor();
-  // The same function in the other tree, and the keys go on from it.
+  // The same function is selected in the new tree, and the keys continue from it.
   await page.locator('.ct-box .ct-row.selected', { hasText: 'json::parse_object' }).waitFor();
   await drawn(page, 'the focus in the tree', () => document.activeElement.matches('.calltree'));
   await page.goto(PAGE + '/s/checkout?view=sandwich&fn=' + encodeURIComponent('json::parse_object') + '&lens=invert');
-  await drawn(page, 'callers are callers', () => window.__wherefore?.callers?.box('json::parse_object') && window.__wherefore.callers.box('main'));
+  await drawn(
+    page,
+    'callers are callers',
+    () => window.__wherefore?.callers?.box('json::parse_object') && window.__wherefore.callers.box('main'),
+  );
 }
 
 async function timeAxis(page) {
@@ -77,7 +94,10 @@ async function timeAxis(page) {
   assert.ok(whole[1] - whole[0] > 30 * 60e3 && whole[1] - whole[0] < 40 * 60e3, `0.6 of an hour: ${whole}`);
   await axis.focus();
   for (const key of ['w', 'd', 'r']) await page.keyboard.press(key);
-  await page.waitForURL((u) => { const [a, b] = (u.searchParams.get('sel') ?? '0-0').split('-').map(Number); return a > whole[0] && b > a && b - a < 0.7 * (whole[1] - whole[0]); });
+  await page.waitForURL((u) => {
+    const [a, b] = (u.searchParams.get('sel') ?? '0-0').split('-').map(Number);
+    return a > whole[0] && b > a && b - a < 0.7 * (whole[1] - whole[0]);
+  });
   const [from, to] = await selection(page);
   const part = await api('top', { from, to, query: CHECKOUT });
   await drawn(page, 'what was in view', (v) => window.__wherefore?.flame?.total === v, Number(part.total));
@@ -108,7 +128,11 @@ async function timeAxis(page) {
   await page.keyboard.press('f');
   await page.waitForFunction((t) => document.querySelector('.wf-scale').textContent === t, before);
   for (const key of ['w', 'd', 'r']) await page.keyboard.press(key);
-  await page.waitForURL((u) => u.pathname.startsWith('/s/') && u.searchParams.get('to') - u.searchParams.get('from') <= 0.7 * traces[0].duration_ns / 1e6);
+  await page.waitForURL(
+    (u) =>
+      u.pathname.startsWith('/s/') &&
+      u.searchParams.get('to') - u.searchParams.get('from') <= (0.7 * traces[0].duration_ns) / 1e6,
+  );
 }
 
 async function walkedSteps(page) {
@@ -122,7 +146,8 @@ async function walkedSteps(page) {
   const full = /^[-0-9]{10} [:0-9]{8}Z?: [0-9.]+ cores, [0-9.]+ % of it matches$/;
   await page.waitForFunction(() => document.querySelector('.walked').textContent !== '');
   let one = await said();
-  for (let i = 0; i < 200 && !full.test(one); i++) {  // to where something was stored
+  for (let i = 0; i < 200 && !full.test(one); i++) {
+    // to where something was stored
     await page.keyboard.press('ArrowLeft');
     await page.waitForFunction((t) => document.querySelector('.walked').textContent !== t, one);
     one = await said();
@@ -131,7 +156,7 @@ async function walkedSteps(page) {
   const { at, share } = await page.evaluate((text) => {
     const { startMs, stepMs, all, matched } = window.__wherefore.timeline;
     const i = (Date.parse(text.slice(0, 19).replace(' ', 'T') + 'Z') - startMs) / stepMs;
-    return { at: i, share: (100 * matched[i] / all[i]).toFixed(1) };
+    return { at: i, share: ((100 * matched[i]) / all[i]).toFixed(1) };
   }, one);
   assert.ok(one.includes(`, ${share} % of it matches`), `${one}; step ${at}: ${share}`);
   await page.keyboard.press('ArrowLeft');
@@ -190,7 +215,7 @@ async function plainText(page) {
 }
 
 async function marked(page) {
-  step('the legend\'s mark is in the address: back and reload keep it');
+  step("the legend's mark is in the address: back and reload keep it");
   await page.goto(PAGE + '/s/checkout');
   await shown(page);
   const json = page.getByRole('group', { name: 'Colours' }).getByRole('button', { name: /^json/ });
@@ -205,7 +230,12 @@ async function marked(page) {
 
 async function keepsFocus(page) {
   step('a key or a button that changes the lens does not lose the focus: graph of a trace, chips');
-  const at = (what, selector) => page.waitForFunction((s) => document.activeElement.matches(s), selector, { timeout: 15_000 }).catch(async () => assert.fail(`${what}: ${await page.evaluate(() => document.activeElement.outerHTML.slice(0, 200))}`));
+  const at = (what, selector) =>
+    page
+      .waitForFunction((s) => document.activeElement.matches(s), selector, { timeout: 15_000 })
+      .catch(async () =>
+        assert.fail(`${what}: ${await page.evaluate(() => document.activeElement.outerHTML.slice(0, 200))}`),
+      );
   const { traces } = await api('traces', { ...ALL, service: 'checkout', sort: 'samples', limit: 1 });
   for (const key of ['f', 'h', 'i']) {
     await page.goto(`${PAGE}/traces/${traces[0].trace}`);
@@ -227,7 +257,9 @@ async function keepsFocus(page) {
   await page.keyboard.press('End');
   for (const key of ['r', 'i']) {
     await page.keyboard.press(key);
-    await page.waitForURL((u) => u.searchParams.get('lens')?.includes(key === 'r' ? 'recursion' : 'invert') && u.searchParams.has('frame'));
+    await page.waitForURL(
+      (u) => u.searchParams.get('lens')?.includes(key === 'r' ? 'recursion' : 'invert') && u.searchParams.has('frame'),
+    );
     await drawn(page, 'the same function', () => window.__wherefore.flame.frame === 'json::parse_object');
   }
   await page.keyboard.press('F');
@@ -235,7 +267,10 @@ async function keepsFocus(page) {
 
   await page.goto(PAGE + '/s/checkout');
   await shown(page);
-  for (const [name, chip] of [['Invert', 'Remove invert'], ['My code', 'Remove my-code']]) {
+  for (const [name, chip] of [
+    ['Invert', 'Remove invert'],
+    ['My code', 'Remove my-code'],
+  ]) {
     await page.getByRole('button', { name, exact: true }).focus();
     await page.keyboard.press('Enter');
     await at(name, `[aria-label="${chip}"]`);

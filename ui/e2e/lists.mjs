@@ -1,4 +1,4 @@
-// Lists say of a trace and of a service what their own pages say.
+// Lists of traces and services agree with the pages of each.
 import assert from 'node:assert/strict';
 import { api, drawn, open, PAGE, step } from './browser.mjs';
 
@@ -10,8 +10,16 @@ export async function lists(page) {
   const profiled = traces.filter((t) => t.profiled.length > 0);
   assert.ok(profiled.length > 0 && profiled.length < traces.length, 'some have samples, some do not');
   await page.goto(PAGE + '/traces');
-  await page.locator('table.traces caption', { hasText: `${traces.length} traces, ${profiled.length} with profile samples` }).waitFor();
-  assert.deepEqual([await page.locator('.scatter > svg circle:not(.hollow)').count(), await page.locator('.scatter > svg circle.hollow').count()], [profiled.length, traces.length - profiled.length]);
+  await page
+    .locator('table.traces caption', { hasText: `${traces.length} traces, ${profiled.length} with profile samples` })
+    .waitFor();
+  assert.deepEqual(
+    [
+      await page.locator('.scatter > svg circle:not(.hollow)').count(),
+      await page.locator('.scatter > svg circle.hollow').count(),
+    ],
+    [profiled.length, traces.length - profiled.length],
+  );
   const rowOf = (trace) => page.locator('table.traces tbody tr', { has: page.locator(`a[href*="${trace}"]`) });
   const without = traces.find((t) => t.profiled.length === 0);
   assert.deepEqual((await rowOf(without.trace).locator('td').allTextContents()).slice(-2), ['–', 'none']);
@@ -20,8 +28,16 @@ export async function lists(page) {
   assert.equal(Number(samples.replaceAll(',', '')), Number(most.profiled[0].count));
   assert.match(cpu, /^[\d.]+ (ms|s)\*?$/);
   await rowOf(most.trace).locator('a').click();
-  await page.getByTestId('samples').filter({ hasText: `${samples} sample` }).waitFor();
-  await drawn(page, 'as many samples as the list says', (n) => window.__wherefore?.flame?.count === n, Number(most.profiled[0].count));
+  await page
+    .getByTestId('samples')
+    .filter({ hasText: `${samples} sample` })
+    .waitFor();
+  await drawn(
+    page,
+    'as many samples as the list says',
+    (n) => window.__wherefore?.flame?.count === n,
+    Number(most.profiled[0].count),
+  );
 
   step('overview: cores over the time that was seen, and how little of it a service was there');
   await page.goto(PAGE + '/');
@@ -34,22 +50,28 @@ export async function lists(page) {
   assert.ok(Math.abs(Number(minutes) - overview.observed_ms / 60e3) <= 1, `of ${minutes} min`);
 }
 
-// What is about time: the server's sentences, addresses, clocks.
+// Times: in the server's messages, in addresses, and clocks that are wrong.
 export async function times(page) {
   step('an address with a time that is none says so');
   await page.goto(PAGE + '/traces?from=99999999999999&to=1763203600000');
-  await page.getByRole('alert').filter({ hasText: '“from” in this page\'s address, 99999999999999, is no time from 1970 to 2261' }).waitFor();
+  await page
+    .getByRole('alert')
+    .filter({ hasText: "“from” in this page's address, 99999999999999, is not a time from 1970 to 2261" })
+    .waitFor();
   await page.locator('table.traces tbody tr').first().waitFor();
   const [from, to] = [Math.floor(Date.now() / 1000) - 3600, Math.floor(Date.now() / 1000)];
-  await page.goto(`${PAGE}/traces?from=${from}&to=${to}`);  // in seconds
+  await page.goto(`${PAGE}/traces?from=${from}&to=${to}`); // in seconds
   await page.locator('table.traces tbody tr').first().waitFor();
   assert.equal(await page.getByRole('alert').count(), 0);
 
-  step('the server\'s times are in the zone of the page, and now is the server\'s');
+  step("the server's times are in the zone of the page, and now is the server's");
   const tokyo = await open({ timezoneId: 'Asia/Tokyo' });
   try {
     const there = tokyo.page;
-    await there.addInitScript(() => { const own = Date.now; Date.now = () => own() - 7200e3; });
+    await there.addInitScript(() => {
+      const own = Date.now;
+      Date.now = () => own() - 7200e3;
+    });
     await there.goto(PAGE + '/s/nothing');
     const said = await there.locator('.empty').filter({ hasText: 'between' }).innerText();
     const [, shown] = said.match(/and (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?!Z)/);
@@ -59,7 +81,10 @@ export async function times(page) {
     await there.locator('table.services tbody tr').first().waitFor();
     await there.locator('.range select').selectOption('fixed');
     const until = await there.getByLabel('To', { exact: true }).inputValue();
-    assert.ok(Math.abs(Date.parse(until.replace(' ', 'T') + '+09:00') - Date.now()) < 300e3, `now is ${until} on a machine two hours behind`);
+    assert.ok(
+      Math.abs(Date.parse(until.replace(' ', 'T') + '+09:00') - Date.now()) < 300e3,
+      `now is ${until} on a machine two hours behind`,
+    );
   } finally {
     await tokyo.context.close();
   }
@@ -67,11 +92,18 @@ export async function times(page) {
 
 export async function searchedFile(page) {
   step('a file is searched where the page has it folded');
-  const many = Array.from({ length: 30_000 }, (_, i) => `main;big${i} 100`).join('\n') + '\nmain;big0;needle::inner 3\n';
+  const many =
+    Array.from({ length: 30_000 }, (_, i) => `main;big${i} 100`).join('\n') + '\nmain;big0;needle::inner 3\n';
   await page.goto(PAGE + '/adhoc');
-  await page.locator('input[type=file]').setInputFiles({ name: 'many.folded', mimeType: 'text/plain', buffer: Buffer.from(many) });
+  await page
+    .locator('input[type=file]')
+    .setInputFiles({ name: 'many.folded', mimeType: 'text/plain', buffer: Buffer.from(many) });
   await drawn(page, 'the file, folded', () => window.__wherefore?.flame?.shown < 1);
   await page.getByLabel('Search').fill('needle');
-  await drawn(page, 'found in all of it', () => window.__wherefore?.flame?.box('needle::inner') !== null && window.__wherefore.flame.total === 3_000_003);
+  await drawn(
+    page,
+    'found in all of it',
+    () => window.__wherefore?.flame?.box('needle::inner') !== null && window.__wherefore.flame.total === 3_000_003,
+  );
   await page.locator('.matched', { hasText: '1' }).first().waitFor();
 }

@@ -1,16 +1,23 @@
-// Three thousand services (tests/many_services_test.py makes them): the overview is there at once and stays small, and what is not
-// listed is found by the server, by pointer and by keyboard. SCREENSHOT: a file to draw the overview into.
+// Three thousand services (tests/many_services_test.py makes them): the overview is fast and stays small, and the
+// server finds what is not listed, by pointer and by keyboard. SCREENSHOT: a file for a picture of the overview.
 import assert from 'node:assert/strict';
 import { accessible, api, open, PAGE, step } from './browser.mjs';
 
-const SERVICES = 3000;  // with profiles, beside one of 300 hosts; 300 have spans only
+const SERVICES = 3000; // with profiles, beside one of 300 hosts; 300 have spans only
 const NODES = 5000;
 const { context, page, problems } = await open();
 const nodes = () => page.evaluate(() => document.querySelectorAll('*').length);
-const small = async (where) => assert.ok(await nodes() < NODES, `${where}: ${await nodes()} nodes`);
-// What a field offers once the server has found this.
-const offered = (id, name) => page.waitForFunction(([list, wanted]) => [...document.getElementById(list)?.options ?? []].some((o) => o.value === wanted), [id, name]);
-const field = async (label) => { const input = page.getByLabel(label, { exact: true }); return { input, list: await input.getAttribute('list') }; };
+const small = async (where) => assert.ok((await nodes()) < NODES, `${where}: ${await nodes()} nodes`);
+// What a field offers once the server has answered.
+const offered = (id, name) =>
+  page.waitForFunction(
+    ([list, wanted]) => [...(document.getElementById(list)?.options ?? [])].some((o) => o.value === wanted),
+    [id, name],
+  );
+const field = async (label) => {
+  const input = page.getByLabel(label, { exact: true });
+  return { input, list: await input.getAttribute('list') };
+};
 
 async function overview() {
   step('overview: a hundred of three thousand, within ten seconds and few nodes');
@@ -21,7 +28,10 @@ async function overview() {
   assert.equal(await page.locator('table.services tbody tr').count(), 100);
   await small('overview');
   step(`${Date.now() - begin} ms, ${await nodes()} nodes`);
-  assert.match(await page.getByTestId('sum').textContent(), /^3,301 services, the top 100 listed · [\d,.]+ cores used$/);
+  assert.match(
+    await page.getByTestId('sum').textContent(),
+    /^3,301 services, the top 100 listed · [\d,.]+ cores used$/,
+  );
   await page.getByTestId('more').filter({ hasText: 'The 100 that use most are listed. 3,201 more: search' }).waitFor();
   if (process.env.SCREENSHOT) await page.screenshot({ path: process.env.SCREENSHOT });
   await accessible(page, 'overview of many');
@@ -34,7 +44,7 @@ async function overview() {
   await page.reload();
   await page.getByTestId('sum').filter({ hasText: '10 services with' }).waitFor();
   await page.getByLabel('Search').fill('nobody');
-  await page.getByText('No service of this time has “nobody” in its name.').waitFor();
+  await page.getByText('No service in this time range has “nobody” in its name.').waitFor();
   await page.getByRole('button', { name: 'Show all' }).click();
   await page.getByTestId('sum').filter({ hasText: '3,301 services' }).waitFor();
 }

@@ -1,4 +1,4 @@
-// What goes over the wire, and what the page says when nothing does.
+// How much goes over the network, and what the page says if the server is down.
 import assert from 'node:assert/strict';
 import { get } from 'node:http';
 import { drawn, PAGE, step } from './browser.mjs';
@@ -7,7 +7,10 @@ export async function budgets(page) {
   step('budgets: what the first page asks for, how large an answer is');
   const scripts = [];
   let requests = 0;
-  const onResponse = (r) => { requests++; if (r.url().endsWith('.js')) scripts.push(r.url()); };
+  const onResponse = (r) => {
+    requests++;
+    if (r.url().endsWith('.js')) scripts.push(r.url());
+  };
   page.on('response', onResponse);
   await page.goto(PAGE + '/');
   await page.locator('table.services tbody tr').first().waitFor();
@@ -22,14 +25,17 @@ export async function budgets(page) {
   assert.ok(answer <= 250_000, `${answer} bytes`);
 }
 
-// Bytes on the wire, as a browser would get them.
-const packedBytes = (address) => new Promise((resolve, reject) => {
-  get(address, { headers: { 'accept-encoding': 'gzip' } }, (response) => {
-    let bytes = 0;
-    response.on('data', (chunk) => { bytes += chunk.length; });
-    response.on('end', () => resolve(bytes));
-  }).on('error', reject);
-});
+// Bytes on the network, as a browser gets them.
+const packedBytes = (address) =>
+  new Promise((resolve, reject) => {
+    get(address, { headers: { 'accept-encoding': 'gzip' } }, (response) => {
+      let bytes = 0;
+      response.on('data', (chunk) => {
+        bytes += chunk.length;
+      });
+      response.on('end', () => resolve(bytes));
+    }).on('error', reject);
+  });
 
 export async function offline(context, page, problems) {
   step('a server that went away is noticed and recovered from');
@@ -39,7 +45,7 @@ export async function offline(context, page, problems) {
   await page.getByLabel('Type').selectOption('samples');
   await page.getByText('The server does not answer').first().waitFor();
   await page.locator('.stale .flame').waitFor();
-  await page.getByText('What is shown is the answer before').first().waitFor();
+  await page.getByText('This is the previous answer').first().waitFor();
   assert.equal(await page.getByText('The server does not answer').count(), 1, 'said once, whatever was asked');
   await context.setOffline(false);
   await drawn(page, 'the new answer', () => window.__wherefore?.flame?.type === 'samples');
@@ -52,19 +58,26 @@ export async function offline(context, page, problems) {
   await idle.getByRole('heading', { name: 'Files' }).waitFor();
   const asked = [];
   idle.on('request', (r) => asked.push(r.url()));
-  const hide = (hidden) => idle.evaluate((h) => { Object.defineProperty(document, 'hidden', { value: h, configurable: true }); document.dispatchEvent(new Event('visibilitychange')); }, hidden);
+  const hide = (hidden) =>
+    idle.evaluate((h) => {
+      Object.defineProperty(document, 'hidden', { value: h, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, hidden);
   await hide(true);
   await idle.clock.fastForward(60_000);
   assert.deepEqual(asked, []);
   await hide(false);
   await context.setOffline(true);
   await idle.clock.fastForward(13_000);
-  await idle.getByText('the page goes on by itself').waitFor();
+  await idle.getByText('continues by itself').waitFor();
   await context.setOffline(false);
   await idle.clock.fastForward(3_000);
-  await idle.getByText('the page goes on by itself').waitFor({ state: 'detached' });
+  await idle.getByText('continues by itself').waitFor({ state: 'detached' });
   await idle.close();
-  // The browser reports every failed request of that time.
-  assert.deepEqual(problems.filter((p) => !p.includes('ERR_INTERNET_DISCONNECTED')), []);
+  // The browser reports every request that failed in that time.
+  assert.deepEqual(
+    problems.filter((p) => !p.includes('ERR_INTERNET_DISCONNECTED')),
+    [],
+  );
   problems.length = 0;
 }

@@ -1,4 +1,4 @@
-// Every page there is, with something on it: for axe and for screenshots.
+// Every page with data on it, for axe and for screenshots.
 import { ALL, api, PAGE } from './browser.mjs';
 
 async function addresses() {
@@ -7,11 +7,23 @@ async function addresses() {
   const spans = Object.entries((await api(`traces/${slowest}/flame`)).by_span).sort((a, b) => b[1] - a[1]);
   const version = (v) => encodeURIComponent(`checkout{service.version="${v}"}`);
   return {
-    overview: '/', service: '/s/checkout', split: '/s/checkout?by=service.version&lens=hide:malloc', table: '/s/checkout?view=table', search: '/s/checkout?search=json&flip=1',
-    tree: '/s/checkout?view=tree', heat: '/s/ticker?view=heat', functionTraces: '/s/checkout?view=traces&fn=' + encodeURIComponent('json::parse_object'), source: '/s/checkout?view=source&fn=' + encodeURIComponent('json::parse_object'),
+    overview: '/',
+    service: '/s/checkout',
+    split: '/s/checkout?by=service.version&lens=hide:malloc',
+    table: '/s/checkout?view=table',
+    search: '/s/checkout?search=json&flip=1',
+    tree: '/s/checkout?view=tree',
+    heat: '/s/ticker?view=heat',
+    functionTraces: '/s/checkout?view=traces&fn=' + encodeURIComponent('json::parse_object'),
+    source: '/s/checkout?view=source&fn=' + encodeURIComponent('json::parse_object'),
     sandwich: '/s/checkout?view=sandwich&fn=' + encodeURIComponent('json::parse(Value&, std::string_view)'),
-    diff: `/diff?query=${version('v2')}&base_query=${version('v1')}&mode=share`, traces: '/traces', trace: `/traces/${slowest}?span=${spans[0][0]}`,
-    adhoc: '/adhoc', status: '/status', empty: '/s/nothing', choose: '/diff',
+    diff: `/diff?query=${version('v2')}&base_query=${version('v1')}&mode=share`,
+    traces: '/traces',
+    trace: `/traces/${slowest}?span=${spans[0][0]}`,
+    adhoc: '/adhoc',
+    status: '/status',
+    empty: '/s/nothing',
+    choose: '/diff',
   };
 }
 

@@ -1,5 +1,6 @@
-// From "which service?" to "what did this slow request do?": once with the back button and a reload at each step (steps.mjs), once
-// with everything there is beside the way; then files, hostile names, large data, 320 pixels, accessibility in both themes.
+// The whole story, from "which service?" to "what did this slow request do?": once with the back button and a reload at
+// each step (steps.mjs), once with everything else; then files, hostile names, large data, 320 pixels, accessibility in
+// both themes.
 import assert from 'node:assert/strict';
 import { actions } from './actions.mjs';
 import { addresses } from './addresses.mjs';
@@ -23,7 +24,7 @@ import { keyboardAlone, orders, traces } from './trace.mjs';
 import { heatMap, savedFile, statusPage, wayBack } from './views.mjs';
 
 const { context, page, problems } = await open();
-const second = await open();  // for what needs no order; not while anything is timed
+const second = await open(); // for what needs no order; not while anything is timed
 
 async function walk() {
   await everyStep(page);
@@ -54,7 +55,10 @@ async function beside() {
 
 try {
   await Promise.all([walk(), beside()]);
-  assert.deepEqual(problems.filter((p) => !p.includes('400 (Bad Request)')), []);
+  assert.deepEqual(
+    problems.filter((p) => !p.includes('400 (Bad Request)')),
+    [],
+  );
   problems.length = 0;
   await offline(context, page, problems);
   await searches(page);
@@ -68,13 +72,22 @@ try {
   await folds(page, problems);
   step('320 pixels wide: no page scrolls sideways, menus opened');
   await narrow(page);
-  await everyPage(page, async (name) => {
-    if (await page.locator('.menu summary').count()) await page.locator('.menu summary').first().click();
-    await reflows(page, name);
-  }, ['light']);
+  await everyPage(
+    page,
+    async (name) => {
+      if (await page.locator('.menu summary').count()) await page.locator('.menu summary').first().click();
+      await reflows(page, name);
+    },
+    ['light'],
+  );
   await page.setViewportSize({ width: 1440, height: 900 });
   step('axe: no violations on any page, light and dark');
-  await Promise.all([[page, 'light'], [second.page, 'dark']].map(([p, theme]) => everyPage(p, (name) => accessible(p, `${name} (${theme})`), [theme])));
+  await Promise.all(
+    [
+      [page, 'light'],
+      [second.page, 'dark'],
+    ].map(([p, theme]) => everyPage(p, (name) => accessible(p, `${name} (${theme})`), [theme])),
+  );
   assert.deepEqual([problems, second.problems], [[], []]);
 } finally {
   await Promise.all([context.close(), second.context.close()]);

@@ -1,4 +1,4 @@
-// What the page says: why a field does not take a text, where one is after a step, what a note and a saved file are about.
+// Texts of the page: why a field rejects its text, announcements after a step, what notes and saved files contain.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,11 @@ import { accessible, clickBox, drawn, PAGE, step } from './browser.mjs';
 const UTC = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ to \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ \(UTC\)`;
 const shown = (page) => drawn(page, 'a flame graph', () => window.__wherefore?.flame?.count > 0);
 const copied = async (page) => {
-  await page.evaluate(() => { navigator.clipboard.writeText = async (text) => { window.copied = text; }; });
+  await page.evaluate(() => {
+    navigator.clipboard.writeText = async (text) => {
+      window.copied = text;
+    };
+  });
   await page.getByRole('button', { name: 'Copy for incident' }).click();
   await page.waitForFunction(() => window.copied);
   return page.evaluate(() => window.copied);
@@ -41,7 +45,12 @@ export async function says(page) {
   await page.locator('.range select').selectOption('fixed');
   await page.getByRole('textbox', { name: 'From' }).fill('yesterday');
   await page.getByText('From is not a time').waitFor();
-  assert.match(await page.getByRole('textbox', { name: 'From' }).evaluate((e) => document.getElementById(e.getAttribute('aria-describedby')).textContent), /not a time/);
+  assert.match(
+    await page
+      .getByRole('textbox', { name: 'From' })
+      .evaluate((e) => document.getElementById(e.getAttribute('aria-describedby')).textContent),
+    /not a time/,
+  );
   await accessible(page, 'an invalid time');
   await page.getByRole('button', { name: 'Cancel' }).click();
   const lens = page.getByLabel(/^Add a step/);
@@ -49,7 +58,7 @@ export async function says(page) {
   await page.keyboard.press('Enter');
   await page.getByText('comes a regular expression').waitFor();
   await lens.fill('remove:x');
-  await page.getByText('is no step of a lens').waitFor();
+  await page.getByText('is not a lens step').waitFor();
 
   step('a note for an incident has the absolute time and a link pinned to it');
   await page.goto(PAGE + '/s/checkout');
@@ -63,7 +72,7 @@ export async function says(page) {
   step('a frame that is not drawn is said');
   await page.goto(PAGE + '/s/checkout?zoom=0123456789abcdef');
   await page.getByText('The frame in the address is not drawn here').waitFor();
-  await page.getByRole('button', { name: 'Take it out of the address' }).click();
+  await page.getByRole('button', { name: 'Remove it from the address' }).click();
   await page.waitForURL((u) => !u.searchParams.has('zoom'));
 
   step('a saved difference has both sides and the legend');
@@ -71,7 +80,10 @@ export async function says(page) {
   await page.getByRole('button', { name: 'Swap A and B' }).waitFor();
   await shown(page);
   await page.locator('.menu summary').click();
-  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: /^HTML of what is shown/ }).click()]);
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: /^HTML of what is shown/ }).click(),
+  ]);
   const path = join(process.env.TEMP_FOLDER, 'difference.html');
   await download.saveAs(path);
   assert.match(readFileSync(path, 'utf8'), /<title>Difference: checkout → checkout/);

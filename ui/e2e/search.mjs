@@ -1,10 +1,12 @@
-// The search: any text, in every view, in everything that is stored.
+// The search: any text, in every view, over everything stored.
 import assert from 'node:assert/strict';
 import { ALL, api, box, CHECKOUT, drawn, flame, newest, PAGE, step } from './browser.mjs';
 
 export async function searches(page) {
   step('search: a pattern without end does not stop the page, what is no pattern is plain text in every view');
-  await page.goto(`${PAGE}/s/${encodeURIComponent('hostile <b>&amp;</b>/service')}?search=${encodeURIComponent('(x+)+y$')}`);
+  await page.goto(
+    `${PAGE}/s/${encodeURIComponent('hostile <b>&amp;</b>/service')}?search=${encodeURIComponent('(x+)+y$')}`,
+  );
   await drawn(page, 'the graph', () => window.__wherefore?.flame?.count === 10);
   await page.locator('.matched', { hasText: '0 frames' }).waitFor();
   await page.getByLabel('Search').fill('(');
@@ -28,8 +30,18 @@ export async function searchesEverything(page) {
   const before = await flame(page);
   assert.equal(await box(page, 'leaf000000'), null);
   await page.getByLabel('Search').pressSequentially('LEAF000000', { delay: 20 });
-  await drawn(page, 'the share of the whole', (v) => window.__wherefore.flame.matched === v, Number(expected.search.value));
-  await drawn(page, 'the frame itself', (v) => window.__wherefore.flame.box('leaf000000')?.total === v, Number(expected.search.value));
+  await drawn(
+    page,
+    'the share of the whole',
+    (v) => window.__wherefore.flame.matched === v,
+    Number(expected.search.value),
+  );
+  await drawn(
+    page,
+    'the frame itself',
+    (v) => window.__wherefore.flame.box('leaf000000')?.total === v,
+    Number(expected.search.value),
+  );
   assert.equal((await flame(page)).total, before.total);
   assert.match(await page.locator('.matched').textContent(), /^1 frame, /);
   await page.reload();
@@ -66,7 +78,9 @@ export async function searchesOverTime(page) {
   const range = { from: at - 1800e3, to: at + 60e3 };
   const where = new URLSearchParams(range);
   const asked = [];
-  page.on('request', (r) => { if (/api\/v1\/(series|heatmap)\?.*search=/.test(r.url())) asked.push(r.url()); });
+  page.on('request', (r) => {
+    if (/api\/v1\/(series|heatmap)\?.*search=/.test(r.url())) asked.push(r.url());
+  });
   await page.goto(`${PAGE}/s/checkout?${where}`);
   await drawn(page, 'the timeline', () => window.__wherefore?.timeline?.lines.length === 1);
   assert.equal((await timelineOf(page)).matched, null);
@@ -74,21 +88,39 @@ export async function searchesOverTime(page) {
   await page.getByLabel('Search').pressSequentially('json', { delay: 20 });
   const series = await api('series', { ...range, query: CHECKOUT, limit: 7, search: 'json' });
   const matched = added(series.search.values);
-  await drawn(page, 'what matches', (v) => { const m = window.__wherefore.timeline.matched; return m && m.reduce((a, b) => a + (b ?? 0), 0) === v; }, matched);
+  await drawn(
+    page,
+    'what matches',
+    (v) => {
+      const m = window.__wherefore.timeline.matched;
+      return m && m.reduce((a, b) => a + (b ?? 0), 0) === v;
+    },
+    matched,
+  );
   assert.equal(asked.length, 1, `one question for one text: ${asked.join(' ')}`);
   await drawn(page, 'the same in the graph', (v) => window.__wherefore.flame.matched === v, matched);
   const shown = await timelineOf(page);
   assert.equal(drawnSum(shown.all), added(series.groups[0].values));
   assert.ok(shown.all.every((v, i) => (v === null) === (shown.matched[i] === null) && shown.matched[i] <= v));
-  const share = (100 * matched / added(series.groups[0].values)).toFixed(1);
+  const share = ((100 * matched) / added(series.groups[0].values)).toFixed(1);
   await page.locator('.timeline figcaption', { hasText: `${share} % of it matches` }).waitFor();
   await page.locator('.timeline .u-legend', { hasText: 'matches json' }).waitFor();
 
   step('search: on the timeline too, the lens is applied');
   await page.goto(`${PAGE}/s/checkout?${where}&search=handle&lens=${encodeURIComponent('drop:parse_object')}`);
-  const narrowed = added((await api('series', { ...range, query: CHECKOUT, search: 'handle', lens: 'drop:parse_object' })).search.values);
-  assert.ok(narrowed > 0 && narrowed < added((await api('series', { ...range, query: CHECKOUT, search: 'handle' })).search.values));
-  await drawn(page, 'what the lens leaves', (v) => window.__wherefore?.timeline?.matched?.reduce((a, b) => a + (b ?? 0), 0) === v, narrowed);
+  const narrowed = added(
+    (await api('series', { ...range, query: CHECKOUT, search: 'handle', lens: 'drop:parse_object' })).search.values,
+  );
+  assert.ok(
+    narrowed > 0 &&
+      narrowed < added((await api('series', { ...range, query: CHECKOUT, search: 'handle' })).search.values),
+  );
+  await drawn(
+    page,
+    'what the lens leaves',
+    (v) => window.__wherefore?.timeline?.matched?.reduce((a, b) => a + (b ?? 0), 0) === v,
+    narrowed,
+  );
   await drawn(page, 'the same in the graph', (v) => window.__wherefore.flame?.matched === v, narrowed);
   await page.getByLabel('Search').fill('');
   await drawn(page, 'no search, no area', () => window.__wherefore.timeline.matched === null);
@@ -102,7 +134,10 @@ export async function searchesOverTime(page) {
   await page.getByRole('img', { name: 'Share of each column that matches the search: 88.9 % of all' }).waitFor();
   const whole = heat.cells.find((c) => c[3] > 0);
   const area = await page.locator('.heat-box').boundingBox();
-  await page.mouse.move(area.x + area.width * (whole[0] + 0.5) / heat.steps, area.y + area.height * (1 - (whole[1] + 0.5) / heat.rows));
+  await page.mouse.move(
+    area.x + (area.width * (whole[0] + 0.5)) / heat.steps,
+    area.y + area.height * (1 - (whole[1] + 0.5) / heat.rows),
+  );
   await page.locator('.heat figcaption', { hasText: /samples, [\d,]+ match \([\d.]+ %\)/ }).waitFor();
   await page.locator('.heat-box').focus();
   await page.keyboard.press('ArrowRight');

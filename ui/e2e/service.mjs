@@ -1,4 +1,4 @@
-// One service: what the overview says of it, its flame graph, and everything that narrows it: lens, filter, a part of the timeline.
+// One service: its row in the overview, its flame graph, and everything that narrows it: lens, filter, selection.
 import assert from 'node:assert/strict';
 import { ALL, api, box, CHECKOUT, clickBox, dragTimeline, drawn, flame, PAGE, selection, step } from './browser.mjs';
 
@@ -9,16 +9,23 @@ async function overview(page) {
   const { services, observed_ms } = await api('overview', ALL);
   assert.equal(await page.locator('table.services tbody tr').count(), services.length);
   const cores = Number((await api('top', { ...ALL, query: CHECKOUT, type: 'cpu' })).total) / 1e6 / observed_ms;
-  const row = page.locator('table.services tbody tr', { has: page.getByRole('link', { name: 'checkout', exact: true }) });
-  assert.ok(Math.abs(parseFloat(await row.locator('td').first().textContent()) - cores) < 0.05, `cores ${await row.locator('td').first().textContent()} against ${cores}`);
+  const row = page.locator('table.services tbody tr', {
+    has: page.getByRole('link', { name: 'checkout', exact: true }),
+  });
+  assert.ok(
+    Math.abs(parseFloat(await row.locator('td').first().textContent()) - cores) < 0.05,
+    `cores ${await row.locator('td').first().textContent()} against ${cores}`,
+  );
   await row.getByText('json::parse_object').waitFor();
   await row.getByRole('link', { name: /v2 of checkout is new/ }).waitFor();
-  const gateway = page.locator('table.services tbody tr', { has: page.getByRole('link', { name: 'gateway', exact: true }) });
+  const gateway = page.locator('table.services tbody tr', {
+    has: page.getByRole('link', { name: 'gateway', exact: true }),
+  });
   assert.match(await gateway.textContent(), /ms, .* ms/);
 }
 
 async function graph(page) {
-  step('service: the flame graph has the API\'s total');
+  step("service: the flame graph has the API's total");
   await page.getByRole('link', { name: 'checkout', exact: true }).click();
   await drawn(page, 'a flame graph', () => window.__wherefore?.flame?.count > 0);
   const top = await api('top', { ...ALL, query: CHECKOUT });
@@ -32,7 +39,12 @@ async function graph(page) {
   const before = await box(page, 'handle_pay(Request const&)');
   await clickBox(page, 'handle_pay(Request const&)');
   await drawn(page, 'zoomed', () => window.__wherefore?.flame?.zoom.startsWith('handle_pay'));
-  await drawn(page, 'as wide as the view', (w) => window.__wherefore?.flame?.box('handle_pay(Request const&)').w > w, before.w * 1.2);
+  await drawn(
+    page,
+    'as wide as the view',
+    (w) => window.__wherefore?.flame?.box('handle_pay(Request const&)').w > w,
+    before.w * 1.2,
+  );
   await page.reload();
   await drawn(page, 'zoomed after a reload', () => window.__wherefore?.flame?.zoom.startsWith('handle_pay'));
   await page.goBack();
@@ -53,7 +65,10 @@ async function graph(page) {
   await page.locator('.flame-box').focus();
   await page.keyboard.press('End');
   await drawn(page, 'hot path', () => window.__wherefore?.flame?.frame === 'json::parse_object');
-  assert.match(await page.locator('.flame [aria-live]').textContent(), /json::parse_object, .* percent plus or minus .* level 6/);
+  assert.match(
+    await page.locator('.flame [aria-live]').textContent(),
+    /json::parse_object, .* percent plus or minus .* level 6/,
+  );
   await page.keyboard.press('ArrowUp');
   await drawn(page, 'caller', () => window.__wherefore?.flame?.frame.startsWith('json::parse('));
   await page.keyboard.press('Enter');
@@ -96,7 +111,7 @@ async function narrowing(page, top) {
   return { from, to, part };
 }
 
-// Ends with a part of the timeline selected; gives that part.
+// Selects part of the timeline and returns it.
 export async function service(page) {
   await overview(page);
   return narrowing(page, await graph(page));

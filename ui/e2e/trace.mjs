@@ -1,4 +1,4 @@
-// From the list of traces to one, its spans, and what they did; and to the function that did it, by the keyboard alone.
+// From the list of traces to one trace, its spans and their profiles, and on to a function, by keyboard alone.
 import assert from 'node:assert/strict';
 import { ALL, api, drawn, PAGE, step, tabTo } from './browser.mjs';
 import { exported } from './files.mjs';
@@ -18,14 +18,14 @@ async function slowest(page) {
   await page.waitForURL(/\/traces\/[0-9a-f]{32}/);
   const trace = page.url().match(/traces\/([0-9a-f]{32})/)[1];
   const whole = await api(`traces/${trace}/flame`);
-  await drawn(page, 'the trace\'s samples', (v) => window.__wherefore?.flame?.total === v, Number(whole.total));
+  await drawn(page, "the trace's samples", (v) => window.__wherefore?.flame?.total === v, Number(whole.total));
   assert.equal(await page.locator('.wf-row').count(), 4);
 
   step('span: its own flame graph, and why there is none');
   await page.locator('.wf-row', { hasText: 'parse body' }).click();
   const [span, value] = Object.entries(whole.by_span).find(([id]) => page.url().includes(id));
   assert.ok(span);
-  await drawn(page, 'the span\'s samples', (v) => window.__wherefore?.flame?.total === v, Number(value));
+  await drawn(page, "the span's samples", (v) => window.__wherefore?.flame?.total === v, Number(value));
   await page.reload();
   await drawn(page, 'the span after a reload', (v) => window.__wherefore?.flame?.total === v, Number(value));
   await page.locator('.wf-row', { hasText: 'handle_pay' }).click();
@@ -34,7 +34,10 @@ async function slowest(page) {
   await page.locator('.wf-row', { hasText: 'POST /pay' }).click();
   await page.getByRole('button', { name: 'This span' }).click();
   await page.getByTestId('hint').waitFor();
-  assert.match(await page.getByTestId('hint').textContent(), /no samples are linked to it: gateway was profiled .* does not link spans/);
+  assert.match(
+    await page.getByTestId('hint').textContent(),
+    /no samples are linked to it: gateway was profiled .* does not link spans/,
+  );
   return { trace, whole };
 }
 
@@ -44,7 +47,9 @@ async function throughLens(page, { trace, whole }) {
   await page.getByRole('button', { name: /With the 2 below/ }).click();
   await drawn(page, 'the subtree again', (v) => window.__wherefore?.flame?.total === v, Number(whole.total));
   const handler = new URL(page.url()).searchParams.get('span');
-  const rest = Number((await api(`traces/${trace}/flame`, { span: handler, subtree: 'true', lens: 'drop:^json::parse_object$' })).total);
+  const rest = Number(
+    (await api(`traces/${trace}/flame`, { span: handler, subtree: 'true', lens: 'drop:^json::parse_object$' })).total,
+  );
   assert.ok(rest > 0 && rest < Number(whole.total), `${rest} of ${whole.total}`);
   await page.locator('.flame-box').focus();
   await page.keyboard.press('End');
@@ -53,7 +58,13 @@ async function throughLens(page, { trace, whole }) {
   await page.reload();
   await drawn(page, 'the lens after a reload', (v) => window.__wherefore?.flame?.total === v, rest);
   const folded = await exported(page, 'link', 'folded stacks');
-  assert.equal(folded.trim().split('\n').reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0), rest);
+  assert.equal(
+    folded
+      .trim()
+      .split('\n')
+      .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0),
+    rest,
+  );
   await page.goBack();
   await drawn(page, 'the subtree without the lens', (v) => window.__wherefore?.flame?.total === v, Number(whole.total));
 }
@@ -106,7 +117,11 @@ export async function keyboardAlone(page) {
   await drawn(page, 'the span', () => window.__wherefore?.flame?.count === 14);
   await tabTo(page, 'the flame graph', () => document.activeElement.matches('.flame-box'));
   await page.keyboard.press('End');
-  await drawn(page, 'the hottest function, selected and not zoomed', () => window.__wherefore.flame.frame === 'json::parse_object' && window.__wherefore.flame.zoom === 'all');
+  await drawn(
+    page,
+    'the hottest function, selected and not zoomed',
+    () => window.__wherefore.flame.frame === 'json::parse_object' && window.__wherefore.flame.zoom === 'all',
+  );
   await tabTo(page, 'its source', () => document.activeElement.textContent === 'Source');
   await page.keyboard.press('Enter');
   await page.locator('.source-line.selected', { hasText: 'if (known == key)' }).waitFor();
@@ -114,9 +129,14 @@ export async function keyboardAlone(page) {
 
 export async function orders(page) {
   step('traces with a function: another order brings up what was not listed');
-  const ask = (sort) => api('function-traces', { ...ALL, query: '{service_name="search"}', function: 'score', sort, limit: 100 });
+  const ask = (sort) =>
+    api('function-traces', { ...ALL, query: '{service_name="search"}', function: 'score', sort, limit: 100 });
   await page.goto(`${PAGE}/s/search?view=traces&fn=score`);
-  for (const [sort, heading] of [['value', 'In it'], ['duration', 'Trace took'], ['time', 'Start']]) {
+  for (const [sort, heading] of [
+    ['value', 'In it'],
+    ['duration', 'Trace took'],
+    ['time', 'Start'],
+  ]) {
     if (sort !== 'value') await page.getByRole('button', { name: heading }).click();
     const { traces, found } = await ask(sort);
     assert.equal(found, 120);
@@ -125,5 +145,10 @@ export async function orders(page) {
     await page.locator('table.seen tbody tr').nth(99).locator(`a[href*="${traces[99].trace}"]`).first().waitFor();
   }
   await page.reload();
-  await page.locator('table.seen tbody tr').first().locator(`a[href*="${(await ask('time')).traces[0].trace}"]`).first().waitFor();
+  await page
+    .locator('table.seen tbody tr')
+    .first()
+    .locator(`a[href*="${(await ask('time')).traces[0].trace}"]`)
+    .first()
+    .waitFor();
 }

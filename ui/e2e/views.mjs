@@ -1,4 +1,4 @@
-// Views and pages beside the way: heat map, status, a saved file, nothing to show.
+// Other views and pages: heat map, status, a saved file, nothing to show.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { accessible, ALL, api, clickBox, drawn, flame, PAGE, step } from './browser.mjs';
@@ -12,7 +12,7 @@ export async function heatMap(page) {
   await drawn(page, 'all cells', (v) => window.__wherefore?.heat?.sum === v && window.__wherefore.heat.drawn > 0, sum);
   const area = await page.locator('.heat-box').boundingBox();
   const steps = heat.cells.map(([at]) => at).sort((a, b) => a - b);
-  const column = (share) => area.x + area.width * (steps[Math.floor(share * (steps.length - 1))] + 0.5) / heat.steps;
+  const column = (share) => area.x + (area.width * (steps[Math.floor(share * (steps.length - 1))] + 0.5)) / heat.steps;
   await page.mouse.move(column(0.3), area.y + 50);
   await page.mouse.down();
   await page.mouse.move(column(0.7), area.y + 50, { steps: 4 });
@@ -32,7 +32,10 @@ export async function statusPage(page) {
   step('status: senders, storage, limits, commands to copy');
   await page.goto(PAGE + '/status');
   const { services } = await api('overview', { since: '1d' });
-  await page.locator('table.senders tbody tr').nth(services.length - 1).waitFor();
+  await page
+    .locator('table.senders tbody tr')
+    .nth(services.length - 1)
+    .waitFor();
   await page.locator('table.senders', { hasText: 'opentelemetry 1.30.0 (cpp)' }).waitFor();
   await page.getByRole('region', { name: 'stored' }).getByText('on disk').waitFor();
   await page.getByRole('region', { name: 'limits' }).waitFor();
@@ -56,7 +59,10 @@ export async function savedFile(context, page) {
   await drawn(page, 'the graph', () => window.__wherefore?.flame?.count > 0);
   const { total } = await flame(page);
   await page.locator('.menu summary').click();
-  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: /^HTML of what is shown/ }).click()]);
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: /^HTML of what is shown/ }).click(),
+  ]);
   const path = join(process.env.TEMP_FOLDER, 'saved.html');
   await download.saveAs(path);
   const other = await context.newPage();
@@ -64,7 +70,9 @@ export async function savedFile(context, page) {
   const problems = [];
   other.on('request', (r) => asked.push(r.url()));
   other.on('pageerror', (e) => problems.push(e.message));
-  other.on('console', (m) => { if (m.type() === 'error') problems.push(m.text()); });
+  other.on('console', (m) => {
+    if (m.type() === 'error') problems.push(m.text());
+  });
   await context.setOffline(true);
   await other.goto('file://' + path);
   await drawn(other, 'the same total', (v) => window.__wherefore?.flame?.total === v, total);
@@ -80,7 +88,10 @@ export async function savedFile(context, page) {
 
 export async function wayBack(page) {
   step('nothing to show: one button takes back whatever narrowed it');
-  await page.goto(`${PAGE}/s/checkout?type=nope&q=${encodeURIComponent('host.name="nobody"')}&lens=my-code&from=1000000000000&to=1000000001000`);
+  await page.goto(
+    `${PAGE}/s/checkout?type=nope&q=${encodeURIComponent('host.name="nobody"')}&lens=my-code` +
+      '&from=1000000000000&to=1000000001000',
+  );
   await page.getByRole('button', { name: 'Clear filter, lens, type and time' }).click();
   await drawn(page, 'the graph', () => window.__wherefore?.flame?.total > 0);
   assert.equal(new URL(page.url()).search, '');

@@ -1,5 +1,5 @@
-// The page: which part of it belongs to the address. The overview comes at once, the rest when it is first needed: what
-// all of them share is small, and the first page stays fast.
+// The entry point: picks the page for the address. The overview loads at once, other pages on first use, so that the
+// first page stays fast.
 import { render, type ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { watchServer } from './core/alive';
@@ -8,20 +8,37 @@ import { OverviewPage } from './pages/overview';
 import { Shell } from './parts/shell';
 import './style.css';
 
-// A page whose code is fetched when it is first shown; then it is there at once.
+// A page whose code is loaded when it is first shown, and kept.
 function later(load: () => Promise<ComponentType>): ComponentType {
   let Page: ComponentType | null = null;
   return function Later() {
     const [failed, setFailed] = useState(false);
     const [, setReady] = useState(false);
     useEffect(() => {
-      // It may have come for another address since this one was drawn.
-      if (Page) setReady(true); else load().then((loaded) => { Page = loaded; setReady(true); }, () => setFailed(true));
+      // The code may have been loaded for another address in the meantime.
+      if (Page) setReady(true);
+      else
+        load().then(
+          (loaded) => {
+            Page = loaded;
+            setReady(true);
+          },
+          () => setFailed(true),
+        );
     }, []);
     if (Page) return <Page />;
     if (!failed) return <Shell title="" />;
-    // After an update the old name may be gone; the new page knows the new one.
-    return <Shell title="Not loaded"><h1>This part of the page could not be loaded</h1><p><button type="button" onClick={() => location.reload()}>Load again</button></p></Shell>;
+    // After an update of the server the old file name may be gone; a reload gets the new one.
+    return (
+      <Shell title="Not loaded">
+        <h1>This part of the page could not be loaded</h1>
+        <p>
+          <button type="button" onClick={() => location.reload()}>
+            Load again
+          </button>
+        </p>
+      </Shell>
+    );
   };
 }
 
@@ -33,18 +50,30 @@ const AdHocPage = later(() => import('./pages/adhoc').then((m) => m.AdHocPage));
 const StatusPage = later(() => import('./pages/status').then((m) => m.StatusPage));
 
 function isReadable(path: string): boolean {
-  try { return decodeURIComponent(path) !== ''; } catch { return false; }  // used, or the call is taken for one without effect and left out
+  try {
+    return decodeURIComponent(path) !== '';
+  } catch {
+    return false;
+  } // compared, because the bundler would drop an unused call
 }
 
-// A “%” that stands for nothing: what may have been meant, and the ways on.
+// The address has a “%” that is not an escape: guess what was meant and offer ways on.
 function Unreadable({ path }: { path: string }) {
   const name = /^\/s\/([^/]+)$/.exec(path)?.[1];
   return (
     <Shell title="Not an address">
       <h1>This address cannot be read</h1>
-      <p>It has a “%” without the two digits of a letter after it: <code>{path.slice(0, 300)}</code></p>
-      {name && <p>Is a service called that? <a href={'/s/' + encodeURIComponent(name)}>{name.slice(0, 100)}</a></p>}
-      <p><a href="/">All services</a> · <a href="/traces">Traces</a></p>
+      <p>
+        It has a “%” without the two digits of a letter after it: <code>{path.slice(0, 300)}</code>
+      </p>
+      {name && (
+        <p>
+          Is a service called that? <a href={'/s/' + encodeURIComponent(name)}>{name.slice(0, 100)}</a>
+        </p>
+      )}
+      <p>
+        <a href="/">All services</a> · <a href="/traces">Traces</a>
+      </p>
     </Shell>
   );
 }
@@ -59,7 +88,14 @@ function App() {
   if (/^\/traces\/[^/]+$/.test(path)) return <TracePage key={path} />;
   if (path === '/adhoc') return <AdHocPage />;
   if (path === '/status') return <StatusPage />;
-  return <Shell title="Not found"><h1>There is nothing here</h1><p><a href="/">All services</a></p></Shell>;
+  return (
+    <Shell title="Not found">
+      <h1>There is nothing here</h1>
+      <p>
+        <a href="/">All services</a>
+      </p>
+    </Shell>
+  );
 }
 
 watchServer();

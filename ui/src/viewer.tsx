@@ -1,5 +1,5 @@
-// The script of a saved flame graph: shows the data that lie beside it in the same file. Zoom, search and the selected
-// frame are kept for this look only; a file has no address to put them in.
+// The script inside a saved flame graph: it shows the data stored in the same file. Zoom, search and selection live in
+// memory, because a file has no address to keep them in.
 import { render } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { readSaved } from './core/standalone';
@@ -16,13 +16,42 @@ function Viewer() {
   const [view, setView] = useState({ zoom: '', frame: '', search: '', flip: false, mark: '' });
   return (
     <>
-      <div class="toolbar"><h1><bdi>{saved.title}</bdi></h1><p>{saved.note}</p></div>
+      <div class="toolbar">
+        <h1>
+          <bdi>{saved.title}</bdi>
+        </h1>
+        <p>{saved.note}</p>
+      </div>
       <dl class="about">
-        {saved.about.facts.map(([name, text]) => <div key={name}><dt>{name}</dt><dd><bdi>{text}</bdi></dd></div>)}
-        <div><dt>Found again at</dt><dd><code>{saved.about.address}</code></dd></div>
+        {saved.about.facts.map(([name, text]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>
+              <bdi>{text}</bdi>
+            </dd>
+          </div>
+        ))}
+        <div>
+          <dt>Address</dt>
+          <dd>
+            <code>{saved.about.address}</code>
+          </dd>
+        </div>
       </dl>
-      <FlameGraph tree={tree} about={saved.about} zoom={view.zoom} frame={view.frame} query={view.search} flip={view.flip} mark={view.mark} onMark={(mark) => setView({ ...view, mark })} onZoom={(zoom, frame) => setView({ ...view, zoom, frame })}
-        onFrame={(frame) => setView({ ...view, frame })} onQuery={(search) => setView({ ...view, search })} onFlip={() => setView({ ...view, flip: !view.flip })} />
+      <FlameGraph
+        tree={tree}
+        about={saved.about}
+        zoom={view.zoom}
+        frame={view.frame}
+        query={view.search}
+        flip={view.flip}
+        mark={view.mark}
+        onMark={(mark) => setView({ ...view, mark })}
+        onZoom={(zoom, frame) => setView({ ...view, zoom, frame })}
+        onFrame={(frame) => setView({ ...view, frame })}
+        onQuery={(search) => setView({ ...view, search })}
+        onFlip={() => setView({ ...view, flip: !view.flip })}
+      />
       {tree.before && <Legend />}
     </>
   );

@@ -9,23 +9,51 @@ function recorder() {
   const rects: number[][] = [];
   const texts: string[] = [];
   const strokes: number[][] = [];
-  const g = { fillRect: (...r: number[]) => rects.push(r), fillText: (t: string) => texts.push(t), strokeRect: (...r: number[]) => strokes.push(r), setLineDash() {}, globalAlpha: 1, fillStyle: '', strokeStyle: '', font: '', textBaseline: '' as CanvasTextBaseline, lineWidth: 1 };
+  const g = {
+    fillRect: (...r: number[]) => rects.push(r),
+    fillText: (t: string) => texts.push(t),
+    strokeRect: (...r: number[]) => strokes.push(r),
+    setLineDash() {},
+    globalAlpha: 1,
+    fillStyle: '',
+    strokeStyle: '',
+    font: '',
+    textBaseline: '' as CanvasTextBaseline,
+    lineWidth: 1,
+  };
   return { g, rects, texts, strokes };
 }
-const view = (tree: ReturnType<typeof buildTree>, more: Partial<View> = {}): View =>
-  ({ from: 0, to: tree.width[0], top: 0, width: 1120, height: 400, row: 20, minWidth: 0.5, flip: false, zoom: 0, ...more });
+const view = (tree: ReturnType<typeof buildTree>, more: Partial<View> = {}): View => ({
+  from: 0,
+  to: tree.width[0],
+  top: 0,
+  width: 1120,
+  height: 400,
+  row: 20,
+  minWidth: 0.5,
+  flip: false,
+  zoom: 0,
+  ...more,
+});
 
 test('boxes are as wide as their share', () => {
   const tree = buildTree(columns(SHOP), 'weight');
   const { g, rects, texts } = recorder();
   const drawn = drawFlame(g, tree, view(tree), LIGHT, 7);
   expect(drawn.boxes).toBe(8);
-  expect(rects).toContainEqual([0, 40, 819, 19]);  // pay: 82 of 112, on 1120 px, less the gap
+  expect(rects).toContainEqual([0, 40, 819, 19]); // pay: 82 of 112, on 1120 px, less the gap
   expect(texts.some((t) => t.startsWith('12 smal'))).toBe(true);
 });
 
 test('a difference is hatched where it may be chance, framed where it is new or vanished', () => {
-  const nodes: Node[] = [[0, 'total', '', 0, 0], [1, 'sure', '', 4000, 4000], [1, 'chance', '', 1005, 1005], [1, 'new', '', 900, 900], [1, 'gone', '', 0, 0], [1, 'same', '', 500, 500]];
+  const nodes: Node[] = [
+    [0, 'total', '', 0, 0],
+    [1, 'sure', '', 4000, 4000],
+    [1, 'chance', '', 1005, 1005],
+    [1, 'new', '', 900, 900],
+    [1, 'gone', '', 0, 0],
+    [1, 'same', '', 500, 500],
+  ];
   const tree = buildTree({ ...columns(nodes), before: Float64Array.from([0, 1000, 1000, 0, 800, 500]) }, 'name');
   const { g, rects, strokes } = recorder();
   drawFlame(g, tree, view(tree), LIGHT, 7);
@@ -37,26 +65,36 @@ test('a difference is hatched where it may be chance, framed where it is new or 
 });
 
 test('with a frame every other call of its function is ringed', () => {
-  const tree = buildTree(columns(SHOP), 'weight');  // all main pay parse parse fold cart parse
+  const tree = buildTree(columns(SHOP), 'weight'); // all main pay parse parse fold cart parse
   const ringed = (marks: { hover: number; frame: number }) => {
     const { g, strokes } = recorder();
     drawOverlay({ ...g, clearRect() {} }, tree, view(tree), LIGHT, { focused: false, ...marks });
     return strokes.length;
   };
-  expect([ringed({ hover: 3, frame: -1 }), ringed({ hover: -1, frame: 3 }), ringed({ hover: 2, frame: 3 }), ringed({ hover: 0, frame: -1 }), ringed({ hover: -1, frame: -1 })]).toEqual([3, 3, 2, 1, 0]);
+  expect([
+    ringed({ hover: 3, frame: -1 }),
+    ringed({ hover: -1, frame: 3 }),
+    ringed({ hover: 2, frame: 3 }),
+    ringed({ hover: 0, frame: -1 }),
+    ringed({ hover: -1, frame: -1 }),
+  ]).toEqual([3, 3, 2, 1, 0]);
 });
 
 test('the minimap has every box that is half a pixel wide', () => {
   const tree = buildTree(columns(SHOP), 'weight');
   const { g, rects } = recorder();
   expect(drawMinimap(g, tree, { width: 1120, height: 40, flip: false }, LIGHT)).toBe(8);
-  expect(rects).toContainEqual([0, 16, 820, 8]);  // pay
+  expect(rects).toContainEqual([0, 16, 820, 8]); // pay
   expect(drawMinimap(g, tree, { width: 20, height: 40, flip: true }, LIGHT)).toBe(8);
   expect(drawMinimap(g, tree, { width: 5, height: 40, flip: true }, LIGHT)).toBe(6);
 });
 
 test('what is too narrow becomes one grey block that says what it is', () => {
-  const wide: Node[] = [[0, 'total', '', 0, 0], [1, 'big', '', 1e6, 1], ...Array.from({ length: 5000 }, (_, i): Node => [1, 'f' + i, '', i === 7 ? 300 : 200, 1])];
+  const wide: Node[] = [
+    [0, 'total', '', 0, 0],
+    [1, 'big', '', 1e6, 1],
+    ...Array.from({ length: 5000 }, (_, i): Node => [1, 'f' + i, '', i === 7 ? 300 : 200, 1]),
+  ];
   const tree = buildTree(columns(wide), 'weight');
   const { g } = recorder();
   const drawn = drawFlame(g, tree, view(tree), LIGHT, 7);

@@ -12,13 +12,22 @@ test('a time that cannot be read says why', () => {
 
 test('a step of a lens that is none says why, once it cannot become one', () => {
   expect(['hide:^std::', ' my-code ', 'focus:a:b'].map(lensProblem)).toEqual(['', '', '']);
-  expect(['recursion:^f$', 'focus-path:main;a b', 'merge-path:@0123456789abcdef', 'invert'].map(lensProblem)).toEqual(['', '', '', '']);
+  expect(['recursion:^f$', 'focus-path:main;a b', 'merge-path:@0123456789abcdef', 'invert'].map(lensProblem)).toEqual([
+    '',
+    '',
+    '',
+    '',
+  ]);
   expect(lensProblem('focus-path:')).toMatch(/functions from the top down/);
   expect(lensProblem('hide:')).toMatch(/regular expression/);
-  expect(lensProblem('remove:x')).toMatch(/is no step of a lens.*focus:RE/);
+  expect(lensProblem('remove:x')).toMatch(/is not a lens step.*focus:RE/);
   expect(['h', 'hide:', 'merge', 'hidden', 'x'].map(lensBegun)).toEqual([true, true, true, false, false]);
 });
 
 test('the example of a filter names a label there is', () => {
-  expect([filterExample([]), filterExample(['host', 'service.version']), filterExample(['host', 'region'])]).toEqual(['service.version="v2"', 'service.version="v2"', 'host=~"a.*"']);
+  expect([filterExample([]), filterExample(['host', 'service.version']), filterExample(['host', 'region'])]).toEqual([
+    'service.version="v2"',
+    'service.version="v2"',
+    'host=~"a.*"',
+  ]);
 });

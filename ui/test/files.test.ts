@@ -1,4 +1,4 @@
-// Files on their way in and out: which are meant, under which time they are kept, how a refusal reads, a picture as SVG.
+// Files: how many, under which time they are kept, how a refusal reads, pictures as SVG.
 import { expect, test } from 'vitest';
 import { chosen, remember, remembered } from '../src/core/files';
 import { defaultTime, refusal } from '../src/core/keep';
@@ -15,7 +15,7 @@ test('one file is looked at, two are before and after, three get a sentence', ()
   expect(chosen([])).toBeNull();
   expect(chosen([a])).toEqual({ base: null, file: a });
   expect(chosen([a, b])).toEqual({ base: a, file: b });
-  expect(chosen([a, b, c])).toMatch(/^That were 3 files/);
+  expect(chosen([a, b, c])).toMatch(/^These are 3 files/);
 });
 
 test('files of one name stay apart, the same one is found again', () => {
@@ -29,7 +29,10 @@ test('a file is kept under its own time unless that is unknown or would not last
   const facts = (time_ms?: number) => ({ time_ms, services: [], can_be_kept: true });
   expect(defaultTime(facts(), 0, 1e12).time).toBe('now');
   expect(defaultTime(facts(5e11), 0, 1e12).time).toBe('own');
-  expect(defaultTime(facts(5e11), 1e6, 1e12)).toMatchObject({ time: 'now', why: expect.stringContaining('removed at once') });
+  expect(defaultTime(facts(5e11), 1e6, 1e12)).toMatchObject({
+    time: 'now',
+    why: expect.stringContaining('removed at once'),
+  });
 });
 
 test('what the server refused is read out of its answer', () => {
@@ -40,9 +43,20 @@ test('what the server refused is read out of its answer', () => {
 });
 
 test('what is drawn leaves as SVG, names as text only', () => {
-  const tree = buildTree(columns([[0, 'total', '', 0, 0], [1, '<script>&"', 'app', 10, 1]]));
+  const tree = buildTree(
+    columns([
+      [0, 'total', '', 0, 0],
+      [1, '<script>&"', 'app', 10, 1],
+    ]),
+  );
   const g = new SvgContext();
-  drawFlame(g, tree, { from: 0, to: 10, top: 0, width: 400, height: 60, row: 20, minWidth: 0.5, flip: false, zoom: 0 }, LIGHT, 7);
+  drawFlame(
+    g,
+    tree,
+    { from: 0, to: 10, top: 0, width: 400, height: 60, row: 20, minWidth: 0.5, flip: false, zoom: 0 },
+    LIGHT,
+    7,
+  );
   const text = g.text(400, 60, 'a < b');
   expect(text).toContain('&lt;script&gt;&amp;&quot;</text>');
   expect(text).toContain('<title>a &lt; b</title>');

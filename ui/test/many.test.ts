@@ -5,7 +5,11 @@ test('a list says how many it does not show', () => {
   expect(moreText(3000, 100, 'search')).toBe('2,900 more: search');
   expect(moreText(100, 100, 'search')).toBe('');
   expect(moreText(0, 0, 'search')).toBe('');
-  expect([isCut(undefined), isCut({ names: ['a'], total: 1 }), isCut({ names: ['a'], total: 2 })]).toEqual([false, false, true]);
+  expect([isCut(undefined), isCut({ names: ['a'], total: 1 }), isCut({ names: ['a'], total: 2 })]).toEqual([
+    false,
+    false,
+    true,
+  ]);
 });
 
 test('what is chosen can be chosen, listed or not', () => {

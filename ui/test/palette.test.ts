@@ -1,9 +1,12 @@
-// Text on every colour can be read: WCAG's 4.5:1.
+// Text on every colour has a contrast of at least 4.5:1 (WCAG).
 import { expect, test } from 'vitest';
 import { colourIndex, diffFills, diffIndex, LIGHT, PALETTES } from '../src/core/palette';
 
 function luminance(hex: string): number {
-  const part = (i: number) => { const c = parseInt(hex.slice(1 + 2 * i, 3 + 2 * i), 16) / 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
+  const part = (i: number) => {
+    const c = parseInt(hex.slice(1 + 2 * i, 3 + 2 * i), 16) / 255;
+    return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  };
   return 0.2126 * part(0) + 0.7152 * part(1) + 0.0722 * part(2);
 }
 function contrast(a: string, b: string): number {
@@ -13,7 +16,8 @@ function contrast(a: string, b: string): number {
 
 test('labels can be read on every box of both themes', () => {
   for (const p of Object.values(PALETTES).flatMap((both) => Object.values(both))) {
-    for (const fill of [...p.boxes, ...p.less, ...p.more, p.same, p.root, p.fold]) expect(contrast(fill, p.text), fill).toBeGreaterThanOrEqual(4.5);
+    for (const fill of [...p.boxes, ...p.less, ...p.more, p.same, p.root, p.fold])
+      expect(contrast(fill, p.text), fill).toBeGreaterThanOrEqual(4.5);
     expect(contrast(p.focus, p.background)).toBeGreaterThanOrEqual(3);
   }
 });

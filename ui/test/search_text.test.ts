@@ -2,7 +2,17 @@ import { expect, test } from 'vitest';
 import { escaped, plainText, searchedAs, shownSearch } from '../src/core/search_text';
 
 test('a text is an expression that matches just it, and comes back', () => {
-  for (const text of ['', 'a', 'a.b', 'std::vector<int>::at(unsigned long)', '\\d+', '[x]{2}|^$', 'a\\\\b', '100%', 'héé']) {
+  for (const text of [
+    '',
+    'a',
+    'a.b',
+    'std::vector<int>::at(unsigned long)',
+    '\\d+',
+    '[x]{2}|^$',
+    'a\\\\b',
+    '100%',
+    'héé',
+  ]) {
     expect(plainText(escaped(text))).toBe(text);
     expect(new RegExp('^(?:' + escaped(text) + ')$').test(text)).toBe(true);
   }

@@ -2,7 +2,10 @@ import { expect, test } from 'vitest';
 import { seenIn, stepAfter, timeMove, type Span } from '../src/core/time_keys';
 
 const WHOLE: Span = [1000, 2000];
-const view = (key: string, from: Span, least = 1) => { const move = timeMove(key, from, WHOLE, least); return move && 'view' in move ? move.view : null; };
+const view = (key: string, from: Span, least = 1) => {
+  const move = timeMove(key, from, WHOLE, least);
+  return move && 'view' in move ? move.view : null;
+};
 
 test('W and S zoom around the middle and end at the least and the whole', () => {
   expect(view('w', WHOLE)).toEqual([1200, 1800]);
@@ -14,7 +17,11 @@ test('W and S zoom around the middle and end at the least and the whole', () => 
 });
 
 test('A and D move, but not beyond the ends; F is all of it', () => {
-  expect([view('d', [1000, 1400]), view('d', [1550, 1950]), view('a', [1050, 1450])]).toEqual([[1100, 1500], [1600, 2000], [1000, 1400]]);
+  expect([view('d', [1000, 1400]), view('d', [1550, 1950]), view('a', [1050, 1450])]).toEqual([
+    [1100, 1500],
+    [1600, 2000],
+    [1000, 1400],
+  ]);
   expect(view('f', [1400, 1500])).toEqual(WHOLE);
 });
 
@@ -27,12 +34,30 @@ test('what is in view keeps its times while the axis moves on, and goes along at
 });
 
 test('arrows walk the steps in view, one by one', () => {
-  expect([stepAfter('ArrowRight', null, 3, 9), stepAfter('ArrowRight', 3, 3, 9), stepAfter('ArrowRight', 9, 3, 9)]).toEqual([3, 4, 9]);
-  expect([stepAfter('ArrowLeft', null, 3, 9), stepAfter('ArrowLeft', 9, 3, 9), stepAfter('ArrowLeft', 1, 3, 9)]).toEqual([9, 8, 3]);
-  expect([stepAfter('Home', 5, 3, 9), stepAfter('End', 5, 3, 9), stepAfter('w', 5, 3, 9), stepAfter('Home', null, 0, -1)]).toEqual([3, 9, null, null]);
+  expect([
+    stepAfter('ArrowRight', null, 3, 9),
+    stepAfter('ArrowRight', 3, 3, 9),
+    stepAfter('ArrowRight', 9, 3, 9),
+  ]).toEqual([3, 4, 9]);
+  expect([
+    stepAfter('ArrowLeft', null, 3, 9),
+    stepAfter('ArrowLeft', 9, 3, 9),
+    stepAfter('ArrowLeft', 1, 3, 9),
+  ]).toEqual([9, 8, 3]);
+  expect([
+    stepAfter('Home', 5, 3, 9),
+    stepAfter('End', 5, 3, 9),
+    stepAfter('w', 5, 3, 9),
+    stepAfter('Home', null, 0, -1),
+  ]).toEqual([3, 9, null, null]);
 });
 
 test('R makes a range of what is in view; other keys are not its own', () => {
   expect(timeMove('r', [1200, 1300], WHOLE, 1)).toEqual({ range: [1200, 1300] });
-  expect(['x', 'Enter', 'ArrowLeft', 'h'].map((key) => timeMove(key, WHOLE, WHOLE, 1))).toEqual([null, null, null, null]);
+  expect(['x', 'Enter', 'ArrowLeft', 'h'].map((key) => timeMove(key, WHOLE, WHOLE, 1))).toEqual([
+    null,
+    null,
+    null,
+    null,
+  ]);
 });

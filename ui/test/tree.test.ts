@@ -1,7 +1,19 @@
 import { expect, test } from 'vitest';
 import { groupsOf } from '../src/core/groups';
 import { join } from '../src/core/join';
-import { buildTree, childrenOf, functionOf, heaviestLeaf, heaviestOf, hottestOf, nextMatch, ownOf, search, shownShare, stackOf } from '../src/core/tree';
+import {
+  buildTree,
+  childrenOf,
+  functionOf,
+  heaviestLeaf,
+  heaviestOf,
+  hottestOf,
+  nextMatch,
+  ownOf,
+  search,
+  shownShare,
+  stackOf,
+} from '../src/core/tree';
 import { factorOf, mayBeChance } from '../src/core/difference';
 import { changeOf, selfOf, stackText, wholeOf } from '../src/parts/describe';
 import { columns, randomTree, SHOP, type Node } from './sample';
@@ -45,7 +57,13 @@ test('the hot path ends at the heaviest leaf', () => {
 test('an opened fold keeps every total', () => {
   const tree = buildTree(columns(SHOP), 'name');
   const pay = childrenOf(tree, 1)[1];
-  const part = columns([[0, 'pay', 'app', 30, 3], [1, 'log', 'app', 3, 1], [1, 'parse', 'json', 40, 4], [2, 'parse', 'json', 5, 1], [1, 'sign', 'ssl', 4, 0]]);
+  const part = columns([
+    [0, 'pay', 'app', 30, 3],
+    [1, 'log', 'app', 3, 1],
+    [1, 'parse', 'json', 40, 4],
+    [2, 'parse', 'json', 5, 1],
+    [1, 'sign', 'ssl', 4, 0],
+  ]);
   const opened = buildTree(join(columns(SHOP), pay, part), 'weight');
   expect(opened.total[0]).toBe(tree.total[0]);
   expect(shownShare(opened)).toBe(1);
@@ -53,7 +71,11 @@ test('an opened fold keeps every total', () => {
 });
 
 test('in a difference vanished paths keep their width', () => {
-  const c = columns([[0, 'total', '', 0, 0], [1, 'gone', '', 0, 0], [1, 'new', '', 10, 1]]);
+  const c = columns([
+    [0, 'total', '', 0, 0],
+    [1, 'gone', '', 0, 0],
+    [1, 'new', '', 10, 1],
+  ]);
   c.before = Float64Array.from([0, 30, 0]);
   const tree = buildTree(c, 'weight');
   expect(names(tree, childrenOf(tree, 0))).toEqual(['gone', 'new']);
@@ -61,17 +83,24 @@ test('in a difference vanished paths keep their width', () => {
 });
 
 test('a difference is judged by the observations of both sides', () => {
-  const c = columns([[0, 'total', '', 0, 0], [1, 'f', '', 1300, 1300]]);
+  const c = columns([
+    [0, 'total', '', 0, 0],
+    [1, 'f', '', 1300, 1300],
+  ]);
   c.before = Float64Array.from([0, 1000]);
-  expect(mayBeChance(buildTree(c), 1)).toBe(false);  // taken to be sampled alike
+  expect(mayBeChance(buildTree(c), 1)).toBe(false); // taken to be sampled alike
   c.beforeCount = Float64Array.from([0, 1000]);
   expect(mayBeChance(buildTree(c), 1)).toBe(false);
-  c.beforeCount = Float64Array.from([0, 10]);  // it was not: one sample in a hundred
+  c.beforeCount = Float64Array.from([0, 10]); // it was not: one sample in a hundred
   expect(mayBeChance(buildTree(c), 1)).toBe(true);
 });
 
-test('a difference in shares has both sides\' own shares and the totals as they were', () => {
-  const c = columns([[0, 'total', '', 0, 0], [1, 'a', '', 300e9, 300], [1, 'b', '', 100e9, 100]]);
+test("a difference in shares has both sides' own shares and the totals as they were", () => {
+  const c = columns([
+    [0, 'total', '', 0, 0],
+    [1, 'a', '', 300e9, 300],
+    [1, 'b', '', 100e9, 100],
+  ]);
   c.before = Float64Array.from([0, 50e9, 50e9]);
   c.meta.total_before = 100e9;
   const factor = factorOf('share', { before: 1, after: 1 }, { before: 100e9, after: 400e9 });
@@ -82,14 +111,23 @@ test('a difference in shares has both sides\' own shares and the totals as they 
 });
 
 test('a chain of 10,000 calls and 100,000 siblings are no problem', () => {
-  const chain: Node[] = Array.from({ length: 10_000 }, (_, i) => [i, 'f' + i % 7, '', i === 9999 ? 5 : 0, 1]);
+  const chain: Node[] = Array.from({ length: 10_000 }, (_, i) => [i, 'f' + (i % 7), '', i === 9999 ? 5 : 0, 1]);
   expect(buildTree(columns(chain)).rows).toBe(10_000);
-  const wide: Node[] = [[0, 'total', '', 0, 0], ...Array.from({ length: 100_000 }, (_, i): Node => [1, 'f' + i, '', 1, 1])];
+  const wide: Node[] = [
+    [0, 'total', '', 0, 0],
+    ...Array.from({ length: 100_000 }, (_, i): Node => [1, 'f' + i, '', 1, 1]),
+  ];
   expect(buildTree(columns(wide)).total[0]).toBe(100_000);
 });
 
 test('matches are stepped through, round and round', () => {
-  expect([nextMatch([3, 5, 9], -1, 1), nextMatch([3, 5, 9], 5, 1), nextMatch([3, 5, 9], 9, 1), nextMatch([3, 5, 9], 6, -1), nextMatch([3, 5, 9], 3, -1)]).toEqual([3, 9, 3, 5, 9]);
+  expect([
+    nextMatch([3, 5, 9], -1, 1),
+    nextMatch([3, 5, 9], 5, 1),
+    nextMatch([3, 5, 9], 9, 1),
+    nextMatch([3, 5, 9], 6, -1),
+    nextMatch([3, 5, 9], 3, -1),
+  ]).toEqual([3, 9, 3, 5, 9]);
   expect([nextMatch([3, 5], 20, 1), nextMatch([3, 5], 20, -1)]).toEqual([3, 5]);
 });
 
@@ -101,15 +139,32 @@ test('the largest frame of a function', () => {
 });
 
 test('of an inverted graph the top frames are what did the work', () => {
-  // "parse" did 65, called by itself, pay and cart; "pay" 30.
+  // "parse" has 65: called by itself, by pay and by cart; "pay" has 30.
   const turned = columns([
-    [0, 'total', '', 0, 0], [1, 'parse', 'json', 0, 0], [2, 'pay', 'app', 0, 0], [3, 'main', 'app', 60, 6], [2, 'cart', 'app', 5, 1], [1, 'pay', 'app', 0, 0], [2, 'main', 'app', 30, 3],
+    [0, 'total', '', 0, 0],
+    [1, 'parse', 'json', 0, 0],
+    [2, 'pay', 'app', 0, 0],
+    [3, 'main', 'app', 60, 6],
+    [2, 'cart', 'app', 5, 1],
+    [1, 'pay', 'app', 0, 0],
+    [2, 'main', 'app', 30, 3],
   ]);
   turned.meta.inverted = true;
   const tree = buildTree(turned, 'weight');
   const name = (node: number) => tree.functions[tree.func[node]].name;
   expect(name(hottestOf(tree))).toBe('parse');
-  expect(Array.from(tree.func, (_, i) => ownOf(tree, i))).toEqual([0, 65, undefined, undefined, undefined, 30, undefined]);
-  expect(groupsOf(tree).map((g) => [g.name, g.self])).toEqual([['json', 65], ['app', 30]]);
+  expect(Array.from(tree.func, (_, i) => ownOf(tree, i))).toEqual([
+    0,
+    65,
+    undefined,
+    undefined,
+    undefined,
+    30,
+    undefined,
+  ]);
+  expect(groupsOf(tree).map((g) => [g.name, g.self])).toEqual([
+    ['json', 65],
+    ['app', 30],
+  ]);
   expect(stackText(tree, 3)).toBe('main\npay\nparse');
 });

@@ -1,42 +1,74 @@
-// What a picture or a note is about: which program, which time, seen how, and where it is found again. A relative time is
-// pinned to when the answer was asked for: "the last hour" is another one tomorrow. Pure.
+// What a picture or a note is about: program, time, filters and address. A relative time is pinned to when the answer
+// was requested: "the last hour" means something else tomorrow. Pure.
 import type { DiffMode } from './difference';
 import { formatTime } from './format';
 import { rangeOf } from './presets';
-import { encodeDiff, encodeFiles, encodeService, encodeTrace, lensSteps, type DiffState, type FilesState, type ServiceState, type TraceState } from './state';
+import {
+  encodeDiff,
+  encodeFiles,
+  encodeService,
+  encodeTrace,
+  lensSteps,
+  type DiffState,
+  type FilesState,
+  type ServiceState,
+  type TraceState,
+} from './state';
 
-export interface About { title: string; facts: [string, string][]; address: string }
+export interface About {
+  title: string;
+  facts: [string, string][];
+  address: string;
+}
 
 export const absolute = ([from, to]: [number, number]) => `${formatTime(from, true)} to ${formatTime(to, true)} (UTC)`;
 
 const STEPS: Record<string, string> = {
-  focus: 'only stacks with', hide: 'without the functions', merge: 'neighbouring calls as one of', collapse: 'with everything it called, as one', drop: 'without stacks with',
-  'my-code': 'without language runtime, C library and kernel', 'merge-templates': 'instances of one C++ template as one',
+  focus: 'only stacks with',
+  hide: 'without the functions',
+  merge: 'neighbouring calls as one of',
+  collapse: 'with everything it called, as one',
+  drop: 'without stacks with',
+  'my-code': 'without language runtime, C library and kernel',
+  'merge-templates': 'instances of one C++ template as one',
 };
 
 export function lensInWords(lens: string): string {
   const words = lensSteps(lens).map((step) => {
     const at = step.indexOf(':');
-    return at < 0 ? `${STEPS[step] ?? ''} (${step})`.trim() : `${STEPS[step.slice(0, at)] ?? ''} ${step.slice(at + 1)} (${step.slice(0, at)})`.trim();
+    return at < 0
+      ? `${STEPS[step] ?? ''} (${step})`.trim()
+      : `${STEPS[step.slice(0, at)] ?? ''} ${step.slice(at + 1)} (${step.slice(0, at)})`.trim();
   });
   return words.join(', then ') || 'none';
 }
 
-// The title with its time, where it has one.
-export const headingOf = (about: About) => [about.title, about.facts.find(([name]) => name === 'Time')?.[1]].filter(Boolean).join(', ');
+// The title with its time, if it has one.
+export const headingOf = (about: About) =>
+  [about.title, about.facts.find(([name]) => name === 'Time')?.[1]].filter(Boolean).join(', ');
 
 export function aboutService(s: ServiceState, type: string, at: number, server: string): About {
   const [from, to] = rangeOf(s, at);
   return {
     title: `${s.service} ${type}`.trim(),
-    facts: [['Service', s.service], ['Type', type || 'not known'], ['Time', absolute(s.sel ?? [from, to])], ['Filter', s.q.trim() || 'none'], ['Lens', lensInWords(s.lens)]],
+    facts: [
+      ['Service', s.service],
+      ['Type', type || 'not known'],
+      ['Time', absolute(s.sel ?? [from, to])],
+      ['Filter', s.q.trim() || 'none'],
+      ['Lens', lensInWords(s.lens)],
+    ],
     address: server + encodeService({ ...s, type, from, to, live: false }),
   };
 }
 
-const MODES: Record<DiffMode, string> = { raw: 'as they are', rate: 'per second seen of each side', share: "shares of each side's whole" };
+const MODES: Record<DiffMode, string> = {
+  raw: 'as they are',
+  rate: 'per second seen of each side',
+  share: "shares of each side's whole",
+};
 
-// Without a range of its own A is what came just before B, or the same time with another selector.
+// Without its own range, A is the time just before B, or the same time with another selector.
 export function baseRange(s: DiffState, [from, to]: [number, number]): [number, number] {
   if (s.baseFrom !== null && s.baseTo !== null) return [s.baseFrom, s.baseTo];
   return s.baseQuery !== '' && s.baseQuery !== s.query ? [from, to] : [2 * from - to, from];
@@ -49,27 +81,47 @@ export function aboutDiff(s: DiffState, type: string, mode: DiffMode, at: number
   return {
     title: `Difference: ${baseQuery} → ${s.query}`,
     facts: [
-      ['A, before: the number left of →', `${baseQuery}, ${absolute(before)}`], ['B, after: the number right of →', `${s.query}, ${absolute(after)}`],
-      ['Numbers', MODES[mode]], ['Type', type || 'not known'], ['Lens', lensInWords(s.lens)],
+      ['A, before: the number left of →', `${baseQuery}, ${absolute(before)}`],
+      ['B, after: the number right of →', `${s.query}, ${absolute(after)}`],
+      ['Numbers', MODES[mode]],
+      ['Type', type || 'not known'],
+      ['Lens', lensInWords(s.lens)],
     ],
-    address: server + encodeDiff({ ...s, baseQuery, type, mode, from: after[0], to: after[1], baseFrom: before[0], baseTo: before[1] }),
+    address:
+      server +
+      encodeDiff({ ...s, baseQuery, type, mode, from: after[0], to: after[1], baseFrom: before[0], baseTo: before[1] }),
   };
 }
 
-// `range`: of the trace, ms; `span`: the chosen one in words, "" for all of it.
+// `range`: of the trace, ms; `span`: the selected one in words, "" for the whole trace.
 export function aboutTrace(s: TraceState, span: string, type: string, range: [number, number], server: string): About {
   return {
     title: span || `trace ${s.trace}`,
-    facts: [['Trace', s.trace], ['Span', span === '' ? 'all of them' : `${span} (${s.span})${s.subtree ? ' and those below it' : ''}`], ['Type', type || 'not known'], ['Time', absolute(range)], ['Lens', lensInWords(s.lens)]],
+    facts: [
+      ['Trace', s.trace],
+      ['Span', span === '' ? 'all of them' : `${span} (${s.span})${s.subtree ? ' and those below it' : ''}`],
+      ['Type', type || 'not known'],
+      ['Time', absolute(range)],
+      ['Lens', lensInWords(s.lens)],
+    ],
     address: server + encodeTrace({ ...s, type }),
   };
 }
 
-// The address names the files; what is in them stays in the tab.
+// The address names the files; their content stays in the tab.
 export function aboutFiles(s: FilesState, type: string, mode: DiffMode, server: string): About {
-  const two: [string, string][] = [['A, before: the number left of →', s.base], ['B, after: the number right of →', s.file], ['Numbers', MODES[mode]]];
+  const two: [string, string][] = [
+    ['A, before: the number left of →', s.base],
+    ['B, after: the number right of →', s.file],
+    ['Numbers', MODES[mode]],
+  ];
   return {
     title: s.base === '' ? s.file : `${s.base} → ${s.file}`,
-    facts: [...(s.base === '' ? [['File', s.file] as [string, string]] : two), ['Type', type || 'not known'], ['Lens', lensInWords(s.lens)]], address: server + encodeFiles(s),
+    facts: [
+      ...(s.base === '' ? [['File', s.file] as [string, string]] : two),
+      ['Type', type || 'not known'],
+      ['Lens', lensInWords(s.lens)],
+    ],
+    address: server + encodeFiles(s),
   };
 }

@@ -1,16 +1,16 @@
-// Whether the server is there, on a page that asks it nothing else: a small question now and then while the page is seen,
-// none while it is hidden. Questions of the page's parts notice and recover for themselves (parts/query.tsx).
+// Whether the server is reachable, on a page that sends no other requests: a small request now and then while the page
+// is visible. Other requests notice a failure and recover by themselves (parts/query.tsx).
 import { signal } from '@preact/signals';
 
 export const gone = signal(false);
-// What the server has lost of the time that is looked at, in its own words; '' for nothing.
+// What the server has lost of the selected time, in its own words; '' for nothing.
 export const incomplete = signal('');
-// Questions that say so themselves, the first of them for all.
+// Failed requests on the page; the first one shows the message for all.
 export const unanswered = signal<object[]>([]);
 
 const EVERY_MS = 12_000;
 const AGAIN_MS = 2_000;
-const NOT_OURS = [502, 504];  // a proxy whose server went away; our own "not ready" is an answer
+const NOT_OURS = [502, 504]; // from a proxy whose server is gone; our own "not ready" is an answer
 
 export function watchServer(): void {
   let timer = 0;

@@ -1,10 +1,11 @@
-// What time it is where the data are: a range that ends now must end at the server's now, whatever this machine's clock says.
+// The server's clock. A range that ends now must end at the server's now, even if this machine's clock is wrong.
 
 let offset = 0;
 
 export const now = () => Date.now() + offset;
 
-// An answer's Date header, in whole seconds; `sent`: when it was asked for. Less than two seconds may be rounding and the way.
+// Takes the Date header of an answer, in whole seconds; `sent`: when the request was sent. A difference of less than
+// two seconds may be rounding and latency.
 export function heard(date: string | null, sent: number): void {
   const server = Date.parse(date ?? '') + 500;
   if (Number.isNaN(server)) return;

@@ -1,4 +1,4 @@
-// The colours of graphs as this reader wants them.
+// The graph colours for the reader's settings.
 import { PALETTES } from './palette';
 import { dark, diffColours } from './settings';
 

@@ -1,15 +1,23 @@
-// Bytes of a large flame graph to its columns and their layout, off the page's thread. Everything large is handed over, not
-// copied.
+// Decodes and lays out a large flame graph off the main thread. Large arrays are transferred, not copied.
 import { assemble, decodeParts, type FlameParts } from './flame';
 import { buildTree, type Tree } from './tree';
 
 export type Layout = Omit<Tree, 'meta' | 'functions' | 'measure'>;
 export type Decoded = { id: number; parts: FlameParts; layout: Layout } | { id: number; problem: string };
 
-const page = self as unknown as { postMessage(message: Decoded | 'ready', transfer?: Transferable[]): void; onmessage: ((e: MessageEvent<{ id: number; bytes: Uint8Array }>) => void) | null };
+const page = self as unknown as {
+  postMessage(message: Decoded | 'ready', transfer?: Transferable[]): void;
+  onmessage: ((e: MessageEvent<{ id: number; bytes: Uint8Array }>) => void) | null;
+};
 
-const buffers = (...objects: object[]): ArrayBuffer[] =>
-  [...new Set(objects.flatMap((o) => Object.values(o)).filter((v) => ArrayBuffer.isView(v)).map((v) => v.buffer as ArrayBuffer))];
+const buffers = (...objects: object[]): ArrayBuffer[] => [
+  ...new Set(
+    objects
+      .flatMap((o) => Object.values(o))
+      .filter((v) => ArrayBuffer.isView(v))
+      .map((v) => v.buffer as ArrayBuffer),
+  ),
+];
 
 page.onmessage = ({ data: { id, bytes } }) => {
   try {

@@ -1,10 +1,10 @@
-// Files somebody opened, for the life of the tab: in memory only, found again by their key, which is in the address. Pure
-// but for the map.
+// Opened files, kept in memory as long as the tab and found by the key in the address. Pure but for the map.
 
 const opened = new Map<string, File>();
-const same = (a: File, b: File) => a === b || (a.name === b.name && a.size === b.size && a.lastModified === b.lastModified);
+const same = (a: File, b: File) =>
+  a === b || (a.name === b.name && a.size === b.size && a.lastModified === b.lastModified);
 
-// The key is the file's name; another file of that name gets a number.
+// The key is the file's name; another file of the same name gets a number.
 export function remember(file: File): string {
   for (let n = 1; ; n++) {
     const key = n === 1 ? file.name : `${file.name} (${n})`;
@@ -17,9 +17,9 @@ export function remember(file: File): string {
 
 export const remembered = (key: string): File | undefined => opened.get(key);
 
-// What became of a drop: one file, or two (before, after); more are too many to compare.
+// The files of a drop: one, or two to compare (before, after); more are an error.
 export function chosen(files: readonly File[]): { base: File | null; file: File } | string | null {
   if (files.length === 0) return null;
-  if (files.length > 2) return `That were ${files.length} files. One can be looked at, or two compared: drop one or two.`;
+  if (files.length > 2) return `These are ${files.length} files. Drop one to view it, or two to compare them.`;
   return files.length === 2 ? { base: files[0], file: files[1] } : { base: null, file: files[0] };
 }

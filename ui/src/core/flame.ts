@@ -1,25 +1,21 @@
-// FG1 (docs/format.md, "Flame graph"): bytes of a flame graph to columns. Pure; throws on damage.
+// Decodes a flame graph in the FG1 format (docs/format.md, "Flame graph") to columns. Pure; throws on damaged data.
 //
-// Values beyond 2^53 are rounded: a picture may be, the numbers people copy come from the table.
+// Values beyond 2^53 are rounded. That is fine for a picture; the table gets exact numbers.
 
-export interface FlameMeta {
-  type: string; unit: string; scale: number;
-  total: number; count: number; nodes: number; nodes_in_full: number; averaged: boolean; overflow?: boolean; inverted?: boolean;
-  total_before?: number; observed_ms?: number; observed_ms_before?: number;  // time in which anything was seen, gaps excluded
-  hint?: string; filed_under?: string; arriving?: boolean; types?: string[]; changes?: FlameChange[]; search?: FlameFound; by_span?: Record<string, number>;
-  looks?: { count: number; error_ns: number; by_span: Record<string, { count: number; error_ns: number }> };  // of what is seen by looks at waiting threads
-  file?: FileFacts; base?: FileFacts;
+import type { FileFacts, FlameChange, FlameMeta as FlameAnswer, Found, Int64 } from './answers';
+
+// The same type with numbers instead of Int64.
+export type Rounded<T> = [Int64] extends [T] ? number : T extends object ? { [K in keyof T]: Rounded<T[K]> } : T;
+export type FlameMeta = Rounded<FlameAnswer>;
+export type FlameFound = Rounded<Found>;
+
+export interface FlameFunction {
+  name: string;
+  module: string;
+  file: string;
+  line: number;
+  kind: number;
 }
-
-// What a search found in the whole tree, whatever of it was sent.
-export interface FlameFound { value: number; count: number; functions: number; nodes: number }
-
-// What a file says of itself.
-export interface FileFacts { time_ms?: number; duration_ns?: number; services: string[]; can_be_kept: boolean }
-
-export interface FlameChange { name: string; module: string; self_before: number; self_after: number; total_before: number; total_after: number }
-
-export interface FlameFunction { name: string; module: string; file: string; line: number; kind: number }
 
 export interface FlameColumns {
   meta: FlameMeta;
@@ -29,18 +25,30 @@ export interface FlameColumns {
   self: Float64Array;
   count: Float64Array;
   hidden: Uint32Array;
-  before?: Float64Array;  // self values before, in a difference
-  beforeCount?: Float64Array;  // and their observations
+  before?: Float64Array; // self values before, in a difference
+  beforeCount?: Float64Array; // and their observations
 }
 
-export const OTHER = 5;  // the kind of a fold
+export const OTHER = 5; // the kind of a fold
 
-const META = 1, STRINGS = 2, FUNCTIONS = 3, POPS = 4, FUNC = 5, SELF = 6, HIDDEN = 7, COUNT = 10;
+const META = 1,
+  STRINGS = 2,
+  FUNCTIONS = 3,
+  POPS = 4,
+  FUNC = 5,
+  SELF = 6,
+  HIDDEN = 7,
+  COUNT = 10;
 
-// Reads numbers as protobuf and FG1 write them.
+// Reads numbers in the encoding of protobuf and FG1.
 export class Cursor {
-  constructor(private bytes: Uint8Array, public at = 0) {}
-  get done(): boolean { return this.at >= this.bytes.length; }
+  constructor(
+    private bytes: Uint8Array,
+    public at = 0,
+  ) {}
+  get done(): boolean {
+    return this.at >= this.bytes.length;
+  }
   varint(): number {
     let value = 0;
     let factor = 1;
@@ -64,7 +72,11 @@ export class Cursor {
   }
 }
 
-interface Section { id: number; count: number; bytes: Uint8Array }
+interface Section {
+  id: number;
+  count: number;
+  bytes: Uint8Array;
+}
 
 function sectionsOf(bytes: Uint8Array): Section[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -79,15 +91,16 @@ function sectionsOf(bytes: Uint8Array): Section[] {
     const count = view.getUint32(p + 4, true);
     const offset = view.getUint32(p + 8, true);
     const length = view.getUint32(p + 12, true);
-    if (offset > bytes.length || length > bytes.length - offset) throw new Error('flame graph: section outside the file');
+    if (offset > bytes.length || length > bytes.length - offset)
+      throw new Error('flame graph: section outside the file');
     if (id !== META && count > length) throw new Error('flame graph: more entries than bytes');
     out.push({ id, count, bytes: bytes.subarray(offset, offset + length) });
   }
   return out;
 }
 
-// Many at a time: one call each would take most of the decoding. Bytes and characters are the same in number exactly when
-// all are ASCII; only then can the text be cut by the lengths in bytes.
+// Strings are decoded many at a time, since one call each would take most of the time. If the number of bytes equals
+// the number of characters, all are ASCII and the text can be cut by byte lengths.
 const TOGETHER = 256;
 
 function stringsOf(section: Section): string[] {
@@ -103,14 +116,21 @@ function stringsOf(section: Section): string[] {
     const bytes = cursor.take(size);
     const text = decoder.decode(bytes);
     for (let i = from, at = 0; i < to; at += lengths[i++]) {
-      out[i] = text.length === size ? text.slice(at, at + lengths[i]) : decoder.decode(bytes.subarray(at, at + lengths[i]));
+      out[i] =
+        text.length === size ? text.slice(at, at + lengths[i]) : decoder.decode(bytes.subarray(at, at + lengths[i]));
     }
   }
   return out;
 }
 
-// The table of functions as columns; names are places in the strings.
-export interface FunctionColumns { name: Uint32Array; module: Uint32Array; file: Uint32Array; line: Float64Array; kind: Uint8Array }
+// The function table as columns; names are indexes into the strings.
+export interface FunctionColumns {
+  name: Uint32Array;
+  module: Uint32Array;
+  file: Uint32Array;
+  line: Float64Array;
+  kind: Uint8Array;
+}
 
 function functionsOf(section: Section, strings: number): FunctionColumns {
   const cursor = new Cursor(section.bytes);
@@ -147,8 +167,11 @@ function column(section: Section | undefined, nodes: number, read: (c: Cursor) =
   return out;
 }
 
-// What the bytes say, in parts that go from a worker to the page cheaply: numbers as columns, each text once.
-export interface FlameParts extends Omit<FlameColumns, 'functions'> { strings: string[]; table: FunctionColumns }
+// The decoded data in parts that are cheap to pass from a worker: numbers as columns, each string once.
+export interface FlameParts extends Omit<FlameColumns, 'functions'> {
+  strings: string[];
+  table: FunctionColumns;
+}
 
 export function decodeParts(bytes: Uint8Array): FlameParts {
   const sections = sectionsOf(bytes);
@@ -157,7 +180,7 @@ export function decodeParts(bytes: Uint8Array): FlameParts {
     if (!found) throw new Error(`flame graph: section ${id} is missing`);
     return found;
   };
-  const meta = numbers(JSON.parse(new TextDecoder().decode(need(META).bytes)) as FlameMeta);
+  const meta = rounded(JSON.parse(new TextDecoder().decode(need(META).bytes)) as FlameAnswer);
   const strings = stringsOf(need(STRINGS));
   const table = functionsOf(need(FUNCTIONS), strings.length);
   const depth = depthsOf(need(POPS));
@@ -175,7 +198,12 @@ export function decodeParts(bytes: Uint8Array): FlameParts {
     hidden[node] = folds.varint();
   }
   return {
-    meta, strings, table, depth, func, hidden,
+    meta,
+    strings,
+    table,
+    depth,
+    func,
+    hidden,
     self: column(selves[0], nodes, (c) => c.zigzag()),
     count: column(need(COUNT), nodes, (c) => c.zigzag()),
     before: selves[1] && column(selves[1], nodes, (c) => c.zigzag()),
@@ -185,16 +213,52 @@ export function decodeParts(bytes: Uint8Array): FlameParts {
 
 export function assemble({ strings, table, ...columns }: FlameParts): FlameColumns {
   const { name, module, file, line, kind } = table;
-  return { ...columns, functions: Array.from(name, (id, i) => ({ name: strings[id], module: strings[module[i]], file: strings[file[i]], line: line[i], kind: kind[i] })) };
+  return {
+    ...columns,
+    functions: Array.from(name, (id, i) => ({
+      name: strings[id],
+      module: strings[module[i]],
+      file: strings[file[i]],
+      line: line[i],
+      kind: kind[i],
+    })),
+  };
 }
 
 export const decodeFlame = (bytes: Uint8Array): FlameColumns => assemble(decodeParts(bytes));
 
-// The server writes integers beyond 2^53 as text.
-function numbers(meta: FlameMeta): FlameMeta {
-  for (const key of ['total', 'count', 'total_before', 'scale'] as const) {
-    if (typeof meta[key] === 'string') meta[key] = Number(meta[key]);
-  }
-  if (meta.search) meta.search = { ...meta.search, value: Number(meta.search.value), count: Number(meta.search.count) };
-  return meta;
+// The server writes integers beyond 2^53 as text. The types make sure that none is forgotten.
+const optional = (v: Int64 | undefined) => (v === undefined ? undefined : Number(v));
+
+const roundedFile = (f: FileFacts | undefined) => f && { ...f, duration_ns: optional(f.duration_ns) };
+
+const roundedChange = (c: FlameChange) => ({
+  ...c,
+  self_before: Number(c.self_before),
+  self_after: Number(c.self_after),
+  total_before: Number(c.total_before),
+  total_after: Number(c.total_after),
+});
+
+const roundedFound = (f: Found | undefined) =>
+  f && { ...f, value: Number(f.value), count: Number(f.count), value_before: optional(f.value_before) };
+
+// In place: a trace may have 100,000 spans.
+function roundedValues(values: Record<string, Int64>): Record<string, number> {
+  for (const id in values) values[id] = Number(values[id]);
+  return values as Record<string, number>;
+}
+
+function rounded(meta: FlameAnswer): FlameMeta {
+  return {
+    ...meta,
+    total: Number(meta.total),
+    count: Number(meta.count),
+    total_before: optional(meta.total_before),
+    search: roundedFound(meta.search),
+    changes: meta.changes?.map(roundedChange),
+    file: roundedFile(meta.file),
+    base: roundedFile(meta.base),
+    by_span: meta.by_span && roundedValues(meta.by_span),
+  };
 }

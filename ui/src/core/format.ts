@@ -1,4 +1,4 @@
-// Numbers as people read them. Pure; one locale, so that a shared link shows the same everywhere.
+// Formats numbers for people. Pure; one locale, so that a shared link shows the same everywhere.
 
 const short = (x: number) => (Math.abs(x) >= 99.95 ? x.toFixed(0) : Math.abs(x) >= 9.995 ? x.toFixed(1) : x.toFixed(2));
 
@@ -9,8 +9,29 @@ function scaled(v: number, steps: [number, string][], last: string): string {
 
 export function formatValue(value: number, unit: string, scale = 1): string {
   const v = value / scale;
-  if (unit === 'nanoseconds') return scaled(v, [[3600e9, 'h'], [60e9, 'min'], [1e9, 's'], [1e6, 'ms'], [1e3, 'µs']], 'ns');
-  if (unit === 'bytes') return scaled(v, [[2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB']], 'B');
+  if (unit === 'nanoseconds')
+    return scaled(
+      v,
+      [
+        [3600e9, 'h'],
+        [60e9, 'min'],
+        [1e9, 's'],
+        [1e6, 'ms'],
+        [1e3, 'µs'],
+      ],
+      'ns',
+    );
+  if (unit === 'bytes')
+    return scaled(
+      v,
+      [
+        [2 ** 40, 'TiB'],
+        [2 ** 30, 'GiB'],
+        [2 ** 20, 'MiB'],
+        [2 ** 10, 'KiB'],
+      ],
+      'B',
+    );
   return formatCount(v);
 }
 
@@ -18,26 +39,27 @@ export const formatCount = (v: number) => v.toLocaleString('en', { maximumFracti
 
 export const formatCores = (v: number) => (v > 0 && v < 0.005 ? '<0.01' : v.toFixed(2));
 
-// As many digits as a chart of small values has on its axis: "0.0023".
-export const formatFine = (v: number) => (v !== 0 && Math.abs(v) < 0.1 ? String(Number(v.toPrecision(2))) : v.toFixed(2));
+// Enough digits for small values on a chart's axis: "0.0023".
+export const formatFine = (v: number) =>
+  v !== 0 && Math.abs(v) < 0.1 ? String(Number(v.toPrecision(2))) : v.toFixed(2);
 
 // "1 frame", "2,000 frames"
 export const formatMany = (n: number, one: string, many = one + 's') => `${formatCount(n)} ${n === 1 ? one : many}`;
 
 export function formatShare(part: number, whole: number): string {
   if (!(whole > 0)) return '0 %';
-  const percent = 100 * part / whole;
+  const percent = (100 * part) / whole;
   return (percent !== 0 && Math.abs(percent) < 0.1 ? percent.toPrecision(1) : percent.toFixed(1)) + ' %';
 }
 
-// How far off a share may be that was seen in n of `all` observations, in percentage points: to the farther end of Wilson's
-// 95 % interval, as src/profile/share_error.h has it. What was seen always, or never, is not certain either.
+// The error of a share seen in n of `all` observations, in percentage points: the distance to the farther end of
+// Wilson's 95 % interval, as in src/profile/share_error.h. A share of 0 or 1 has an error too.
 export function shareError(n: number, all: number): number {
   if (!(all > 0)) return 0;
   const z2 = 1.96 ** 2;
   const p = Math.min(Math.max(n, 0) / all, 1);
   const center = (p + z2 / (2 * all)) / (1 + z2 / all);
-  return 100 * (Math.sqrt(z2 * (p * (1 - p) / all + z2 / (4 * all * all))) / (1 + z2 / all) + Math.abs(center - p));
+  return 100 * (Math.sqrt(z2 * ((p * (1 - p)) / all + z2 / (4 * all * all))) / (1 + z2 / all) + Math.abs(center - p));
 }
 
 export function formatError(n: number, all: number): string {
@@ -45,9 +67,9 @@ export function formatError(n: number, all: number): string {
   return '±\u00a0' + (e >= 10 ? e.toFixed(0) : e >= 0.05 || e === 0 ? e.toFixed(1) : e.toPrecision(1));
 }
 
-// 2σ of both sides: below it a change may well be chance.
+// Whether a change exceeds 2σ of both sides; below that it may be chance.
 export function isSignificant(before: number, after: number, nBefore: number, nAfter: number): boolean {
-  const variance = (v: number, n: number) => (n > 0 ? v * v / n : 0);
+  const variance = (v: number, n: number) => (n > 0 ? (v * v) / n : 0);
   return Math.abs(after - before) > 2 * Math.sqrt(variance(before, nBefore) + variance(after, nAfter));
 }
 
@@ -60,9 +82,11 @@ export function formatTime(ms: number, utc: boolean, seconds = true): string {
   return `${y}-${two(mo + 1)}-${two(da)} ${two(h)}:${two(mi)}${seconds ? ':' + two(s) : ''}${utc ? 'Z' : ''}`;
 }
 
-// A sentence of the server, its times (2026-11-15T18:00:00.123Z) as the page shows times.
+// A message of the server with its times (2026-11-15T18:00:00.123Z) formatted as on the page.
 export const withTimes = (text: string, utc: boolean) =>
-  text.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (t) => (Number.isNaN(Date.parse(t)) ? t : formatTime(Date.parse(t), utc)));
+  text.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (t) =>
+    Number.isNaN(Date.parse(t)) ? t : formatTime(Date.parse(t), utc),
+  );
 
 // "10 s", "60 min", "3 d"
 export function formatSpan(ms: number): string {
@@ -76,11 +100,11 @@ export function formatSpan(ms: number): string {
 export const formatAgo = (ms: number, now: number) => formatSpan(now - ms) + ' ago';
 
 const MS: Record<string, number> = { s: 1e3, m: 60e3, h: 3600e3, d: 86400e3, w: 604800e3 };
-// What single looks add up to: "12.0 ms ± 12.0 ms in 3 looks".
+// The sum of single looks at a thread: "12.0 ms ± 12.0 ms in 3 looks".
 export const formatLooks = (v: number, unit: string, errorNs: number, looks: number): string =>
   `${formatValue(v, unit)} ±\u00a0${formatValue(errorNs, 'nanoseconds')} in ${formatMany(looks, 'look')}`;
 
-// "15m", "1h", "7d" to milliseconds; NaN when it is none.
+// "15m", "1h", "7d" in milliseconds; NaN if it is not a time span.
 export function parseSpan(text: string): number {
   const match = /^(\d+)([smhdw])$/.exec(text.trim());
   return match ? Number(match[1]) * MS[match[2]] : NaN;

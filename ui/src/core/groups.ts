@@ -1,10 +1,15 @@
-// What a flame graph's colours stand for: packages, outermost namespaces and modules, by what they did themselves. Pure.
+// The legend of a flame graph's colours: packages, outermost namespaces and modules, by self value. Pure.
 import { OTHER } from './flame';
 import { groupOf } from './names';
 import { colourIndex } from './palette';
 import { ownOf, type Tree } from './tree';
 
-export interface Group { name: string; fill: number; self: number; functions: Set<number> }
+export interface Group {
+  name: string;
+  fill: number;
+  self: number;
+  functions: Set<number>;
+}
 
 export function groupsOf(tree: Tree, most = 8): Group[] {
   const self = new Float64Array(tree.functions.length);
@@ -13,10 +18,18 @@ export function groupsOf(tree: Tree, most = 8): Group[] {
   tree.functions.forEach((f, i) => {
     const name = groupOf(f.name, f.module);
     if (f.kind === OTHER || i === tree.func[0] || name === '') return;
-    const group = groups.get(name) ?? { name, fill: colourIndex(f.name, f.module), self: 0, functions: new Set<number>() };
+    const group = groups.get(name) ?? {
+      name,
+      fill: colourIndex(f.name, f.module),
+      self: 0,
+      functions: new Set<number>(),
+    };
     groups.set(name, group);
     group.self += self[i];
     group.functions.add(i);
   });
-  return [...groups.values()].filter((g) => g.self > 0).sort((a, b) => b.self - a.self).slice(0, most);
+  return [...groups.values()]
+    .filter((g) => g.self > 0)
+    .sort((a, b) => b.self - a.self)
+    .slice(0, most);
 }

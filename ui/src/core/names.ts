@@ -1,11 +1,11 @@
-// Names that fit a box: what can go goes first, the function's own name last. Pure.
+// Shortens names to fit a box, keeping the function's own name to the last. Pure.
 //
-// The ladder: whole name, without parameters, without template arguments, without the path or
-// package, without outer namespaces, cut. Names come from profiles and may be anything.
+// The steps: whole name, without parameters, without template arguments, without path or package, without outer
+// namespaces, cut off. Names come from profiles and may be anything.
 
-const LONGEST = 2000;  // what is drawn or listed of a name; the drawer has all of it
+const LONGEST = 2000; // longest name in graphs and lists; the drawer shows all of it
 
-// "a<b<c>>(d)::e" without the parts in brackets of that kind; operators keep theirs.
+// "a<b<c>>(d)::e" without the parts in one kind of brackets; operators keep theirs.
 function without(name: string, open: string, close: string): string {
   if (!name.includes(open) || /operator\s*[<>(-]/.test(name)) return name;
   let depth = 0;
@@ -13,14 +13,15 @@ function without(name: string, open: string, close: string): string {
   let before = '';
   for (const c of name) {
     if (c === open) depth++;
-    else if (c === close && depth > 0 && before !== '-') depth--;  // "-> T" closes nothing
+    else if (c === close && depth > 0 && before !== '-')
+      depth--; // "-> T" is not a closing bracket
     else if (depth === 0) out += c;
     before = c;
   }
   return depth === 0 && out.trim() !== '' ? out.trim() : name;
 }
 
-// Rust names a method after its type: "<a::T<u8> as b::Trait>::f" without what stands around "a::T<u8>::f".
+// Rust names a method "<a::T<u8> as b::Trait>::f"; this gives "a::T<u8>::f".
 function ofType(name: string): string {
   if (name[0] !== '<') return name;
   let depth = 0;
@@ -30,29 +31,31 @@ function ofType(name: string): string {
     else if (name[i] === '>' && name[i - 1] !== '-') depth--;
     if (depth === 1 && as < 0 && name.startsWith(' as ', i)) as = i;
     if (depth !== 0) continue;
-    const rest = name.slice(i + 1);  // Python's "<module>" has none
+    const rest = name.slice(i + 1); // empty for Python's "<module>"
     return rest.startsWith('::') ? ofType(name.slice(1, as < 0 ? i : as)) + rest : name;
   }
   return name;
 }
 
 function lastSegment(name: string): string {
-  const slash = name.lastIndexOf('/');  // Go: github.com/a/b.(*T).F
+  const slash = name.lastIndexOf('/'); // Go: github.com/a/b.(*T).F
   if (slash >= 0 && slash < name.length - 1) return name.slice(slash + 1);
   if (name.includes('::')) return name;
-  const dots = name.split('.');         // Java: com.acme.shop.Cart.add
+  const dots = name.split('.'); // Java: com.acme.shop.Cart.add
   if (dots.length > 3 && dots.every((d) => /^[\w$<>]+$/.test(d))) return dots.slice(-2).join('.');
   return name;
 }
 
 export function ladder(name: string): string[] {
   const steps = [name.slice(0, LONGEST)];
-  const push = (next: string) => { if (next !== '' && next.length < steps[steps.length - 1].length) steps.push(next); };
+  const push = (next: string) => {
+    if (next !== '' && next.length < steps[steps.length - 1].length) steps.push(next);
+  };
   const named = steps[0].replaceAll('(anonymous namespace)::', '');
   push(named);
   const typed = ofType(named).replaceAll('::<', '<');
   push(typed);
-  // Go's receivers are in brackets too and are no parameters.
+  // A Go receiver is in parentheses too, but is not a parameter list.
   const plain = /\(\*?\w+\)/.test(typed) ? typed : without(typed, '(', ')').replace(/\s+const$/, '');
   push(plain);
   const bare = without(plain, '<', '>');
@@ -70,7 +73,8 @@ export function fitName(name: string, characters: number): string {
   let steps = cache.get(name);
   if (!steps) {
     if (cache.size > 50_000) cache.clear();
-    cache.set(name, steps = ladder(name));
+    steps = ladder(name);
+    cache.set(name, steps);
   }
   for (const step of steps) if (step.length <= characters) return step;
   const last = steps[steps.length - 1];
@@ -79,15 +83,18 @@ export function fitName(name: string, characters: number): string {
 
 export const shortName = (name: string) => fitName(name, 120);
 
-// A name as a regular expression that matches exactly it: for lenses and search. " > " is what stands between the steps of
-// a lens, so that one inside a name is written without its first space.
-export const exactly = (name: string) => '^' + name.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&').replace(/ (?=> )/g, '\\x20') + '$';
+// A regular expression that matches exactly this name, for lens and search. " > " separates the steps of a lens, so
+// inside a name it is written without its first space.
+export const exactly = (name: string) =>
+  '^' + name.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&').replace(/ (?=> )/g, '\\x20') + '$';
 
-// What a colour stands for: the package or outermost namespace a name begins with, or else the module.
+// What a colour stands for: the package or outermost namespace of a name, or else its module.
 export function groupOf(name: string, module: string): string {
-  if (/^\/|\+0x[0-9a-f]+$/.test(name)) return module;  // no name, only a place
-  const bare = ofType(name.slice(0, LONGEST).replaceAll('(anonymous namespace)::', '')).replace(/^[&*[]+(mut |const )?/, '').split(/[(<]/)[0];
-  const own = bare.slice(bare.lastIndexOf(' ') + 1);  // without a return type
+  if (/^\/|\+0x[0-9a-f]+$/.test(name)) return module; // an address, not a name
+  const bare = ofType(name.slice(0, LONGEST).replaceAll('(anonymous namespace)::', ''))
+    .replace(/^[&*[]+(mut |const )?/, '')
+    .split(/[(<]/)[0];
+  const own = bare.slice(bare.lastIndexOf(' ') + 1); // without a return type
   const slash = own.lastIndexOf('/');
   if (slash > 0) {
     const dot = own.indexOf('.', slash);

@@ -1,4 +1,4 @@
-// A frame's address (docs/format.md): the same 16 hex digits as src/profile/tree_path.cc gives.
+// A frame's address (docs/format.md): the same 16 hex digits as in src/profile/tree_path.cc.
 import type { FlameColumns, FlameFunction } from './flame';
 import type { Tree } from './tree';
 
@@ -20,17 +20,20 @@ function hashFunction(f: FlameFunction): [number, number] {
   return [a, b];
 }
 
-// Once per function: a selected frame is looked up and addressed with every drawing.
+// Cached per function, because the selected frame is looked up with every drawing.
 const known = new WeakMap<FlameFunction, [number, number]>();
 function hashOf(f: FlameFunction): [number, number] {
   let hash = known.get(f);
-  if (!hash) known.set(f, hash = hashFunction(f));
+  if (!hash) {
+    hash = hashFunction(f);
+    known.set(f, hash);
+  }
   return hash;
 }
 
 function chain(parent: number, own: number, prime: number): number {
-  const x = Math.imul((parent << 5 | parent >>> 27) ^ own, prime);
-  return x ^ x >>> 16;
+  const x = Math.imul(((parent << 5) | (parent >>> 27)) ^ own, prime);
+  return x ^ (x >>> 16);
 }
 
 const hex = (n: number) => (n >>> 0).toString(16).padStart(8, '0');
@@ -47,9 +50,9 @@ export function addressOf(tree: Tree, node: number): string {
   return hex(a) + hex(b);
 }
 
-const LONGEST_PATH = 400;  // as names; beyond that nobody reads it
+const LONGEST_PATH = 400; // characters; nobody reads longer ones
 
-// A frame as a lens names it: functions from the top down, or its address where names would be too long or not its own.
+// A frame as a lens names it: its functions from the root down, or its address if the names do not fit into a lens.
 export function pathText(tree: Tree, node: number): string {
   const names: string[] = [];
   const alike = new Map<string, number>();
@@ -59,7 +62,11 @@ export function pathText(tree: Tree, node: number): string {
     names.push(alike.get(f.name) === 1 ? f.name : f.module + '`' + f.name);
   }
   const text = names.reverse().join(';');
-  const odd = text.length > LONGEST_PATH || text.startsWith('@') || / > |^\s|\s$|[\0-\x1f]/.test(text) || names.some((n) => n === '' || n.startsWith('`') || n.includes(';'));
+  const odd =
+    text.length > LONGEST_PATH ||
+    text.startsWith('@') ||
+    / > |^\s|\s$|[\0-\x1f]/.test(text) ||
+    names.some((n) => n === '' || n.startsWith('`') || n.includes(';'));
   return odd ? '@' + addressOf(tree, node) : text;
 }
 

@@ -1,19 +1,19 @@
-// What a search matches: a regular expression as the server takes it (RE2), without regard to case, or else plain text. Pure.
+// The search's pattern: a case-insensitive regular expression as the server reads it (RE2), or plain text. Pure.
 //
-// A link may bring any pattern and a profile any name, so the browser's own engine is not used: it can take for ever on
-// "(x+)+y". This one walks all ways through the pattern at once, one step per character, and remembers the steps it has
-// seen; the work it may do for one pattern is limited besides. Look-around and back references are therefore not there.
+// A link may carry any pattern and a profile any name, and the browser's own matcher can take forever on "(x+)+y". This
+// one follows all paths through the pattern at once, one step per character, and caches the steps it has seen; the work
+// per pattern is limited as well. It has no look-around and no back references.
 
 export interface Pattern {
   test: (text: string) => boolean;
-  problem: () => string;  // what to tell the reader, after matching; "" = nothing
-  source: string;         // the same for the server (RE2)
+  problem: () => string; // what to tell the reader after matching; "" for nothing
+  source: string; // the pattern for the server (RE2)
 }
 
 const MOST_INSTRUCTIONS = 100_000;
 const MOST_REPEATS = 1000;
 const MOST_REMEMBERED = 20_000;
-const MOST_WORK = 5_000_000;  // places visited: about a quarter of a second
+const MOST_WORK = 5_000_000; // visited instructions: about a quarter of a second
 
 export const NOT_REGULAR = 'not a regular expression, matched as plain text';
 export const TOO_LONG = 'this pattern takes too long';
@@ -25,54 +25,90 @@ export function patternOf(text: string): Pattern | null {
     machine = new Machine(compile(new Parser(text).whole()));
   } catch {
     const plain = text.toLowerCase();
-    return { test: (name) => name.toLowerCase().includes(plain), problem: () => NOT_REGULAR, source: text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&') };
+    return {
+      test: (name) => name.toLowerCase().includes(plain),
+      problem: () => NOT_REGULAR,
+      source: text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'),
+    };
   }
-  return { test: (name) => machine.test(name), problem: () => (machine.tooLong ? TOO_LONG : ''), source: forServer(text) };
+  return {
+    test: (name) => machine.test(name),
+    problem: () => (machine.tooLong ? TOO_LONG : ''),
+    source: forServer(text),
+  };
 }
 
-// RE2 writes two things in another way; groups need no name here.
-const forServer = (text: string) => text.replace(/\\u([0-9a-fA-F]{4})|\\[^]|\(\?<[A-Za-z_]\w*>/g,
-  (part, code: string | undefined) => (code ? `\\x{${code}}` : part.startsWith('(') ? '(?:' : part));
+// Two things are written differently in RE2; group names are not needed.
+const forServer = (text: string) =>
+  text.replace(/\\u([0-9a-fA-F]{4})|\\[\s\S]|\(\?<[A-Za-z_]\w*>/g, (part, code: string | undefined) =>
+    code ? `\\x{${code}}` : part.startsWith('(') ? '(?:' : part,
+  );
 
 // --- text to tree ---
 
 type Has = (code: number) => boolean;
 type Assertion = 'start' | 'end' | 'edge' | 'no edge';
 type Node =
-  | { kind: 'one'; has: Has } | { kind: 'assert'; what: Assertion }
-  | { kind: 'all'; items: Node[] } | { kind: 'any'; items: Node[] } | { kind: 'repeat'; item: Node; least: number; most: number };
+  | { kind: 'one'; has: Has }
+  | { kind: 'assert'; what: Assertion }
+  | { kind: 'all'; items: Node[] }
+  | { kind: 'any'; items: Node[] }
+  | { kind: 'repeat'; item: Node; least: number; most: number };
 
 const other = (code: number, change: 'toLowerCase' | 'toUpperCase') => {
   const text = String.fromCodePoint(code)[change]();
   const changed = text.codePointAt(0)!;
   return text.length === String.fromCodePoint(changed).length ? changed : code;
 };
-const anyCase = (has: Has): Has => (code) => has(code) || has(other(code, 'toLowerCase')) || has(other(code, 'toUpperCase'));
+const anyCase =
+  (has: Has): Has =>
+  (code) =>
+    has(code) || has(other(code, 'toLowerCase')) || has(other(code, 'toUpperCase'));
 const isWord: Has = (c) => (c >= 48 && c <= 57) || (c >= 65 && c <= 90) || c === 95 || (c >= 97 && c <= 122);
-const within = (...ranges: [number, number][]): Has => (c) => ranges.some(([from, to]) => c >= from && c <= to);
+const within =
+  (...ranges: [number, number][]): Has =>
+  (c) =>
+    ranges.some(([from, to]) => c >= from && c <= to);
 const isDigit = within([48, 57]);
-const KINDS: Record<string, Has> = { d: isDigit, w: isWord, s: (c) => c === 9 || c === 10 || c === 12 || c === 13 || c === 32 };
+const KINDS: Record<string, Has> = {
+  d: isDigit,
+  w: isWord,
+  s: (c) => c === 9 || c === 10 || c === 12 || c === 13 || c === 32,
+};
 const CONTROLS: Record<string, number> = { a: 7, n: 10, t: 9, r: 13, f: 12, v: 11, 0: 0 };
 const CLASSES: Record<string, Has> = {
-  alnum: within([48, 57], [65, 90], [97, 122]), alpha: within([65, 90], [97, 122]), ascii: within([0, 127]), blank: (c) => c === 9 || c === 32, cntrl: within([0, 31], [127, 127]),
-  digit: isDigit, graph: within([33, 126]), lower: within([97, 122]), print: within([32, 126]), punct: within([33, 47], [58, 64], [91, 96], [123, 126]),
-  space: within([9, 13], [32, 32]), upper: within([65, 90]), word: isWord, xdigit: within([48, 57], [65, 70], [97, 102]),
+  alnum: within([48, 57], [65, 90], [97, 122]),
+  alpha: within([65, 90], [97, 122]),
+  ascii: within([0, 127]),
+  blank: (c) => c === 9 || c === 32,
+  cntrl: within([0, 31], [127, 127]),
+  digit: isDigit,
+  graph: within([33, 126]),
+  lower: within([97, 122]),
+  print: within([32, 126]),
+  punct: within([33, 47], [58, 64], [91, 96], [123, 126]),
+  space: within([9, 13], [32, 32]),
+  upper: within([65, 90]),
+  word: isWord,
+  xdigit: within([48, 57], [65, 70], [97, 102]),
 };
 
-// A Unicode category or script, by the names both sides know.
+// A Unicode category or script, by the names that browser and server share.
 function unicode(name: string): Has {
   for (const inside of [name, `Script=${name}`]) {
     try {
       const found = new RegExp(`^\\p{${inside}}$`, 'u');
       return (c) => found.test(String.fromCodePoint(c));
-    } catch { /* no such name */ }
+    } catch {
+      /* no such name */
+    }
   }
   throw new Error('an unknown class');
 }
 
 class Parser {
   private at = 0;
-  private caseless = true;  // (?-i) and its end
+  private caseless = true; // off after (?-i)
   constructor(private text: string) {}
 
   whole(): Node {
@@ -112,15 +148,20 @@ class Parser {
     while (this.at < this.text.length && this.text[this.at] !== '|' && this.text[this.at] !== ')') {
       if (this.flags()) continue;
       if (!this.take('\\Q')) items.push(this.repeated());
-      else while (this.at < this.text.length && !this.take('\\E')) items.push({ kind: 'one', has: this.is(this.code()) });
+      else
+        while (this.at < this.text.length && !this.take('\\E')) items.push({ kind: 'one', has: this.is(this.code()) });
     }
     return { kind: 'all', items };
   }
 
-  private is(code: number): Has { return this.cased((c) => c === code); }
-  private cased(has: Has): Has { return this.caseless ? anyCase(has) : has; }
+  private is(code: number): Has {
+    return this.cased((c) => c === code);
+  }
+  private cased(has: Has): Has {
+    return this.caseless ? anyCase(has) : has;
+  }
 
-  // "(?i)" and "(?-i)" hold until the end of the group; the other letters change nothing in a name of one line.
+  // "(?i)" and "(?-i)" apply until the end of the group; the other flags change nothing for a name on one line.
   private flags(open = /\(\?([imsU]*)(?:-([imsU]+))?\)/y): boolean {
     const found = this.match(open);
     if (found?.[1]?.includes('i')) this.caseless = true;
@@ -133,18 +174,31 @@ class Parser {
     const found = this.match(/[*+?]|\{(\d+)(?:(,)(\d*))?\}/y);
     if (!found) return item;
     if (item.kind === 'assert') throw new Error('nothing to repeat');
-    this.take('?');  // as few as possible: which of them matched does not matter here
+    this.take('?'); // lazy or greedy makes no difference here
     const sign = found[0];
     const least = sign === '*' || sign === '?' ? 0 : sign === '+' ? 1 : Number(found[1]);
-    const most = sign === '?' ? 1 : sign === '*' || sign === '+' || (found[2] && !found[3]) ? Infinity : found[2] ? Number(found[3]) : least;
-    if (least > most || least > MOST_REPEATS || (most > MOST_REPEATS && most !== Infinity)) throw new Error('out of range');
+    const most =
+      sign === '?'
+        ? 1
+        : sign === '*' || sign === '+' || (found[2] && !found[3])
+          ? Infinity
+          : found[2]
+            ? Number(found[3])
+            : least;
+    if (least > most || least > MOST_REPEATS || (most > MOST_REPEATS && most !== Infinity))
+      throw new Error('out of range');
     return { kind: 'repeat', item, least, most };
   }
 
   private one(): Node {
     if (this.take('(')) {
       const caseless = this.caseless;
-      if (!this.match(/\?P?<[A-Za-z_]\w*>/y) && !this.flags(/\?([imsU]*)(?:-([imsU]+))?:/y) && this.text[this.at] === '?') throw new Error('look-around');
+      if (
+        !this.match(/\?P?<[A-Za-z_]\w*>/y) &&
+        !this.flags(/\?([imsU]*)(?:-([imsU]+))?:/y) &&
+        this.text[this.at] === '?'
+      )
+        throw new Error('look-around');
       const inside = this.choice();
       this.caseless = caseless;
       if (!this.take(')')) throw new Error('a ) is missing');
@@ -161,7 +215,7 @@ class Parser {
     return { kind: 'one', has: typeof meant === 'number' ? this.is(meant) : meant };
   }
 
-  // What follows a backslash: one character, or a kind of them.
+  // What follows a backslash: one character, or a class.
   private escape(): number | Has {
     const hex = this.match(/x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|x\{([0-9a-fA-F]{1,6})\}/y);
     if (hex) return parseInt(hex[1] ?? hex[2] ?? hex[3], 16);
@@ -175,19 +229,21 @@ class Parser {
     if (letter in CONTROLS) return CONTROLS[letter];
     const kind = KINDS[letter.toLowerCase()];
     if (kind) return letter in KINDS ? kind : (c) => !kind(c);
-    if (/[A-Za-z]/.test(letter)) throw new Error('an escape nobody knows');  // nor does the server
+    if (/[A-Za-z]/.test(letter)) throw new Error('an unknown escape'); // the server rejects it too
     return letter.codePointAt(0)!;
   }
 
   private set(): Has {
     const not = this.take('^');
     const parts: Has[] = [];
-    for (let first = true; first || !this.take(']'); first = false) {  // "[]a]": the first one is itself
+    for (let first = true; first || !this.take(']'); first = false) {
+      // "[]a]": a bracket in first place stands for itself.
       const from = this.member();
-      const range = typeof from === 'number' && this.text[this.at] === '-' && this.text[this.at + 1] !== ']' && this.take('-');
+      const range =
+        typeof from === 'number' && this.text[this.at] === '-' && this.text[this.at + 1] !== ']' && this.take('-');
       const to = range ? this.member() : from;
       if (typeof from === 'number' && typeof to === 'number') {
-        if (from > to) throw new Error('a range the wrong way round');
+        if (from > to) throw new Error('a range in the wrong order');
         parts.push((c) => c >= from && c <= to);
       } else {
         for (const end of range ? [from, to] : [from]) parts.push(typeof end === 'number' ? (c) => c === end : end);
@@ -243,7 +299,7 @@ function compile(node: Node): Instruction[] {
     const before = program.length;
     for (let i = 0; i < least; i++) {
       emit(item);
-      if (program.length === before) return;  // nothing, however often
+      if (program.length === before) return; // repeating nothing is nothing
     }
     const exits: number[][] = [];
     for (let i = least; i < Math.min(most, least + MOST_REPEATS); i++) {
@@ -252,7 +308,10 @@ function compile(node: Node): Instruction[] {
       const at = push({ to: fork });
       emit(item);
       if (program.length === at + 1) break;
-      if (most === Infinity) { push({ to: [at] }); break; }
+      if (most === Infinity) {
+        push({ to: [at] });
+        break;
+      }
     }
     for (const fork of exits) fork.push(program.length);
   };
@@ -264,8 +323,13 @@ function compile(node: Node): Instruction[] {
 // --- instructions over text ---
 
 const FOUND = 'found';
-type Before = 'start' | 'word' | 'other';  // what kind of character came last
-interface State { places: number[]; before: Before; next: Map<number, State | typeof FOUND>; atEnd?: boolean }
+type Before = 'start' | 'word' | 'other'; // the previous character
+interface State {
+  places: number[];
+  before: Before;
+  next: Map<number, State | typeof FOUND>;
+  atEnd?: boolean;
+}
 
 const END = -1;
 
@@ -285,7 +349,7 @@ class Machine {
 
   test(text: string): boolean {
     let state = this.first;
-    for (let i = 0; i < text.length;) {
+    for (let i = 0; i < text.length; ) {
       const code = text.codePointAt(i)!;
       const next = state.next.get(code) ?? this.step(state, code);
       if (next === FOUND) return true;
@@ -293,7 +357,8 @@ class Machine {
       state = next;
       i += code > 0xffff ? 2 : 1;
     }
-    return state.atEnd ??= this.reach(state, END) === FOUND;
+    state.atEnd ??= this.reach(state, END) === FOUND;
+    return state.atEnd;
   }
 
   private state(places: number[], before: Before): State {
@@ -305,14 +370,19 @@ class Machine {
     return fresh;
   }
 
-  // The places that read a character which can be reached without one; `code` is the character that follows.
+  // The reading instructions that can be reached without reading; `code` is the next character.
   private reach(state: State, code: number): number[] | typeof FOUND {
     const { program, seen } = this;
     const round = ++this.round;
     const pending = [...state.places];
     const out: number[] = [];
     const edge = (state.before === 'word') !== (code !== END && isWord(code));
-    const holds: Record<Assertion, boolean> = { start: state.before === 'start', end: code === END, edge, 'no edge': !edge };
+    const holds: Record<Assertion, boolean> = {
+      start: state.before === 'start',
+      end: code === END,
+      edge,
+      'no edge': !edge,
+    };
     while (pending.length > 0) {
       const at = pending.pop()!;
       if (seen[at] === round) continue;
@@ -321,13 +391,18 @@ class Machine {
       const i = program[at];
       if ('found' in i) return FOUND;
       if ('has' in i) out.push(at);
-      else if ('assert' in i) { if (holds[i.assert]) pending.push(at + 1); } else for (const to of i.to) pending.push(to);
+      else if ('assert' in i) {
+        if (holds[i.assert]) pending.push(at + 1);
+      } else for (const to of i.to) pending.push(to);
     }
     return out;
   }
 
   private step(state: State, code: number): State | typeof FOUND {
-    if (this.work > MOST_WORK) { this.tooLong = true; return state; }
+    if (this.work > MOST_WORK) {
+      this.tooLong = true;
+      return state;
+    }
     if (++this.remembered > MOST_REMEMBERED) {
       this.remembered = 0;
       this.states.clear();
@@ -337,7 +412,8 @@ class Machine {
     let next: State | typeof FOUND = FOUND;
     if (places !== FOUND) {
       const after = places.filter((at) => (this.program[at] as { has: Has }).has(code)).map((at) => at + 1);
-      next = this.state([0, ...after.sort((a, b) => a - b)], isWord(code) ? 'word' : 'other');  // a match may begin anywhere
+      // A match may begin anywhere.
+      next = this.state([0, ...after.sort((a, b) => a - b)], isWord(code) ? 'word' : 'other');
     }
     state.next.set(code, next);
     return next;

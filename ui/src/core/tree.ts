@@ -1,28 +1,30 @@
-// Tree: a flame graph as columns with everything the picture needs: totals, where each box starts,
-// where each subtree ends. Pure; no recursion, so depth does not matter.
+// A flame graph as columns with everything needed to draw it: totals, start and end of each box and subtree. Pure; no
+// recursion, so depth does not matter.
 import type { Measure } from './difference';
 import { OTHER, type FlameColumns, type FlameFunction } from './flame';
 
 export interface Tree extends FlameColumns {
-  parent: Int32Array;     // -1 for the root
-  end: Uint32Array;       // first node after the subtree
+  parent: Int32Array; // -1 for the root
+  end: Uint32Array; // first node after the subtree
   total: Float64Array;
   totalCount: Float64Array;
   totalBefore?: Float64Array;
   totalCountBefore?: Float64Array;
-  width: Float64Array;    // total; in a difference the larger of before and after
-  start: Float64Array;    // in units of width, the root's at 0
-  rows: number;           // depth of the deepest node + 1
-  measure?: Measure;      // what the numbers of a difference are shown in; without it as they are
+  width: Float64Array; // total; in a difference the larger of before and after
+  start: Float64Array; // in units of width, the root's at 0
+  rows: number; // depth of the deepest node + 1
+  measure?: Measure; // the unit for a difference's numbers; default: the tree's own
 }
 
 export type Order = 'weight' | 'name';
 
-// Trees that were built elsewhere, as they come when nobody asks for another order or scale.
+// Trees built by the worker, in the default order and scale.
 const built = new WeakMap<FlameColumns, Tree>();
-export const rememberTree = (columns: FlameColumns, tree: Tree) => { built.set(columns, tree); };
+export const rememberTree = (columns: FlameColumns, tree: Tree) => {
+  built.set(columns, tree);
+};
 
-// `normalise`: what a value before is worth in a difference (e.g. duration ratio); 1 = as it is.
+// `normalise`: the factor for values before, in a difference; 1 = unchanged.
 export function buildTree(columns: FlameColumns, order: Order = 'weight', normalise = 1): Tree {
   const known = order === 'weight' && normalise === 1 ? built.get(columns) : undefined;
   if (known) return known;
@@ -38,7 +40,17 @@ export function buildTree(columns: FlameColumns, order: Order = 'weight', normal
   }
   const totalCountBefore = sorted.beforeCount && addUp(sorted.beforeCount, shape.parent);
   const width = widthsOf(total, totalBefore, shape.parent);
-  const tree: Tree = { ...sorted, ...shape, before, total, totalCount, totalBefore, totalCountBefore, width, start: new Float64Array(total.length) };
+  const tree: Tree = {
+    ...sorted,
+    ...shape,
+    before,
+    total,
+    totalCount,
+    totalBefore,
+    totalCountBefore,
+    width,
+    start: new Float64Array(total.length),
+  };
   const next = new Float64Array(total.length);
   for (let i = 1; i < total.length; i++) {
     const p = tree.parent[i];
@@ -69,7 +81,7 @@ export function addUp(self: Float64Array, parent: Int32Array): Float64Array {
   return total;
 }
 
-// A vanished path keeps its width; a parent is never narrower than its children together.
+// A vanished path keeps its width; a parent is at least as wide as its children together.
 function widthsOf(total: Float64Array, before: Float64Array | undefined, parent: Int32Array): Float64Array {
   if (!before) return total.map((v) => Math.max(v, 0));
   const width = new Float64Array(total.length);
@@ -87,7 +99,10 @@ function byWeight(columns: FlameColumns): FlameColumns {
   const n = depth.length;
   const { parent, end } = shapeOf(depth);
   const weight = addUp(columns.self, parent);
-  if (columns.before) addUp(columns.before, parent).forEach((v, i) => { weight[i] = Math.max(weight[i], v); });
+  if (columns.before)
+    addUp(columns.before, parent).forEach((v, i) => {
+      weight[i] = Math.max(weight[i], v);
+    });
   const last = columns.functions.map((f) => f.kind === OTHER);
   for (let i = 0; i < n; i++) if (last[columns.func[i]]) weight[i] = -1;
   const from = new Uint32Array(n);
@@ -105,12 +120,19 @@ function byWeight(columns: FlameColumns): FlameColumns {
     return out;
   };
   return {
-    ...columns, depth: pick(depth), func: pick(columns.func), self: pick(columns.self), count: pick(columns.count),
-    hidden: pick(columns.hidden), before: columns.before && pick(columns.before), beforeCount: columns.beforeCount && pick(columns.beforeCount),
+    ...columns,
+    depth: pick(depth),
+    func: pick(columns.func),
+    self: pick(columns.self),
+    count: pick(columns.count),
+    hidden: pick(columns.hidden),
+    before: columns.before && pick(columns.before),
+    beforeCount: columns.beforeCount && pick(columns.beforeCount),
   };
 }
 
-// Lightest first: the stack gives the heaviest one back first. Short tails by insertion, without an array of their own.
+// Lightest first, because the stack returns the last one first. Short lists are sorted by insertion, without
+// allocating.
 function sortTail(list: number[], from: number, weight: Float64Array): void {
   if (list.length - from > 24) {
     const tail = list.splice(from).sort((a, b) => weight[a] - weight[b] || b - a);
@@ -120,7 +142,10 @@ function sortTail(list: number[], from: number, weight: Float64Array): void {
   for (let i = from + 1; i < list.length; i++) {
     const c = list[i];
     let j = i - 1;
-    while (j >= from && (weight[list[j]] > weight[c] || (weight[list[j]] === weight[c] && list[j] < c))) { list[j + 1] = list[j]; j--; }
+    while (j >= from && (weight[list[j]] > weight[c] || (weight[list[j]] === weight[c] && list[j] < c))) {
+      list[j + 1] = list[j];
+      j--;
+    }
     list[j + 1] = c;
   }
 }
@@ -140,15 +165,18 @@ export function childrenOf(tree: Tree, node: number): number[] {
   return out;
 }
 
-// By function: whether it matches. Folds and the root are no functions.
+// For each function whether it matches. Folds and the root are not functions.
 export function matching(tree: FlameColumns, pattern: { test: (text: string) => boolean }): boolean[] {
   const hit = tree.functions.map((f) => f.kind !== OTHER && (pattern.test(f.name) || pattern.test(f.module)));
   hit[tree.func[0]] = false;
   return hit;
 }
 
-// Nodes whose function matches, and the share of the whole they cover, nested ones counted once.
-export function search(tree: Tree, pattern: { test: (text: string) => boolean }): { nodes: Uint8Array; first: number[]; value: number; functions: number } {
+// Nodes whose function matches, and the share of the total they cover; nested ones count once.
+export function search(
+  tree: Tree,
+  pattern: { test: (text: string) => boolean },
+): { nodes: Uint8Array; first: number[]; value: number; functions: number } {
   const hit = matching(tree, pattern);
   const nodes = new Uint8Array(tree.func.length);
   const first: number[] = [];
@@ -165,38 +193,47 @@ export function search(tree: Tree, pattern: { test: (text: string) => boolean })
   return { nodes, first, value, functions: hit.filter(Boolean).length };
 }
 
-// The match after or before a node, round and round.
+// The next or previous match, wrapping around.
 export function nextMatch(first: number[], from: number, by: 1 | -1): number {
   const at = first.findIndex((n) => n >= Math.max(from, 0));
   const to = at < 0 ? (by === 1 ? 0 : first.length - 1) : first[at] === from ? at + by : by === 1 ? at : at - 1;
   return first[(to + first.length) % first.length];
 }
 
-// How much of the whole has a name, i.e. is not folded away.
+// The share of the total that is not folded away.
 export function shownShare(tree: Tree): number {
   let folded = 0;
   for (let i = 1; i < tree.func.length; i++) if (isFold(tree, i)) folded += tree.total[i];
   return tree.total[0] > 0 ? 1 - folded / tree.total[0] : 1;
 }
 
-// The largest frame of a function; -1 where none is drawn.
+// The largest frame of a function, -1 if none is drawn.
 export function heaviestOf(tree: Tree, f: { name: string; module: string }): number {
   let best = -1;
   for (let i = 1; i < tree.func.length; i++) {
     const own = functionOf(tree, i);
-    if (own.name === f.name && own.module === f.module && !isFold(tree, i) && (best < 0 || tree.total[i] > tree.total[best])) best = i;
+    if (
+      own.name === f.name &&
+      own.module === f.module &&
+      !isFold(tree, i) &&
+      (best < 0 || tree.total[i] > tree.total[best])
+    )
+      best = i;
   }
   return best;
 }
 
-// From the root always to the heaviest child: the hot path's last node.
-// What a frame did itself. Of an inverted graph that is what the top frames are; undefined below them.
-export const ownOf = (tree: Tree, node: number) => (!tree.meta.inverted || node === 0 ? tree.self[node] : tree.depth[node] === 1 ? tree.total[node] : undefined);
+// A frame's self value. In an inverted graph only the top frames have one; undefined for the others.
+export const ownOf = (tree: Tree, node: number) =>
+  !tree.meta.inverted || node === 0 ? tree.self[node] : tree.depth[node] === 1 ? tree.total[node] : undefined;
 
-// The function that did most: where the heaviest path ends, of an inverted graph where it begins. -1 for none.
+// The hottest function: the end of the heaviest path, or its start in an inverted graph. -1 for none.
 export function hottestOf(tree: Tree): number {
   if (!tree.meta.inverted) return heaviestLeaf(tree) || -1;
-  return childrenOf(tree, 0).reduce((best, c) => (!isFold(tree, c) && (best < 0 || tree.total[c] > tree.total[best]) ? c : best), -1);
+  return childrenOf(tree, 0).reduce(
+    (best, c) => (!isFold(tree, c) && (best < 0 || tree.total[c] > tree.total[best]) ? c : best),
+    -1,
+  );
 }
 
 export function heaviestLeaf(tree: Tree, from = 0): number {

@@ -1,5 +1,5 @@
 // Cores out of CPU time per step. Pure.
-import type { SeriesAnswer } from './api';
+import type { Series } from './answers';
 
 function edges(values: Values): [number, number] {
   let first = values.findIndex((v) => v !== null && v !== 0);
@@ -9,44 +9,48 @@ function edges(values: Values): [number, number] {
   return [first, last];
 }
 
-// A value per step; null: nothing was stored, which is not 0.
+// A value per step; null: nothing was stored, which is not the same as 0.
 export type Values = (number | null)[];
 
 export const sumOf = (values: Values): number => values.reduce<number>((sum, v) => sum + (v ?? 0), 0);
 
-// Values as the server sends them, with its gaps: [first step, how many].
+// Values from the server, with its gaps ([first step, how many]) as null.
 export function withGaps(values: (number | string)[], gaps: [number, number][] = []): Values {
   const out: Values = values.map(Number);
   for (const [first, count] of gaps) out.fill(null, first, first + count);
   return out;
 }
 
-// At most `points` averages over the range, in cores; `seenMs`: how much of each step was seen.
+// At most `points` averages over the range, in cores; `seenMs`: the observed time of each step.
 export function trendOf(values: Values, seenMs: Values, scale: number, points = 60): Values {
   const per = Math.max(1, Math.ceil(values.length / points));
   const out: Values = [];
   for (let i = 0; i < values.length; i += per) {
     const part = values.slice(i, i + per);
-    out.push(part.every((v) => v === null) ? null : sumOf(part) / scale / 1e6 / Math.max(sumOf(seenMs.slice(i, i + per)), 1));
+    out.push(
+      part.every((v) => v === null) ? null : sumOf(part) / scale / 1e6 / Math.max(sumOf(seenMs.slice(i, i + per)), 1),
+    );
   }
   return out;
 }
 
-// Where a line has a value and none beside it: no line can be seen there.
+// Values without a neighbour on either side, which no line would show.
 export function alone(values: ArrayLike<number | null | undefined>): number[] {
   const has = (i: number) => values[i] !== null && values[i] !== undefined;
   return Array.from({ length: values.length }, (_, i) => i).filter((i) => has(i) && !has(i - 1) && !has(i + 1));
 }
 
-// All of these of each step; null where none has anything.
+// The sum of these series per step; null where none has a value.
 export function addedUp(lines: Values[], length: number): Values {
-  return Array.from({ length }, (_, i) => (lines.every((v) => (v[i] ?? null) === null) ? null : sumOf(lines.map((v) => v[i] ?? null))));
+  return Array.from({ length }, (_, i) =>
+    lines.every((v) => (v[i] ?? null) === null) ? null : sumOf(lines.map((v) => v[i] ?? null)),
+  );
 }
 
-// A sender that looks at ten seconds of every minute leaves most 15-second steps empty or nearly so. The number of steps to
-// take together so that none between the first and the last with something in it is, and its rhythm does not show; 1 when
-// it goes on and off by itself (0 that was measured), and where only a few are low: then that is what happened, and it must be seen.
-// An average has no rhythm to hide: as few as leave none empty. Where a sender was away for long nothing is taken together.
+// How many steps to merge. A sender that profiles ten seconds of every minute leaves most 15-second steps empty or
+// nearly so; merged steps hide that rhythm. 1 if the load itself goes on and off (measured zeros), or if only a few
+// steps are low: that is what happened, and must stay visible. For an average, just enough that no step is empty. If a
+// sender was away for long, nothing is merged.
 export function stepsTogether(groups: Values[], phase = 0, averaged = false, most = 16): number {
   const length = Math.max(0, ...groups.map((g) => g.length));
   const sums = addedUp(groups, length);
@@ -55,7 +59,10 @@ export function stepsTogether(groups: Values[], phase = 0, averaged = false, mos
   let best = { k: 1, spread: Infinity };
   for (let k = 1; k <= most; k++) {
     const skip = phase % k;
-    const inner = betweenHoles(together(sums, k, averaged, phase).slice(Math.floor((first + skip) / k), Math.floor((last + skip) / k) + 1), most / k);
+    const inner = betweenHoles(
+      together(sums, k, averaged, phase).slice(Math.floor((first + skip) / k), Math.floor((last + skip) / k) + 1),
+      most / k,
+    );
     const filled = inner.filter((v) => v !== null && v > 0).sort((a, b) => a! - b!);
     const low = (filled[filled.length >> 1] ?? 0) / 4;
     const gaps = inner.filter((v) => v === null || (v > 0 && v <= low)).length;
@@ -69,29 +76,40 @@ export function stepsTogether(groups: Values[], phase = 0, averaged = false, mos
 }
 const EVEN = 0.15;
 
-// Without holes of that many and more, and without what is beside one or at an end, which is only a part.
+// The values without long holes, and without the partial steps beside a hole or at an end.
 function betweenHoles(values: Values, long: number): Values {
   const parts: Values[] = [[]];
-  for (let i = 0; i < values.length;) {
+  for (let i = 0; i < values.length; ) {
     let end = i;
     while (end < values.length && values[end] === null) end++;
-    if (end - i >= long) parts.push([]);
-    else parts[parts.length - 1].push(...values.slice(i, end = Math.max(end, i + 1)));
+    if (end - i >= long) {
+      parts.push([]);
+    } else {
+      end = Math.max(end, i + 1);
+      parts[parts.length - 1].push(...values.slice(i, end));
+    }
     i = end;
   }
   return parts.flatMap((p) => p.slice(1, -1));
 }
 
-// The standard deviation in parts of the mean.
+// The standard deviation relative to the mean.
 function spreadOf(values: number[]): number {
   const mean = values.reduce((sum, v) => sum + v, 0) / values.length;
   return values.length > 0 ? Math.sqrt(values.reduce((sum, v) => sum + (v - mean) ** 2, 0) / values.length) / mean : 0;
 }
 
-// How many steps can be shown: data may still come for those that end after the newest profile began, and what is there so
-// far would look like a drop. One that is no drop even so is shown, as is an average, which does not grow. All of them when
-// the newest is minutes ago, since then the service fell silent, which must be seen, and when there is nothing in the others.
-export function settledSteps(groups: Values[], startMs: number, stepMs: number, newestMs: number | undefined, nowMs: number, averaged = false): number {
+// How many steps to show. Data may still arrive for steps that end after the newest profile began, and what is there so
+// far would look like a drop. Such a step is shown if it is no drop anyway, or if it is an average. All steps are shown
+// if the newest profile is minutes old, because then the service fell silent, or if the others are empty.
+export function settledSteps(
+  groups: Values[],
+  startMs: number,
+  stepMs: number,
+  newestMs: number | undefined,
+  nowMs: number,
+  averaged = false,
+): number {
   const steps = Math.max(0, ...groups.map((g) => g.length));
   if (averaged || newestMs === undefined || nowMs - newestMs > SILENT_AFTER_MS) return steps;
   let settled = Math.min(steps, Math.max(0, Math.floor((newestMs - startMs) / stepMs)));
@@ -102,10 +120,9 @@ export function settledSteps(groups: Values[], startMs: number, stepMs: number, 
 }
 const SILENT_AFTER_MS = 120e3;
 
-// Every k steps as one. `phase` is the number of the first step since 1970: what is taken together does not depend on
-// where the range begins, so that a picture that moves on does not flicker. The first one begins phase % k steps earlier.
-// Where nothing was stored in any of them nothing is; an average is over those with something, each by its weight (what was
-// seen of it).
+// Merges every k steps. `phase` is the number of the first step since 1970, so that the result does not depend on where
+// the range begins and a moving picture does not flicker. The first merged step begins phase % k steps earlier. A
+// merged step without data stays null; an average is weighted by the observed time.
 export function together(values: Values, k: number, average: boolean, phase = 0, weights?: number[]): Values {
   if (k === 1) return values;
   const out: Values = [];
@@ -119,13 +136,19 @@ export function together(values: Values, k: number, average: boolean, phase = 0,
 }
 
 // Of an answer split by service.version.
-export function markersOf(series: SeriesAnswer | undefined): Marker[] {
+export function markersOf(series: Series | undefined): Marker[] {
   if (!series) return [];
-  return versionChanges(series.groups.map((g) => ({ version: g.labels['service.version'] ?? '', values: g.values.map(Number) })).filter((g) => g.version !== ''), series.start_ms, series.step_ms);
+  return versionChanges(
+    series.groups
+      .map((g) => ({ version: g.labels['service.version'] ?? '', values: g.values.map(Number) }))
+      .filter((g) => g.version !== ''),
+    series.start_ms,
+    series.step_ms,
+  );
 }
 
-// The version a part of the time is about: the one that used most in it. Of the whole it is the one that came last.
-export function versionIn(series: SeriesAnswer | undefined, markers: Marker[], part: [number, number] | null): string {
+// The version a part of the time is about: the one that used most in it; for the whole range the latest one.
+export function versionIn(series: Series | undefined, markers: Marker[], part: [number, number] | null): string {
   if (!part && markers.length > 0) return markers[markers.length - 1].to;
   let best = { version: '', value: -1 };
   for (const g of series?.groups ?? []) {
@@ -139,14 +162,22 @@ export function versionIn(series: SeriesAnswer | undefined, markers: Marker[], p
   return best.version;
 }
 
-export interface Marker { at: number; from: string; to: string }
+export interface Marker {
+  at: number;
+  from: string;
+  to: string;
+}
 
-// Where the version that uses most changes: a new one must be ahead for two steps with something in them, so that a
-// canary or one late profile is no deploy, and have used most over the next few: where profiles come seldom, a small one of its
-// own fills two steps. Steps without anything are passed over.
+// Where the dominant version changes. A new one must lead for two steps that have data, so that a canary or one late
+// profile is not taken for a deploy, and lead over the next few steps too, because with rare profiles a single small
+// one can fill two steps. Empty steps are skipped.
 const SOON = 4;
 
-export function versionChanges(groups: { version: string; values: number[] }[], startMs: number, stepMs: number): Marker[] {
+export function versionChanges(
+  groups: { version: string; values: number[] }[],
+  startMs: number,
+  stepMs: number,
+): Marker[] {
   const length = Math.max(0, ...groups.map((g) => g.values.length));
   const ahead: { version: string; step: number }[] = [];
   for (let i = 0; i < length; i++) {
@@ -170,8 +201,12 @@ export function versionChanges(groups: { version: string; values: number[] }[], 
   return out;
 }
 
-// From the first step with a value to the end of the last.
-export function coveredBy(s: { start_ms: number; step_ms: number; groups: { values: (number | string)[] }[] }): [number, number] | null {
+// From the first step with a value to the end of the last one.
+export function coveredBy(s: {
+  start_ms: number;
+  step_ms: number;
+  groups: { values: (number | string)[] }[];
+}): [number, number] | null {
   const has = s.groups[0]?.values.map((_, i) => s.groups.some((g) => Number(g.values[i]) > 0)) ?? [];
   const first = has.indexOf(true);
   return first < 0 ? null : [s.start_ms + first * s.step_ms, s.start_ms + (has.lastIndexOf(true) + 1) * s.step_ms];

@@ -1,23 +1,37 @@
-// Spans of a trace in the order of a waterfall: parents before children, children by start. Pure; no recursion, and nothing
-// per span but the row itself: a trace may have 100,000.
+// The spans of a trace in the order of a waterfall: parents before children, children by start. Pure. A trace may have
+// 100,000 spans, so there is no recursion and nothing is allocated per span but its row.
 //
-// Parents may be missing (their spans are then roots of their own) or go in a circle (the earliest one of the circle
-// is made a root): every span is in the list exactly once.
-import type { TraceColumns } from './api';
+// A span whose parent is missing is a root. If parents form a circle, the earliest of them is made a root. Every span
+// is in the list exactly once.
+import type { TraceColumns } from './answers';
 
 export interface Row {
-  id: string; service: string; name: string; error: boolean;
-  depth: number; children: number; descendants: number;
-  start: number;      // ms since the trace began
-  duration: number;   // ms
-  orphan: boolean;    // its parent is named, but not stored
+  id: string;
+  service: string;
+  name: string;
+  error: boolean;
+  depth: number;
+  children: number;
+  descendants: number;
+  start: number; // ms since the trace began
+  duration: number; // ms
+  orphan: boolean; // its parent is not stored
 }
 
-// `rootless`: every span names a parent; the first of all is not stored (yet).
-export interface Waterfall { rows: Row[]; startNs: bigint; duration: number; services: number; errors: number; rootless: boolean }
+// `rootless`: every span names a parent, so the root span is not stored (yet).
+export interface Waterfall {
+  rows: Row[];
+  startNs: bigint;
+  duration: number;
+  services: number;
+  errors: number;
+  rootless: boolean;
+}
 
-// Which services of the trace have profiles: `values` by span.
-export const profiledServices = (rows: Row[], values: Record<string, number>) => [...new Set(rows.filter((r) => Number(values[r.id] ?? 0) > 0).map((r) => r.service))];
+// The services of the trace that have profiles; `values` by span.
+export const profiledServices = (rows: Row[], values: Record<string, number>) => [
+  ...new Set(rows.filter((r) => Number(values[r.id] ?? 0) > 0).map((r) => r.service)),
+];
 
 const ERROR = 2;
 
@@ -26,13 +40,22 @@ export function waterfall(t: TraceColumns | undefined): Waterfall {
   if (!t || n === 0) return { rows: [], startNs: 0n, duration: 0, services: 0, errors: 0, rootless: false };
   const start = Float64Array.from(t.start, Number);
   const order = byStart(start);
-  // Children as linked lists, in order of their start.
-  const [first, last, next, count] = [new Int32Array(n).fill(-1), new Int32Array(n).fill(-1), new Int32Array(n).fill(-1), new Uint32Array(n)];
+  // Children as linked lists, ordered by start.
+  const [first, last, next, count] = [
+    new Int32Array(n).fill(-1),
+    new Int32Array(n).fill(-1),
+    new Int32Array(n).fill(-1),
+    new Uint32Array(n),
+  ];
   const roots: number[] = [];
   for (const i of order) {
     const p = t.parent[i];
-    if (p < 0 || p === i) { roots.push(i); continue; }
-    if (first[p] < 0) first[p] = i; else next[last[p]] = i;
+    if (p < 0 || p === i) {
+      roots.push(i);
+      continue;
+    }
+    if (first[p] < 0) first[p] = i;
+    else next[last[p]] = i;
     last[p] = i;
     count[p]++;
   }
@@ -47,11 +70,22 @@ export function waterfall(t: TraceColumns | undefined): Waterfall {
       if (seen[i]) continue;
       seen[i] = 1;
       rows.push({
-        id: t.span[i], service: t.strings[t.service[i]], name: t.strings[t.name[i]], error: t.status[i] === ERROR, depth, children: count[i], descendants: 0,
-        start: start[i] / 1e6, duration: Number(t.duration[i]) / 1e6, orphan: t.parent[i] === -2,
+        id: t.span[i],
+        service: t.strings[t.service[i]],
+        name: t.strings[t.name[i]],
+        error: t.status[i] === ERROR,
+        depth,
+        children: count[i],
+        descendants: 0,
+        start: start[i] / 1e6,
+        duration: Number(t.duration[i]) / 1e6,
+        orphan: t.parent[i] === -2,
       });
       const at = pending.length;
-      for (let c = first[i]; c >= 0; c = next[c]) { pending.push(c); depths.push(depth + 1); }
+      for (let c = first[i]; c >= 0; c = next[c]) {
+        pending.push(c);
+        depths.push(depth + 1);
+      }
       reverse(pending, at);
     }
   };
@@ -59,12 +93,16 @@ export function waterfall(t: TraceColumns | undefined): Waterfall {
   for (const i of order) if (!seen[i]) walk(i);
   countDescendants(rows);
   return {
-    rows, startNs: BigInt(t.start_ns), duration: rows.reduce((end, r) => Math.max(end, r.start + r.duration), 0),
-    rootless: !t.parent.includes(-1), services: new Set(t.service).size, errors: t.status.reduce((sum, s) => sum + (s === ERROR ? 1 : 0), 0),
+    rows,
+    startNs: BigInt(t.start_ns),
+    duration: rows.reduce((end, r) => Math.max(end, r.start + r.duration), 0),
+    rootless: !t.parent.includes(-1),
+    services: new Set(t.service).size,
+    errors: t.status.reduce((sum, s) => sum + (s === ERROR ? 1 : 0), 0),
   };
 }
 
-// The server sends them in this order already; only then nothing is sorted.
+// The server usually sends the spans in this order; then there is nothing to sort.
 function byStart(start: Float64Array): Uint32Array {
   const order = new Uint32Array(start.length);
   let sorted = true;
@@ -90,7 +128,7 @@ function countDescendants(rows: Row[]): void {
   }
 }
 
-// The rows left when what lies below the `folded` spans is not shown.
+// The rows that remain when everything below the `folded` spans is hidden.
 export function visibleRows(rows: Row[], folded: ReadonlySet<string>): Row[] {
   if (folded.size === 0) return rows;
   const out: Row[] = [];

@@ -1,8 +1,8 @@
-// Draws a flame graph on a canvas of the viewport's size, and finds what is under a point. No framework, no DOM
-// but the context: the same code serves the page, exports and tests.
+// Draws a flame graph on a canvas of the viewport's size and finds the frame under a point. It needs only a canvas
+// context, so the page, exports and tests share this code.
 //
-// Subtrees too narrow or out of view are skipped as a whole, so the work depends on what is visible, not on the
-// tree. Runs of siblings narrower than `minWidth` become one grey block: nothing disappears silently.
+// Subtrees that are too narrow or out of view are skipped whole: the work depends on what is visible, not on the size
+// of the tree. Runs of siblings narrower than `minWidth` become one grey block, so nothing disappears silently.
 import { colourIndex, diffFills, diffIndex, type Palette } from '../core/palette';
 import { mayBeChance } from '../core/difference';
 import { OTHER } from '../core/flame';
@@ -11,23 +11,42 @@ import { fitName } from '../core/names';
 import { isFold, type Tree } from '../core/tree';
 
 export interface View {
-  from: number; to: number;        // visible part of the root's width, in the tree's units
-  top: number;                     // first visible pixel row
-  width: number; height: number;   // CSS pixels
-  row: number;                     // height of a row
+  from: number;
+  to: number; // visible part of the root's width, in the tree's units
+  top: number; // first visible pixel row
+  width: number;
+  height: number; // CSS pixels
+  row: number; // height of a row
   minWidth: number;
-  flip: boolean;                   // root at the bottom
-  zoom: number;                    // node zoomed to; what is above it is dimmed
+  flip: boolean; // root at the bottom
+  zoom: number; // node zoomed to; what is above it is dimmed
 }
 
-type Context = Pick<CanvasRenderingContext2D, 'fillRect' | 'fillText' | 'strokeRect' | 'globalAlpha' | 'fillStyle' | 'strokeStyle' | 'font' | 'textBaseline' | 'lineWidth' | 'setLineDash'>;
+type Context = Pick<
+  CanvasRenderingContext2D,
+  | 'fillRect'
+  | 'fillText'
+  | 'strokeRect'
+  | 'globalAlpha'
+  | 'fillStyle'
+  | 'strokeStyle'
+  | 'font'
+  | 'textBaseline'
+  | 'lineWidth'
+  | 'setLineDash'
+>;
 
 export const FONT = '12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace';
 const LABEL_FROM = 24;
 
-// What is the same in every frame, once per function table.
-interface Looks { fill: Uint8Array; label: string[] }
-const ROOT = 24, FOLD = 25, DIFF = 26;  // fills: the boxes' first, then these
+// Fills and labels per function, computed once per function table.
+interface Looks {
+  fill: Uint8Array;
+  label: string[];
+}
+const ROOT = 24,
+  FOLD = 25,
+  DIFF = 26; // fills: the boxes' first, then these
 const looks = new WeakMap<object, Looks>();
 function looksOf(tree: Tree): Looks {
   let found = looks.get(tree.functions);
@@ -41,7 +60,7 @@ function looksOf(tree: Tree): Looks {
   return found;
 }
 
-// What each function is filled with: a place among the palette's boxes, then ROOT and FOLD.
+// The fill of each function: an index into the palette's boxes, or ROOT or FOLD.
 export const fillsOf = (tree: Tree): Uint8Array => looksOf(tree).fill;
 
 export const rowTop = (tree: Tree, view: View, depth: number) =>
@@ -51,12 +70,19 @@ export function boxOf(tree: Tree, view: View, node: number): { x: number; y: num
   const scale = view.width / (view.to - view.from || 1);
   const x = (tree.start[node] - view.from) * scale;
   const left = Math.max(x, 0);
-  return { x: left, y: rowTop(tree, view, tree.depth[node]), w: Math.min(x + tree.width[node] * scale, view.width) - left };
+  return {
+    x: left,
+    y: rowTop(tree, view, tree.depth[node]),
+    w: Math.min(x + tree.width[node] * scale, view.width) - left,
+  };
 }
 
-// A difference is never told by colour alone: what may be chance is hatched, what is new has a frame, what vanished a dashed
-// one. Once per tree.
-const SURE = 0, CHANCE = 1, NEW = 2, VANISHED = 3;
+// A difference is never shown by colour alone: changes that may be chance are hatched, new frames have a border,
+// vanished frames a dashed one. Computed once per tree.
+const SURE = 0,
+  CHANCE = 1,
+  NEW = 2,
+  VANISHED = 3;
 const marks = new WeakMap<object, Uint8Array>();
 function marksOf(tree: Tree): Uint8Array {
   let found = marks.get(tree);
@@ -73,7 +99,7 @@ function marksOf(tree: Tree): Uint8Array {
 }
 
 const HATCH = 6;
-const MARK_FROM = 4;  // pixels
+const MARK_FROM = 4; // pixels
 
 function drawMarks(g: Context, tree: Tree, view: View, palette: Palette, nodes: number[]): void {
   const kinds = marksOf(tree);
@@ -81,7 +107,8 @@ function drawMarks(g: Context, tree: Tree, view: View, palette: Palette, nodes: 
   for (const i of nodes) {
     if (kinds[i] !== CHANCE) continue;
     const box = boxOf(tree, view, i);
-    for (let x = box.x + HATCH - box.x % HATCH; x < box.x + box.w - 1; x += HATCH) g.fillRect(x, box.y, 1.5, view.row - 1);
+    for (let x = box.x + HATCH - (box.x % HATCH); x < box.x + box.w - 1; x += HATCH)
+      g.fillRect(x, box.y, 1.5, view.row - 1);
   }
   g.strokeStyle = palette.text;
   g.lineWidth = 1.5;
@@ -96,7 +123,11 @@ function drawMarks(g: Context, tree: Tree, view: View, palette: Palette, nodes: 
   g.setLineDash([]);
 }
 
-export interface Drawn { boxes: number; blocks: number; visited: number }
+export interface Drawn {
+  boxes: number;
+  blocks: number;
+  visited: number;
+}
 
 // `letter`: width of one character of FONT.
 export function drawFlame(g: Context, tree: Tree, view: View, palette: Palette, letter: number): Drawn {
@@ -113,18 +144,27 @@ export function drawFlame(g: Context, tree: Tree, view: View, palette: Palette, 
   const [first, step] = [rowTop(tree, view, 0), view.flip ? -view.row : view.row];
   let run = { y: -1, x: 0, end: -1 };
   const endRun = () => {
-    if (run.end - run.x >= 0.5) { rects[FOLD].push(run.x, run.y, run.end - run.x); out.blocks++; }
+    if (run.end - run.x >= 0.5) {
+      rects[FOLD].push(run.x, run.y, run.end - run.x);
+      out.blocks++;
+    }
   };
-  for (let i = 0, n = func.length; i < n;) {
+  for (let i = 0, n = func.length; i < n; ) {
     out.visited++;
     const x = (start[i] - view.from) * scale;
     const w = width[i] * scale;
     const y = first + depth[i] * step;
-    if (x + w <= 0 || x >= view.width || (view.flip ? y + view.row <= 0 : y >= view.height)) { i = end[i]; continue; }
+    if (x + w <= 0 || x >= view.width || (view.flip ? y + view.row <= 0 : y >= view.height)) {
+      i = end[i];
+      continue;
+    }
     const inView = view.flip ? y < view.height : y + view.row > 0;
     if (w < view.minWidth) {
       if (inView) {
-        if (run.y !== y || x - run.end > 1) { endRun(); run = { y, x: Math.max(x, 0), end: x }; }
+        if (run.y !== y || x - run.end > 1) {
+          endRun();
+          run = { y, x: Math.max(x, 0), end: x };
+        }
         run.end = Math.min(x + w, view.width);
       }
       i = end[i];
@@ -176,35 +216,55 @@ export function labelOf(tree: Tree, node: number): string {
   return isFold(tree, node) ? formatMany(tree.hidden[node], 'small frame') : name;
 }
 
-// Marks that turn the direction of what follows, and control characters, must not leave their name.
-export const safe = (text: string) => text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '·');
+// Replaces control characters and marks that change the text direction, so that a name cannot affect the text around
+// it.
+export const safe = (text: string) =>
+  text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '·');
 
-// A name from outside as it may be shown: what is only space is no name.
+// A name from outside, safe to show. A blank name is shown as "(no name)".
 export const shownName = (name: string, most = 2000) => safe(name.slice(0, most)).trim() || '(no name)';
 
-// Every node that is drawn as a box of its own, sideways; rows out of view as well.
+// Calls `each` for every node that is wide enough for a box of its own, including rows scrolled out of view.
 function visit(tree: Tree, view: View, each: (node: number) => void): void {
   const scale = view.width / (view.to - view.from || 1);
-  for (let i = 0; i < tree.func.length;) {
+  for (let i = 0; i < tree.func.length; ) {
     const x = (tree.start[i] - view.from) * scale;
     const w = tree.width[i] * scale;
-    if (w < view.minWidth || x + w <= 0 || x >= view.width) { i = tree.end[i]; continue; }
+    if (w < view.minWidth || x + w <= 0 || x >= view.width) {
+      i = tree.end[i];
+      continue;
+    }
     each(i);
     i++;
   }
 }
 
-// Frames on top: matches, the selected and the hovered one with every other call of the same function, on a canvas of their
-// own.
-export function drawOverlay(g: Context & Pick<CanvasRenderingContext2D, 'clearRect'>, tree: Tree, view: View, palette: Palette,
-  marks: { matches?: Uint8Array; hover: number; frame: number; focused: boolean }): void {
+export interface Marks {
+  matches?: Uint8Array; // by node
+  hover: number; // nodes; -1: none
+  frame: number;
+  focused: boolean;
+}
+
+// Draws the highlights on a canvas of their own: matches, the selected frame, the hovered frame and every other call of
+// its function.
+export function drawOverlay(
+  g: Context & Pick<CanvasRenderingContext2D, 'clearRect'>,
+  tree: Tree,
+  view: View,
+  palette: Palette,
+  marks: Marks,
+): void {
   g.clearRect(0, 0, view.width, view.height);
   const { matches } = marks;
   if (matches) {
     visit(tree, view, (i) => {
       const box = boxOf(tree, view, i);
       g.fillStyle = matches[i] ? palette.match : palette.background;
-      if (matches[i]) { g.fillRect(box.x, box.y + view.row - 4, Math.max(box.w - 1, 1), 3); return; }
+      if (matches[i]) {
+        g.fillRect(box.x, box.y + view.row - 4, Math.max(box.w - 1, 1), 3);
+        return;
+      }
       g.globalAlpha = 0.55;
       g.fillRect(box.x, box.y, box.w, view.row);
       g.globalAlpha = 1;
@@ -218,13 +278,19 @@ export function drawOverlay(g: Context & Pick<CanvasRenderingContext2D, 'clearRe
   };
   const { hover, frame } = marks;
   const same = hover >= 0 ? hover : frame;
-  if (same > 0 && !isFold(tree, same)) visit(tree, view, (i) => { if (tree.func[i] === tree.func[same] && i !== same) ring(i, hover >= 0 ? palette.text : palette.focus, 1); });
+  if (same > 0 && !isFold(tree, same))
+    visit(tree, view, (i) => {
+      if (tree.func[i] === tree.func[same] && i !== same) ring(i, hover >= 0 ? palette.text : palette.focus, 1);
+    });
   if (hover >= 0) ring(hover, palette.text, 2);
   if (frame >= 0) ring(frame, palette.focus, marks.focused ? 3 : 2);
 }
 
-// What is at a point: a node, or a run of nodes too narrow to be drawn on their own.
-export interface Hit { node: number; run?: { from: number; to: number; count: number; value: number; largest: number } }
+// What is at a point: a node, or a run of nodes too narrow to draw.
+export interface Hit {
+  node: number;
+  run?: { from: number; to: number; count: number; value: number; largest: number };
+}
 
 export function hitFlame(tree: Tree, view: View, x: number, y: number): Hit | null {
   const rows = view.flip ? Math.max(tree.rows * view.row, view.height) - (y + view.top) : y + view.top;
@@ -238,7 +304,8 @@ export function hitFlame(tree: Tree, view: View, x: number, y: number): Hit | nu
     let child = node + 1;
     while (child < tree.end[node] && tree.start[child] + tree.width[child] <= value) child = tree.end[child];
     if (child >= tree.end[node] || tree.start[child] > value) return null;
-    if (tree.width[child] < narrow) return tree.depth[child] === depth ? { node: child, run: runAround(tree, node, child, narrow) } : null;
+    if (tree.width[child] < narrow)
+      return tree.depth[child] === depth ? { node: child, run: runAround(tree, node, child, narrow) } : null;
     node = child;
   }
   return { node };

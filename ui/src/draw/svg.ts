@@ -1,8 +1,14 @@
-// What drawFlame draws, as SVG: the few calls of a canvas it makes, written down. Pure.
+// Writes what drawFlame draws as SVG: a stand-in for the few canvas calls it makes. Pure.
 import { FONT } from './flame';
 
-// Characters that XML has no way to write.
-const escape = (text: string) => text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '·').replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;');
+// Replaces characters that XML cannot represent.
+const escaped = (text: string) =>
+  text
+    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '·')
+    .replace(/&/g, '&amp;')
+    .replace(/</g, '&lt;')
+    .replace(/>/g, '&gt;')
+    .replace(/"/g, '&quot;');
 const px = (v: number) => String(Math.round(v * 100) / 100);
 
 export class SvgContext {
@@ -15,18 +21,33 @@ export class SvgContext {
   private dash: number[] = [];
   private parts: string[] = [];
 
-  setLineDash(segments: Iterable<number>): void { this.dash = [...segments]; }
+  setLineDash(segments: Iterable<number>): void {
+    this.dash = [...segments];
+  }
   fillRect(x: number, y: number, w: number, h: number): void {
-    this.parts.push(`<rect x="${px(x)}" y="${px(y)}" width="${px(w)}" height="${px(h)}" fill="${String(this.fillStyle)}"/>`);
+    this.parts.push(
+      `<rect x="${px(x)}" y="${px(y)}" width="${px(w)}" height="${px(h)}" fill="${String(this.fillStyle)}"/>`,
+    );
   }
   strokeRect(x: number, y: number, w: number, h: number): void {
-    this.parts.push(`<rect x="${px(x)}" y="${px(y)}" width="${px(w)}" height="${px(h)}" fill="none" stroke="${String(this.strokeStyle)}" stroke-width="${this.lineWidth}"${this.dash.length > 0 ? ` stroke-dasharray="${this.dash.join(' ')}"` : ''}/>`);
+    const place = `x="${px(x)}" y="${px(y)}" width="${px(w)}" height="${px(h)}"`;
+    const dash = this.dash.length > 0 ? ` stroke-dasharray="${this.dash.join(' ')}"` : '';
+    const stroke = `stroke="${String(this.strokeStyle)}" stroke-width="${this.lineWidth}"${dash}`;
+    this.parts.push(`<rect ${place} fill="none" ${stroke}/>`);
   }
   fillText(text: string, x: number, y: number): void {
     const faint = this.globalAlpha < 1 ? ` opacity="${this.globalAlpha}"` : '';
-    this.parts.push(`<text x="${px(x)}" y="${px(y)}" fill="${String(this.fillStyle)}"${faint}>${escape(text)}</text>`);
+    this.parts.push(`<text x="${px(x)}" y="${px(y)}" fill="${String(this.fillStyle)}"${faint}>${escaped(text)}</text>`);
   }
   text(width: number, height: number, title: string): string {
-    return `<svg xmlns="http://www.w3.org/2000/svg" width="${px(width)}" height="${px(height)}" viewBox="0 0 ${px(width)} ${px(height)}" font-family="${escape(FONT.replace(/^\S+ /, ''))}" font-size="12" dominant-baseline="central" xml:space="preserve">\n<title>${escape(title)}</title>\n${this.parts.join('\n')}\n</svg>\n`;
+    const [w, h] = [px(width), px(height)];
+    const size = `width="${w}" height="${h}" viewBox="0 0 ${w} ${h}"`;
+    const font = `font-family="${escaped(FONT.replace(/^\S+ /, ''))}" font-size="12" dominant-baseline="central"`;
+    return [
+      `<svg xmlns="http://www.w3.org/2000/svg" ${size} ${font} xml:space="preserve">`,
+      `<title>${escaped(title)}</title>`,
+      this.parts.join('\n'),
+      '</svg>\n',
+    ].join('\n');
   }
 }

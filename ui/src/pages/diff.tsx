@@ -1,7 +1,7 @@
-// Two selections laid over each other: A (before) and B (after). Blue is less, orange is more, always with its sign.
+// Two selections compared: A (before) and B (after). Blue is less, orange is more, always with a sign.
 import { useEffect, useState } from 'preact/hooks';
-import { aboutDiff } from '../core/about';
-import { apiAddress, getFlame, getJson, type ServicesAnswer } from '../core/api';
+import { aboutDiff, type About } from '../core/about';
+import { apiAddress, getFlame, getJson } from '../core/api';
 import { parseSpan } from '../core/format';
 import { said } from '../core/settings';
 import { now } from '../core/clock';
@@ -10,6 +10,7 @@ import { go, replace, url } from '../core/location';
 import { moreText } from '../core/many';
 import { rangeOf, serviceIn, swapped } from '../core/presets';
 import { addStep, decodeDiff, encodeDiff, newService, selectorOf, timeOf, type DiffState } from '../core/state';
+import type { Tree } from '../core/tree';
 import { safe, shownName } from '../draw/flame';
 import { viewLinks } from '../parts/actions';
 import { Changes, Legend, Modes, useDifference } from '../parts/difference';
@@ -19,63 +20,74 @@ import { LensChips } from '../parts/lens';
 import { Presets } from '../parts/presets';
 import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
-import { useSearchedFlame } from '../parts/searched';
+import { useSearchedFlame, type Searched } from '../parts/searched';
 import { Shell } from '../parts/shell';
+
+const set = (change: Partial<DiffState>, how = go) => how(encodeDiff({ ...decodeDiff(url.value), ...change }));
+const NO_FRAME = { zoom: '', frame: '' };
+const swap = () => set({ ...swapped(decodeDiff(url.value), now()), ...NO_FRAME });
 
 export function DiffPage() {
   const state = decodeDiff(url.value);
-  const set = (change: Partial<DiffState>, how = go) => how(encodeDiff({ ...decodeDiff(url.value), ...change }));
-  const span = parseSpan(state.since);
-  const fixedBase = state.baseFrom !== null && state.baseTo !== null;
-  // Without a range of its own A is what came just before B, or the same time with another selector.
-  const base: Record<string, string> = fixedBase ? { base_from: String(state.baseFrom), base_to: String(state.baseTo) }
-    : state.baseQuery !== '' && state.baseQuery !== state.query ? {}
-      : state.from !== null && state.to !== null ? { base_from: String(2 * state.from - state.to), base_to: String(state.from) }
-        : { base_from: '-' + span / 1000 * 2 + 's', base_to: '-' + span / 1000 + 's' };
-  const asked = { query: state.query, base_query: state.baseQuery, type: state.type, lens: state.lens, max_nodes: '20000', ...timeOf(state), ...base };
+  const asked = {
+    query: state.query,
+    base_query: state.baseQuery,
+    type: state.type,
+    lens: state.lens,
+    max_nodes: '20000',
+    ...timeOf(state),
+    ...baseTime(state),
+  };
   const diff = useQuery(state.query === '' ? null : JSON.stringify(asked), (s) => getFlame('diff', asked, s));
   const data = diff.data;
   const { columns, searched } = useSearchedFlame(data, 'diff', asked, state.search);
   const difference = useDifference(columns, state.mode);
   const { tree } = difference;
-  const about = aboutDiff(state, state.type || data?.meta.type || '', difference.mode, diff.at || now(), location.origin);
+  const type = state.type || data?.meta.type || '';
+  const about = aboutDiff(state, type, difference.mode, diff.at || now(), location.origin);
   const empty = tree && tree.width[0] === 0;
-  const swap = () => set({ ...swapped(decodeDiff(url.value), now()), zoom: '', frame: '' });
-  useEffect(() => onPageKey((e) => {
-    if (e.key !== 'x' || !plain(e) || state.query === '') return false;
-    swap();
-    return true;
-  }));
-  // From a frame to its function in B, where that is one service.
-  const one = serviceIn(state.query);
-  const links = one ? viewLinks({ ...newService(one.service, state), q: one.q, type: state.type, lens: state.lens }) : undefined;
+  useEffect(() =>
+    onPageKey((e) => {
+      if (e.key !== 'x' || !plain(e) || state.query === '') return false;
+      swap();
+      return true;
+    }),
+  );
   return (
     <Shell title="Diff">
-      <div class="toolbar"><h1>Diff</h1>
-        <button type="button" onClick={swap} disabled={state.query === ''}>Swap A and B</button>
+      <div class="toolbar">
+        <h1>Diff</h1>
+        <button type="button" onClick={swap} disabled={state.query === ''}>
+          Swap A and B
+        </button>
         <Modes difference={difference} onMode={(mode) => set({ mode })} />
         <span class="grow" />
-        {tree && !empty && <Export formats={OF_TWO} texts={{ folded: 'folded stacks of both sides', csv: 'CSV of all functions, both sides' }} address={(format) => apiAddress('diff', { ...asked, format })} tree={tree} about={about} />}
+        {tree && !empty && (
+          <Export
+            formats={OF_TWO}
+            texts={{ folded: 'folded stacks of both sides', csv: 'CSV of all functions, both sides' }}
+            address={(format) => apiAddress('diff', { ...asked, format })}
+            tree={tree}
+            about={about}
+          />
+        )}
       </div>
-      <div class="sides">
-        <Side name="A before" query={state.baseQuery || state.query} onQuery={(q) => set({ baseQuery: q, zoom: '', frame: '' })}>
-          {fixedBase ? <RangePicker time={{ since: state.since, from: state.baseFrom, to: state.baseTo }} onChange={(t) => { const [baseFrom, baseTo] = rangeOf(t, now()); set({ baseFrom, baseTo, zoom: '', frame: '' }); }} /> : <p>{base.base_from ? 'as long before B' : 'at the same time as B'} <button type="button" onClick={() => { const at = now(); const b = state.from ?? at - span; const w = (state.to ?? at) - b; set({ baseFrom: b - w, baseTo: b }); }}>Choose a time</button></p>}
-        </Side>
-        <Side name="B after" query={state.query} onQuery={(q) => set({ query: q, zoom: '', frame: '' })}>
-          <RangePicker time={state} onChange={(t) => set({ ...t, zoom: '', frame: '' })} />
-        </Side>
-      </div>
+      <Sides state={state} />
       {state.query !== '' && <Presets state={state} set={set} />}
-      <LensChips lens={state.lens} onChange={(lens) => set({ lens, zoom: '', frame: '' })} />
+      <LensChips lens={state.lens} onChange={(lens) => set({ lens, ...NO_FRAME })} />
       <QueryState query={diff} what="the difference" />
       {state.query === '' && <Choose onChoose={(q) => set({ query: q })} />}
-      {empty && <p class="note">Nothing on either side: {said(data?.meta.hint ?? (state.lens !== '' ? 'the lens takes all of it away' : 'no samples'))}{data?.meta.hint && state.lens !== '' && ' (if the other side has something, the lens takes it away)'}</p>}
+      {empty && (
+        <p class="note">
+          Nothing on either side:{' '}
+          {said(data?.meta.hint ?? (state.lens !== '' ? 'the lens removes everything' : 'no samples'))}
+          {data?.meta.hint && state.lens !== '' && ' (if the other side has something, the lens removes it)'}
+        </p>
+      )}
       {tree && !empty && (
         <Answer query={diff}>
           {data?.meta.hint && <p class="note">One side is empty: {said(data.meta.hint)}</p>}
-          <FlameGraph tree={tree} about={about} zoom={state.zoom} frame={state.frame} query={state.search} searched={searched} onZoom={(zoom, frame) => set({ zoom, frame })}
-            onFrame={(frame) => set({ frame }, replace)} onQuery={(search, typed) => set({ search }, typed ? replace : go)}
-            onLens={(step) => set({ lens: addStep(state.lens, step), zoom: '', frame: '' })} links={links} noLinks={links ? undefined : 'B is not one service.'} />
+          <Graph state={state} tree={tree} about={about} searched={searched} />
           <Legend />
           <Changes difference={difference} onSearch={(search) => set({ search })} />
         </Answer>
@@ -84,14 +96,115 @@ export function DiffPage() {
   );
 }
 
-function Side({ name, query, onQuery, children }: { name: string; query: string; onQuery: (q: string) => void; children: preact.ComponentChildren }) {
+// Without its own range, A is the time just before B, or the same time with another selector.
+function baseTime({ since, from, to, query, baseQuery, baseFrom, baseTo }: DiffState): Record<string, string> {
+  if (baseFrom !== null && baseTo !== null) return { base_from: String(baseFrom), base_to: String(baseTo) };
+  if (baseQuery !== '' && baseQuery !== query) return {};
+  if (from !== null && to !== null) return { base_from: String(2 * from - to), base_to: String(from) };
+  const seconds = parseSpan(since) / 1000;
+  return { base_from: `-${seconds * 2}s`, base_to: `-${seconds}s` };
+}
+
+function Sides({ state }: { state: DiffState }) {
+  const fixed = state.baseFrom !== null && state.baseTo !== null;
+  const choose = () => {
+    const at = now();
+    const from = state.from ?? at - parseSpan(state.since);
+    const length = (state.to ?? at) - from;
+    set({ baseFrom: from - length, baseTo: from });
+  };
+  return (
+    <div class="sides">
+      <Side
+        name="A before"
+        query={state.baseQuery || state.query}
+        onQuery={(baseQuery) => set({ baseQuery, ...NO_FRAME })}
+      >
+        {fixed ? (
+          <RangePicker
+            time={{ since: state.since, from: state.baseFrom, to: state.baseTo }}
+            onChange={(t) => {
+              const [baseFrom, baseTo] = rangeOf(t, now());
+              set({ baseFrom, baseTo, ...NO_FRAME });
+            }}
+          />
+        ) : (
+          <p>
+            {baseTime(state).base_from ? 'as long before B' : 'at the same time as B'}{' '}
+            <button type="button" onClick={choose}>
+              Choose a time
+            </button>
+          </p>
+        )}
+      </Side>
+      <Side name="B after" query={state.query} onQuery={(query) => set({ query, ...NO_FRAME })}>
+        <RangePicker time={state} onChange={(t) => set({ ...t, ...NO_FRAME })} />
+      </Side>
+    </div>
+  );
+}
+
+interface GraphProps {
+  state: DiffState;
+  tree: Tree;
+  about: About;
+  searched?: Searched;
+}
+
+function Graph({ state, tree, about, searched }: GraphProps) {
+  // Links from a frame to its function in B, if B is one service.
+  const one = serviceIn(state.query);
+  const links = one && viewLinks({ ...newService(one.service, state), q: one.q, type: state.type, lens: state.lens });
+  return (
+    <FlameGraph
+      tree={tree}
+      about={about}
+      zoom={state.zoom}
+      frame={state.frame}
+      query={state.search}
+      searched={searched}
+      onZoom={(zoom, frame) => set({ zoom, frame })}
+      onFrame={(frame) => set({ frame }, replace)}
+      onQuery={(search, typed) => set({ search }, typed ? replace : go)}
+      onLens={(step) => set({ lens: addStep(state.lens, step), ...NO_FRAME })}
+      links={links ?? undefined}
+      noLinks={links ? undefined : 'B is not one service.'}
+    />
+  );
+}
+
+function Side({
+  name,
+  query,
+  onQuery,
+  children,
+}: {
+  name: string;
+  query: string;
+  onQuery: (q: string) => void;
+  children: preact.ComponentChildren;
+}) {
   const [text, setText] = useState(query);
   useEffect(() => setText(query), [query]);
   return (
     <section class="card" aria-label={name}>
       <h2>{name}</h2>
-      <form onSubmit={(e) => { e.preventDefault(); onQuery(text.trim()); }}>
-        <label>Selector <input size={36} value={text} placeholder={'checkout{service.version="v2"}'} spellcheck={false} onInput={(e) => setText(e.currentTarget.value)} /></label>{' '}
+      <form
+        onSubmit={(e) => {
+          e.preventDefault();
+          onQuery(text.trim());
+        }}
+      >
+        <label>
+          Selector{' '}
+          <input
+            size={36}
+            value={text}
+            placeholder={'checkout{service.version="v2"}'}
+            spellcheck={false}
+            onInput={(e) => setText(e.currentTarget.value)}
+          />
+        </label>{' '}
         {text.trim() !== query && <button type="submit">Apply</button>}
       </form>
       {children}
@@ -100,12 +213,28 @@ function Side({ name, query, onQuery, children }: { name: string; query: string;
 }
 
 function Choose({ onChoose }: { onChoose: (query: string) => void }) {
-  const services = useQuery('diff services', (s) => getJson<ServicesAnswer>('services', { since: '7d', limit: '30' }, s));
+  const services = useQuery('diff services', (s) => getJson('services', { since: '7d', limit: '30' }, s));
   return (
     <div class="empty">
-      <p><strong>What is to be compared?</strong> Type a selector above, or begin with a service:</p>
-      <p class="actions">{services.data?.services.map((s) => <button key={s.name} type="button" title={safe(s.name)} onClick={() => onChoose(selectorOf(s.name, ''))}><bdi class="cut">{shownName(s.name)}</bdi></button>)}</p>
-      {services.data && services.data.total > services.data.services.length && <p>{moreText(services.data.total, services.data.services.length, 'type the name as the selector, or jump to it with Ctrl K.')}</p>}
+      <p>
+        <strong>What do you want to compare?</strong> Type a selector above, or begin with a service:
+      </p>
+      <p class="actions">
+        {services.data?.services.map((s) => (
+          <button key={s.name} type="button" title={safe(s.name)} onClick={() => onChoose(selectorOf(s.name, ''))}>
+            <bdi class="cut">{shownName(s.name)}</bdi>
+          </button>
+        ))}
+      </p>
+      {services.data && services.data.total > services.data.services.length && (
+        <p>
+          {moreText(
+            services.data.total,
+            services.data.services.length,
+            'type the name as the selector, or jump to it with Ctrl K.',
+          )}
+        </p>
+      )}
     </div>
   );
 }

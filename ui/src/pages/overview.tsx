@@ -1,14 +1,37 @@
-// All services: what they cost now, how that moves, where it goes, when they were last heard of.
+// All services: their CPU use and its trend, the functions that use most, version, heap, latency and sender.
+import type { Overview, ServiceOverview } from '../core/answers';
 import { useMemo } from 'preact/hooks';
 import { now } from '../core/clock';
-import { getJson, type OverviewAnswer, type ServiceOverview } from '../core/api';
-import { formatAgo, formatCores, formatCount, formatMany, formatShare, formatSpan, formatTime, formatValue } from '../core/format';
+import { getJson } from '../core/api';
+import {
+  formatAgo,
+  formatCores,
+  formatCount,
+  formatMany,
+  formatShare,
+  formatSpan,
+  formatTime,
+  formatValue,
+} from '../core/format';
 import { go, replace, url } from '../core/location';
 import { moreText } from '../core/many';
 import { fitName } from '../core/names';
 import { zone } from '../core/settings';
 import { settledSteps, stepsTogether, together, trendOf, withGaps, type Values } from '../core/trend';
-import { decodeOverview, encodeDiff, encodeOverview, encodeService, encodeTraces, newService, newTraces, selectorOf, timeOf, type OverviewState, type TimeState, NO_LOOK } from '../core/state';
+import {
+  decodeOverview,
+  encodeDiff,
+  encodeOverview,
+  encodeService,
+  encodeTraces,
+  newService,
+  newTraces,
+  selectorOf,
+  timeOf,
+  type OverviewState,
+  type TimeState,
+  newDiff,
+} from '../core/state';
 import { safe, shownName } from '../draw/flame';
 import { useSettled } from '../parts/choice';
 import { Answer, QueryState, useQuery } from '../parts/query';
@@ -24,67 +47,185 @@ export function OverviewPage() {
   const { since, from, to, search } = decodeOverview(url.value);
   const time = { since, from, to };
   const asked = { ...timeOf(time), search: useSettled(search), limit: String(LISTED) };
-  const overview = useQuery(JSON.stringify(['overview', asked]), (s) => getJson<OverviewAnswer>('overview', asked, s));
-  const set = (change: Partial<OverviewState>, how = go) => how(encodeOverview({ ...decodeOverview(url.value), ...change }));
+  const overview = useQuery(JSON.stringify(['overview', asked]), (s) => getJson('overview', asked, s));
+  const set = (change: Partial<OverviewState>, how = go) =>
+    how(encodeOverview({ ...decodeOverview(url.value), ...change }));
   const rows = useMemo(() => rowsOf(overview.data), [overview.data]);
   const { total = 0, cores = 0, observed_ms: observed = 0 } = overview.data ?? {};
-  const some = { version: rows.some((r) => r.versions.length > 0), heap: rows.some((r) => r.heap_bytes !== undefined), latency: rows.some((r) => r.latency) };
   return (
     <Shell title="">
       <div class="toolbar">
         <h1>Services</h1>
         <RangePicker time={time} onChange={set} />
-        {(search !== '' || rows.length > 1) && <label>Search <input type="search" value={search} placeholder="part of a name" spellcheck={false} maxLength={200} onInput={(e) => set({ search: e.currentTarget.value }, replace)} /></label>}
+        {(search !== '' || rows.length > 1) && (
+          <label>
+            Search{' '}
+            <input
+              type="search"
+              value={search}
+              placeholder="part of a name"
+              spellcheck={false}
+              maxLength={200}
+              onInput={(e) => set({ search: e.currentTarget.value }, replace)}
+            />
+          </label>
+        )}
         <span class="grow" />
-        {rows.length > 0 && <p data-testid="sum" role="status">{formatMany(total, 'service')}{asked.search !== '' && ` with “${safe(asked.search)}”`}{rows.length < total && `, the top ${formatCount(rows.length)} listed`} · {formatCores(cores)} cores used</p>}
+        {rows.length > 0 && (
+          <p data-testid="sum" role="status">
+            {formatMany(total, 'service')}
+            {asked.search !== '' && ` with “${safe(asked.search)}”`}
+            {rows.length < total && `, the top ${formatCount(rows.length)} listed`} · {formatCores(cores)} cores used
+          </p>
+        )}
       </div>
       <QueryState query={overview} what="services" />
-      {overview.data && rows.length === 0 && (asked.search === '' ? <Empty /> : <p class="note" role="status">No service of this time has “{safe(asked.search)}” in its name. <button type="button" onClick={() => set({ search: '' })}>Show all</button></p>)}
+      {overview.data &&
+        rows.length === 0 &&
+        (asked.search === '' ? (
+          <Empty />
+        ) : (
+          <p class="note" role="status">
+            No service in this time range has “{safe(asked.search)}” in its name.{' '}
+            <button type="button" onClick={() => set({ search: '' })}>
+              Show all
+            </button>
+          </p>
+        ))}
       {rows.length > 0 && (
-        <Answer query={overview}><TableBox label="Services"><table class="services">
-          <caption class="hidden">Services by cores used</caption>
-          <thead><tr>
-            <th scope="col">Service</th><th scope="col" class="number">Cores</th><th scope="col">Trend</th><th scope="col">Most CPU in</th>{some.version && <th scope="col">Version</th>}
-            {some.heap && <th scope="col" class="number">Heap</th>}{some.latency && <th scope="col" class="number">Latency p50, p99</th>}<th scope="col">Sender</th>
-          </tr></thead>
-          <tbody>{rows.map((r) => (
-            <tr key={r.name}>
-              <th scope="row"><a href={r.profiles > 0 ? link(r.name, time) : tracesLink(r.name, time)}><bdi>{shownName(r.name)}</bdi></a>{r.profiles === 0 && <small> traces only</small>}</th>
-              <td class="number"><Cores row={r} observed={observed} /></td>
-              <td>{r.trend && <Sparkline values={r.trend} label={`cores of ${r.name}`} />}</td>
-              <td><Top row={r} /></td>
-              {some.version && <td><Version row={r} time={time} /></td>}
-              {some.heap && <td class="number">{r.heap_bytes === undefined ? '–' : formatValue(Number(r.heap_bytes), 'bytes')}</td>}
-              {some.latency && <td class="number"><Latency row={r} time={time} /></td>}
-              <td><Sender row={r} until={to ?? now()} /></td>
-            </tr>
-          ))}</tbody>
-        </table></TableBox></Answer>
+        <Answer query={overview}>
+          <TableBox label="Services">
+            <ServiceTable rows={rows} time={time} observed={observed} />
+          </TableBox>
+        </Answer>
       )}
-      {rows.length < total && <p class="note" data-testid="more">The {formatCount(rows.length)} that use most are listed. {moreText(total, rows.length, 'search for a part of their names.')}</p>}
+      {rows.length < total && (
+        <p class="note" data-testid="more">
+          The {formatCount(rows.length)} that use most are listed.{' '}
+          {moreText(total, rows.length, 'search for a part of their names.')}
+        </p>
+      )}
     </Shell>
   );
 }
 
 type Row = ServiceOverview & { trend: Values | null };
 
-function rowsOf(answer: OverviewAnswer | undefined): Row[] {
-  return (answer?.services ?? []).map((s): Row => {
-    if (!s.cpu) return { ...s, trend: null };
-    const fine = withGaps(s.cpu, s.cpu_gaps);
-    const phase = Math.round(answer!.start_ms / answer!.step_ms);
-    const k = stepsTogether([fine], phase);
-    const all = together(fine, k, false, phase);
-    const start = answer!.start_ms - phase % k * answer!.step_ms;
-    const values = all.slice(0, settledSteps([all], start, answer!.step_ms * k, s.last ? Date.parse(s.last) : undefined, now()));
-    return { ...s, trend: trendOf(values, together(answer!.step_observed_ms, k, false, phase), 1) };
-  }).sort((a, b) => (b.cores ?? -1) - (a.cores ?? -1) || a.name.localeCompare(b.name));
+// Columns without any value are left out.
+function ServiceTable({ rows, time, observed }: { rows: Row[]; time: TimeState; observed: number }) {
+  const some = {
+    version: rows.some((r) => r.versions.length > 0),
+    heap: rows.some((r) => r.heap_bytes !== undefined),
+    latency: rows.some((r) => r.latency),
+  };
+  return (
+    <table class="services">
+      <caption class="hidden">Services by cores used</caption>
+      <thead>
+        <tr>
+          <th scope="col">Service</th>
+          <th scope="col" class="number">
+            Cores
+          </th>
+          <th scope="col">Trend</th>
+          <th scope="col">Most CPU in</th>
+          {some.version && <th scope="col">Version</th>}
+          {some.heap && (
+            <th scope="col" class="number">
+              Heap
+            </th>
+          )}
+          {some.latency && (
+            <th scope="col" class="number">
+              Latency p50, p99
+            </th>
+          )}
+          <th scope="col">Sender</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((r) => (
+          <ServiceRow key={r.name} row={r} time={time} observed={observed} some={some} />
+        ))}
+      </tbody>
+    </table>
+  );
 }
 
-// An average over an hour of what was seen for ten seconds must say so.
+interface ServiceRowProps {
+  row: Row;
+  time: TimeState;
+  observed: number;
+  some: { version: boolean; heap: boolean; latency: boolean };
+}
+
+function ServiceRow({ row: r, time, observed, some }: ServiceRowProps) {
+  return (
+    <tr>
+      <th scope="row">
+        <a href={r.profiles > 0 ? link(r.name, time) : tracesLink(r.name, time)}>
+          <bdi>{shownName(r.name)}</bdi>
+        </a>
+        {r.profiles === 0 && <small> traces only</small>}
+      </th>
+      <td class="number">
+        <Cores row={r} observed={observed} />
+      </td>
+      <td>{r.trend && <Sparkline values={r.trend} label={`cores of ${r.name}`} />}</td>
+      <td>
+        <Top row={r} />
+      </td>
+      {some.version && (
+        <td>
+          <Version row={r} time={time} />
+        </td>
+      )}
+      {some.heap && (
+        <td class="number">{r.heap_bytes === undefined ? '–' : formatValue(Number(r.heap_bytes), 'bytes')}</td>
+      )}
+      {some.latency && (
+        <td class="number">
+          <Latency row={r} time={time} />
+        </td>
+      )}
+      <td>
+        <Sender row={r} until={time.to ?? now()} />
+      </td>
+    </tr>
+  );
+}
+
+function rowsOf(answer: Overview | undefined): Row[] {
+  return (answer?.services ?? [])
+    .map((s): Row => {
+      if (!s.cpu) return { ...s, trend: null };
+      const fine = withGaps(s.cpu, s.cpu_gaps);
+      const phase = Math.round(answer!.start_ms / answer!.step_ms);
+      const k = stepsTogether([fine], phase);
+      const all = together(fine, k, false, phase);
+      const start = answer!.start_ms - (phase % k) * answer!.step_ms;
+      const values = all.slice(
+        0,
+        settledSteps([all], start, answer!.step_ms * k, s.last ? Date.parse(s.last) : undefined, now()),
+      );
+      return { ...s, trend: trendOf(values, together(answer!.step_observed_ms, k, false, phase), 1) };
+    })
+    .sort((a, b) => (b.cores ?? -1) - (a.cores ?? -1) || a.name.localeCompare(b.name));
+}
+
+// If a service was observed for only a part of the time, the average says so.
 function Cores({ row, observed }: { row: Row; observed: number }) {
   if (row.cores === undefined) return <>–</>;
-  return <>{formatCores(row.cores)}{row.seen_ms! < observed / 2 && <small class="part">seen {formatSpan(row.seen_ms!)} of {formatSpan(observed)}</small>}</>;
+  return (
+    <>
+      {formatCores(row.cores)}
+      {row.seen_ms! < observed / 2 && (
+        <small class="part">
+          seen {formatSpan(row.seen_ms!)} of {formatSpan(observed)}
+        </small>
+      )}
+    </>
+  );
 }
 
 const tracesLink = (service: string, time: TimeState) => encodeTraces(newTraces(service, time));
@@ -94,12 +235,17 @@ function Top({ row }: { row: Row }) {
   return (
     <>
       {row.top_type !== 'cpu' && <small class="type">{row.top_type}</small>}
-      {row.top.map((t, i) => <span key={i} class="top-name"><bdi title={safe(t.name).slice(0, 500)}>{safe(fitName(t.name, 36))}</bdi> {formatShare(Number(t.self), Number(row.top_total))}</span>)}
+      {row.top.map((t, i) => (
+        <span key={i} class="top-name">
+          <bdi title={safe(t.name).slice(0, 500)}>{safe(fitName(t.name, 36))}</bdi>{' '}
+          {formatShare(Number(t.self), Number(row.top_total))}
+        </span>
+      ))}
     </>
   );
 }
 
-// A version that came in this range leads to its comparison with the one before.
+// A version that is new in this range links to a comparison with the one before.
 function Version({ row, time }: { row: Row; time: TimeState }) {
   const cut = (v: string) => (v.length > 30 ? v.slice(0, 29) + '…' : v);
   const all = row.versions.map(safe);
@@ -107,8 +253,17 @@ function Version({ row, time }: { row: Row; time: TimeState }) {
   const shown = <span title={all.some((v) => cut(v) !== v) ? all.join(', ').slice(0, 500) : undefined}>{text}</span>;
   if (!row.earlier_version || row.versions.length !== 1) return shown;
   const side = (version: string) => selectorOf(row.name, `service.version="${version.replace(/[\\"]/g, '\\$&')}"`);
-  const href = encodeDiff({ ...time, query: side(row.versions[0]), baseQuery: side(row.earlier_version), baseFrom: null, baseTo: null, type: '', lens: '', mode: 'share', ...NO_LOOK, zoom: '', frame: '' });
-  return <>{shown} <a href={href} aria-label={`${text} of ${row.name} is new: compare with ${row.earlier_version}`}>new</a></>;
+  const href = encodeDiff(
+    newDiff({ ...time, query: side(row.versions[0]), baseQuery: side(row.earlier_version), mode: 'share' }),
+  );
+  return (
+    <>
+      {shown}{' '}
+      <a href={href} aria-label={`${text} of ${row.name} is new: compare with ${row.earlier_version}`}>
+        new
+      </a>
+    </>
+  );
 }
 
 function Latency({ row, time }: { row: Row; time: TimeState }) {
@@ -116,22 +271,31 @@ function Latency({ row, time }: { row: Row; time: TimeState }) {
   const { median_ns, p99_ns, errors, requests } = row.latency;
   return (
     <a href={tracesLink(row.name, time)} title={formatMany(requests, 'request')}>
-      {formatValue(Number(median_ns), 'nanoseconds')}, {formatValue(Number(p99_ns), 'nanoseconds')}{errors > 0 && <em class="bad"> {formatShare(errors, requests)} errors</em>}
+      {formatValue(Number(median_ns), 'nanoseconds')}, {formatValue(Number(p99_ns), 'nanoseconds')}
+      {errors > 0 && <em class="bad"> {formatShare(errors, requests)} errors</em>}
     </a>
   );
 }
 
-// Profiles come at least every minute from all senders we know; three without one are worth a word.
+// All senders we know send at least once a minute, so three minutes without a profile are worth a note.
 const QUIET_MS = 180e3;
 
 function Sender({ row, until }: { row: Row; until: number }) {
   const last = row.last ? Date.parse(row.last) : NaN;
   const quiet = until - last > QUIET_MS;
-  const from = [row.senders.join(', '), row.instances > 1 ? `${formatCount(row.instances)}\u00a0instances` : ''].filter(Boolean).join(', ');
+  const from = [row.senders.join(', '), row.instances > 1 ? `${formatCount(row.instances)}\u00a0instances` : '']
+    .filter(Boolean)
+    .join(', ');
   return (
     <>
-      {last > 0 && <time dateTime={row.last} title={formatTime(last, zone.value === 'utc')} class={quiet ? 'warn' : undefined}>{quiet ? `quiet, last ${formatAgo(last, now())}` : formatAgo(last, now())}</time>}
-      {from && last > 0 && ' '}{from && <small>{safe(from).slice(0, 80)}</small>}{!(last > 0) && !from && '–'}
+      {last > 0 && (
+        <time dateTime={row.last} title={formatTime(last, zone.value === 'utc')} class={quiet ? 'warn' : undefined}>
+          {quiet ? `quiet, last ${formatAgo(last, now())}` : formatAgo(last, now())}
+        </time>
+      )}
+      {from && last > 0 && ' '}
+      {from && <small>{safe(from).slice(0, 80)}</small>}
+      {!(last > 0) && !from && '–'}
     </>
   );
 }
@@ -139,12 +303,23 @@ function Sender({ row, until }: { row: Row; until: number }) {
 function Empty() {
   return (
     <div class="empty">
-      <p><strong>No profiles in this range yet.</strong> Choose a longer range, or send some:</p>
+      <p>
+        <strong>No profiles in this range yet.</strong> Choose a longer range, or send some:
+      </p>
       <ul>
-        <li>a program, without a change: <Command text={`wherefore run --server ${location.origin} -- ./app`} /></li>
-        <li>a file you have: <a href="/adhoc">drop it on this page</a>, or <Command text={`wherefore push profile.pb.gz --service my-service --server ${location.origin}`} /></li>
-        <li>an OpenTelemetry SDK or collector: <Command text={otlpCommand(location.origin)} /></li>
-        <li>a Pyroscope SDK: <Command text={`export PYROSCOPE_SERVER_ADDRESS=${location.origin}`} /></li>
+        <li>
+          a program, without a change: <Command text={`wherefore run --server ${location.origin} -- ./app`} />
+        </li>
+        <li>
+          a file you have: <a href="/adhoc">drop it on this page</a>, or{' '}
+          <Command text={`wherefore push profile.pb.gz --service my-service --server ${location.origin}`} />
+        </li>
+        <li>
+          an OpenTelemetry SDK or collector: <Command text={otlpCommand(location.origin)} />
+        </li>
+        <li>
+          a Pyroscope SDK: <Command text={`export PYROSCOPE_SERVER_ADDRESS=${location.origin}`} />
+        </li>
       </ul>
     </div>
   );

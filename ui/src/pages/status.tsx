@@ -1,8 +1,8 @@
-// How the server is: its problems first, who sends what, facts of each part as it tells them itself, and how to connect
-// what does not send yet.
+// The server's status: problems first, then facts about each part, who sends what, and how to connect a program.
 import { useState } from 'preact/hooks';
+import type { ServiceOverview, Settings } from '../core/answers';
 import { now } from '../core/clock';
-import { getJson, type OverviewAnswer, type Settings } from '../core/api';
+import { getJson } from '../core/api';
 import { formatAgo, formatCount } from '../core/format';
 import { moreText } from '../core/many';
 import { encodeService, newService } from '../core/state';
@@ -12,53 +12,135 @@ import { QueryState, useQuery } from '../parts/query';
 import { Command, Shell } from '../parts/shell';
 import { TableBox } from '../parts/table_box';
 
-interface Part { part: string; facts: Record<string, string>; problems: { what: string; fix: string; blocks_writes: boolean }[] }
-
 const DAY = { since: '1d', from: null, to: null };
 
 export function StatusPage() {
   const [round, setRound] = useState(0);
-  const status = useQuery('status' + round, (s) => getJson<{ version: string; parts: Part[] }>('status', {}, s));
-  const senders = useQuery('senders' + round, (s) => getJson<OverviewAnswer>('overview', { since: DAY.since, limit: '100' }, s));
-  const settings = useQuery('settings' + round, (s) => getJson<Settings>('settings', {}, s));
+  const status = useQuery('status' + round, (s) => getJson('status', {}, s));
+  const senders = useQuery('senders' + round, (s) => getJson('overview', { since: DAY.since, limit: '100' }, s));
+  const settings = useQuery('settings' + round, (s) => getJson('settings', {}, s));
   return (
     <Shell title="Status">
-      <div class="toolbar"><h1>Status</h1>{status.data && <p>Wherefore {status.data.version}</p>}<span class="grow" /><button type="button" onClick={() => setRound(round + 1)}>Reload</button></div>
+      <div class="toolbar">
+        <h1>Status</h1>
+        {status.data && <p>Wherefore {status.data.version}</p>}
+        <span class="grow" />
+        <button type="button" onClick={() => setRound(round + 1)}>
+          Reload
+        </button>
+      </div>
       <QueryState query={status} what="status" />
-      {status.data?.parts.flatMap((p) => p.problems.map((q) => <p key={p.part + q.what} class="note error" role="alert"><strong>{p.part}:</strong> {q.what}. {q.fix}</p>))}
-      {status.data && status.data.parts.every((p) => p.problems.length === 0) && <p class="note">No problems.</p>}
+      {status.data?.parts.flatMap((p) =>
+        p.problems.map((q) => (
+          <p key={p.part + q.what} class="note error" role="alert">
+            <strong>{p.part}:</strong> {q.what}. {q.fix}
+          </p>
+        )),
+      )}
+      {status.data?.parts.every((p) => p.problems.length === 0) && <p class="note">No problems.</p>}
       <div class="cards">
         {status.data?.parts.map((p) => (
           <section key={p.part} class="card" aria-label={p.part}>
             <h2>{p.part}</h2>
-            <dl>{Object.entries(p.facts).map(([k, v]) => <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl>
+            <dl>
+              {Object.entries(p.facts).map(([k, v]) => (
+                <div key={k}>
+                  <dt>{k}</dt>
+                  <dd>{v}</dd>
+                </div>
+              ))}
+            </dl>
           </section>
         ))}
       </div>
       <h2>Senders of the last day</h2>
       <QueryState query={senders} what="senders" />
-      {senders.data && senders.data.services.length === 0 && <p class="note">Nothing was sent yet.</p>}
+      {senders.data && senders.data.services.length === 0 && <p class="note">Nothing has been sent yet.</p>}
       {senders.data && senders.data.services.length > 0 && (
-        <TableBox label="Senders"><table class="senders">
-          <caption class="hidden">Who sent what in the last day</caption>
-          <thead><tr><th scope="col">Service</th><th scope="col">Last profile</th><th scope="col" class="number">Profiles</th><th scope="col" class="number">Instances</th><th scope="col">Version</th><th scope="col">Types</th><th scope="col" class="number">Requests traced</th><th scope="col">Sent by</th></tr></thead>
-          <tbody>{senders.data.services.map((s) => (
-            <tr key={s.name}>
-              <th scope="row"><a href={encodeService(newService(s.name, DAY))}><bdi>{shownName(s.name)}</bdi></a></th>
-              <td>{s.last ? formatAgo(Date.parse(s.last), now()) : '–'}</td>
-              <td class="number">{formatCount(s.profiles)}</td><td class="number">{s.instances > 0 ? formatCount(s.instances) : '–'}</td>
-              <td>{safe(s.versions.join(', ')) || '–'}</td><td>{s.types.join(', ') || '–'}</td>
-              <td class="number">{s.latency ? formatCount(s.latency.requests) : '–'}</td><td>{safe(s.senders.join(', ')) || 'does not say'}</td>
-            </tr>
-          ))}</tbody>
-        </table></TableBox>
+        <TableBox label="Senders">
+          <Senders services={senders.data.services} />
+        </TableBox>
       )}
-      {senders.data && senders.data.total > senders.data.services.length && <p class="note">The {formatCount(senders.data.services.length)} that use most are listed. {moreText(senders.data.total, senders.data.services.length, 'search for a part of a name among the ')}<a href="/?since=1d">services</a>.</p>}
+      {senders.data && senders.data.total > senders.data.services.length && (
+        <p class="note">
+          The {formatCount(senders.data.services.length)} that use most are listed.{' '}
+          {moreText(senders.data.total, senders.data.services.length, 'search for a part of a name among the ')}
+          <a href="/?since=1d">services</a>.
+        </p>
+      )}
       <h2>Connect a program</h2>
-      <p>Profiles and traces both go to <Command text={location.origin} />, OTLP over HTTP included. {settings.data && <>OTLP also has ports of its own: <code>{settings.data.otlp_grpc_port}</code> (gRPC) and <code>{settings.data.otlp_http_port}</code> (HTTP).</>}</p>
-      <div class="connect">{CONNECT(location.origin).map((c) => (
-        <details key={c.name}><summary>{c.name}</summary><p>{c.how}</p>{c.commands.map((text) => <p key={text}><Command text={text} /></p>)}</details>
-      ))}</div>
+      <Connect settings={settings.data} />
     </Shell>
+  );
+}
+
+const Senders = ({ services }: { services: ServiceOverview[] }) => (
+  <table class="senders">
+    <caption class="hidden">Who sent what in the last day</caption>
+    <thead>
+      <tr>
+        <th scope="col">Service</th>
+        <th scope="col">Last profile</th>
+        <th scope="col" class="number">
+          Profiles
+        </th>
+        <th scope="col" class="number">
+          Instances
+        </th>
+        <th scope="col">Version</th>
+        <th scope="col">Types</th>
+        <th scope="col" class="number">
+          Requests traced
+        </th>
+        <th scope="col">Sent by</th>
+      </tr>
+    </thead>
+    <tbody>
+      {services.map((s) => (
+        <tr key={s.name}>
+          <th scope="row">
+            <a href={encodeService(newService(s.name, DAY))}>
+              <bdi>{shownName(s.name)}</bdi>
+            </a>
+          </th>
+          <td>{s.last ? formatAgo(Date.parse(s.last), now()) : '–'}</td>
+          <td class="number">{formatCount(s.profiles)}</td>
+          <td class="number">{s.instances > 0 ? formatCount(s.instances) : '–'}</td>
+          <td>{safe(s.versions.join(', ')) || '–'}</td>
+          <td>{s.types.join(', ') || '–'}</td>
+          <td class="number">{s.latency ? formatCount(s.latency.requests) : '–'}</td>
+          <td>{safe(s.senders.join(', ')) || 'does not say'}</td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+);
+
+function Connect({ settings }: { settings?: Settings }) {
+  return (
+    <>
+      <p>
+        Profiles and traces both go to <Command text={location.origin} />, OTLP over HTTP included.{' '}
+        {settings && (
+          <>
+            OTLP also has ports of its own: <code>{settings.otlp_grpc_port}</code> (gRPC) and{' '}
+            <code>{settings.otlp_http_port}</code> (HTTP).
+          </>
+        )}
+      </p>
+      <div class="connect">
+        {CONNECT(location.origin).map((c) => (
+          <details key={c.name}>
+            <summary>{c.name}</summary>
+            <p>{c.how}</p>
+            {c.commands.map((text) => (
+              <p key={text}>
+                <Command text={text} />
+              </p>
+            ))}
+          </details>
+        ))}
+      </div>
+    </>
   );
 }

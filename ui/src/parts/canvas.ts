@@ -1,5 +1,8 @@
-// A canvas of a size in CSS pixels, sharp on dense screens, ready to be drawn on; null while there is none.
-export function prepare(canvas: HTMLCanvasElement | null, size: { width: number; height: number }): CanvasRenderingContext2D | null {
+// Prepares a canvas of a size in CSS pixels, sharp on dense screens; null while there is none.
+export function prepare(
+  canvas: HTMLCanvasElement | null,
+  size: { width: number; height: number },
+): CanvasRenderingContext2D | null {
   if (!canvas || size.width === 0) return null;
   const ratio = devicePixelRatio || 1;
   const [w, h] = [Math.round(size.width * ratio), Math.round(size.height * ratio)];

@@ -1,4 +1,4 @@
-// A difference as every page shows it: how values are compared, the graph's legend, the functions that changed most.
+// What every page with a difference shows: the mode of comparison, the legend, the functions that changed most.
 import { useMemo } from 'preact/hooks';
 import { coloursNow } from '../core/colours';
 import { changesOf, factorOf, type Change, type DiffMode } from '../core/difference';
@@ -7,22 +7,42 @@ import { exactly, shortName } from '../core/names';
 import { diffColours } from '../core/settings';
 import { buildTree, type Tree } from '../core/tree';
 import { safe } from '../draw/flame';
-import { movedOf, valueOf } from './describe';
+import { movedOf, measured } from './describe';
 import { TableBox } from './table_box';
 
-const MODES: [DiffMode, string][] = [['raw', 'as they are'], ['rate', 'per second'], ['share', 'share of the whole']];
+const MODES: [DiffMode, string][] = [
+  ['raw', 'as they are'],
+  ['rate', 'per second'],
+  ['share', 'share of the whole'],
+];
 const MOST_ROWS = 25;
 
-export interface Difference { tree?: Tree; rows: Change[]; mode: DiffMode; noRate?: string }
+export interface Difference {
+  tree?: Tree;
+  rows: Change[];
+  mode: DiffMode;
+  noRate?: string;
+}
 
-// A second is one in which anything of its side was seen; 0 of them: not known, and nothing can be said per second.
+// Seconds in which anything of a side was observed. 0: unknown, so nothing can be shown per second.
 export function useDifference(data: FlameColumns | undefined, wanted: DiffMode): Difference {
   const seconds = { before: (data?.meta.observed_ms_before ?? 0) / 1e3, after: (data?.meta.observed_ms ?? 0) / 1e3 };
-  const noRate = data?.meta.averaged ? 'it is an average over time already' : seconds.before > 0 && seconds.after > 0 ? undefined : 'how long each side took is not known';
+  const noRate = data?.meta.averaged
+    ? 'it is already an average over time'
+    : seconds.before > 0 && seconds.after > 0
+      ? undefined
+      : 'it is not known how long each side was observed';
   const mode = wanted === 'rate' && noRate ? 'raw' : wanted;
   const total = { before: Number(data?.meta.total_before ?? 0), after: Number(data?.meta.total ?? 0) };
   const factor = factorOf(mode, seconds, total);
-  const tree = useMemo(() => data && { ...buildTree(data, 'weight', factor), measure: { mode, seconds: seconds.after, whole: total.after || total.before } }, [data, factor, mode, seconds.after]);
+  const tree = useMemo(
+    () =>
+      data && {
+        ...buildTree(data, 'weight', factor),
+        measure: { mode, seconds: seconds.after, whole: total.after || total.before },
+      },
+    [data, factor, mode, seconds.after],
+  );
   const rows = useMemo(() => changesOf(data?.meta.changes ?? [], factor).slice(0, MOST_ROWS), [data, factor]);
   return { tree, rows, mode, noRate };
 }
@@ -30,7 +50,18 @@ export function useDifference(data: FlameColumns | undefined, wanted: DiffMode):
 export function Modes({ difference, onMode }: { difference: Difference; onMode: (mode: DiffMode) => void }) {
   return (
     <div role="group" aria-label="Compare" class="switch">
-      {MODES.map(([m, text]) => <button key={m} type="button" aria-pressed={difference.mode === m} disabled={m === 'rate' && difference.noRate !== undefined} title={m === 'rate' ? difference.noRate : undefined} onClick={() => onMode(m)}>{text}</button>)}
+      {MODES.map(([m, text]) => (
+        <button
+          key={m}
+          type="button"
+          aria-pressed={difference.mode === m}
+          disabled={m === 'rate' && difference.noRate !== undefined}
+          title={m === 'rate' ? difference.noRate : undefined}
+          onClick={() => onMode(m)}
+        >
+          {text}
+        </button>
+      ))}
     </div>
   );
 }
@@ -40,29 +71,80 @@ export function Legend() {
   const box = (background: string) => <i style={{ background }} />;
   return (
     <p class="legend">
-      {box(less[2])} less {box(more[2])} more {box(same)} about the same <i class="doubt" /> may be chance <i class="new" /> new <i class="gone" /> vanished. Widths are the larger side's.{' '}
-      <label>Colours <select value={diffColours.value} onChange={(e) => { diffColours.value = e.currentTarget.value as typeof diffColours.value; }}>
-        <option value="orange">blue and orange</option><option value="red">green and red</option>
-      </select></label>
+      {box(less[2])} less {box(more[2])} more {box(same)} about the same <i class="doubt" /> may be chance{' '}
+      <i class="new" /> new <i class="gone" /> vanished. Widths are the larger side's.{' '}
+      <label>
+        Colours{' '}
+        <select
+          value={diffColours.value}
+          onChange={(e) => {
+            diffColours.value = e.currentTarget.value as typeof diffColours.value;
+          }}
+        >
+          <option value="orange">blue and orange</option>
+          <option value="red">green and red</option>
+        </select>
+      </label>
     </p>
   );
 }
 
-export function Changes({ difference: { tree, rows, mode }, onSearch }: { difference: Difference; onSearch: (text: string) => void }) {
+export function Changes({
+  difference: { tree, rows, mode },
+  onSearch,
+}: {
+  difference: Difference;
+  onSearch: (text: string) => void;
+}) {
   if (!tree) return null;
   const moved = (r: Change) => movedOf(tree, Math.abs(r.after - r.before));
-  const changed = rows.filter((r) => !/^0(\.0+)?(?![.\d])/.test(moved(r)));  // "0.0 points" is no change
+  const changed = rows.filter((r) => !/^0(\.0+)?(?![.\d])/.test(moved(r))); // "0.0 points" is not a change
   return (
-    <TableBox label="Changed functions"><table class="top">
-      <caption>Functions whose own value changed most{mode === 'share' ? ', in shares of each side\'s whole' : mode === 'rate' ? ', per second seen of each side' : ''}</caption>
-      <thead><tr><th scope="col" class="number">A</th><th scope="col" class="number">B</th><th scope="col" class="number">Change</th><th scope="col">Function</th><th scope="col">Module</th></tr></thead>
-      <tbody>{changed.map((r) => (
-        <tr key={r.module + '\0' + r.name}>
-          <td class="number">{valueOf(tree, r.before)}</td><td class="number">{valueOf(tree, r.after)}</td>
-          <td class="number">{r.after > r.before ? '+' : '−'}{moved(r)}{r.before === 0 ? ' new' : r.after === 0 ? ' vanished' : ''}</td>
-          <th scope="row"><button type="button" class="link" onClick={() => onSearch(exactly(r.name))}><bdi>{safe(shortName(r.name))}</bdi></button></th><td>{r.module}</td>
-        </tr>
-      ))}</tbody>
-    </table></TableBox>
+    <TableBox label="Changed functions">
+      <table class="top">
+        <caption>
+          Functions whose own value changed most
+          {mode === 'share'
+            ? ", in shares of each side's whole"
+            : mode === 'rate'
+              ? ', per second seen of each side'
+              : ''}
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col" class="number">
+              A
+            </th>
+            <th scope="col" class="number">
+              B
+            </th>
+            <th scope="col" class="number">
+              Change
+            </th>
+            <th scope="col">Function</th>
+            <th scope="col">Module</th>
+          </tr>
+        </thead>
+        <tbody>
+          {changed.map((r) => (
+            <tr key={r.module + '\0' + r.name}>
+              <td class="number">{measured(tree, r.before)}</td>
+              <td class="number">{measured(tree, r.after)}</td>
+              <td class="number">
+                {r.after > r.before ? '+' : '−'}
+                {moved(r)}
+                {r.before === 0 ? ' new' : r.after === 0 ? ' vanished' : ''}
+              </td>
+              <th scope="row">
+                <button type="button" class="link" onClick={() => onSearch(exactly(r.name))}>
+                  <bdi>{safe(shortName(r.name))}</bdi>
+                </button>
+              </th>
+              <td>{r.module}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </TableBox>
   );
 }

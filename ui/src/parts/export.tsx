@@ -1,5 +1,5 @@
-// What can be taken away of a view. Data formats come from the server: whole, with the lens. PNG, SVG and HTML are what is
-// shown, and offered only where one flame graph is.
+// The export menu. Data formats come from the server, complete and with the lens applied. PNG, SVG and HTML show what
+// is on the page, so they are offered only where there is one flame graph.
 import { useEffect, useRef } from 'preact/hooks';
 import { headingOf, type About } from '../core/about';
 import type { Tree } from '../core/tree';
@@ -10,32 +10,42 @@ import { announce } from './shell';
 export type Format = 'pprof' | 'folded' | 'speedscope' | 'otlp' | 'svg' | 'csv';
 
 const FORMATS: Record<Format, { text: string; file: string }> = {
-  pprof: { text: 'pprof', file: 'profile.pb.gz' }, folded: { text: 'folded stacks', file: 'stacks.txt' }, speedscope: { text: 'speedscope', file: 'profile.speedscope.json' },
-  otlp: { text: 'OTLP', file: 'profiles.otlp' }, svg: { text: 'SVG', file: 'flame.svg' }, csv: { text: 'CSV of all functions', file: 'functions.csv' },
+  pprof: { text: 'pprof', file: 'profile.pb.gz' },
+  folded: { text: 'folded stacks', file: 'stacks.txt' },
+  speedscope: { text: 'speedscope', file: 'profile.speedscope.json' },
+  otlp: { text: 'OTLP', file: 'profiles.otlp' },
+  svg: { text: 'SVG', file: 'flame.svg' },
+  csv: { text: 'CSV of all functions', file: 'functions.csv' },
 };
 
-// What a single profile has, and what a difference has: SVG then is a picture of what is shown.
+// Formats for a single profile and for a difference. Of a difference, SVG is a picture of what is shown.
 export const OF_ONE: Format[] = ['pprof', 'folded', 'speedscope', 'svg', 'csv'];
 export const OF_TWO: Format[] = ['folded', 'csv'];
 
 export interface ExportProps {
   formats: Format[];
-  texts?: Partial<Record<Format, string>>;  // where a format needs more words
-  address?: (format: Format) => string;     // where the server gives it; or
-  load?: (format: Format) => Promise<Blob>;  // how it is asked for
-  tree?: Tree;  // of the flame graph that is shown; without one there is no picture to take
+  texts?: Partial<Record<Format, string>>; // labels for formats that need an explanation
+  address?: (format: Format) => string; // where to download it, or
+  load?: (format: Format) => Promise<Blob>; // how to load it
+  tree?: Tree; // the flame graph on the page; without one there are no pictures
   about: About;
 }
 
 function png(): void {
   const canvas = shownCanvas();
-  if (!canvas) { announce('There is no flame graph to take a picture of.'); return; }
-  canvas.toBlob((blob) => { if (blob) save(blob, 'flame.png'); });
+  if (!canvas) {
+    announce('There is no flame graph to take a picture of.');
+    return;
+  }
+  canvas.toBlob((blob) => {
+    if (blob) save(blob, 'flame.png');
+  });
 }
 
 function svg(title: string): void {
   const text = shownSvg(title);
-  if (text === null) announce('There is no flame graph to take a picture of.'); else save(new Blob([text], { type: 'image/svg+xml' }), 'flame.svg');
+  if (text === null) announce('There is no flame graph to take a picture of.');
+  else save(new Blob([text], { type: 'image/svg+xml' }), 'flame.svg');
 }
 
 export function Export(p: ExportProps) {
@@ -50,20 +60,54 @@ export function Export(p: ExportProps) {
   return (
     <details class="menu" ref={menu}>
       <summary>Export</summary>
-      <ul onClick={(e) => { e.currentTarget.closest('details')!.open = false; }}>
+      <ul
+        onClick={(e) => {
+          e.currentTarget.closest('details')!.open = false;
+        }}
+      >
         {p.formats.map((f) => {
           const text = p.texts?.[f] ?? FORMATS[f].text;
-          return <li key={f}>{p.address ? <a href={p.address(f)} download={FORMATS[f].file}>{text}</a> : <button type="button" class="link" onClick={() => void load(f)}>{text}</button>}</li>;
+          return (
+            <li key={f}>
+              {p.address ? (
+                <a href={p.address(f)} download={FORMATS[f].file}>
+                  {text}
+                </a>
+              ) : (
+                <button type="button" class="link" onClick={() => void load(f)}>
+                  {text}
+                </button>
+              )}
+            </li>
+          );
         })}
-        {p.tree && <li><button type="button" class="link" onClick={png}>PNG of what is shown</button></li>}
-        {p.tree && !p.formats.includes('svg') && <li><button type="button" class="link" onClick={() => svg(headingOf(p.about))}>SVG of what is shown</button></li>}
-        {p.tree && <li><button type="button" class="link" onClick={() => void saveHtml(p.tree!, p.about)}>HTML of what is shown, opens offline</button></li>}
+        {p.tree && (
+          <li>
+            <button type="button" class="link" onClick={png}>
+              PNG of what is shown
+            </button>
+          </li>
+        )}
+        {p.tree && !p.formats.includes('svg') && (
+          <li>
+            <button type="button" class="link" onClick={() => svg(headingOf(p.about))}>
+              SVG of what is shown
+            </button>
+          </li>
+        )}
+        {p.tree && (
+          <li>
+            <button type="button" class="link" onClick={() => void saveHtml(p.tree!, p.about)}>
+              HTML of what is shown, opens offline
+            </button>
+          </li>
+        )}
       </ul>
     </details>
   );
 }
 
-// Escape closes it and gives the focus back to its button; a click anywhere else closes it.
+// Escape closes the menu and returns the focus to its button; a click elsewhere closes it.
 function useMenu() {
   const menu = useRef<HTMLDetailsElement>(null);
   useEffect(() => {
@@ -73,10 +117,15 @@ function useMenu() {
       menu.current.open = false;
       menu.current.querySelector('summary')!.focus();
     };
-    const onPress = (e: Event) => { if (menu.current?.open && !menu.current.contains(e.target as Node)) menu.current.open = false; };
+    const onPress = (e: Event) => {
+      if (menu.current?.open && !menu.current.contains(e.target as Node)) menu.current.open = false;
+    };
     addEventListener('keydown', onKey);
     addEventListener('pointerdown', onPress);
-    return () => { removeEventListener('keydown', onKey); removeEventListener('pointerdown', onPress); };
+    return () => {
+      removeEventListener('keydown', onKey);
+      removeEventListener('pointerdown', onPress);
+    };
   }, []);
   return menu;
 }

@@ -1,33 +1,50 @@
-// Which part of a flame graph is in view, and how it gets from one to the next.
+// The visible range of a flame graph and how it moves.
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Tree } from '../core/tree';
 
 export type Range = [number, number];
 
-// Zoomed around a place that stays where it is.
+// The range of a frame.
+export const rangeOf = (tree: Tree, node: number): Range => [tree.start[node], tree.start[node] + tree.width[node]];
+
+// Zooms around a fixed point.
 export function scaled(tree: Tree, [from, to]: Range, factor: number, centre: number): Range {
   const whole = tree.width[0];
   const span = Math.min((to - from) * factor, whole);
-  const left = Math.max(0, Math.min(centre - (centre - from) / (to - from) * span, whole - span));
+  const left = Math.max(0, Math.min(centre - ((centre - from) / (to - from)) * span, whole - span));
   return [left, left + span];
 }
 
-// Zooming glides for 120 ms, unless the reader asked for less motion. Where the same is drawn with more or fewer frames (a
-// search, an opened fold, another order) the view stays on what it was on.
-export function useAnimatedRange(tree: Tree, zoom: number, address: string, range: Range, set: (r: Range) => void): void {
+// Zooming is animated for 120 ms, unless the reader prefers reduced motion. If only the set of drawn frames changed (a
+// search, an opened fold, another order), the view stays where it was.
+export function useAnimatedRange(
+  tree: Tree,
+  zoom: number,
+  address: string,
+  range: Range,
+  set: (r: Range) => void,
+): void {
   const last = useRef({ tree, zoom, address });
   useLayoutEffect(() => {
-    const to: Range = [tree.start[zoom], tree.start[zoom] + tree.width[zoom]];
+    const to = rangeOf(tree, zoom);
     const before = last.current;
     const jump = before.tree !== tree || matchMedia('(prefers-reduced-motion: reduce)').matches;
     const from = range;
     last.current = { tree, zoom, address };
-    if (before.tree !== tree && before.address === address && before.tree.width[before.zoom] === tree.width[zoom] && before.tree.width[0] === tree.width[0]) {
+    if (
+      before.tree !== tree &&
+      before.address === address &&
+      before.tree.width[before.zoom] === tree.width[zoom] &&
+      before.tree.width[0] === tree.width[0]
+    ) {
       const by = tree.start[zoom] - before.tree.start[before.zoom];
       if (by !== 0) set([from[0] + by, from[1] + by]);
       return;
     }
-    if (jump || (from[0] === to[0] && from[1] === to[1])) { set(to); return; }
+    if (jump || (from[0] === to[0] && from[1] === to[1])) {
+      set(to);
+      return;
+    }
     const began = performance.now();
     let id = requestAnimationFrame(function frame(now) {
       const t = Math.min(1, (now - began) / 120);

@@ -1,6 +1,7 @@
-// Ctrl+K: jump to a page or a service by typing a part of its name, or to a trace by its id; how the search reads its text. A dialog of the browser's own keeps the focus.
+// Ctrl+K: jump to a page, a service (by part of its name) or a trace (by id), and switch between plain text and regular
+// expression. The browser's own dialog keeps the focus inside.
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { getJson, type ServicesAnswer } from '../core/api';
+import { getJson } from '../core/api';
 import { go, url } from '../core/location';
 import { searchedAs } from '../core/search_text';
 import { encodeService, newService, traceIn } from '../core/state';
@@ -8,23 +9,39 @@ import { moreText } from '../core/many';
 import { useSettled } from './choice';
 import { useQuery } from './query';
 
-const SEARCHED = /^\/(s\/|diff|adhoc|traces\/)/;  // pages with a graph
+const SEARCHED = /^\/(s\/|diff|adhoc|traces\/)/; // pages with a graph
 
 export function Palette({ pages }: { pages: [string, string][] }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [open, setOpen] = useState(false);
-  const show = () => { setOpen(true); dialog.current?.showModal(); };
+  const show = () => {
+    setOpen(true);
+    dialog.current?.showModal();
+  };
   useEffect(() => {
     const onKey = (e: KeyboardEvent) => {
-      if ((e.ctrlKey || e.metaKey) && e.key.toLowerCase() === 'k') { e.preventDefault(); show(); }
+      if ((e.ctrlKey || e.metaKey) && e.key.toLowerCase() === 'k') {
+        e.preventDefault();
+        show();
+      }
     };
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
   }, []);
   return (
     <>
-      <button type="button" onClick={show}>Jump to…&nbsp;<kbd>Ctrl K</kbd></button>
-      <dialog ref={dialog} class="palette" aria-label="Jump to" onClose={() => setOpen(false)} onClick={(e) => { if (e.target === dialog.current) dialog.current?.close(); }}>
+      <button type="button" onClick={show}>
+        Jump to…&nbsp;<kbd>Ctrl K</kbd>
+      </button>
+      <dialog
+        ref={dialog}
+        class="palette"
+        aria-label="Jump to"
+        onClose={() => setOpen(false)}
+        onClick={(e) => {
+          if (e.target === dialog.current) dialog.current?.close();
+        }}
+      >
         {open && <Choices pages={pages} close={() => dialog.current?.close()} />}
       </dialog>
     </>
@@ -35,20 +52,37 @@ function Choices({ pages, close }: { pages: [string, string][]; close: () => voi
   const [text, setText] = useState('');
   const [at, setAt] = useState(0);
   const input = useRef<HTMLInputElement>(null);
-  useLayoutEffect(() => input.current?.focus(), []);  // before the next key: nothing typed may be lost
+  useLayoutEffect(() => input.current?.focus(), []); // before the next key press, so that no letter is lost
   const search = useSettled(text.trim().slice(0, 200));
-  const services = useQuery('palette' + search, (s) => getJson<ServicesAnswer>('services', { since: '7d', search, limit: '50' }, s));
+  const services = useQuery('palette' + search, (s) => getJson('services', { since: '7d', search, limit: '50' }, s));
   const wanted = text.trim().toLowerCase();
   const asPlain = url.value.searchParams.get('plain') !== '1';
   const all = [
     ...traceIn(text),
-    ...(services.data?.services ?? []).map((s) => ({ name: s.name, kind: 'service', href: encodeService(newService(s.name, { since: '1h', from: null, to: null })) })),
+    ...(services.data?.services ?? []).map((s) => ({
+      name: s.name,
+      kind: 'service',
+      href: encodeService(newService(s.name, { since: '1h', from: null, to: null })),
+    })),
     ...pages.map(([href, name]) => ({ name, kind: 'page', href })),
-    ...(SEARCHED.test(url.value.pathname) ? [{ name: asPlain ? 'Find plain text' : 'Find by regular expression', kind: 'switch', href: searchedAs(url.value, asPlain) }] : []),
+    ...(SEARCHED.test(url.value.pathname)
+      ? [
+          {
+            name: asPlain ? 'Find plain text' : 'Find by regular expression',
+            kind: 'switch',
+            href: searchedAs(url.value, asPlain),
+          },
+        ]
+      : []),
   ].filter((c) => c.kind === 'trace' || c.name.toLowerCase().includes(wanted));
-  // A name that begins with the text comes before one that has it somewhere.
-  const found = all.sort((a, b) => Number(b.name.toLowerCase().startsWith(wanted)) - Number(a.name.toLowerCase().startsWith(wanted))).slice(0, 50);
-  const choose = (href: string) => { close(); go(href); };
+  // Names that start with the text come before names that contain it.
+  const found = all
+    .sort((a, b) => Number(b.name.toLowerCase().startsWith(wanted)) - Number(a.name.toLowerCase().startsWith(wanted)))
+    .slice(0, 50);
+  const choose = (href: string) => {
+    close();
+    go(href);
+  };
   const onKey = (e: KeyboardEvent) => {
     if (e.key === 'ArrowDown') setAt(Math.min(at + 1, found.length - 1));
     else if (e.key === 'ArrowUp') setAt(Math.max(at - 1, 0));
@@ -58,13 +92,38 @@ function Choices({ pages, close }: { pages: [string, string][]; close: () => voi
   };
   return (
     <>
-      <input ref={input} role="combobox" aria-label="Page, service or trace id" aria-expanded="true" aria-controls="palette-list" aria-activedescendant={found[at] ? `palette-${at}` : undefined}
-        placeholder="page, service or trace id" value={text} onInput={(e) => { setText(e.currentTarget.value); setAt(0); }} onKeyDown={onKey} />
+      <input
+        ref={input}
+        role="combobox"
+        aria-label="Page, service or trace id"
+        aria-expanded="true"
+        aria-controls="palette-list"
+        aria-activedescendant={found[at] ? `palette-${at}` : undefined}
+        placeholder="page, service or trace id"
+        value={text}
+        onInput={(e) => {
+          setText(e.currentTarget.value);
+          setAt(0);
+        }}
+        onKeyDown={onKey}
+      />
       <ul id="palette-list" role="listbox" aria-label="Found">
-        {found.map((c, i) => <li key={c.href} id={`palette-${i}`} role="option" aria-selected={i === at} onClick={() => choose(c.href)}><bdi>{c.name}</bdi> <small>{c.kind}</small></li>)}
+        {found.map((c, i) => (
+          <li key={c.href} id={`palette-${i}`} role="option" aria-selected={i === at} onClick={() => choose(c.href)}>
+            <bdi>{c.name}</bdi> <small>{c.kind}</small>
+          </li>
+        ))}
       </ul>
-      {found.length === 0 && !services.loading && search === text.trim() && <p class="note" role="status">Nothing has that name.</p>}
-      {services.data && services.data.total > services.data.services.length && <p class="note" role="status">{moreText(services.data.total, services.data.services.length, 'type more of the name')}</p>}
+      {found.length === 0 && !services.loading && search === text.trim() && (
+        <p class="note" role="status">
+          Nothing has that name.
+        </p>
+      )}
+      {services.data && services.data.total > services.data.services.length && (
+        <p class="note" role="status">
+          {moreText(services.data.total, services.data.services.length, 'type more of the name')}
+        </p>
+      )}
     </>
   );
 }

@@ -1,16 +1,23 @@
-// The flame graph as it is drawn now, for those who take a picture of it.
+// The flame graph as it is drawn now, for image export.
 import type { Palette } from '../core/palette';
 import type { Tree } from '../core/tree';
 import { drawFlame, type View } from '../draw/flame';
 import { SvgContext } from '../draw/svg';
 
-interface Picture { tree: Tree; view: View; palette: Palette; letter: number }
+interface Picture {
+  tree: Tree;
+  view: View;
+  palette: Palette;
+  letter: number;
+}
 
 const shown = new WeakMap<HTMLCanvasElement, Picture>();
 
-export const remember = (canvas: HTMLCanvasElement, picture: Picture) => { shown.set(canvas, picture); };
+export const remember = (canvas: HTMLCanvasElement, picture: Picture) => {
+  shown.set(canvas, picture);
+};
 
-// The first on the page; null: there is none.
+// The first graph on the page, or null.
 export const shownCanvas = () => document.querySelector<HTMLCanvasElement>('.flame-view canvas');
 
 export function shownSvg(title: string): string | null {

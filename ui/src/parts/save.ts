@@ -1,4 +1,4 @@
-// Files people take away.
+// Saves files on the reader's machine.
 import { headingOf, type About } from '../core/about';
 import { formatTime } from '../core/format';
 import { standaloneHtml } from '../core/standalone';
@@ -19,12 +19,18 @@ async function part(path: string): Promise<string> {
   return response.text();
 }
 
-// What is shown (folds opened, lens applied), in one file that opens offline.
+// Saves what is shown, with opened folds and the lens, as one HTML file that works offline.
 export async function saveHtml(tree: Tree, about: About): Promise<void> {
   try {
     const [script, style] = await Promise.all([part('/viewer/viewer.js'), part('/viewer/viewer.css')]);
     const note = `Saved ${formatTime(Date.now(), true)} from ${location.host}`;
-    save(new Blob([standaloneHtml({ title: headingOf(about), note, about, columns: tree, measure: tree.measure }, script, style)], { type: 'text/html' }), 'flame.html');
+    save(
+      new Blob(
+        [standaloneHtml({ title: headingOf(about), note, about, columns: tree, measure: tree.measure }, script, style)],
+        { type: 'text/html' },
+      ),
+      'flame.html',
+    );
   } catch (e) {
     announce(e instanceof Error ? e.message : String(e));
   }

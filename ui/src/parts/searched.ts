@@ -1,7 +1,8 @@
-// A search that looks at everything: what the page has is matched by the page at once; where something was folded or left
-// out, the server is asked a moment after the last key. A new text ends the question before.
+// A search over everything. The page matches what it has at once; if something was folded or left out, it asks the
+// server shortly after the last key. A new text cancels the earlier request.
+import type { Answers, Top } from '../core/answers';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { getFlame, getJson, type Params, type TopAnswer } from '../core/api';
+import { getFlame, getJson, type Params } from '../core/api';
 import type { FlameColumns, FlameFound } from '../core/flame';
 import { join } from '../core/join';
 import { patternOf } from '../core/pattern';
@@ -10,10 +11,13 @@ import { useQuery, type Query } from './query';
 
 const QUIET_MS = 250;
 
-// What the server says about the text that is searched for now.
-export interface Searched { found?: FlameFound; query: Query<unknown> }
+// The server's answer for the current search.
+export interface Searched {
+  found?: FlameFound;
+  query: Query<unknown>;
+}
 
-// The pattern as the server reads it, once it stays the same for a moment; "" = nothing.
+// The pattern as the server reads it, once it has not changed for a moment; "" without a search.
 function useSettled(source: string): string {
   const [settled, set] = useState(source);
   useEffect(() => {
@@ -23,16 +27,24 @@ function useSettled(source: string): string {
   return source === '' ? '' : settled;
 }
 
-// The flame graph to draw, and what is found in all of it. `columns` is the answer without a search.
-// `load`: another way to ask for it, with a pattern.
-export function useSearchedFlame(columns: FlameColumns | undefined, path: string, params: Params, text: string, load = (p: Params, s: AbortSignal) => getFlame(path, p, s)): { columns?: FlameColumns; searched?: Searched } {
+// The flame graph to draw and what was found in all of it. `columns`: the answer without a search. `load`: how to ask
+// with a search, if not by GET.
+export function useSearchedFlame(
+  columns: FlameColumns | undefined,
+  path: string,
+  params: Params,
+  text: string,
+  load = (p: Params, s: AbortSignal) => getFlame(path, p, s),
+): { columns?: FlameColumns; searched?: Searched } {
   const pattern = useMemo(() => patternOf(text), [text]);
   const source = pattern?.source ?? '';
   const settled = useSettled(source);
-  const folded = useMemo(() => columns !== undefined && columns.hidden.some((n) => n > 0), [columns]);
+  const folded = useMemo(() => columns?.hidden.some((n) => n > 0), [columns]);
   const total = columns?.meta.total;
-  const query = useQuery(folded && settled !== '' ? JSON.stringify(['search', path, params, settled, total]) : null,
-    async (s) => ({ source: settled, total, columns: await load({ ...params, search: settled }, s) }));
+  const query = useQuery(
+    folded && settled !== '' ? JSON.stringify(['search', path, params, settled, total]) : null,
+    async (s) => ({ source: settled, total, columns: await load({ ...params, search: settled }, s) }),
+  );
   const drawn = useMemo(() => {
     if (!pattern || !columns || !folded) return 0;
     const hit = matching(columns, pattern);
@@ -40,30 +52,55 @@ export function useSearchedFlame(columns: FlameColumns | undefined, path: string
   }, [columns, pattern, folded]);
   const answer = query.data?.total === total ? query.data : undefined;
   const found = answer?.source === source ? answer!.columns.meta.search : undefined;
-  const needed = columns && folded && source !== '' && answer && !(found && found.nodes <= drawn) ? answer.columns : undefined;
-  // Laid over what is there, so that nothing that was zoomed to or opened goes; unless the data moved on in between. Until
-  // there is a new answer the one before stays; what has every match already stays as well.
-  const both = useMemo(() => needed && (needed.meta.total === total ? { ...join(columns!, 0, needed), meta: { ...columns!.meta, search: needed.meta.search } } : needed), [columns, needed]);
+  const needed =
+    columns && folded && source !== '' && answer && !(found && found.nodes <= drawn) ? answer.columns : undefined;
+  // Join the found frames into the current tree, so that zoom and opened folds stay, unless the data has changed in
+  // between. The previous result stays until the new one arrives.
+  const both = useMemo(
+    () =>
+      needed &&
+      (needed.meta.total === total
+        ? { ...join(columns!, 0, needed), meta: { ...columns!.meta, search: needed.meta.search } }
+        : needed),
+    [columns, needed],
+  );
   return folded && source !== '' ? { columns: both ?? columns, searched: { found, query } } : { columns };
 }
 
-// The rows of the table that match, where not all were sent.
-export function useSearchedTop(top: TopAnswer | undefined, params: Params, text: string): { top?: TopAnswer; query: Query<unknown> } {
+// The matching rows of the table, if not all rows were sent.
+export function useSearchedTop(
+  top: Top | undefined,
+  params: Params,
+  text: string,
+): { top?: Top; query: Query<unknown> } {
   const source = useMemo(() => patternOf(text)?.source ?? '', [text]);
   const settled = useSettled(source);
   const cut = top !== undefined && top.rows.length < top.functions;
-  const query = useQuery(cut && settled !== '' ? JSON.stringify(['search top', params, settled, top.total]) : null,
-    async (s) => ({ source: settled, top: await getJson<TopAnswer>('top', { ...params, search: settled }, s) }));
+  const query = useQuery(
+    cut && settled !== '' ? JSON.stringify(['search top', params, settled, top.total]) : null,
+    async (s) => ({ source: settled, top: await getJson('top', { ...params, search: settled }, s) }),
+  );
   return { top: source !== '' && query.data?.source === source ? query.data.top : undefined, query };
 }
 
-// An answer over time, with how much of it matches: the same question once more, with the text. What was asked without it is
-// drawn until then, and stays when there is no answer.
-export function useSearchedTimes<T>(path: string, params: Params, lens: string, text: string, tick: number): { data?: T; query: Query<unknown> } {
+// An answer over time with how much of it matches: the same request again, with the search. The plain answer is drawn
+// until this one arrives, and stays if it fails.
+export function useSearchedTimes<P extends 'series' | 'heatmap'>(
+  path: P,
+  params: Params,
+  lens: string,
+  text: string,
+  tick: number,
+): { data?: Answers[P]; query: Query<unknown> } {
   const source = useMemo(() => patternOf(text)?.source ?? '', [text]);
   const settled = useSettled(source);
   const of = JSON.stringify([path, params, lens]);
-  const query = useQuery(settled !== '' ? JSON.stringify(['search over time', of, settled, tick]) : null,
-    async (s) => ({ source: settled, of, answer: await getJson<T>(path, { ...params, lens, search: settled }, s) }));
-  return { data: source !== '' && query.data?.source === source && query.data.of === of ? query.data.answer : undefined, query };
+  const query = useQuery(
+    settled !== '' ? JSON.stringify(['search over time', of, settled, tick]) : null,
+    async (s) => ({ source: settled, of, answer: await getJson(path, { ...params, lens, search: settled }, s) }),
+  );
+  return {
+    data: source !== '' && query.data?.source === source && query.data.of === of ? query.data.answer : undefined,
+    query,
+  };
 }

@@ -1,4 +1,5 @@
-// The box a table may be wider than: it scrolls sideways, the page does not. Only while it does, the keyboard stops at it.
+// A box that scrolls sideways if its table is too wide, so that the page does not. It takes the focus only while it can
+// scroll.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
@@ -11,5 +12,15 @@ export function TableBox({ label, children }: { label: string; children: Compone
     for (const child of box.current!.children) observer.observe(child);
     return () => observer.disconnect();
   }, []);
-  return <div ref={box} class="table-box" role={wide ? 'region' : undefined} aria-label={wide ? label : undefined} tabIndex={wide ? 0 : undefined}>{children}</div>;
+  return (
+    <div
+      ref={box}
+      class="table-box"
+      role={wide ? 'region' : undefined}
+      aria-label={wide ? label : undefined}
+      tabIndex={wide ? 0 : undefined}
+    >
+      {children}
+    </div>
+  );
 }

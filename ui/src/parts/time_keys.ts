@@ -1,21 +1,34 @@
-// The part of a time axis that is in view, moved by the keys of core/time_keys.ts while the axis has the focus. What was in
-// view stays while the axis moves on with the clock, and goes when it is of another time.
+// The visible part of a time axis, moved by the keys of core/time_keys.ts while the axis has the focus. In live mode
+// the visible part stays while the axis moves on; another time range resets it.
 import { useState } from 'preact/hooks';
 import { plain } from '../core/keys';
 import { seenIn, timeMove, type Span } from '../core/time_keys';
 import { announce } from './shell';
 
-export interface TimeView { view: Span; zoomed: boolean; onTimeKey: (e: KeyboardEvent) => boolean }
+export interface TimeView {
+  view: Span;
+  zoomed: boolean;
+  onTimeKey: (e: KeyboardEvent) => boolean;
+}
 
-// `of`: which time was asked for. `text`: what is in view, in words.
-export function useTimeKeys(of: string, whole: Span, least: number, text: (view: Span) => string, onRange: (range: Span) => void): TimeView {
+// `of`: the time range that was asked for. `text`: formats the visible part.
+export function useTimeKeys(
+  of: string,
+  whole: Span,
+  least: number,
+  text: (view: Span) => string,
+  onRange: (range: Span) => void,
+): TimeView {
   const [seen, setSeen] = useState<{ of: string; view: Span | null }>({ of, view: null });
   const view = seenIn(seen.of === of ? seen.view : null, whole);
   const onTimeKey = (e: KeyboardEvent) => {
     const move = plain(e) ? timeMove(e.key, view, whole, least) : null;
     if (!move) return false;
     e.preventDefault();
-    if ('range' in move) { onRange(move.range); return true; }
+    if ('range' in move) {
+      onRange(move.range);
+      return true;
+    }
     setSeen({ of, view: move.view[0] > whole[0] || move.view[1] < whole[1] ? move.view : null });
     announce(text(move.view));
     return true;

@@ -1,9 +1,9 @@
-// The focus after a step to another view: what had it is gone, so it goes into the new one as soon as that is there. Until
-// then the page's main part holds it; somebody who moves it meanwhile keeps it where it is.
+// Moves the focus into a new view as soon as it is there, since the element that had it is gone. Until then the main
+// part of the page holds it. If the reader moves the focus meanwhile, it stays there.
 import { useEffect, useRef } from 'preact/hooks';
 
-// `selectors`: what is focused, the first that is there. `byKey()` says that a key changes the view now: then the focus goes
-// along from wherever it was.
+// `selectors`: the first one found gets the focus. Call `byKey()` when a key changes the view: then the focus moves
+// from wherever it was.
 export function useViewFocus(view: string, selectors: string[]): { byKey: () => void } {
   const before = useRef(view);
   const key = useRef(false);
@@ -11,7 +11,8 @@ export function useViewFocus(view: string, selectors: string[]): { byKey: () => 
     if (before.current === view) return;
     before.current = view;
     const main = document.getElementById('main')!;
-    const lost = () => document.activeElement === null || document.activeElement === document.body || document.activeElement === main;
+    const lost = () =>
+      document.activeElement === null || document.activeElement === document.body || document.activeElement === main;
     const follows = key.current || lost();
     key.current = false;
     if (!follows) return;
@@ -26,5 +27,9 @@ export function useViewFocus(view: string, selectors: string[]): { byKey: () => 
     arrive();
     return () => observer.disconnect();
   }, [view]);
-  return { byKey: () => { key.current = true; } };
+  return {
+    byKey: () => {
+      key.current = true;
+    },
+  };
 }

@@ -1,5 +1,5 @@
-// The waterfall of a trace: one row per span, only those in view are elements. Arrow keys walk, left and right fold
-// and unfold, Enter (or a click) shows the span; W, S, A, D and F move the time axis.
+// The waterfall of a trace: one row per span, of which only those in view are elements. Up and down select, left and
+// right fold, Enter or a click shows the span; W, S, A, D and F move the time axis.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { formatMany, formatValue } from '../core/format';
 import { colourIndex, DARK, LIGHT } from '../core/palette';
@@ -11,17 +11,25 @@ import { useTimeKeys } from './time_keys';
 const ROW = 26;
 const MOST_ROWS = 16;
 
-export interface WaterfallProps { rows: Row[]; duration: number; selected: string; values: Record<string, number>; looks?: Record<string, { count: number }>; onSelect: (span: string, walked: boolean) => void; onRange: (row: Row, range: [number, number]) => void }
+export interface WaterfallProps {
+  rows: Row[];
+  duration: number;
+  selected: string;
+  values: Record<string, number>;
+  looks?: Record<string, { count: number }>;
+  onSelect: (span: string, walked: boolean) => void;
+  onRange: (row: Row, range: [number, number]) => void;
+}
 
 const ms = (v: number) => formatValue(v * 1e6, 'nanoseconds');
 
-// Where its bar is in what is in view, as shares; what lies outside is cut off.
+// Start and end of a span's bar as shares of the visible time, clipped to it.
 function placeOf(r: Row, [from, to]: [number, number]): [number, number] {
   const at = (t: number) => Math.max(0, Math.min((t - from) / (to - from || 1), 1));
   return [at(r.start), at(r.start + r.duration)];
 }
 
-// Beside the bar where there is room, else inside it at the right.
+// The duration stands beside the bar if there is room, else inside it at the right.
 function timePlace([from, to]: [number, number]): Record<string, string> {
   if (to < 0.78) return { left: `${100 * to}%` };
   return from > 0.5 ? { right: `${100 * (1 - from)}%` } : { right: `${100 * (1 - to)}%` };
@@ -36,8 +44,13 @@ export function Waterfall(p: WaterfallProps) {
   const height = Math.min(rows.length, MOST_ROWS) * ROW;
   const first = Math.max(0, Math.floor(top / ROW) - 4);
   const shown = rows.slice(first, first + MOST_ROWS + 9);
-  const palette = dark.value ? DARK : LIGHT;
-  const { view, onTimeKey } = useTimeKeys(String(p.duration), [0, p.duration], p.duration / 1e5, ([a, b]) => `${ms(a)} – ${ms(b)}`, (range) => p.onRange(p.rows.find((r) => r.id === p.selected) ?? p.rows[0], range));
+  const { view, onTimeKey } = useTimeKeys(
+    String(p.duration),
+    [0, p.duration],
+    p.duration / 1e5,
+    ([a, b]) => `${ms(a)} – ${ms(b)}`,
+    (range) => p.onRange(p.rows.find((r) => r.id === p.selected) ?? p.rows[0], range),
+  );
   const toggle = (id: string) => {
     const next = new Set(folded);
     if (!next.delete(id)) next.add(id);
@@ -51,48 +64,138 @@ export function Waterfall(p: WaterfallProps) {
   }, [at]);
   const onKey = (e: KeyboardEvent) => {
     if (onTimeKey(e)) return;
-    const to = e.key === 'ArrowDown' ? at + 1 : e.key === 'ArrowUp' ? at - 1 : e.key === 'Home' ? 0 : e.key === 'End' ? rows.length - 1 : -1;
+    const walk: Record<string, number> = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: rows.length - 1 };
+    const to = walk[e.key] ?? -1;
     const row = rows[at];
     if (rows[to]) p.onSelect(rows[to].id, true);
-    else if (row && row.children > 0 && (e.key === 'ArrowLeft') !== folded.has(row.id) && /^Arrow(Left|Right)$/.test(e.key)) toggle(row.id);
+    else if (
+      row &&
+      row.children > 0 &&
+      (e.key === 'ArrowLeft') !== folded.has(row.id) &&
+      /^Arrow(Left|Right)$/.test(e.key)
+    )
+      toggle(row.id);
     else return;
     e.preventDefault();
   };
   return (
     <div class="waterfall">
-      <div class="wf-head" aria-hidden="true"><span>Span</span><span class="wf-scale"><span>{view[0] === 0 ? '0' : ms(view[0])}</span><span>{ms((view[0] + view[1]) / 2)}</span><span>{ms(view[1])}</span></span></div>
-      <div ref={box} class="wf-box" style={{ height }} role="tree" tabIndex={0} aria-label={`Waterfall, ${formatMany(p.rows.length, 'span')}`}
-        aria-activedescendant={at >= 0 ? `span-${p.selected}` : undefined} onKeyDown={onKey} onScroll={(e) => setTop(e.currentTarget.scrollTop)}>
+      <div class="wf-head" aria-hidden="true">
+        <span>Span</span>
+        <span class="wf-scale">
+          <span>{view[0] === 0 ? '0' : ms(view[0])}</span>
+          <span>{ms((view[0] + view[1]) / 2)}</span>
+          <span>{ms(view[1])}</span>
+        </span>
+      </div>
+      <div
+        ref={box}
+        class="wf-box"
+        style={{ height }}
+        role="tree"
+        tabIndex={0}
+        aria-label={`Waterfall, ${formatMany(p.rows.length, 'span')}`}
+        aria-activedescendant={at >= 0 ? `span-${p.selected}` : undefined}
+        onKeyDown={onKey}
+        onScroll={(e) => setTop(e.currentTarget.scrollTop)}
+      >
         <div role="presentation" style={{ height: rows.length * ROW, position: 'relative' }}>
-          {shown.map((r, i) => {
-            const name = shownName(r.name, 200);
-            const fill = palette.boxes[colourIndex('', r.service)];
-            const place = placeOf(r, view);
-            const [before, after] = [r.start + r.duration < view[0], r.start > view[1]];
-            return (
-              <div key={r.id + (first + i)} id={`span-${r.id}`} role="treeitem" class={'wf-row' + (r.id === p.selected ? ' selected' : '')}
-                aria-level={r.depth + 1} aria-selected={r.id === p.selected} aria-expanded={r.children > 0 ? !folded.has(r.id) : undefined}
-                style={{ top: (first + i) * ROW, height: ROW }} onClick={() => p.onSelect(r.id, false)}>
-                <span class="wf-name" style={{ paddingLeft: Math.min(r.depth, 30) * 14 }}>
-                  {r.children > 0
-                    ? <span class="fold" aria-hidden="true" onClick={(e) => { e.stopPropagation(); toggle(r.id); }}>{folded.has(r.id) ? '▸' : '▾'}</span>
-                    : <span class="fold" aria-hidden="true" />}
-                  <i style={{ background: fill }} /><b>{r.service}</b> <bdi>{name}</bdi>
-                  {folded.has(r.id) && <small> +{r.descendants}</small>}
-                  {r.error && <em class="bad"> error</em>}
-                  {r.orphan && <small> (its parent is not stored)</small>}
-                </span>
-                <span class="wf-line">
-                  {!before && !after && <span class={'wf-bar' + (r.error ? ' bad' : '')} style={{ left: `${100 * place[0]}%`, width: `max(2px, ${100 * (place[1] - place[0])}%)`, background: fill }} />}
-                  <span class="wf-time" style={timePlace(place)}>
-                    {before && '◂ '}{after && '▸ '}{ms(r.duration)}{p.looks?.[r.id] ? ` · ${formatMany(p.looks[r.id].count, 'look')}` : p.values[r.id] ? ' · profiled' : ''}
-                  </span>
-                </span>
-              </div>
-            );
-          })}
+          {shown.map((r, i) => (
+            <SpanRow
+              key={r.id + (first + i)}
+              row={r}
+              top={(first + i) * ROW}
+              view={view}
+              selected={r.id === p.selected}
+              folded={folded.has(r.id)}
+              note={noteOf(p, r.id)}
+              onSelect={() => p.onSelect(r.id, false)}
+              onToggle={() => toggle(r.id)}
+            />
+          ))}
         </div>
       </div>
     </div>
+  );
+}
+
+// What the row says about the span's samples.
+function noteOf({ looks, values }: WaterfallProps, id: string): string {
+  if (looks?.[id]) return ` · ${formatMany(looks[id].count, 'look')}`;
+  return values[id] ? ' · profiled' : '';
+}
+
+interface SpanRowProps {
+  row: Row;
+  top: number;
+  view: [number, number];
+  selected: boolean;
+  folded: boolean;
+  note: string;
+  onSelect: () => void;
+  onToggle: () => void;
+}
+
+function SpanRow({ row: r, top, view, selected, folded, note, onSelect, onToggle }: SpanRowProps) {
+  const fill = (dark.value ? DARK : LIGHT).boxes[colourIndex('', r.service)];
+  return (
+    <div
+      id={`span-${r.id}`}
+      role="treeitem"
+      class={'wf-row' + (selected ? ' selected' : '')}
+      aria-level={r.depth + 1}
+      aria-selected={selected}
+      aria-expanded={r.children > 0 ? !folded : undefined}
+      style={{ top, height: ROW }}
+      onClick={onSelect}
+    >
+      <span class="wf-name" style={{ paddingLeft: Math.min(r.depth, 30) * 14 }}>
+        {r.children > 0 ? (
+          <span
+            class="fold"
+            aria-hidden="true"
+            onClick={(e) => {
+              e.stopPropagation();
+              onToggle();
+            }}
+          >
+            {folded ? '▸' : '▾'}
+          </span>
+        ) : (
+          <span class="fold" aria-hidden="true" />
+        )}
+        <i style={{ background: fill }} />
+        <b>{r.service}</b> <bdi>{shownName(r.name, 200)}</bdi>
+        {folded && <small> +{r.descendants}</small>}
+        {r.error && <em class="bad"> error</em>}
+        {r.orphan && <small> (its parent is not stored)</small>}
+      </span>
+      <Bar row={r} view={view} fill={fill} note={note} />
+    </div>
+  );
+}
+
+function Bar({ row: r, view, fill, note }: { row: Row; view: [number, number]; fill: string; note: string }) {
+  const place = placeOf(r, view);
+  const [before, after] = [r.start + r.duration < view[0], r.start > view[1]];
+  return (
+    <span class="wf-line">
+      {!before && !after && (
+        <span
+          class={'wf-bar' + (r.error ? ' bad' : '')}
+          style={{
+            left: `${100 * place[0]}%`,
+            width: `max(2px, ${100 * (place[1] - place[0])}%)`,
+            background: fill,
+          }}
+        />
+      )}
+      <span class="wf-time" style={timePlace(place)}>
+        {before && '◂ '}
+        {after && '▸ '}
+        {ms(r.duration)}
+        {note}
+      </span>
+    </span>
   );
 }

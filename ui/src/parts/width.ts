@@ -1,8 +1,8 @@
-// How wide an element is, also after the window changed.
+// The width of an element, updated when it changes.
 import type { RefObject } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-// `first`: until it is known.
+// `first`: the width until it is known.
 export function useWidth<T extends HTMLElement>(first = 0): { box: RefObject<T>; width: number } {
   const box = useRef<T>(null);
   const [width, setWidth] = useState(first);

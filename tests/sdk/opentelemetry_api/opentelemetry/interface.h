@@ -1,6 +1,7 @@
-// A stand-in for the part of opentelemetry-cpp's API that include/wherefore/opentelemetry.h uses, with its nostd
-// types mapped to std as that library's own STL option does. Debian does not package opentelemetry-cpp; this keeps the
-// adapter compiled and its behaviour tested. Names and signatures are the API's, the rest is the least that works.
+// A stand-in for the part of opentelemetry-cpp's API that include/wherefore/opentelemetry.h uses,
+// with its nostd types mapped to std as that library's own STL option does. Debian does not package
+// opentelemetry-cpp; this keeps the adapter compiled and its behaviour tested. Names and signatures
+// are the API's, the rest is the least that works.
 #pragma once
 
 #include <array>
@@ -50,7 +51,8 @@ class TraceFlags {
 
 class SpanContext {
  public:
-  SpanContext(TraceId trace, SpanId span, TraceFlags flags) : trace_(trace), span_(span), flags_(flags) {}
+  SpanContext(TraceId trace, SpanId span, TraceFlags flags)
+      : trace_(trace), span_(span), flags_(flags) {}
   [[nodiscard]] bool IsValid() const noexcept { return trace_.IsValid() && span_.IsValid(); }
   [[nodiscard]] const TraceId& trace_id() const noexcept { return trace_; }
   [[nodiscard]] const SpanId& span_id() const noexcept { return span_; }
@@ -71,7 +73,8 @@ constexpr char kSpanKey[] = "active_span";
 }  // namespace trace
 
 namespace context {
-using ContextValue = nostd::variant<std::monostate, bool, std::int64_t, nostd::shared_ptr<trace::Span>>;
+using ContextValue =
+    nostd::variant<std::monostate, bool, std::int64_t, nostd::shared_ptr<trace::Span>>;
 
 class Context {
  public:
@@ -142,7 +145,9 @@ class ThreadLocalContextStorage : public RuntimeContextStorage {
 
 class RuntimeContext {
  public:
-  static nostd::unique_ptr<Token> Attach(const Context& context) noexcept { return Storage()->Attach(context); }
+  static nostd::unique_ptr<Token> Attach(const Context& context) noexcept {
+    return Storage()->Attach(context);
+  }
   static bool Detach(Token& token) noexcept { return Storage()->Detach(token); }
   static Context GetCurrent() noexcept { return Storage()->GetCurrent(); }
   static void SetRuntimeContextStorage(nostd::shared_ptr<RuntimeContextStorage> storage) noexcept {
@@ -156,6 +161,8 @@ class RuntimeContext {
   }
 };
 
-inline Token::~Token() { RuntimeContext::Detach(*this); }
+inline Token::~Token() {
+  RuntimeContext::Detach(*this);
+}
 }  // namespace context
 }  // namespace opentelemetry

@@ -1,0 +1,54 @@
+#include "store/memory/memory_store.h"
+
+#include <utility>
+#include <variant>
+
+#include "base/clock.h"
+#include "store/write/content_hash.h"
+
+namespace wherefore::store::memory {
+
+Result<std::string> NothingStored::Query(std::string_view /*sql*/, const QueryLimits& /*limits*/,
+                                         const CancelToken& cancel) {
+  WHEREFORE_RETURN_IF_ERROR(cancel.Check());
+  return std::string();  // no block, so no row
+}
+Result<> NothingStored::Execute(std::string_view /*sql*/, const Settings& /*settings*/) {
+  return Error(Code::kUnsupported, "there is no engine");
+}
+Result<> NothingStored::Insert(std::string_view /*table*/, std::string_view /*native_block*/,
+                               std::string_view /*token*/) {
+  return Error(Code::kUnsupported, "there is no engine");
+}
+
+MemoryStore::MemoryStore(EncodeOptions options)
+    : dictionaries_(nothing_, writer_.load(), writer_), encoder_(dictionaries_, options) {}
+
+void MemoryStore::Write(profile::WriteRequest request,
+                        std::function<void(Result<profile::WriteAnswer>)> done) {
+  if (request.counters) {
+    return done(Error(Code::kUnsupported, "a store in memory keeps no bases of counters"));
+  }
+  ContentHashes hashes;
+  if (const auto* batch = std::get_if<profile::Batch>(&request.data)) hashes.Compute(*batch);
+  done(Store(request, hashes));
+}
+
+Result<profile::WriteAnswer> MemoryStore::Store(const profile::WriteRequest& request,
+                                                ContentHashes& hashes) {
+  MutexLock lock(mutex_);
+  if (auto first = identities_.Find(request.identity, clock_.Now())) return *std::move(first);
+  rows_.Clear();
+  dictionaries_.NextRound();
+  WHEREFORE_ASSIGN_OR_RETURN(profile::WriteAnswer answer,
+                             encoder_.Encode(request, hashes, NowUnixNs(), 1, rows_));
+  WHEREFORE_RETURN_IF_ERROR(reader_.Add(rows_));
+  identities_.Add({.identity = request.identity,
+                   .time_ns = clock_.Now(),
+                   .rejected = answer.rejected,
+                   .message = answer.message,
+                   .tenant = request.tenant});
+  return answer;
+}
+
+}  // namespace wherefore::store::memory

@@ -1,0 +1,479 @@
+// The API's answers. Written by `tools/ui answers` out of docs/openapi.json; do not edit.
+// What a file says of itself; what it does not say is left out.
+export interface FileFacts {
+  time_ms?: number;
+  duration_ns?: Int64;
+  services: string[];
+  can_be_kept: boolean;
+}
+
+// A flame graph as columns, nodes in depth-first order.
+export interface Flame extends FlameMeta {
+  functions: unknown[][];
+  depth: number[];
+  function: number[];
+  self: Int64[];
+  self_count: Int64[];
+  hidden: number[];
+  // In a difference.
+  before_self?: Int64[];
+  // In a difference.
+  before_count?: Int64[];
+}
+
+export interface FlameChange {
+  name: string;
+  module: string;
+  self_before: Int64;
+  self_after: Int64;
+  total_before: Int64;
+  total_after: Int64;
+}
+
+export interface FlameMeta {
+  type: string;
+  unit: string;
+  scale: number;
+  total: Int64;
+  count: Int64;
+  nodes: number;
+  nodes_in_full: number;
+  averaged: boolean;
+  // Only true: more was added up than 64 bits hold; sums stay at their end, and totals and shares are not right.
+  overflow?: boolean;
+  // The time in which any profile of it was taken, over all instances, gaps excluded: in a difference, with
+  // observed=true, and of files; values per second are divided by it. 0: not known. Not with averages of snapshots.
+  observed_ms?: number;
+  // The same of the side before.
+  observed_ms_before?: number;
+  // Only true, where the lens inverted it: what did the work on top, its callers below.
+  inverted?: boolean;
+  // Of the side before, in a difference.
+  total_before?: Int64;
+  // Why there is nothing, or not all, and what to do about it; absent where all is well.
+  hint?: string;
+  // With search.
+  search?: Found;
+  // Of a trace: the id of the span under which a profiler files all samples of the request; the tree has those that
+  // were taken while the spans asked for ran.
+  filed_under?: string;
+  // Only true, of a trace: nothing yet, but there may be in some seconds.
+  arriving?: boolean;
+  // In a difference: the functions whose own value changed most, exact whatever was pruned.
+  changes?: FlameChange[];
+  // Of a trace and of files: the types there are.
+  types?: string[];
+  // Of a file.
+  file?: FileFacts;
+  // Of the file it is compared with.
+  base?: FileFacts;
+  // Of off-CPU and wall clock only, which are seen by looks at threads: how many looks there were, and how far off
+  // what is shown may be (95 %). Of each span at most the time it had by itself is shown.
+  looks?: {
+    count: number;
+    error_ns: number;
+    by_span: Record<string, SpanLooks>;
+  };
+  // Of a trace: the value of each span, by its id.
+  by_span?: Record<string, Int64>;
+}
+
+// With search: value and count (observations) of everything at and below a match, counted once; matching functions
+// and nodes of the unpruned tree.
+export interface Found {
+  value: Int64;
+  count: Int64;
+  functions: number;
+  nodes: number;
+  // The same of the side before, in a difference.
+  value_before?: Int64;
+}
+
+export interface FunctionTrace {
+  // Empty: the profiler knows only the span, and no span with that id is stored.
+  trace: string;
+  root_service: string;
+  root_name: string;
+  // The root span has not arrived; root_service and root_name are those of the earliest span there is.
+  root_missing: boolean;
+  start_ns: Int64;
+  duration_ns: Int64;
+  spans: number;
+  errors: number;
+  value: Int64;
+  count: Int64;
+  // Of off-CPU and wall clock only: how far off value may be (95 %); count is the number of looks, and value at most
+  // what the spans had by themselves.
+  error_ns?: number;
+  seen_in: SeenIn[];
+}
+
+export interface FunctionTraces {
+  type: string;
+  unit: string;
+  value: Int64;
+  count: Int64;
+  linked_value: Int64;
+  linked_count: Int64;
+  found: number;
+  // Why there is nothing, or not all, and what to do about it; absent where all is well.
+  hint?: string;
+  traces: FunctionTrace[];
+}
+
+export interface Heatmap {
+  rows_are: 'offset' | 'value';
+  type: string;
+  unit: string;
+  start_ms: number;
+  step_ms: number;
+  steps: number;
+  rows: number;
+  row_width: Int64;
+  // Why there is nothing, or not all, and what to do about it; absent where all is well.
+  hint?: string;
+  cells: [Int64, Int64, Int64, Int64?, Int64?][];
+}
+
+// Exact; decimal text beyond 2^53.
+export type Int64 = number | string;
+
+export interface LabelValues {
+  values: string[];
+  // How many match, listed or not.
+  total: number;
+}
+
+export interface Labels {
+  labels: string[];
+  // How many match, listed or not.
+  total: number;
+}
+
+export interface List {
+  type: string;
+  unit: string;
+  total: Int64;
+  functions: ListedFunction[];
+  scale: number;
+  // Only true: more was added up than 64 bits hold; sums stay at their end, and totals and shares are not right.
+  overflow?: boolean;
+  // Why there is nothing, or not all, and what to do about it; absent where all is well.
+  hint?: string;
+}
+
+export interface ListedFunction {
+  name: string;
+  module: string;
+  file: string;
+  start_line: number;
+  self: Int64;
+  total: Int64;
+  lines: [Int64, Int64, Int64][];
+}
+
+export interface Overview {
+  start_ms: number;
+  step_ms: number;
+  // The part of the range in which a service could be seen begins here: later than the range where nothing was sent
+  // before.
+  observed_from_ms: number;
+  // And ends here: now, or where the newest profile ends when that is less than two minutes ago.
+  observed_to_ms: number;
+  // The time in which a CPU profile of any service was taken, gaps excluded.
+  observed_ms: number;
+  // The same of each step.
+  step_observed_ms: number[];
+  services: ServiceOverview[];
+  // How many match, listed or not.
+  total: number;
+  // CPU time of all services that match over observed_ms, listed or not.
+  cores: number;
+}
+
+export interface Problem {
+  what: string;
+  fix: string;
+  blocks_writes: boolean;
+}
+
+export interface SeenIn {
+  span: string;
+  service: string;
+  name: string;
+  duration_ns: Int64;
+  value: Int64;
+  count: Int64;
+  // Of off-CPU and wall clock only: how far off value may be (95 %); count is the number of looks, and value at most
+  // what the spans had by themselves.
+  error_ns?: number;
+}
+
+export interface Series {
+  type: string;
+  unit: string;
+  scale: number;
+  averaged: boolean;
+  // Only true: more was added up than 64 bits hold; sums stay at their end, and totals and shares are not right.
+  overflow?: boolean;
+  start_ms: number;
+  // When the newest profile in the range began; absent without one. Steps that end later may still grow.
+  newest_ms?: number;
+  step_ms: number;
+  // How much of each step was seen, of all groups together: values per second are divided by it, averages are over
+  // it.
+  observed_ms: number[];
+  groups: SeriesGroup[];
+  // Only with search: of what matches, all groups together. Together exactly the flame graph's search.value (averages
+  // of snapshots apart).
+  search?: {
+    values: Int64[];
+  };
+  // Why there is nothing, or not all, and what to do about it; absent where all is well.
+  hint?: string;
+}
+
+export interface SeriesGroup {
+  labels: Record<string, string>;
+  values: Int64[];
+  // Steps in which no profile is stored, as [first, how many]: their value is 0, but nothing was measured.
+  gaps?: [number, number][];
+}
+
+export interface Service {
+  name: string;
+  profiles: number;
+  types: ServiceType[];
+  last: string;
+}
+
+export interface ServiceOverview {
+  name: string;
+  profiles: number;
+  types: string[];
+  last?: string;
+  // CPU nanoseconds per step; missing: no CPU profiles.
+  cpu?: Int64[];
+  // Steps in which no profile is stored, as [first, how many]: their value is 0, but nothing was measured.
+  cpu_gaps?: [number, number][];
+  // CPU time over observed_ms, in cores; with cpu.
+  cores?: number;
+  // The time in which a CPU profile of the service was taken, over all instances, gaps excluded; with cpu.
+  seen_ms?: number;
+  top: {
+    name: string;
+    module: string;
+    self: Int64;
+  }[];
+  top_type: string;
+  top_total: Int64;
+  // service.version of the newest step.
+  versions: string[];
+  earlier_version?: string;
+  heap_bytes?: Int64;
+  latency?: {
+    requests: number;
+    errors: number;
+    median_ns: Int64;
+    p99_ns: Int64;
+  };
+  senders: string[];
+  instances: number;
+}
+
+export interface ServiceType {
+  name: string;
+  id: string;
+}
+
+export interface Services {
+  services: Service[];
+  // How many match, listed or not.
+  total: number;
+}
+
+export interface Settings {
+  source: boolean;
+  repository_template: string;
+  otlp_grpc_port: number;
+  otlp_http_port: number;
+  retention_ms: number;
+}
+
+export interface Source {
+  file: string;
+  // Below its root.
+  path: string;
+  text: string;
+}
+
+// What is empty is left out, but for what is required.
+export interface Span {
+  trace: string;
+  span: string;
+  parent: string;
+  service: string;
+  name: string;
+  kind: string;
+  status: string;
+  start_ns: Int64;
+  duration_ns: Int64;
+  attributes: Record<string, string>;
+  resource: Record<string, string>;
+  status_message?: string;
+  scope?: string;
+  scope_version?: string;
+  trace_state?: string;
+  flags?: number;
+  events?: SpanEvent[];
+  links?: SpanLink[];
+}
+
+export interface SpanEvent {
+  time_ns: Int64;
+  name: string;
+  attributes: Record<string, string>;
+}
+
+export interface SpanLink {
+  trace: string;
+  span: string;
+  attributes: Record<string, string>;
+}
+
+export interface SpanLooks {
+  count: number;
+  error_ns: number;
+}
+
+export interface SpanNames {
+  spans: {
+    service: string;
+    name: string;
+  }[];
+  // How many spans match, listed or not.
+  total: number;
+  // Services with spans whose own name matches.
+  services: string[];
+  // How many of those there are.
+  services_total: number;
+}
+
+export interface Status {
+  version: string;
+  parts: StatusPart[];
+}
+
+export interface StatusPart {
+  part: string;
+  facts: Record<string, string>;
+  problems: Problem[];
+}
+
+export interface Top {
+  type: string;
+  unit: string;
+  scale: number;
+  total: Int64;
+  count: Int64;
+  averaged: boolean;
+  // Only true: more was added up than 64 bits hold; sums stay at their end, and totals and shares are not right.
+  overflow?: boolean;
+  // With search.
+  search?: Found;
+  functions: number;
+  rows: TopRow[];
+  other: Int64;
+  // Why there is nothing, or not all, and what to do about it; absent where all is well.
+  hint?: string;
+}
+
+export interface TopRow {
+  name: string;
+  module: string;
+  file: string;
+  self: Int64;
+  total: Int64;
+  self_count: Int64;
+  total_count: Int64;
+}
+
+export interface Trace {
+  trace: string;
+  spans: Span[];
+}
+
+// With format=columns: what a waterfall needs of every span.
+export interface TraceColumns {
+  trace: string;
+  start_ns: Int64;
+  span: string[];
+  // A place in the columns; -1: none, -2: not stored.
+  parent: number[];
+  // A place in strings.
+  service: number[];
+  // A place in strings.
+  name: number[];
+  status: number[];
+  // After start_ns.
+  start: Int64[];
+  duration: Int64[];
+  strings: string[];
+}
+
+export interface TraceProfile {
+  type: string;
+  unit: string;
+  value: Int64;
+  // Observations. Exact; decimal text beyond 2^53.
+  count: Int64;
+  // Of off-CPU and wall clock only: how far off value may be (95 %); count is the number of looks, and value at most
+  // what the spans had by themselves.
+  error_ns?: number;
+}
+
+export interface TraceSummary {
+  trace: string;
+  root_service: string;
+  root_name: string;
+  // The root span has not arrived; root_service and root_name are those of the earliest span there is.
+  root_missing: boolean;
+  start: string;
+  start_ns: Int64;
+  duration_ns: Int64;
+  spans: number;
+  errors: number;
+  // What its samples add up to, by type: the one traces/{trace}/flame shows by itself comes first. Empty: it has
+  // none.
+  profiled: TraceProfile[];
+  matched: Span[];
+}
+
+export interface Traces {
+  traces: TraceSummary[];
+  // Only where more match and sort is cpu or samples: so many, the newest, were compared.
+  looked_at?: number;
+}
+
+// By path, below /api/v1/.
+export interface Answers {
+  services: Services;
+  labels: Labels;
+  'labels/{name}/values': LabelValues;
+  flame: Flame;
+  top: Top;
+  series: Series;
+  diff: Flame;
+  list: List;
+  traces: Traces;
+  'traces/{trace}': Trace | TraceColumns;
+  'traces/{trace}/flame': Flame;
+  'span-names': SpanNames;
+  'function-traces': FunctionTraces;
+  heatmap: Heatmap;
+  overview: Overview;
+  source: Source;
+  settings: Settings;
+  status: Status;
+  adhoc: Flame;
+}
