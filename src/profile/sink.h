@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -39,6 +40,9 @@ struct WriteRequest {
   // Set if its profiles are cumulative: the sink stores the differences to the base of their
   // series, and moves the bases together with what it stores (counters.h).
   std::optional<FirstReading> counters;
+  // The sender's own OTLP protobuf bytes, while `data` still says exactly what they say: exporters
+  // pass them on. Whoever changes `data` resets it.
+  std::shared_ptr<const std::string> otlp_bytes;
 };
 
 class Sink {
