@@ -139,13 +139,24 @@ Result<HttpResponse> Top(query::QueryContext& context, const HttpRequest& reques
   return response;
 }
 
-// The plain difference of two selections. base_* describes "before"; what is not given is as in
-// "after".
+// In what functions are compared; none: the sums alone.
+Result<std::optional<query::Measure>> MeasureOf(const Parameters& p) {
+  const std::string mode = p.Get("mode");
+  if (mode.empty() || mode == "raw") return std::nullopt;
+  if (mode == "share") return query::Measure::kShare;
+  if (mode == "rate") return query::Measure::kRate;
+  return Error(Code::kInvalid,
+               fmt::format("parameter 'mode': '{}' is not raw, share or rate", mode));
+}
+
+// The difference of two selections. base_* describes "before"; what is not given is as in "after".
 Result<HttpResponse> Diff(query::QueryContext& context, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
-      const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "base_query",
-                                               "base_from", "base_to", "base_since", "lens",
-                                               "search", "max_nodes", "min_share", "format"}));
+      const auto p,
+      Parameters::Read(
+          request, {"query", "type", "from", "to", "since", "base_query", "base_from", "base_to",
+                    "base_since", "lens", "search", "max_nodes", "min_share", "format", "mode"}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto measure, MeasureOf(p));
   WHEREFORE_ASSIGN_OR_RETURN(const auto after, p.Selection());
   WHEREFORE_ASSIGN_OR_RETURN(auto before, p.Selection("base_"));
   if (p.Get("base_from").empty() && p.Get("base_since").empty())
@@ -168,6 +179,12 @@ Result<HttpResponse> Diff(query::QueryContext& context, const HttpRequest& reque
     WHEREFORE_ASSIGN_OR_RETURN(out.observed_before_ns,
                                query::ObservedNs(context, before, request.cancel));
     WHEREFORE_ASSIGN_OR_RETURN(out.observed_ns, query::ObservedNs(context, after, request.cancel));
+  }
+  query::TestedDifference tested;
+  if (measure) {
+    WHEREFORE_ASSIGN_OR_RETURN(tested, query::TestDifference(context, before, after, *measure,
+                                                             options.lens, request.cancel));
+    out.tested = &tested;
   }
   return RenderTree(request, format, out);
 }

@@ -13,8 +13,30 @@ namespace {
 
 constexpr std::size_t kMostChanges = 50;
 
+void AppendTested(JsonWriter& json, std::string_view key, const query::TestedChange& change) {
+  const query::Comparison& c = change.comparison;
+  json.Key(key).BeginObject();
+  json.Field("before", c.before).Field("after", c.after).Field("change", c.change);
+  json.Field("low", c.low).Field("high", c.high).Field("p", c.p).Field("q", change.q);
+  json.Field("detectable", c.detectable);
+  json.Field("verdict", query::VerdictName(change.verdict)).EndObject();
+}
+
+// How the statistics of a difference were made, and what they say of the whole.
+void AppendStatistics(JsonWriter& json, const query::TestedDifference& tested) {
+  json.Key("statistics").BeginObject();
+  json.Field("groups", query::GroupingName(tested.grouping));
+  json.Field("groups_before", tested.groups_before).Field("groups_after", tested.groups_after);
+  json.Field("note", tested.note);
+  const query::Comparison& whole = tested.whole;
+  json.Key("whole").BeginObject().Field("before", whole.before).Field("after", whole.after);
+  json.Field("change", whole.change).Field("low", whole.low).Field("high", whole.high);
+  json.Field("p", whole.p).Field("detectable", whole.detectable).EndObject().EndObject();
+}
+
 // Exact, whatever was pruned of the tree.
-void AppendChanges(JsonWriter& json, const query::Changes& changes) {
+void AppendChanges(JsonWriter& json, const query::Changes& changes,
+                   const query::TestedDifference* tested) {
   json.Key("changes").BeginArray();
   std::size_t listed = 0;
   for (const query::DiffRow& row : changes.rows) {
@@ -22,7 +44,13 @@ void AppendChanges(JsonWriter& json, const query::Changes& changes) {
     if (row.self_before == row.self_after || ++listed > kMostChanges) break;
     json.BeginObject().Field("name", f.name).Field("module", f.module);
     json.Field("self_before", row.self_before).Field("self_after", row.self_after);
-    json.Field("total_before", row.total_before).Field("total_after", row.total_after).EndObject();
+    json.Field("total_before", row.total_before).Field("total_after", row.total_after);
+    const query::TestedFunction* const of = tested != nullptr ? tested->Find(f) : nullptr;
+    if (of != nullptr) {
+      AppendTested(json, "self", of->self);
+      AppendTested(json, "total", of->total);
+    }
+    json.EndObject();
   }
   json.EndArray();
 }
@@ -75,7 +103,8 @@ void AppendMeta(JsonWriter& json, const TreeAnswer& answer) {
   if (answer.found != nullptr) answer.found->AppendTo(json, !answer.before_total.empty());
   if (!answer.filed_under.empty()) json.Field("filed_under", answer.filed_under);
   if (answer.arriving) json.Field("arriving", true);
-  if (answer.changes != nullptr) AppendChanges(json, *answer.changes);
+  if (answer.changes != nullptr) AppendChanges(json, *answer.changes, answer.tested);
+  if (answer.tested != nullptr) AppendStatistics(json, *answer.tested);
   if (!answer.types.empty()) {
     json.Key("types").BeginArray();
     for (const std::string& type : answer.types) json.String(type);

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "net/http.h"
 #include "query/looks.h"
+#include "query/tested_diff.h"
 #include "query/view.h"
 
 namespace wherefore::api {
@@ -39,9 +40,10 @@ struct TreeAnswer {
   std::span<const std::int64_t> before_total;
   std::span<const std::int64_t> before_self;
   std::span<const std::int64_t> before_count;
-  const query::Changes* changes = nullptr;  // the functions that changed most
-  std::span<const std::string> types;       // what else it could be of
-  const FileFacts* file = nullptr;          // of a file, and of the one before it
+  const query::Changes* changes = nullptr;          // the functions that changed most
+  const query::TestedDifference* tested = nullptr;  // their statistics; null: not asked for
+  std::span<const std::string> types;               // what else it could be of
+  const FileFacts* file = nullptr;                  // of a file, and of the one before it
   const FileFacts* base = nullptr;
 };
 // Of a difference; the view must outlive it.

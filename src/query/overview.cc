@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "query/sample_groups.h"
 #include "query/scan.h"
 #include "query/snapshots.h"
 #include "query/timeline.h"
@@ -25,31 +26,18 @@ std::int64_t StepOf(store::TimeRange range) {
          kNsPerSecond;
 }
 
-std::string_view First(const Labels& labels, std::span<const std::string_view> names) {
-  for (const std::string_view name : names) {
-    if (const std::string_view value = FindLabel(labels, name); !value.empty()) return value;
-  }
-  return {};
-}
-
 // What sends, as its labels tell it: "opentelemetry 1.2.0 (cpp)", "gospy".
 std::string SenderOf(const Labels& labels) {
   static constexpr std::array<std::string_view, 2> kNames = {"telemetry.sdk.name", "pyroscope_spy"};
   static constexpr std::array<std::string_view, 1> kVersions = {"telemetry.sdk.version"};
   static constexpr std::array<std::string_view, 1> kLanguages = {"telemetry.sdk.language"};
-  std::string text(First(labels, kNames));
+  std::string text(FirstLabel(labels, kNames));
   if (text.empty()) return text;
-  if (const auto version = First(labels, kVersions); !version.empty())
+  if (const auto version = FirstLabel(labels, kVersions); !version.empty())
     text += fmt::format(" {}", version);
-  if (const auto language = First(labels, kLanguages); !language.empty())
+  if (const auto language = FirstLabel(labels, kLanguages); !language.empty())
     text += fmt::format(" ({})", language);
   return text;
-}
-
-std::string_view InstanceOf(const Labels& labels) {
-  static constexpr std::array<std::string_view, 6> kNames = {
-      "service.instance.id", "k8s.pod.name", "host.name", "hostname", "pod", "instance"};
-  return First(labels, kNames);
 }
 
 // Whether an instance that was last seen then is there when the newest snapshot of its service is

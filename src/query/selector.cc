@@ -405,4 +405,11 @@ std::string Selector::Text() const {
   return inside.empty() && !out.empty() ? out : out + "{" + inside + "}";
 }
 
+std::string_view FirstLabel(const Labels& labels, std::span<const std::string_view> names) {
+  for (const std::string_view name : names) {
+    if (const std::string_view value = FindLabel(labels, name); !value.empty()) return value;
+  }
+  return {};
+}
+
 }  // namespace wherefore::query

@@ -20,6 +20,7 @@
 #include <array>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -111,5 +112,8 @@ struct RegexOptions {
 [[nodiscard]] Result<std::shared_ptr<const re2::RE2>> CompileRegex(std::string_view pattern,
                                                                    RegexOptions options = {});
 [[nodiscard]] std::string_view FindLabel(const Labels& labels, std::string_view name);
+// The first of these names that has a value; empty: none has.
+[[nodiscard]] std::string_view FirstLabel(const Labels& labels,
+                                          std::span<const std::string_view> names);
 
 }  // namespace wherefore::query

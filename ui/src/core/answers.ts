@@ -1,4 +1,28 @@
 // The API's answers. Written by `tools/ui answers` out of docs/openapi.json; do not edit.
+export interface Comparison {
+  before: number;
+  after: number;
+  change: number;
+  // The change lies between low and high in 95 of 100 cases.
+  low: number;
+  high: number;
+  // How often equal sides differ by as much.
+  p: number;
+  // A change this large would be found in 80 of 100 cases.
+  detectable: number;
+}
+
+// Of a difference with mode=share or rate: what was compared with what.
+export interface DiffStatistics {
+  // What is independent of each other; none: not tested, see note.
+  groups: 'instances' | 'blocks' | 'none';
+  groups_before: number;
+  groups_after: number;
+  // What is not in the intervals, and what would make them smaller.
+  note: string;
+  whole: Comparison;
+}
+
 // What a file says of itself; what it does not say is left out.
 export interface FileFacts {
   time_ms?: number;
@@ -28,6 +52,8 @@ export interface FlameChange {
   self_after: Int64;
   total_before: Int64;
   total_after: Int64;
+  self?: TestedChange;
+  total?: TestedChange;
 }
 
 export interface FlameMeta {
@@ -61,6 +87,7 @@ export interface FlameMeta {
   arriving?: boolean;
   // In a difference: the functions whose own value changed most, exact whatever was pruned.
   changes?: FlameChange[];
+  statistics?: DiffStatistics;
   // Of a trace and of files: the types there are.
   types?: string[];
   // Of a file.
@@ -368,6 +395,24 @@ export interface StatusPart {
   part: string;
   facts: Record<string, string>;
   problems: Problem[];
+}
+
+// Of a difference with mode=share or rate: what one function has on each side.
+export interface TestedChange {
+  before: number;
+  after: number;
+  change: number;
+  // The change lies between low and high in 95 of 100 cases.
+  low: number;
+  high: number;
+  // How often equal sides differ by as much.
+  p: number;
+  // False discovery rate among all functions; 1: too few observations.
+  q: number;
+  // A change this large would be found in 80 of 100 cases.
+  detectable: number;
+  // unknown: fewer than ten observations.
+  verdict: 'more' | 'less' | 'undecided' | 'unknown';
 }
 
 export interface Top {
