@@ -111,6 +111,44 @@ std::string Header(const query::DiffTree& diff, const DiffMeasure& measure, cons
   return out + "\n";
 }
 
+// "more", or what keeps one from saying so.
+std::string VerdictText(const TestedValue& value) {
+  if (value.verdict == "undecided") return "?";
+  return value.verdict == "unknown" ? "few" : value.verdict;
+}
+
+// What is known of a row, in the columns of VerdictHeader().
+std::string VerdictCells(const Verdicts& verdicts, const profile::FlameFunction& function,
+                         DiffMode mode) {
+  const Verdicts::Row* const row = verdicts.Find(function.name, function.module);
+  if (row == nullptr) return fmt::format(" {:>17} {:>5} {:>5}", "", "", "");
+  // A rate's interval is per instance, which is not what the table shows.
+  const std::string interval =
+      mode == DiffMode::kShare
+          ? fmt::format("{:+.1f} to {:+.1f}", 100 * row->self.low, 100 * row->self.high)
+          : "";
+  return fmt::format(" {:>17} {:>5} {:>5}", interval, VerdictText(row->self),
+                     VerdictText(row->total));
+}
+
+std::string VerdictHeader() {
+  return fmt::format(" {:>17} {:>5} {:>5}", "95 % of self", "self", "total");
+}
+
+std::string VerdictNote(const Verdicts& verdicts) {
+  std::string out;
+  if (!verdicts.groups.empty()) {
+    out = fmt::format("more, less: surely (compared by {}); ?: not sure; few: under 10 samples. ",
+                      verdicts.groups);
+  }
+  return out + verdicts.note + "\n";
+}
+
+void AppendVerdict(JsonWriter& json, std::string_view key, const TestedValue& value) {
+  json.Key(key).BeginObject().Field("low", value.low).Field("high", value.high);
+  json.Field("verdict", value.verdict).EndObject();
+}
+
 }  // namespace
 
 std::string_view DiffModeName(DiffMode mode) {
@@ -135,29 +173,34 @@ DiffMeasure ChooseMeasure(std::string_view wanted, const DiffSides& sides) {
   return {DiffMode::kRate, "the sides differ in observed time (--mode raw, share)", sides};
 }
 
-std::string RenderDiff(const query::DiffTree& diff, const DiffMeasure& measure, std::size_t limit) {
+std::string RenderDiff(const query::DiffTree& diff, const DiffMeasure& measure,
+                       const Verdicts* verdicts, std::size_t limit) {
   const Shown shown(diff, measure);
   std::string out = Header(diff, measure, shown);
   const std::string_view per = measure.mode == DiffMode::kRate ? "/s" : "";
-  out +=
-      fmt::format("{:>11} {:>10} {:>10} {:>11}  {}\n", "self change", fmt::format("before{}", per),
-                  fmt::format("after{}", per), "total change", "function");
+  out += fmt::format("{:>11} {:>10} {:>10} {:>11}{}  {}\n", "self change",
+                     fmt::format("before{}", per), fmt::format("after{}", per), "total change",
+                     verdicts != nullptr ? VerdictHeader() : "", "function");
   std::size_t listed = 0;
   for (const query::DiffRow& row : RowsBy(shown, diff)) {
     if (listed == limit) break;
     if (!shown.Seen(shown.SelfChange(row)) && !shown.Seen(shown.TotalChange(row))) continue;
     ++listed;
     const char* mark = row.total_before == 0 ? "  (new)" : row.total_after == 0 ? "  (gone)" : "";
+    const profile::FlameFunction& function = diff.tree.functions[row.function];
     out += fmt::format(
-        "{:>11} {:>10} {:>10} {:>12}  {}{}\n", shown.ChangeText(shown.SelfChange(row)),
+        "{:>11} {:>10} {:>10} {:>12}{}  {}{}\n", shown.ChangeText(shown.SelfChange(row)),
         shown.Text(shown.Before(row.self_before)), shown.Text(shown.After(row.self_after)),
-        shown.ChangeText(shown.TotalChange(row)), Printable(diff.tree.functions[row.function].name),
-        mark);
+        shown.ChangeText(shown.TotalChange(row)),
+        verdicts != nullptr ? VerdictCells(*verdicts, function, measure.mode) : "",
+        Printable(function.name), mark);
   }
+  if (verdicts != nullptr) out += VerdictNote(*verdicts);
   return out;
 }
 
-std::string DiffJson(const query::DiffTree& diff, const DiffMeasure& measure) {
+std::string DiffJson(const query::DiffTree& diff, const DiffMeasure& measure,
+                     const Verdicts* verdicts) {
   std::string out;
   JsonWriter json(out);
   json.BeginObject().Field("type", diff.tree.type).Field("unit", diff.tree.unit);
@@ -167,11 +210,21 @@ std::string DiffJson(const query::DiffTree& diff, const DiffMeasure& measure) {
   json.Field("total_before", diff.before[0]).Field("total_after", diff.tree.total[0]);
   json.Key("rows").BeginArray();
   for (const query::DiffRow& row : RowsBy(Shown(diff, measure), diff)) {
-    json.BeginObject().Field("name", diff.tree.functions[row.function].name);
+    const profile::FlameFunction& function = diff.tree.functions[row.function];
+    json.BeginObject().Field("name", function.name);
     json.Field("self_before", row.self_before).Field("self_after", row.self_after);
-    json.Field("total_before", row.total_before).Field("total_after", row.total_after).EndObject();
+    json.Field("total_before", row.total_before).Field("total_after", row.total_after);
+    const auto* tested =
+        verdicts != nullptr ? verdicts->Find(function.name, function.module) : nullptr;
+    if (tested != nullptr) {
+      AppendVerdict(json, "self", tested->self);
+      AppendVerdict(json, "total", tested->total);
+    }
+    json.EndObject();
   }
-  json.EndArray().EndObject();
+  json.EndArray();
+  if (verdicts != nullptr) json.Field("groups", verdicts->groups).Field("note", verdicts->note);
+  json.EndObject();
   return out + "\n";
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/verdicts.h"
 #include "query/diff.h"
 
 namespace wherefore::cli {
@@ -30,10 +31,12 @@ struct DiffMeasure {
 // seldom carry the same load; rates if the lengths differ; else raw.
 [[nodiscard]] DiffMeasure ChooseMeasure(std::string_view wanted, const DiffSides& sides);
 
-// Functions by the change of their self value in the chosen mode.
+// Functions by the change of their self value in the chosen mode. `verdicts` may be null: files and
+// raw sums are not tested.
 [[nodiscard]] std::string RenderDiff(const query::DiffTree& diff, const DiffMeasure& measure,
-                                     std::size_t limit);
+                                     const Verdicts* verdicts, std::size_t limit);
 // The exact sums, in the same order.
-[[nodiscard]] std::string DiffJson(const query::DiffTree& diff, const DiffMeasure& measure);
+[[nodiscard]] std::string DiffJson(const query::DiffTree& diff, const DiffMeasure& measure,
+                                   const Verdicts* verdicts);
 
 }  // namespace wherefore::cli

@@ -40,7 +40,8 @@ TEST(RenderDiff, SharesRankByTheirChangeAndUnequalSumsDoNot) {
   // Ten times as much in total; the share of `parse` is a third higher.
   const query::DiffTree diff =
       query::Diff(Side(60'000'000, 40'000'000), Side(800'000'000, 200'000'000));
-  const std::string shares = RenderDiff(diff, {.mode = DiffMode::kShare, .why = "why"}, 10);
+  const std::string shares =
+      RenderDiff(diff, {.mode = DiffMode::kShare, .why = "why"}, nullptr, 10);
   EXPECT_NE(Place(shares, "shares of each side's total, changes in percentage points: why\n"),
             std::string::npos)
       << shares;
@@ -48,14 +49,15 @@ TEST(RenderDiff, SharesRankByTheirChangeAndUnequalSumsDoNot) {
       << shares;
   EXPECT_NE(Place(shares, "-20.0     40.0 %     20.0 %        -20.0  send"), std::string::npos)
       << shares;
-  EXPECT_NE(Place(RenderDiff(diff, {}, 10), "+160 ms"), std::string::npos);
+  EXPECT_NE(Place(RenderDiff(diff, {}, nullptr, 10), "+160 ms"), std::string::npos);
 }
 
 TEST(RenderDiff, PerSecondWhatRanLongerHasNotGrown) {
   const query::DiffTree diff =
       query::Diff(Side(60'000'000, 40'000'000), Side(600'000'000, 300'000'000));
   const std::string text = RenderDiff(
-      diff, {.mode = DiffMode::kRate, .sides = {.before_seconds = 10, .after_seconds = 100}}, 10);
+      diff, {.mode = DiffMode::kRate, .sides = {.before_seconds = 10, .after_seconds = 100}},
+      nullptr, 10);
   EXPECT_NE(Place(text, "per second of observed time (10 s and 100 s): before 10 ms, after 9 ms"),
             std::string::npos)
       << text;
@@ -64,10 +66,21 @@ TEST(RenderDiff, PerSecondWhatRanLongerHasNotGrown) {
   EXPECT_EQ(Place(text, "parse"), std::string::npos) << text;  // the same per second
 }
 
+TEST(RenderDiff, SaysWhichChangesAreSure) {
+  const query::DiffTree diff = query::Diff(Side(60, 40), Side(80, 20));
+  Verdicts verdicts{.groups = "instances (5 and 5)", .note = "More samples would help"};
+  verdicts.rows[{"parse", ""}] = {.self = {.low = 0.15, .high = 0.25, .verdict = "more"},
+                                  .total = {.verdict = "undecided"}};
+  const std::string text = RenderDiff(diff, {.mode = DiffMode::kShare}, &verdicts, 10);
+  EXPECT_NE(Place(text, "+15.0 to +25.0  more     ?  parse"), std::string::npos) << text;
+  EXPECT_NE(Place(text, "compared by instances (5 and 5)"), std::string::npos) << text;
+  EXPECT_NE(Place(text, "More samples would help"), std::string::npos) << text;
+}
+
 TEST(DiffJson, HasTheExactSumsInTheOrderShown) {
   const query::DiffTree diff =
       query::Diff(Side(900'000'000'000'000'001, 1), Side(900'000'000'000'000'003, 1));
-  const std::string text = DiffJson(diff, {});
+  const std::string text = DiffJson(diff, {}, nullptr);
   EXPECT_NE(Place(text, R"("mode":"raw")"), std::string::npos) << text;
   EXPECT_NE(Place(text, "900000000000000003"), std::string::npos) << text;
 }

@@ -188,7 +188,7 @@ void SelectionOptions::AddTo(CLI::App& command, const std::string& positional_he
   command.add_option("--service", service, "Service (same as the name before { in a selector)");
   command.add_option("--type", type,
                      "cpu, wall, samples, alloc_space, inuse_space, mutex, ... or a five-part id");
-  command.add_option("--since", since, "How far back: 15m, 6h, 7d (default 1h)");
+  command.add_option("--since,--time-range", since, "How far back: 15m, 6h, 7d (default 1h)");
   command.add_option("--from", from, "Start: 2026-11-15T06:00:00Z, Unix time, -2h");
   command.add_option("--to", to, "End, like --from (default now)");
   command.add_option("--lens", lens,

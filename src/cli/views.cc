@@ -139,15 +139,31 @@ std::string TreeJson(const profile::FlameTree& tree, const query::Found* found) 
 struct DiffOptions {
   SelectionOptions selection;
   std::string base_from, base_to;
+  std::string baseline, comparison;  // the sides by name
   std::string mode;
   std::size_t limit = 30;
 };
+
+// Which changes are more than chance; none where that cannot be asked.
+Result<std::optional<Verdicts>> VerdictsOf(const Context& context, const SelectionOptions& before,
+                                           const SelectionOptions& after,
+                                           const DiffMeasure& measure) {
+  if (measure.mode == DiffMode::kRaw || before.IsFiles() || after.IsFiles()) return std::nullopt;
+  return AskVerdicts(context, before, after, DiffModeName(measure.mode));
+}
 
 int RunDiff(const Context& context, const DiffOptions& options) {
   SelectionOptions before = options.selection;
   before.observed = true;
   SelectionOptions after = before;
-  const std::vector<std::string>& what = options.selection.what;
+  std::vector<std::string> what = options.selection.what;
+  if (options.baseline.empty() != options.comparison.empty() ||
+      (!options.baseline.empty() && !what.empty())) {
+    return Fail(Error(Code::kInvalid,
+                      "--baseline and --comparison go together, instead of "
+                      "selectors without a name"));
+  }
+  if (!options.baseline.empty()) what = {options.baseline, options.comparison};
   if (what.size() == 2) {
     before.what = {what[0]};
     after.what = {what[1]};
@@ -173,9 +189,12 @@ int RunDiff(const Context& context, const DiffOptions& options) {
                                    .averaged = left->averaged || right->averaged,
                                    .before_seconds = left->seconds,
                                    .after_seconds = right->seconds});
+  const auto verdicts = VerdictsOf(context, before, after, measure);
+  if (!verdicts) return Fail(verdicts.error());
+  const Verdicts* const tested = *verdicts ? &**verdicts : nullptr;
   const query::DiffTree diff = query::Diff(left->tree, right->tree);
-  fmt::print("{}",
-             context.json ? DiffJson(diff, measure) : RenderDiff(diff, measure, options.limit));
+  fmt::print("{}", context.json ? DiffJson(diff, measure, tested)
+                                : RenderDiff(diff, measure, tested, options.limit));
   return kFine;
 }
 
@@ -261,11 +280,15 @@ void AddDiff(CLI::App& app, Context& context) {
                  {"wherefore diff before.pb.gz after.pb.gz",
                   "wherefore diff 'checkout{version=v1}' 'checkout{version=v2}' --since 1d",
                   "wherefore diff checkout --from -1h --base-from -25h --base-to -24h",
+                  "wherefore diff --baseline 'shop{commit=abc123}' --comparison "
+                  "'shop{commit=def456}' --time-range 1h",
                   "wherefore diff before.pb.gz after.pb.gz --mode share"});
   auto options = std::make_shared<DiffOptions>();
   options->selection.AddTo(
       *command,
       "Before and after: two selectors or two files; one selector with --base-from/--base-to");
+  command->add_option("--baseline", options->baseline, "Before: a selector or a file");
+  command->add_option("--comparison", options->comparison, "After: a selector or a file");
   command->add_option("--base-from", options->base_from, "Start of 'before'");
   command->add_option("--base-to", options->base_to, "End of 'before'");
   command
