@@ -30,7 +30,8 @@ TEST(WhyNoSamples, WithoutLinksTheProfilerDoesNotLinkSpans) {
 TEST(WhyNoSamples, WithLinksItWasTooShortOrWaited) {
   ServiceActivity activity{
       .service = "web", .span_ns = 3 * kMs, .profiles = 12, .links = 9, .cpu_period_ns = 10 * kMs};
-  EXPECT_TRUE(Says(activity, "took 3 ms, and there is one sample per 10 ms of CPU time: too short"));
+  EXPECT_TRUE(
+      Says(activity, "took 3 ms, and there is one sample per 10 ms of CPU time: too short"));
   EXPECT_TRUE(Says(activity, "wall-clock or off-CPU profiles show waiting"));
   activity.span_ns = 800 * kMs;
   EXPECT_TRUE(Says(activity, "took 800 ms with one sample per 10 ms of CPU time"));
