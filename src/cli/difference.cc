@@ -117,22 +117,25 @@ std::string VerdictText(const TestedValue& value) {
   return value.verdict == "unknown" ? "few" : value.verdict;
 }
 
-// What is known of a row, in the columns of VerdictHeader().
+// The columns of what is known of a row. A rate's interval is per instance, which is not what the
+// table shows, so only shares have theirs.
+std::string VerdictColumns(DiffMode mode, std::string_view interval, std::string_view self,
+                           std::string_view total) {
+  return (mode == DiffMode::kShare ? fmt::format(" {:>17}", interval) : std::string()) +
+         fmt::format(" {:>5} {:>5}", self, total);
+}
+
+std::string VerdictHeader(DiffMode mode) {
+  return VerdictColumns(mode, "95 % of self", "self", "total");
+}
+
 std::string VerdictCells(const Verdicts& verdicts, const profile::FlameFunction& function,
                          DiffMode mode) {
   const Verdicts::Row* const row = verdicts.Find(function.name, function.module);
-  if (row == nullptr) return fmt::format(" {:>17} {:>5} {:>5}", "", "", "");
-  // A rate's interval is per instance, which is not what the table shows.
-  const std::string interval =
-      mode == DiffMode::kShare
-          ? fmt::format("{:+.1f} to {:+.1f}", 100 * row->self.low, 100 * row->self.high)
-          : "";
-  return fmt::format(" {:>17} {:>5} {:>5}", interval, VerdictText(row->self),
-                     VerdictText(row->total));
-}
-
-std::string VerdictHeader() {
-  return fmt::format(" {:>17} {:>5} {:>5}", "95 % of self", "self", "total");
+  if (row == nullptr) return VerdictColumns(mode, "", "", "");
+  return VerdictColumns(
+      mode, fmt::format("{:+.1f} to {:+.1f}", 100 * row->self.low, 100 * row->self.high),
+      VerdictText(row->self), VerdictText(row->total));
 }
 
 std::string VerdictNote(const Verdicts& verdicts) {
@@ -180,7 +183,7 @@ std::string RenderDiff(const query::DiffTree& diff, const DiffMeasure& measure,
   const std::string_view per = measure.mode == DiffMode::kRate ? "/s" : "";
   out += fmt::format("{:>11} {:>10} {:>10} {:>11}{}  {}\n", "self change",
                      fmt::format("before{}", per), fmt::format("after{}", per), "total change",
-                     verdicts != nullptr ? VerdictHeader() : "", "function");
+                     verdicts != nullptr ? VerdictHeader(measure.mode) : "", "function");
   std::size_t listed = 0;
   for (const query::DiffRow& row : RowsBy(shown, diff)) {
     if (listed == limit) break;

@@ -93,22 +93,19 @@ Result<Uncut> ReadSide(QueryContext& context, const Selection& selection,
   return side;
 }
 
-// How long each instance was observed, by group.
+// How long each instance was observed, by group. A profile is in the block in which it began, with
+// all of its samples, so all of its time counts there.
 void AddObserved(const Uncut& side, const profile::TimeGrid* blocks,
                  std::vector<SampleGroup>& groups) {
-  std::vector<profile::ObservedTime> observed(side.instances);
-  for (std::size_t i = 0; i < side.seen.size(); ++i)
-    observed[side.instance[i]].Add(side.seen[i].time_ns, side.seen[i].length_ns);
-  for (std::size_t instance = 0; instance < observed.size(); ++instance) {
-    if (blocks == nullptr) {
-      groups[side.group_of_instance[instance]].observed_s +=
-          static_cast<double>(observed[instance].total_ns()) / 1e9;
-      continue;
-    }
-    const std::vector<std::int64_t> per_block = observed[instance].PerStep(*blocks);
-    for (std::size_t block = 0; block < per_block.size(); ++block)
-      groups[block].observed_s += static_cast<double>(per_block[block]) / 1e9;
+  std::map<std::pair<std::uint32_t, std::size_t>, profile::ObservedTime> observed;
+  for (std::size_t i = 0; i < side.seen.size(); ++i) {
+    const profile::SeenProfile& seen = side.seen[i];
+    const std::size_t group =
+        blocks != nullptr ? blocks->StepOf(seen.time_ns) : side.group_of_instance[side.instance[i]];
+    observed[{side.instance[i], group}].Add(seen.time_ns, seen.length_ns);
   }
+  for (auto& [where, time] : observed)
+    groups[where.second].observed_s += static_cast<double>(time.total_ns()) / 1e9;
 }
 
 void AddSum(const Resolved& r, const store::StackSum& s, SampleGroup& group) {

@@ -103,6 +103,17 @@ TEST_P(TestedDiffTest, ARateIsPerInstanceAndSecond) {
   EXPECT_NEAR(tested.whole.after, 100, 1e-9);
 }
 
+TEST_P(TestedDiffTest, ABlockHasTheTimeOfItsProfiles) {
+  Put("v1", {100});      // one profile of ten seconds
+  Put("v2", {100}, 16);  // 16 of them
+  const TestedDifference tested = Test(Measure::kRate);
+  EXPECT_EQ(tested.grouping, Grouping::kBlocks);
+  EXPECT_NEAR(Of(tested, "parse").self.comparison.before, 10, 1e-9);
+  EXPECT_NEAR(Of(tested, "parse").self.comparison.after, 10, 1e-9);
+  EXPECT_NEAR(tested.whole.before, 100, 1e-9);
+  EXPECT_NEAR(tested.whole.after, 100, 1e-9);
+}
+
 TEST_P(TestedDiffTest, WhatIsNewIsFound) {
   Put("v1", {0, 0, 0});
   Put("v2", {50, 60, 55});
