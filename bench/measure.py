@@ -85,7 +85,7 @@ class Client:
     """One keep-alive connection to the API."""
 
     def __init__(self, url):
-        self.connection = http.client.HTTPConnection(urllib.parse.urlsplit(url).netloc, timeout=120)
+        self.connection = http.client.HTTPConnection(urllib.parse.urlsplit(url).netloc, timeout=600)
 
     def get(self, path, **parameters):
         """(body, milliseconds); anything but 200 ends the benchmark."""

@@ -1,4 +1,4 @@
-// Api: traces by id, trace search, the profile of a trace or of some of its spans.
+// Api: traces by id, trace search, critical paths, the profile of a trace or of some of its spans.
 #include <algorithm>
 #include <bit>
 #include <set>
@@ -13,6 +13,7 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "query/context.h"
+#include "query/critical_path.h"
 #include "query/function_traces.h"
 #include "query/looks.h"
 #include "query/name_list.h"
@@ -129,6 +130,10 @@ std::string TraceColumns(const profile::TraceId& trace, const std::vector<query:
 }
 
 // span=<id>: only that one. format=columns: what a waterfall needs of all of them.
+Error NoSpans(const profile::TraceId& trace) {
+  return {Code::kNotFound, "no spans of trace " + ToHex(trace) + " are stored"};
+}
+
 Result<HttpResponse> OneTrace(query::QueryContext& context, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {"span", "format"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto trace, ParseTraceId(request.Header(":trace")));
@@ -144,9 +149,7 @@ Result<HttpResponse> OneTrace(query::QueryContext& context, const HttpRequest& r
   WHEREFORE_ASSIGN_OR_RETURN(const auto spans,
                              columns ? query::TraceShape(context, p.tenant(), trace, request.cancel)
                                      : query::Trace(context, p.tenant(), trace, request.cancel));
-  if (spans.empty()) {
-    return Error(Code::kNotFound, "no spans of trace " + ToHex(trace) + " are stored");
-  }
+  if (spans.empty()) return NoSpans(trace);
   HttpResponse response;
   if (columns) {
     response.body = TraceColumns(trace, spans);
@@ -158,6 +161,34 @@ Result<HttpResponse> OneTrace(query::QueryContext& context, const HttpRequest& r
     if (wanted.empty() || wanted.contains(span.id)) AppendSpan(json, span);
   }
   json.EndArray().EndObject();
+  return response;
+}
+
+// Which span the request waited for at every moment.
+Result<HttpResponse> TracePath(query::QueryContext& context, const HttpRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto p, Parameters::Read(request, {}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto trace, ParseTraceId(request.Header(":trace")));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto spans,
+                             query::Trace(context, p.tenant(), trace, request.cancel));
+  if (spans.empty()) return NoSpans(trace);
+  const query::CriticalPath path = query::FindCriticalPath(spans);
+  const auto id_of = [&](std::uint32_t span) {
+    return span == query::kNoSpan ? std::string() : ToHex(spans[span].id);
+  };
+  HttpResponse response;
+  JsonWriter json(response.body);
+  json.BeginObject().Field("trace", ToHex(trace)).Field("root", id_of(path.root));
+  json.Field("duration_ns", path.duration_ns).Key("segments").BeginArray();
+  for (const query::PathSegment& segment : path.segments) {
+    json.BeginObject().Field("span", id_of(segment.span));
+    json.Field("start_ns", segment.start_ns);
+    json.Field("duration_ns", segment.end_ns - segment.start_ns).EndObject();
+  }
+  json.EndArray().Key("moved_ns").BeginObject();
+  for (std::uint32_t i = 0; i < spans.size(); ++i) {
+    if (path.moved_ns[i] != 0) json.Field(id_of(i), path.moved_ns[i]);
+  }
+  json.EndObject().EndObject();
   return response;
 }
 
@@ -375,6 +406,8 @@ Result<HttpResponse> SpanNames(query::QueryContext& context, const HttpRequest& 
 void Api::AddTraceRoutes(net::Router& router) {
   AddQuery(router, "traces", "trace_search", net::WorkKind::kHeavy, Search);
   AddQuery(router, "traces/{trace}", "trace", net::WorkKind::kHeavy, OneTrace);
+  AddQuery(router, "traces/{trace}/critical-path", "critical_path", net::WorkKind::kHeavy,
+           TracePath);
   AddQuery(router, "traces/{trace}/flame", "trace_flame", net::WorkKind::kHeavy, TraceFlame);
   AddQuery(router, "function-traces", "function_traces", net::WorkKind::kHeavy, FunctionTraces);
   AddQuery(router, "span-names", "span_names", net::WorkKind::kQuick, SpanNames);

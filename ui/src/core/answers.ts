@@ -12,6 +12,18 @@ export interface Comparison {
   detectable: number;
 }
 
+export interface CriticalPath {
+  trace: string;
+  // The root span; empty: it has not arrived, and the path goes from the first start to the last end.
+  root: string;
+  duration_ns: Int64;
+  // In the order of time, without gaps; together duration_ns.
+  segments: PathSegment[];
+  // By span: how far it was moved, because the clock of its place differs from its caller's. Spans that were not are
+  // left out.
+  moved_ns: Record<string, Int64>;
+}
+
 // Of a difference with mode=share or rate: what was compared with what.
 export interface DiffStatistics {
   // What is independent of each other; none: not tested, see note.
@@ -216,6 +228,13 @@ export interface Overview {
   total: number;
   // CPU time of all services that match over observed_ms, listed or not.
   cores: number;
+}
+
+export interface PathSegment {
+  // Empty: the root that has not arrived.
+  span: string;
+  start_ns: Int64;
+  duration_ns: Int64;
 }
 
 export interface Problem {
@@ -512,6 +531,7 @@ export interface Answers {
   list: List;
   traces: Traces;
   'traces/{trace}': Trace | TraceColumns;
+  'traces/{trace}/critical-path': CriticalPath;
   'traces/{trace}/flame': Flame;
   'span-names': SpanNames;
   'function-traces': FunctionTraces;
