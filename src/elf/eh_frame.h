@@ -107,6 +107,7 @@ class EhFrameReader {
   std::unordered_map<std::size_t, Cie> cies_;
   std::vector<CfaExpression> expressions_;
   std::map<CfaExpression, std::int32_t> expression_ids_;
+  std::vector<FrameState> remembered_;  // by the function that is read
   Watch watch_;
 };
 

@@ -92,15 +92,25 @@ bool FitsRow(const UnwindRule& rule) {
 
 }  // namespace
 
-// Functions and their rows in section order.
+// Functions and their rows in section order. A large program has a million rows, so they are as
+// small as they will be in the table.
 struct UnwindTable::Read {
   std::uint64_t base = 0;
   std::uint64_t end = 0;
   std::vector<Function> functions;
-  std::vector<FrameRow> rows;
+  std::vector<UnwindRow> rows;
+  std::vector<WideRule> wide;
 
   explicit Read(const ElfFile& file)
       : base(file.base_address()), end(std::min(file.end_address(), base + UINT32_MAX)) {}
+
+  // For all functions of a section of that size: growing would cost more than reading. What is not
+  // used is never touched.
+  void Reserve(std::size_t section_bytes) {
+    section_bytes = std::min(section_bytes, kMostReserved);
+    functions.reserve(section_bytes / kLeastFunctionBytes);
+    rows.reserve(section_bytes / kUsualRowBytes);
+  }
 
   void Add(const FunctionRange& range, const std::vector<FrameRow>& its_rows) {
     if (range.start < base || range.end > end) return;
@@ -108,14 +118,37 @@ struct UnwindTable::Read {
                          .end = static_cast<std::uint32_t>(range.end - base),
                          .first_row = static_cast<std::uint32_t>(rows.size()),
                          .row_count = static_cast<std::uint32_t>(its_rows.size())});
-    rows.insert(rows.end(), its_rows.begin(), its_rows.end());
+    for (const FrameRow& row : its_rows)
+      rows.push_back(Compact(static_cast<std::uint32_t>(row.address - base), row.rule));
   }
+
+  UnwindRow Compact(std::uint32_t address, const UnwindRule& rule) {
+    UnwindRow row{.address = address, .kind = rule.kind};
+    if (FitsRow(rule)) {
+      const bool scaled = rule.kind != RowKind::kPlt && rule.kind != RowKind::kExpression;
+      row.cfa = static_cast<std::int16_t>(scaled ? rule.cfa / 8 : rule.cfa);
+      row.rbp = static_cast<std::int8_t>(rule.rbp == kRbpLost ? kRbpLost : rule.rbp / 8);
+    } else if (wide.size() < UINT16_MAX) {
+      row.cfa = static_cast<std::int16_t>(static_cast<std::uint16_t>(wide.size()));
+      row.kind = RowKind::kWide;
+      wide.push_back({rule.cfa, rule.rbp, rule.kind});
+    } else {
+      row.kind = RowKind::kUnsupported;
+    }
+    return row;
+  }
+
+ private:
+  static constexpr std::size_t kLeastFunctionBytes = 20;
+  static constexpr std::size_t kUsualRowBytes = 5;
+  static constexpr std::size_t kMostReserved = std::size_t{32} << 20;
 };
 
 Result<UnwindTable> UnwindTable::Build(const ElfFile& file) {
   WHEREFORE_ASSIGN_OR_RETURN(const EhFrame frames, FindEhFrame(file));
   EhFrameReader reader(frames.data.bytes(), frames.address);
   Read read(file);
+  read.Reserve(frames.data.bytes().size());
   std::vector<FrameRow> rows;
   FunctionRange range;
   while (true) {
@@ -153,8 +186,11 @@ Result<UnwindTable> UnwindTable::BuildFor(const ElfFile& file,
 void UnwindTable::Assemble(Read read, const EhFrameReader& reader) {
   base_ = read.base;
   expressions_.assign(reader.expressions().begin(), reader.expressions().end());
+  wide_ = std::move(read.wide);
   std::vector<Function>& functions = read.functions;
   std::ranges::stable_sort(functions, {}, &Function::start);
+  rows_.reserve(read.rows.size() + functions.size() + 1);
+  functions_.reserve(functions.size());
   for (std::size_t i = 0; i < functions.size(); ++i) {
     if (i > 0 && functions[i].start == functions[i - 1].start) continue;
     // Functions overlap only in damaged files; then the later start wins.
@@ -165,37 +201,23 @@ void UnwindTable::Assemble(Read read, const EhFrameReader& reader) {
     }
     AppendFunction(functions[i], read.rows);
   }
-  if (!functions_.empty()) Append(functions_.back().end, {});
+  if (!functions_.empty()) Append({.address = functions_.back().end});
   IndexPages();
-  rows_.shrink_to_fit();
-  functions_.shrink_to_fit();
+  if (rows_.capacity() - rows_.size() > rows_.size() / 4) rows_.shrink_to_fit();
 }
 
-void UnwindTable::AppendFunction(const Function& function, const std::vector<FrameRow>& rows) {
-  if (!functions_.empty() && functions_.back().end < function.start) {
-    Append(functions_.back().end, {});
-  }
+void UnwindTable::AppendFunction(const Function& function, const std::vector<UnwindRow>& rows) {
+  if (!functions_.empty() && functions_.back().end < function.start)
+    Append({.address = functions_.back().end});
   for (std::uint32_t i = 0; i < function.row_count; ++i) {
-    const FrameRow& row = rows[function.first_row + i];
-    if (row.address - base_ >= function.end) break;
-    Append(static_cast<std::uint32_t>(row.address - base_), row.rule);
+    const UnwindRow& row = rows[function.first_row + i];
+    if (row.address >= function.end) break;
+    Append(row);
   }
   functions_.push_back({function.start, function.end});
 }
 
-void UnwindTable::Append(std::uint32_t address, const UnwindRule& rule) {
-  UnwindRow row{.address = address, .kind = rule.kind};
-  if (FitsRow(rule)) {
-    const bool scaled = rule.kind != RowKind::kPlt && rule.kind != RowKind::kExpression;
-    row.cfa = static_cast<std::int16_t>(scaled ? rule.cfa / 8 : rule.cfa);
-    row.rbp = static_cast<std::int8_t>(rule.rbp == kRbpLost ? kRbpLost : rule.rbp / 8);
-  } else if (wide_.size() < UINT16_MAX) {
-    row.cfa = static_cast<std::int16_t>(static_cast<std::uint16_t>(wide_.size()));
-    row.kind = RowKind::kWide;
-    wide_.push_back({rule.cfa, rule.rbp, rule.kind});
-  } else {
-    row.kind = RowKind::kUnsupported;
-  }
+void UnwindTable::Append(const UnwindRow& row) {
   if (rows_.empty() || !SameRule(rows_.back(), row)) rows_.push_back(row);
 }
 

@@ -59,8 +59,8 @@ class UnwindTable {
   struct Read;
 
   void Assemble(Read read, const EhFrameReader& reader);
-  void Append(std::uint32_t address, const UnwindRule& rule);
-  void AppendFunction(const Function& function, const std::vector<FrameRow>& rows);
+  void Append(const UnwindRow& row);
+  void AppendFunction(const Function& function, const std::vector<UnwindRow>& rows);
   void IndexPages();
 
   std::uint64_t base_ = 0;
