@@ -321,6 +321,14 @@ bool EhFrameReader::At(std::size_t offset, FunctionRange& function, std::vector<
   return ReadEntry(offset, entry, next) && Describe(entry, function, rows) && budget_ > 0;
 }
 
+std::size_t EhFrameReader::Count() const {
+  std::size_t count = 0;
+  Entry entry;
+  for (std::size_t at = 0, next = 0; ReadEntry(at, entry, next); at = next)
+    count += entry.id != 0 ? 1 : 0;
+  return count;
+}
+
 Result<bool> EhFrameReader::Next(FunctionRange& function, std::vector<FrameRow>& rows) {
   rows.clear();
   Entry entry;

@@ -59,6 +59,9 @@ class EhFrameReader {
   // addresses, the first one at the function's start.
   Result<bool> Next(FunctionRange& function, std::vector<FrameRow>& rows);
 
+  // How many FDEs there are, without reading them.
+  [[nodiscard]] std::size_t Count() const;
+
   // The expressions that rules of kind kExpression refer to. Grows while reading.
   [[nodiscard]] const std::vector<CfaExpression>& expressions() const { return expressions_; }
 

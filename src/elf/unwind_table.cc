@@ -43,11 +43,15 @@ class EhFrameIndex {
   }
 
   [[nodiscard]] bool usable() const { return !entries_.empty(); }
+  [[nodiscard]] std::size_t size() const { return entries_.size() / sizeof(Entry); }
+  // Of one of them: where its function starts, and its FDE.
+  [[nodiscard]] std::uint64_t start(std::size_t i) const { return Place(At(i).start); }
+  [[nodiscard]] std::uint64_t entry(std::size_t i) const { return Place(At(i).entry); }
 
   // The FDE of the last function that starts at or before an address; 0 if none does.
   [[nodiscard]] std::uint64_t Find(std::uint64_t address) const {
     std::size_t low = 0;
-    std::size_t high = entries_.size() / sizeof(Entry);
+    std::size_t high = size();
     while (low < high) {
       const std::size_t middle = low + ((high - low) / 2);
       if (Place(At(middle).start) <= address) {
@@ -138,14 +142,51 @@ struct UnwindTable::Read {
     return row;
   }
 
- private:
+  void Clear() {
+    functions.clear();
+    rows.clear();
+  }
+
   static constexpr std::size_t kLeastFunctionBytes = 20;
   static constexpr std::size_t kUsualRowBytes = 5;
   static constexpr std::size_t kMostReserved = std::size_t{32} << 20;
 };
 
+// The usual case, at half the cost: .eh_frame_hdr names every function once and in order, so that
+// rows are appended as they are read. False when it does not.
+bool UnwindTable::BuildInOrder(const ElfFile& file, std::span<const std::uint8_t> frames,
+                               std::uint64_t address) {
+  if (!file.eh_frame_header()) return false;
+  const Segment& header = *file.eh_frame_header();
+  const auto data = file.ReadAddress(header.address, header.file_size);
+  if (!data) return false;
+  const EhFrameIndex index(header.address, data->bytes());
+  EhFrameReader reader(frames, address);
+  if (!index.usable() || reader.Count() != index.size()) return false;
+  Read read(file);
+  base_ = read.base;
+  rows_.reserve(std::min(frames.size(), Read::kMostReserved) / Read::kUsualRowBytes);
+  functions_.reserve(index.size());
+  std::vector<FrameRow> rows;
+  FunctionRange range;
+  for (std::size_t i = 0; i < index.size(); ++i) {
+    const std::uint64_t entry = index.entry(i);
+    const std::uint64_t next = i + 1 < index.size() ? index.start(i + 1) : read.end;
+    if (entry < address || !reader.At(entry - address, range, rows)) return false;
+    if (range.start != index.start(i) || next <= range.start) return false;
+    range.end = std::min(range.end, next);
+    read.Clear();
+    read.Add(range, rows);
+    if (!read.functions.empty()) AppendFunction(read.functions[0], read.rows);
+  }
+  Finish(std::move(read.wide), reader);
+  return true;
+}
+
 Result<UnwindTable> UnwindTable::Build(const ElfFile& file) {
   WHEREFORE_ASSIGN_OR_RETURN(const EhFrame frames, FindEhFrame(file));
+  if (UnwindTable table; table.BuildInOrder(file, frames.data.bytes(), frames.address))
+    return table;
   EhFrameReader reader(frames.data.bytes(), frames.address);
   Read read(file);
   read.Reserve(frames.data.bytes().size());
@@ -185,8 +226,6 @@ Result<UnwindTable> UnwindTable::BuildFor(const ElfFile& file,
 
 void UnwindTable::Assemble(Read read, const EhFrameReader& reader) {
   base_ = read.base;
-  expressions_.assign(reader.expressions().begin(), reader.expressions().end());
-  wide_ = std::move(read.wide);
   std::vector<Function>& functions = read.functions;
   std::ranges::stable_sort(functions, {}, &Function::start);
   rows_.reserve(read.rows.size() + functions.size() + 1);
@@ -201,6 +240,12 @@ void UnwindTable::Assemble(Read read, const EhFrameReader& reader) {
     }
     AppendFunction(functions[i], read.rows);
   }
+  Finish(std::move(read.wide), reader);
+}
+
+void UnwindTable::Finish(std::vector<WideRule> wide, const EhFrameReader& reader) {
+  wide_ = std::move(wide);
+  expressions_.assign(reader.expressions().begin(), reader.expressions().end());
   if (!functions_.empty()) Append({.address = functions_.back().end});
   IndexPages();
   if (rows_.capacity() - rows_.size() > rows_.size() / 4) rows_.shrink_to_fit();

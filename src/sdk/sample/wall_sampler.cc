@@ -16,10 +16,11 @@ constexpr std::size_t kMostShown = 4096;  // threads in one listing
 constexpr std::size_t kMostGone = 64;
 // Listing threads takes at most one part in so many of one CPU.
 constexpr std::int64_t kListPart = 500;
-// Of what the process uses, for looking at its threads; and the least, of the most.
-constexpr double kShareOfUse = 0.02;
+// Of what the process uses, for looking at its threads; but not less than so much of the most.
+constexpr double kShareOfUse = 0.002;
 constexpr double kLeastShare = 1.0 / 6;
-// Of a program that ends soon there is nothing else to see: until then as much as there may be.
+// In a program's first seconds, which may be all there are of it.
+constexpr double kFirstShare = 0.5;
 constexpr std::int64_t kFirstTime = 10 * kSecond;
 
 }  // namespace
@@ -61,7 +62,7 @@ void WallSampler::Forget() {
 void WallSampler::Run() {
   const Inside inside(Part::kWall);
   StartAt(since_);
-  budget_.SetShare(most_share_);
+  budget_.SetShare(kFirstShare * most_share_);
   budget_.Begin(MonotonicNow(), Used());
   while (!stop_.load(std::memory_order_relaxed)) {
     const double rate = rate_.load(std::memory_order_relaxed);
