@@ -25,7 +25,18 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 // The queue is emptied this often, less often when there was little in it: waking up costs too.
 constexpr std::int64_t kBetweenDrains = kSecond / 20;
 constexpr std::int64_t kCalmBetweenDrains = kSecond / 4;
+constexpr std::int64_t kQuietBetweenDrains = kSecond;
 constexpr int kFewEvents = 100;
+constexpr int kHardlyAnyEvents = 10;
+// With more CPUs than these a program that is quiet now may fill the queue within a second.
+constexpr long kFewCpus = 8;
+
+std::int64_t PauseAfter(int events) {
+  static const bool few_cpus = sysconf(_SC_NPROCESSORS_ONLN) <= kFewCpus;
+  if (events >= kFewEvents) return kBetweenDrains;
+  return events < kHardlyAnyEvents && few_cpus ? kQuietBetweenDrains : kCalmBetweenDrains;
+}
+
 // A preloaded program that is younger and has used less CPU time may end soon.
 constexpr std::int64_t kSoon = kSecond;
 constexpr std::int64_t kLittleCpu = 3 * kSecond / 10;
@@ -59,7 +70,7 @@ void Collector::Collect() {
     // Tables are read once for what is loaded, not at a rate.
     if (loaded) rates_.Exempt(ClockNow(CLOCK_THREAD_CPUTIME_ID) - before);
     Settle();
-    pause = DrainQueue() < kFewEvents ? kCalmBetweenDrains : kBetweenDrains;
+    pause = PauseAfter(DrainQueue());
     const std::int64_t now = MonotonicNow();
     if (now - last_second_ >= kSecond) {
       EverySecond(now);

@@ -17,10 +17,10 @@ constexpr std::size_t kMostGone = 64;
 // Listing threads takes at most one part in so many of one CPU.
 constexpr std::int64_t kListPart = 500;
 // Of what the process uses, for looking at its threads; but not less than so much of the most.
-constexpr double kShareOfUse = 0.002;
-constexpr double kLeastShare = 1.0 / 6;
+constexpr double kShareOfUse = 0.01;
+constexpr double kLeastShare = 0.1;
 // In a program's first seconds, which may be all there are of it.
-constexpr double kFirstShare = 0.5;
+constexpr double kFirstShare = 0.7;
 constexpr std::int64_t kFirstTime = 10 * kSecond;
 
 }  // namespace
