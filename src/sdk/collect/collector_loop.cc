@@ -78,6 +78,7 @@ void Collector::Collect() {
     } else if (rates_.LookAtManyWaits(now)) {
       ApplyRates();
     }
+    if (first_thread_ended_) pause = std::min(pause, kCalmBetweenDrains);  // the end may be near
     if (first_thread_ended_ && OnlyOwnThreadsAreLeft()) EndProcess();
     if (now - window_.started() < options_.upload_interval_ns) continue;
     TakeWaits();
