@@ -130,8 +130,7 @@ struct EhFrameReader::Program {
   FunctionRange function;
   std::uint64_t location = 0;
   FrameState state;
-  FrameState initial;
-  std::vector<FrameState> remembered;
+  std::vector<FrameState>& remembered;
   EhFrameReader* reader = nullptr;
 
   // Other registers do not matter for unwinding.
@@ -144,8 +143,8 @@ struct EhFrameReader::Program {
   }
 
   void Restore(std::uint64_t reg) {
-    if (reg == kRbp) state.rbp = initial.rbp;
-    if (reg == kRip) state.rip = initial.rip;
+    if (reg == kRbp) state.rbp = cie->initial.rbp;
+    if (reg == kRip) state.rip = cie->initial.rip;
   }
 
   void SetCfa(std::uint64_t reg, std::int64_t offset) {
@@ -270,7 +269,8 @@ EhFrameReader::Cie EhFrameReader::ParseCie(std::size_t at) {
   const std::uint64_t return_register = version == 1 ? reader.Read<std::uint8_t>() : reader.Uleb();
   if (reader.failed() || return_register != kRip) return cie;
   if (!ReadAugmentation(reader, letters, cie, *this)) return cie;
-  Program program{.cie = &cie};
+  std::vector<FrameState> remembered;
+  Program program{.cie = &cie, .remembered = remembered};
   Run(reader.Take(reader.left()), program);
   cie.initial = program.state;
   cie.usable = !program.state.broken;
@@ -294,12 +294,13 @@ bool EhFrameReader::ParseFde(Entry& entry, const Cie& cie, FunctionRange& functi
   if (cie.augmented) (void)reader.Take(reader.Uleb());
   // The linker leaves entries of discarded functions behind, at address 0.
   if (reader.failed() || function.start == 0 || function.end <= function.start) return false;
+  remembered_.clear();
   Program program{.cie = &cie,
                   .rows = &rows,
                   .function = function,
                   .location = function.start,
                   .state = cie.initial,
-                  .initial = cie.initial,
+                  .remembered = remembered_,
                   .reader = this};
   Run(reader.Take(reader.left()), program);
   program.Emit();
@@ -318,6 +319,14 @@ bool EhFrameReader::At(std::size_t offset, FunctionRange& function, std::vector<
   Entry entry;
   std::size_t next = 0;
   return ReadEntry(offset, entry, next) && Describe(entry, function, rows) && budget_ > 0;
+}
+
+std::size_t EhFrameReader::Count() const {
+  std::size_t count = 0;
+  Entry entry;
+  for (std::size_t at = 0, next = 0; ReadEntry(at, entry, next); at = next)
+    count += entry.id != 0 ? 1 : 0;
+  return count;
 }
 
 Result<bool> EhFrameReader::Next(FunctionRange& function, std::vector<FrameRow>& rows) {

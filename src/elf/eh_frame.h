@@ -59,6 +59,9 @@ class EhFrameReader {
   // addresses, the first one at the function's start.
   Result<bool> Next(FunctionRange& function, std::vector<FrameRow>& rows);
 
+  // How many FDEs there are, without reading them.
+  [[nodiscard]] std::size_t Count() const;
+
   // The expressions that rules of kind kExpression refer to. Grows while reading.
   [[nodiscard]] const std::vector<CfaExpression>& expressions() const { return expressions_; }
 
@@ -107,6 +110,7 @@ class EhFrameReader {
   std::unordered_map<std::size_t, Cie> cies_;
   std::vector<CfaExpression> expressions_;
   std::map<CfaExpression, std::int32_t> expression_ids_;
+  std::vector<FrameState> remembered_;  // by the function that is read
   Watch watch_;
 };
 

@@ -43,11 +43,15 @@ class EhFrameIndex {
   }
 
   [[nodiscard]] bool usable() const { return !entries_.empty(); }
+  [[nodiscard]] std::size_t size() const { return entries_.size() / sizeof(Entry); }
+  // Of one of them: where its function starts, and its FDE.
+  [[nodiscard]] std::uint64_t start(std::size_t i) const { return Place(At(i).start); }
+  [[nodiscard]] std::uint64_t entry(std::size_t i) const { return Place(At(i).entry); }
 
   // The FDE of the last function that starts at or before an address; 0 if none does.
   [[nodiscard]] std::uint64_t Find(std::uint64_t address) const {
     std::size_t low = 0;
-    std::size_t high = entries_.size() / sizeof(Entry);
+    std::size_t high = size();
     while (low < high) {
       const std::size_t middle = low + ((high - low) / 2);
       if (Place(At(middle).start) <= address) {
@@ -92,15 +96,25 @@ bool FitsRow(const UnwindRule& rule) {
 
 }  // namespace
 
-// Functions and their rows in section order.
+// Functions and their rows in section order. A large program has a million rows, so they are as
+// small as they will be in the table.
 struct UnwindTable::Read {
   std::uint64_t base = 0;
   std::uint64_t end = 0;
   std::vector<Function> functions;
-  std::vector<FrameRow> rows;
+  std::vector<UnwindRow> rows;
+  std::vector<WideRule> wide;
 
   explicit Read(const ElfFile& file)
       : base(file.base_address()), end(std::min(file.end_address(), base + UINT32_MAX)) {}
+
+  // For all functions of a section of that size: growing would cost more than reading. What is not
+  // used is never touched.
+  void Reserve(std::size_t section_bytes) {
+    section_bytes = std::min(section_bytes, kMostReserved);
+    functions.reserve(section_bytes / kLeastFunctionBytes);
+    rows.reserve(section_bytes / kUsualRowBytes);
+  }
 
   void Add(const FunctionRange& range, const std::vector<FrameRow>& its_rows) {
     if (range.start < base || range.end > end) return;
@@ -108,14 +122,74 @@ struct UnwindTable::Read {
                          .end = static_cast<std::uint32_t>(range.end - base),
                          .first_row = static_cast<std::uint32_t>(rows.size()),
                          .row_count = static_cast<std::uint32_t>(its_rows.size())});
-    rows.insert(rows.end(), its_rows.begin(), its_rows.end());
+    for (const FrameRow& row : its_rows)
+      rows.push_back(Compact(static_cast<std::uint32_t>(row.address - base), row.rule));
   }
+
+  UnwindRow Compact(std::uint32_t address, const UnwindRule& rule) {
+    UnwindRow row{.address = address, .kind = rule.kind};
+    if (FitsRow(rule)) {
+      const bool scaled = rule.kind != RowKind::kPlt && rule.kind != RowKind::kExpression;
+      row.cfa = static_cast<std::int16_t>(scaled ? rule.cfa / 8 : rule.cfa);
+      row.rbp = static_cast<std::int8_t>(rule.rbp == kRbpLost ? kRbpLost : rule.rbp / 8);
+    } else if (wide.size() < UINT16_MAX) {
+      row.cfa = static_cast<std::int16_t>(static_cast<std::uint16_t>(wide.size()));
+      row.kind = RowKind::kWide;
+      wide.push_back({rule.cfa, rule.rbp, rule.kind});
+    } else {
+      row.kind = RowKind::kUnsupported;
+    }
+    return row;
+  }
+
+  void Clear() {
+    functions.clear();
+    rows.clear();
+  }
+
+  static constexpr std::size_t kLeastFunctionBytes = 20;
+  static constexpr std::size_t kUsualRowBytes = 5;
+  static constexpr std::size_t kMostReserved = std::size_t{32} << 20;
 };
+
+// The usual case, at half the cost: .eh_frame_hdr names every function once and in order, so that
+// rows are appended as they are read. False when it does not.
+bool UnwindTable::BuildInOrder(const ElfFile& file, std::span<const std::uint8_t> frames,
+                               std::uint64_t address) {
+  if (!file.eh_frame_header()) return false;
+  const Segment& header = *file.eh_frame_header();
+  const auto data = file.ReadAddress(header.address, header.file_size);
+  if (!data) return false;
+  const EhFrameIndex index(header.address, data->bytes());
+  EhFrameReader reader(frames, address);
+  if (!index.usable() || reader.Count() != index.size()) return false;
+  Read read(file);
+  base_ = read.base;
+  rows_.reserve(std::min(frames.size(), Read::kMostReserved) / Read::kUsualRowBytes);
+  functions_.reserve(index.size());
+  std::vector<FrameRow> rows;
+  FunctionRange range;
+  for (std::size_t i = 0; i < index.size(); ++i) {
+    const std::uint64_t entry = index.entry(i);
+    const std::uint64_t next = i + 1 < index.size() ? index.start(i + 1) : read.end;
+    if (entry < address || !reader.At(entry - address, range, rows)) return false;
+    if (range.start != index.start(i) || next <= range.start) return false;
+    range.end = std::min(range.end, next);
+    read.Clear();
+    read.Add(range, rows);
+    if (!read.functions.empty()) AppendFunction(read.functions[0], read.rows);
+  }
+  Finish(std::move(read.wide), reader);
+  return true;
+}
 
 Result<UnwindTable> UnwindTable::Build(const ElfFile& file) {
   WHEREFORE_ASSIGN_OR_RETURN(const EhFrame frames, FindEhFrame(file));
+  if (UnwindTable table; table.BuildInOrder(file, frames.data.bytes(), frames.address))
+    return table;
   EhFrameReader reader(frames.data.bytes(), frames.address);
   Read read(file);
+  read.Reserve(frames.data.bytes().size());
   std::vector<FrameRow> rows;
   FunctionRange range;
   while (true) {
@@ -152,9 +226,10 @@ Result<UnwindTable> UnwindTable::BuildFor(const ElfFile& file,
 
 void UnwindTable::Assemble(Read read, const EhFrameReader& reader) {
   base_ = read.base;
-  expressions_.assign(reader.expressions().begin(), reader.expressions().end());
   std::vector<Function>& functions = read.functions;
   std::ranges::stable_sort(functions, {}, &Function::start);
+  rows_.reserve(read.rows.size() + functions.size() + 1);
+  functions_.reserve(functions.size());
   for (std::size_t i = 0; i < functions.size(); ++i) {
     if (i > 0 && functions[i].start == functions[i - 1].start) continue;
     // Functions overlap only in damaged files; then the later start wins.
@@ -165,37 +240,29 @@ void UnwindTable::Assemble(Read read, const EhFrameReader& reader) {
     }
     AppendFunction(functions[i], read.rows);
   }
-  if (!functions_.empty()) Append(functions_.back().end, {});
-  IndexPages();
-  rows_.shrink_to_fit();
-  functions_.shrink_to_fit();
+  Finish(std::move(read.wide), reader);
 }
 
-void UnwindTable::AppendFunction(const Function& function, const std::vector<FrameRow>& rows) {
-  if (!functions_.empty() && functions_.back().end < function.start) {
-    Append(functions_.back().end, {});
-  }
+void UnwindTable::Finish(std::vector<WideRule> wide, const EhFrameReader& reader) {
+  wide_ = std::move(wide);
+  expressions_.assign(reader.expressions().begin(), reader.expressions().end());
+  if (!functions_.empty()) Append({.address = functions_.back().end});
+  IndexPages();
+  if (rows_.capacity() - rows_.size() > rows_.size() / 4) rows_.shrink_to_fit();
+}
+
+void UnwindTable::AppendFunction(const Function& function, const std::vector<UnwindRow>& rows) {
+  if (!functions_.empty() && functions_.back().end < function.start)
+    Append({.address = functions_.back().end});
   for (std::uint32_t i = 0; i < function.row_count; ++i) {
-    const FrameRow& row = rows[function.first_row + i];
-    if (row.address - base_ >= function.end) break;
-    Append(static_cast<std::uint32_t>(row.address - base_), row.rule);
+    const UnwindRow& row = rows[function.first_row + i];
+    if (row.address >= function.end) break;
+    Append(row);
   }
   functions_.push_back({function.start, function.end});
 }
 
-void UnwindTable::Append(std::uint32_t address, const UnwindRule& rule) {
-  UnwindRow row{.address = address, .kind = rule.kind};
-  if (FitsRow(rule)) {
-    const bool scaled = rule.kind != RowKind::kPlt && rule.kind != RowKind::kExpression;
-    row.cfa = static_cast<std::int16_t>(scaled ? rule.cfa / 8 : rule.cfa);
-    row.rbp = static_cast<std::int8_t>(rule.rbp == kRbpLost ? kRbpLost : rule.rbp / 8);
-  } else if (wide_.size() < UINT16_MAX) {
-    row.cfa = static_cast<std::int16_t>(static_cast<std::uint16_t>(wide_.size()));
-    row.kind = RowKind::kWide;
-    wide_.push_back({rule.cfa, rule.rbp, rule.kind});
-  } else {
-    row.kind = RowKind::kUnsupported;
-  }
+void UnwindTable::Append(const UnwindRow& row) {
   if (rows_.empty() || !SameRule(rows_.back(), row)) rows_.push_back(row);
 }
 

@@ -58,9 +58,12 @@ class UnwindTable {
 
   struct Read;
 
+  bool BuildInOrder(const ElfFile& file, std::span<const std::uint8_t> frames,
+                    std::uint64_t address);
   void Assemble(Read read, const EhFrameReader& reader);
-  void Append(std::uint32_t address, const UnwindRule& rule);
-  void AppendFunction(const Function& function, const std::vector<FrameRow>& rows);
+  void Finish(std::vector<WideRule> wide, const EhFrameReader& reader);
+  void Append(const UnwindRow& row);
+  void AppendFunction(const Function& function, const std::vector<UnwindRow>& rows);
   void IndexPages();
 
   std::uint64_t base_ = 0;

@@ -73,7 +73,8 @@ void Aggregate::Add(const Event& event) {
                    .link = InternLink(event),
                    .labels = InternLabels(event, WaitLabel(event))};
   if (event.kind != EventKind::kAlloc) {
-    AddTimes(event, key, OneEvent(event.value, 1), OneEvent(event.value, event.count));
+    const std::uint32_t looks = event.kind == EventKind::kBlocked ? event.looks : 1;
+    AddTimes(event, key, Looks(event.value, looks, looks), Looks(event.value, event.count, looks));
     return;
   }
   AddTo(Series::kAllocated, key, OneEvent(event.value, event.count, event.distance));
@@ -92,17 +93,10 @@ void Aggregate::AddLost(const EventQueue::Lost& lost) {
   event.kind = lost.kind;
   event.detail =
       lost.kind == EventKind::kWaiter ? static_cast<std::uint64_t>(lost.wait) : SYS_pause;
-  const double events = lost.events;
-  Sum sum = {.value = lost.value,
-             .count = events,
-             .seen = lost.events,
-             .distance = events,
-             .squares = events};
-  Sum waits = sum;
-  waits.count = static_cast<double>(lost.count);
   AddTimes(event,
            {.stack = InternFrames({kLostFrame}), .labels = InternLabels(event, WaitLabel(event))},
-           sum, waits);
+           Looks(lost.value, lost.events, lost.events),
+           Looks(lost.value, static_cast<double>(lost.count), lost.events));
 }
 
 void Aggregate::AddTimes(const Event& event, const Key& key, const Sum& time, const Sum& waits) {
@@ -141,6 +135,11 @@ Aggregate::Sum Aggregate::OneEvent(std::int64_t value, double count, double dist
           .seen = 1,
           .distance = distance,
           .squares = distance * distance};
+}
+
+Aggregate::Sum Aggregate::Looks(std::int64_t value, double count, std::uint32_t looks) {
+  const double all = looks;
+  return {.value = value, .count = count, .seen = looks, .distance = all, .squares = all};
 }
 
 void Aggregate::Sum::Add(const Sum& more) {
@@ -276,7 +275,6 @@ void Aggregate::WriteSample(BatchWriter& writer, const Key& key, const Sum& sum,
 void Aggregate::WriteSeries(BatchWriter& writer, Series series, const Window& window,
                             std::size_t most) {
   Sums& sums = sums_[Index(series)];
-  if (series == Series::kInUse && enabled(series)) sums = InUseSums();
   writer.Begin(series);
   std::vector<const Sums::value_type*> samples;
   samples.reserve(sums.size());
@@ -301,7 +299,14 @@ void Aggregate::WriteSeries(BatchWriter& writer, Series series, const Window& wi
     WriteSample(writer, {.stack = InternFrames({kOtherFrame})}, other, observations.Of(other));
 }
 
+void Aggregate::Prepare(Series series) {
+  if (series == Series::kInUse && enabled(series)) sums_[Index(series)] = InUseSums();
+  ExpectNames(series);
+}
+
 profile::Batch Aggregate::Peek(const Window& window) {
+  for (std::size_t i = 0; i < kSeriesCount; ++i) Prepare(static_cast<Series>(i));
+  modules_.ReadExpected();
   BatchWriter writer(modules_, window);
   for (std::size_t i = 0; i < kSeriesCount; ++i)
     WriteSeries(writer, static_cast<Series>(i), window, SIZE_MAX);
@@ -309,6 +314,8 @@ profile::Batch Aggregate::Peek(const Window& window) {
 }
 
 profile::Batch Aggregate::Peek(Series series, const Window& window, std::size_t most) {
+  Prepare(series);
+  modules_.ReadExpected();
   BatchWriter writer(modules_, window);
   WriteSeries(writer, series, window, most);
   return std::move(writer).Finish();
@@ -333,25 +340,25 @@ bool Aggregate::nothing() {
   return live_.empty() && std::ranges::all_of(sums_, [](const Sums& sums) { return sums.empty(); });
 }
 
-template <typename Predicate>
-void Aggregate::NameOnly(Predicate is_one) {
-  std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> addresses;
-  for (const std::vector<Frame>& stack : stacks_) {
-    for (const Frame& frame : stack) {
-      const auto module = static_cast<std::uint32_t>(frame.module);
-      if (frame.module != kNoModule && is_one(module)) addresses[module].push_back(frame.address);
+void Aggregate::ExpectNames(Series series) {
+  for (const auto& [key, sum] : sums_[Index(series)]) {
+    for (const Frame& frame : stacks_[key.stack]) {
+      if (frame.module != kNoModule)
+        modules_.Expect(static_cast<std::uint32_t>(frame.module), frame.address);
     }
   }
-  modules_.ExpectOnly(addresses);
-}
-
-void Aggregate::ExpectNoOtherStacks() {
-  NameOnly([](std::uint32_t) { return true; });
 }
 
 void Aggregate::NameUnloaded() {
   if (!modules_.AnyGoneWithoutNames()) return;
-  NameOnly([this](std::uint32_t module) { return modules_.IsGoneWithoutNames(module); });
+  for (const std::vector<Frame>& stack : stacks_) {
+    for (const Frame& frame : stack) {
+      const auto module = static_cast<std::uint32_t>(frame.module);
+      if (frame.module != kNoModule && modules_.IsGoneWithoutNames(module))
+        modules_.Expect(module, frame.address);
+    }
+  }
+  modules_.ReadExpected();
 }
 
 void Aggregate::Forget() {

@@ -53,8 +53,6 @@ class Aggregate {
   // There is not a sample in any series, and no heap in use that was sampled.
   [[nodiscard]] bool nothing();
   [[nodiscard]] std::size_t size(Series series) const { return sums_[Index(series)].size(); }
-  // Before the last export: only names of the stacks that are here will be needed.
-  void ExpectNoOtherStacks();
   // Something was unloaded: reads its names now, since its file may be replaced.
   void NameUnloaded();
   // Forgets live samples that were freed, so as not to keep them until the next export.
@@ -72,9 +70,6 @@ class Aggregate {
   void ForgetSums();
 
  private:
-  // Reads the names that these stacks need, of modules for which `is_one` is true.
-  template <typename Predicate>
-  void NameOnly(Predicate is_one);
   using StackId = std::uint32_t;
 
   struct Key {
@@ -109,6 +104,7 @@ class Aggregate {
   static std::size_t Index(Series series) { return static_cast<std::size_t>(series); }
   class Observations;
   static Sum OneEvent(std::int64_t value, double count, double distance = 1);
+  static Sum Looks(std::int64_t value, double count, std::uint32_t looks);
   // To every series that such an event feeds but those of the heap.
   void AddTimes(const Event& event, const Key& key, const Sum& time, const Sum& waits);
   void AddTo(Series series, const Key& key, const Sum& sum);
@@ -120,6 +116,9 @@ class Aggregate {
   void WriteSample(BatchWriter& writer, const Key& key, const Sum& sum,
                    std::uint32_t observations) const;
   Sums InUseSums();
+  // Before a series is written: names are read for all its samples at once.
+  void Prepare(Series series);
+  void ExpectNames(Series series);
   // Forgets stacks nobody refers to, when there are many.
   void ForgetUnused();
 

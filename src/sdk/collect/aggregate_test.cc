@@ -32,6 +32,7 @@ class AggregateTest : public testing::Test {
     event.value = value;
     event.count = count;
     event.distance = distance;
+    event.looks = 1;
     event.detail = ~0U;  // an allocation that is not watched
     event.depth = static_cast<std::uint16_t>(stack.size());
     event.pcs = stack.data();
@@ -171,6 +172,7 @@ TEST_F(AggregateTest, WhatIsSentKeepsToEveryRule) {
       event.kind = kind;
       event.value = std::int64_t{1'000'000} * depth;
       event.count = 3;
+      event.looks = 2;
       event.detail = kind == EventKind::kAlloc ? ~0U : 0;
       event.depth = depth;
       event.pcs = stack.data();

@@ -34,9 +34,10 @@ constinit std::atomic<Collector*> Collector::g_collector{nullptr};
 
 Collector::Collector()
     : timers_(registry_),
-      wall_(registry_, map_),
+      waiting_(registry_, map_),
+      wall_(registry_, waiting_),
       modules_(map_),
-      rates_(timers_, wall_),
+      rates_(timers_, wall_, waiting_),
       window_(modules_),
       since_start_(modules_) {
   g_shared.code_maps = &map_.slots();

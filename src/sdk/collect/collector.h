@@ -30,7 +30,9 @@
 #include "sdk/platform/futex_event.h"
 #include "sdk/platform/futex_lock.h"
 #include "sdk/sample/cpu_timers.h"
+#include "sdk/sample/thread_census.h"
 #include "sdk/sample/thread_registry.h"
+#include "sdk/sample/waiting_threads.h"
 #include "sdk/sample/wall_sampler.h"
 #include "sdk/unwind/module_map.h"
 #include "sdk/unwind/modules.h"
@@ -103,8 +105,15 @@ class Collector {
 
   void Collect();  // body of the thread
   void CollectLast();
-  // Gives how many events there were. At the end of a program that has no tables none are read.
-  int Drain(bool at_end = false) REQUIRES(lock_);
+  // Takes over everything that was sampled. At the end of a program that has no tables none are
+  // read.
+  void Drain(bool at_end = false) REQUIRES(lock_);
+  // Gives how many events there were.
+  int DrainQueue(bool at_end = false) REQUIRES(lock_);
+  // What threads waited and no event says yet: before anything is exported, or counts in another
+  // way.
+  void TakeWaits() REQUIRES(lock_);
+  [[nodiscard]] std::vector<Aggregate*> Takers() REQUIRES(lock_);
   void Follow(Event& event, bool at_end) REQUIRES(lock_);
   void FollowAtEnd(Event& event);
   bool UpdateMapIfNeeded();
@@ -126,11 +135,13 @@ class Collector {
   FutexEvent sent_last_;
   ThreadRegistry registry_;
   CpuTimers timers_;
-  WallSampler wall_;
   ModuleMap map_;
+  WaitingThreads waiting_;
+  WallSampler wall_;
 
   Modules modules_ GUARDED_BY(lock_);
   RateControl rates_ GUARDED_BY(lock_);
+  ThreadCensus census_ GUARDED_BY(lock_);  // of the CPU timers
   ExportWindow window_ GUARDED_BY(lock_);
   Aggregate since_start_ GUARDED_BY(lock_);  // for the pprof pages
   std::unordered_map<std::uint64_t, std::unique_ptr<Operation>> operations_ GUARDED_BY(lock_);

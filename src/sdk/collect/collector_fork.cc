@@ -41,6 +41,7 @@ int ArmRestartTimer(int signal) {
 
 void Collector::BeforeFork() {
   lock_.LockForFork();
+  waiting_.LockForFork();
   timers_.LockForFork();
   registry_.LockForFork();
   map_.BeforeFork();
@@ -50,6 +51,7 @@ void Collector::AfterForkInParent() {
   map_.AfterForkInParent();
   registry_.UnlockAfterFork();
   timers_.UnlockAfterFork();
+  waiting_.UnlockAfterFork();
   lock_.UnlockInParent();
 }
 
@@ -60,6 +62,7 @@ void Collector::AfterForkInChild() {
   map_.AfterForkInChild();
   registry_.ForgetOthers();
   timers_.ForgetAll();
+  waiting_.ForgetAll();
   BackgroundThread::ForgetAll();
   thread_.Forget();
   wall_.Forget();

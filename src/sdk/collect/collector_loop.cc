@@ -25,7 +25,18 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 // The queue is emptied this often, less often when there was little in it: waking up costs too.
 constexpr std::int64_t kBetweenDrains = kSecond / 20;
 constexpr std::int64_t kCalmBetweenDrains = kSecond / 4;
+constexpr std::int64_t kQuietBetweenDrains = kSecond;
 constexpr int kFewEvents = 100;
+constexpr int kHardlyAnyEvents = 10;
+// With more CPUs than these a program that is quiet now may fill the queue within a second.
+constexpr long kFewCpus = 8;
+
+std::int64_t PauseAfter(int events) {
+  static const bool few_cpus = sysconf(_SC_NPROCESSORS_ONLN) <= kFewCpus;
+  if (events >= kFewEvents) return kBetweenDrains;
+  return events < kHardlyAnyEvents && few_cpus ? kQuietBetweenDrains : kCalmBetweenDrains;
+}
+
 // A preloaded program that is younger and has used less CPU time may end soon.
 constexpr std::int64_t kSoon = kSecond;
 constexpr std::int64_t kLittleCpu = 3 * kSecond / 10;
@@ -59,7 +70,7 @@ void Collector::Collect() {
     // Tables are read once for what is loaded, not at a rate.
     if (loaded) rates_.Exempt(ClockNow(CLOCK_THREAD_CPUTIME_ID) - before);
     Settle();
-    pause = Drain() < kFewEvents ? kCalmBetweenDrains : kBetweenDrains;
+    pause = PauseAfter(DrainQueue());
     const std::int64_t now = MonotonicNow();
     if (now - last_second_ >= kSecond) {
       EverySecond(now);
@@ -67,8 +78,11 @@ void Collector::Collect() {
     } else if (rates_.LookAtManyWaits(now)) {
       ApplyRates();
     }
+    if (first_thread_ended_) pause = std::min(pause, kCalmBetweenDrains);  // the end may be near
     if (first_thread_ended_ && OnlyOwnThreadsAreLeft()) EndProcess();
-    if (now - window_.started() >= options_.upload_interval_ns) Export(now, OwnCpuNow());
+    if (now - window_.started() < options_.upload_interval_ns) continue;
+    TakeWaits();
+    Export(now, OwnCpuNow());
   }
 }
 
@@ -153,6 +167,7 @@ void Collector::AfterUnload() {
   const int error = errno;
   if (running_.load() && map_.slots().published() && map_.Update()) {
     const FutexLockHold hold(lock_);
+    TakeWaits();
     window_.sums().NameUnloaded();
   }
   errno = error;
@@ -179,12 +194,28 @@ void Collector::Follow(Event& event, bool at_end) {
   }
 }
 
-int Collector::Drain(bool at_end) {
-  int events = 0;
-  const bool parts = at_end && !map_.slots().published();
+std::vector<Aggregate*> Collector::Takers() {
   std::vector<Aggregate*> takers = {&window_.sums()};
   if (options_.pprof_port >= 0) takers.push_back(&since_start_);
   for (const auto& [id, operation] : operations_) takers.push_back(&operation->sums);
+  return takers;
+}
+
+void Collector::Drain(bool at_end) {
+  DrainQueue(at_end);
+  TakeWaits();
+}
+
+void Collector::TakeWaits() {
+  waiting_.Take([takers = Takers()](const Event& event) {
+    for (Aggregate* sums : takers) sums->Add(event);
+  });
+}
+
+int Collector::DrainQueue(bool at_end) {
+  int events = 0;
+  const bool parts = at_end && !map_.slots().published();
+  const std::vector<Aggregate*> takers = Takers();
   window_.sums().SetLabelKeys(LabelKeys());
   const std::uint64_t used = g_shared.early.used();
   if (!parts) UpdateMapIfNeeded();
@@ -195,10 +226,7 @@ int Collector::Drain(bool at_end) {
     for (Aggregate* sums : takers) sums->Add(*event);
     g_shared.queue.Pop();
   }
-  if (parts) {
-    map_.ForgetPart();
-    window_.sums().ExpectNoOtherStacks();
-  }
+  if (parts) map_.ForgetPart();
   if (g_shared.queue.empty()) g_shared.early.Recycle(used);
   g_shared.queue.TakeLost([&takers](const EventQueue::Lost& lost) {
     for (Aggregate* sums : takers) sums->AddLost(lost);
@@ -215,7 +243,7 @@ void Collector::LookUpStack(const Event& event) {
 void Collector::EverySecond(std::int64_t now) {
   last_second_ = now;
   rates_.support().ForgetCrashAfter(now - started_);
-  timers_.Scan();
+  if (census_.OutOfDate(registry_)) timers_.Scan();
   window_.sums().DropFreed();
   if (rates_.EverySecond(now, OwnCpuNow())) ApplyRates();
   const auto between =

@@ -20,6 +20,9 @@ namespace {
 // A thousand threads that wait for work cost a tenth of the first second. (What is allocated in it
 // may live for ever, so that is seen in full.)
 constexpr std::int64_t kManyWaits = 1'000;
+// Of max_overhead, as a share of one CPU: what looking at threads may take. The rest is for the
+// others, whose costs grow with what the program does.
+constexpr double kWallShare = 0.15;
 // What the kernel needs to deliver one signal and to return, which is counted nowhere else.
 constexpr std::int64_t kSignalNs = 2'000;
 
@@ -140,7 +143,8 @@ double RateControl::ApplyWall(bool settled, std::optional<std::int64_t> since) {
   const double wall_rate =
       std::max(rate(Type::kWall), rate(Type::kOffCpu)) / Scale(SamplerKind::kWall);
   if (settled && (waiting || Wanted(Type::kThreads))) {
-    wall_.Start(waiting ? wall_rate : 0, since.value_or(MonotonicNow()));
+    wall_.Start(waiting ? wall_rate : 0, since.value_or(MonotonicNow()),
+                kWallShare * max_overhead_);
     wall_.SetRate(waiting ? wall_rate : 0);
   } else {
     wall_.SetRate(0);

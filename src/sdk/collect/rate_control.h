@@ -27,8 +27,8 @@ namespace wherefore::sdk {
 
 class RateControl {
  public:
-  RateControl(CpuTimers& timers, WallSampler& wall)
-      : timers_(timers), wall_(wall), support_(timers, wall) {}
+  RateControl(CpuTimers& timers, WallSampler& wall, const WaitingThreads& waiting)
+      : timers_(timers), wall_(wall), support_(timers, waiting) {}
 
   // At a start: the types and the budget of these options.
   void Configure(const Options& options);

@@ -33,7 +33,7 @@ Result<> TypeSupport::Examine(const std::string& state_dir) {
 
 void TypeSupport::ExamineProc() {
   thread_ids_trouble_ = WhyThreadIdsDiffer();
-  wall_trouble_ = WallSampler::WhyNot();
+  wall_trouble_ = WaitingThreads::WhyNot();
 }
 
 void TypeSupport::ReadMarker(const std::string& state_dir) {
@@ -70,9 +70,9 @@ void TypeSupport::GiveUpTimers() {
 
 bool TypeSupport::NoteRefusals() {
   bool off = false;
-  if (wall_trouble_.empty() && wall_.refused() != 0) {
+  if (wall_trouble_.empty() && waiting_.refused() != 0) {
     wall_trouble_ = "reading /proc/self/task and the stacks of threads: " +
-                    std::generic_category().message(wall_.refused());
+                    std::generic_category().message(waiting_.refused());
     LogTrouble("wall, off_cpu and threads are off from here on: " + wall_trouble_);
     off = true;
   }

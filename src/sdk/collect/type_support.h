@@ -15,13 +15,14 @@
 #include "sdk/config/options.h"
 #include "sdk/sample/cpu_timers.h"
 #include "sdk/sample/crash_marker.h"
-#include "sdk/sample/wall_sampler.h"
+#include "sdk/sample/waiting_threads.h"
 
 namespace wherefore::sdk {
 
 class TypeSupport {
  public:
-  TypeSupport(const CpuTimers& timers, const WallSampler& wall) : timers_(timers), wall_(wall) {}
+  TypeSupport(const CpuTimers& timers, const WaitingThreads& waiting)
+      : timers_(timers), waiting_(waiting) {}
 
   // At a start: reads the crash marker, takes a signal, looks at /proc. kUnavailable: the collector
   // itself crashed the last run, nothing may start. `state_dir` may be empty: no marker is kept.
@@ -54,7 +55,7 @@ class TypeSupport {
   [[nodiscard]] std::string TimerTrouble() const;
 
   const CpuTimers& timers_;
-  const WallSampler& wall_;
+  const WaitingThreads& waiting_;
   int signal_ = 0;
   Part crashed_in_ = Part::kNone;  // in the run before this one
   std::array<bool, kTypeCount> crashed_ = {};

@@ -18,4 +18,10 @@ inline std::uint64_t WallClockNow() {
   return static_cast<std::uint64_t>(ClockNow(CLOCK_REALTIME));
 }
 
+// The kernel's number for the CPU clock of one thread (include/linux/posix-timers.h: per thread,
+// scheduler's count).
+inline clockid_t ThreadCpuClock(std::uint32_t tid) {
+  return static_cast<clockid_t>((~tid << 3) | 6);
+}
+
 }  // namespace wherefore::sdk

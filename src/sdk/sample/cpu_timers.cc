@@ -6,17 +6,12 @@
 #include <unordered_set>
 #include <vector>
 
+#include "sdk/platform/clock.h"
 #include "sdk/platform/task_list.h"
 #include "sdk/platform/thread_state.h"
 
 namespace wherefore::sdk {
 namespace {
-
-// The kernel's number for the CPU clock of one thread (include/linux/posix-timers.h: per thread,
-// scheduler's count).
-clockid_t ThreadCpuClock(std::uint32_t tid) {
-  return static_cast<clockid_t>((~tid << 3) | 6);
-}
 
 timespec ToTimespec(std::int64_t ns) {
   return {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};

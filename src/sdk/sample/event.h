@@ -12,7 +12,8 @@ namespace wherefore::sdk {
 // What was observed. One kind can feed several profile types: see aggregate.cc.
 enum class EventKind : std::uint8_t {
   kCpu,      // value: CPU nanoseconds this sample stands for
-  kBlocked,  // value: nanoseconds a thread was seen waiting; detail: system call number
+  kBlocked,  // value: nanoseconds a thread was seen waiting, in `looks` looks, count: waits that
+             // began, detail: system call number
   kAlloc,  // value: bytes it stands for, count: objects, detail: slot of the live table, id: its id
   kHolder,  // value: nanoseconds others waited for a lock this thread held, count: waits
   kWaiter,  // the same for the one who waited; detail: WaitKind
@@ -33,6 +34,7 @@ struct Event {
   std::uint16_t label_bytes;
   std::uint8_t has_span;
   std::uint32_t tid;
+  std::uint32_t looks;       // kBlocked: how often the thread was seen there
   std::uint32_t early;       // of EarlyStacks: the stack is still to be followed; 0: it is here
   std::uint64_t generation;  // of the code map the stack was taken under; 0: none
   std::uint64_t detail;

@@ -1,8 +1,9 @@
 // HeapTable: which sampled allocations are still there.
 //
-// Every free() of the host asks MayHold(), one load from a small filter that is nearly always zero;
-// only then is the table itself looked at. Neighbours in memory are neighbours in the filter: what
-// a program frees is mostly near what it freed before, so a free rarely costs a line of the cache.
+// Every free() of the host asks MayHold(), one load from a filter of 8 kB that is nearly always
+// zero; only then is a finer one asked, and then the table itself. Neighbours in memory are
+// neighbours in the filters: what a program frees is mostly near what it freed before, so a free
+// rarely costs a line of the cache. (One filter of 64 kB alone took cc1plus 0.9 % of its time.)
 // Lock-free, any thread, ordinary context. Fixed size: when a bucket is full the allocation is
 // counted as allocated but not as in use, and TakeUntracked says how many. The collector recognises
 // an entry by (slot, id); an id is never used twice. What its entries stand for is added up as they
@@ -34,15 +35,17 @@ class HeapTable {
   };
 
   [[nodiscard]] bool MayHold(const void* pointer) const {
-    return filter_[FilterIndex(pointer)].load(std::memory_order_relaxed) != 0;
+    return pages_[PageIndex(pointer)].load(std::memory_order_relaxed) != 0 && MayHoldNear(pointer);
   }
 
   // Gives the slot, or kNone when there is no room.
   std::uint32_t Insert(const void* pointer, std::uint64_t id, Weight weight = {}) {
     const std::uint64_t bucket = Hash(pointer) % kBuckets;
     std::atomic<std::uint8_t>& near = filter_[FilterIndex(pointer)];
-    for (std::uint64_t way = 0; way < kWays && near.load(std::memory_order_relaxed) < kMostNear;
-         ++way) {
+    std::atomic<std::uint16_t>& page = pages_[PageIndex(pointer)];
+    const bool room = near.load(std::memory_order_relaxed) < kMostNear &&
+                      page.load(std::memory_order_relaxed) < kMostOnPage;
+    for (std::uint64_t way = 0; way < kWays && room; ++way) {
       Entry& entry = entries_[(bucket * kWays) + way];
       std::uintptr_t free = 0;
       if (!entry.pointer.compare_exchange_strong(free, kClaimed, std::memory_order_acq_rel))
@@ -51,6 +54,7 @@ class HeapTable {
       entry.weight = weight;
       Count(weight, 1);
       near.fetch_add(1, std::memory_order_relaxed);
+      page.fetch_add(1, std::memory_order_relaxed);
       entry.pointer.store(reinterpret_cast<std::uintptr_t>(pointer), std::memory_order_release);
       return static_cast<std::uint32_t>((bucket * kWays) + way);
     }
@@ -70,6 +74,7 @@ class HeapTable {
       const Weight weight = entry.weight;
       Count(weight, -1);
       filter_[FilterIndex(pointer)].fetch_sub(1, std::memory_order_relaxed);
+      pages_[PageIndex(pointer)].fetch_sub(1, std::memory_order_relaxed);
       entry.pointer.store(0, std::memory_order_release);
       return {
           .slot = static_cast<std::uint32_t>((bucket * kWays) + way), .id = id, .weight = weight};
@@ -94,6 +99,7 @@ class HeapTable {
   static constexpr std::uintptr_t kClaimed = 1;
   static constexpr std::uint8_t kMostNear =
       128;  // half of what a counter holds: threads may add at once
+  static constexpr std::uint16_t kMostOnPage = 32768;
 
   struct Entry {
     std::atomic<std::uintptr_t> pointer{0};
@@ -112,13 +118,22 @@ class HeapTable {
   static std::uint64_t Hash(const void* pointer) {
     return ((reinterpret_cast<std::uintptr_t>(pointer) >> 4) * 0x9e3779b97f4a7c15ULL) >> 40;
   }
-  // 256 bytes of memory share a counter, 16 kB a line of the cache; what is 16 MB apart does not
-  // meet.
+  [[nodiscard]] bool MayHoldNear(const void* pointer) const {
+    return filter_[FilterIndex(pointer)].load(std::memory_order_relaxed) != 0;
+  }
+  // 4 kB of memory share a counter, 128 kB a line of the cache.
+  static std::uint64_t PageIndex(const void* pointer) {
+    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+    return ((address >> 12) ^ (address >> 24)) % kPages;
+  }
+  // 256 bytes of memory share a counter; what is 16 MB apart does not meet.
   static std::uint64_t FilterIndex(const void* pointer) {
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
     return static_cast<std::uint16_t>((address >> 8) ^ (address >> 24));
   }
 
+  static constexpr std::size_t kPages = 4096;
+  alignas(64) std::array<std::atomic<std::uint16_t>, kPages> pages_{};
   std::array<std::atomic<std::uint8_t>, 65536> filter_{};
   std::array<Entry, kBuckets * kWays> entries_{};
   std::atomic<std::uint64_t> untracked_{0};

@@ -18,7 +18,7 @@ void ThreadRegistry::EnterThisThread(std::uintptr_t stack_low, std::uintptr_t st
   t_state.stack_high = stack_high;
   const std::uint32_t tid = CurrentTid();
   const FutexLockHold hold(lock_);
-  contexts_[tid] = RecordAddress();
+  threads_[tid] = {.context = RecordAddress(), .stack_high = stack_high};
   changes_.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -26,7 +26,7 @@ void ThreadRegistry::LeaveThisThread() {
   const std::uint32_t tid = CurrentTid();
   changes_.fetch_add(1, std::memory_order_relaxed);
   const FutexLockHold hold(lock_);
-  contexts_.erase(tid);
+  threads_.erase(tid);
   own_.erase(tid);
 }
 
@@ -36,10 +36,10 @@ void ThreadRegistry::EnterOwnThread() {
   own_.insert(tid);
 }
 
-std::uintptr_t ThreadRegistry::ContextOf(std::uint32_t tid) {
+ThreadRegistry::Thread ThreadRegistry::Find(std::uint32_t tid) {
   const FutexLockHold hold(lock_);
-  const auto found = contexts_.find(tid);
-  return found == contexts_.end() ? 0 : found->second;
+  const auto found = threads_.find(tid);
+  return found == threads_.end() ? Thread{} : found->second;
 }
 
 bool ThreadRegistry::IsOwn(std::uint32_t tid) {
@@ -54,10 +54,10 @@ std::size_t ThreadRegistry::own() {
 
 void ThreadRegistry::ForgetOthers() {
   lock_.HeldInChild();
-  contexts_.clear();
+  threads_.clear();
   own_.clear();
   t_state.tid = 0;
-  contexts_[CurrentTid()] = RecordAddress();
+  threads_[CurrentTid()] = {.context = RecordAddress(), .stack_high = t_state.stack_high};
   lock_.ResetInChild();
 }
 

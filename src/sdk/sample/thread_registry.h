@@ -23,9 +23,14 @@ class ThreadRegistry {
   // The calling thread is one of ours.
   void EnterOwnThread();
 
-  // Where the thread's context record is (context.h), in its thread-local memory: to be read with
-  // process_vm_readv only, the thread may end at any time. 0: not known.
-  [[nodiscard]] std::uintptr_t ContextOf(std::uint32_t tid);
+  // All 0: not known.
+  struct Thread {
+    // Where its context record is (context.h), in its thread-local memory, and where its stack ends
+    // (above every frame): to be read with process_vm_readv only, the thread may end at any time.
+    std::uintptr_t context = 0;
+    std::uintptr_t stack_high = 0;
+  };
+  [[nodiscard]] Thread Find(std::uint32_t tid);
   [[nodiscard]] bool IsOwn(std::uint32_t tid);
   // How many threads are ours; never more than there are.
   [[nodiscard]] std::size_t own();
@@ -39,7 +44,7 @@ class ThreadRegistry {
 
  private:
   FutexLock lock_;
-  std::unordered_map<std::uint32_t, std::uintptr_t> contexts_ GUARDED_BY(lock_);
+  std::unordered_map<std::uint32_t, Thread> threads_ GUARDED_BY(lock_);
   std::unordered_set<std::uint32_t> own_ GUARDED_BY(lock_);
   std::atomic<std::uint64_t> changes_{0};
 };

@@ -37,8 +37,10 @@ std::string_view FileName(std::string_view path) {
 // The names of one module: its symbols, and those already asked for.
 struct Modules::Names {
   elf::SymbolTable symbols;
-  std::optional<std::vector<std::uint64_t>>
-      only;  // the addresses these are for, sorted; all others without
+  // The addresses these are for, sorted, of those not asked for yet; all others without.
+  std::optional<std::vector<std::uint64_t>> only;
+  int reads = 0;          // of some of them
+  bool unloaded = false;  // and everything that was needed then has been read
   std::unordered_map<std::string, FunctionName> known;  // by symbol, or by name where there is none
   std::unordered_map<std::uint64_t, const FunctionName*> by_address;
 };
@@ -60,6 +62,7 @@ std::uint32_t Modules::NumberOf(const Module& module) {
       known_.try_emplace(module.path + '\0' + module.build_id + '\0' + std::to_string(start),
                          static_cast<std::uint32_t>(infos_.size()));
   if (module.program) program_ = at->second;
+  if (!fresh && names_[at->second] != nullptr) names_[at->second]->unloaded = false;
   if (fresh) {
     infos_.push_back({.path = module.path,
                       .build_id = Hex(module.build_id),
@@ -91,39 +94,70 @@ Modules::Place Modules::Find(std::uint64_t pc, std::uint64_t generation) {
 }
 
 Modules::Names& Modules::NamesOf(std::uint32_t module) {
-  if (names_[module] == nullptr) ReadNames(module, nullptr);
+  if (names_[module] == nullptr) ReadAllNames(module);
   return *names_[module];
 }
 
-void Modules::ReadNames(std::uint32_t module, const std::vector<std::uint64_t>* addresses) {
+// Nothing when it is gone or another one by now.
+std::optional<elf::ElfFile> Modules::OpenFile(std::uint32_t module) const {
   const ModuleInfo& info = infos_[module];
-  const auto file = elf::ElfFile::Open(info.path);
-  const bool same = file && Hex(file->build_id()) == info.build_id;
-  if (!same && names_[module] != nullptr) {  // those that were read are better than none
+  auto file = elf::ElfFile::Open(info.path);
+  if (!file || Hex(file->build_id()) != info.build_id) return std::nullopt;
+  return *std::move(file);
+}
+
+void Modules::ReadAllNames(std::uint32_t module) {
+  const auto file = OpenFile(module);
+  if (!file && names_[module] != nullptr) {  // those that were read are better than none
     names_[module]->only.reset();
     return;
   }
   names_[module] = std::make_unique<Names>();
-  Names& names = *names_[module];
-  if (addresses != nullptr) {
-    names.only = *addresses;
-    std::ranges::sort(*names.only);
-  }
-  if (!same) return;
-  names.symbols =
-      names.only ? elf::SymbolTable::LoadFor(*file, *names.only) : elf::SymbolTable::Load(*file);
+  if (file) names_[module]->symbols = elf::SymbolTable::Load(*file);
 }
 
-void Modules::ExpectOnly(
-    const std::unordered_map<std::uint32_t, std::vector<std::uint64_t>>& addresses) {
-  for (const auto& [module, its] : addresses) {
-    if (module != kUnknown && names_[module] == nullptr) ReadNames(module, &its);
+void Modules::ReadMoreNames(std::uint32_t module,
+                            const std::unordered_set<std::uint64_t>& addresses) {
+  constexpr int kMostReads = 4;
+  if (names_[module] == nullptr) {
+    names_[module] = std::make_unique<Names>();
+    names_[module]->only.emplace();
   }
+  Names& names = *names_[module];
+  if (++names.reads > kMostReads) return ReadAllNames(module);
+  // None of `addresses` is among those.
+  std::erase_if(*names.only, [&](std::uint64_t at) { return names.by_address.contains(at); });
+  names.only->insert(names.only->end(), addresses.begin(), addresses.end());
+  std::ranges::sort(*names.only);
+  if (const auto file = OpenFile(module))
+    names.symbols = elf::SymbolTable::LoadFor(*file, *names.only);
+  names.unloaded = IsGone(module);
+}
+
+void Modules::Expect(std::uint32_t module, std::uint64_t address) {
+  if (module == kUnknown) return;
+  if (const Names* const names = names_[module].get(); names != nullptr) {
+    if (!names->only || names->by_address.contains(address) ||
+        std::ranges::binary_search(*names->only, address))
+      return;
+  }
+  expected_[module].insert(address);
+}
+
+void Modules::ReadExpected() {
+  if (expected_.empty()) return;
+  Use(map_.Modules(), newest_);
+  for (const auto& [module, addresses] : expected_) ReadMoreNames(module, addresses);
+  expected_.clear();
 }
 
 bool Modules::IsGoneWithoutNames(std::uint32_t module) const {
-  return module != kUnknown && names_[module] == nullptr &&
-         std::ranges::find(newest_.numbers, module) == newest_.numbers.end();
+  const bool all = names_[module] != nullptr && (!names_[module]->only || names_[module]->unloaded);
+  return module != kUnknown && !all && IsGone(module);
+}
+
+bool Modules::IsGone(std::uint32_t module) const {
+  return std::ranges::find(newest_.numbers, module) == newest_.numbers.end();
 }
 
 bool Modules::AnyGoneWithoutNames() {
@@ -149,7 +183,7 @@ const FunctionName& Modules::NameOf(std::uint32_t module, std::uint64_t address)
   if (const auto found = names.by_address.find(address); found != names.by_address.end())
     return *found->second;
   if (names.only && !std::ranges::binary_search(*names.only, address)) {
-    ReadNames(module, nullptr);
+    ReadAllNames(module);
     return NameOf(module, address);
   }
   FunctionName name;

@@ -1,8 +1,8 @@
 // Modules: which file an address of this process belongs to, and what its functions are called.
 //
 // Guarded by the collector's lock. A module keeps its number as long as the process lives, also
-// after dlclose. Names come from the module's file, read when its first name is asked for, or when
-// it was unloaded; a file that is gone or was replaced by then (another build id) gives no names,
+// after dlclose. Names come from the module's file, read when they are first asked for, or when it
+// was unloaded; a file that is gone or was replaced by then (another build id) gives no names,
 // only module+0x<offset>. Code that belongs to no file has the name its compiler wrote down
 // (jit_names.h), or one common name.
 #pragma once
@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "elf/symbols.h"
@@ -55,9 +56,11 @@ class Modules {
   [[nodiscard]] std::uint32_t program() const { return program_; }
   [[nodiscard]] const ModuleInfo& info(std::uint32_t module) const { return infos_[module]; }
   [[nodiscard]] const FunctionName& NameOf(std::uint32_t module, std::uint64_t address);
-  // For a program that ends: hardly any names but these will be needed, so only these are read of
-  // files that were not read yet.
-  void ExpectOnly(const std::unordered_map<std::uint32_t, std::vector<std::uint64_t>>& addresses);
+  // Before many names are asked for: Expect() each, then ReadExpected() once. Of files that were
+  // not read yet only these names are read, which is a fraction of the work. A file of which more
+  // is needed again and again is read as a whole.
+  void Expect(std::uint32_t module, std::uint64_t address);
+  void ReadExpected();
   // Whether a module that was unloaded still lacks its names; whether this one does.
   [[nodiscard]] bool AnyGoneWithoutNames();
   [[nodiscard]] bool IsGoneWithoutNames(std::uint32_t module) const;
@@ -73,8 +76,11 @@ class Modules {
   void Use(std::shared_ptr<const ModuleList> list, Listed& as);
   [[nodiscard]] static std::optional<Place> FindIn(const Listed& listed, std::uint64_t pc);
   std::uint32_t NumberOf(const Module& module);
+  [[nodiscard]] bool IsGone(std::uint32_t module) const;
   Names& NamesOf(std::uint32_t module);
-  void ReadNames(std::uint32_t module, const std::vector<std::uint64_t>* addresses);
+  void ReadAllNames(std::uint32_t module);
+  void ReadMoreNames(std::uint32_t module, const std::unordered_set<std::uint64_t>& addresses);
+  [[nodiscard]] std::optional<elf::ElfFile> OpenFile(std::uint32_t module) const;
   const FunctionName& NameOfGenerated(std::uint64_t address);
 
   ModuleMap& map_;
@@ -85,6 +91,7 @@ class Modules {
   std::uint32_t program_ = kUnknown;
   std::vector<std::shared_ptr<const elf::UnwindTable>> tables_;
   std::vector<std::unique_ptr<Names>> names_;
+  std::unordered_map<std::uint32_t, std::unordered_set<std::uint64_t>> expected_;
   JitNames jit_names_;
 };
 
