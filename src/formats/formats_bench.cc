@@ -2,12 +2,11 @@
 // dictionary, about 52 kB), compared with the protobuf library parsing the same bytes.
 #include <time.h>
 
-#include <algorithm>
-#include <map>
 #include <random>
 
 #include <benchmark/benchmark.h>
 
+#include "../../bench/load.h"
 #include "formats/formats.h"
 #include "formats/jfr/testing.h"
 #include "formats/otlp/merge.h"
@@ -139,115 +138,27 @@ void BM_EncodeOtlpProfiles(benchmark::State& state) {
 }
 BENCHMARK(BM_EncodeOtlpProfiles);
 
-// One instance's request of the load in docs/performance.md: 120 samples, Zipf over 20,000 stacks
-// of 26 frames from the service's 4,000 functions, one sample in ten linked to a span of its own,
-// and a dictionary with only what the request needs.
-class LoadService {
- public:
-  explicit LoadService(int number) : number_(number), random_(static_cast<unsigned>(number)) {
-    double sum = 0;
-    for (int rank = 1; rank <= kStacks; ++rank) weights_.push_back(sum += 1.0 / rank);
-    for (int i = 0; i < kStacks; ++i) {
-      for (int f = 0; f < 26; ++f) stacks_.push_back(static_cast<int>(random_() % kFunctions));
-    }
-  }
-  std::string Request() {
-    otlp::ProfilesData data;
-    otlp::ProfilesDictionary* d = data.mutable_dictionary();
-    for (const char* s : {"", "samples", "count", "cpu", "nanoseconds", "app"})
-      d->add_string_table(s);
-    d->add_function_table();
-    d->add_location_table();
-    d->add_mapping_table();
-    d->add_mapping_table()->set_filename_strindex(5);
-    d->add_attribute_table();
-    d->add_stack_table();
-    d->add_link_table();
-    auto* rp = data.add_resource_profiles();
-    auto* kv = rp->mutable_resource()->add_attributes();
-    kv->set_key("service.name");
-    kv->mutable_value()->set_string_value("service-" + std::to_string(number_));
-    otlp::Profile* p = rp->add_scope_profiles()->add_profiles();
-    p->mutable_sample_type()->set_type_strindex(1);
-    p->mutable_sample_type()->set_unit_strindex(2);
-    p->mutable_period_type()->set_type_strindex(3);
-    p->mutable_period_type()->set_unit_strindex(4);
-    p->set_period(10'000'000);
-    p->set_time_unix_nano(1'700'000'000'000'000'000U + random_() % 1'000'000'000'000U);
-    std::map<int, int> locations;
-    std::map<int, int> stacks;
-    for (int i = 0; i < 120; ++i) AddSample(i, d, p, locations, stacks);
-    return data.SerializeAsString();
-  }
-
- private:
-  static constexpr int kStacks = 20'000;
-  static constexpr int kFunctions = 4'000;
-
-  void AddSample(int i, otlp::ProfilesDictionary* d, otlp::Profile* p,
-                 std::map<int, int>& locations, std::map<int, int>& stacks) {
-    const double at = weights_.back() * static_cast<double>(random_() % 1'000'000) / 1e6;
-    const auto drawn = static_cast<int>(std::ranges::lower_bound(weights_, at) - weights_.begin());
-    const auto [stack, fresh] = stacks.try_emplace(drawn, d->stack_table_size());
-    if (fresh) {
-      otlp::Stack* s = d->add_stack_table();
-      for (int f = 0; f < 26; ++f) {
-        s->add_location_indices(
-            Location(stacks_[static_cast<std::size_t>(drawn * 26 + f)], d, locations));
-      }
-    }
-    otlp::Sample* sample = p->add_samples();
-    sample->set_stack_index(stack->second);
-    sample->add_values(1);
-    if (i % 10 != 0) return;
-    sample->set_link_index(d->link_table_size());
-    otlp::Link* l = d->add_link_table();
-    std::string id(24, 0);
-    for (char& c : id) c = static_cast<char>(random_());
-    l->set_trace_id(id.substr(0, 16));
-    l->set_span_id(id.substr(16));
-  }
-  int Location(int function, otlp::ProfilesDictionary* d, std::map<int, int>& locations) const {
-    const auto [location, fresh] = locations.try_emplace(function, d->location_table_size());
-    if (!fresh) return location->second;
-    const int name = d->string_table_size();
-    d->add_string_table("shop::service_" + std::to_string(number_) + "::Handler" +
-                        std::to_string(function) + "::run");
-    d->add_string_table("src/service/handler_" + std::to_string(function / 10) + ".cc");
-    otlp::Function* f = d->add_function_table();
-    f->set_name_strindex(name);
-    f->set_filename_strindex(name + 1);
-    otlp::Location* l = d->add_location_table();
-    l->set_mapping_index(1);
-    l->set_address(0x400000 + static_cast<std::uint64_t>(function) * 0x100);
-    l->add_lines()->set_function_index(d->function_table_size() - 1);
-    l->mutable_lines(0)->set_line(function % 2000);
-    return location->second;
-  }
-
-  const int number_;
-  std::mt19937_64 random_;
-  std::vector<double> weights_;
-  std::vector<int> stacks_;
-};
-
-// 68 requests of that load, of one service and of eight, become one. `share` is what is left of
-// their bytes; the budget is 0.25.
+// 68 requests of the benchmark's load, of one service and of eight, become one. `share` is what is
+// left of their bytes; the budget is 0.25.
 void BM_MergeOtlpProfiles(benchmark::State& state) {
-  std::vector<LoadService> services;
-  for (int i = 0; i < state.range(0); ++i) services.emplace_back(i + 1);
-  std::vector<std::string> requests;
-  for (std::size_t i = 0; i < 68; ++i) requests.push_back(services[i % services.size()].Request());
-  const std::vector<std::string_view> views(requests.begin(), requests.end());
+  const bench::Load load({.services = static_cast<int>(state.range(0))});
+  bench::RequestWriter writer(load);
+  bench::Content content;
+  std::vector<std::string> requests(68);
   std::size_t bytes = 0;
-  for (const std::string& request : requests) bytes += request.size();
+  for (int i = 0; i < 68; ++i) {
+    std::string& request = requests[static_cast<std::size_t>(i)];
+    writer.Write(i % load.shape().services, i % 5, i, 1'700'000'000'000'000'000, request, content);
+    bytes += request.size();
+  }
+  const std::vector<std::string_view> views(requests.begin(), requests.end());
   std::size_t merged = 0;
   for (auto _ : state) merged = MergeOtlp(Signal::kProfiles, views)->size();
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(bytes));
   state.counters["request"] = static_cast<double>(bytes) / 68;
   state.counters["share"] = static_cast<double>(merged) / static_cast<double>(bytes);
 }
-BENCHMARK(BM_MergeOtlpProfiles)->Arg(1)->Arg(8);
+BENCHMARK(BM_MergeOtlpProfiles)->Arg(1)->Arg(8)->Arg(20);
 
 // Ten seconds of a Java service as its agent records them: 8 busy threads at 100 Hz, 2,000 stacks
 // of 26 frames from 700 methods with four lines each, half of the samples within spans.
