@@ -25,6 +25,8 @@ struct Options {
   int requests = 680;
   int together = 68;
   std::string to;
+  std::string kind = "otlphttp";
+  std::int64_t time_ns = NowUnixNs();
   std::string queue = "/tmp/wherefore-bench-queue";
 };
 
@@ -33,10 +35,10 @@ class Requests {
   explicit Requests(const Options& options) : load_({.services = options.services}) {
     RequestWriter writer(load_);
     Content content;
-    const std::int64_t now = NowUnixNs();
     for (int i = 0; i < options.requests; ++i) {
       std::string& request = all_.emplace_back();
-      writer.Write(i % options.services, i / options.services % 5, i, now, request, content);
+      writer.Write(i % options.services, i / options.services % 5, i, options.time_ns, request,
+                   content);
       bytes_ += request.size();
       total_ += content.total;
     }
@@ -97,7 +99,11 @@ void PrintSteps(const Options& options, const Requests& requests) {
 // The exporter's whole path, as the gateway uses it for requests it does not change.
 Result<> Send(const Options& options, const Requests& requests) {
   gateway::ExporterOptions exporter_options;
-  exporter_options.id = "otlphttp/bench";
+  exporter_options.id = options.kind + "/bench";
+  using Kind = gateway::ExporterOptions::Kind;
+  exporter_options.kind = options.kind == "otlp"        ? Kind::kOtlpGrpc
+                          : options.kind == "pyroscope" ? Kind::kPyroscope
+                                                        : Kind::kOtlpHttp;
   exporter_options.endpoint = options.to;
   exporter_options.queue.directory = options.queue;
   exporter_options.queue.batch = gateway::BatchOptions{};
@@ -142,7 +148,10 @@ int Main(int argc, char** argv) {
   app.add_option("--services", options.services);
   app.add_option("--requests", options.requests);
   app.add_option("--together", options.together, "requests that are merged");
-  app.add_option("--to", options.to, "URL of an OTLP/HTTP server: send through an exporter");
+  app.add_option("--to", options.to, "endpoint of a server: send through an exporter");
+  app.add_option("--time", options.time_ns, "of the profiles, ns; the same again: repeats");
+  app.add_option("--kind", options.kind, "of the exporter")
+      ->check(CLI::IsMember({"otlphttp", "otlp", "pyroscope"}));
   app.add_option("--queue", options.queue, "the exporter's directory");
   CLI11_PARSE(app, argc, argv);
   const Requests requests(options);
