@@ -36,7 +36,9 @@ ExporterOptions OptionsFor(const std::string& directory, const std::string& url)
   options.endpoint = url;
   options.queue.directory = directory;
   options.queue.consumers = 3;
-  options.queue.batch = BatchOptions{.timeout_ns = 5'000'000, .min_size = 20};
+  // Another process would cut its batches elsewhere.
+  options.queue.batch = BatchOptions{.timeout_ns = 5'000'000,
+                                     .min_size = 10 + static_cast<std::uint64_t>(getpid()) % 17};
   options.timeout_ns = 100'000'000;
   options.retry.initial_interval_ns = 5'000'000;
   options.retry.max_interval_ns = 20'000'000;

@@ -5,7 +5,8 @@
 //
 // Always:  Append calls `done` with a value only after the request is synced. A batch's boundaries
 //          are synced before Take returns it, and its bytes follow from them, so that a retry after
-//          a crash carries the same bytes. A repeated request (by its identity, over restarts) gets
+//          a crash carries the same bytes. (On a disk without any room single requests are sent, so
+//          that there will be some.) A repeated request (by its identity, over restarts) gets
 //          the first answer and is queued once.
 // Failure: full: kLimit, unless it may wait; a disk that cannot be written: kUnavailable. Requests
 //          in a damaged part of a file are lost and counted; the rest is sent, then the file is
@@ -141,7 +142,7 @@ class Queue {
     std::int64_t next_ns = INT64_MAX;  // monotonic: when the next lane may be ready
   };
   [[nodiscard]] Ready FindReady() const REQUIRES(mutex_);
-  QueuedBatch FormBatch(std::size_t lane) REQUIRES(mutex_);
+  QueuedBatch FormBatch(std::size_t lane, std::size_t most) REQUIRES(mutex_);
   [[nodiscard]] bool IsFull(std::uint64_t size, std::uint64_t next, std::uint64_t bytes,
                             std::size_t count) const;
   void Undo(const QueuedBatch& batch) REQUIRES(mutex_);

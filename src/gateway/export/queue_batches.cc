@@ -60,14 +60,14 @@ bool Queue::IsFull(std::uint64_t size, std::uint64_t next, std::uint64_t bytes,
   return batch.timeout_ns > 0 && batch.min_size > 0 && size >= batch.min_size;
 }
 
-QueuedBatch Queue::FormBatch(std::size_t lane_number) {
+QueuedBatch Queue::FormBatch(std::size_t lane_number, std::size_t most) {
   Lane& lane = lanes_[lane_number];
   const Sizer sizer = options_.batch ? options_.batch->sizer : Sizer::kRequests;
   QueuedBatch batch;
   batch.record.id = next_batch_++;
   std::uint64_t size = 0;
   std::uint64_t bytes = 0;
-  while (!lane.waiting.empty()) {
+  while (!lane.waiting.empty() && batch.record.entries.size() < most) {
     Entry& entry = entries_.at(lane.waiting.front());
     const std::uint64_t next = SizeOf(entry, sizer);
     if (IsFull(size, next, bytes, batch.record.entries.size())) break;
@@ -106,42 +106,40 @@ void Queue::Undo(const QueuedBatch& batch) {
 }
 
 std::optional<QueuedBatch> Queue::Take() {
-  while (true) {
-    QueuedBatch batch;
-    {
-      MutexLock lock(mutex_);
-      for (Ready ready; !ready.lane;) {
-        if (!open_) return std::nullopt;
-        if (!returned_.empty()) {
-          batch = std::move(returned_.front());
-          returned_.pop_front();
-          return batch;
-        }
-        ready = FindReady();
-        if (ready.lane) {
-          batch = FormBatch(*ready.lane);
-        } else if (ready.next_ns == INT64_MAX) {
-          for_consumers_.Wait(mutex_);
-        } else {
-          for_consumers_.WaitUntil(mutex_, At(ready.next_ns));
-        }
-      }
-    }
-    Result<> noted;
-    {
-      MutexLock batch_lock(batch_mutex_);
-      noted = batch_log_.Append({{Kind::kBegun, batch.record}});
-      if (noted) {
-        RenewBatchLog();
+  QueuedBatch batch;
+  std::size_t lane = 0;
+  {
+    MutexLock lock(mutex_);
+    for (Ready ready; !ready.lane;) {
+      if (!open_) return std::nullopt;
+      if (!returned_.empty()) {
+        batch = std::move(returned_.front());
+        returned_.pop_front();
         return batch;
       }
+      ready = FindReady();
+      if (ready.lane) {
+        lane = *ready.lane;
+        batch = FormBatch(lane, kMaxBatchEntries);
+      } else if (ready.next_ns == INT64_MAX) {
+        for_consumers_.Wait(mutex_);
+      } else {
+        for_consumers_.WaitUntil(mutex_, At(ready.next_ns));
+      }
     }
-    // Nothing is sent whose boundaries are not on disk. It may be full only for a while.
-    MutexLock lock(mutex_);
-    write_error_ = noted.error().message();
-    Undo(batch);
-    for_consumers_.WaitUntil(mutex_, At(MonotonicNs() + kNsPerSecond));
   }
+  MutexLock batch_lock(batch_mutex_);
+  const auto noted = batch_log_.Append({{Kind::kBegun, batch.record}});
+  if (noted) {
+    RenewBatchLog();
+    return batch;
+  }
+  // Not even the reserve is left. A single request can be sent without a note, and makes room: its
+  // bytes are its own. If this process is killed before that, it may be sent again with others.
+  MutexLock lock(mutex_);
+  write_error_ = noted.error().message();
+  Undo(batch);
+  return FormBatch(lane, 1);
 }
 
 Result<std::string> Queue::Read(const QueuedBatch& batch) const {
