@@ -1,6 +1,8 @@
 // Appending and the writer thread. Opening is in queue_open.cc, batches in queue_batches.cc.
 #include "gateway/export/queue.h"
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -44,7 +46,8 @@ void JoinTwins(std::vector<Queue::Done>& dones, const std::vector<Hash128>& iden
 
 }  // namespace
 
-Queue::Queue(QueueOptions options) : options_(std::move(options)) {}
+Queue::Queue(QueueOptions options)
+    : options_(std::move(options)), counter_files_(options_.directory + "/cumulative") {}
 
 Queue::~Queue() {
   Close();
@@ -179,9 +182,10 @@ void Queue::WriteGroup(std::vector<Pending> group) {
   std::string frame;
   std::vector<std::size_t> offsets;
   for (std::size_t i = 0; i < fresh.size(); ++i) {
+    if (fresh[i].entry.cumulative) TakeDifferences(fresh[i].entry);
     QueueEntry entry = fresh[i].entry;
     // A sender that waits may be told to come again; then it must not be taken for a repeat.
-    if (options_.wait_for_result) entry.request.identity = {};
+    if (Waits(entry)) entry.request.identity = {};
     offsets.push_back(AppendEntry(frame, first + i, entry));
   }
   const auto place = wal_.AppendPlaced(frame);
@@ -189,23 +193,56 @@ void Queue::WriteGroup(std::vector<Pending> group) {
     MutexLock lock(mutex_);
     write_error_ = place ? std::string() : place.error().message();
     if (place) {
+      counter_bases_.Keep();
       AddEntries(fresh, offsets, first, *place);
     } else {
+      counter_bases_.PutBack(0);
       for (const Pending& pending : fresh) size_ -= SizeOf(pending.entry, options_.sizer);
     }
   }
-  if (place && options_.wait_for_result) return;
-  for (const Pending& pending : fresh) {
-    if (place) {
-      pending.done(profile::WriteAnswer{pending.entry.request.rejected,
-                                        pending.entry.request.message, false});
-    } else {
-      pending.done(Error(Code::kUnavailable, place.error().message()));
-    }
-  }
+  Tell(fresh, place);
   if (place && wal_.current_bytes() > kSegmentBytes) {
     if (const auto rotated = wal_.Rotate(); !rotated)
       Log(LogLevel::kWarn, "queue: no new segment", {{"error", rotated.error().message()}});
+  }
+}
+
+// What came of counters moves bases, so it is not given back: its sender does not wait. Nor does
+// one for whom nothing is sent.
+bool Queue::Waits(const QueueEntry& entry) const {
+  return options_.wait_for_result && !entry.cumulative && !entry.payload->empty();
+}
+
+void Queue::TakeDifferences(QueueEntry& entry) {
+  profile::Batch& batch = entry.cumulative->batch;
+  const profile::CounterReadings readings(batch, entry.request.tenant);
+  // A failed sync may open the next segment.
+  const std::uint64_t segment = wal_.current_number() + 1;
+  profile::CounterDifferences differences =
+      profile::TakeDifferences(batch, readings, entry.cumulative->first,
+                               [&](const Hash128& series) -> profile::CounterBase& {
+                                 return counter_bases_.Change(series, segment);
+                               });
+  entry.request.rejected += differences.rejected;
+  if (entry.request.message.empty()) entry.request.message = std::move(differences.message);
+  entry.moves = std::move(differences.moves);
+  MutexLock lock(mutex_);
+  size_ -= SizeOf(entry, options_.sizer);
+  entry.items = static_cast<std::uint32_t>(batch.samples.size());
+  entry.payload = std::make_shared<const std::string>(
+      entry.items == 0 ? std::string() : formats::EncodeOtlpProfiles(batch));
+  size_ += SizeOf(entry, options_.sizer);
+}
+
+void Queue::Tell(const std::vector<Pending>& group,
+                 const Result<journal::Wal::Place>& place) const {
+  for (const Pending& pending : group) {
+    if (!place) {
+      pending.done(Error(Code::kUnavailable, place.error().message()));
+    } else if (!Waits(pending.entry)) {
+      const journal::IdentityRecord& request = pending.entry.request;
+      pending.done(profile::WriteAnswer{request.rejected, request.message, false});
+    }
   }
 }
 
@@ -214,6 +251,13 @@ void Queue::AddEntries(const std::vector<Pending>& group, const std::vector<std:
   for (std::size_t i = 0; i < group.size(); ++i) {
     const QueueEntry& entry = group[i].entry;
     const std::uint64_t number = first + i;
+    if (!Waits(entry)) identities_.Add(entry.request);
+    SegmentUse& segment = segments_[frame.segment];
+    if (entry.payload->empty()) {  // counters that did not move
+      finished_[number] = frame.segment;
+      size_ -= SizeOf(entry, options_.sizer);
+      continue;
+    }
     const std::uint16_t lane = LaneOf(entry.signal, entry.tenant);
     const Entry& added =
         entries_[number] = {.place = {frame.segment, frame.offset + offsets[i]},
@@ -226,13 +270,10 @@ void Queue::AddEntries(const std::vector<Pending>& group, const std::vector<std:
     lanes_[lane].waiting.push_back(number);
     if (options_.batch) lanes_[lane].size += SizeOf(added, options_.batch->sizer);
     bytes_ += added.bytes;
-    ++segments_[frame.segment].live;
-    if (options_.wait_for_result) {
-      const auto [later, is_new] = told_later_.emplace(number, group[i]);
-      later->second.entry.payload.reset();
-    } else {
-      identities_.Add(entry.request);
-    }
+    ++segment.live;
+    if (!Waits(entry)) continue;
+    const auto [later, is_new] = told_later_.emplace(number, group[i]);
+    later->second.entry.payload.reset();
   }
   for_consumers_.NotifyAll();
 }
@@ -274,8 +315,7 @@ void Queue::RemoveSegments() {
       use = segments_[segment.number];
     }
     if (use.live > 0) continue;
-    // On a full disk identities cannot be saved; they are, as soon as the segment has gone.
-    (void)KeepIdentities(segment);
+    if (!KeepFacts(segment)) continue;
     const auto removed = use.damaged ? wal_.SetAside(segment.number) : wal_.Remove(segment.number);
     if (!removed) continue;
     removed_any = true;
@@ -289,24 +329,43 @@ void Queue::RemoveSegments() {
   batch_log_.Reserve();
 }
 
-Result<> Queue::KeepIdentities(const journal::Wal::Segment& segment) {
-  WHEREFORE_ASSIGN_OR_RETURN(const std::string bytes, journal::ReadWholeFile(segment.path));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto content, journal::ParseSegment(bytes));
+// On a full disk identities cannot be saved; they are, as soon as the segment has gone. Bases must
+// be: without them counters would count again.
+Result<> Queue::KeepFacts(const journal::Wal::Segment& segment) {
+  const auto bytes = journal::ReadWholeFile(segment.path);
+  const auto content =
+      bytes ? journal::ParseSegment(*bytes) : Result<journal::SegmentContent>(bytes.error());
+  if (!content) return {};  // nothing can be read any more
   std::int64_t now = 0;
   {
     MutexLock lock(mutex_);
     now = clock_.Now();
   }
-  for (const std::string_view frame : content.frames) {
-    const auto entries = ParseEntries(frame);
+  std::vector<profile::CounterMove> moves;
+  for (const std::string_view frame : content->frames) {
+    auto entries = ParseEntries(frame);
     if (!entries) continue;
-    for (const StoredEntry& entry : *entries) {
+    for (StoredEntry& entry : *entries) {
       const bool counts = entry.request.identity != Hash128{} &&
                           now - entry.request.time_ns < journal::Identities::kLifetimeNs;
       if (counts) unsaved_identities_.push_back(entry.request);
+      std::ranges::move(entry.moves, std::back_inserter(moves));
     }
   }
-  return SaveIdentities();
+  WHEREFORE_RETURN_IF_ERROR(KeepMoves(moves));
+  (void)SaveIdentities();
+  return {};
+}
+
+Result<> Queue::KeepMoves(const std::vector<profile::CounterMove>& moves) {
+  constexpr std::size_t kBasesBytes = 32u << 20;  // in memory; the others are read again
+  if (moves.empty()) return {};
+  WHEREFORE_RETURN_IF_ERROR(counter_files_.Write(moves));
+  WHEREFORE_RETURN_IF_ERROR(journal::SyncFileSystem(options_.directory));
+  WHEREFORE_RETURN_IF_ERROR(counter_files_.Publish());
+  const auto closed = wal_.Closed();
+  counter_bases_.Trim(closed.empty() ? 0 : closed.front().number, kBasesBytes);
+  return {};
 }
 
 Result<> Queue::SaveIdentities() {

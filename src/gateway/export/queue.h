@@ -30,6 +30,7 @@
 #include "gateway/export/batch_log.h"
 #include "gateway/export/exporter.h"
 #include "gateway/export/queue_records.h"
+#include "journal/counter_bases.h"
 #include "journal/file.h"
 #include "journal/identities.h"
 #include "journal/wal.h"
@@ -130,10 +131,15 @@ class Queue {
   std::vector<Pending> NextGroup() REQUIRES(mutex_);
   void AdmitWaiting() REQUIRES(mutex_);
   void WriteGroup(std::vector<Pending> group);
+  void TakeDifferences(QueueEntry& entry);
+  void Tell(const std::vector<Pending>& group, const Result<journal::Wal::Place>& place) const;
+  [[nodiscard]] bool Waits(const QueueEntry& entry) const;
   void AddEntries(const std::vector<Pending>& group, const std::vector<std::size_t>& offsets,
                   std::uint64_t first, journal::Wal::Place frame) REQUIRES(mutex_);
   void RemoveSegments();
-  Result<> KeepIdentities(const journal::Wal::Segment& segment);
+  // What outlives a segment.
+  Result<> KeepMoves(const std::vector<profile::CounterMove>& moves);
+  Result<> KeepFacts(const journal::Wal::Segment& segment);
   Result<> SaveIdentities();
 
   // Batches.
@@ -156,6 +162,8 @@ class Queue {
   journal::Wal wal_;                                         // entries/
   journal::IdentityLog identity_log_;                        // the writer thread's
   std::vector<journal::IdentityRecord> unsaved_identities_;  // the writer thread's
+  journal::CounterFiles counter_files_;                      // the writer thread's, as the next
+  journal::CounterBases counter_bases_{counter_files_};
 
   Mutex batch_mutex_;  // before mutex_
   BatchLog batch_log_ GUARDED_BY(batch_mutex_);

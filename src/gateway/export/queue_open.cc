@@ -20,6 +20,7 @@ Result<> Queue::Open() {
   WHEREFORE_RETURN_IF_ERROR(journal::MakePrivate(options_.directory));
   WHEREFORE_RETURN_IF_ERROR(LockDirectory());
   WHEREFORE_RETURN_IF_ERROR(wal_.Open(options_.directory + "/entries", 1));
+  counter_files_.ForgetOld();
   MutexLock batch_lock(batch_mutex_);
   WHEREFORE_ASSIGN_OR_RETURN(const BatchLog::State state, batch_log_.Open(options_.directory));
   WHEREFORE_RETURN_IF_ERROR(ReadIdentities());
@@ -90,13 +91,16 @@ Result<> Queue::ReadSegment(const journal::Wal::Segment& segment, const BatchLog
     for (const StoredEntry& entry : entries ? *entries : std::vector<StoredEntry>()) {
       newest = std::max(newest, entry.request.time_ns);
       if (entry.request.identity != Hash128{}) identities_.Add(entry.request);
-      if (state.finished.contains(entry.number)) {
+      for (const profile::CounterMove& move : entry.moves)
+        Apply(move, counter_bases_.Change(move.series, segment.number));
+      if (state.finished.contains(entry.number) || entry.payload.empty()) {
         finished_[entry.number] = segment.number;
       } else {
         Restore(entry, place, state.batches_of.contains(entry.number));
       }
     }
   }
+  counter_bases_.Keep();
   if (newest > clock_.Now()) clock_.ResumeFrom(newest);
   if (damaged == 0) return {};
   use.damaged = true;

@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "base/raw_bytes.h"
+#include "journal/counter_bases.h"
 
 namespace wherefore::gateway {
 namespace {
@@ -30,6 +31,11 @@ class Reader {
     ok_ = ok_ && journal::TakeIdentity(in_, journal::IdentityForm::kWithTenant, record);
     return record;
   }
+  std::vector<profile::CounterMove> Moves() {
+    std::vector<profile::CounterMove> moves;
+    ok_ = ok_ && journal::TakeMoves(in_, moves);
+    return moves;
+  }
   [[nodiscard]] bool Has(std::size_t size) { return ok_ = ok_ && size <= in_.size(); }
   [[nodiscard]] bool ok() const { return ok_; }
   [[nodiscard]] bool at_end() const { return !ok_ || in_.empty(); }
@@ -54,6 +60,7 @@ std::size_t AppendEntry(std::string& frame, std::uint64_t number, const QueueEnt
   AppendRaw(frame, entry.arrival_ns);
   AppendText(frame, entry.tenant);
   journal::AppendIdentity(frame, entry.request);
+  journal::AppendMoves(frame, entry.moves);
   AppendRaw(frame, Hash64(*entry.payload));
   AppendText(frame, *entry.payload);
   return frame.size() - entry.payload->size();
@@ -70,6 +77,7 @@ Result<std::vector<StoredEntry>> ParseEntries(std::string_view frame) {
     entry.arrival_ns = reader.Number<std::int64_t>();
     entry.tenant = reader.Text();
     entry.request = reader.Identity();
+    entry.moves = reader.Moves();
     entry.checksum = reader.Number<std::uint64_t>();
     entry.payload = reader.Text();
     entry.offset =

@@ -10,6 +10,8 @@
 
 #include "formats/formats.h"
 #include "journal/identities.h"
+#include "profile/batch.h"
+#include "profile/counters.h"
 
 namespace wherefore::gateway {
 
@@ -20,7 +22,15 @@ struct QueueEntry {
   journal::IdentityRecord request;  // identity, tenant number, and what the sender is told
   std::uint32_t items = 0;          // samples or spans
   std::int64_t arrival_ns = 0;
-  std::shared_ptr<const std::string> payload;  // OTLP, protobuf
+  std::shared_ptr<const std::string> payload;  // OTLP, protobuf; never null
+  // Counters: the payload is what they grew by, found out when the request is written, since bases
+  // move in the order of the log.
+  struct Cumulative {
+    profile::Batch batch;
+    profile::FirstReading first = profile::FirstReading::kCountsWhole;
+  };
+  std::shared_ptr<Cumulative> cumulative;
+  std::vector<profile::CounterMove> moves;
 };
 
 // An entry as found in a frame. Views point into the frame.
@@ -31,6 +41,7 @@ struct StoredEntry {
   journal::IdentityRecord request;
   std::uint32_t items = 0;
   std::int64_t arrival_ns = 0;
+  std::vector<profile::CounterMove> moves;
   std::uint64_t checksum = 0;  // of the payload
   std::size_t offset = 0;      // of the payload in the frame
   std::string_view payload;

@@ -350,6 +350,42 @@ TEST_F(QueueTest, SendersThatWaitGetTheOutcome) {
   EXPECT_TRUE(append(1).get()->repeated);
 }
 
+TEST_F(QueueTest, CountersAreSentAsDifferencesOverRestartsAndRefusals) {
+  options_.sizer = Sizer::kRequests;
+  options_.size = 1;
+  const auto reading = [](int number, std::int64_t value) {
+    QueueEntry entry = EntryOf(number);
+    entry.cumulative = std::make_shared<QueueEntry::Cumulative>();
+    profile::Batch& batch = entry.cumulative->batch = TestBatch("shop", "f", value);
+    batch.profiles[0].sample_type = {batch.AddText("alloc_space"), batch.AddText("bytes")};
+    batch.profiles[0].time_ns += static_cast<std::uint64_t>(number) * kNsPerSecond;
+    entry.payload = std::make_shared<const std::string>();
+    return entry;
+  };
+  Open();
+  ASSERT_TRUE(AppendNow(*queue_, reading(1, 100)));
+  EXPECT_FALSE(AppendNow(*queue_, reading(2, 130))) << "the queue is full";
+  EXPECT_EQ(Drain(1), std::vector<std::int64_t>{100});
+  ASSERT_TRUE(AppendNow(*queue_, reading(2, 130)));
+  EXPECT_TRUE(AppendNow(*queue_, reading(2, 130))->repeated);
+  EXPECT_EQ(Drain(1), std::vector<std::int64_t>{30}) << "a refusal moves no base";
+  ASSERT_TRUE(AppendNow(*queue_, reading(3, 130))) << "nothing grew, nothing is sent";
+  EXPECT_EQ(queue_->figures().requests, 0u);
+  Abandon();
+  Open();
+  ASSERT_TRUE(AppendNow(*queue_, reading(4, 150)));
+  EXPECT_EQ(Drain(1), std::vector<std::int64_t>{20}) << "the base is in the log";
+  // Its segment goes; the base stays.
+  Abandon();
+  Open();
+  const std::int64_t end = MonotonicNs() + 10 * kNsPerSecond;
+  while (Files(".log").size() > 1) ASSERT_LT(MonotonicNs(), end);
+  Abandon();
+  Open();
+  ASSERT_TRUE(AppendNow(*queue_, reading(5, 157)));
+  EXPECT_EQ(Drain(1), std::vector<std::int64_t>{7}) << "the base is in its file";
+}
+
 TEST_F(QueueTest, AFullDiskRefusesDrainsAndHeals) {
   if (mount("tmpfs", directory_.path().c_str(), "tmpfs", 0, "size=24m") != 0)
     GTEST_SKIP() << "needs the right to mount a tmpfs";

@@ -89,15 +89,7 @@ void QueuedExporter::Write(profile::WriteRequest request,
   });
 }
 
-QueueEntry QueuedExporter::EntryOf(profile::WriteRequest& request) {
-  if (request.counters) {
-    MutexLock lock(mutex_);
-    const profile::CounterDifferences differences = counters_.Convert(
-        std::get<profile::Batch>(request.data), request.tenant, *request.counters);
-    request.decoded.rejected += differences.rejected;
-    if (request.decoded.message.empty()) request.decoded.message = differences.message;
-    request.otlp_bytes.reset();
-  }
+QueueEntry QueuedExporter::EntryOf(profile::WriteRequest& request) const {
   QueueEntry entry;
   entry.signal = SignalOf(request);
   entry.tenant = request.tenant_name;
@@ -108,7 +100,11 @@ QueueEntry QueuedExporter::EntryOf(profile::WriteRequest& request) {
   entry.items = static_cast<std::uint32_t>(ItemsOf(request));
   entry.arrival_ns = request.arrival_ns != 0 ? request.arrival_ns : NowUnixNs();
   entry.payload = request.otlp_bytes;
-  if (!entry.payload) {
+  if (request.counters) {
+    entry.payload = std::make_shared<const std::string>();
+    entry.cumulative = std::make_shared<QueueEntry::Cumulative>(
+        std::get<profile::Batch>(std::move(request.data)), *request.counters);
+  } else if (!entry.payload) {
     const auto* const batch = std::get_if<profile::Batch>(&request.data);
     entry.payload = std::make_shared<const std::string>(
         batch != nullptr ? formats::EncodeOtlpProfiles(*batch)

@@ -17,7 +17,6 @@
 #include "gateway/export/queue.h"
 #include "gateway/export/retry.h"
 #include "gateway/export/sender.h"
-#include "profile/counters.h"
 
 namespace wherefore::gateway {
 
@@ -33,7 +32,7 @@ class QueuedExporter final : public Exporter {
   [[nodiscard]] Status status() const override;
 
  private:
-  [[nodiscard]] QueueEntry EntryOf(profile::WriteRequest& request);
+  [[nodiscard]] QueueEntry EntryOf(profile::WriteRequest& request) const;
   void Consume();
   void Deliver(const QueuedBatch& batch);
   // One attempt; false: the batch is done with, in one way or another.
@@ -62,7 +61,6 @@ class QueuedExporter final : public Exporter {
   mutable Mutex mutex_;
   CondVar sent_something_;
   int sending_ GUARDED_BY(mutex_) = 0;
-  profile::CounterMemory counters_ GUARDED_BY(mutex_);
   std::string last_error_ GUARDED_BY(mutex_);
   std::int64_t last_error_ns_ GUARDED_BY(mutex_) = 0;
   std::int64_t last_sent_ns_ GUARDED_BY(mutex_) = 0;
