@@ -150,9 +150,16 @@ TEST(MergeOtlp, TenThousandRandomMergesSayTheSame) {
     ASSERT_TRUE(merged) << seed << ": " << merged.error().message();
     ASSERT_EQ(Says(*merged), SaysTogether(requests)) << seed;
     ASSERT_EQ(*Merge(requests), *merged) << seed;
-    ASSERT_TRUE(CheckOtlpProfiles(*merged).empty() || !CheckOtlpProfiles(requests[0]).empty() ||
-                !CheckOtlpProfiles(requests[1]).empty() || requests.size() > 2)
-        << seed << ": " << CheckOtlpProfiles(*merged).front().text;
+  }
+}
+
+TEST(MergeOtlp, ConformingRequestsGiveAConformingOne) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    const std::string one = testing::RandomProfiles(seed, false).SerializeAsString();
+    const std::string two = testing::RandomProfiles(seed + 1, false).SerializeAsString();
+    const auto violations = CheckOtlpProfiles(*Merge({one, two}));
+    const bool conform = CheckOtlpProfiles(one).empty() && CheckOtlpProfiles(two).empty();
+    EXPECT_TRUE(violations.empty() || !conform) << seed << ": " << violations.front().text;
   }
 }
 
@@ -206,6 +213,27 @@ TEST(MergeOtlp, BrokenBytesAreAnError) {
   const auto merged = Merge({good, good.substr(0, good.size() - 1)});
   ASSERT_FALSE(merged);
   EXPECT_EQ(merged.error().code(), Code::kCorrupt);
+}
+
+// Whatever the bytes: an answer or an error, and what is made of them can be decoded.
+TEST(MergeOtlp, AnyBytesAreSafe) {
+  Random random(1);
+  for (int round = 0; round < 20'000; ++round) {
+    std::string request =
+        testing::RandomProfiles(static_cast<unsigned>(round % 50), random.OneIn(2))
+            .SerializeAsString();
+    for (int i = random.Below(6); i >= 0; --i)
+      request[static_cast<std::size_t>(random.Below(static_cast<int>(request.size())))] =
+          static_cast<char>(random.Below(256));
+    if (random.OneIn(4)) request.resize(request.size() / 2);
+    if (const auto merged = Merge({request, request})) {
+      ASSERT_TRUE(DecodeOtlpProfiles(testing::Shared(*merged)) ||
+                  !DecodeOtlpProfiles(testing::Shared(request)))
+          << round;
+    }
+    static_cast<void>(HalveOtlp(Signal::kProfiles, request));
+    static_cast<void>(HalveOtlp(Signal::kTraces, request));
+  }
 }
 
 TEST(MergeOtlp, TracesAreAppended) {

@@ -145,7 +145,10 @@ bool QueuedExporter::TryAgain(const QueuedBatch& batch, RetryPauses& pauses,
 
 // Made anew for every attempt, so that batches that wait take no memory.
 std::optional<Request> QueuedExporter::MakeRequest(const QueuedBatch& batch) {
-  auto bytes = queue_->Read(batch);
+  auto bytes = [&] {
+    MutexLock lock(reading_);
+    return queue_->Read(batch);
+  }();
   if (bytes && bytes->size() <= sender_->max_request_bytes())
     return Request{batch.signal, batch.tenant, *std::move(bytes)};
   if (bytes) {

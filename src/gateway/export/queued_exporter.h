@@ -58,6 +58,7 @@ class QueuedExporter final : public Exporter {
   CancelToken stop_;
   std::vector<std::thread> consumers_;
 
+  Mutex reading_;  // one batch at a time is read and merged, whatever the number of consumers
   mutable Mutex mutex_;
   CondVar sent_something_;
   int sending_ GUARDED_BY(mutex_) = 0;
