@@ -135,8 +135,12 @@ void AddUnknownFields(Random& random, ProfilesData& data) {
   }
 }
 
-TEST(MergeOtlp, TenThousandRandomMergesSayTheSame) {
-  for (std::uint64_t seed = 1; seed <= 10'000; ++seed) {
+// Ten thousand in four parts, which ctest runs at the same time.
+class RandomMerges : public ::testing::TestWithParam<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(TenThousand, RandomMerges, ::testing::Values(0, 1, 2, 3));
+
+TEST_P(RandomMerges, SayTheSame) {
+  for (std::uint64_t seed = 1 + GetParam() * 2500; seed <= (GetParam() + 1) * 2500; ++seed) {
     Random random(seed);
     std::vector<std::string> requests;
     for (int i = random.Below(3); i >= -1; --i) {
