@@ -116,6 +116,10 @@ class Queue {
   [[nodiscard]] static std::uint64_t SizeOf(const QueueEntry& entry, Sizer sizer);
   std::uint16_t LaneOf(formats::Signal signal, std::string_view tenant) REQUIRES(mutex_);
 
+  [[nodiscard]] std::optional<profile::WriteAnswer> FirstAnswer(
+      const journal::IdentityRecord& request) const REQUIRES(mutex_);
+  void Remember(const journal::IdentityRecord& request) REQUIRES(mutex_);
+
   // Opening.
   Result<> LockDirectory();
   Result<> ReadIdentities();

@@ -236,7 +236,7 @@ void Queue::Leave(std::uint64_t number, std::vector<Done>& told, bool accepted) 
   entries_.erase(entry);
   const auto waits = told_later_.find(number);
   if (waits == told_later_.end()) return;
-  if (accepted) identities_.Add(waits->second.entry.request);
+  if (accepted) Remember(waits->second.entry.request);
   told.push_back(std::move(waits->second.done));
   told_later_.erase(waits);
 }

@@ -77,20 +77,21 @@ Result<> Queue::ReadSegments(const BatchLog::State& state) {
 }
 
 Result<> Queue::ReadSegment(const journal::Wal::Segment& segment, const BatchLog::State& state) {
-  WHEREFORE_ASSIGN_OR_RETURN(const std::string bytes, journal::ReadWholeFile(segment.path));
-  const auto content = journal::ParseSegment(bytes);
+  const auto bytes = journal::ReadWholeFile(segment.path);
+  const auto content =
+      bytes ? journal::ParseSegment(*bytes) : Result<journal::SegmentContent>(bytes.error());
   if (!content && content.error().code() == Code::kUnsupported) return content.error();
   SegmentUse& use = segments_[segment.number];
   std::uint64_t damaged = content ? content->damaged.size() : 1;
   std::int64_t newest = 0;
   for (const std::string_view frame : content ? content->frames : std::vector<std::string_view>()) {
     const journal::Wal::Place place{segment.number,
-                                    static_cast<std::uint64_t>(frame.data() - bytes.data())};
+                                    static_cast<std::uint64_t>(frame.data() - bytes->data())};
     const auto entries = ParseEntries(frame);
     if (!entries) ++damaged;
     for (const StoredEntry& entry : entries ? *entries : std::vector<StoredEntry>()) {
       newest = std::max(newest, entry.request.time_ns);
-      if (entry.request.identity != Hash128{}) identities_.Add(entry.request);
+      Remember(entry.request);
       for (const profile::CounterMove& move : entry.moves)
         Apply(move, counter_bases_.Change(move.series, segment.number));
       if (state.finished.contains(entry.number) || entry.payload.empty()) {

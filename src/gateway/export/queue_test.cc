@@ -250,6 +250,18 @@ TEST_F(QueueTest, RepeatsAreKnownOverRestartsAndAfterTheyWereSent) {
   EXPECT_EQ(queue_->figures().requests, 0u);
 }
 
+TEST_F(QueueTest, RequestsWithoutIdentityAreAllDifferent) {
+  Open();
+  for (int i = 0; i < 3; ++i) {
+    QueueEntry entry = EntryOf(i);
+    entry.request.identity = {};
+    EXPECT_FALSE(AppendNow(*queue_, std::move(entry))->repeated);
+  }
+  Abandon();
+  Open();
+  EXPECT_EQ(Drain(3), (std::vector<std::int64_t>{3, 6, 9}));
+}
+
 TEST_F(QueueTest, TwoOfOneKindAtTheSameTimeAreOne) {
   Open();
   std::vector<std::future<Answer>> answers;
