@@ -188,7 +188,10 @@ void Queue::WriteGroup(std::vector<Pending> group) {
     first = next_number_;
     next_number_ += fresh.size();
   }
+  std::size_t bytes = 0;
+  for (const Pending& pending : fresh) bytes += pending.entry.payload->size() + 256;
   std::string frame;
+  frame.reserve(bytes);
   std::vector<std::size_t> offsets;
   for (std::size_t i = 0; i < fresh.size(); ++i) {
     if (fresh[i].entry.cumulative) TakeDifferences(fresh[i].entry);
