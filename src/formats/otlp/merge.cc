@@ -456,6 +456,14 @@ Result<std::string> MergeOtlp(Signal signal, std::span<const std::string_view> r
   return all;
 }
 
+bool HasTodaysLayout(std::string_view profiles_request) {
+  const auto layout = Catching<Layout>([&]() -> Result<Layout> {
+    const RequestParts parts(profiles_request);
+    return DetectLayout(profiles_request, parts.tables[kAttributeTable].size());
+  });
+  return layout && *layout == Layout::kCurrent;
+}
+
 Result<std::array<std::string, 2>> HalveOtlp(Signal signal, std::string_view request) {
   if (request.size() > kMostBytes) return Error(Code::kLimit, "halve: more than 2 GiB");
   return Catching<Halves>([&]() -> Result<Halves> {

@@ -23,6 +23,10 @@ namespace wherefore::formats {
 [[nodiscard]] Result<std::string> MergeOtlp(Signal signal,
                                             std::span<const std::string_view> requests);
 
+// Whether today's readers understand the request as we do: it is not in the layout of 1.8/1.9,
+// which they read as something else, without an error.
+[[nodiscard]] bool HasTodaysLayout(std::string_view profiles_request);
+
 // Two requests of about the same size that together say what `request` says: divided between
 // scopes, or between spans; within the only scope of profiles between profiles or, if those belong
 // together, between the samples of each. kLimit if nothing can be divided.

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "formats/otlp/merge.h"
 
 namespace wherefore::gateway {
 namespace {
@@ -99,7 +100,11 @@ QueueEntry QueuedExporter::EntryOf(profile::WriteRequest& request) const {
                    .tenant = request.tenant};
   entry.items = static_cast<std::uint32_t>(ItemsOf(request));
   entry.arrival_ns = request.arrival_ns != 0 ? request.arrival_ns : NowUnixNs();
-  entry.payload = request.otlp_bytes;
+  // A sender of an old layout would be misunderstood by the next hop.
+  if (entry.signal == formats::Signal::kTraces || !request.otlp_bytes ||
+      formats::HasTodaysLayout(*request.otlp_bytes)) {
+    entry.payload = request.otlp_bytes;
+  }
   if (request.counters) {
     entry.payload = std::make_shared<const std::string>();
     entry.cumulative = std::make_shared<QueueEntry::Cumulative>(
