@@ -57,6 +57,28 @@ TEST_F(HttpClientTest, ANameThatIsNotAnsweredEndsWithTheTimeout) {
   EXPECT_EQ(later->body, "hello");
 }
 
+TEST_F(HttpClientTest, TheDeadlineOfAKeptClientIncludesTheLookup) {
+  Start();
+  const auto client = HttpClient::Make({});
+  ASSERT_TRUE(client);
+  const std::string url = Url("http", "some.slow");
+  HttpClient::Request request{.method = "GET", .url = url, .timeout_ns = kNsPerSecond / 2};
+  {
+    const std::unique_lock silence(slow_names);
+    const std::int64_t begin = MonotonicNs();
+    const auto response = (*client)->Send(request);
+    EXPECT_LT(MonotonicNs() - begin, 2 * kNsPerSecond);
+    ASSERT_FALSE(response);
+    EXPECT_EQ(response.error().message(),
+              fmt::format("cannot find the host of http://some.slow:{}: no answer within 0.5 s",
+                          server_->port()));
+  }
+  request.timeout_ns = 10 * kNsPerSecond;
+  const auto later = (*client)->Send(request);
+  ASSERT_TRUE(later) << later.error().message();
+  EXPECT_EQ(later->body, "hello");
+}
+
 TEST_F(HttpClientTest, ANameThatIsNotAnsweredCanBeCancelled) {
   Start();
   const std::unique_lock silence(slow_names);

@@ -28,13 +28,13 @@
 #include "base/memory_budget.h"
 #include "base/metrics.h"
 #include "base/mutex.h"
+#include "journal/counter_bases.h"
 #include "journal/file.h"
 #include "journal/identities.h"
 #include "journal/wal.h"
 #include "store/engine/mutations.h"
 #include "store/store.h"
 #include "store/upkeep/ledger.h"
-#include "store/write/counter_bases.h"
 #include "store/write/encode_rows.h"
 #include "store/write/tenant_names.h"
 
@@ -270,7 +270,7 @@ class StoreImpl final : public Store {
   journal::Wal wal_;
   TenantNames tenant_names_;
   journal::IdentityClock identity_clock_;  // set before the threads start
-  CounterFiles counter_files_;             // written under insert_mutex_
+  journal::CounterFiles counter_files_;    // written under insert_mutex_
 
   Mutex upkeep_mutex_;  // one delete or backup at a time
   std::vector<Mutation> pending_ GUARDED_BY(upkeep_mutex_);
@@ -279,7 +279,7 @@ class StoreImpl final : public Store {
   std::unique_ptr<Dictionaries> dictionaries_ GUARDED_BY(intern_mutex_);
   std::unique_ptr<Encoder> encoder_ GUARDED_BY(intern_mutex_);
   journal::Identities identities_ GUARDED_BY(intern_mutex_);
-  CounterBases counter_bases_ GUARDED_BY(intern_mutex_);
+  journal::CounterBases counter_bases_ GUARDED_BY(intern_mutex_);
   std::uint64_t commits_ GUARDED_BY(intern_mutex_) = 0;
   std::size_t committed_bytes_ GUARDED_BY(intern_mutex_) = 0;  // since memory was trimmed
   MemoryHold names_memory_ GUARDED_BY(intern_mutex_);

@@ -4,6 +4,7 @@
 
 #include "formats/formats.h"
 #include "formats/otlp/fields.h"
+#include "formats/otlp/merge.h"
 #include "formats/testing.h"
 #include "formats/wire/protobuf.h"
 #include "profile/type_id.h"
@@ -513,6 +514,24 @@ std::string ToOld(const ProfilesData& data, bool v18) {
   }
   root.add_message(envelope::kDictionary, data.dictionary().SerializeAsString());
   return out;
+}
+
+TEST(OtlpProfiles, OldLayoutsAreToldApartAndMerged) {
+  const ProfilesData data = TwoProfiles();
+  const std::string today = data.SerializeAsString();
+  EXPECT_TRUE(HasTodaysLayout(today));
+  EXPECT_FALSE(HasTodaysLayout("\xff\xff"));
+  for (const bool v18 : {false, true}) {
+    const std::string old = ToOld(data, v18);
+    EXPECT_FALSE(HasTodaysLayout(old));
+    const std::string_view both[] = {today, old};
+    const auto merged = MergeOtlp(Signal::kProfiles, both);
+    ASSERT_TRUE(merged) << merged.error().message();
+    EXPECT_TRUE(HasTodaysLayout(*merged));
+    const DecodedProfiles decoded = MustDecode(Parse(*merged));
+    EXPECT_EQ(decoded.rejected, 0U);
+    EXPECT_EQ(decoded.data.samples.value, (std::vector<std::int64_t>{7, 8, 7, 8}));
+  }
 }
 
 TEST(OtlpProfiles, OldLayoutsGiveTheSameBatch) {

@@ -1,6 +1,6 @@
 // Cumulative profiles through the store: the base moves with the commit that used it, or not at
 // all.
-#include "store/write/counter_bases.h"
+#include "journal/counter_bases.h"
 
 #include <thread>
 
@@ -73,8 +73,8 @@ TEST_F(CountersInStore, ALateOneSentTwiceIsLeftOutTwice) {
 
 TEST_F(CountersInStore, ManySeriesDoNotStayInMemory) {
   const TestDirectory directory;
-  CounterFiles files(directory / "bases");
-  CounterBases bases(files);
+  journal::CounterFiles files(directory / "bases");
+  journal::CounterBases bases(files);
   for (std::uint64_t i = 1; i <= 20; ++i) {
     bases.Change({i, i}, i).values = {{1, 10}, {2, 20}};
     bases.Keep();
@@ -87,8 +87,8 @@ TEST_F(CountersInStore, ManySeriesDoNotStayInMemory) {
 
 TEST(CounterBases, SomeSeriesArePutBackAndThenAll) {
   const TestDirectory directory;
-  const CounterFiles files(directory / "bases");
-  CounterBases bases(files);
+  const journal::CounterFiles files(directory / "bases");
+  journal::CounterBases bases(files);
   const Hash128 one{1, 1};
   const Hash128 two{2, 2};
   const auto change = [&](const Hash128& series, std::uint64_t time_ns) {
@@ -115,14 +115,14 @@ TEST(CounterFiles, AreOldOrNewAndMovesMayComeTwice) {
   const Hash128 series{3, 4};
   const profile::CounterMove first{.series = series, .time_ns = 5, .values = {{1, 10}, {7, 2}}};
   const profile::CounterMove second{.series = series, .time_ns = 6, .values = {{1, 12}}};
-  CounterFiles files(directory / "bases");
+  journal::CounterFiles files(directory / "bases");
   ASSERT_TRUE(files.Write({{first}}));
   EXPECT_EQ(files.Load(series).time_ns, 0u) << "not before it is published";
   ASSERT_TRUE(files.Publish());
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(files.Write({{first, second}}));
     ASSERT_TRUE(files.Publish());
-    const profile::CounterBase base = CounterFiles(directory / "bases").Load(series);
+    const profile::CounterBase base = journal::CounterFiles(directory / "bases").Load(series);
     EXPECT_EQ(base.time_ns, 6u);
     EXPECT_EQ(base.values, (profile::CounterValues{{1, 12}, {7, 2}}));
   }
@@ -132,16 +132,17 @@ TEST(CounterFiles, AreOldOrNewAndMovesMayComeTwice) {
 
 TEST(CounterMoves, AnyCutIsNoticed) {
   std::string bytes;
-  AppendMoves(bytes, {{{.series = {1, 2}, .time_ns = 3, .restarted = true, .values = {{4, 5}}},
-                       {.series = {6, 7}, .time_ns = 8, .values = {}}}});
+  journal::AppendMoves(bytes,
+                       {{{.series = {1, 2}, .time_ns = 3, .restarted = true, .values = {{4, 5}}},
+                         {.series = {6, 7}, .time_ns = 8, .values = {}}}});
   for (std::size_t size = 0; size <= bytes.size(); ++size) {
     std::string_view in = std::string_view(bytes).substr(0, size);
     std::vector<profile::CounterMove> moves;
-    EXPECT_EQ(TakeMoves(in, moves), size == bytes.size()) << size;
+    EXPECT_EQ(journal::TakeMoves(in, moves), size == bytes.size()) << size;
   }
   std::string_view in = bytes;
   std::vector<profile::CounterMove> moves;
-  ASSERT_TRUE(TakeMoves(in, moves));
+  ASSERT_TRUE(journal::TakeMoves(in, moves));
   EXPECT_TRUE(moves[0].restarted);
   EXPECT_EQ(moves[0].values, (profile::CounterValues{{4, 5}}));
   EXPECT_EQ(moves[1].time_ns, 8u);

@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "base/raw_bytes.h"
-#include "store/write/counter_bases.h"
+#include "journal/counter_bases.h"
 
 namespace wherefore::store {
 
@@ -15,7 +15,7 @@ std::string EncodeFrame(std::span<const journal::IdentityRecord> identities,
   payload.reserve(rows.ByteSize() + 64 * identities.size() + 4096);
   AppendRaw(payload, static_cast<std::uint32_t>(identities.size()));
   for (const journal::IdentityRecord& record : identities) journal::AppendIdentity(payload, record);
-  AppendMoves(payload, moves);
+  journal::AppendMoves(payload, moves);
   rows.Serialize(payload);
   return payload;
 }
@@ -37,7 +37,7 @@ Result<> ParseRequests(std::string_view& frame, std::uint32_t version,
     taken.push_back(std::move(record));
   }
   std::vector<profile::CounterMove> moved;
-  if (version > 1 && !TakeMoves(frame, moved)) {
+  if (version > 1 && !journal::TakeMoves(frame, moved)) {
     return Error(Code::kCorrupt, "log frame: damaged bases of counters");
   }
   std::ranges::move(taken, std::back_inserter(identities));

@@ -225,7 +225,8 @@ StoreImpl::Answers StoreImpl::CommitGroup(std::vector<Pending>& group) {
 profile::CounterDifferences StoreImpl::TakeCounters(Pending& pending, std::uint64_t segment) {
   if (pending.counters.readings.empty()) return {};
   profile::WriteRequest& request = pending.request;
-  CounterBases* const bases = &counter_bases_;  // the lock is held while the function below is used
+  journal::CounterBases* const bases =
+      &counter_bases_;  // the lock is held while the function below is used
   auto differences =
       TakeDifferences(std::get<profile::Batch>(request.data), pending.counters, *request.counters,
                       [&](const Hash128& series) -> profile::CounterBase& {

@@ -2,12 +2,13 @@
 // request that was not stored, nor one sent twice makes a value count twice or never.
 //
 // A base moves with the commit that used it: the moves of a group are logged in its frame, under
-// the same sync as its rows. When a segment goes into the engine its moves go into the files of
-// CounterFiles first; a segment that is inserted again moves them to the same place again.
+// the same sync as its rows. Before a segment goes (into the engine, or because its requests are
+// sent) its moves go into the files of CounterFiles; done again, they lead to the same place.
 //
-// Threads: CounterBases belongs to whoever holds the store's intern mutex, CounterFiles to whoever
-// holds the insert mutex, but for Load. A base leaves memory only when every segment that moved it
-// was inserted, so nobody writes its file while it is read again.
+// Threads: in the store CounterBases belongs to whoever holds the intern mutex, CounterFiles to
+// whoever holds the insert mutex, but for Load; in a queue both belong to the writer thread. A base
+// leaves memory only when every segment that moved it has gone, so nobody writes its file while it
+// is read again.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@
 #include "base/result.h"
 #include "profile/counters.h"
 
-namespace wherefore::store {
+namespace wherefore::journal {
 
 // One file a series, replaced whole (docs/format.md, "Bases of counters").
 class CounterFiles {
@@ -79,4 +80,4 @@ void AppendMoves(std::string& out, std::span<const profile::CounterMove> moves);
 // Takes them off the front; false when they are not whole.
 [[nodiscard]] bool TakeMoves(std::string_view& in, std::vector<profile::CounterMove>& moves);
 
-}  // namespace wherefore::store
+}  // namespace wherefore::journal

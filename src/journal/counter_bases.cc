@@ -1,5 +1,5 @@
 // See counter_bases.h.
-#include "store/write/counter_bases.h"
+#include "journal/counter_bases.h"
 
 #include <fcntl.h>
 
@@ -13,7 +13,7 @@
 #include "base/raw_bytes.h"
 #include "journal/file.h"
 
-namespace wherefore::store {
+namespace wherefore::journal {
 namespace {
 
 using profile::CounterBase;
@@ -78,7 +78,7 @@ std::string CounterFiles::Path(const Hash128& series) const {
 }
 
 CounterBase CounterFiles::Load(const Hash128& series) const {
-  const auto bytes = journal::ReadWholeFile(Path(series));
+  const auto bytes = ReadWholeFile(Path(series));
   if (!bytes || bytes->size() < kFileHeadBytes) return {};
   const std::string_view rest = std::string_view(*bytes).substr(kFileHeadBytes);
   if (wherefore::Load<std::uint64_t>(*bytes, 0) != kFileMagic || rest.size() % kValueBytes != 0 ||
@@ -94,7 +94,7 @@ Result<> CounterFiles::Write(std::span<const CounterMove> moves) {
   written_.clear();  // of an attempt that failed
   std::error_code error;
   std::filesystem::create_directories(directory_, error);
-  if (error) return journal::ErrnoError(error.value(), "cannot create", directory_);
+  if (error) return ErrnoError(error.value(), "cannot create", directory_);
   std::map<Hash128, CounterBase> bases;
   for (const CounterMove& move : moves) {
     auto [base, added] = bases.try_emplace(move.series);
@@ -110,8 +110,7 @@ Result<> CounterFiles::Write(std::span<const CounterMove> moves) {
     AppendRaw(bytes, Hash64(values));
     bytes += values;
     const std::string path = Path(series);
-    WHEREFORE_ASSIGN_OR_RETURN(journal::File file,
-                               journal::File::Open(path + kNew, O_WRONLY | O_CREAT | O_TRUNC));
+    WHEREFORE_ASSIGN_OR_RETURN(File file, File::Open(path + kNew, O_WRONLY | O_CREAT | O_TRUNC));
     WHEREFORE_RETURN_IF_ERROR(file.WriteAt(0, bytes));
     written_.push_back(path);
   }
@@ -123,10 +122,10 @@ Result<> CounterFiles::Publish() {
   for (const std::string& path : written_) {
     std::error_code error;
     std::filesystem::rename(path + kNew, path, error);
-    if (error) return journal::ErrnoError(error.value(), "cannot rename", path + kNew);
+    if (error) return ErrnoError(error.value(), "cannot rename", path + kNew);
   }
   written_.clear();
-  return journal::SyncDirectory(directory_);
+  return SyncDirectory(directory_);
 }
 
 void CounterFiles::ForgetOld() {
@@ -185,4 +184,4 @@ void CounterBases::Trim(std::uint64_t inserted_through, std::size_t max_bytes) {
   }
 }
 
-}  // namespace wherefore::store
+}  // namespace wherefore::journal
