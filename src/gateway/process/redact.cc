@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "formats/otlp/nested_values.h"
+#include "profile/unused.h"
 
 namespace wherefore::gateway {
 namespace {
@@ -179,7 +180,10 @@ template <typename B>
 bool RedactBatch(B& batch, const RedactRules& rules, const RedactFound& found) {
   Redaction redaction(batch, rules, found);
   redaction.Edit(batch);
-  return redaction.Finish();
+  if (!redaction.Finish()) return false;
+  // A value that went because of its key does not match by itself, and is still in the tables.
+  if constexpr (std::is_same_v<B, profile::Batch>) profile::BlankUnused(batch);
+  return true;
 }
 
 }  // namespace
