@@ -251,19 +251,28 @@ void Inlet::Set(std::shared_ptr<const Graph> graph) {
   graph_.swap(graph);
 }
 
+void Inlet::Set(std::shared_ptr<const Graph> graph, std::string receiver) {
+  MutexLock lock(mutex_);
+  graph_.swap(graph);
+  receiver_ = std::move(receiver);
+}
+
 void Inlet::Write(profile::WriteRequest request, Done done) {
   std::shared_ptr<const Graph> graph;
+  profile::Sink* entrance = nullptr;
   {
     MutexLock lock(mutex_);
     graph = graph_;
+    entrance = graph ? graph->EntranceOf(receiver_) : nullptr;
   }
-  profile::Sink* const entrance = graph ? graph->EntranceOf(receiver_) : nullptr;
+  if (!graph) return done(Error(Code::kUnavailable, "the server is starting"));
   if (entrance == nullptr) {
-    return done(Error(Code::kUnavailable, fmt::format("receiver {} is not in use", receiver_)));
+    return done(Error(Code::kUnsupported, "no pipeline takes data from this port"));
   }
-  entrance->Write(std::move(request),
-                  [graph = std::move(graph), reply = std::move(done)](
-                      Result<profile::WriteAnswer> result) { reply(std::move(result)); });
+  entrance->Write(std::move(request), [graph = std::move(graph), reply = std::move(done)](
+                                          Result<profile::WriteAnswer> result) {
+    reply(std::move(result));
+  });
 }
 
 GatewayConfig DefaultPipelines() {

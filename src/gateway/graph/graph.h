@@ -71,12 +71,14 @@ class Inlet final : public profile::Sink {
 
   // Requests that begin from now on go through `graph`.
   void Set(std::shared_ptr<const Graph> graph);
+  // The same, as another receiver; an empty name: refused.
+  void Set(std::shared_ptr<const Graph> graph, std::string receiver);
   void Write(profile::WriteRequest request,
              std::function<void(Result<profile::WriteAnswer>)> done) override;
 
  private:
-  const std::string receiver_;
   Mutex mutex_;
+  std::string receiver_ GUARDED_BY(mutex_);
   std::shared_ptr<const Graph> graph_ GUARDED_BY(mutex_);
 };
 
