@@ -67,7 +67,9 @@ def percentile(values, share):
 
 
 def folder_bytes(folder, leave_out=None):
-    """What the files below it take on the disk; `leave_out` names folders that do not count."""
+    """What a file, or the files below a folder, take on the disk; `leave_out` names folders that do not count."""
+    if os.path.isfile(folder):
+        return os.lstat(folder).st_blocks * 512
     total = 0
     for here, folders, files in os.walk(folder):
         folders[:] = [f for f in folders if f != leave_out]

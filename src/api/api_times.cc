@@ -107,7 +107,7 @@ Result<HttpResponse> Overview(query::QueryContext& context, const HttpRequest& r
 
 // What is looked for over time. Values stay those of the whole selection, so a lens alone would do
 // nothing.
-Result<query::LensSearch> LookedForOf(const Parameters& p) {
+Result<query::LensSearch> SearchOf(const Parameters& p) {
   query::LensSearch wanted;
   WHEREFORE_ASSIGN_OR_RETURN(wanted.lens, p.Lens());
   WHEREFORE_ASSIGN_OR_RETURN(wanted.search, p.Search());
@@ -123,7 +123,7 @@ Result<HttpResponse> HeatMap(query::QueryContext& context, const HttpRequest& re
       const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "step",
                                                "lens", "search"}));
   WHEREFORE_ASSIGN_OR_RETURN(auto selection, p.Selection());
-  WHEREFORE_ASSIGN_OR_RETURN(const auto wanted, LookedForOf(p));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto wanted, SearchOf(p));
   EndNow(p, selection.range);
   constexpr std::int64_t kDefaultSteps = 600;
   constexpr std::int64_t kMostSteps = 10'000;
@@ -158,7 +158,7 @@ Result<HttpResponse> Series(query::QueryContext& context, const HttpRequest& req
       const auto p, Parameters::Read(request, {"query", "type", "from", "to", "since", "step", "by",
                                                "limit", "lens", "search"}));
   WHEREFORE_ASSIGN_OR_RETURN(auto selection, p.Selection());
-  WHEREFORE_ASSIGN_OR_RETURN(const auto wanted, LookedForOf(p));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto wanted, SearchOf(p));
   WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t limit, p.Int("limit", 20, 0, 10'000));
   EndNow(p, selection.range);
   const std::int64_t width = selection.range.to_ns - selection.range.from_ns;

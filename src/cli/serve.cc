@@ -29,6 +29,7 @@
 #include "base/text.h"
 #include "cli/backup_root.h"
 #include "cli/command.h"
+#include "cli/self_profile.h"
 #include "cli/serve_limits.h"
 #include "cli/token.h"
 #include "cli/version.h"
@@ -74,6 +75,7 @@ struct ServeOptions {
   std::vector<std::string> allowed_hosts;
   std::vector<std::string> source_roots;
   std::string repository_template;
+  bool profile_self = false;
   std::string log_level = "info";
 };
 
@@ -170,12 +172,15 @@ class Server {
       return static_cast<double>(ReadProcessMemory().anonymous_bytes);
     });
     AddBudgetMetrics();
+    if (options_.profile_self) WHEREFORE_RETURN_IF_ERROR(ProfileSelf(otlp));
     scraper_->Start();
     return WriteAddresses();
   }
 
   void Stop() {
     constexpr int kGraceSeconds = 5;
+    self_profile_.Stop();
+    if (own_otlp_) own_otlp_->Stop(kGraceSeconds);
     if (scraper_) scraper_->Stop();
     if (otlp_grpc_) otlp_grpc_->Stop(kGraceSeconds);
     if (otlp_http_) otlp_http_->Stop(kGraceSeconds);
@@ -256,6 +261,17 @@ class Server {
     o.tls_key_file = options_.tls_key;
     o.bearer_token = options_.token;
     return o;
+  }
+
+  // Through a port of its own, which is plain and on loopback whatever the others are.
+  Result<> ProfileSelf(const std::shared_ptr<net::Router>& otlp) {
+    net::HttpServerOptions own = HttpOptions(0);
+    own.addresses = {"127.0.0.1"};
+    own.tls_certificate_file.clear();
+    own.tls_key_file.clear();
+    own_otlp_ = std::make_unique<net::HttpServer>(io_, own, otlp);
+    WHEREFORE_RETURN_IF_ERROR(own_otlp_->Start());
+    return self_profile_.Start(own_otlp_->port(), options_.token);
   }
 
   // The number of the tenant a query names.
@@ -382,6 +398,8 @@ class Server {
   std::unique_ptr<net::HttpServer> http_;
   std::unique_ptr<net::HttpServer> otlp_http_;
   std::unique_ptr<net::GrpcServer> otlp_grpc_;
+  std::unique_ptr<net::HttpServer> own_otlp_;  // with --profile-self
+  SelfProfile self_profile_;
   // Last, so that they are destroyed first: what they run uses everything above.
   net::Workers workers_;
 };
@@ -579,6 +597,8 @@ void AddServe(CLI::App& app, Context& context) {
   command->add_option("--repository-template", o->repository_template,
                       "Link to a line of source: "
                       "https://host/{service}/blob/{version}/{path}#L{line}");
+  command->add_flag("--profile-self", o->profile_self,
+                    "Profile this server into its own store, as service 'wherefore'");
   command->add_option("--log-level", o->log_level, "debug, info, warn, error")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();

@@ -20,48 +20,49 @@ std::string_view Copyable(std::string_view name) {
 }
 
 // It had its chance and was not seen: too short, or not on a CPU.
-std::string WhyNotSampled(const ServiceThen& then) {
-  const std::string took = FormatDuration(then.span_ns);
+std::string WhyNotSampled(const ServiceActivity& activity) {
+  const std::string took = FormatDuration(activity.span_ns);
   std::string why;
-  if (then.cpu_period_ns == 0) {
+  if (activity.cpu_period_ns == 0) {
     why = fmt::format("the span took {} and was too short, or waited", took);
-  } else if (then.span_ns < 3 * then.cpu_period_ns) {
+  } else if (activity.span_ns < 3 * activity.cpu_period_ns) {
     why = fmt::format("the span took {}, and there is one sample per {} of CPU time: too short",
-                      took, FormatDuration(then.cpu_period_ns));
+                      took, FormatDuration(activity.cpu_period_ns));
   } else {
     why = fmt::format(
         "the span took {} with one sample per {} of CPU time, so it was hardly on a CPU: it waited",
-        took, FormatDuration(then.cpu_period_ns));
+        took, FormatDuration(activity.cpu_period_ns));
   }
-  if (then.shows_waiting) return why;
+  if (activity.shows_waiting) return why;
   return why + "; only CPU time is stored, wall-clock or off-CPU profiles show waiting";
 }
 
 }  // namespace
 
-std::string WhyNoSamples(const ServiceThen& then) {
-  if (then.profiles == 0) {
+std::string WhyNoSamples(const ServiceActivity& activity) {
+  if (activity.profiles == 0) {
     return fmt::format(
         "{} sent no profiles around that time: no profiler is connected to it (wherefore run "
         "--service {} -- PROGRAM, or what the status page says for its language)",
-        then.service, Copyable(then.service));
+        activity.service, Copyable(activity.service));
   }
-  if (then.arriving) {
+  if (activity.arriving) {
     return fmt::format(
         "what {} did then has not arrived yet: profilers send some seconds after the fact",
-        then.service);
+        activity.service);
   }
-  if (then.links == 0) {
+  if (activity.links == 0) {
     return fmt::format(
         "{} was profiled ({} {} around that time), but none of the samples belongs to a span: its "
         "profiler does not link spans",
-        then.service, FormatCount(static_cast<std::int64_t>(then.profiles)),
-        then.profiles == 1 ? "profile" : "profiles");
+        activity.service, FormatCount(static_cast<std::int64_t>(activity.profiles)),
+        activity.profiles == 1 ? "profile" : "profiles");
   }
-  return fmt::format("the profiler of {} links spans, but {}", then.service, WhyNotSampled(then));
+  return fmt::format("the profiler of {} links spans, but {}", activity.service,
+                     WhyNotSampled(activity));
 }
 
-std::string WhyNoSamples(const std::vector<ServiceThen>& services) {
+std::string WhyNoSamples(const std::vector<ServiceActivity>& services) {
   constexpr std::size_t kMost = 5;
   std::string out;
   for (std::size_t i = 0; i < services.size() && i < kMost; ++i) {
@@ -74,11 +75,11 @@ std::string WhyNoSamples(const std::vector<ServiceThen>& services) {
 namespace {
 
 // What is stored of a span's service around its time.
-Result<ServiceThen> ServiceAt(QueryContext& context, std::uint32_t tenant,
-                              const store::SpanRow& span, const CancelToken& cancel) {
+Result<ServiceActivity> ServiceAt(QueryContext& context, std::uint32_t tenant,
+                                  const store::SpanRow& span, const CancelToken& cancel) {
   // A profile begins up to its own length before the spans it has samples of.
   constexpr std::int64_t kAround = 120 * kNsPerSecond;
-  ServiceThen then{.service = span.service_name, .span_ns = span.duration_ns};
+  ServiceActivity activity{.service = span.service_name, .span_ns = span.duration_ns};
   store::SampleQuery query{.tenant = tenant,
                            .range = {.from_ns = span.start_ns - kAround,
                                      .to_ns = span.start_ns + span.duration_ns + kAround}};
@@ -90,30 +91,30 @@ Result<ServiceThen> ServiceAt(QueryContext& context, std::uint32_t tenant,
     keys.push_back(row.dictionary);
     query.selections.push_back({.dictionary = row.dictionary});
   }
-  if (keys.empty()) return then;
+  if (keys.empty()) return activity;
   WHEREFORE_ASSIGN_OR_RETURN(const auto profiles, context.reader.Profiles(query, 0, cancel));
-  then.profiles = profiles.size();
-  if (profiles.empty()) return then;
+  activity.profiles = profiles.size();
+  if (profiles.empty()) return activity;
   const std::int64_t span_end = span.start_ns + span.duration_ns;
-  then.arriving =
+  activity.arriving =
       NowUnixNs() - span_end < kAround &&
       std::ranges::none_of(
           profiles,
           [&](const store::ProfileRow& p) { return p.time_ns + p.duration_ns >= span_end; });
   WHEREFORE_ASSIGN_OR_RETURN(const auto links, context.reader.Links(query, cancel));
-  then.links = links.size();
+  activity.links = links.size();
   WHEREFORE_ASSIGN_OR_RETURN(const auto types, context.catalog.Types(keys, cancel));
   for (const store::TypeRow& t : types) {
     const bool present = std::ranges::any_of(profiles, [&](const store::ProfileRow& p) {
       return p.type == t.type && p.dictionary == t.dictionary;
     });
     if (!present) continue;
-    then.shows_waiting = then.shows_waiting || profile::MatchType(t.details, "wall") ||
-                         profile::MatchType(t.details, "off_cpu");
+    activity.shows_waiting = activity.shows_waiting || profile::MatchType(t.details, "wall") ||
+                             profile::MatchType(t.details, "off_cpu");
     if (!profile::MatchType(t.details, "cpu") || t.details.period_unit != "nanoseconds") continue;
-    then.cpu_period_ns = std::max(then.cpu_period_ns, t.details.period);
+    activity.cpu_period_ns = std::max(activity.cpu_period_ns, t.details.period);
   }
-  return then;
+  return activity;
 }
 
 }  // namespace
@@ -134,12 +135,12 @@ Result<std::string> ExplainNoLinks(QueryContext& context, std::uint32_t tenant,
   if (longest.empty())
     return fmt::format("no such span in this trace; it has {} spans", trace.size());
   constexpr std::size_t kMostAsked = 20;
-  std::vector<ServiceThen> services;
+  std::vector<ServiceActivity> services;
   for (const auto& [name, span] : longest) {
     if (services.size() == kMostAsked) break;
     WHEREFORE_ASSIGN_OR_RETURN(services.emplace_back(), ServiceAt(context, tenant, *span, cancel));
   }
-  arriving = std::ranges::any_of(services, &ServiceThen::arriving);
+  arriving = std::ranges::any_of(services, &ServiceActivity::arriving);
   return "no samples are linked to it: " + WhyNoSamples(services);
 }
 

@@ -14,7 +14,7 @@
 namespace wherefore::query {
 
 // What is stored of a service around the time of one of its spans.
-struct ServiceThen {
+struct ServiceActivity {
   std::string service;
   std::int64_t span_ns = 0;        // how long the span took
   std::size_t profiles = 0;        // of any type
@@ -25,9 +25,9 @@ struct ServiceThen {
 };
 
 // One sentence for people, without its full stop. Pure.
-[[nodiscard]] std::string WhyNoSamples(const ServiceThen& then);
+[[nodiscard]] std::string WhyNoSamples(const ServiceActivity& activity);
 // The same for the services of several spans, the longest span of each.
-[[nodiscard]] std::string WhyNoSamples(const std::vector<ServiceThen>& services);
+[[nodiscard]] std::string WhyNoSamples(const std::vector<ServiceActivity>& services);
 
 // The same for spans of a trace (all of them when `wanted` is empty) from what is stored. `types`:
 // what their samples are of, where there are some. `arriving`: there may be samples in some
