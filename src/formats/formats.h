@@ -56,6 +56,18 @@ struct RpcStatus {
 };
 [[nodiscard]] std::string EncodeRpcStatus(const RpcStatus& status, bool json);
 
+// What a server answered to us. Bytes that say nothing readable are an empty answer: it is only
+// used for counts and messages.
+struct ExportAnswer {
+  std::uint64_t rejected = 0;  // profiles, or spans
+  std::string message;
+};
+[[nodiscard]] ExportAnswer DecodeExportResponse(bool json, std::string_view bytes);
+[[nodiscard]] RpcStatus DecodeRpcStatus(bool json, std::string_view bytes);
+// Protobuf of either signal as OTLP's JSON, whatever the sender's layout was.
+[[nodiscard]] Result<std::string> OtlpToJson(Signal signal,
+                                             std::shared_ptr<const std::string> body);
+
 using TextLabels = std::vector<std::pair<std::string, std::string>>;
 
 // What a pprof file does not say itself.

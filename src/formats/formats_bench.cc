@@ -6,8 +6,10 @@
 
 #include <benchmark/benchmark.h>
 
+#include "../../bench/load.h"
 #include "formats/formats.h"
 #include "formats/jfr/testing.h"
+#include "formats/otlp/merge.h"
 #include "opentelemetry/proto/profiles/v1development/profiles.pb.h"
 
 namespace wherefore::formats {
@@ -135,6 +137,28 @@ void BM_EncodeOtlpProfiles(benchmark::State& state) {
   state.SetBytesProcessed(static_cast<std::int64_t>(bytes));
 }
 BENCHMARK(BM_EncodeOtlpProfiles);
+
+// 68 requests of the benchmark's load, of one service and of eight, become one. `share` is what is
+// left of their bytes; the budget is 0.25.
+void BM_MergeOtlpProfiles(benchmark::State& state) {
+  const bench::Load load({.services = static_cast<int>(state.range(0))});
+  bench::RequestWriter writer(load);
+  bench::Content content;
+  std::vector<std::string> requests(68);
+  std::size_t bytes = 0;
+  for (int i = 0; i < 68; ++i) {
+    std::string& request = requests[static_cast<std::size_t>(i)];
+    writer.Write(i % load.shape().services, i % 5, i, 1'700'000'000'000'000'000, request, content);
+    bytes += request.size();
+  }
+  const std::vector<std::string_view> views(requests.begin(), requests.end());
+  std::size_t merged = 0;
+  for (auto _ : state) merged = MergeOtlp(Signal::kProfiles, views)->size();
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(bytes));
+  state.counters["request"] = static_cast<double>(bytes) / 68;
+  state.counters["share"] = static_cast<double>(merged) / static_cast<double>(bytes);
+}
+BENCHMARK(BM_MergeOtlpProfiles)->Arg(1)->Arg(8)->Arg(20);
 
 // Ten seconds of a Java service as its agent records them: 8 busy threads at 100 Hz, 2,000 stacks
 // of 26 frames from 700 methods with four lines each, half of the samples within spans.

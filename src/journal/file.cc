@@ -52,6 +52,23 @@ Result<> File::WriteAt(std::uint64_t offset, std::string_view bytes) {
   return {};
 }
 
+Result<std::string> File::ReadAt(std::uint64_t offset, std::size_t size) const {
+  std::string bytes(size, '\0');
+  std::size_t at = 0;
+  while (at < bytes.size()) {
+    const ssize_t got =
+        pread(fd_, bytes.data() + at, bytes.size() - at, static_cast<off_t>(offset + at));
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoError(errno, "cannot read", path_);
+    }
+    if (got == 0) break;
+    at += static_cast<std::size_t>(got);
+  }
+  bytes.resize(at);
+  return bytes;
+}
+
 Result<> File::Truncate(std::uint64_t size) {
   if (ftruncate(fd_, static_cast<off_t>(size)) != 0)
     return ErrnoError(errno, "cannot truncate", path_);
@@ -96,20 +113,7 @@ Result<std::string> ReadWholeFile(const std::string& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   if (error) return ErrnoError(error.value(), "cannot read", path);
-  std::string bytes(size, '\0');
-  std::size_t at = 0;
-  while (at < bytes.size()) {
-    const ssize_t got =
-        pread(file.fd(), bytes.data() + at, bytes.size() - at, static_cast<off_t>(at));
-    if (got < 0) {
-      if (errno == EINTR) continue;
-      return ErrnoError(errno, "cannot read", path);
-    }
-    if (got == 0) break;
-    at += static_cast<std::size_t>(got);
-  }
-  bytes.resize(at);
-  return bytes;
+  return file.ReadAt(0, size);
 }
 
 Result<> ReplaceFile(const std::string& path, std::string_view content) {

@@ -25,6 +25,8 @@ class File {
   [[nodiscard]] static Result<File> Open(const std::string& path, int flags);
   // Writes all of `bytes` at `offset`, or fails.
   Result<> WriteAt(std::uint64_t offset, std::string_view bytes);
+  // Up to `size` bytes; fewer at the end of the file.
+  [[nodiscard]] Result<std::string> ReadAt(std::uint64_t offset, std::size_t size) const;
   Result<> Truncate(std::uint64_t size);
   Result<> SyncData();
 

@@ -213,6 +213,11 @@ Result<> Wal::OpenNext() {
 }
 
 Result<std::uint64_t> Wal::Append(std::string_view payload) {
+  WHEREFORE_ASSIGN_OR_RETURN(const Place place, AppendPlaced(payload));
+  return place.segment;
+}
+
+Result<Wal::Place> Wal::AppendPlaced(std::string_view payload) {
   if (payload.size() > UINT32_MAX) return Error(Code::kLimit, "log: a group of more than 4 GiB");
   MutexLock lock(mutex_);
   if (distrusted_ || !file_.is_open()) WHEREFORE_RETURN_IF_ERROR(RotateLocked());
@@ -232,8 +237,14 @@ Result<std::uint64_t> Wal::Append(std::string_view payload) {
     if (!file_.Truncate(size_)) distrusted_ = true;
     return std::move(written).error().Within("log");
   }
+  const Place place{number_, size_ + header.size()};
   size_ += header.size() + payload.size();
-  return number_;
+  return place;
+}
+
+Result<std::string> Wal::Read(Place from, std::size_t size) const {
+  WHEREFORE_ASSIGN_OR_RETURN(const File file, File::Open(PathOf(from.segment, "log"), O_RDONLY));
+  return file.ReadAt(from.offset, size);
 }
 
 Result<> Wal::Rotate() {

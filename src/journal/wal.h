@@ -65,8 +65,18 @@ class Wal {
   // Append opens it, so that stored data can still be read and deleted.
   Result<> Open(const std::string& directory, std::uint32_t writer);
 
+  // Where a frame's payload begins.
+  struct Place {
+    std::uint64_t segment = 0;
+    std::uint64_t offset = 0;
+  };
+
   // Durable if it succeeds. Returns the segment's number.
   Result<std::uint64_t> Append(std::string_view payload);
+  // The same for a caller that reads single frames again.
+  Result<Place> AppendPlaced(std::string_view payload);
+  // Bytes of a segment, closed or not; shorter where the file ends. Whoever reads checks them.
+  [[nodiscard]] Result<std::string> Read(Place from, std::size_t size) const;
   // Closes the current segment, if it has frames, and opens the next.
   Result<> Rotate();
 

@@ -114,6 +114,20 @@ TEST(Wal, LeftoverSegmentsAreFoundAndNumbersGoOn) {
   EXPECT_EQ(*wal.Append("c"), 3u);
 }
 
+TEST(Wal, FramesAreReadWhereTheyAre) {
+  const TestDirectory directory;
+  Wal wal;
+  ASSERT_TRUE(wal.Open(directory.path(), 1));
+  const auto first = wal.AppendPlaced("one");
+  ASSERT_TRUE(wal.Rotate());
+  const auto second = wal.AppendPlaced("two, in the open segment");
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(*wal.Read(*first, 3), "one");
+  EXPECT_EQ(*wal.Read({second->segment, second->offset + 5}, 2), "in");
+  EXPECT_EQ(*wal.Read(*second, 1000), "two, in the open segment") << "short where the file ends";
+  EXPECT_FALSE(wal.Read({77, 0}, 1));
+}
+
 TEST(Wal, RotatingAnEmptySegmentDoesNothing) {
   const TestDirectory directory;
   Wal wal;

@@ -26,4 +26,13 @@ std::string EncodeOtlpTracesJson(const profile::SpanBatch& batch) {
   return BinaryToJson(EncodeOtlpTraces(batch), TracesSchema());
 }
 
+Result<std::string> OtlpToJson(Signal signal, std::shared_ptr<const std::string> body) {
+  if (signal == Signal::kTraces) {
+    WHEREFORE_ASSIGN_OR_RETURN(const DecodedSpans spans, DecodeOtlpTraces(std::move(body)));
+    return EncodeOtlpTracesJson(spans.data);
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(const DecodedProfiles profiles, DecodeOtlpProfiles(std::move(body)));
+  return EncodeOtlpProfilesJson(profiles.data);
+}
+
 }  // namespace wherefore::formats

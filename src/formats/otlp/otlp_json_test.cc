@@ -129,5 +129,23 @@ TEST(OtlpResponse, StatusCarriesRetryAndField) {
             std::string::npos);
 }
 
+TEST(OtlpAnswers, OfServersAreRead) {
+  for (const bool json : {false, true}) {
+    for (const Signal signal : {Signal::kProfiles, Signal::kTraces}) {
+      const ExportAnswer partial =
+          DecodeExportResponse(json, EncodeExportResponse(signal, json, 7, "seven had no time"));
+      EXPECT_EQ(partial.rejected, 7u);
+      EXPECT_EQ(partial.message, "seven had no time");
+      EXPECT_EQ(DecodeExportResponse(json, EncodeExportResponse(signal, json, 0, "")).rejected, 0u);
+    }
+    const RpcStatus status = DecodeRpcStatus(json, EncodeRpcStatus({14, "busy", "", 1500}, json));
+    EXPECT_EQ(status.code, 14);
+    EXPECT_EQ(status.message, "busy");
+    EXPECT_EQ(status.retry_delay_ms, json ? -1 : 1500);
+    EXPECT_EQ(DecodeExportResponse(json, "<html>\xff").message, "");
+    EXPECT_EQ(DecodeRpcStatus(json, "<html>\xff").retry_delay_ms, -1);
+  }
+}
+
 }  // namespace
 }  // namespace wherefore::formats

@@ -1,10 +1,14 @@
-// Responses to senders: Export*ServiceResponse and google.rpc.Status, binary or JSON.
+// Responses: Export*ServiceResponse and google.rpc.Status, binary or JSON; to senders, and from the
+// servers we send to.
+#include <algorithm>
+#include <array>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "base/json_writer.h"
 #include "formats/formats.h"
+#include "formats/wire/json.h"
 #include "formats/wire/protobuf.h"
 
 namespace wherefore::formats {
@@ -109,6 +113,105 @@ std::string EncodeExportResponse(Signal signal, bool json, std::uint64_t rejecte
 
 std::string EncodeRpcStatus(const RpcStatus& status, bool json) {
   return json ? StatusJson(status) : StatusBinary(status);
+}
+
+namespace {
+
+// The parts of the answers' JSON that we read.
+constexpr std::array<Field, 3> kPartialFields = {
+    Field{"rejectedProfiles", rpc::kRejected, FieldKind::kInt64},
+    Field{"rejectedSpans", rpc::kRejected, FieldKind::kInt64},
+    Field{"errorMessage", rpc::kMessage, FieldKind::kString}};
+constexpr Schema kPartialSchema{kPartialFields};
+constexpr std::array<Field, 1> kResponseFields = {
+    Field{"partialSuccess", rpc::kPartialSuccess, FieldKind::kMessage, false, &kPartialSchema}};
+constexpr Schema kResponseSchema{kResponseFields};
+constexpr std::array<Field, 2> kStatusFields = {
+    Field{"code", rpc::kCode, FieldKind::kInt32},
+    Field{"message", rpc::kStatusMessage, FieldKind::kString}};
+constexpr Schema kStatusSchema{kStatusFields};
+
+// The field of a message, or nothing.
+std::string_view Inside(std::string_view message, Tag tag) {
+  Pbf r = Reader(message);
+  std::string_view found;
+  while (r.next()) {
+    if (r.tag_and_type() == LenKey(tag)) {
+      found = GetView(r);
+    } else {
+      r.skip();
+    }
+  }
+  return found;
+}
+
+std::int64_t NumberInside(std::string_view message, Tag tag) {
+  Pbf r = Reader(message);
+  std::int64_t found = 0;
+  while (r.next()) {
+    if (r.tag_and_type() == VarintKey(tag)) {
+      found = r.get_int64();
+    } else {
+      r.skip();
+    }
+  }
+  return found;
+}
+
+// Milliseconds of a RetryInfo; at most a day, whatever it says.
+std::int64_t RetryDelay(std::string_view retry_info) {
+  constexpr std::int64_t kLongest = 86'400;
+  const std::string_view delay = Inside(retry_info, rpc::kRetryDelay);
+  const std::int64_t seconds =
+      std::clamp<std::int64_t>(NumberInside(delay, rpc::kSeconds), 0, kLongest);
+  const std::int64_t nanos =
+      std::clamp<std::int64_t>(NumberInside(delay, rpc::kNanos), 0, 999'999'999);
+  return seconds * 1000 + nanos / 1'000'000;
+}
+
+template <typename T, typename Decode>
+T DecodedOrEmpty(std::string_view bytes, bool json, const Schema& schema, Decode decode) {
+  std::string binary;
+  if (json) {
+    auto converted = JsonToBinary(bytes, schema);
+    if (!converted) return {};
+    binary = *std::move(converted);
+    bytes = binary;
+  }
+  try {
+    return decode(bytes);
+  } catch (const protozero::exception&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+ExportAnswer DecodeExportResponse(bool json, std::string_view bytes) {
+  return DecodedOrEmpty<ExportAnswer>(bytes, json, kResponseSchema, [](std::string_view binary) {
+    const std::string_view partial = Inside(binary, rpc::kPartialSuccess);
+    const std::int64_t rejected = NumberInside(partial, rpc::kRejected);
+    return ExportAnswer{static_cast<std::uint64_t>(std::max<std::int64_t>(rejected, 0)),
+                        std::string(Inside(partial, rpc::kMessage))};
+  });
+}
+
+RpcStatus DecodeRpcStatus(bool json, std::string_view bytes) {
+  return DecodedOrEmpty<RpcStatus>(bytes, json, kStatusSchema, [](std::string_view binary) {
+    RpcStatus status{.code = static_cast<int>(NumberInside(binary, rpc::kCode)),
+                     .message = std::string(Inside(binary, rpc::kStatusMessage))};
+    Pbf r = Reader(binary);
+    while (r.next()) {
+      if (r.tag_and_type() != LenKey(rpc::kDetails)) {
+        r.skip();
+        continue;
+      }
+      const std::string_view any = GetView(r);
+      if (Inside(any, rpc::kTypeUrl) == rpc::kRetryInfo)
+        status.retry_delay_ms = RetryDelay(Inside(any, rpc::kValue));
+    }
+    return status;
+  });
 }
 
 }  // namespace wherefore::formats

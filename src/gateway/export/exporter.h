@@ -30,6 +30,7 @@ struct RetryOptions {
   double multiplier = 1.5;
   std::int64_t max_interval_ns = 30'000'000'000;
   std::int64_t max_elapsed_ns = 0;  // 0: never given up
+  bool operator==(const RetryOptions&) const = default;
 };
 
 // How a queue is emptied: so much together, or whatever is there after so long.
@@ -38,6 +39,7 @@ struct BatchOptions {
   std::uint64_t min_size = 8192;
   std::uint64_t max_size = 0;  // 0: no limit
   Sizer sizer = Sizer::kItems;
+  bool operator==(const BatchOptions&) const = default;
 };
 
 struct QueueOptions {
@@ -48,6 +50,7 @@ struct QueueOptions {
   bool wait_for_result = false;  // the answer waits for the next hop's
   bool block_on_overflow = false;
   std::optional<BatchOptions> batch;  // unset: each request by itself
+  bool operator==(const QueueOptions&) const = default;
 };
 
 struct TlsOptions {
@@ -59,6 +62,7 @@ struct TlsOptions {
   std::string key_file;
   std::string server_name;
   std::string min_version = "1.2";
+  bool operator==(const TlsOptions&) const = default;
 };
 
 struct ExporterOptions {
@@ -72,12 +76,14 @@ struct ExporterOptions {
     int max_backups = 100;
     bool append = false;
     bool create_directory = false;
+    bool operator==(const File&) const = default;
   };
   struct Debug {
     enum class Verbosity : std::uint8_t { kBasic, kNormal, kDetailed };
     Verbosity verbosity = Verbosity::kBasic;
     int sampling_initial = 2;
     int sampling_thereafter = 1;
+    bool operator==(const Debug&) const = default;
   };
 
   std::string id;  // "otlphttp/traces", as the configuration names it
@@ -92,15 +98,21 @@ struct ExporterOptions {
   bool json = false;                 // otlphttp
   TlsOptions tls;
   RetryOptions retry;
+  // While the next hop answers 401, 403 or 404, one request in this time finds out whether it still
+  // does.
+  std::int64_t probe_interval_ns = 60'000'000'000;
   QueueOptions queue;
   File file;
   Debug debug;
+  // Equal options: a reload can keep the exporter.
+  bool operator==(const ExporterOptions&) const = default;
 };
 
 class Exporter : public profile::Sink {
  public:
   virtual Result<> Start() = 0;
-  // Stops sending. What is still queued stays on disk for the next start.
+  // Stops sending; requests under way get five seconds. What is still queued stays on disk for the
+  // next exporter with this directory, which may start when this returns. Not started again.
   virtual void Stop() = 0;
   [[nodiscard]] virtual Status status() const = 0;
 };
