@@ -216,6 +216,8 @@ void ServeOptions::AddTo(CLI::App& command) {
   command.add_option("--repository-template", repository_template,
                      "Link to a line of source: "
                      "https://host/{service}/blob/{version}/{path}#L{line}");
+  command.add_flag("--profile-self", profile_self,
+                   "Profile this server into its own store, as service 'wherefore'");
   command.add_option("--log-level", log_level, "debug, info, warn, error")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();

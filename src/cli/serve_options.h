@@ -40,6 +40,7 @@ struct ServeOptions {
   std::vector<std::string> allowed_hosts;
   std::vector<std::string> source_roots;
   std::string repository_template;
+  bool profile_self = false;
   std::string log_level = "info";
   std::vector<std::string> configs;
   std::vector<std::string> sets;

@@ -317,14 +317,7 @@ void PlaceQueues(GatewayConfig& config, const Extensions& extensions, const std:
       }
       folder = found->second.directory;
     }
-    QueueOptions& queue = exporter.options.queue;
-    queue.directory = folder + "/" + net::PercentEncode(id);
-    exporter.canonical += fmt::format("|{}", queue.directory);
-    if (queue.batch) {
-      exporter.canonical +=
-          fmt::format("|{} {} {} {}", queue.batch->timeout_ns, queue.batch->min_size,
-                      queue.batch->max_size, static_cast<int>(queue.batch->sizer));
-    }
+    exporter.options.queue.directory = folder + "/" + net::PercentEncode(id);
   }
 }
 
@@ -430,6 +423,19 @@ std::string CanonicalText(const Node& node) {
 bool GatewayConfig::UsesStore() const {
   return !has_service ||
          std::ranges::any_of(exporters, [](const auto& entry) { return entry.second.is_store; });
+}
+
+std::vector<std::shared_ptr<const RedactRules>> RulesBeforeStore(const GatewayConfig& config) {
+  std::vector<std::shared_ptr<const RedactRules>> rules;
+  for (const PipelineConfig& pipeline : config.pipelines) {
+    const auto is_store = [&](const std::string& id) { return config.exporters.at(id).is_store; };
+    if (std::ranges::none_of(pipeline.exporters, is_store)) continue;
+    for (const std::string& id : pipeline.processors) {
+      const auto& redact = config.processors.at(id).redact;
+      if (redact) rules.push_back(redact);
+    }
+  }
+  return rules;
 }
 
 GatewayConfig ReadGatewayConfig(const Node& root, const std::string& data, Problems& problems) {

@@ -109,6 +109,10 @@ struct GatewayConfig {
   [[nodiscard]] bool UsesStore() const;
 };
 
+// The rules of the redact processors on the way to the store.
+[[nodiscard]] std::vector<std::shared_ptr<const RedactRules>> RulesBeforeStore(
+    const GatewayConfig& config);
+
 // Check `problems` before using the result. `data`: the server's data directory, where queues are.
 [[nodiscard]] GatewayConfig ReadGatewayConfig(const Node& root, const std::string& data,
                                               Problems& problems);

@@ -17,23 +17,16 @@ void ExporterSlot::Write(profile::WriteRequest request,
   done(Error(Code::kUnavailable, fmt::format("exporter {} was removed; send it again", id_)));
 }
 
-Result<std::unique_ptr<Exporter>> ExporterSlot::Exchange(std::unique_ptr<Exporter> next) {
+Result<> ExporterSlot::Exchange(std::unique_ptr<Exporter> next) {
   WriterLock lock(mutex_);
   if (exporter_) exporter_->Stop();
-  if (next) {
-    if (const Result<> started = next->Start(); !started) {
-      // The queue is the old one's again.
-      const Result<> again = exporter_ ? exporter_->Start() : Result<>();
-      if (!again) {
-        Log(LogLevel::kError, "an exporter could not be started again",
-            {{"exporter", id_}, {"error", again.error().message()}});
-        exporter_.reset();
-      }
-      return Error(started.error()).Within("exporter " + id_);
-    }
+  exporter_.reset();  // its queue is free before the next one opens it
+  if (!next) return {};
+  if (const Result<> started = next->Start(); !started) {
+    return Error(started.error()).Within("exporter " + id_);
   }
-  exporter_.swap(next);
-  return next;
+  exporter_ = std::move(next);
+  return {};
 }
 
 Status ExporterSlot::status() const {
@@ -43,38 +36,49 @@ Status ExporterSlot::status() const {
 }
 
 Result<> ExporterSet::Update(const std::map<std::string, ExporterConfig>& config) {
-  // All are made before any is started: making one opens nothing.
-  std::map<std::string, std::unique_ptr<Exporter>> made;
-  All next;
+  All before;
   {
     MutexLock lock(mutex_);
-    next = exporters_;
+    before = exporters_;
   }
+  All next = before;
+  // All are made before any is started: making one opens nothing.
+  std::map<std::string, std::unique_ptr<Exporter>> made;
   for (const auto& [id, exporter] : config) {
     const auto there = next.find(id);
-    const bool same = there != next.end() && there->second.canonical == exporter.canonical;
+    const bool same = there != next.end() && there->second.options == exporter.options;
     if (exporter.is_store || same) continue;
     auto one = make_(exporter.options);
     if (!one) return Error(one.error()).Within("exporter " + id);
     made[id] = *std::move(one);
   }
-  std::vector<std::pair<std::shared_ptr<ExporterSlot>, std::unique_ptr<Exporter>>> exchanged;
+  std::vector<std::shared_ptr<ExporterSlot>> changed;
   for (auto& [id, exporter] : made) {
     Held& held = next[id];
     if (!held.slot) held.slot = std::make_shared<ExporterSlot>(id);
-    auto old = held.slot->Exchange(std::move(exporter));
-    if (!old) {
-      for (auto& [slot, before] : exchanged | std::views::reverse) {
-        (void)slot->Exchange(std::move(before));
-      }
-      return old.error();
+    held.options = config.at(id).options;
+    changed.push_back(held.slot);
+    if (const Result<> started = held.slot->Exchange(std::move(exporter)); !started) {
+      Restore(before, changed);
+      return started.error();
     }
-    exchanged.emplace_back(held.slot, *std::move(old));
-    held.canonical = config.at(id).canonical;
   }
   MutexLock lock(mutex_);
   exporters_ = std::move(next);
   return {};
+}
+
+void ExporterSet::Restore(const All& before,
+                          const std::vector<std::shared_ptr<ExporterSlot>>& changed) {
+  for (const auto& slot : changed | std::views::reverse) {
+    const auto old = before.find(slot->id());
+    auto again = old == before.end() ? Result<std::unique_ptr<Exporter>>(nullptr)
+                                     : make_(old->second.options);
+    const Result<> restored = again ? slot->Exchange(*std::move(again)) : again.error();
+    if (restored) continue;
+    Log(LogLevel::kError, "an exporter could not be started again",
+        {{"exporter", slot->id()}, {"error", restored.error().message()}});
+  }
 }
 
 void ExporterSet::RemoveOthers(const std::map<std::string, ExporterConfig>& config) {

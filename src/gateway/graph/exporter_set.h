@@ -28,12 +28,13 @@ using ExporterFactory = std::function<Result<std::unique_ptr<Exporter>>(Exporter
 class ExporterSlot final : public profile::Sink {
  public:
   explicit ExporterSlot(std::string id) : id_(std::move(id)) {}
+  [[nodiscard]] const std::string& id() const { return id_; }
 
   void Write(profile::WriteRequest request,
              std::function<void(Result<profile::WriteAnswer>)> done) override;
-  // Stops what is there, starts `next` (null: nothing) in its place and returns the old one. On
-  // failure the old one runs again.
-  Result<std::unique_ptr<Exporter>> Exchange(std::unique_ptr<Exporter> next);
+  // Stops what is there and starts `next` (null: nothing) in its place. On failure nothing is
+  // there.
+  Result<> Exchange(std::unique_ptr<Exporter> next);
   [[nodiscard]] Status status() const;
 
  private:
@@ -60,9 +61,12 @@ class ExporterSet {
  private:
   struct Held {
     std::shared_ptr<ExporterSlot> slot;
-    std::string canonical;  // what it was made of
+    ExporterOptions options;
   };
   using All = std::map<std::string, Held>;
+
+  // Puts back what was there before: exporters are not started twice, so they are made again.
+  void Restore(const All& before, const std::vector<std::shared_ptr<ExporterSlot>>& changed);
 
   const ExporterFactory make_;
   mutable Mutex mutex_;

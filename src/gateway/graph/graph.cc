@@ -269,10 +269,9 @@ void Inlet::Write(profile::WriteRequest request, Done done) {
   if (entrance == nullptr) {
     return done(Error(Code::kUnsupported, "no pipeline takes data from this port"));
   }
-  entrance->Write(std::move(request), [graph = std::move(graph), reply = std::move(done)](
-                                          Result<profile::WriteAnswer> result) {
-    reply(std::move(result));
-  });
+  entrance->Write(std::move(request),
+                  [graph = std::move(graph), reply = std::move(done)](
+                      Result<profile::WriteAnswer> result) { reply(std::move(result)); });
 }
 
 GatewayConfig DefaultPipelines() {

@@ -93,8 +93,8 @@ Result<Gateway::Ports> Gateway::OpenPorts(const std::vector<PortPlan>& plans, co
 
 void Gateway::Reopen(const Ports& closed) {
   for (const auto& port : closed) {
-    auto again = std::make_shared<ReceiverPort>(port->plan(), options_.ports,
-                                                port->plan().of_server ? options_.methods : nullptr);
+    auto again = std::make_shared<ReceiverPort>(
+        port->plan(), options_.ports, port->plan().of_server ? options_.methods : nullptr);
     if (const Result<> opened = again->Start(); !opened) {
       Log(LogLevel::kError, "a port could not be opened again",
           {{"receiver", port->plan().Name()}, {"error", opened.error().message()}});

@@ -32,8 +32,8 @@ struct GatewayOptions {
   std::uint16_t otlp_grpc_port = 4317;
   std::uint16_t otlp_http_port = 4318;
   std::shared_ptr<net::GrpcRouter> methods;
-  ScrapeConfig scrape;           // --scrape and --scrape-config
-  std::uint16_t main_port = 0;   // the page's and the API's, once it listens
+  ScrapeConfig scrape;          // --scrape and --scrape-config
+  std::uint16_t main_port = 0;  // the page's and the API's, once it listens
 };
 
 class Gateway {
@@ -48,7 +48,10 @@ class Gateway {
 
   // Starts, or goes over to another configuration.
   Result<> Apply(GatewayConfig config);
+  // Closes the ports; the main inlet still takes data.
   void Stop(int grace_seconds);
+  // After the main port is closed.
+  void StopExporters() { exporters_.Stop(); }
 
   // The first port of that kind; 0 if there is none.
   [[nodiscard]] std::uint16_t otlp_port(bool grpc) const;

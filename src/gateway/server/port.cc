@@ -80,8 +80,8 @@ void ReceiverPort::MakeGrpc(const PortEnvironment& environment,
       methods->Handle(std::move(request), std::move(respond));
     };
   }
-  grpc_ = std::make_unique<net::GrpcServer>(*environment.io, std::move(options),
-                                            std::move(handler));
+  grpc_ =
+      std::make_unique<net::GrpcServer>(*environment.io, std::move(options), std::move(handler));
 }
 
 Result<> ReceiverPort::Start() {
