@@ -34,18 +34,22 @@ class JoinedDictionary {
   [[nodiscard]] std::size_t bytes() const;
 
  private:
-  struct Entry {
-    std::uint32_t begin;  // in `bytes`
-    std::uint32_t size;
-    std::uint32_t hash;
+  // An entry, where its hash says. All of it in one place: the cost is in fetching memory.
+  struct Slot {
+    std::uint32_t index = 0;  // 0: free
+    std::uint32_t hash = 0;
+    std::uint32_t begin = 0;  // in `bytes`
+    std::uint32_t size = 0;
   };
   struct Table {
-    std::string bytes;  // fields of the dictionary, as they are written
-    std::vector<Entry> entries;
-    std::vector<std::uint32_t> slots;  // indices, by hash; 0: free. A power of two, half empty.
+    std::string bytes;        // fields of the dictionary, as they are written
+    std::vector<Slot> slots;  // a power of two, half of them free
+    std::uint32_t entries = 0;
   };
-  static void Append(Table& table, DictionaryTable number, std::string_view entry,
-                     std::uint32_t hash);
+  // The entry's slot, or the free one where it belongs.
+  static Slot& Find(Table& table, std::string_view entry, std::uint32_t hash);
+  // Returns where the entry begins.
+  static std::uint32_t Append(Table& table, DictionaryTable number, std::string_view entry);
   static void Grow(Table& table);
 
   std::array<Table, kDictionaryTables> tables_;

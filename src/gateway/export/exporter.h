@@ -94,7 +94,7 @@ struct ExporterOptions {
   std::map<std::string, std::string> headers;
   std::int64_t timeout_ns = 30'000'000'000;
   std::string compression = "gzip";  // gzip, zstd, none
-  int compression_level = 0;         // 0: the library's own
+  int compression_level = 0;         // 0: gzip 1, zstd 3
   bool json = false;                 // otlphttp
   TlsOptions tls;
   RetryOptions retry;

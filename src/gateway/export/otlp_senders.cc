@@ -65,7 +65,7 @@ class OtlpHttpSender final : public Sender {
   void Compress(std::string& body, net::Headers& headers) const {
     const int level = options_.compression_level;
     if (options_.compression == "gzip") {
-      body = level == 0 ? net::Gzip(body) : net::Gzip(body, level);
+      body = GzipFor(options_, body);
     } else if (options_.compression == "zstd") {
       body = level == 0 ? net::Zstd(body) : net::Zstd(body, level);
     } else {
@@ -162,6 +162,10 @@ net::Headers HeadersFor(const ExporterOptions& options, const std::string& tenan
   }
   if (!tenant.empty()) headers.try_emplace(std::string(net::kTenantHeader), tenant);
   return headers;
+}
+
+std::string GzipFor(const ExporterOptions& options, std::string_view bytes) {
+  return net::Gzip(bytes, options.compression_level == 0 ? 1 : options.compression_level);
 }
 
 std::string JoinUrl(std::string_view endpoint, std::string_view path) {

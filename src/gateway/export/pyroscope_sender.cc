@@ -6,7 +6,6 @@
 
 #include "formats/pyroscope/upload.h"
 #include "gateway/export/senders.h"
-#include "net/compression.h"
 #include "net/url.h"
 #include "profile/type_id.h"
 
@@ -81,9 +80,7 @@ class PyroscopeSender final : public Sender {
     for (const profile::Profile& p : all) {
       batch.profiles = {p};
       WHEREFORE_ASSIGN_OR_RETURN(const std::string pprof, formats::EncodePprof(batch));
-      const int level = options_.compression_level;
-      body += formats::EncodePush(LabelsOf(batch, p),
-                                  level == 0 ? net::Gzip(pprof) : net::Gzip(pprof, level));
+      body += formats::EncodePush(LabelsOf(batch, p), GzipFor(options_, pprof));
     }
     return body;
   }

@@ -126,11 +126,14 @@ void Queue::Restore(const StoredEntry& stored, journal::Wal::Place frame, bool i
 // Batches that were begun go on as they are. An entry that was lost to damage is left out.
 void Queue::RestoreBatches(const BatchLog::State& state) {
   for (const auto& [id, record] : state.open) {
-    QueuedBatch batch{.record = record};
-    std::erase_if(batch.record.entries,
-                  [this](std::uint64_t number) { return !entries_.contains(number); });
+    QueuedBatch batch{.record = {.id = id, .path = record.path, .entries = {}}};
+    for (const std::uint64_t number : record.entries) {
+      const auto entry = entries_.find(number);
+      if (entry == entries_.end()) continue;
+      ++entry->second.batches;
+      batch.record.entries.push_back(number);
+    }
     if (batch.record.entries.empty()) continue;
-    for (const std::uint64_t number : batch.record.entries) ++entries_[number].batches;
     Describe(batch);
     batches_[id] = batch.record;
     returned_.push_back(std::move(batch));
