@@ -118,6 +118,13 @@ class Check(Case):
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertIn("0 errors", done.stdout)
 
+    def test_the_examples_of_the_documentation(self):
+        examples = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/gateway.md").read_text(), re.S)
+        self.assertGreaterEqual(len(examples), 4)
+        for text in examples:
+            done = self.check(text, "--strict", env={"VENDOR_TOKEN": "x"})
+            self.assertEqual(done.returncode, 0, text + done.stdout + done.stderr)
+
     def test_mistakes_have_line_and_column(self):
         for wrong, right, expected in (
                 ("timout: 1s", "timeout: 1s", "c.yaml:16:5: error: unknown key `timout`; did you mean `timeout`?"),
