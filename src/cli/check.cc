@@ -73,14 +73,17 @@ void AddCheck(CLI::App& app, Context& context) {
   auto o = std::make_shared<Options>();
   command->add_option("files", o->files, "Files; configurations are merged, later ones win")
       ->required();
-  command->add_option("--set", o->sets, "One value of the configuration, as for serve");
+  command->add_option("--set", o->sets, "One value of the configuration, as for serve")
+      ->allow_extra_args(false);
   command->add_flag("--strict", o->strict,
                     "Warnings (what the specification says SHOULD be, variables that are not set) "
                     "count as errors");
   command->add_flag("--redact", o->redact,
                     "List what a redact processor would take out of these profiles or traces");
-  command->add_option("--config", o->config,
-                      "With --redact: the configuration whose redact processor to use");
+  command
+      ->add_option("--config", o->config,
+                   "With --redact: the configuration whose redact processor to use")
+      ->allow_extra_args(false);
   command->callback([&context, o] {
     context.run = [&context, o] {
       if (o->redact) return CheckRedaction(context, o->files, o->config);

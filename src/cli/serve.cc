@@ -83,6 +83,7 @@ class Server {
   // Reads the configuration again and goes over to it. A broken one changes nothing.
   Result<> Reload() {
     MutexLock lock(reload_mutex_);
+    if (stopping_) return Error(Code::kUnavailable, "the server is stopping");
     Result<> done = [&]() -> Result<> {
       WHEREFORE_ASSIGN_OR_RETURN(gateway::GatewayConfig config, LoadPipelines(options_));
       return Use(std::move(config));
@@ -98,6 +99,10 @@ class Server {
 
   void Stop() {
     constexpr int kGraceSeconds = 5;
+    {
+      MutexLock lock(reload_mutex_);  // a reload that has begun ends first
+      stopping_ = true;
+    }
     self_profile_.Stop();
     if (own_otlp_) own_otlp_->Stop(kGraceSeconds);
     if (health_) health_->Stop(0);
@@ -206,8 +211,10 @@ class Server {
 
   // The extension health_check: a port of its own that says whether this server is ready.
   Result<> ServeHealth(const std::optional<gateway::HealthCheckConfig>& config) {
+    if (config == health_config_) return {};
     if (health_) health_->Stop(0);
     health_.reset();
+    health_config_ = config;
     if (!config) return {};
     auto router = std::make_shared<net::Router>();
     router->Add("GET", config->path, [this](const net::HttpRequest&, const net::Respond& respond) {
@@ -417,9 +424,11 @@ class Server {
   std::unique_ptr<api::AdHocApi> adhoc_;
   std::unique_ptr<api::JaegerApi> jaeger_;
   std::unique_ptr<net::HttpServer> http_;
+  std::optional<gateway::HealthCheckConfig> health_config_;
   std::unique_ptr<net::HttpServer> health_;    // extension health_check
   std::unique_ptr<net::HttpServer> own_otlp_;  // with --profile-self
-  Mutex reload_mutex_;                         // one reload at a time
+  Mutex reload_mutex_;  // one reload at a time
+  bool stopping_ GUARDED_BY(reload_mutex_) = false;
   SelfProfile self_profile_;
   // Last, so that they are destroyed first: what they run uses everything above.
   net::Workers workers_;

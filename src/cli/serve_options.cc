@@ -162,10 +162,13 @@ void ServeOptions::AddTo(CLI::App& command) {
       .add_option("--config", configs,
                   "File with these options, one 'name = value' per line, or pipelines in YAML "
                   "(docs/gateway.md); repeatable, later ones win; the command line overrides them")
-      ->check(CLI::ExistingFile);
-  command.add_option("--set", sets,
-                     "One value of the YAML configuration (repeatable): "
-                     "exporters.otlphttp.endpoint=http://host:4318");
+      ->check(CLI::ExistingFile)
+      ->allow_extra_args(false);
+  command
+      .add_option("--set", sets,
+                  "One value of the YAML configuration (repeatable): "
+                  "exporters.otlphttp.endpoint=http://host:4318")
+      ->allow_extra_args(false);
   command.add_option("--data", data, "Data directory")->capture_default_str();
   command.add_option("--store", store, "Where rows live: embedded")->capture_default_str();
   command.add_option("--listen", listen, "Address to listen on (default: loopback, IPv4 and IPv6)");

@@ -85,6 +85,8 @@ struct HealthCheckConfig {
   std::string host;
   std::uint16_t port = 13133;
   std::string path = "/";
+
+  bool operator==(const HealthCheckConfig&) const = default;
 };
 
 // serve's own options, by name, as they stand in `wherefore:`.
