@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 import unittest
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -311,6 +312,27 @@ service:
         done = subprocess.run([BINARY, "serve", "--config", bad], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
         self.assertIn("c.yaml:1:13: there is no option 'http-prot'", done.stderr)
+
+    def test_tail_sampling_on_the_way_to_the_store(self):
+        port = free_port()
+        server = self.server("--config", self.config(f"""
+receivers: {{otlp: {{protocols: {{http: {{endpoint: '127.0.0.1:{port}'}}}}}}}}
+processors:
+  tail_sampling: {{decision_wait: 500ms, policies: [{{name: failed, type: status_code, status_code: {{status_codes: [ERROR]}}}}]}}
+  redact:
+exporters: {{wherefore: }}
+service: {{pipelines: {{traces: {{receivers: [otlp], processors: [tail_sampling, redact], exporters: [wherefore]}}}}}}
+"""))
+        now = time.time_ns()
+        span = lambda trace, n, **more: {"trace": bytes([trace]) * 16, "span": bytes([trace, n]) * 4, "start": now - 10**9,
+                                         "end": now, "name": "a_secret", **more}
+        for spans in ([span(1, 1), span(2, 1)], [span(1, 2, status=2)]):
+            self.assertEqual(server.send(spans_request("shop", spans), "/v1/traces").status, 200)
+        found = lambda trace: server.get("/api/v1/traces/" + (bytes([trace]) * 16).hex())
+        wait_until(lambda: found(1).status == 200 and len(found(1).json["spans"]) == 2, what="the trace was not kept")
+        self.assertNotIn("a_secret", found(1).body.decode())
+        self.assertEqual(found(2).json.get("spans", []) if found(2).status == 200 else [], [])
+        server.stop()
 
     def test_ports_and_tokens(self):
         grpc, page = free_port(), free_port()

@@ -23,6 +23,7 @@
 #include "gateway/export/exporter.h"
 #include "gateway/process/processor.h"
 #include "gateway/process/redact_rules.h"
+#include "gateway/process/tail_policy.h"
 #include "gateway/scrape_config.h"
 
 namespace wherefore::gateway {
@@ -61,15 +62,19 @@ struct ProcessorConfig {
   std::function<std::unique_ptr<Processor>()> make;  // null for `batch`
   std::optional<BatchOptions> batch;
   std::shared_ptr<const RedactRules> redact;
+  std::shared_ptr<const TailOptions> tail;  // tail_sampling
+  std::string canonical;  // what it is made of, to tell whether a reload changes it
 };
 
+// An exporter; or tail_sampling in a pipeline, which is one towards what is before it.
 struct ExporterConfig {
   std::string id;
   Place place;
   bool is_store = false;  // `wherefore`
   ExporterOptions options;
-  std::string storage;  // the id of a file_storage extension
-  std::string canonical;
+  std::string storage;                      // the id of a file_storage extension
+  std::shared_ptr<const TailOptions> tail;  // then `options` have its id and queue
+  std::string canonical;                    // what it is made of
 };
 
 struct PipelineConfig {
@@ -102,6 +107,7 @@ struct GatewayConfig {
   std::map<std::string, ProcessorConfig> processors;
   std::map<std::string, ExporterConfig> exporters;
   std::vector<PipelineConfig> pipelines;
+  std::map<std::string, ExporterConfig> tails;  // tail_sampling, by TailId
   std::optional<HealthCheckConfig> health_check;
   std::optional<LogLevel> log_level;
   bool no_component_metrics = false;  // service.telemetry.metrics.level: none
@@ -110,6 +116,11 @@ struct GatewayConfig {
 
   [[nodiscard]] bool UsesStore() const;
 };
+
+// "traces tail_sampling"
+[[nodiscard]] inline std::string TailId(const std::string& pipeline, const std::string& processor) {
+  return pipeline + " " + processor;
+}
 
 // The rules of the redact processors on the way to the store.
 [[nodiscard]] std::vector<std::shared_ptr<const RedactRules>> RulesBeforeStore(

@@ -205,6 +205,15 @@ TEST(GatewayConfig, Processors) {
   EXPECT_TRUE(problems_of("  redact: {patterns: ['(']}\n").contains("not a regular expression"));
   EXPECT_EQ(problems_of("  redact:\n  redact/x: {patterns: [card], allow: [scorecard]}\n"), "");
   EXPECT_TRUE(problems_of("  probabilistic_sampler:\n").contains("`sampling_percentage`"));
+  EXPECT_EQ(
+      problems_of("  tail_sampling: {decision_wait: 10s, policies: [{name: a, type: and, and: "
+                  "{and_sub_policy: [{name: b, type: latency, latency: {threshold_ms: 5}}, "
+                  "{name: c, type: status_code, status_code: {status_codes: [ERROR]}}]}}, "
+                  "{name: d, type: string_attribute, string_attribute: {key: k, values: "
+                  "['^a'], enabled_regex_matching: true}}]}\n"),
+      "");
+  EXPECT_TRUE(problems_of("  tail_sampling: {policies: [{name: a, type: latncy}]}\n")
+                  .contains("`type`: expected one of"));
   EXPECT_EQ(problems_of("  rate_limit: {samples_per_second: 100, bytes_per_second: 1MB}\n"), "");
   EXPECT_EQ(problems_of("  attributes: {actions: [{key: a, value: 5, action: insert}, {pattern: "
                         "'^x', action: delete}]}\n"),

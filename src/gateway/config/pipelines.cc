@@ -150,6 +150,29 @@ void SpreadBatches(GatewayConfig& config, Problems& problems) {
   }
 }
 
+// tail_sampling waits in a queue too.
+void AddTails(GatewayConfig& config, const std::string& data, Problems& problems) {
+  for (const PipelineConfig& pipeline : config.pipelines) {
+    std::size_t tails = 0;
+    for (const std::string& name : pipeline.processors) {
+      const ProcessorConfig& processor = config.processors.at(name);
+      if (!processor.tail) continue;
+      if (++tails > 1) {
+        problems.Fail(pipeline.place,
+                      fmt::format("pipeline `{}` has tail_sampling more than once", pipeline.id));
+      }
+      ExporterConfig tail;
+      tail.id = TailId(pipeline.id, name);
+      tail.place = processor.place;
+      tail.tail = processor.tail;
+      tail.canonical = processor.canonical;
+      tail.options.id = tail.id;
+      tail.options.queue.directory = data + "/queue/" + net::PercentEncode(tail.id);
+      config.tails.emplace(tail.id, tail);
+    }
+  }
+}
+
 // Each exporter's queue has a directory of its own.
 void PlaceQueues(GatewayConfig& config, const Extensions& extensions, const std::string& data,
                  Problems& problems) {
@@ -222,6 +245,7 @@ void FitTogether(GatewayConfig& config, const Extensions& extensions, const std:
   RemoveUnused(config);
   SpreadBatches(config, problems);
   PlaceQueues(config, extensions, data, problems);
+  AddTails(config, data, problems);
   CheckPorts(config, problems);
 }
 

@@ -1,4 +1,5 @@
 // The processors' tables.
+#include <array>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -258,6 +259,98 @@ void ReadRateLimit(const Node& node, ProcessorConfig& out, Problems& problems) {
   out.make = [options] { return std::make_unique<RateLimit>(options); };
 }
 
+const Fields<TailPolicy>& TailPolicyFields();
+
+// latency: {threshold_ms: 500}: each kind has a block of its own name.
+template <typename T>
+auto Block(const Fields<T>& fields) {
+  return Nested([](TailPolicy& policy) -> TailPolicy& { return policy; }, fields);
+}
+
+Result<std::uint8_t> ReadStatusCode(const Node& node) {
+  static constexpr std::array<std::string_view, 3> kCodes = {"UNSET", "OK", "ERROR"};
+  const auto found = std::ranges::find(kCodes, node.text);
+  if (found == kCodes.end()) return Error(Code::kInvalid, "expected UNSET, OK or ERROR");
+  return static_cast<std::uint8_t>(found - kCodes.begin());
+}
+
+void ReadStringPolicy(const Entry& entry, TailPolicy& out, Problems& problems) {
+  struct Written {
+    std::string key;
+    std::vector<std::string> values;
+    bool regex = false;
+  };
+  static const Fields<Written> kFields = {{"key", Text(&Written::key)},
+                                          {"values", Texts(&Written::values)},
+                                          {"enabled_regex_matching", Flag(&Written::regex)}};
+  if (!ExpectMap(entry.value, entry.key, problems)) return;
+  Written written;
+  ReadMap(entry.value, kFields, written, problems);
+  out.key = std::move(written.key);
+  if (!written.regex) {
+    out.values = std::move(written.values);
+    return;
+  }
+  for (const std::string& value : written.values) {
+    out.expressions.push_back(std::make_shared<const re2::RE2>(value, RE2::Quiet));
+    if (out.expressions.back()->ok()) continue;
+    problems.Fail(entry.place, fmt::format("`values`: `{}` is not a regular expression", value));
+  }
+}
+
+const Fields<TailPolicy>& TailPolicyFields() {
+  using Kind = TailPolicy::Kind;
+  static const Fields<TailPolicy> kLatency = {
+      {"threshold_ms", Whole(&TailPolicy::threshold_ms, 0, kLargest)}};
+  static const Fields<TailPolicy> kStatus = {
+      {"status_codes", List(&TailPolicy::status_codes, ReadStatusCode)}};
+  static const Fields<TailPolicy> kProbabilistic = {
+      {"sampling_percentage", Real(&TailPolicy::sampling_percentage, 0, 100)}};
+  static const Fields<TailPolicy> kNumeric = {
+      {"key", Text(&TailPolicy::key)},
+      {"min_value", Whole(&TailPolicy::min_value, INT64_MIN, INT64_MAX)},
+      {"max_value", Whole(&TailPolicy::max_value, INT64_MIN, INT64_MAX)}};
+  static const Fields<TailPolicy> kParts = {
+      {"and_sub_policy", [](const Entry& entry, TailPolicy& out, Problems& problems) {
+         Maps(&TailPolicy::parts, TailPolicyFields())(entry, out, problems);
+       }}};
+  static const Fields<TailPolicy> kFields = {
+      {"name", Text(&TailPolicy::name)},
+      {"type", Choice(&TailPolicy::kind,
+                      std::vector<std::pair<std::string_view, Kind>>{
+                          {"always_sample", Kind::kAlways},
+                          {"latency", Kind::kLatency},
+                          {"status_code", Kind::kStatusCode},
+                          {"probabilistic", Kind::kProbabilistic},
+                          {"string_attribute", Kind::kStringAttribute},
+                          {"numeric_attribute", Kind::kNumericAttribute},
+                          {"and", Kind::kAnd}})},
+      {"latency", Block(kLatency)},
+      {"status_code", Block(kStatus)},
+      {"probabilistic", Block(kProbabilistic)},
+      {"numeric_attribute", Block(kNumeric)},
+      {"string_attribute", ReadStringPolicy},
+      {"and", Block(kParts)}};
+  return kFields;
+}
+
+void ReadTailSampling(const Node& node, ProcessorConfig& out, Problems& problems) {
+  static const Fields<TailOptions> kFields = {
+      {"decision_wait", Duration(&TailOptions::decision_wait_ns)},
+      {"num_traces", Whole(&TailOptions::num_traces, 1, 100'000'000)},
+      {"expected_new_traces_per_sec", Ignored("memory is taken as it is needed")},
+      {"policies", Maps(&TailOptions::policies, TailPolicyFields())}};
+  auto options = std::make_shared<TailOptions>();
+  ReadMap(node, kFields, *options, problems);
+  const std::size_t leaves = CountLeaves(options->policies);
+  if (leaves == 0 || leaves > kMaxTailLeaves) {
+    problems.Fail(out.place,
+                  fmt::format("`{}` needs `policies`, at most {}", out.id, kMaxTailLeaves));
+  }
+  out.traces_only = true;
+  out.tail = std::move(options);
+}
+
 void RefuseRedaction(const Node& /*node*/, ProcessorConfig& out, Problems& problems) {
   problems.Fail(out.place,
                 "`redaction` deletes every attribute that is not on a list; use `redact`, "
@@ -267,12 +360,16 @@ void RefuseRedaction(const Node& /*node*/, ProcessorConfig& out, Problems& probl
 }  // namespace
 
 const ComponentTypes<ProcessorConfig>& ProcessorTypes() {
-  static const ComponentTypes<ProcessorConfig> kTypes = {
-      {"batch", ReadBatch},          {"memory_limiter", ReadMemoryLimiter},
-      {"resource", ReadResource},    {"attributes", ReadAttributes},
-      {"filter", ReadFilter},        {"probabilistic_sampler", ReadSampler},
-      {"redact", ReadRedact},        {"rate_limit", ReadRateLimit},
-      {"redaction", RefuseRedaction}};
+  static const ComponentTypes<ProcessorConfig> kTypes = {{"batch", ReadBatch},
+                                                         {"memory_limiter", ReadMemoryLimiter},
+                                                         {"resource", ReadResource},
+                                                         {"attributes", ReadAttributes},
+                                                         {"filter", ReadFilter},
+                                                         {"probabilistic_sampler", ReadSampler},
+                                                         {"tail_sampling", ReadTailSampling},
+                                                         {"redact", ReadRedact},
+                                                         {"rate_limit", ReadRateLimit},
+                                                         {"redaction", RefuseRedaction}};
   return kTypes;
 }
 

@@ -46,9 +46,10 @@ Result<> ExporterSet::Update(const std::map<std::string, ExporterConfig>& config
   std::map<std::string, std::unique_ptr<Exporter>> made;
   for (const auto& [id, exporter] : config) {
     const auto there = next.find(id);
-    const bool same = there != next.end() && there->second.options == exporter.options;
+    const bool same = there != next.end() && there->second.config.options == exporter.options &&
+                      there->second.config.canonical == exporter.canonical;
     if (exporter.is_store || same) continue;
-    auto one = make_(exporter.options);
+    auto one = make_(exporter);
     if (!one) return Error(one.error()).Within("exporter " + id);
     made[id] = *std::move(one);
   }
@@ -56,7 +57,7 @@ Result<> ExporterSet::Update(const std::map<std::string, ExporterConfig>& config
   for (auto& [id, exporter] : made) {
     Held& held = next[id];
     if (!held.slot) held.slot = std::make_shared<ExporterSlot>(id);
-    held.options = config.at(id).options;
+    held.config = config.at(id);
     changed.push_back(held.slot);
     if (const Result<> started = held.slot->Exchange(std::move(exporter)); !started) {
       Restore(before, changed);
@@ -73,7 +74,7 @@ void ExporterSet::Restore(const All& before,
   for (const auto& slot : changed | std::views::reverse) {
     const auto old = before.find(slot->id());
     auto again = old == before.end() ? Result<std::unique_ptr<Exporter>>(nullptr)
-                                     : make_(old->second.options);
+                                     : make_(old->second.config);
     const Result<> restored = again ? slot->Exchange(*std::move(again)) : again.error();
     if (restored) continue;
     Log(LogLevel::kError, "an exporter could not be started again",

@@ -22,7 +22,7 @@
 
 namespace wherefore::gateway {
 
-using ExporterFactory = std::function<Result<std::unique_ptr<Exporter>>(ExporterOptions)>;
+using ExporterFactory = std::function<Result<std::unique_ptr<Exporter>>(const ExporterConfig&)>;
 
 // The place of one exporter. Requests that meet no exporter are told to come again.
 class ExporterSlot final : public profile::Sink {
@@ -61,7 +61,7 @@ class ExporterSet {
  private:
   struct Held {
     std::shared_ptr<ExporterSlot> slot;
-    ExporterOptions options;
+    ExporterConfig config;
   };
   using All = std::map<std::string, Held>;
 

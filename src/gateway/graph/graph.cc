@@ -179,14 +179,32 @@ profile::Sink* Graph::MakePipeline(const GatewayConfig& config, const PipelineCo
   path.push_back(fmt::format("{}", fmt::join(pipeline.exporters, ", ")));
   described.path = fmt::format("{}", fmt::join(path, " -> "));
   profile::Sink* next = MakeEnds(config, pipeline, store, exporters, described);
-  auto steps = std::make_unique<Pipeline>(config, pipeline, next);
-  if (!steps->empty()) {
-    described.processors = steps->processors();
-    next = steps.get();
-    parts_.push_back(std::move(steps));
+  PipelineConfig part = pipeline;
+  const auto tail = std::ranges::find_if(part.processors, [&](const std::string& id) {
+    return config.processors.at(id).tail != nullptr;
+  });
+  if (tail != part.processors.end()) {
+    // What is behind tail_sampling is an entrance of its own: spans wait before it.
+    const std::string id = TailId(pipeline.id, *tail);
+    PipelineConfig rest = pipeline;
+    rest.processors.assign(std::next(tail), part.processors.end());
+    part.processors.erase(tail, part.processors.end());
+    entrances_[id] = MakeSteps(config, rest, next, described);
+    slots_.push_back(exporters.Find(id));
+    next = slots_.back().get();
   }
+  next = MakeSteps(config, part, next, described);
   described_.push_back(std::move(described));
   return next;
+}
+
+profile::Sink* Graph::MakeSteps(const GatewayConfig& config, const PipelineConfig& part,
+                                profile::Sink* next, Described& described) {
+  auto steps = std::make_unique<Pipeline>(config, part, next);
+  if (steps->empty()) return next;
+  std::ranges::move(steps->processors(), std::back_inserter(described.processors));
+  parts_.push_back(std::move(steps));
+  return parts_.back().get();
 }
 
 profile::Sink* Graph::MakeEnds(const GatewayConfig& config, const PipelineConfig& pipeline,

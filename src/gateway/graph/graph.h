@@ -53,6 +53,9 @@ class Graph {
 
   profile::Sink* MakePipeline(const GatewayConfig& config, const PipelineConfig& pipeline,
                               profile::Sink* store, const ExporterSet& exporters);
+  // The processors of `part` before `next`; `next` itself if they have nothing to do.
+  profile::Sink* MakeSteps(const GatewayConfig& config, const PipelineConfig& part,
+                           profile::Sink* next, Described& described);
   profile::Sink* MakeEnds(const GatewayConfig& config, const PipelineConfig& pipeline,
                           profile::Sink* store, const ExporterSet& exporters, Described& described);
   template <typename T, typename... Arguments>

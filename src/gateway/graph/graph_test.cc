@@ -80,8 +80,8 @@ class GraphTest : public testing::Test {
 
   RecordingExporter::Book book_;
   FakeSink store_;
-  ExporterSet exporters_{[this](ExporterOptions options) -> Result<std::unique_ptr<Exporter>> {
-    return std::make_unique<RecordingExporter>(book_, std::move(options));
+  ExporterSet exporters_{[this](const ExporterConfig& config) -> Result<std::unique_ptr<Exporter>> {
+    return std::make_unique<RecordingExporter>(book_, config.options);
   }};
   std::shared_ptr<const Graph> graph_;
   Inlet inlet_{"otlp"};

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "gateway/graph/tail_sampler.h"
 
 namespace wherefore::gateway {
 namespace {
@@ -21,7 +22,17 @@ bool UsesMainPort(const ReceiverConfig& receiver, std::uint16_t main_port) {
 }  // namespace
 
 Gateway::Gateway(GatewayOptions options)
-    : options_(std::move(options)), main_inlet_("main"), exporters_(options_.make_exporter) {}
+    : options_(std::move(options)),
+      main_inlet_("main"),
+      exporters_([this](const ExporterConfig& config) { return MakeEnd(config); }) {}
+
+Result<std::unique_ptr<Exporter>> Gateway::MakeEnd(const ExporterConfig& config) {
+  if (!config.tail) return options_.make_exporter(config.options);
+  MutexLock lock(mutex_);
+  std::shared_ptr<Inlet>& inlet = tail_inlets_[config.id];
+  if (!inlet) inlet = std::make_shared<Inlet>(config.id);
+  return std::make_unique<TailSampler>(config.id, *config.tail, config.options.queue, inlet);
+}
 
 Gateway::~Gateway() {
   Stop(0);
@@ -142,7 +153,9 @@ Result<> Gateway::Apply(GatewayConfig config) {
     open = ports_;
   }
   WHEREFORE_ASSIGN_OR_RETURN(const Ports ports, OpenPorts(PlanPorts(config), open));
-  if (const Result<> updated = exporters_.Update(config.exporters); !updated) {
+  std::map<std::string, ExporterConfig> ends = config.exporters;
+  ends.insert(config.tails.begin(), config.tails.end());
+  if (const Result<> updated = exporters_.Update(ends); !updated) {
     for (const auto& port : ports) {
       if (std::ranges::find(open, port) == open.end()) port->Stop(0);
     }
@@ -159,7 +172,7 @@ Result<> Gateway::Apply(GatewayConfig config) {
   for (const auto& port : open) {
     if (std::ranges::find(ports, port) == ports.end()) port->Stop(kGraceSeconds);
   }
-  exporters_.RemoveOthers(config.exporters);
+  exporters_.RemoveOthers(ends);
   return {};
 }
 
@@ -167,6 +180,8 @@ void Gateway::SetGraph(const GatewayConfig& config, const std::shared_ptr<const 
                        const Ports& ports) {
   for (const auto& port : ports) port->inlet().Set(graph);
   main_inlet_.Set(graph, MainReceiver(config));
+  MutexLock lock(mutex_);
+  for (const auto& [id, inlet] : tail_inlets_) inlet->Set(graph);
 }
 
 void Gateway::UpdateScrapers(const GatewayConfig& config,

@@ -26,7 +26,7 @@ namespace wherefore::gateway {
 struct GatewayOptions {
   PortEnvironment ports;
   profile::Sink* store = nullptr;  // null: not opened, because no pipeline leads there
-  ExporterFactory make_exporter;
+  std::function<Result<std::unique_ptr<Exporter>>(ExporterOptions)> make_exporter;
   // Without pipelines: the ports of the server itself, and what its gRPC port answers besides.
   std::vector<std::string> addresses;
   std::uint16_t otlp_grpc_port = 4317;
@@ -86,12 +86,15 @@ class Gateway {
                 const Ports& ports);
   void UpdateScrapers(const GatewayConfig& config, const std::shared_ptr<const Graph>& graph);
 
+  Result<std::unique_ptr<Exporter>> MakeEnd(const ExporterConfig& config);
+
   const GatewayOptions options_;
   Inlet main_inlet_;
   ExporterSet exporters_;
   mutable Mutex mutex_;
   Ports ports_ GUARDED_BY(mutex_);
   Scrapers scrapers_ GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<Inlet>> tail_inlets_ GUARDED_BY(mutex_);  // by TailId
   std::shared_ptr<const Graph> graph_ GUARDED_BY(mutex_);
 };
 
