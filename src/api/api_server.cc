@@ -5,6 +5,7 @@
 #include "api/api.h"
 #include "api/assets.h"
 #include "api/request.h"
+#include "api/storeless.h"
 #include "base/json_writer.h"
 #include "base/memory_budget.h"
 #include "base/memory_limit.h"
@@ -19,30 +20,8 @@ namespace {
 using net::HttpRequest;
 using net::HttpResponse;
 
-HttpResponse Text(int status, std::string body) {
-  return {.status = status, .content_type = "text/plain; charset=utf-8", .body = std::move(body)};
-}
-
 bool IsBlank(std::string_view text) {
   return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos;
-}
-
-HttpResponse StatusJson(const std::vector<Status>& parts, const std::string& version) {
-  HttpResponse response;
-  JsonWriter json(response.body);
-  json.BeginObject().Field("version", version).Key("parts").BeginArray();
-  for (const Status& part : parts) {
-    json.BeginObject().Field("part", part.part).Key("facts").BeginObject();
-    for (const auto& [name, value] : part.facts) json.Field(name, value);
-    json.EndObject().Key("problems").BeginArray();
-    for (const StatusProblem& problem : part.problems) {
-      json.BeginObject().Field("what", problem.what).Field("fix", problem.fix);
-      json.Field("blocks_writes", problem.blocks_writes).EndObject();
-    }
-    json.EndArray().EndObject();
-  }
-  json.EndArray().EndObject();
-  return response;
 }
 
 std::string MemoryInWords() {
@@ -83,14 +62,10 @@ Result<std::vector<Status>> Api::OwnStatus(const CancelToken& cancel) {
 
 void Api::AddServerRoutes(net::Router& router) {
   router.Add("GET", "/ready", [this](const HttpRequest&, const net::Respond& respond) {
-    const std::string reason = operations_.not_ready_reason();
-    respond(reason.empty() ? Text(200, "ready\n") : Text(503, "not ready: " + reason + "\n"));
+    respond(Readiness(operations_.not_ready_reason()));
   });
-  router.Add("GET", "/metrics", [](const HttpRequest&, const net::Respond& respond) {
-    respond({.status = 200,
-             .content_type = "text/plain; version=0.0.4; charset=utf-8",
-             .body = Metrics::Global().PrometheusText()});
-  });
+  router.Add("GET", "/metrics",
+             [](const HttpRequest&, const net::Respond& respond) { respond(MetricsText()); });
   AddPageRoutes(router);
   AddRoute(router, "GET", "/api/v1/status", "status", net::WorkKind::kQuick,
            [this](const HttpRequest& request) -> Result<HttpResponse> {

@@ -1,9 +1,11 @@
-// `check`: does a file follow the rules of its format?
+// `check`: does a file follow the rules of its format? Can a configuration be used?
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
 
 #include "base/json_writer.h"
+#include "cli/check_config.h"
 #include "cli/command.h"
 #include "cli/source.h"
 #include "formats/registry.h"
@@ -56,15 +58,40 @@ int CheckFiles(const Context& context, const std::vector<std::string>& files, bo
 
 void AddCheck(CLI::App& app, Context& context) {
   CLI::App* command = NewCommand(
-      app, "check", "Check OTLP profile and pprof files against the rules of their format",
-      {"wherefore check request.otlp", "wherefore check --strict cpu.pb.gz"});
-  auto files = std::make_shared<std::vector<std::string>>();
-  auto strict = std::make_shared<bool>(false);
-  command->add_option("files", *files, "Files")->required();
-  command->add_flag("--strict", *strict,
-                    "Warnings (what the specification says SHOULD be) count as errors");
-  command->callback([&context, files, strict] {
-    context.run = [&context, files, strict] { return CheckFiles(context, *files, *strict); };
+      app, "check",
+      "Check configurations, and OTLP profile and pprof files against the rules of their format",
+      {"wherefore check collector.yaml", "wherefore check request.otlp",
+       "wherefore check --strict cpu.pb.gz",
+       "wherefore check --redact cpu.pb.gz   # what a redact processor would take out"});
+  struct Options {
+    std::vector<std::string> files;
+    std::vector<std::string> sets;
+    std::vector<std::string> config;
+    bool strict = false;
+    bool redact = false;
+  };
+  auto o = std::make_shared<Options>();
+  command->add_option("files", o->files, "Files; configurations are merged, later ones win")
+      ->required();
+  command->add_option("--set", o->sets, "One value of the configuration, as for serve")
+      ->allow_extra_args(false);
+  command->add_flag("--strict", o->strict,
+                    "Warnings (what the specification says SHOULD be, variables that are not set) "
+                    "count as errors");
+  command->add_flag("--redact", o->redact,
+                    "List what a redact processor would take out of these profiles or traces");
+  command
+      ->add_option("--config", o->config,
+                   "With --redact: the configuration whose redact processor to use")
+      ->allow_extra_args(false);
+  command->callback([&context, o] {
+    context.run = [&context, o] {
+      if (o->redact) return CheckRedaction(context, o->files, o->config);
+      if (std::ranges::any_of(o->files, IsConfigFile)) {
+        return CheckConfig(context, o->files, o->sets, o->strict);
+      }
+      return CheckFiles(context, o->files, o->strict);
+    };
   });
 }
 

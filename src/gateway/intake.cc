@@ -38,6 +38,12 @@ std::string_view ReasonOf(Code code) {
   return "internal";
 }
 
+Intake::Intake(profile::Sink& sink, std::shared_ptr<ReceiverMetrics> metrics,
+               const std::string& receiver)
+    : sink_(sink), metrics_(std::move(metrics)) {
+  if (!receiver.empty()) component_ = std::make_shared<const ComponentCounters>(receiver);
+}
+
 template <typename Data>
 void Intake::WriteData(const Origin& origin, formats::Decoded<Data> decoded, std::size_t items,
                        bool empty, Done done) {
@@ -56,8 +62,11 @@ void Intake::WriteData(const Origin& origin, formats::Decoded<Data> decoded, std
   write.body_bytes = origin.body_bytes;
   write.arrival_ns = NowUnixNs();
   write.counters = origin.counters;
-  sink_.Write(std::move(write), [metrics = metrics_, signal = origin.signal,
+  if (write.decoded.rejected == 0) write.otlp_bytes = origin.otlp_bytes;
+  sink_.Write(std::move(write), [metrics = metrics_, component = component_, items,
+                                 transport = origin.transport, signal = origin.signal,
                                  reply = std::move(done)](Result<profile::WriteAnswer> result) {
+    if (component) component->Count(signal, transport, items, result);
     if (!result) {
       const std::string_view reason = ReasonOf(result.error().code());
       metrics->Refused(signal, reason);

@@ -33,10 +33,13 @@ class Intake {
     Hash128 identity;  // see WriteRequest
     std::size_t body_bytes = 0;
     std::optional<profile::FirstReading> counters;  // see WriteRequest
+    std::shared_ptr<const std::string> otlp_bytes;  // see WriteRequest
+    Transport transport = Transport::kHttp;
   };
 
-  Intake(profile::Sink& sink, std::shared_ptr<ReceiverMetrics> metrics)
-      : sink_(sink), metrics_(std::move(metrics)) {}
+  // `receiver`: its id in the configuration, for the collector's metrics; empty: not counted there.
+  Intake(profile::Sink& sink, std::shared_ptr<ReceiverMetrics> metrics,
+         const std::string& receiver = {});
 
   void Write(const Origin& origin, formats::DecodedProfiles decoded, Done done);
   void Write(const Origin& origin, formats::DecodedSpans decoded, Done done);
@@ -51,6 +54,7 @@ class Intake {
   profile::Sink& sink_;
   // Shared, because answers may come after this object is gone.
   std::shared_ptr<ReceiverMetrics> metrics_;
+  std::shared_ptr<const ComponentCounters> component_;  // null: none
 };
 
 }  // namespace wherefore::gateway

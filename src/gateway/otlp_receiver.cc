@@ -230,8 +230,13 @@ void OtlpReceiver::Write(const Request& request, Result<formats::Decoded<Data>> 
   // The same bytes over gRPC and HTTP are the same request; another tenant's or signal's are not.
   const std::uint64_t seed =
       (std::uint64_t{request.tenant.number} << 8) | static_cast<std::uint64_t>(signal);
-  intake_.Write({signal, request.tenant, HashString(*request.body, seed), request.body->size()},
-                *std::move(decoded),
+  Intake::Origin origin{.signal = signal,
+                        .tenant = request.tenant,
+                        .identity = HashString(*request.body, seed),
+                        .body_bytes = request.body->size(),
+                        .transport = request.transport};
+  if (request.transport != Transport::kHttpJson) origin.otlp_bytes = request.body;
+  intake_.Write(origin, *std::move(decoded),
                 [reply = std::move(answer)](Result<profile::WriteAnswer> result) {
                   if (!result) return reply(std::unexpected(SinkFailure(result.error())));
                   reply(*std::move(result));
@@ -276,9 +281,13 @@ void OtlpReceiver::AddRoutes(net::Router& router) {
           return RefusalResponse(request, status, error);
         });
   };
-  add("/v1development/profiles", Signal::kProfiles);
-  add("/v1/profiles", Signal::kProfiles);
-  add("/v1/traces", Signal::kTraces);
+  if (options_.profiles_path.empty()) {
+    add("/v1development/profiles", Signal::kProfiles);
+    add("/v1/profiles", Signal::kProfiles);
+  } else {
+    add(options_.profiles_path, Signal::kProfiles);
+  }
+  add(options_.traces_path.empty() ? "/v1/traces" : options_.traces_path, Signal::kTraces);
   for (const char* path : {"/v1/metrics", "/v1/logs"}) {
     router.SetRefusalFormat(path, RefusalResponse);
     router.Add("POST", path, [](const net::HttpRequest& request, const net::Respond& respond) {

@@ -25,10 +25,13 @@ namespace wherefore::gateway {
 class OtlpReceiver {
  public:
   struct Options {
-    bool tenants = false;  // use X-Scope-OrgID
+    bool tenants = false;     // use X-Scope-OrgID
+    std::string traces_path;  // empty: OTLP's own
+    std::string profiles_path;
   };
 
-  OtlpReceiver(Intake intake, Options options) : intake_(std::move(intake)), options_(options) {}
+  OtlpReceiver(Intake intake, Options options)
+      : intake_(std::move(intake)), options_(std::move(options)) {}
 
   void AddRoutes(net::Router& router);
   [[nodiscard]] net::GrpcHandler grpc_handler();

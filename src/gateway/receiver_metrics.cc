@@ -118,4 +118,28 @@ Status ReceiverMetrics::Report() const {
   return status;
 }
 
+ComponentCounters::ComponentCounters(const std::string& receiver) {
+  constexpr std::array<std::string_view, kOutcomes> kNames = {"accepted", "refused", "failed"};
+  for (const bool grpc : {false, true}) {
+    for (const formats::Signal signal : kSignals) {
+      const bool profiles = signal == formats::Signal::kProfiles;
+      for (std::size_t i = 0; i < kOutcomes; ++i) {
+        counters_[grpc ? 1 : 0][Index(signal)][i] = &Metrics::Global().GetCounter(
+            fmt::format("otelcol_receiver_{}_{}_total", kNames[i],
+                        profiles ? "profile_samples" : "spans"),
+            "Items a receiver took, refused, or could not take because of this server.",
+            {{"receiver", receiver}, {"transport", grpc ? "grpc" : "http"}});
+      }
+    }
+  }
+}
+
+// The collector calls it refused if the next one said no, and failed if the fault is its own.
+Counter& ComponentCounters::CounterOf(formats::Signal signal, Transport transport,
+                                      const Error* error) const {
+  const bool internal = error != nullptr && error->code() == Code::kInternal;
+  const std::size_t outcome = error == nullptr ? 0 : internal ? 2 : 1;
+  return *counters_[transport == Transport::kGrpc ? 1 : 0][Index(signal)][outcome];
+}
+
 }  // namespace wherefore::gateway

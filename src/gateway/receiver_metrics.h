@@ -9,6 +9,7 @@
 
 #include "base/metrics.h"
 #include "base/mutex.h"
+#include "base/result.h"
 #include "base/status.h"
 #include "formats/formats.h"
 
@@ -53,6 +54,25 @@ class ReceiverMetrics {
   std::atomic<bool> failing_{false};
   mutable Mutex mutex_;
   std::string failure_ GUARDED_BY(mutex_);
+};
+
+// What one receiver took, under the collector's names:
+// otelcol_receiver_{accepted,refused,failed}_{profile_samples,spans}_total{receiver,transport}.
+class ComponentCounters {
+ public:
+  explicit ComponentCounters(const std::string& receiver);
+
+  template <typename T>
+  void Count(formats::Signal signal, Transport transport, std::size_t items,
+             const Result<T>& result) const {
+    CounterOf(signal, transport, result ? nullptr : &result.error()).Add(items);
+  }
+
+ private:
+  static constexpr std::size_t kOutcomes = 3;  // accepted, refused, failed
+  [[nodiscard]] Counter& CounterOf(formats::Signal signal, Transport transport,
+                                   const Error* error) const;
+  std::array<std::array<std::array<Counter*, kOutcomes>, 2>, 2> counters_{};  // gRPC or not, signal
 };
 
 }  // namespace wherefore::gateway

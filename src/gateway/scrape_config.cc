@@ -9,10 +9,11 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "gateway/config/fields.h"
+#include "gateway/config/yaml.h"
 #include "net/url.h"
 
 namespace wherefore::gateway {
@@ -21,141 +22,137 @@ namespace {
 constexpr std::int64_t kDefaultInterval = 15 * kNsPerSecond;
 constexpr std::int64_t kDefaultTimeout = 10 * kNsPerSecond;
 
-// What is wrong and where. Caught in this file, like yaml-cpp's own exceptions.
-class ConfigError : public std::runtime_error {
- public:
-  ConfigError(const YAML::Node& at, const std::string& what)
-      : std::runtime_error(fmt::format("line {}: {}", at.Mark().line + 1, what)) {}
-};
+// Prometheus' durations: 15s, 1m30s, 1d.
+template <typename Member>
+auto Interval(Member member) {
+  return Scalar(member, [](const Node& node) -> Result<std::int64_t> {
+    const auto ns = ParseDuration(node.text);
+    if (ns && *ns >= kNsPerSecond / 10) return *ns;
+    return Error(Code::kInvalid, "expected a duration of at least 100ms, such as 15s");
+  });
+}
 
-void KnownKeys(const YAML::Node& map, std::initializer_list<std::string_view> known) {
-  if (!map.IsMap()) throw ConfigError(map, "expected keys and values");
-  for (const auto& entry : map) {
-    const std::string key = entry.first.as<std::string>();
-    if (std::ranges::find(known, key) == known.end()) {
-      throw ConfigError(entry.first, fmt::format("there is no key \"{}\" here", key));
+const Fields<TargetGroup>& GroupFields() {
+  static const Fields<TargetGroup> kFields = {{"targets", Texts(&TargetGroup::targets)},
+                                              {"labels", TextMap(&TargetGroup::labels)}};
+  return kFields;
+}
+
+const Fields<RelabelRule::Spec>& RuleFields() {
+  using Spec = RelabelRule::Spec;
+  static const Fields<Spec> kFields = {
+      {"source_labels", Texts(&Spec::source_labels)},
+      {"separator", Text(&Spec::separator)},
+      {"target_label", Text(&Spec::target_label)},
+      {"regex", Text(&Spec::regex)},
+      {"modulus", Whole(&Spec::modulus, 1, std::numeric_limits<std::int64_t>::max())},
+      {"replacement", Text(&Spec::replacement)},
+      {"action", Text(&Spec::action)}};
+  return kFields;
+}
+
+void ReadRules(const Entry& entry, ScrapeJob& job, Problems& problems) {
+  if (!ExpectList(entry.value, entry.key, problems)) return;
+  for (const Node& item : entry.value.items) {
+    if (!ExpectMap(item, entry.key, problems)) continue;
+    RelabelRule::Spec spec;
+    ReadMap(item, RuleFields(), spec, problems);
+    auto rule = RelabelRule::Make(std::move(spec));
+    if (rule) {
+      job.relabel.push_back(*std::move(rule));
+    } else {
+      problems.Fail(item.place, rule.error().message());
     }
   }
-}
-
-std::int64_t Duration(const YAML::Node& node, std::int64_t otherwise) {
-  if (!node) return otherwise;
-  const auto duration = ParseDuration(node.as<std::string>());
-  if (!duration) throw ConfigError(node, duration.error().message());
-  if (*duration < kNsPerSecond / 10) throw ConfigError(node, "too short");
-  return *duration;
-}
-
-std::string Text(const YAML::Node& node, const std::string& otherwise = "") {
-  return node ? node.as<std::string>() : otherwise;
-}
-
-// A list, or nothing.
-YAML::Node List(const YAML::Node& node) {
-  if (node && !node.IsNull() && !node.IsSequence()) throw ConfigError(node, "expected a list");
-  return node;
-}
-
-TargetGroup ReadGroup(const YAML::Node& node) {
-  KnownKeys(node, {"targets", "labels"});
-  TargetGroup group;
-  for (const auto& target : List(node["targets"]))
-    group.targets.push_back(target.as<std::string>());
-  for (const auto& label : node["labels"]) {
-    group.labels[label.first.as<std::string>()] = label.second.as<std::string>();
-  }
-  return group;
-}
-
-std::vector<TargetGroup> ReadGroups(const YAML::Node& node) {
-  std::vector<TargetGroup> groups;
-  for (const auto& group : List(node)) groups.push_back(ReadGroup(group));
-  return groups;
-}
-
-RelabelRule ReadRule(const YAML::Node& node) {
-  KnownKeys(node, {"source_labels", "separator", "target_label", "regex", "modulus", "replacement",
-                   "action"});
-  RelabelRule::Spec spec;
-  for (const auto& label : List(node["source_labels"])) {
-    spec.source_labels.push_back(label.as<std::string>());
-  }
-  spec.separator = Text(node["separator"], spec.separator);
-  spec.target_label = Text(node["target_label"]);
-  spec.regex = Text(node["regex"], spec.regex);
-  spec.replacement = Text(node["replacement"], spec.replacement);
-  spec.action = Text(node["action"], spec.action);
-  if (node["modulus"]) spec.modulus = node["modulus"].as<std::uint64_t>();
-  auto rule = RelabelRule::Make(std::move(spec));
-  if (!rule) throw ConfigError(node, rule.error().message());
-  return *std::move(rule);
 }
 
 // profiling_config.pprof_config: enables, disables, moves or adds kinds by name.
-void ReadKinds(const YAML::Node& node, ScrapeJob& job) {
-  if (!node) return;
-  KnownKeys(node, {"path_prefix", "pprof_config"});
-  job.path_prefix = Text(node["path_prefix"]);
-  for (const auto& entry : node["pprof_config"]) {
-    KnownKeys(entry.second, {"enabled", "path", "delta"});
-    const std::string name = entry.first.as<std::string>();
-    auto kind = std::ranges::find(job.kinds, name, &ScrapeKind::name);
+void ReadKinds(const Entry& entry, ScrapeJob& job, Problems& problems) {
+  static const Fields<ScrapeKind> kFields = {{"enabled", Flag(&ScrapeKind::enabled)},
+                                             {"path", Text(&ScrapeKind::path)},
+                                             {"delta", Flag(&ScrapeKind::timed)}};
+  if (!ExpectMap(entry.value, entry.key, problems)) return;
+  for (const Entry& one : entry.value.entries) {
+    auto kind = std::ranges::find(job.kinds, one.key, &ScrapeKind::name);
     if (kind == job.kinds.end()) {
-      job.kinds.push_back({.name = name});
+      job.kinds.push_back({.name = one.key});
       kind = std::prev(job.kinds.end());
     }
-    kind->path = Text(entry.second["path"], kind->path);
-    if (kind->path.empty()) throw ConfigError(entry.second, "a custom kind needs a path");
-    kind->enabled = !entry.second["enabled"] || entry.second["enabled"].as<bool>();
-    if (entry.second["delta"]) kind->timed = entry.second["delta"].as<bool>();
+    kind->enabled = true;
+    if (!ExpectMap(one.value, one.key, problems)) continue;
+    ReadMap(one.value, kFields, *kind, problems);
+    if (kind->path.empty()) problems.Fail(one.place, "a custom kind needs a path");
   }
 }
 
-ScrapeJob ReadJob(const YAML::Node& node, std::int64_t interval_ns, std::int64_t timeout_ns,
-                  const std::filesystem::path& folder) {
-  KnownKeys(node, {"job_name", "scheme", "scrape_interval", "scrape_timeout", "bearer_token",
-                   "static_configs", "file_sd_configs", "relabel_configs", "profiling_config"});
-  ScrapeJob job;
-  job.name = Text(node["job_name"]);
-  if (job.name.empty()) throw ConfigError(node, "job_name is missing");
-  job.scheme = Text(node["scheme"], "http");
-  if (job.scheme != "http" && job.scheme != "https") {
-    throw ConfigError(node["scheme"], "scheme is http or https");
+struct FileList {
+  std::vector<std::string> files;
+};
+
+// Paths are relative to the configuration's.
+void ReadFileLists(const Entry& entry, ScrapeJob& job, Problems& problems) {
+  static const Fields<FileList> kFields = {
+      {"files", Texts(&FileList::files)},
+      {"refresh_interval", [](const Entry&, FileList&, Problems&) {}}};  // watched all the time
+  const std::filesystem::path folder = std::filesystem::path(*entry.place.file).parent_path();
+  if (!ExpectList(entry.value, entry.key, problems)) return;
+  for (const Node& item : entry.value.items) {
+    FileList list;
+    if (ExpectMap(item, entry.key, problems)) ReadMap(item, kFields, list, problems);
+    for (const std::string& file : list.files) job.files.push_back((folder / file).string());
   }
-  job.interval_ns = Duration(node["scrape_interval"], interval_ns);
-  job.timeout_ns = Duration(node["scrape_timeout"], timeout_ns);
-  job.bearer_token = Text(node["bearer_token"]);
-  job.groups = ReadGroups(node["static_configs"]);
-  for (const auto& files : List(node["file_sd_configs"])) {
-    KnownKeys(files, {"files", "refresh_interval"});  // files are watched all the time
-    for (const auto& file : List(files["files"])) {
-      job.files.push_back((folder / file.as<std::string>()).string());
-    }
-  }
-  for (const auto& rule : List(node["relabel_configs"])) job.relabel.push_back(ReadRule(rule));
-  ReadKinds(node["profiling_config"], job);
-  return job;
 }
 
-ScrapeConfig ReadConfig(const YAML::Node& root, const std::filesystem::path& folder) {
-  ScrapeConfig config;
-  if (!root || root.IsNull()) return config;
-  KnownKeys(root, {"global", "scrape_configs"});
-  const YAML::Node global = root["global"];
-  if (global) KnownKeys(global, {"scrape_interval", "scrape_timeout"});
-  const YAML::Node none(YAML::NodeType::Undefined);
-  const std::int64_t interval =
-      Duration(global ? global["scrape_interval"] : none, kDefaultInterval);
-  const std::int64_t timeout = Duration(global ? global["scrape_timeout"] : none, kDefaultTimeout);
+const Fields<ScrapeJob>& JobFields() {
+  static const Fields<ScrapeJob> kProfiling = {{"path_prefix", Text(&ScrapeJob::path_prefix)},
+                                               {"pprof_config", ReadKinds}};
+  static const Fields<ScrapeJob> kFields = {
+      {"job_name", Text(&ScrapeJob::name)},
+      {"scheme", OneOf(&ScrapeJob::scheme, {"http", "https"})},
+      {"scrape_interval", Interval(&ScrapeJob::interval_ns)},
+      {"scrape_timeout", Interval(&ScrapeJob::timeout_ns)},
+      {"bearer_token", Text(&ScrapeJob::bearer_token)},
+      {"static_configs", Maps(&ScrapeJob::groups, GroupFields())},
+      {"file_sd_configs", ReadFileLists},
+      {"relabel_configs", ReadRules},
+      {"profiling_config", Nested([](ScrapeJob& job) -> ScrapeJob& { return job; }, kProfiling)}};
+  return kFields;
+}
+
+// The parts of the file before jobs know their defaults.
+struct WrittenConfig {
+  ScrapeJob global{.interval_ns = kDefaultInterval, .timeout_ns = kDefaultTimeout};
+  const Entry* jobs = nullptr;
+};
+
+std::vector<ScrapeJob> ReadJobs(const Entry& entry, const ScrapeJob& global, Problems& problems) {
+  std::vector<ScrapeJob> jobs;
   std::set<std::string> names;
-  for (const auto& job : List(root["scrape_configs"])) {
-    config.jobs.push_back(ReadJob(job, interval, timeout, folder));
-    if (!names.insert(config.jobs.back().name).second) {
-      throw ConfigError(job,
-                        fmt::format("job_name \"{}\" is there twice", config.jobs.back().name));
+  if (!ExpectList(entry.value, entry.key, problems)) return jobs;
+  for (const Node& item : entry.value.items) {
+    if (!ExpectMap(item, entry.key, problems)) continue;
+    ScrapeJob job = global;
+    ReadMap(item, JobFields(), job, problems);
+    if (job.name.empty()) problems.Fail(item.place, "job_name is missing");
+    if (!names.insert(job.name).second) {
+      problems.Fail(item.place, fmt::format("job_name \"{}\" is there twice", job.name));
     }
+    jobs.push_back(std::move(job));
   }
-  return config;
+  return jobs;
+}
+
+ScrapeConfig ReadConfig(const Node& root, Problems& problems) {
+  static const Fields<ScrapeJob> kGlobal = {{"scrape_interval", Interval(&ScrapeJob::interval_ns)},
+                                            {"scrape_timeout", Interval(&ScrapeJob::timeout_ns)}};
+  static const Fields<WrittenConfig> kFields = {
+      {"global", Nested(&WrittenConfig::global, kGlobal)},
+      {"scrape_configs",
+       [](const Entry& entry, WrittenConfig& out, Problems& /*problems*/) { out.jobs = &entry; }}};
+  WrittenConfig written;
+  if (ExpectMap(root, "the file", problems)) ReadMap(root, kFields, written, problems);
+  if (written.jobs == nullptr) return {};
+  return {ReadJobs(*written.jobs, written.global, problems)};
 }
 
 Result<std::string> ReadFile(const std::string& path) {
@@ -164,17 +161,16 @@ Result<std::string> ReadFile(const std::string& path) {
   return std::string{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-// Runs `read` on the parsed text; exceptions become errors with the file's name.
+// Runs `read` on the parsed text; the first problem becomes the error.
 template <typename Read>
 auto Parse(const std::string& text, const std::string& name, Read read)
-    -> Result<decltype(read(YAML::Node()))> {
-  try {
-    return read(YAML::Load(text));
-  } catch (const YAML::Exception& e) {
-    return Error(Code::kInvalid, fmt::format("{}: line {}: {}", name, e.mark.line + 1, e.msg));
-  } catch (const std::exception& e) {
-    return Error(Code::kInvalid, fmt::format("{}: {}", name, e.what()));
-  }
+    -> Result<decltype(read(Node(), std::declval<Problems&>()))> {
+  Problems problems;
+  const auto root = ParseYaml(text, name, problems);
+  if (!root) return problems.error();
+  auto value = read(*root, problems);
+  if (problems.failed()) return problems.error();
+  return value;
 }
 
 }  // namespace
@@ -190,9 +186,12 @@ std::vector<ScrapeKind> DefaultKinds() {
           {"threadcreate", "/debug/pprof/threadcreate", false, false}};
 }
 
+std::vector<ScrapeJob> ReadScrapeJobs(const Entry& entry, Problems& problems) {
+  return ReadJobs(entry, WrittenConfig().global, problems);
+}
+
 Result<ScrapeConfig> ParseScrapeConfig(const std::string& text, const std::string& name) {
-  const std::filesystem::path folder = std::filesystem::path(name).parent_path();
-  return Parse(text, name, [&](const YAML::Node& root) { return ReadConfig(root, folder); });
+  return Parse(text, name, ReadConfig);
 }
 
 Result<ScrapeConfig> ReadScrapeConfig(const std::string& path) {
@@ -225,7 +224,11 @@ Result<ScrapeJob> ParseScrapeTarget(std::string_view text) {
 
 Result<std::vector<TargetGroup>> ReadTargetFile(const std::string& path) {
   WHEREFORE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  return Parse(text, path, [](const YAML::Node& root) { return ReadGroups(root); });
+  return Parse(text, path, [](const Node& root, Problems& problems) {
+    ScrapeJob job;
+    Maps(&ScrapeJob::groups, GroupFields())({"targets", root.place, root}, job, problems);
+    return std::move(job.groups);
+  });
 }
 
 std::vector<std::string> ExpandPattern(const std::string& pattern) {

@@ -120,15 +120,18 @@ TEST(ScrapeConfig, MistakesAreNamedWithTheirLine) {
     return config ? "" : config.error().message();
   };
   EXPECT_EQ(wrong("scrape_configs:\n  - job_name: a\n    interval: 3s\n"),
-            "scrape.yml: line 3: there is no key \"interval\" here");
+            "scrape.yml:3:5: unknown key `interval`; there is: job_name, scheme, scrape_interval, "
+            "scrape_timeout, bearer_token, static_configs, file_sd_configs, relabel_configs, "
+            "profiling_config");
   EXPECT_NE(wrong("scrape_configs:\n  - scheme: http\n").find("job_name"), std::string::npos);
-  EXPECT_NE(wrong("scrape_configs: [").find("line"), std::string::npos);
-  EXPECT_EQ(wrong("scrape_configs: {a: b}"), "scrape.yml: line 1: expected a list");
+  EXPECT_NE(wrong("scrape_configs: [").find("scrape.yml:1:"), std::string::npos);
+  EXPECT_EQ(wrong("scrape_configs: {a: b}"),
+            "scrape.yml:1:17: `scrape_configs`: expected a list, not a map");
   EXPECT_EQ(
       wrong("scrape_configs:\n  - job_name: a\n    static_configs:\n      - targets: 'x:1'\n"),
-      "scrape.yml: line 4: expected a list");
+      "scrape.yml:4:18: `targets`: expected a list, not the text \"x:1\"");
   EXPECT_NE(wrong("scrape_configs:\n  - job_name: a\n    relabel_configs:\n      - action: odd\n")
-                .find("line 4"),
+                .find("scrape.yml:4:"),
             std::string::npos);
 }
 

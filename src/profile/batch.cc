@@ -94,10 +94,20 @@ Result<> ValidateSamples(const Batch& b) {
 
 }  // namespace
 
+// The other may go on adding to its arena: that moves no string, and nothing else of it is used.
+TextPool::TextPool(const TextPool& other)
+    : strings(other.strings),
+      own_attributes(other.own_attributes),
+      buffers_(other.buffers_),
+      borrowed_(other.borrowed_) {
+  if (other.arena_) borrowed_.push_back(other.arena_);
+}
+
 Id TextPool::AddText(std::string_view text) {
   if (text.empty()) return 0;
-  arena_.emplace_back(text);
-  return AddView(arena_.back());
+  if (!arena_) arena_ = std::make_shared<Arena>();
+  arena_->emplace_back(text);
+  return AddView(arena_->back());
 }
 
 Id TextPool::AddView(std::string_view text) {

@@ -5,7 +5,8 @@
 // the sender's own indices, so nothing is looked up twice. Samples are stored as columns.
 //
 // Memory:  strings are views into buffers the Batch keeps alive (Own: the request's body) or into
-//          its own arena (AddText). Moving a Batch keeps them valid; it cannot be copied.
+//          its own arena (AddText). Moving a Batch keeps them valid. Clone() copies the tables and
+//          shares the text; original and copy then live and change independently.
 // Always:  every index in a Batch that a decoder returned is in range. Decoders' tests and fuzzers
 //          check it with Validate(); consumers rely on it.
 // Threads: one at a time.
@@ -56,7 +57,6 @@ class TextPool {
   TextPool() : strings(1) {}
   TextPool(TextPool&&) = default;  // NOLINT(performance-noexcept-move-constructor): as std::deque
   TextPool& operator=(TextPool&&) = default;  // NOLINT(performance-noexcept-move-constructor)
-  TextPool(const TextPool&) = delete;
   TextPool& operator=(const TextPool&) = delete;
   ~TextPool() = default;
 
@@ -79,9 +79,14 @@ class TextPool {
     return std::span(own_attributes).subspan(r.begin, r.count);
   }
 
+ protected:
+  TextPool(const TextPool& other);  // for Clone() of those derived from it
+
  private:
+  using Arena = std::deque<std::string>;  // its strings never move
   std::vector<std::shared_ptr<const std::string>> buffers_;
-  std::deque<std::string> arena_;
+  std::shared_ptr<Arena> arena_;                        // null until the first AddText
+  std::vector<std::shared_ptr<const Arena>> borrowed_;  // arenas of what this is a clone of
 };
 
 struct Resource {
@@ -212,6 +217,12 @@ class Batch : public TextPool {
         stacks(1),
         links(1),
         attributes(1) {}
+  Batch(Batch&&) = default;  // NOLINT(performance-noexcept-move-constructor): as std::deque
+  Batch& operator=(Batch&&) = default;  // NOLINT(performance-noexcept-move-constructor)
+  Batch& operator=(const Batch&) = delete;
+  ~Batch() = default;
+  // A copy that another thread may have.
+  [[nodiscard]] Batch Clone() const { return *this; }
 
   std::vector<Resource> resources;
   std::vector<Scope> scopes;
@@ -244,6 +255,9 @@ class Batch : public TextPool {
   [[nodiscard]] Result<> Validate() const;
   // Approximate memory held, for queue limits.
   [[nodiscard]] std::size_t ApproximateBytes() const;
+
+ private:
+  Batch(const Batch&) = default;
 };
 
 // Removes the marked samples and those that belong to no profile.

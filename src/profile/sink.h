@@ -43,7 +43,24 @@ struct WriteRequest {
   // The sender's own OTLP protobuf bytes, while `data` still says exactly what they say: exporters
   // pass them on. Whoever changes `data` resets it.
   std::shared_ptr<const std::string> otlp_bytes;
+
+  // A copy for another end of a pipeline.
+  [[nodiscard]] WriteRequest Clone() const;
 };
+
+inline WriteRequest WriteRequest::Clone() const {
+  return {
+      .data = std::visit(
+          [](const auto& batch) -> std::variant<Batch, SpanBatch> { return batch.Clone(); }, data),
+      .identity = identity,
+      .tenant = tenant,
+      .tenant_name = tenant_name,
+      .body_bytes = body_bytes,
+      .arrival_ns = arrival_ns,
+      .decoded = decoded,
+      .counters = counters,
+      .otlp_bytes = otlp_bytes};
+}
 
 class Sink {
  public:

@@ -48,6 +48,12 @@ struct Span {
 class SpanBatch : public TextPool {
  public:
   SpanBatch() : resources(1), scopes(1) {}
+  SpanBatch(SpanBatch&&) = default;  // NOLINT(performance-noexcept-move-constructor): as std::deque
+  SpanBatch& operator=(SpanBatch&&) = default;  // NOLINT(performance-noexcept-move-constructor)
+  SpanBatch& operator=(const SpanBatch&) = delete;
+  ~SpanBatch() = default;
+  // A copy that another thread may have.
+  [[nodiscard]] SpanBatch Clone() const { return *this; }
 
   std::vector<Resource> resources;
   std::vector<Scope> scopes;
@@ -57,6 +63,9 @@ class SpanBatch : public TextPool {
 
   [[nodiscard]] Result<> Validate() const;
   [[nodiscard]] std::size_t ApproximateBytes() const;
+
+ private:
+  SpanBatch(const SpanBatch&) = default;
 };
 
 }  // namespace wherefore::profile

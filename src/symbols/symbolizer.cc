@@ -127,6 +127,7 @@ std::vector<std::uint64_t> Symbolizer::TakeKnown(const std::string& build_id,
 
 void Symbolizer::Keep(const std::string& build_id, std::span<const std::uint64_t> addresses,
                       std::vector<ResolvedFrame> frames) {
+  if (options_.edit) std::ranges::for_each(frames, options_.edit);
   MutexLock lock(mutex_);
   Module& module = modules_[build_id];
   for (std::size_t i = 0; i < frames.size(); ++i) {

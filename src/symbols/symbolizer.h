@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -34,6 +35,8 @@ struct SymbolizerOptions {
   std::int64_t answer_limit_ns = 3'000'000'000;
   // Delay before the first repeated search for a module without debug information.
   std::int64_t search_again_ns = 60'000'000'000;
+  // Changes names before anybody sees them; may be null. Any thread.
+  std::function<void(ResolvedFrame&)> edit = nullptr;
 };
 
 struct ModuleName {

@@ -1,0 +1,25 @@
+// Any bytes as a configuration: no crash, bounded work, and each rejection names file and line.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "gateway/config/gateway_config.h"
+#include "gateway/config/yaml.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using wherefore::gateway::Problem;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  wherefore::gateway::Problems problems;
+  auto root = wherefore::gateway::ParseYaml(text, "f", problems);
+  if (!root && !problems.failed()) std::abort();
+  if (root && root->is_map()) {
+    ReplaceReferences(
+        *root, [](const std::string&) { return std::optional<std::string>("5"); }, problems);
+    (void)wherefore::gateway::ReadGatewayConfig(*root, "data", problems);
+  }
+  for (const Problem& problem : problems.list()) {
+    if (!problem.place.file || problem.place.line < 1 || problem.what.empty()) std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,201 @@
+#include "gateway/graph/tail_sampler.h"
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "formats/formats.h"
+#include "profile/tenant.h"
+
+namespace wherefore::gateway {
+namespace {
+
+// Everything that waits is one batch, once the oldest has waited long enough.
+QueueOptions Waiting(QueueOptions queue, std::int64_t wait_ns) {
+  queue.batch = BatchOptions{.timeout_ns = wait_ns, .min_size = std::uint64_t{1} << 60};
+  return queue;
+}
+
+Counter& CounterOf(const std::string& id, const char* decision) {
+  return Metrics::Global().GetCounter("wherefore_tail_sampling_spans_total",
+                                      "Spans that tail_sampling decided on.",
+                                      {{"processor", id}, {"decision", decision}});
+}
+
+}  // namespace
+
+TailSampler::TailSampler(std::string id, TailOptions options, QueueOptions queue,
+                         std::shared_ptr<profile::Sink> next)
+    : id_(std::move(id)),
+      options_(std::move(options)),
+      next_(std::move(next)),
+      queue_(Waiting(std::move(queue), options_.decision_wait_ns)),
+      kept_(CounterOf(id_, "kept")),
+      dropped_(CounterOf(id_, "dropped")) {}
+
+Result<> TailSampler::Start() {
+  WHEREFORE_RETURN_IF_ERROR(queue_.Open());
+  thread_ = std::thread([this] { Run(); });
+  return {};
+}
+
+void TailSampler::Stop() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    changed_.NotifyAll();
+  }
+  queue_.Close();
+  if (thread_.joinable()) thread_.join();
+  queue_.Unlock();
+}
+
+void TailSampler::Write(profile::WriteRequest request,
+                        std::function<void(Result<profile::WriteAnswer>)> done) {
+  auto& batch = std::get<profile::SpanBatch>(request.data);
+  Note(batch, MonotonicNs());
+  QueueEntry entry;
+  entry.signal = formats::Signal::kTraces;
+  entry.tenant = request.tenant_name;
+  entry.request = {.identity = request.identity,
+                   .rejected = request.decoded.rejected,
+                   .message = request.decoded.message,
+                   .tenant = request.tenant};
+  entry.items = static_cast<std::uint32_t>(batch.spans.size());
+  entry.arrival_ns = request.arrival_ns != 0 ? request.arrival_ns : NowUnixNs();
+  entry.payload = request.otlp_bytes
+                      ? request.otlp_bytes
+                      : std::make_shared<const std::string>(formats::EncodeOtlpTraces(batch));
+  queue_.Append(std::move(entry), std::move(done));
+}
+
+void TailSampler::Note(const profile::SpanBatch& batch, std::int64_t now_ns) {
+  MutexLock lock(mutex_);
+  for (const profile::Span& span : batch.spans) {
+    const auto [entry, added] = traces_.try_emplace(span.trace);
+    if (added) {
+      entry->second.first_ns = now_ns;
+      by_age_.push_back(span.trace);
+    }
+    if (!entry->second.decided) entry->second.facts.Add(batch, span, options_.policies);
+  }
+  while (traces_.size() > options_.num_traces) {
+    traces_.erase(by_age_.front());
+    by_age_.pop_front();
+  }
+}
+
+std::int64_t TailSampler::DueOf(const profile::SpanBatch& batch) const {
+  MutexLock lock(mutex_);
+  std::int64_t due = 0;
+  for (const profile::Span& span : batch.spans) {
+    const auto found = traces_.find(span.trace);
+    if (found == traces_.end() || found->second.first_ns == 0) continue;
+    due = std::max(due, found->second.first_ns + options_.decision_wait_ns);
+  }
+  return due;
+}
+
+void TailSampler::Decide(profile::SpanBatch& batch) {
+  MutexLock lock(mutex_);
+  const std::size_t before = batch.spans.size();
+  std::erase_if(batch.spans, [&](const profile::Span& span) REQUIRES(mutex_) {
+    const auto found = traces_.find(span.trace);
+    if (found == traces_.end()) {  // forgotten: there are more traces than num_traces
+      TraceFacts facts;
+      facts.Add(batch, span, options_.policies);
+      return !facts.Kept(span.trace, options_.policies);
+    }
+    Trace& trace = found->second;
+    if (!trace.decided) {
+      trace.decided = true;
+      trace.kept = trace.facts.Kept(span.trace, options_.policies);
+    }
+    return !trace.kept;
+  });
+  kept_.Add(batch.spans.size());
+  dropped_.Add(before - batch.spans.size());
+}
+
+void TailSampler::Run() {
+  while (const auto batch = queue_.Take()) Deliver(*batch);
+}
+
+void TailSampler::Deliver(const QueuedBatch& queued) {
+  const Result<std::string> bytes = queue_.Read(queued);
+  auto decoded = bytes ? formats::DecodeOtlpTraces(std::make_shared<const std::string>(*bytes))
+                       : Result<formats::DecodedSpans>(bytes.error());
+  if (!decoded) {
+    Log(LogLevel::kError, "spans that waited for a decision cannot be read any more",
+        {{"processor", id_}, {"spans", queued.items}, {"error", decoded.error().message()}});
+    dropped_.Add(queued.items);
+    return queue_.Finish(queued, profile::WriteAnswer{});
+  }
+  Note(decoded->data, 0);  // after a restart they are not known yet
+  if (!SleepUntil(DueOf(decoded->data))) return queue_.PutBack(queued);
+  Decide(decoded->data);
+  profile::WriteRequest request;
+  request.identity = HashString(*bytes, 1);
+  request.tenant_name = queued.tenant;
+  request.tenant = profile::Tenant(queued.tenant).number;
+  request.body_bytes = bytes->size();
+  request.arrival_ns = queued.oldest_ns;
+  const bool nothing = decoded->data.spans.empty();
+  request.data = std::move(decoded->data);
+  if (!nothing && !Pass(request)) return queue_.PutBack(queued);
+  queue_.Finish(queued, profile::WriteAnswer{});
+}
+
+bool TailSampler::Pass(const profile::WriteRequest& request) {
+  while (true) {
+    std::promise<Result<profile::WriteAnswer>> answered;
+    next_->Write(request.Clone(),
+                 [&](Result<profile::WriteAnswer> r) { answered.set_value(std::move(r)); });
+    const Result<profile::WriteAnswer> answer = answered.get_future().get();
+    if (answer) return true;
+    const Code code = answer.error().code();
+    const bool again = code == Code::kUnavailable || code == Code::kLimit || code == Code::kIo ||
+                       code == Code::kUnsupported;  // no pipeline there at the moment
+    if (!again) {
+      Log(LogLevel::kError, "spans that were to be kept were refused for good",
+          {{"processor", id_}, {"error", answer.error().message()}});
+      return true;
+    }
+    if (!SleepUntil(MonotonicNs() + kNsPerSecond)) return false;
+  }
+}
+
+bool TailSampler::SleepUntil(std::int64_t monotonic_ns) {
+  const auto until =
+      std::chrono::steady_clock::now() +
+      std::chrono::nanoseconds(std::max<std::int64_t>(monotonic_ns - MonotonicNs(), 0));
+  MutexLock lock(mutex_);
+  while (!stopping_) {
+    if (!changed_.WaitUntil(mutex_, until)) break;
+  }
+  return !stopping_;
+}
+
+Status TailSampler::status() const {
+  const QueueFigures figures = queue_.figures();
+  Status status;
+  status.part = id_;
+  status.facts = {{"waiting", fmt::format("{} requests, {}",
+                                          FormatCount(static_cast<std::int64_t>(figures.requests)),
+                                          FormatBytes(static_cast<std::int64_t>(figures.bytes)))},
+                  {"spans kept", FormatCount(static_cast<std::int64_t>(kept_.value()))},
+                  {"spans dropped", FormatCount(static_cast<std::int64_t>(dropped_.value()))}};
+  if (!figures.write_error.empty()) {
+    status.problems.push_back(
+        {"spans cannot be queued: " + figures.write_error, "is the disk full?", true});
+  }
+  return status;
+}
+
+}  // namespace wherefore::gateway

@@ -1,0 +1,360 @@
+#!/usr/bin/env python3
+"""Configurations of pipelines: `wherefore check`, a server that runs one, and reloads."""
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+import unittest
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+from harness import BINARY, ROOT, Case, Profiles, SPAN, TRACE, free_port, http, one_profile, spans_request, wait_until
+
+# The file most people begin with, in the shape of the collector's documentation.
+COLLECTOR = """receivers:
+  otlp:
+    protocols:
+      grpc:
+        endpoint: 0.0.0.0:4317
+      http:
+        endpoint: 0.0.0.0:4318
+  # Experimental: OTLP profiles receiver
+  otlp/profiles:
+    protocols:
+      grpc:
+        endpoint: 0.0.0.0:4327
+
+processors:
+  batch:
+    timeout: 1s
+  resource:
+    attributes:
+    - key: service.name
+      from_attribute: service.name
+      action: upsert
+
+exporters:
+  otlphttp/traces:
+    endpoint: https://otlp.example.com
+    headers:
+      x-example-token: ${EXAMPLE_TOKEN}
+  otlphttp/pyroscope:
+    endpoint: http://pyroscope:4040
+
+service:
+  pipelines:
+    traces:
+      receivers: [otlp]
+      processors: [batch, resource]
+      exporters: [otlphttp/traces]
+    profiles:
+      receivers: [otlp/profiles]
+      processors: [batch]
+      exporters: [otlphttp/pyroscope]
+"""
+
+
+def seed_files():
+    """The YAML of the seeds, byte for byte, where they are at hand: a collector's file and two of `profiling:`."""
+    folder = ROOT.parent / "shared/seeds"
+    for seed in sorted(folder.glob("000*.txt")):
+        for block in re.findall(r"```yaml\n(.*?)```", seed.read_text(), re.S):
+            if not block.startswith("# docker-compose"):
+                yield block
+
+
+class Peer:
+    """An OTLP/HTTP server that remembers what it was sent."""
+
+    def __init__(self):
+        peer = self
+        self.requests = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers.get("content-length", 0)))
+                peer.requests.append((self.path, dict(self.headers), body))
+                self.send_response(200)
+                self.send_header("content-type", "application/x-protobuf")
+                self.send_header("content-length", "0")
+                self.end_headers()
+
+            def log_message(self, *unused):
+                pass
+
+        self.server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class Check(Case):
+    def check(self, text, *arguments, env=None):
+        (self.folder / "c.yaml").write_text(text)
+        return subprocess.run([BINARY, "check", "c.yaml", *arguments], cwd=self.folder, capture_output=True, text=True,
+                              env={**os.environ, **(env or {})})
+
+    def test_the_usual_file(self):
+        done = self.check(COLLECTOR)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("c.yaml:27:24: warning: the variable EXAMPLE_TOKEN is not set", done.stdout)
+        self.assertIn("no store, 0 errors, 1 warnings", done.stdout)
+        self.assertEqual(self.check(COLLECTOR, "--strict").returncode, 1)
+        self.assertEqual(self.check(COLLECTOR, "--strict", env={"EXAMPLE_TOKEN": "x"}).returncode, 0)
+
+    def test_the_seeds_files_as_they_are(self):
+        files = list(seed_files())
+        if not files:
+            self.skipTest("the seeds are not here")
+        self.assertEqual(len(files), 3)
+        for text in files:
+            done = self.check(text)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn("0 errors", done.stdout)
+
+    def test_the_examples_of_the_documentation(self):
+        examples = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/gateway.md").read_text(), re.S)
+        self.assertGreaterEqual(len(examples), 4)
+        for text in examples:
+            done = self.check(text, "--strict", env={"VENDOR_TOKEN": "x"})
+            self.assertEqual(done.returncode, 0, text + done.stdout + done.stderr)
+
+    def test_mistakes_have_line_and_column(self):
+        for wrong, right, expected in (
+                ("timout: 1s", "timeout: 1s", "c.yaml:16:5: error: unknown key `timout`; did you mean `timeout`?"),
+                ("[bach, resource]", "[batch, resource]", "c.yaml:35:20: error: processor `bach` is not defined; did you"),
+                ("timeout: 1", "timeout: 1s", "c.yaml:16:14: error: `timeout`: expected a duration"),
+                ("    metrics:\n", "    traces:\n", "this server takes profiles and traces only"),
+                ("receivers: [otlp\n", "receivers: [otlp]\n", "c.yaml:")):
+            done = self.check(COLLECTOR.replace(right, wrong, 1))
+            self.assertEqual(done.returncode, 1, wrong)
+            self.assertIn(expected, done.stdout)
+        as_json = self.check(COLLECTOR.replace("timeout: 1s", "timout: 1s"), "--json")
+        self.assertEqual([(p["line"], p["column"]) for p in json.loads(as_json.stdout) if not p["warning"]], [(16, 5)])
+
+    def test_what_would_be_redacted(self):
+        p = Profiles("token-service")
+        p.file("login", "/src/secret.cc")
+        (self.folder / "p.otlp").write_bytes(p.profile([(p.stack("main", "check_password", "login"), 5)]).encode())
+        done = subprocess.run([BINARY, "check", "--redact", "p.otlp"], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("function: check_password [password]", done.stdout)
+        self.assertIn("source file: /src/secret.cc [secret]", done.stdout)
+        self.assertNotIn("token-service", done.stdout)
+        self.assertIn("2 texts", done.stdout)
+
+
+class Run(Case):
+    def config(self, text):
+        path = self.folder / "c.yaml"
+        path.write_text(text)
+        return str(path)
+
+    def address(self, server, receiver, protocol):
+        found = json.loads((server.data / "addresses.json").read_text())
+        return next(r["address"] for r in found["receivers"]
+                    if (r["receiver"], r["protocol"]) == (receiver, protocol))
+
+    def peer(self):
+        peer = Peer()
+        self.addCleanup(peer.close)
+        return peer
+
+    def test_a_gateway_without_store(self):
+        peer = self.peer()
+        server = self.server("--config", self.config(f"""
+receivers:
+  otlp: {{protocols: {{grpc: {{endpoint: '127.0.0.1:{free_port()}'}}, http: {{endpoint: '0.0.0.0:{free_port()}'}}}}}}
+  otlp/profiles: {{protocols: {{http: {{endpoint: 'localhost:{free_port()}'}}}}}}
+processors:
+  batch: {{timeout: 100ms}}
+  redact:
+exporters:
+  otlphttp/traces: {{endpoint: '{peer.url}', headers: {{x-token: '${{T}}'}}}}
+  otlphttp/profiles: {{endpoint: '{peer.url}', compression: none}}
+service:
+  pipelines:
+    traces: {{receivers: [otlp], processors: [batch], exporters: [otlphttp/traces]}}
+    profiles: {{receivers: [otlp/profiles], processors: [redact, batch], exporters: [otlphttp/profiles]}}
+"""))
+        spans = spans_request("shop", [{"trace": TRACE, "span": SPAN, "start": 1, "end": 2}])
+        self.assertEqual(server.send(spans, "/v1/traces").status, 200)
+        wrong = server.send(one_profile("shop", 5))
+        self.assertEqual(wrong.status, 404)
+        self.assertIn(b"send them to otlp/profiles at port", wrong.body)
+        sent = http("POST", self.address(server, "otlp/profiles", "http") + "/v1development/profiles",
+                    one_profile("shop", 5, names=("main", "read_secret_key")), {"content-type": "application/x-protobuf"})
+        self.assertEqual(sent.status, 200, sent.body)
+        wait_until(lambda: len(peer.requests) >= 2, what="nothing was sent on")
+        by_path = {path: (headers, body) for path, headers, body in peer.requests}
+        self.assertEqual(set(by_path), {"/v1/traces", "/v1development/profiles"})
+        self.assertNotIn("x-token", by_path["/v1/traces"][0])  # the variable is not set
+        self.assertNotIn(b"read_secret_key", by_path["/v1development/profiles"][1])
+        self.assertIn(b"[REDACTED]", by_path["/v1development/profiles"][1])
+
+        self.assertEqual(http("GET", server.http + "/api/v1/services").status, 501)
+        self.assertEqual(http("GET", server.http + "/ready").status, 200)
+        metrics = http("GET", server.http + "/metrics").body.decode()
+        self.assertRegex(metrics, r'otelcol_receiver_accepted_spans_total\{receiver="otlp",transport="http"\} 1')
+        self.assertRegex(metrics, r'wherefore_redacted_total\{processor="redact",rule="secret"\} 1')
+        status = http("GET", server.http + "/api/v1/status").json
+        parts = {part["part"]: part["facts"] for part in status["parts"]}
+        self.assertIn("open to other machines", parts["receivers"]["otlp HTTP"])
+        self.assertEqual(parts["pipelines"]["profiles"], "otlp/profiles -> redact, batch -> otlphttp/profiles")
+        mapped = pathlib.Path(f"/proc/{server.process.pid}/maps").read_text()
+        self.assertNotIn("libchdb", mapped)
+        server.stop()
+
+    def pipeline(self, port, processors=""):
+        return self.config(f"""
+receivers: {{otlp: {{protocols: {{http: {{endpoint: '127.0.0.1:{port}'}}}}}}, pyroscope: }}
+processors: {{redact: , filter: {{profile_conditions: ['true']}}}}
+exporters: {{wherefore: }}
+service:
+  pipelines:
+    profiles: {{receivers: [otlp, pyroscope], processors: [{processors}], exporters: [wherefore]}}
+    traces: {{receivers: [otlp], exporters: [wherefore]}}
+""")
+
+    def test_into_the_store_and_reloads(self):
+        port = free_port()
+        server = self.server("--config", self.pipeline(port))
+        send = lambda value, names=("main", "work"): http(
+            "POST", f"http://127.0.0.1:{port}/v1development/profiles", one_profile("shop", value, names=names),
+            {"content-type": "application/x-protobuf"}).status
+        self.assertEqual(send(5), 200)
+        folded = http("POST", server.http + "/ingest?name=folded&format=folded&from=now-10s&until=now", b"a;b 3\n")
+        self.assertEqual(folded.status, 200, folded.body)
+        self.assertEqual(server.total("shop"), 5)
+        # A port of a receiver answers no question.
+        self.assertEqual(http("GET", f"http://127.0.0.1:{port}/api/v1/services").status, 404)
+
+        # An open connection lives through a reload.
+        kept = socket.create_connection(("127.0.0.1", port))
+        self.addCleanup(kept.close)
+        self.pipeline(port, "redact")
+        self.assertEqual(http("POST", server.http + "/-/reload", b"").status, 200)
+        self.assertEqual(send(7, ("main", "the_password")), 200)
+        body = one_profile("shop", 9)
+        kept.sendall(b"POST /v1development/profiles HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                     b"Content-Type: application/x-protobuf\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        self.assertIn(b" 200 ", kept.makefile("rb").readline())
+        names = [row["name"] for row in server.ask("top", query="shop", type="samples", since="3000d")["rows"]]
+        self.assertIn("[REDACTED]", names)
+        self.assertNotIn("the_password", names)
+
+        # A broken file changes nothing; SIGHUP reads it too.
+        (self.folder / "c.yaml").write_text("receivers: {otpl: }\n")
+        broken = http("POST", server.http + "/-/reload", b"")
+        self.assertEqual(broken.status, 400)
+        self.assertIn(b"did you mean `otlp`", broken.body)
+        self.assertEqual(send(1, ("main", "a_token")), 200)
+        self.pipeline(port, "filter")
+        server.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: server.log.read_text().count("was loaded again") == 2, what="SIGHUP did nothing")
+        self.assertEqual(send(100), 200)
+        self.assertEqual(server.total("shop"), 5 + 7 + 9 + 1)
+
+        # Another port: the new one opens, the old one closes.
+        other = free_port()
+        self.pipeline(other)
+        self.assertEqual(http("POST", server.http + "/-/reload", b"").status, 200)
+        self.assertEqual(http("POST", f"http://127.0.0.1:{other}/v1development/profiles", one_profile("shop", 1000),
+                              {"content-type": "application/x-protobuf"}).status, 200)
+        self.assertRaises(OSError, socket.create_connection, ("127.0.0.1", port))
+        self.assertEqual(server.total("shop"), 22 + 1000)
+        server.stop()
+
+    def test_reloads_under_load(self):
+        port = free_port()
+        server = self.server("--config", self.pipeline(port))
+        failed, stop, sent = [], threading.Event(), []
+
+        def load(thread):
+            while not stop.is_set():
+                answer = http("POST", f"http://127.0.0.1:{port}/v1development/profiles",
+                              one_profile("shop", 1, names=("main", f"t{thread}_{len(sent)}")),
+                              {"content-type": "application/x-protobuf"})
+                sent.append(1)
+                if answer.status != 200:
+                    failed.append(answer.body)
+
+        threads = [threading.Thread(target=load, args=(i,)) for i in range(2)]
+        for thread in threads:
+            thread.start()
+        for i in range(20):
+            self.pipeline(port, "redact" if i % 2 else "")
+            self.assertEqual(http("POST", server.http + "/-/reload", b"").status, 200)
+        stop.set()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failed, [])
+        self.assertGreater(len(sent), 20)
+        self.assertEqual(server.total("shop"), len(sent))
+        server.stop()
+
+    def test_options_in_the_same_file_and_today_s_file(self):
+        yaml = self.config("profiling: {cpu: {sample_rate: 100}}\nwherefore: {retention: 7d, log_level: warn}\n")
+        lines = self.folder / "options.toml"
+        lines.write_text("max-connections = 100\n")
+        server = self.server("--config", yaml, "--config", str(lines), "--set", "wherefore.tenants=true")
+        self.assertEqual(server.send(one_profile("shop", 5)).status, 200)
+        self.assertNotIn("level=info", server.log.read_text())
+        server.stop()
+        bad = self.config("wherefore: {http_prot: 1}\n")
+        done = subprocess.run([BINARY, "serve", "--config", bad], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("c.yaml:1:13: there is no option 'http-prot'", done.stderr)
+
+    def test_tail_sampling_on_the_way_to_the_store(self):
+        port = free_port()
+        server = self.server("--config", self.config(f"""
+receivers: {{otlp: {{protocols: {{http: {{endpoint: '127.0.0.1:{port}'}}}}}}}}
+processors:
+  tail_sampling: {{decision_wait: 500ms, policies: [{{name: failed, type: status_code, status_code: {{status_codes: [ERROR]}}}}]}}
+  redact:
+exporters: {{wherefore: }}
+service: {{pipelines: {{traces: {{receivers: [otlp], processors: [tail_sampling, redact], exporters: [wherefore]}}}}}}
+"""))
+        now = time.time_ns()
+        span = lambda trace, n, **more: {"trace": bytes([trace]) * 16, "span": bytes([trace, n]) * 4, "start": now - 10**9,
+                                         "end": now, "name": "a_secret", **more}
+        for spans in ([span(1, 1), span(2, 1)], [span(1, 2, status=2)]):
+            self.assertEqual(server.send(spans_request("shop", spans), "/v1/traces").status, 200)
+        found = lambda trace: server.get("/api/v1/traces/" + (bytes([trace]) * 16).hex())
+        wait_until(lambda: found(1).status == 200 and len(found(1).json["spans"]) == 2, what="the trace was not kept")
+        self.assertNotIn("a_secret", found(1).body.decode())
+        self.assertEqual(found(2).json.get("spans", []) if found(2).status == 200 else [], [])
+        server.stop()
+
+    def test_ports_and_tokens(self):
+        grpc, page = free_port(), free_port()
+        config = self.config(f"""
+receivers: {{otlp: {{protocols: {{http: {{endpoint: '127.0.0.1:{grpc}', auth: {{authenticator: bearertokenauth}}}}}}}}}}
+extensions: {{bearertokenauth: {{token: abc}}, health_check: {{endpoint: '127.0.0.1:{page}', path: /alive}}}}
+exporters: {{wherefore: }}
+service: {{extensions: [bearertokenauth, health_check], pipelines: {{profiles: {{receivers: [otlp], exporters: [wherefore]}}}}}}
+""")
+        server = self.server("--config", config)
+        url, body = f"http://127.0.0.1:{grpc}/v1development/profiles", one_profile("shop", 5)
+        headers = {"content-type": "application/x-protobuf"}
+        self.assertEqual(http("POST", url, body, headers).status, 401)
+        self.assertEqual(http("POST", url, body, {**headers, "authorization": "Bearer abc"}).status, 200)
+        self.assertEqual(http("GET", f"http://127.0.0.1:{page}/alive").status, 200)
+        self.assertIn("with a token", server.cli("doctor", check=False).stdout)
+        server.stop()
+        taken = subprocess.run([BINARY, "serve", "--data", str(self.folder / "other"), "--http-port", str(grpc), "--config",
+                                config], capture_output=True, text=True, timeout=60)
+        self.assertEqual(taken.returncode, 2)
+        self.assertIn("where the page and the API are", taken.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
