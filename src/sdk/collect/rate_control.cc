@@ -22,7 +22,7 @@ namespace {
 constexpr std::int64_t kManyWaits = 1'000;
 // Of max_overhead, as a share of one CPU: what looking at threads may take. The rest is for the
 // others, whose costs grow with what the program does.
-constexpr double kWallShare = 0.15;
+constexpr double kWallShare = 0.3;
 // What the kernel needs to deliver one signal and to return, which is counted nowhere else.
 constexpr std::int64_t kSignalNs = 2'000;
 

@@ -14,13 +14,14 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::size_t kMostShown = 4096;  // threads in one listing
 // Threads that ended and are still remembered.
 constexpr std::size_t kMostGone = 64;
-// Listing threads takes at most one part in so many of one CPU.
-constexpr std::int64_t kListPart = 500;
+// Listing threads takes at most one part in so many of one CPU; mostly the budget allows less.
+// Threads of an old list that ended are not seen where they waited.
+constexpr std::int64_t kListPart = 50;
 // Of what the process uses, for looking at its threads; but not less than so much of the most.
 constexpr double kShareOfUse = 0.01;
-constexpr double kLeastShare = 0.1;
+constexpr double kLeastShare = 0.05;
 // In a program's first seconds, which may be all there are of it.
-constexpr double kFirstShare = 0.7;
+constexpr double kFirstShare = 0.5;
 constexpr std::int64_t kFirstTime = 10 * kSecond;
 
 }  // namespace
