@@ -21,7 +21,7 @@ constexpr std::int64_t kListPart = 50;
 constexpr double kShareOfUse = 0.01;
 constexpr double kLeastShare = 0.05;
 // In a program's first seconds, which may be all there are of it.
-constexpr double kFirstShare = 0.5;
+constexpr double kFirstShare = 1;
 constexpr std::int64_t kFirstTime = 10 * kSecond;
 
 }  // namespace
