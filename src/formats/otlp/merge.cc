@@ -318,9 +318,10 @@ class Slicer {
     for (const char* begin = in.data(); r.next(); begin = r.data().data()) {
       const std::size_t before = out.size();
       bool keep = true;
-      if (r.tag_and_type() == LenKey(kDown[static_cast<std::size_t>(level)])) {
+      if (const Tag down = kDown[static_cast<std::size_t>(level)];
+          r.tag_and_type() == LenKey(down)) {
         const std::string_view content = GetView(r);
-        keep = level == last ? Take(content) : CopyBelow(r.tag(), content, level, out);
+        keep = level == last ? Take(content) : CopyBelow(down, content, level, out);
         has_any = true;
         kept_any |= keep;
         if (level != last) {
