@@ -11,8 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -427,7 +430,7 @@ class Server {
   std::optional<gateway::HealthCheckConfig> health_config_;
   std::unique_ptr<net::HttpServer> health_;    // extension health_check
   std::unique_ptr<net::HttpServer> own_otlp_;  // with --profile-self
-  Mutex reload_mutex_;  // one reload at a time
+  Mutex reload_mutex_;                         // one reload at a time
   bool stopping_ GUARDED_BY(reload_mutex_) = false;
   SelfProfile self_profile_;
   // Last, so that they are destroyed first: what they run uses everything above.

@@ -1,6 +1,7 @@
 // Any bytes as a configuration: no crash, bounded work, and each rejection names file and line.
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
 

@@ -1,4 +1,8 @@
 // The exporters' tables.
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "gateway/config/component_tables.h"

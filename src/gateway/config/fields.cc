@@ -1,5 +1,6 @@
 #include "gateway/config/fields.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 

@@ -11,6 +11,7 @@
 // and what was expected, and reading goes on. Pure; any thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>

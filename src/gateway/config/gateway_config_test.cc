@@ -1,6 +1,7 @@
 // Configurations as people write them: what is understood, and what is said about mistakes.
 #include "gateway/config/gateway_config.h"
 
+#include <optional>
 #include <random>
 #include <string>
 

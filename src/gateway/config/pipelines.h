@@ -1,6 +1,7 @@
 // The pipelines of a configuration, and whether its parts fit together. Pure; any thread.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,6 +1,8 @@
 // The processors' tables.
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <functional>
 
 #include <fmt/format.h>
 #include <re2/re2.h>

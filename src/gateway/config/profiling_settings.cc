@@ -1,5 +1,6 @@
 #include "gateway/config/profiling_settings.h"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>

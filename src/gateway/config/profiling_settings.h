@@ -17,31 +17,36 @@
 
 namespace wherefore::gateway {
 
+struct ProfilingType {
+  std::optional<bool> enabled;
+  // Hz for cpu, wall and off_cpu; bytes for heap; nanoseconds for mutex, block and threads.
+  std::optional<double> rate;
+  std::string rate_text;  // as it was written: "512KB"
+};
+struct ProfilingConditional {
+  std::optional<std::int64_t> slow_request_ns;
+  std::optional<double> cpu;  // share of a request's time: 0.8
+  std::optional<bool> errors;
+  std::int64_t decision_wait_ns = 10'000'000'000;
+};
+struct ProfilingLoadShedding {
+  bool enabled = true;  // the block itself switches it on
+  double cpu = 0.9;
+  std::optional<std::int64_t> memory_bytes;
+};
+struct ProfilingAdaptive {
+  bool enabled = true;
+  double cpu = 0.8;
+  std::optional<std::int64_t> memory_bytes;
+  std::optional<double> base_rate;
+  std::optional<double> max_rate;
+};
+
 struct ProfilingSettings {
-  struct Type {
-    std::optional<bool> enabled;
-    // Hz for cpu, wall and off_cpu; bytes for heap; nanoseconds for mutex, block and threads.
-    std::optional<double> rate;
-    std::string rate_text;  // as it was written: "512KB"
-  };
-  struct Conditional {
-    std::optional<std::int64_t> slow_request_ns;
-    std::optional<double> cpu;  // share of a request's time: 0.8
-    std::optional<bool> errors;
-    std::int64_t decision_wait_ns = 10'000'000'000;
-  };
-  struct LoadShedding {
-    bool enabled = true;  // the block itself switches it on
-    double cpu = 0.9;
-    std::optional<std::int64_t> memory_bytes;
-  };
-  struct Adaptive {
-    bool enabled = true;
-    double cpu = 0.8;
-    std::optional<std::int64_t> memory_bytes;
-    std::optional<double> base_rate;
-    std::optional<double> max_rate;
-  };
+  using Type = ProfilingType;
+  using Conditional = ProfilingConditional;
+  using LoadShedding = ProfilingLoadShedding;
+  using Adaptive = ProfilingAdaptive;
 
   std::optional<bool> enabled;
   std::optional<std::vector<std::string>> types;

@@ -1,4 +1,6 @@
 // The receivers' tables.
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "base/text.h"

@@ -1,6 +1,7 @@
 #include "gateway/config/yaml.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <stdexcept>

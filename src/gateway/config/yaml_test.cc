@@ -2,6 +2,7 @@
 #include "gateway/config/yaml.h"
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>

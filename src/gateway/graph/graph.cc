@@ -1,5 +1,8 @@
 #include "gateway/graph/graph.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

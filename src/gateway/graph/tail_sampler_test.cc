@@ -1,6 +1,7 @@
 // tail_sampling: what is kept, what waits on disk, and what a restart leaves.
 #include "gateway/graph/tail_sampler.h"
 
+#include <chrono>
 #include <future>
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 #include "gateway/process/condition.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>

@@ -1,6 +1,7 @@
 #include "gateway/process/redact.h"
 
 #include <optional>
+#include <span>
 
 #include <fmt/format.h>
 
