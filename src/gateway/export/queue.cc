@@ -173,11 +173,15 @@ void Queue::WriteGroup(std::vector<Pending> group) {
   std::vector<bool> twin(group.size(), false);
   JoinTwins(dones, identities, twin);
   std::vector<Pending> fresh;
+  // Of requests that were being written when these came.
+  std::vector<std::pair<Done, profile::WriteAnswer>> repeats;
   std::uint64_t first = 0;
   {
     MutexLock lock(mutex_);
     for (std::size_t i = 0; i < group.size(); ++i) {
-      if (twin[i]) {
+      auto known = twin[i] ? std::nullopt : FirstAnswer(group[i].entry.request);
+      if (known) repeats.emplace_back(std::move(dones[i]), *std::move(known));
+      if (known || twin[i]) {
         size_ -= SizeOf(group[i].entry, options_.sizer);
         continue;
       }
@@ -188,6 +192,8 @@ void Queue::WriteGroup(std::vector<Pending> group) {
     first = next_number_;
     next_number_ += fresh.size();
   }
+  for (auto& [done, answer] : repeats) done(std::move(answer));
+  if (fresh.empty()) return;
   std::size_t bytes = 0;
   for (const Pending& pending : fresh) bytes += pending.entry.payload->size() + 256;
   std::string frame;

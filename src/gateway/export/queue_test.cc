@@ -3,9 +3,11 @@
 
 #include <sys/mount.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -274,6 +276,25 @@ TEST_F(QueueTest, TwoOfOneKindAtTheSameTimeAreOne) {
   for (auto& answer : answers) repeated += answer.get()->repeated ? 1 : 0;
   EXPECT_EQ(repeated, 36);
   EXPECT_EQ(queue_->figures().requests, 4u);
+}
+
+// The first of them may be on its way to the disk when the second comes.
+TEST_F(QueueTest, SendersAtTheSameTimeAreQueuedOnce) {
+  Open();
+  constexpr int kRequests = 200;
+  std::atomic<int> repeated{0};
+  std::vector<std::thread> senders;
+  for (int t = 0; t < 4; ++t) {
+    senders.emplace_back([&] {
+      for (int i = 0; i < kRequests; ++i) {
+        const Answer answer = AppendNow(*queue_, EntryOf(i));
+        repeated += answer && answer->repeated ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread& sender : senders) sender.join();
+  EXPECT_EQ(repeated, 3 * kRequests);
+  EXPECT_EQ(queue_->figures().requests, static_cast<std::uint64_t>(kRequests));
 }
 
 TEST_F(QueueTest, FilesGoWhenTheirRequestsAreSent) {
