@@ -316,7 +316,7 @@ GatewayConfig DefaultPipelines() {
                               .exporters = {"wherefore"}});
   config.pipelines.push_back({.id = "traces",
                               .signal = Signal::kTraces,
-                              .receivers = {"otlp"},
+                              .receivers = {"otlp", "pyroscope"},  // which takes OTLP/HTTP too
                               .exporters = {"wherefore"}});
   return config;
 }
