@@ -294,7 +294,7 @@ class Answers(Case):
             self.assertIn("cpu: before 1 s, after 14 s, change +13 s\nshares of each side's total, changes in percentage points: two selections seldom", shares)
             self.assertRegex(shares, r"(?m)^ +\+20\.0 +60\.0 % +80\.0 % +\+20\.0 +\+\d+\.\d to \+\d+\.\d +more +more  parse$")
             self.assertRegex(shares, r"(?m)^ +-20\.0 +40\.0 % +20\.0 % +-20\.0 +-\d+\.\d to -\d+\.\d +less +less  send$")
-            self.assertNotIn("main", shares)  # all of it before, all of it after
+            self.assertNotRegex(shares, r"(?m)  main$")  # no row: all of it before, all of it after
             raw = diff("--mode", "raw")
             self.assertRegex(raw, r"(?m)^as they are$")
             self.assertRegex(raw, r"(?m)^ +\+2\.4 s +400 ms +2\.8 s +\+2\.4 s  send$")

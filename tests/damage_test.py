@@ -4,7 +4,9 @@ recovers.
 
 No damage may go unreported or stop the server: every case must answer queries and accept writes, and either nothing is
 missing or the status, the log and a mark on the answers say what. With -v the table is printed."""
+import concurrent.futures
 import json
+import os
 import pathlib
 import shutil
 import struct
@@ -32,12 +34,16 @@ def last_part(data, table):
     return sorted(p for p in parts.iterdir() if p.is_dir() and p.name[0].isdigit())[-1]
 
 
-def in_part(table, prefix, **how):
+def halve(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def in_part(table, prefix, to=flip, **how):
     def damage(data):
         files = [f for f in last_part(data, table).iterdir() if f.name.startswith(prefix)]
         assert files, prefix
         for file in files:
-            flip(file, **how)
+            to(file, **how)
     return damage
 
 
@@ -45,8 +51,12 @@ def remove_part(table):
     return lambda data: shutil.rmtree(last_part(data, table))
 
 
+def definition(data, table):
+    return (data / "engine/metadata/default").resolve() / (table + "_v1.sql")
+
+
 def remove_definition(table):
-    return lambda data: (data / "engine/metadata/default").resolve().joinpath(table + "_v1.sql").unlink()
+    return lambda data: definition(data, table).unlink()
 
 
 def in_log(at):
@@ -67,6 +77,7 @@ class Damage(Case):
         "samples count.txt": (in_part("samples", "count.txt"), THIRD, "rows of samples", None),
         "samples marks": (in_part("samples", "data.cmrk"), THIRD, "rows of samples", None),
         "samples primary index": (in_part("samples", "primary."), THIRD, "rows of samples", None),
+        "samples range of buckets": (in_part("samples", "minmax_bucket.idx"), THIRD, "rows of samples", WHOLE),
         "samples data.bin": (in_part("samples", "data.bin", at=40), THIRD, "rows of samples", THIRD),
         "samples part deleted": (remove_part("samples"), THIRD, "rows of samples", THIRD),
         "samples definition deleted": (remove_definition("samples"), WHOLE, None, None),
@@ -86,7 +97,7 @@ class Damage(Case):
         import tempfile
         cls.original = pathlib.Path(tempfile.mkdtemp(prefix="wherefore-damage-"))
         cls.addClassCleanup(shutil.rmtree, cls.original, ignore_errors=True)
-        with Server(cls.original / "data") as server:
+        with Server(cls.original / "data", "--keep-payload") as server:
             for round in range(ROUNDS):
                 for i in range(EACH):
                     body = one_profile("shop" if i % 2 else "cart", 10, names=("main", f"f{round}_{i}"), time_ns=NOW - i * 10**6)
@@ -95,12 +106,17 @@ class Damage(Case):
                 pay = Profiles("pay")
                 in_span = field(1, pay.stack("main", "charge", f"bank{round}")) + field(3, pay.link(TRACE, id)) + packed(4, [7]) \
                     + field(5, struct.pack("<Q", NOW + 10**6))
-                pay.profile([in_span, (pay.stack(("main", f"/lib/{round}.so")), 3)], NOW, id=PROFILE[:15] + bytes([13 + round]), of=("alloc", "bytes"))
+                pay.profile([in_span, (pay.stack(("main", f"/lib/{round}.so")), 3)], NOW, id=PROFILE[:15] + bytes([13 + round]), of=("alloc", "bytes"),
+                            extra=field(9, "pprof") + field(10, f"file of round {round}" * 100))
                 assert server.send(pay.encode()).status == 200
                 span = dict(trace=TRACE, span=id, name="pay", start=NOW, end=NOW + 10**9)
                 alone = dict(span, trace=id * 2)  # a trace of this round only
                 assert server.send(spans_request("shop", [span, alone]), "/v1/traces").status == 200
                 server.flush()
+
+    def copy(self, to):
+        """Without what only a full disk needs."""
+        return shutil.copytree(self.original / "data", to, symlinks=True, ignore=shutil.ignore_patterns("reserve"))
 
     def problems(self, server):
         return [p["what"] for part in server.ask("status")["parts"] for p in part["problems"]]
@@ -153,20 +169,21 @@ class Damage(Case):
                 for text in (status.body.decode(), mark or "no mark"):
                     self.assertIn(f"{tenant}-shop: 1 of 2 samples", text)
                     self.assertNotIn(f"{other}-shop", text)
+                    self.assertIn("is incomplete: rows of samples cannot be read", text, "how many there are of both is not for one")
                 self.assertNotIn(b"127.0.0.1:9", status.body, "targets are those of who runs the server")
                 refused = http("POST", f"{server.http}/api/v1/repair", b"", {"X-Scope-OrgID": tenant})
                 self.assertEqual(refused.status, 400, "a repair is about everybody's data")
                 self.assertIn(b"without a tenant", refused.body)
             nobody = ask("/api/v1/status", None).body
             self.assertIn(b"127.0.0.1:9", nobody)
-            self.assertIn(b"rows of samples", nobody)
+            self.assertIn(b"is incomplete: 2 rows of samples cannot be read", nobody)
             self.assertNotIn(b"-shop: 1 of", nobody)
 
     def test_matrix_of_the_engine(self):
         for name, (damage, expected, said, repaired) in self.ENGINE.items():
             with self.subTest(name):
                 data = self.folder / name.replace(" ", "-")
-                shutil.copytree(self.original / "data", data, symlinks=True)
+                self.copy(data)
                 damage(data)
                 began = time.monotonic()
                 with Server(data) as server:
@@ -236,29 +253,112 @@ class Damage(Case):
             said[path] = (answer.body, answer.headers["wherefore-incomplete"])
         return said
 
+    # What may happen to a part. The first list costs rows whatever the table; the second may.
+    COSTLY = {
+        "data.bin": lambda table: in_part(table, "data.bin"),
+        "data.bin cut": lambda table: in_part(table, "data.bin", to=halve),
+        "data.bin gone": lambda table: in_part(table, "data.bin", to=pathlib.Path.unlink),
+        "count.txt": lambda table: in_part(table, "count.txt"),
+        "columns.txt": lambda table: in_part(table, "columns.txt"),
+        "checksums.txt": lambda table: in_part(table, "checksums.txt"),
+        "marks": lambda table: in_part(table, "data.cmrk"),
+        "deleted": remove_part,
+    }
+    CHEAP = {
+        "primary index": lambda table: in_part(table, "primary."),
+        "range of buckets": lambda table: in_part(table, "minmax_bucket.idx"),
+        "bucket": lambda table: in_part(table, "partition.dat"),
+        "form of columns": lambda table: in_part(table, "serialization.json"),
+        "checksums.txt gone": lambda table: in_part(table, "checksums.txt", to=pathlib.Path.unlink),
+        "definition deleted": remove_definition,
+        "definition": lambda table: lambda data: flip(definition(data, table)),
+        "definition empty": lambda table: lambda data: definition(data, table).write_bytes(b""),
+        "version empty": lambda table: lambda data: (last_part(data, table).parent / "format_version.txt").write_bytes(b""),
+    }
+
     def test_no_table_is_damaged_in_silence(self):
-        """An answer is unchanged or marked."""
+        """Every table, every file of a part: the very first answer is unchanged or marked. With DAMAGE_CASES=all each file of
+        each table, some minutes; otherwise each file of two tables, and four kinds of damage of the others."""
         parts = (self.original / "data/engine/data/default").resolve()
         tables = sorted(t.name.removesuffix("_v1") for t in parts.iterdir() if t.name.endswith("_v1") and any(t.resolve().glob("[0-9]*")))
-        with Server(shutil.copytree(self.original / "data", self.folder / "whole", symlinks=True)) as server:
+        with Server(self.copy(self.folder / "whole")) as server:
             before = self.answers(server)
             self.assertEqual(before, self.answers(server), "without damage nothing differs")
-        self.assertEqual(len(tables), 13, "all but payloads, which are kept only where asked for")
-        for table in tables:
-            for name, damage in (("data.bin", in_part(table, "data.bin")), ("count.txt", in_part(table, "count.txt")), ("deleted", remove_part(table))):
-                with self.subTest(f"{table} {name}"):
-                    data = shutil.copytree(self.original / "data", self.folder / f"{table}-{name}", symlinks=True)
-                    damage(data)
-                    with Server(data) as server:
-                        self.answers(server)  # whoever meets the damage first may be answered before it is said
-                        wait_until(lambda: any(f"rows of {table}" in p for p in self.problems(server)), what=f"{table} is said")
-                        after = self.answers(server)
-                    for path, (body, mark) in after.items():
-                        if not mark:
-                            self.assertEqual(body, before[path][0], path)
-                    changed = [path for path, (body, _) in after.items() if body != before[path][0]]
+        self.assertEqual(len(tables), 14)
+
+        def first_answers(table, name):
+            """Which queries are answered otherwise, and whether the damage is counted afterwards."""
+            data = self.copy(self.folder / f"{table}-{name}".replace(" ", "-"))
+            (self.COSTLY | self.CHEAP)[name](table)(data)
+            with Server(data) as server:
+                changed = {path: mark for path, (body, mark) in self.answers(server).items() if body != before[path][0]}
+                if changed:
+                    wait_until(lambda: any(f" rows of {table}" in p for p in self.problems(server)), what=f"{table} is counted")
+            shutil.rmtree(data)
+            return changed
+
+        everything = "DAMAGE_CASES" in os.environ
+        of_all_tables = ("data.bin", "count.txt", "range of buckets", "deleted")
+        cases = [(table, name) for table in tables for name in self.COSTLY | self.CHEAP
+                 if everything or table in ("samples", "series") or name in of_all_tables]
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            matrix = {case: pool.submit(first_answers, *case) for case in cases}
+        for (table, name), answered in matrix.items():
+            with self.subTest(f"{table} {name}"):
+                changed = answered.result()
+                for path, mark in changed.items():
+                    self.assertIn(f"rows of {table}", mark or f"no mark on {path}")
+                if name in self.COSTLY:
                     self.assertTrue(changed, "nothing reads this table")
-                    print(f"{table + ' ' + name:24} changes {', '.join(changed)}")
+                print(f"{table + ': ' + name:32} {'said; changes ' + ', '.join(changed) if changed else 'costs nothing'}")
+
+    def test_several_that_meet_a_broken_part_at_once_are_all_answered(self):
+        data = self.copy(self.folder / "data")
+        in_part("samples", "data.bin", at=40)(data)
+        with Server(data) as server, concurrent.futures.ThreadPoolExecutor(8) as pool:
+            ask = lambda i: server.get("/api/v1/top", query="", type="samples", limit=str(i + 1), **DAY)
+            for answer in pool.map(ask, range(8)):
+                self.assertEqual((answer.status, int(answer.json.get("total", -1))), (200, self.THIRD), answer.body)
+                self.assertIn("rows of samples", answer.headers["wherefore-incomplete"] or "no mark")
+
+    def test_a_small_file_that_is_damaged_is_made_again_or_named(self):
+        """Files of the data directory beside the tables, each damaged in several ways: everything is still answered."""
+        views = [p.name for p in (self.original / "data/engine/metadata/default").resolve().glob("*.sql") if "_v1" not in p.name]
+        self.assertGreater(len(views), 10)
+        files = ["writer", "ledger", "identities.log", "lock", *(f"engine/metadata/default/{view}" for view in views)]
+        ways = {"flipped": lambda p: flip(p, 0, 16), "empty": lambda p: p.write_bytes(b""), "gone": pathlib.Path.unlink}
+
+        def total_with(file, way):
+            data = self.copy(self.folder / f"{file.replace('/', '-')}-{way}")
+            ways[way](data / file)
+            with Server(data) as server:
+                self.assertEqual(server.send(one_profile("cart", 1, names=("main", "new"))).status, 200)
+                server.flush()
+                names = self.names(server)
+                total, problems = server.total(""), self.problems(server)
+            shutil.rmtree(data)
+            return total, problems, "new" in names and "[name lost]" not in names
+
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            done = {(file, way): pool.submit(total_with, file, way) for file in files for way in ways}
+        for (file, way), result in done.items():
+            with self.subTest(f"{file} {way}"):
+                self.assertEqual(result.result(), (WHOLE + 1, [], True))
+
+    def test_a_lost_writer_number_is_not_used_again(self):
+        data = self.copy(self.folder / "data")
+        number = int((data / "writer").read_text())
+        (data / "writer").write_bytes(b"")
+        with Server(data):
+            self.assertEqual((data / "writer").read_text(), f"{number + 1}\n")
+
+    def test_a_directory_of_an_unknown_version_says_what_to_do(self):
+        (self.folder / "data").mkdir()
+        (self.folder / "data/schema").write_bytes(b"")
+        with self.assertRaises(AssertionError) as raised:
+            self.server()
+        self.assertIn("schema does not begin with a number; if no later version of this program has used the directory, write 2 into it",
+                      str(raised.exception))
 
     LOG = {"nonce": in_log(24), "segment number": in_log(16), "version": in_log(8), "magic": in_log(0), "first frame's length": in_log(40),
            "first frame's checksum": in_log(48), "in the middle": in_log(0.5), "last byte": in_log(-1)}

@@ -30,6 +30,7 @@ class Demo(Case):
             self.wait_for_live_data(server)
             self.both_releases_are_there(server)
             self.lines_are_known(server)
+            self.the_slowest_request_is_explained(server)
             self.look(server)
             live.send_signal(signal.SIGTERM)
             self.assertEqual(live.wait(timeout=40), 0)
@@ -64,6 +65,16 @@ class Demo(Case):
         listed = server.ask("list", query="orders", type="cpu", function="ParseString", since="15m")
         numbers = [line[0] for function in listed["functions"] for line in function["lines"]]
         self.assertTrue(any(number > 0 for number in numbers), listed)
+
+    def the_slowest_request_is_explained(self, server):
+        """By what v2 does more of: one new string per character. On a busy machine the slowest of all may be one of v1."""
+        slowest = server.ask("traces", service="storefront", name="api-request", attribute="service.version=v2",
+                             sort="duration", limit=1, since="15m")["traces"][0]
+        said = server.cli("explain", slowest["trace"]).stdout
+        print(said, flush=True)
+        self.assertRegex(said, r"Since  (storefront|orders|inventory) v2 ")
+        self.assertIn("ParseString", said)
+        self.assertEqual(said.splitlines()[1][:7], "Where  ")
 
     def look(self, server):
         if not os.path.exists(CHROMIUM):

@@ -6,13 +6,17 @@ import pathlib
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import threading
 import time
 import unittest
+import urllib.request
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
-from harness import BINARY, ROOT, Case, Profiles, SPAN, TRACE, free_port, http, one_profile, spans_request, wait_until
+from harness import (BINARY, GRPC_SEND, PROFILES_METHOD, ROOT, SPAN, TRACE, TRACES_METHOD, Case, Profiles, free_port, http,
+                     one_profile, spans_request, wait_until)
+from pyroscope_test import PUSH, cpu, push
 
 # The file most people begin with, in the shape of the collector's documentation.
 COLLECTOR = """receivers:
@@ -289,7 +293,7 @@ service:
         threads = [threading.Thread(target=load, args=(i,)) for i in range(2)]
         for thread in threads:
             thread.start()
-        for i in range(20):
+        for i in range(100):
             self.pipeline(port, "redact" if i % 2 else "")
             self.assertEqual(http("POST", server.http + "/-/reload", b"").status, 200)
         stop.set()
@@ -354,6 +358,130 @@ service: {{extensions: [bearertokenauth, health_check], pipelines: {{profiles: {
                                 config], capture_output=True, text=True, timeout=60)
         self.assertEqual(taken.returncode, 2)
         self.assertIn("where the page and the API are", taken.stderr)
+
+    def grpc(self, port, method, body):
+        done = subprocess.run([GRPC_SEND, str(port), method], input=body, capture_output=True, check=True, timeout=60)
+        status, message, answer = done.stdout.split(b"\n", 2)
+        return int(status), message.decode(), answer
+
+    def test_grpc_on_the_page_s_port(self):
+        server = self.server()
+        port = server.http.rsplit(":", 1)[1]
+        self.assertEqual(self.grpc(port, PROFILES_METHOD, one_profile("shop", 5))[0], 0)
+        spans = spans_request("shop", [{"trace": TRACE, "span": SPAN, "start": 1, "end": 2}])
+        self.assertEqual(self.grpc(port, TRACES_METHOD, spans)[0], 0)
+        self.assertEqual(self.grpc(port, PUSH, push(({"service_name": "pushed", "__name__": "process_cpu"}, [cpu(70)])))[0], 0)
+        self.assertEqual(server.total("shop"), 5)
+        self.assertEqual(server.total("pushed", "process_cpu:cpu:nanoseconds:cpu:nanoseconds"), 70)
+        status, message, answer = self.grpc(port, "/querier.v1.QuerierService/ProfileTypes", b"")
+        self.assertEqual((status, message), (0, ""))
+        self.assertIn(b"process_cpu:cpu:nanoseconds:cpu:nanoseconds", answer)
+        self.assertEqual(self.grpc(port, "/no.Such/Method", b"")[0], 12)
+        # HTTP/1.1 as before, on the same port.
+        self.assertEqual(http("GET", server.http + "/ready").status, 200)
+        server.stop()
+        server = self.server("--token", "abc", name="guarded")
+        self.assertEqual(self.grpc(server.http.rsplit(":", 1)[1], PROFILES_METHOD, one_profile("shop", 5))[0], 16)
+        server.stop()
+
+    def test_grpc_on_a_pyroscope_receiver_s_port(self):
+        port, out = free_port(), self.folder / "out.json"
+        server = self.server("--config", self.config(f"""
+receivers: {{pyroscope: {{protocols: {{http: {{endpoint: '127.0.0.1:{port}'}}}}}}}}
+exporters: {{file: {{path: {out}}}}}
+service: {{pipelines: {{profiles: {{receivers: [pyroscope], exporters: [file]}}}}}}
+"""))
+        self.assertEqual(self.grpc(port, PROFILES_METHOD, one_profile("over-otlp", 5))[0], 0)
+        self.assertEqual(self.grpc(port, PUSH, push(({"service_name": "over-push"}, [cpu(70)])))[0], 0)
+        wait_until(lambda: out.exists() and len(out.read_text().splitlines()) == 2)
+        self.assertIn("over-otlp", out.read_text())
+        self.assertIn("over-push", out.read_text())
+        spans = spans_request("shop", [{"trace": TRACE, "span": SPAN, "start": 1, "end": 2}])
+        self.assertEqual(self.grpc(port, TRACES_METHOD, spans)[0], 12, "no pipeline takes them")
+        server.stop()
+
+    def certificates(self):
+        """An authority, and a certificate of its for localhost that servers and clients may show."""
+        def openssl(*arguments):
+            subprocess.run(["openssl", *arguments], cwd=self.folder, check=True, capture_output=True)
+        key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+        openssl("req", "-x509", *key, "-days", "2", "-subj", "/CN=authority", "-keyout", "ca.key", "-out", "ca.pem")
+        openssl("req", *key, "-subj", "/CN=localhost", "-keyout", "key.pem", "-out", "request.pem")
+        (self.folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+        openssl("x509", "-req", "-in", "request.pem", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
+                "-extfile", "names", "-out", "cert.pem")
+
+    def test_a_reload_reads_new_certificates(self):
+        self.certificates()
+        port = free_port()
+        text = f"""
+receivers: {{otlp: {{protocols: {{http: {{endpoint: '127.0.0.1:{port}',
+             tls: {{cert_file: {self.folder}/cert.pem, key_file: {self.folder}/key.pem}}}}}}}}}}
+exporters: {{file: {{path: {self.folder}/out.json}}}}
+service: {{pipelines: {{profiles: {{receivers: [otlp], exporters: [file]}}}}}}
+"""
+        server = self.server("--config", self.config(text))
+
+        def shown():
+            return ssl.get_server_certificate(("127.0.0.1", port))
+        first = shown()
+        self.certificates()
+        self.assertEqual(shown(), first)
+        # A reload that fails leaves the port open, with what it had.
+        blocker = self.folder / "no"
+        blocker.write_text("a file, where a directory is needed")
+        self.config(text.replace("out.json", "no/out.json"))
+        self.assertNotEqual(http("POST", server.http + "/-/reload", b"").status, 200)
+        self.assertTrue(shown())
+        self.config(text)
+        self.assertEqual(http("POST", server.http + "/-/reload", b"").status, 200)
+        self.assertNotEqual(shown(), first)
+        self.assertEqual(shown().split(), (self.folder / "cert.pem").read_text().split())
+        server.stop()
+
+    def test_receivers_that_ask_clients_for_certificates(self):
+        self.certificates()
+        grpc, web, inward = free_port(), free_port(), free_port()
+        ours = f"cert_file: {self.folder}/cert.pem, key_file: {self.folder}/key.pem"
+        store = self.server("--config", self.config(f"""
+receivers:
+  otlp:
+    protocols:
+      grpc: {{endpoint: '127.0.0.1:{grpc}', tls: {{{ours}, client_ca_file: {self.folder}/ca.pem}}}}
+      http: {{endpoint: '127.0.0.1:{web}', tls: {{{ours}, client_ca_file: {self.folder}/ca.pem}}}}
+exporters: {{wherefore: }}
+service: {{pipelines: {{profiles: {{receivers: [otlp], exporters: [wherefore]}}}}}}
+"""), name="store")
+        self.assertIn("TLS with certificates of clients", store.cli("doctor", check=False).stdout)
+        trusting = ssl.create_default_context(cafile=str(self.folder / "ca.pem"))
+
+        def post(context):
+            request = urllib.request.Request(f"https://localhost:{web}/v1development/profiles", one_profile("direct", 3),
+                                             {"content-type": "application/x-protobuf"})
+            with urllib.request.urlopen(request, context=context, timeout=20) as answer:
+                return answer.status
+        self.assertRaises(OSError, post, trusting)
+        trusting.load_cert_chain(self.folder / "cert.pem", self.folder / "key.pem")
+        self.assertEqual(post(trusting), 200)
+        # A gateway that shows one, over both.
+        (self.folder / "gateway.yaml").write_text(f"""
+receivers: {{otlp: {{protocols: {{http: {{endpoint: '127.0.0.1:{inward}'}}}}}}}}
+exporters:
+  otlp: {{endpoint: 'localhost:{grpc}', tls: {{{ours}, ca_file: {self.folder}/ca.pem}}}}
+  otlphttp: {{endpoint: 'https://localhost:{web}', tls: {{{ours}, ca_file: {self.folder}/ca.pem}}}}
+processors:
+  attributes/grpc: {{actions: [{{key: road, value: grpc, action: insert}}]}}
+service:
+  pipelines:
+    profiles: {{receivers: [otlp], exporters: [otlphttp]}}
+    profiles/grpc: {{receivers: [otlp], processors: [attributes/grpc], exporters: [otlp]}}
+""")
+        gateway = self.server("--config", str(self.folder / "gateway.yaml"), name="gateway")
+        self.assertEqual(gateway.send(one_profile("shop", 5)).status, 200)
+        wait_until(lambda: store.total("shop") == 10, 30, "not over both")
+        self.assertEqual(store.total("direct"), 3)
+        gateway.stop()
+        store.stop()
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Taken out: the library warns of variables it does not know.
 BINARY = os.environ.pop("WHEREFORE_BINARY", str(ROOT / "build/release/wherefore"))
 GRPC_SEND = os.environ.pop("WHEREFORE_GRPC_SEND", str(ROOT / "build/release/tests/grpc_send"))
+ENGINE_QUERY = os.environ.pop("WHEREFORE_ENGINE_QUERY", str(ROOT / "build/release/tests/engine_query"))
 VECTOR = (ROOT / "tests/golden/vector.otlp").read_bytes()
 PROTOBUF = "application/x-protobuf"
 PROFILES_METHOD = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
@@ -58,11 +59,11 @@ class Server:
     def start(self, timeout=30):
         addresses = self.data / "addresses.json"
         addresses.unlink(missing_ok=True)
+        free = [word for option in ("--http-port", "--otlp-grpc-port", "--otlp-http-port", "--opamp-port")
+                if option not in self.arguments for word in (option, "0")]
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(
-                [*self.within, BINARY, "serve", "--data", str(self.data), "--http-port", "0", "--otlp-grpc-port", "0",
-                 "--otlp-http-port", "0", *self.arguments],
-                stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            self.process = subprocess.Popen([*self.within, BINARY, "serve", "--data", str(self.data), *free, *self.arguments],
+                                            stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
@@ -71,6 +72,7 @@ class Server:
                 found = json.loads(addresses.read_text())
                 if found["pid"] == self.process.pid:
                     self.http, self.otlp_http, self.otlp_grpc = found["http"], found["otlp_http"], found["otlp_grpc"]
+                    self.opamp = found["opamp"]
                     return self
             time.sleep(0.01)
         raise AssertionError("server did not get ready:\n" + self.log.read_text()[-3000:])
@@ -111,7 +113,7 @@ class Server:
         assert answer.status == 200, answer.body
 
     def get(self, path, **parameters):
-        return http("GET", self.http + path + "?" + urllib.parse.urlencode(parameters, doseq=True))
+        return http("GET", self.http + path + ("&" if "?" in path else "?") + urllib.parse.urlencode(parameters, doseq=True))
 
     def ask(self, path, **parameters):
         answer = self.get("/api/v1/" + path, **parameters)
@@ -184,7 +186,7 @@ class Profiles:
         self.modules = []  # paths of mappings
         self.files, self.lines = {}, {}  # function -> number of the string with its source file; the line it was at
         self.resource = resource(service, **attributes)
-        self.profiles = []
+        self.profiles, self.attributes = [], [b""]
 
     def function(self, name):
         if name not in self.functions:
@@ -211,6 +213,18 @@ class Profiles:
     def link(self, trace, span):
         self.links.append(field(1, trace) + field(2, span))
         return len(self.links) - 1
+
+    def attribute(self, key, value):
+        """The number of an attribute of samples or profiles."""
+        self.strings += [key] if key not in self.strings else []
+        entry = field(1, self.strings.index(key)) + field(2, field(7 if isinstance(value, bytes) else 1, value))
+        self.attributes += [entry] if entry not in self.attributes else []
+        return self.attributes.index(entry)
+
+    def sample(self, stack, value, link=0, **attributes):
+        """A sample with attributes; a name's _ stands for a dot."""
+        numbers = [self.attribute(key.replace("_", "."), text) for key, text in attributes.items()]
+        return field(1, stack) + (packed(2, numbers) if numbers else b"") + (field(3, link) if link else b"") + packed(4, [value])
 
     def profile(self, samples, time_ns=None, id=b"", extra=b"", of=None):
         """samples: (stack, value) or (stack, value, link) or raw bytes. of: another (type, unit), also used for the period."""
@@ -243,7 +257,7 @@ class Profiles:
         for name, (_, string) in self.functions.items():
             dictionary += field(3, field(1, string) + (field(3, self.files[name]) if name in self.files else b""))
         dictionary += b"".join(field(4, l) for l in self.links)
-        dictionary += b"".join(field(5, s) for s in self.strings) + field(6, b"")
+        dictionary += b"".join(field(5, s) for s in self.strings) + b"".join(field(6, a) for a in self.attributes)
         dictionary += b"".join(field(7, s) for s in self.stacks)
         return field(1, field(1, self.resource) + field(2, scope)) + field(2, dictionary)
 
@@ -270,8 +284,8 @@ def one_each(stacks):
     return b"".join(field(2, field(1, i + 1) + field(4, b"\1")) for i in range(stacks))
 
 
-def spans_request(service, spans):
-    """spans: dicts with trace, span, parent, name, start, end, status, attributes."""
+def spans_request(service, spans, **labels):
+    """spans: dicts with trace, span, parent, name, start, end, status, attributes. labels: of the resource."""
     body = b""
     for s in spans:
         one = field(1, s["trace"]) + field(2, s["span"])
@@ -283,7 +297,14 @@ def spans_request(service, spans):
         if s.get("status"):
             one += field(15, field(3, s["status"]))
         body += field(2, one + s.get("extra", b""))
-    return field(1, field(1, resource(service)) + field(2, field(1, field(1, "test")) + body))
+    return field(1, field(1, resource(service, **labels)) + field(2, field(1, field(1, "test")) + body))
+
+
+def engine_query(data, sql):
+    """The lines that the engine answers about the data directory of a stopped server; the statement selects one text."""
+    done = subprocess.run([ENGINE_QUERY, str(data), sql], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
 def wait_until(condition, seconds=60, what="it did not happen"):

@@ -98,6 +98,9 @@ class Hostile(Case):
             stack = overflow.stack("main")
             overflow.profile([field(1, stack) + packed(4, [2**63 - 1, 2**63 - 1])])
             self.assertEqual(server.send(overflow.encode()).status, 200)
+            for path, name in (("services", "search"), ("flame", "search"), ("series", "by"), ("labels", "query"), ("list", "function")):
+                answer = server.get(f"/api/v1/{path}?{name}=x%ff")
+                self.assertEqual((answer.status, answer.json["error"]["message"]), (400, f"parameter '{name}': byte 2 is not UTF-8 (0xff)"))
             self.check_alive(server, 1)
 
     def test_absurd_timestamps_get_their_answer_and_harm_nobody(self):

@@ -5,10 +5,12 @@ time and memory, and commands work. (The page: tests/ui_test.py.)
 By hand: tests/many_services_test.py [Many.test_...]
 """
 import concurrent.futures
+import gzip
 import time
 import unittest
 
 from harness import Case, field, fixed64, packed, resource, spans_request
+from sdk_bytes import fields
 
 SECONDS = 20  # a question over all of them, on a machine with other things to do; alone it is 1 to 4
 AT_ONCE = 1000  # services in one request
@@ -105,10 +107,34 @@ class Many(Case):
             top = self.quick(server, "top", query=query, type="samples")
             self.assertEqual((top["total"], [r["name"] for r in top["rows"]]), (count * (count + 1) // 2, ["work", "main"]))
 
+    def stacks_of(self, server, count):
+        """Queries that look at the stacks of all services."""
+        whole = count * (count + 1) // 2
+        for query in ("", '{service_name=~"Service-.*"}'):
+            series = self.quick(server, "series", query=query, type="samples", search="work")
+            self.assertEqual(sum(map(int, series["groups"][0]["values"])), whole, query)
+            self.assertEqual(sum(map(int, series["search"]["values"])), whole, query)
+        none = self.quick(server, "series", query="", type="samples", search="nobody")
+        self.assertEqual(sum(map(int, none["search"]["values"])), 0)
+        heat = self.quick(server, "heatmap", query="", type="samples", search="work")
+        self.assertEqual(sum(cell[2] for cell in heat["cells"]), count)
+        listed = self.quick(server, "list", query="", type="samples", function="work")
+        self.assertEqual((int(listed["total"]), [(f["name"], int(f["total"])) for f in listed["functions"]]), (whole, [("work", whole)]))
+        traces = self.quick(server, "function-traces", query="", type="samples", function="work")
+        self.assertEqual((int(traces["value"]), traces["found"]), (whole, 0))
+        begin = time.monotonic()
+        file = server.get("/api/v1/export", query="", type="samples", format="pprof", since="1h")
+        self.assertLess(time.monotonic() - begin, SECONDS, "export")
+        self.assertEqual(file.status, 200, file.body[:300])
+        self.assertEqual(sum(number == 2 for number, _ in fields(gzip.decompress(file.body))), count, "a sample of each")
+
     def test_three_thousand(self):
         with self.server() as server:
             send(server, 3000)
             self.lists_of(server, 3000)
+            self.stacks_of(server, 3000)
+            most = self.quick(server, "overview", limit=1000)["services"]
+            self.assertEqual([s["top"][0]["name"] for s in most], ["work"] * 1000)
             self.assertEqual(len(self.quick(server, "services", limit=10_000)["services"]), 3000)
             for path, most in (("services", 10_000), ("labels", 10_000), ("overview", 1000), ("span-names", 10_000)):
                 for wrong in (0, most + 1, "x"):
@@ -144,8 +170,7 @@ class Many(Case):
         with self.server("--query-memory", "256MiB") as server:
             send(server, 100_000)
             self.lists_of(server, 100_000)
-            series = self.quick(server, "series", query='{service_name=~"Service-.*"}', type="samples")
-            self.assertEqual(sum(map(int, series["groups"][0]["values"])), 100_000 * 100_001 // 2)
+            self.stacks_of(server, 100_000)
 
 
 if __name__ == "__main__":

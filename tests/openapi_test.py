@@ -81,7 +81,7 @@ class OpenApi(Case):
                 ("top", "query=svc&search=main"), ("top", "query=nobody"), ("series", "query=svc&by=service.name&search=main"),
                 ("series", "query=nobody"), ("diff", "query=svc&base_query=svc&since=1h&search=main"), ("list", "query=nobody&function=main"),
                 ("heatmap", "query=svc&search=main"), ("heatmap", "query=nobody"), ("traces", "sort=cpu"), ("traces/{trace}", "format=columns"),
-                ("traces/{trace}/flame", "search=main"), ("function-traces", "query=nobody&function=main")):
+                ("traces/{trace}/flame", "search=main"), ("traces/{trace}/flame", "path=critical"), ("accounting", "service=svc&name=nobody"), ("explain", "service=svc&name=op"), ("function-traces", "query=nobody&function=main")):
             with self.subTest(path=path, question=question):
                 schema = self.document["paths"]["/api/v1/" + path]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
                 answer = http("GET", f"{server.http}/api/v1/{path.replace('{trace}', trace)}?{question}")
@@ -103,7 +103,7 @@ class OpenApi(Case):
             self.assertEqual(json.loads(server.get("/openapi.json").body), self.document)
             self.richer(server)
             fill = {"{trace}": TRACE.hex(), "{id}": id.hex(), "{name}": "service.name", "{service}": "svc"}
-            values = {"function": "main", "query": "svc", "from": "-1d", "to": "now", "file": "/build/main.cc", "target": str(self.folder / "b")}
+            values = {"function": "main", "query": "svc", "from": "-1d", "to": "now", "service": "svc", "name": "op", "file": "/build/main.cc", "target": str(self.folder / "b")}
             for path, methods in self.document["paths"].items():
                 for method, operation in methods.items():
                     real = path
@@ -116,6 +116,8 @@ class OpenApi(Case):
                         self.compatible(server, method, real, path)
                         continue
                     needed = {q["name"]: values[q["name"]] for q in operation["parameters"] if q["in"] == "query" and q["required"]}
+                    if path == "/api/v1/explain":  # a trace, or service and name
+                        needed["trace"] = TRACE.hex()
                     url = server.http + real + "?" + "&".join(f"{k}={v}" for k, v in needed.items())
                     body = {"/api/v1/adhoc": b"main;work 3\n"}.get(path, b"")
                     answer = http(method.upper(), url, body if method == "post" else None)

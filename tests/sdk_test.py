@@ -17,7 +17,8 @@ import unittest
 
 import sdk_bytes
 import sdk_recorder
-from harness import ROOT, Case
+from harness import ROOT, Case, wait_until
+from profiling_test import metric
 
 CAPTURES = ROOT / "tests/golden/sdk"
 SECONDS = 13  # of load; with start and stop a run stays under 20 s on a machine that is not overloaded
@@ -32,24 +33,24 @@ CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 class Language:
     """The expectations for an example: the type ids of its SDK, and the span kind its samples are stored under."""
 
-    def __init__(self, cpu, others, hot, linked_span):
-        self.cpu, self.others, self.hot, self.linked_span = cpu, others, hot, linked_span
+    def __init__(self, cpu, others, hot, linked_span, why):
+        self.cpu, self.others, self.hot, self.linked_span, self.why = cpu, others, hot, linked_span, why
 
 
 LANGUAGES = {
     "go": Language(CPU, ["process_cpu:samples:count:cpu:nanoseconds", *GO_HEAP,
                          "goroutines:goroutine:count:goroutine:count", "mutex:contentions:count:contentions:count",
                          "mutex:delay:nanoseconds:contentions:count", "block:contentions:count:contentions:count",
-                         "block:delay:nanoseconds:contentions:count"], r"main\.parse", "process-data"),
-    "python": Language(CPU, GO_HEAP, "parse", "process-data"),
+                         "block:delay:nanoseconds:contentions:count"], r"main\.parse", "process-data", "links CPU samples only"),
+    "python": Language(CPU, GO_HEAP, "parse", "process-data", "links CPU samples only"),
     "node": Language("wall:cpu:nanoseconds:wall:nanoseconds",
                      ["wall:samples:count:wall:nanoseconds", "wall:wall:nanoseconds:wall:nanoseconds",
                       "memory:inuse_objects:count:inuse_space:bytes", "memory:inuse_space:bytes:inuse_space:bytes"],
-                     r"\./main\.js:parse:\d+", "parse"),
+                     r"\./main\.js:parse:\d+", "parse", ""),
     "java": Language(CPU, ["memory:alloc_in_new_tlab_objects:count:space:bytes",
                            "memory:alloc_in_new_tlab_bytes:bytes:space:bytes", "mutex:contentions:count:mutex:count",
-                           "mutex:delay:nanoseconds:mutex:count"], r"Shop\.parse", "parse"),
-    "rust": Language(CPU, [], "shop::parse", "process-data"),
+                           "mutex:delay:nanoseconds:mutex:count"], r"Shop\.parse", "parse", "CPU and lock samples only"),
+    "rust": Language(CPU, [], "shop::parse", "process-data", "links CPU samples only"),
 }
 
 
@@ -114,14 +115,23 @@ class Sdk(Case):
 class Replay(Sdk):
     """Requests captured from the SDKs, sent again byte for byte with their old times."""
 
+    def entrance(self, server):
+        """Where requests are sent, so that they arrive at the server."""
+        return server.http
+
+    def arrive(self):
+        """Waits until what was sent has."""
+
     def replay(self, language):
         expected = json.loads((CAPTURES / "expected.json").read_text())[language]
         service = expected["service"]
         with self.server() as server:
+            entrance = self.entrance(server)
             for name in expected["files"] * 2:  # sent again, as a sender that saw no answer does, it counts once
                 request = sdk_recorder.decode((CAPTURES / name).read_bytes())
-                status, body, _ = sdk_recorder.send(request, server.http)
+                status, body, _ = sdk_recorder.send(request, entrance)
                 self.assertEqual(status, 200, (name, body))
+            self.arrive()
             server.flush()
             self.check_types(server, service, expected["totals"])
             self.check_totals(server, service, expected["totals"])
@@ -155,6 +165,29 @@ class Replay(Sdk):
 
     def test_rust(self):
         self.replay("rust")
+
+
+class ReplayThroughAGateway(Replay):
+    """The same, made OTLP by a gateway before the server: types, totals, functions, labels and links are the same."""
+
+    def entrance(self, server):
+        config = self.folder / "gateway.yaml"
+        config.write_text(f"""
+receivers: {{pyroscope: }}
+processors: {{batch: {{timeout: 100ms}}}}
+exporters: {{otlphttp: {{endpoint: '{server.otlp_http}'}}}}
+service:
+  pipelines:
+    profiles: {{receivers: [pyroscope], processors: [batch], exporters: [otlphttp]}}
+    traces: {{receivers: [pyroscope], processors: [batch], exporters: [otlphttp]}}
+""")
+        self.gateway = self.server("--config", str(config), name="gateway")
+        return self.gateway.http
+
+    def arrive(self):
+        wait_until(lambda: metric(self.gateway, "otelcol_exporter_queue_size") == 0, 30, "not everything was sent on")
+        self.assertEqual(metric(self.gateway, "otelcol_exporter_send_failed_profile_samples_total"), 0)
+        self.gateway.stop()
 
 
 class Run:
@@ -219,8 +252,23 @@ class Examples(Sdk):
         self.assertLess(sum(leaves.values()), sent[language.cpu])
         slow = server.ask("traces", service=service, name=span.name, min_duration=f"{span.duration}ns", since="1h")["traces"]
         self.assertIn(span.trace, [t["trace"] for t in slow])
+        account = self.check_accounting(server, span, leaves, language)
         print(f"{service}: built in {run.prepared:.1f} s, ran {run.took:.1f} s, {run.truth['requests']} requests, "
-              f"{len(run.requests)} uploads, {len(sent)} types; parse {real:.1%} real, {seen:.1%} shown", flush=True)
+              f"{len(run.requests)} uploads, {len(sent)} types; parse {real:.1%} real, {seen:.1%} shown; {span.name}: {account}", flush=True)
+
+    def check_accounting(self, server, span, leaves, language):
+        """Parts of every span of the trace add up, the CPU time is that of its samples, and what is not known says why."""
+        answer = server.ask(f"traces/{span.trace}/accounting")
+        for row, duration in enumerate(answer["duration"]):
+            self.assertEqual(sum(part["value"][row] for part in answer["parts"].values()), duration, answer["span"][row])
+        row = answer["span"].index(span.span)
+        parts = {name: part["value"][row] for name, part in answer["parts"].items()}
+        why = answer["reasons"][answer["why"][row]]
+        own = answer["duration"][row] - parts["children"]
+        self.assertGreater(parts["on_cpu"], min(sum(leaves.values()), own) * 0.5, (parts, leaves))
+        if parts["unobserved"]:  # else samples saw as much as the span took
+            self.assertIn(language.why, why)
+        return f"{', '.join(f'{name} {value / 1e6:.1f} ms' for name, value in parts.items() if value)} ({why})"
 
     def test_each_language_arrives_whole(self):
         with self.server() as server, concurrent.futures.ThreadPoolExecutor(2) as pool:

@@ -11,6 +11,9 @@ void Api::AddRoutes(net::Router& router) {
   AddQueryRoutes(router);
   AddTimeRoutes(router);
   AddTraceRoutes(router);
+  AddAccountingRoutes(router);
+  AddInsightRoutes(router);
+  AddWorseRoutes(router);
   AddServerRoutes(router);
   AddFileRoutes(router);
   AddSourceRoutes(router);

@@ -14,6 +14,7 @@
 #include "base/metrics.h"
 #include "base/result.h"
 #include "base/status.h"
+#include "insight/rule.h"
 #include "net/http.h"
 #include "net/worker_pool.h"
 #include "query/catalog.h"
@@ -56,6 +57,7 @@ struct Operations {
   std::string version;
   std::vector<std::string> source_roots;  // folders whose source files may be shown
   std::string repository_template;        // link to a line of source; empty: none
+  std::vector<insight::Rule> rules;       // known patterns (docs/insights.md)
   std::int64_t retention_ns = 0;          // 0: everything is kept
   struct Ports {
     std::uint16_t otlp_grpc = 0;
@@ -63,6 +65,8 @@ struct Operations {
   };
   std::function<Ports()> ports;  // the real ones, known once the server listens
 };
+
+class WorseWatch;
 
 class Api {
  public:
@@ -85,16 +89,20 @@ class Api {
   // The same for GET /api/v1/`path`, answered from the engine alone.
   void AddQuery(net::Router& router, const std::string& path, std::string name, net::WorkKind kind,
                 Result<net::HttpResponse> (*answer)(query::QueryContext&, const net::HttpRequest&));
-  void AddQueryRoutes(net::Router& router);   // api_query.cc
-  void AddTimeRoutes(net::Router& router);    // api_times.cc
-  void AddTraceRoutes(net::Router& router);   // api_traces.cc
-  void AddServerRoutes(net::Router& router);  // api_server.cc
-  void AddFileRoutes(net::Router& router);    // api_files.cc
-  void AddSourceRoutes(net::Router& router);  // api_source.cc
+  void AddQueryRoutes(net::Router& router);       // api_query.cc
+  void AddTimeRoutes(net::Router& router);        // api_times.cc
+  void AddTraceRoutes(net::Router& router);       // api_traces.cc
+  void AddAccountingRoutes(net::Router& router);  // api_accounting.cc
+  void AddInsightRoutes(net::Router& router);     // api_insights.cc
+  void AddWorseRoutes(net::Router& router);       // api_worse.cc
+  void AddServerRoutes(net::Router& router);      // api_server.cc
+  void AddFileRoutes(net::Router& router);        // api_files.cc
+  void AddSourceRoutes(net::Router& router);      // api_source.cc
 
   query::QueryContext& context_;
   net::Workers& workers_;
   Operations operations_;
+  std::shared_ptr<WorseWatch> worse_;
 };
 
 }  // namespace wherefore::api

@@ -15,6 +15,7 @@
 #include "query/diff.h"
 #include "query/export.h"
 #include "query/flame.h"
+#include "query/function_traces.h"
 #include "query/labels.h"
 #include "query/list.h"
 #include "query/search.h"
@@ -140,13 +141,32 @@ Result<HttpResponse> Top(query::QueryContext& context, const HttpRequest& reques
 }
 
 // In what functions are compared; none: the sums alone.
-Result<std::optional<query::Measure>> MeasureOf(const Parameters& p) {
+Result<std::optional<query::Compared>> ComparedIn(const Parameters& p) {
   const std::string mode = p.Get("mode");
   if (mode.empty() || mode == "raw") return std::nullopt;
-  if (mode == "share") return query::Measure::kShare;
-  if (mode == "rate") return query::Measure::kRate;
+  if (mode == "share") return query::Compared::kShares;
+  if (mode == "rate") return query::Compared::kPerSecond;
+  if (mode == "request") return query::Compared::kPerRequest;
   return Error(Code::kInvalid,
-               fmt::format("parameter 'mode': '{}' is not raw, share or rate", mode));
+               fmt::format("parameter 'mode': '{}' is not raw, share, rate or request", mode));
+}
+
+// Some traces for the first causes, those with most of the function first.
+Result<> AddTraces(query::QueryContext& context, const query::Selection& after,
+                   std::vector<query::Cause>& causes, const CancelToken& cancel) {
+  constexpr std::size_t kMost = 3;  // causes, and traces of each
+  for (std::size_t i = 0; i < std::min(kMost, causes.size()); ++i) {
+    if (causes[i].kind == query::CauseKind::kGone) continue;
+    WHEREFORE_ASSIGN_OR_RETURN(
+        const auto found,
+        query::TracesOf(context, after, {causes[i].function.name, causes[i].function.module},
+                        {.limit = kMost}, cancel));
+    for (const auto& trace : found.traces) {
+      if (trace.summary.trace != profile::TraceId{})
+        causes[i].traces.push_back(ToHex(trace.summary.trace));
+    }
+  }
+  return {};
 }
 
 // The difference of two selections. base_* describes "before"; what is not given is as in "after".
@@ -156,7 +176,7 @@ Result<HttpResponse> Diff(query::QueryContext& context, const HttpRequest& reque
       Parameters::Read(
           request, {"query", "type", "from", "to", "since", "base_query", "base_from", "base_to",
                     "base_since", "lens", "search", "max_nodes", "min_share", "format", "mode"}));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto measure, MeasureOf(p));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto compared, ComparedIn(p));
   WHEREFORE_ASSIGN_OR_RETURN(const auto after, p.Selection());
   WHEREFORE_ASSIGN_OR_RETURN(auto before, p.Selection("base_"));
   if (p.Get("base_from").empty() && p.Get("base_since").empty())
@@ -181,9 +201,11 @@ Result<HttpResponse> Diff(query::QueryContext& context, const HttpRequest& reque
     WHEREFORE_ASSIGN_OR_RETURN(out.observed_ns, query::ObservedNs(context, after, request.cancel));
   }
   query::TestedDifference tested;
-  if (measure) {
-    WHEREFORE_ASSIGN_OR_RETURN(tested, query::TestDifference(context, before, after, *measure,
-                                                             options.lens, request.cancel));
+  if (compared) {
+    WHEREFORE_ASSIGN_OR_RETURN(
+        tested, query::TestDifference(context, before, after, *compared, options.lens.WithoutOwn(),
+                                      &shown.view.shown.tree, request.cancel));
+    WHEREFORE_RETURN_IF_ERROR(AddTraces(context, after, tested.causes, request.cancel));
     out.tested = &tested;
   }
   return RenderTree(request, format, out);

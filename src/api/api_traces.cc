@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "api/accounting_json.h"
 #include "api/api.h"
 #include "api/export_file.h"
 #include "api/render.h"
@@ -276,11 +277,27 @@ Result<HttpResponse> Search(query::QueryContext& context, const HttpRequest& req
   return response;
 }
 
+Result<HttpResponse> PathOfTrace(query::QueryContext& context, const HttpRequest& request,
+                                 const Parameters& p, const profile::TraceId& trace) {
+  if (p.Get("path") != "critical")
+    return Error(Code::kInvalid, "parameter 'path': expected critical");
+  for (const std::string_view other : {"span", "subtree", "type"}) {
+    if (p.Has(other))
+      return Error(Code::kInvalid,
+                   fmt::format("parameter '{}': a critical path is of the whole trace", other));
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(
+      auto flame, query::CriticalPathFlame(context, p.tenant(), {trace}, "", "", request.cancel));
+  if (flame.traces == 0) return NoSpans(trace);
+  return AnswerPathFlame(request, p, std::move(flame));
+}
+
 Result<HttpResponse> TraceFlame(query::QueryContext& context, const HttpRequest& request) {
-  WHEREFORE_ASSIGN_OR_RETURN(const auto p,
-                             Parameters::Read(request, {"span", "subtree", "type", "lens", "search",
-                                                        "max_nodes", "min_share", "format"}));
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto p, Parameters::Read(request, {"span", "subtree", "path", "type", "lens", "search",
+                                               "max_nodes", "min_share", "format"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto trace, ParseTraceId(request.Header(":trace")));
+  if (p.Has("path")) return PathOfTrace(context, request, p, trace);
   std::vector<profile::SpanId> spans;
   for (const std::string& text : p.All("span")) {
     WHEREFORE_ASSIGN_OR_RETURN(const auto span, ParseSpanId(text));

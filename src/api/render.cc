@@ -1,6 +1,7 @@
 #include "api/render.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -27,6 +28,11 @@ void AppendStatistics(JsonWriter& json, const query::TestedDifference& tested) {
   json.Key("statistics").BeginObject();
   json.Field("groups", query::GroupingName(tested.grouping));
   json.Field("groups_before", tested.groups_before).Field("groups_after", tested.groups_after);
+  json.Field("instances_before", tested.instances_before);
+  json.Field("instances_after", tested.instances_after);
+  json.Field("requests_before", tested.requests_before);
+  json.Field("requests_after", tested.requests_after);
+  json.Field("cause_basis", query::CauseBasisName(tested.cause_basis));
   json.Field("note", tested.note);
   const query::Comparison& whole = tested.whole;
   json.Key("whole").BeginObject().Field("before", whole.before).Field("after", whole.after);
@@ -34,14 +40,55 @@ void AppendStatistics(JsonWriter& json, const query::TestedDifference& tested) {
   json.Field("p", whole.p).Field("detectable", whole.detectable).EndObject().EndObject();
 }
 
+void AppendFunction(JsonWriter& json, const profile::FlameFunction& f) {
+  json.BeginObject().Field("name", f.name).Field("module", f.module).EndObject();
+}
+
+void AppendCauses(JsonWriter& json, const std::vector<query::Cause>& causes) {
+  json.Key("causes").BeginArray();
+  for (const query::Cause& cause : causes) {
+    json.BeginObject().Field("function", cause.function.name);
+    json.Field("module", cause.function.module);
+    json.Field("kind", query::CauseKindName(cause.kind)).Field("change", cause.change);
+    json.Field("low", cause.low).Field("high", cause.high);
+    json.Field("share_of_before", cause.share_of_before);
+    json.Key("callers").BeginArray();
+    for (const profile::FlameFunction& f : cause.callers) AppendFunction(json, f);
+    json.EndArray();
+    if (!cause.within.empty()) AppendFunction(json.Key("within"), cause.within.front());
+    if (!cause.partners.empty()) AppendFunction(json.Key("partner"), cause.partners.front());
+    json.Key("traces").BeginArray();
+    for (const std::string& trace : cause.traces) json.String(trace);
+    json.EndArray().EndObject();
+  }
+  json.EndArray();
+}
+
+// Sums say little about requests when their number changed.
+std::vector<query::DiffRow> ByChangePerRequest(const query::Changes& changes,
+                                               const query::TestedDifference& tested) {
+  std::vector<std::pair<double, query::DiffRow>> rows;
+  for (const query::DiffRow& row : changes.rows) {
+    const query::TestedFunction* const of = tested.Find(changes.functions[row.function]);
+    if (of != nullptr && of->self.comparison.observations > 0)
+      rows.emplace_back(-std::abs(of->self.comparison.change), row);
+  }
+  std::ranges::stable_sort(rows, {}, &std::pair<double, query::DiffRow>::first);
+  std::vector<query::DiffRow> sorted;
+  for (const auto& [change, row] : rows) sorted.push_back(row);
+  return sorted;
+}
+
 // Exact, whatever was pruned of the tree.
 void AppendChanges(JsonWriter& json, const query::Changes& changes,
                    const query::TestedDifference* tested) {
   json.Key("changes").BeginArray();
   std::size_t listed = 0;
-  for (const query::DiffRow& row : changes.rows) {
+  const bool per_request = tested != nullptr && tested->compared == query::Compared::kPerRequest;
+  for (const query::DiffRow& row :
+       per_request ? ByChangePerRequest(changes, *tested) : changes.rows) {
     const profile::FlameFunction& f = changes.functions[row.function];
-    if (row.self_before == row.self_after || ++listed > kMostChanges) break;
+    if ((row.self_before == row.self_after && !per_request) || ++listed > kMostChanges) break;
     json.BeginObject().Field("name", f.name).Field("module", f.module);
     json.Field("self_before", row.self_before).Field("self_after", row.self_after);
     json.Field("total_before", row.total_before).Field("total_after", row.total_after);
@@ -104,7 +151,10 @@ void AppendMeta(JsonWriter& json, const TreeAnswer& answer) {
   if (!answer.filed_under.empty()) json.Field("filed_under", answer.filed_under);
   if (answer.arriving) json.Field("arriving", true);
   if (answer.changes != nullptr) AppendChanges(json, *answer.changes, answer.tested);
-  if (answer.tested != nullptr) AppendStatistics(json, *answer.tested);
+  if (answer.tested != nullptr) {
+    AppendStatistics(json, *answer.tested);
+    AppendCauses(json, answer.tested->causes);
+  }
   if (!answer.types.empty()) {
     json.Key("types").BeginArray();
     for (const std::string& type : answer.types) json.String(type);
@@ -146,6 +196,11 @@ std::string TreeJson(const TreeAnswer& answer) {
   AppendColumn(json, "hidden", tree.hidden_nodes);
   if (!answer.before_self.empty()) AppendColumn(json, "before_self", answer.before_self);
   if (!answer.before_count.empty()) AppendColumn(json, "before_count", answer.before_count);
+  if (answer.tested != nullptr && !answer.tested->nodes.empty()) {
+    json.Key("verdict").BeginArray();
+    for (const query::Verdict v : answer.tested->nodes) json.String(query::VerdictName(v));
+    json.EndArray();
+  }
   json.EndObject();
   return out;
 }
@@ -178,8 +233,14 @@ Result<net::HttpResponse> RenderTree(const net::HttpRequest& request, const std:
     AppendMeta(json, answer);
     json.EndObject();
     response.content_type = formats::kFlameMediaType;
+    std::vector<std::int64_t> verdicts;
+    if (answer.tested != nullptr) {
+      for (const query::Verdict v : answer.tested->nodes)
+        verdicts.push_back(static_cast<std::int64_t>(v));
+    }
     response.body = formats::EncodeFlameBinary(
-        *answer.tree, meta, {.self = answer.before_self, .count = answer.before_count});
+        *answer.tree, meta,
+        {.self = answer.before_self, .count = answer.before_count, .verdict = verdicts});
   } else {
     response.body = TreeJson(answer);
   }

@@ -47,7 +47,9 @@ Result<Parameters> Parameters::Read(const net::HttpRequest& request,
         std::find(kMayRepeat.begin(), kMayRepeat.end(), name) == kMayRepeat.end()) {
       return Bad(name, "given more than once");
     }
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
+    if (const Result<> utf8 = CheckUtf8(value); !utf8) return Bad(name, utf8.error().message());
+    const bool of_lens = name == "own" && std::ranges::find(known, "lens") != known.end();
+    if (!of_lens && std::find(known.begin(), known.end(), name) == known.end()) {
       return Bad(name, fmt::format("not known here; there are: {}", fmt::join(known, ", ")));
     }
     p.values_.emplace(std::move(name), std::move(value));
@@ -141,7 +143,8 @@ Result<query::Selection> Parameters::Selection(std::string_view prefix) const {
 }
 
 Result<query::Lens> Parameters::Lens() const {
-  return query::Lens::Parse(Get("lens"));
+  return Has("own") ? query::Lens::ParseWithOwn(Get("lens"), Get("own"))
+                    : query::Lens::Parse(Get("lens"));
 }
 
 Result<query::Search> Parameters::Search() const {

@@ -62,9 +62,13 @@ class Served {
   }
   net::GrpcResponse CallGrpc(const std::string& method, std::string message) {
     std::promise<net::GrpcResponse> answer;
-    grpc_.Handle(
-        {.method = method, .body = std::make_shared<const std::string>(std::move(message))},
-        [&](net::GrpcResponse response) { answer.set_value(std::move(response)); });
+    const net::GrpcHandler* const handler = grpc_.Find(method);
+    if (handler == nullptr) {
+      ADD_FAILURE() << method << " is not served";
+      return {};
+    }
+    (*handler)({.method = method, .body = std::make_shared<const std::string>(std::move(message))},
+               [&](net::GrpcResponse response) { answer.set_value(std::move(response)); });
     return answer.get_future().get();
   }
 
@@ -95,6 +99,8 @@ class Served {
       return profile::Tenant(request.Header("X-Scope-OrgID")).number;
     };
     operations.require_tenant = [](const net::Headers&) -> Result<std::uint32_t> { return 0; };
+    // A rule that nothing matches: what rules find has its own tests.
+    operations.rules = {{.id = "nothing", .title = "Nothing", .fix = "Nothing to do."}};
     operations.version = "1.2.3";
     operations.source_roots = {sources_.path()};
     operations.ports = [] { return Operations::Ports{.otlp_grpc = 1, .otlp_http = 2}; };

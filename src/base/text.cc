@@ -170,9 +170,15 @@ std::optional<std::string> FromBase64(std::string_view text) {
   return out;
 }
 
-bool IsValidUtf8(std::string_view text) {
+namespace {
+
+// npos: all of it is.
+std::size_t FirstByteNotUtf8(std::string_view text) {
   const auto* p = reinterpret_cast<const unsigned char*>(text.data());
   const auto* const end = p + text.size();
+  const auto here = [&] {
+    return static_cast<std::size_t>(reinterpret_cast<const char*>(p) - text.data());
+  };
   while (p < end) {
     if (*p < 0x80) {
       // Eight ASCII characters at once: names are nearly always ASCII.
@@ -183,17 +189,30 @@ bool IsValidUtf8(std::string_view text) {
       continue;
     }
     const int length = *p >= 0xf0 ? 4 : *p >= 0xe0 ? 3 : 2;
-    if (*p < 0xc2 || *p > 0xf4 || end - p < length) return false;
+    if (*p < 0xc2 || *p > 0xf4 || end - p < length) return here();
     for (int i = 1; i < length; ++i) {
-      if ((p[i] & 0xc0) != 0x80) return false;
+      if ((p[i] & 0xc0) != 0x80) return here();
     }
     const bool overlong = (*p == 0xe0 && p[1] < 0xa0) || (*p == 0xf0 && p[1] < 0x90);
     const bool surrogate = *p == 0xed && p[1] >= 0xa0;
     const bool too_large = *p == 0xf4 && p[1] >= 0x90;
-    if (overlong || surrogate || too_large) return false;
+    if (overlong || surrogate || too_large) return here();
     p += length;
   }
-  return true;
+  return std::string_view::npos;
+}
+
+}  // namespace
+
+bool IsValidUtf8(std::string_view text) {
+  return FirstByteNotUtf8(text) == std::string_view::npos;
+}
+
+Result<> CheckUtf8(std::string_view text) {
+  const std::size_t bad = FirstByteNotUtf8(text);
+  if (bad == std::string_view::npos) return {};
+  return Error(Code::kInvalid, fmt::format("byte {} is not UTF-8 (0x{:02x})", bad + 1,
+                                           static_cast<unsigned char>(text[bad])));
 }
 
 std::string FormatTime(std::int64_t unix_ns) {

@@ -24,6 +24,8 @@ namespace wherefore {
 [[nodiscard]] std::optional<std::string> FromBase64(std::string_view text);
 
 [[nodiscard]] bool IsValidUtf8(std::string_view text);
+// kInvalid, naming the first byte that is not UTF-8.
+[[nodiscard]] Result<> CheckUtf8(std::string_view text);
 
 // "2026-11-15T06:04:00.123Z"
 [[nodiscard]] std::string FormatTime(std::int64_t unix_ns);

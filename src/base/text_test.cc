@@ -31,6 +31,8 @@ TEST(Utf8, AcceptsTextAndRejectsBrokenSequences) {
        {"\xff", "\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xf5\x80\x80\x80", "12345678\x80"}) {
     EXPECT_FALSE(IsValidUtf8(bad)) << ToHex(bad);
   }
+  EXPECT_TRUE(CheckUtf8("gr\xc3\xbc\xc3\x9f"));
+  EXPECT_EQ(CheckUtf8("12345678\xc3").error().message(), "byte 9 is not UTF-8 (0xc3)");
 }
 
 TEST(Time, ParsesEveryWayPeopleWriteIt) {

@@ -15,7 +15,7 @@
 namespace wherefore::cli {
 namespace {
 
-using gateway::Problem;
+using settings::Problem;
 
 void Print(const Context& context, const std::vector<Problem>& problems) {
   if (!context.json) {
@@ -46,7 +46,7 @@ std::string Summary(const gateway::GatewayConfig& config) {
 Result<std::shared_ptr<const gateway::RedactRules>> RulesOf(
     const std::vector<std::string>& config) {
   if (config.empty()) return gateway::RedactRules::Make({});
-  gateway::Problems problems;
+  settings::Problems problems;
   const gateway::GatewayConfig read =
       gateway::LoadGatewayConfig({.files = config}, "data", gateway::FromEnvironment, problems);
   if (problems.failed()) return problems.error();
@@ -65,7 +65,7 @@ bool IsConfigFile(const std::string& path) {
 
 int CheckConfig(const Context& context, const std::vector<std::string>& files,
                 const std::vector<std::string>& sets, bool strict) {
-  gateway::Problems problems;
+  settings::Problems problems;
   const gateway::GatewayConfig config = gateway::LoadGatewayConfig(
       {.files = files, .sets = sets}, "data", gateway::FromEnvironment, problems);
   Print(context, problems.list());

@@ -90,4 +90,20 @@ Result<std::string> ReadFile(const std::string& path) {
   return bytes;
 }
 
+CLI::Validator AsShare() {
+  return {[](std::string& text) -> std::string {
+            if (!text.ends_with('%')) return "";
+            try {
+              std::size_t end = 0;
+              const double percent = std::stod(text, &end);
+              if (end + 1 != text.size()) return "expected a share, as 2% or 0.02";
+              text = fmt::format("{}", percent / 100);
+            } catch (const std::exception&) {
+              return "expected a share, as 2% or 0.02";
+            }
+            return "";
+          },
+          "SHARE"};
+}
+
 }  // namespace wherefore::cli

@@ -50,12 +50,22 @@ void AddFlame(CLI::App& app, Context& context);
 void AddDiff(CLI::App& app, Context& context);
 void AddList(CLI::App& app, Context& context);
 void AddTrace(CLI::App& app, Context& context);
+void AddSlow(CLI::App& app, Context& context);
+void AddExplain(CLI::App& app, Context& context);
+void AddInsights(CLI::App& app, Context& context);
+void AddWorse(CLI::App& app, Context& context);
 void AddCheck(CLI::App& app, Context& context);
 void AddDoctor(CLI::App& app, Context& context);
 void AddDelete(CLI::App& app, Context& context);
 void AddBackup(CLI::App& app, Context& context);
 void AddRestore(CLI::App& app, Context& context);
+void AddProfiling(CLI::App& app, Context& context);
+void AddMcp(CLI::App& app, Context& context);
 void AddCompletion(CLI::App& app, Context& context);
+
+inline constexpr int kMaxRows = 1'000'000;
+// A share as people write it: 2% or 0.02.
+[[nodiscard]] CLI::Validator AsShare();
 
 // Prints "error: ..." on stderr and returns the exit code: kUsage for invalid input, else kFailed.
 int Fail(const Error& error);

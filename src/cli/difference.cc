@@ -117,27 +117,6 @@ std::string VerdictText(const TestedValue& value) {
   return value.verdict == "unknown" ? "few" : value.verdict;
 }
 
-// The columns of what is known of a row. A rate's interval is per instance, which is not what the
-// table shows, so only shares have theirs.
-std::string VerdictColumns(DiffMode mode, std::string_view interval, std::string_view self,
-                           std::string_view total) {
-  return (mode == DiffMode::kShare ? fmt::format(" {:>17}", interval) : std::string()) +
-         fmt::format(" {:>5} {:>5}", self, total);
-}
-
-std::string VerdictHeader(DiffMode mode) {
-  return VerdictColumns(mode, "95 % of self", "self", "total");
-}
-
-std::string VerdictCells(const Verdicts& verdicts, const profile::FlameFunction& function,
-                         DiffMode mode) {
-  const Verdicts::Row* const row = verdicts.Find(function.name, function.module);
-  if (row == nullptr) return VerdictColumns(mode, "", "", "");
-  return VerdictColumns(
-      mode, fmt::format("{:+.1f} to {:+.1f}", 100 * row->self.low, 100 * row->self.high),
-      VerdictText(row->self), VerdictText(row->total));
-}
-
 std::string VerdictNote(const Verdicts& verdicts) {
   std::string out;
   if (!verdicts.groups.empty()) {
@@ -147,26 +126,91 @@ std::string VerdictNote(const Verdicts& verdicts) {
   return out + verdicts.note + "\n";
 }
 
+// "parse, called by main"
+std::string Whose(const ToldCause& cause) {
+  const std::string name = Printable(cause.function);
+  if (!cause.partner.empty()) return fmt::format("{}, from {}", name, Printable(cause.partner));
+  if (!cause.caller.empty()) return fmt::format("{}, called by {}", name, Printable(cause.caller));
+  return name;
+}
+
+std::string CauseLine(const ToldCause& cause) {
+  return fmt::format("  {:<10} {:>+7.1f} % ({:+.1f} to {:+.1f})  {}\n", cause.kind,
+                     100 * cause.share, 100 * cause.low, 100 * cause.high, Whose(cause));
+}
+
+// What explains the difference, before the table of everything that differs.
+std::string CauseLines(const Verdicts& verdicts) {
+  if (verdicts.groups.empty()) return "";
+  if (verdicts.causes.empty()) return "causes: no function surely explains a difference\n";
+  std::string out =
+      fmt::format("causes, of the cost before, {} (95 %):\n",
+                  verdicts.basis == "endpoints"  ? "per request of each endpoint"
+                  : verdicts.basis == "requests" ? (verdicts.OfFiles() ? "per run" : "per request")
+                                                 : "measured against what did not change");
+  for (const ToldCause& cause : verdicts.causes) out += CauseLine(cause);
+  return out;
+}
+
 void AppendVerdict(JsonWriter& json, std::string_view key, const TestedValue& value) {
-  json.Key(key).BeginObject().Field("low", value.low).Field("high", value.high);
+  json.Key(key).BeginObject().Field("before", value.before).Field("after", value.after);
+  json.Field("change", value.change).Field("low", value.low).Field("high", value.high);
   json.Field("verdict", value.verdict).EndObject();
 }
 
 }  // namespace
 
+FailOn JudgeDifference(const Verdicts& verdicts, double limit) {
+  for (const ToldCause& cause : verdicts.causes) {
+    if ((cause.kind == "more" || cause.kind == "new" || cause.kind == "everywhere") &&
+        cause.low >= limit) {
+      return {true,
+              fmt::format(
+                  "{} surely costs {:.1f} % more of the cost before (limit {:.1f} %{})",
+                  Printable(cause.function), 100 * cause.low, 100 * limit,
+                  cause.caller.empty() ? std::string() : "; called by " + Printable(cause.caller))};
+    }
+  }
+  if (verdicts.whole_low >= limit) {
+    return {true, fmt::format("everything together surely costs {:.1f} % more (limit {:.1f} %)",
+                              100 * verdicts.whole_low, 100 * limit)};
+  }
+  if (!verdicts.detectable || *verdicts.detectable > limit) {
+    return {false,
+            fmt::format("no change of {:.1f} % could have been seen{}", 100 * limit,
+                        verdicts.detectable ? fmt::format(": only those of {:.1f} % and more",
+                                                          100 * *verdicts.detectable)
+                                            : std::string(": nothing was tested"))};
+  }
+  return {};
+}
+
 std::string_view DiffModeName(DiffMode mode) {
-  return mode == DiffMode::kRaw ? "raw" : mode == DiffMode::kRate ? "rate" : "share";
+  switch (mode) {
+    case DiffMode::kRaw:
+      return "raw";
+    case DiffMode::kRate:
+      return "rate";
+    case DiffMode::kShare:
+      return "share";
+    case DiffMode::kRequest:
+      return "request";
+  }
+  return "";
 }
 
 DiffMeasure ChooseMeasure(std::string_view wanted, const DiffSides& sides) {
   const bool known = sides.before_seconds > 0 && sides.after_seconds > 0;
   if (wanted == "share") return {DiffMode::kShare, "", sides};
   if (wanted == "raw") return {DiffMode::kRaw, "", sides};
+  if (wanted == "request") return {DiffMode::kRequest, "", sides};
   if (wanted.empty() && sides.two_selectors) {
     return {DiffMode::kShare,
             "two selections seldom carry the same load for the same time (--mode raw, rate)",
             sides};
   }
+  if (wanted.empty() && sides.repeated_runs)
+    return {DiffMode::kShare, "runs seldom take the same time (--mode raw, rate)", sides};
   if (sides.averaged) return {DiffMode::kRaw, "snapshots have no rate", sides};
   if (!known) return {DiffMode::kRaw, "the observed time of the sides is not known", sides};
   if (wanted == "rate") return {DiffMode::kRate, "", sides};
@@ -176,29 +220,173 @@ DiffMeasure ChooseMeasure(std::string_view wanted, const DiffSides& sides) {
   return {DiffMode::kRate, "the sides differ in observed time (--mode raw, share)", sides};
 }
 
+namespace {
+
+// A function of the table, as text.
+struct Line {
+  std::string self_change;
+  std::string before;
+  std::string after;
+  std::string total_change;
+  std::string interval;  // of the change of self
+  std::string self;      // verdicts; empty: not tested
+  std::string total;
+  std::string name;
+  std::string mark;
+};
+
+std::vector<Line> LinesOfSums(const query::DiffTree& diff, const DiffMeasure& measure,
+                              const Verdicts* verdicts, std::size_t limit) {
+  const Shown shown(diff, measure);
+  std::vector<Line> lines;
+  for (const query::DiffRow& row : RowsBy(shown, diff)) {
+    if (lines.size() == limit) break;
+    if (!shown.Seen(shown.SelfChange(row)) && !shown.Seen(shown.TotalChange(row))) continue;
+    const profile::FlameFunction& function = diff.tree.functions[row.function];
+    Line& line = lines.emplace_back();
+    line.self_change = shown.ChangeText(shown.SelfChange(row));
+    line.before = shown.Text(shown.Before(row.self_before));
+    line.after = shown.Text(shown.After(row.self_after));
+    line.total_change = shown.ChangeText(shown.TotalChange(row));
+    line.name = function.name;
+    line.mark = row.total_before == 0 ? "  (new)" : row.total_after == 0 ? "  (gone)" : "";
+    const Verdicts::Row* const tested =
+        verdicts != nullptr ? verdicts->Find(function.name, function.module) : nullptr;
+    if (tested == nullptr) continue;
+    line.self = VerdictText(tested->self);
+    line.total = VerdictText(tested->total);
+    // A rate's interval is per instance, which is not what the table shows.
+    if (measure.mode == DiffMode::kShare)
+      line.interval =
+          fmt::format("{:+.1f} to {:+.1f}", 100 * tested->self.low, 100 * tested->self.high);
+  }
+  return lines;
+}
+
+std::string RequestText(const profile::FlameTree& tree, double value) {
+  if (tree.unit == "count") return fmt::format("{:.3f}", value / static_cast<double>(tree.scale));
+  return TreeValue(tree, std::llround(value));
+}
+std::string RequestChange(const profile::FlameTree& tree, double value) {
+  return (value > 0 ? "+" : "") + RequestText(tree, value);
+}
+
+// Per request values are an average over endpoints, not a quotient of sums: those that were tested.
+std::vector<Line> LinesPerRequest(const profile::FlameTree& tree, const Verdicts& verdicts,
+                                  std::size_t limit) {
+  using Row = std::pair<const std::pair<std::string, std::string>, Verdicts::Row>;
+  std::vector<const Row*> rows;
+  for (const Row& row : verdicts.rows) rows.push_back(&row);
+  std::ranges::stable_sort(rows, std::greater(),
+                           [](const Row* r) { return std::fabs(r->second.self.change); });
+  if (rows.size() > limit) rows.resize(limit);
+  std::vector<Line> lines;
+  for (const Row* const row : rows) {
+    const auto& [self, total] = row->second;
+    lines.push_back({.self_change = RequestChange(tree, self.change),
+                     .before = RequestText(tree, self.before),
+                     .after = RequestText(tree, self.after),
+                     .total_change = RequestChange(tree, total.change),
+                     .interval = fmt::format("{} to {}", RequestChange(tree, self.low),
+                                             RequestChange(tree, self.high)),
+                     .self = VerdictText(self),
+                     .total = VerdictText(total),
+                     .name = row->first.first,
+                     .mark = {}});
+  }
+  return lines;
+}
+
+bool IsPerRequest(const DiffMeasure& measure, const Verdicts* verdicts) {
+  return measure.mode == DiffMode::kRequest && verdicts != nullptr;
+}
+
+std::vector<Line> LinesOf(const query::DiffTree& diff, const DiffMeasure& measure,
+                          const Verdicts* verdicts, std::size_t limit) {
+  return IsPerRequest(measure, verdicts) ? LinesPerRequest(diff.tree, *verdicts, limit)
+                                         : LinesOfSums(diff, measure, verdicts, limit);
+}
+
+std::string Headline(const query::DiffTree& diff, const DiffMeasure& measure,
+                     const Verdicts* verdicts) {
+  if (!IsPerRequest(measure, verdicts)) return Header(diff, measure, Shown(diff, measure));
+  const TestedValue& whole = verdicts->whole;
+  const std::string_view what = verdicts->OfFiles() ? "run" : "request";
+  return fmt::format("{}, per {} ({} and {} {}s): before {}, after {}, change {} ({} to {})\n",
+                     diff.tree.type, what, verdicts->requests_before, verdicts->requests_after,
+                     what, RequestText(diff.tree, whole.before),
+                     RequestText(diff.tree, whole.after), RequestChange(diff.tree, whole.change),
+                     RequestChange(diff.tree, whole.low), RequestChange(diff.tree, whole.high));
+}
+
+}  // namespace
+
 std::string RenderDiff(const query::DiffTree& diff, const DiffMeasure& measure,
                        const Verdicts* verdicts, std::size_t limit) {
-  const Shown shown(diff, measure);
-  std::string out = Header(diff, measure, shown);
+  std::string out = Headline(diff, measure, verdicts);
+  if (IsPerRequest(measure, verdicts) && verdicts->groups.empty())
+    return out + verdicts->note + "\n";
+  if (verdicts != nullptr) out += CauseLines(*verdicts);
+  const std::vector<Line> lines = LinesOf(diff, measure, verdicts, limit);
+  // Columns that nothing is known for are left out.
+  const bool intervals =
+      std::ranges::any_of(lines, [](const Line& l) { return !l.interval.empty(); });
+  const std::size_t wide = IsPerRequest(measure, verdicts) ? 23 : 17;
   const std::string_view per = measure.mode == DiffMode::kRate ? "/s" : "";
-  out += fmt::format("{:>11} {:>10} {:>10} {:>11}{}  {}\n", "self change",
-                     fmt::format("before{}", per), fmt::format("after{}", per), "total change",
-                     verdicts != nullptr ? VerdictHeader(measure.mode) : "", "function");
-  std::size_t listed = 0;
-  for (const query::DiffRow& row : RowsBy(shown, diff)) {
-    if (listed == limit) break;
-    if (!shown.Seen(shown.SelfChange(row)) && !shown.Seen(shown.TotalChange(row))) continue;
-    ++listed;
-    const char* mark = row.total_before == 0 ? "  (new)" : row.total_after == 0 ? "  (gone)" : "";
-    const profile::FlameFunction& function = diff.tree.functions[row.function];
-    out += fmt::format(
-        "{:>11} {:>10} {:>10} {:>12}{}  {}{}\n", shown.ChangeText(shown.SelfChange(row)),
-        shown.Text(shown.Before(row.self_before)), shown.Text(shown.After(row.self_after)),
-        shown.ChangeText(shown.TotalChange(row)),
-        verdicts != nullptr ? VerdictCells(*verdicts, function, measure.mode) : "",
-        Printable(function.name), mark);
+  const auto add = [&](const Line& line) {
+    out += fmt::format("{:>11} {:>10} {:>10} {:>12}", line.self_change, line.before, line.after,
+                       line.total_change);
+    if (intervals) out += fmt::format(" {:>{}}", line.interval, wide);
+    if (verdicts != nullptr) out += fmt::format(" {:>5} {:>5}", line.self, line.total);
+    out += fmt::format("  {}{}\n", line.name, line.mark);
+  };
+  add({"self change", fmt::format("before{}", per), fmt::format("after{}", per), "total change",
+       "95 % of self", "self", "total", "function", ""});
+  for (Line line : lines) {
+    line.name = Printable(line.name);
+    add(line);
   }
   if (verdicts != nullptr) out += VerdictNote(*verdicts);
+  return out;
+}
+
+std::string CauseSentence(const ToldCause& cause) {
+  return fmt::format("{} {:+.1f} % ({:+.1f} to {:+.1f}) {}", cause.kind, 100 * cause.share,
+                     100 * cause.low, 100 * cause.high, Whose(cause));
+}
+
+namespace {
+
+// Names may hold what Markdown takes for a table or for markup.
+std::string InTable(std::string_view name) {
+  std::string out = "`";
+  for (const char c : Printable(name)) out += c == '|' ? "\\|" : c == '`' ? "'" : std::string(1, c);
+  return out + "`";
+}
+
+}  // namespace
+
+std::string DiffMarkdown(const query::DiffTree& diff, const DiffMeasure& measure,
+                         const Verdicts* verdicts, std::size_t limit) {
+  std::string out;
+  for (const char c : Headline(diff, measure, verdicts))
+    out += c == '\n' ? "  \n" : std::string(1, c);
+  if (verdicts != nullptr && !verdicts->groups.empty()) {
+    out += "\n**Causes**, of the cost before (95 %):\n\n";
+    if (verdicts->causes.empty()) out += "- no function surely explains a difference\n";
+    for (const ToldCause& cause : verdicts->causes) {
+      out +=
+          fmt::format("- **{}** {:+.1f} % ({:+.1f} to {:+.1f}) {}{}\n", cause.kind,
+                      100 * cause.share, 100 * cause.low, 100 * cause.high, InTable(cause.function),
+                      cause.caller.empty() ? "" : ", called by " + InTable(cause.caller));
+    }
+  }
+  out += "\n| self change | before | after | total change | sure? | function |\n";
+  out += "|---:|---:|---:|---:|---|---|\n";
+  for (const Line& line : LinesOf(diff, measure, verdicts, limit))
+    out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", line.self_change, line.before,
+                       line.after, line.total_change, line.self, InTable(line.name));
+  if (verdicts != nullptr) out += "\n" + verdicts->note + "\n";
   return out;
 }
 
@@ -226,7 +414,19 @@ std::string DiffJson(const query::DiffTree& diff, const DiffMeasure& measure,
     json.EndObject();
   }
   json.EndArray();
-  if (verdicts != nullptr) json.Field("groups", verdicts->groups).Field("note", verdicts->note);
+  if (verdicts != nullptr) {
+    json.Field("groups", verdicts->groups).Field("note", verdicts->note);
+    json.Field("cause_basis", verdicts->basis);
+    json.Field("requests_before", verdicts->requests_before);
+    json.Field("requests_after", verdicts->requests_after);
+    json.Key("causes").BeginArray();
+    for (const ToldCause& cause : verdicts->causes) {
+      json.BeginObject().Field("function", cause.function).Field("kind", cause.kind);
+      json.Field("share_of_before", cause.share).Field("low", cause.low);
+      json.Field("high", cause.high).EndObject();
+    }
+    json.EndArray();
+  }
   json.EndObject();
   return out + "\n";
 }

@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "cli/doctor.h"
 #include "cli/program.h"
@@ -160,6 +161,18 @@ std::optional<Answers> AskLibrary(const std::string& library) {
   return ReadAnswers(*output);
 }
 
+// As far as the environment says; the library tells the address when it starts.
+void ReportRemoteControl(Report& report) {
+  const std::string remote = Lower(Environment("WHEREFORE_REMOTE"));
+  const std::string own = Environment("OTEL_OPAMP_ENDPOINT");
+  if (remote == "off" || remote == "false" || remote == "no" || remote == "0")
+    return report.Good("libwherefore, remote control: off (WHEREFORE_REMOTE)");
+  report.Good(fmt::format(
+      "libwherefore, remote control: obeys {}, types, rates and limits only (WHEREFORE_REMOTE=off "
+      "switches it off)",
+      own.empty() ? "/v1/opamp of the server it sends to" : UrlWithoutUser(own)));
+}
+
 void ReportTypes(const Answers& answers, Report& report) {
   std::string on;
   for (const TypeAnswer& type : answers.types) {
@@ -172,13 +185,15 @@ void ReportTypes(const Answers& answers, Report& report) {
   for (const TypeAnswer& type : answers.types) {
     if (type.on) continue;
     const std::string line = fmt::format("libwherefore, {} is off: {}", type.type, type.why);
-    const bool chosen = type.why == "switched off" || type.why == "waits to be started by hand";
+    const bool chosen =
+        type.why.starts_with("switched off") || type.why == "waits to be started by hand";
     if (chosen) {
       report.Good(line);
     } else {
       report.Bad(line, kLimits);
     }
   }
+  ReportRemoteControl(report);
   timespec tick{};
   if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) == 0 && tick.tv_nsec > 0)
     report.Good(fmt::format("libwherefore, highest CPU rate: {} Hz, the kernel's clock tick",

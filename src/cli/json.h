@@ -36,4 +36,12 @@ inline std::int64_t JsonInt(const JsonLookup& found) {
   return found.error() == simdjson::SUCCESS ? JsonInt(found.value_unsafe()) : 0;
 }
 
+// 0 where there is none.
+inline double JsonNumber(const JsonLookup& found) {
+  double number = 0;
+  if (found.error() != simdjson::SUCCESS) return 0;
+  if (found.value_unsafe().get(number) == simdjson::SUCCESS) return number;
+  return static_cast<double>(JsonInt(found));
+}
+
 }  // namespace wherefore::cli

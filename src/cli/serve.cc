@@ -33,11 +33,14 @@
 #include "cli/redacted_names.h"
 #include "cli/self_profile.h"
 #include "cli/serve_addresses.h"
+#include "cli/serve_memory.h"
 #include "cli/serve_options.h"
+#include "cli/side_ports.h"
 #include "cli/version.h"
 #include "gateway/otlp_receiver.h"
 #include "gateway/pyroscope_receiver.h"
 #include "gateway/server/gateway.h"
+#include "insight/rules.h"
 #include "net/connection_limit.h"
 #include "net/grpc.h"
 #include "net/http.h"
@@ -61,6 +64,7 @@ class Server {
 
   Result<> Start(gateway::GatewayConfig config) {
     const bool uses_store = config.UsesStore();
+    WHEREFORE_ASSIGN_OR_RETURN(rules_, insight::LoadRules(options_.rules));
     if (uses_store) {
       WHEREFORE_RETURN_IF_ERROR(OpenStore());
     } else {
@@ -74,8 +78,12 @@ class Server {
     } else {
       api::AddStorelessRoutes(*everything, MakeOperations());
     }
-    http_ = std::make_unique<net::HttpServer>(io_, HttpOptions(options_.http_port), everything);
+    net::HttpServerOptions main = HttpOptions(options_.http_port);
+    main.grpc = std::make_shared<net::GrpcServer>(io_, GrpcOptions(),
+                                                  net::Routed(grpc, receiver_->grpc_handler()));
+    http_ = std::make_unique<net::HttpServer>(io_, std::move(main), everything);
     WHEREFORE_RETURN_IF_ERROR(http_->Start());
+    WHEREFORE_RETURN_IF_ERROR(side_ports_.ServeOpamp(*profiling_, options_.opamp_port));
     WHEREFORE_RETURN_IF_ERROR(Use(std::move(config)));
     AddMemoryMetrics();
     if (options_.profile_self) WHEREFORE_RETURN_IF_ERROR(ProfileSelf());
@@ -108,7 +116,7 @@ class Server {
     }
     self_profile_.Stop();
     if (own_otlp_) own_otlp_->Stop(kGraceSeconds);
-    if (health_) health_->Stop(0);
+    side_ports_.Stop();
     if (gateway_) gateway_->Stop(kGraceSeconds);
     if (http_) http_->Stop(kGraceSeconds);
     if (gateway_) gateway_->StopExporters();
@@ -126,7 +134,7 @@ class Server {
     store::StoreOptions store_options{.directory = options_.data,
                                       .keep_payload = options_.keep_payload};
     store_options.query_timeout_ns = limits_.query_timeout_ns;
-    DivideMemoryOf(store_options);
+    DivideMemory(store_options, limits_);
     store_options.retention_ns = limits_.retention_ns;
     store_options.flush_interval_ns = limits_.flush_interval_ns;
     WHEREFORE_ASSIGN_OR_RETURN(store_, store::Store::Open(store_options));
@@ -160,7 +168,12 @@ class Server {
                      .http_options = [this] { return HttpOptions(0); },
                      .grpc_options = [this] { return GrpcOptions(); },
                      .metrics = metrics_,
-                     .tenants = options_.tenants};
+                     .tenants = options_.tenants,
+                     .profiling = &profiling_.emplace(gateway::Profiling::Options{
+                         .directory = options_.data,
+                         .tenants = options_.tenants,
+                         .load = {},
+                         .store_queue = [this] { return store_ ? store_->QueueShare() : 0.0; }})};
     options.store = store_.get();
     options.make_exporter = gateway::MakeExporter;
     options.addresses = Addresses();
@@ -168,6 +181,9 @@ class Server {
     options.otlp_http_port = options_.otlp_http_port;
     options.methods = grpc;
     options.main_port = options_.http_port;
+    options.profiling = options.ports.profiling;
+    profiling_->AddApiRoutes(router);
+    profiling_->AddOpampRoutes(router);
     WHEREFORE_ASSIGN_OR_RETURN(options.scrape, ReadScrape());
     gateway_ = std::make_unique<gateway::Gateway>(std::move(options));
     receiver_ = std::make_unique<gateway::OtlpReceiver>(
@@ -207,31 +223,9 @@ class Server {
     WHEREFORE_RETURN_IF_ERROR(gateway_->Apply(std::move(config)));
     if (level) SetLogLevel(*level);
     redacted_names_.Set(std::move(rules));
-    WHEREFORE_RETURN_IF_ERROR(ServeHealth(health));
+    WHEREFORE_RETURN_IF_ERROR(side_ports_.ServeHealth(health));
     WriteAddresses(Shown(), options_.data);
     return {};
-  }
-
-  // The extension health_check: a port of its own that says whether this server is ready.
-  Result<> ServeHealth(const std::optional<gateway::HealthCheckConfig>& config) {
-    if (config == health_config_) return {};
-    if (health_) health_->Stop(0);
-    health_.reset();
-    health_config_ = config;
-    if (!config) return {};
-    auto router = std::make_shared<net::Router>();
-    router->Add("GET", config->path, [this](const net::HttpRequest&, const net::Respond& respond) {
-      const std::string reason = NotReadyReason();
-      const bool ready = reason.empty();
-      respond({.status = ready ? 200 : 503,
-               .body = ready ? R"({"status":"Server available"})"
-                             : R"({"status":"Server not available"})"});
-    });
-    net::HttpServerOptions options = HttpOptions(config->port);
-    options.addresses = gateway::AddressesOf(config->host);
-    options.bearer_token.clear();
-    health_ = std::make_unique<net::HttpServer>(io_, std::move(options), router);
-    return health_->Start();
   }
 
   [[nodiscard]] std::string NotReadyReason() const {
@@ -242,41 +236,10 @@ class Server {
     return {.host = options_.listen,
             .tls = !options_.tls_certificate.empty(),
             .http_port = http_->port(),
+            .opamp_port = side_ports_.opamp_port(),
             .receivers = gateway_->addresses()};
   }
 
-  static void AddMemoryMetrics() {
-    Metrics::Global().SetCallback("wherefore_memory_resident_bytes", "Resident memory.", [] {
-      return static_cast<double>(ReadProcessMemory().resident_bytes);
-    });
-    Metrics::Global().SetCallback("wherefore_memory_anonymous_bytes", "Anonymous memory.", [] {
-      return static_cast<double>(ReadProcessMemory().anonymous_bytes);
-    });
-    Metrics::Global().SetCallback("wherefore_memory_limit_bytes", "Memory the server may use.", [] {
-      return static_cast<double>(MemoryBudget::Process().limit());
-    });
-    Metrics::Global().SetCallback(
-        "wherefore_memory_held_bytes", "Memory held for requests, queries and names.",
-        [] { return static_cast<double>(MemoryBudget::Process().held()); });
-  }
-
-  // Limit for answers that wait to be read; lower if there is little memory.
-  static constexpr std::size_t kMaxUnread = std::size_t{1} << 30;
-
-  // The defaults suit a large machine; on a small one each part gets less.
-  void DivideMemoryOf(store::StoreOptions& o) {
-    const MemoryShares shares = MemoryBudget::Process().shares();
-    o.engine_bytes = std::min(o.engine_bytes, shares.engine);
-    o.flush_bytes = std::min(o.flush_bytes, shares.work / 8);
-    o.max_queued_bytes = std::min(o.max_queued_bytes, shares.work / 2);
-    o.dictionary_bytes = std::min(o.dictionary_bytes, shares.work / 6);
-    limits_.query_memory_bytes =
-        std::min(limits_.query_memory_bytes, static_cast<std::int64_t>(o.engine_bytes / 10 * 6));
-    o.query_memory_bytes = limits_.query_memory_bytes;
-  }
-  [[nodiscard]] static std::size_t CacheBytes() {
-    return std::min<std::size_t>(128u << 20, MemoryBudget::Process().shares().work / 6);
-  }
   [[nodiscard]] Result<gateway::ScrapeConfig> ReadScrape() const {
     gateway::ScrapeConfig config;
     if (!options_.scrape_config.empty()) {
@@ -351,6 +314,7 @@ class Server {
     operations.source_roots = options_.source_roots;
     operations.repository_template = options_.repository_template;
     operations.retention_ns = limits_.retention_ns;
+    operations.rules = rules_;
     operations.ports = [this] {
       return api::Operations::Ports{.otlp_grpc = gateway_->otlp_port(true),
                                     .otlp_http = gateway_->otlp_port(false)};
@@ -406,6 +370,7 @@ class Server {
   }
 
   ServeOptions options_;
+  std::vector<insight::Rule> rules_;
   Limits limits_;
   BackupRoot backup_root_;
   net::IoThreads io_{2};
@@ -418,6 +383,7 @@ class Server {
   std::unique_ptr<query::QueryContext> context_;
   std::shared_ptr<gateway::ReceiverMetrics> metrics_ = std::make_shared<gateway::ReceiverMetrics>();
   RedactedNames redacted_names_;
+  std::optional<gateway::Profiling> profiling_;
   std::unique_ptr<gateway::Gateway> gateway_;
   std::unique_ptr<gateway::OtlpReceiver> receiver_;        // of the main port
   std::unique_ptr<gateway::PyroscopeReceiver> pyroscope_;  // of the main port
@@ -427,8 +393,8 @@ class Server {
   std::unique_ptr<api::AdHocApi> adhoc_;
   std::unique_ptr<api::JaegerApi> jaeger_;
   std::unique_ptr<net::HttpServer> http_;
-  std::optional<gateway::HealthCheckConfig> health_config_;
-  std::unique_ptr<net::HttpServer> health_;    // extension health_check
+  SidePorts side_ports_{io_, [this](std::uint16_t port) { return HttpOptions(port); },
+                        [this] { return NotReadyReason(); }};
   std::unique_ptr<net::HttpServer> own_otlp_;  // with --profile-self
   Mutex reload_mutex_;                         // one reload at a time
   bool stopping_ GUARDED_BY(reload_mutex_) = false;
@@ -436,13 +402,6 @@ class Server {
   // Last, so that they are destroyed first: what they run uses everything above.
   net::Workers workers_;
 };
-
-// The tree of a large query is in the heap of the worker that built it, and the C library keeps
-// freed memory below its threshold. Return it here, where no query waits for it.
-void ReturnFreeMemory() {
-  constexpr std::size_t kWorthIt = 32u << 20;
-  if (mallinfo2().fordblks > kWorthIt) malloc_trim(0);
-}
 
 // Waits for SIGINT or SIGTERM; SIGHUP loads the configuration again.
 int WaitForStop(const sigset_t& signals, Server& server) {
@@ -457,15 +416,6 @@ int WaitForStop(const sigset_t& signals, Server& server) {
       return signal_number;
     }
   }
-}
-
-// Otherwise the allocator learns to keep large freed blocks, one heap per thread: half of a small
-// machine.
-void KeepFreeMemorySmall(std::size_t limit) {
-  if (limit >= (std::size_t{4} << 30)) return;
-  mallopt(M_MMAP_THRESHOLD, 512 << 10);
-  mallopt(M_TRIM_THRESHOLD, 8 << 20);
-  mallopt(M_ARENA_MAX, 2);
 }
 
 int Serve(ServeOptions options) {

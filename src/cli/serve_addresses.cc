@@ -14,10 +14,16 @@
 namespace wherefore::cli {
 namespace {
 
-std::string PageUrl(const ShownAddresses& a) {
+std::string Url(const ShownAddresses& a, std::uint16_t port) {
   const std::string host = a.host.empty() ? "127.0.0.1" : a.host;
   return fmt::format("{}://{}:{}", a.tls ? "https" : "http",
-                     host.find(':') != std::string::npos ? "[" + host + "]" : host, a.http_port);
+                     host.find(':') != std::string::npos ? "[" + host + "]" : host, port);
+}
+std::string PageUrl(const ShownAddresses& a) {
+  return Url(a, a.http_port);
+}
+std::string OpampUrl(const ShownAddresses& a) {
+  return a.opamp_port == 0 ? std::string() : Url(a, a.opamp_port) + "/v1/opamp";
 }
 
 // The first receiver of its kind; "" if there is none.
@@ -33,6 +39,7 @@ std::string Json(const ShownAddresses& addresses) {
   JsonWriter json(text);
   json.BeginObject().Field("pid", std::int64_t{getpid()}).Field("http", PageUrl(addresses));
   json.Field("otlp_http", First(addresses, false)).Field("otlp_grpc", First(addresses, true));
+  json.Field("opamp", OpampUrl(addresses));
   json.Key("receivers").BeginArray();
   for (const auto& receiver : addresses.receivers) {
     json.BeginObject().Field("receiver", receiver.receiver);
@@ -77,6 +84,7 @@ void PrintAddresses(const ShownAddresses& addresses, const std::string& data) {
     fmt::print("  {:<13} {}{}\n", what, receiver.address,
                receiver.receiver == "otlp" ? "" : fmt::format(" ({})", receiver.receiver));
   }
+  if (addresses.opamp_port != 0) fmt::print("  OpAMP         {}\n", OpampUrl(addresses));
   fmt::print("  data          {}\n", data);
   std::fflush(stdout);
 }

@@ -13,7 +13,8 @@ namespace wherefore::cli {
 struct ShownAddresses {
   std::string host;  // --listen; empty: loopback
   bool tls = false;
-  std::uint16_t http_port = 0;  // page and API
+  std::uint16_t http_port = 0;   // page and API
+  std::uint16_t opamp_port = 0;  // 0: none
   std::vector<gateway::Gateway::PortAddress> receivers;
 };
 

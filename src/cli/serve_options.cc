@@ -81,7 +81,7 @@ bool IsPipelineFile(const std::string& path) {
 
 // The options under `wherefore:`.
 Result<> ReadYamlOptions(const ServeOptions& options, CLI::App& command) {
-  gateway::Problems problems;
+  settings::Problems problems;
   const gateway::GatewayConfig config = gateway::LoadGatewayConfig(
       options.Sources(), options.data, gateway::FromEnvironment, problems);
   for (const gateway::ServeSetting& setting : config.serve) {
@@ -143,11 +143,11 @@ Result<> ReadServeFiles(CLI::App& command, const std::string& token_from_environ
 }
 
 Result<gateway::GatewayConfig> LoadPipelines(const ServeOptions& options) {
-  gateway::Problems problems;
+  settings::Problems problems;
   gateway::GatewayConfig config = gateway::LoadGatewayConfig(options.Sources(), options.data,
                                                              gateway::FromEnvironment, problems);
   std::string errors;
-  for (const gateway::Problem& problem : problems.list()) {
+  for (const settings::Problem& problem : problems.list()) {
     if (problem.warning) {
       Log(LogLevel::kWarn, "configuration", {{"at", problem.place.Text()}, {"what", problem.what}});
     } else {
@@ -181,6 +181,9 @@ void ServeOptions::AddTo(CLI::App& command) {
       ->capture_default_str();
   command.add_option("--otlp-http-port", otlp_http_port, "OTLP over HTTP; 0 picks a free one")
       ->capture_default_str();
+  command.add_option("--opamp-port", opamp_port,
+                     "OpAMP alone, by which SDKs ask how to profile; 0 picks a free one (default: "
+                     "4320, if it is free)");
   limits.AddTo(command);
   command
       .add_option("--backup-root", backup_root,
@@ -220,6 +223,11 @@ void ServeOptions::AddTo(CLI::App& command) {
   command.add_option("--repository-template", repository_template,
                      "Link to a line of source: "
                      "https://host/{service}/blob/{version}/{path}#L{line}");
+  command
+      .add_option("--rules", rules,
+                  "Folder of insight rules (*.yaml) beside those that are shipped; the same id "
+                  "overrules")
+      ->check(CLI::ExistingDirectory);
   command.add_flag("--profile-self", profile_self,
                    "Profile this server into its own store, as service 'wherefore'");
   command.add_option("--log-level", log_level, "debug, info, warn, error")

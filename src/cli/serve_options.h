@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct ServeOptions {
   std::uint16_t http_port = 4040;
   std::uint16_t otlp_grpc_port = 4317;
   std::uint16_t otlp_http_port = 4318;
+  std::optional<std::uint16_t> opamp_port;  // not given: 4320, if it is free
   LimitOptions limits;
   std::string backup_root;
   std::vector<std::string> scrape;
@@ -40,6 +42,7 @@ struct ServeOptions {
   std::vector<std::string> allowed_hosts;
   std::vector<std::string> source_roots;
   std::string repository_template;
+  std::string rules;  // folder; empty: those that are shipped only
   bool profile_self = false;
   std::string log_level = "info";
   std::vector<std::string> configs;

@@ -27,8 +27,12 @@
 namespace wherefore::cli {
 namespace {
 
-// The message of {"error":{...}}, or the body itself.
-std::string ErrorMessage(const std::string& body) {
+// The message of {"error":{...}}, or of OTLP's Status, or the body itself.
+std::string ErrorMessage(const net::ClientResponse& response) {
+  const std::string& body = response.body;
+  const auto type = response.headers.find("Content-Type");
+  if (type != response.headers.end() && type->second.starts_with("application/x-protobuf"))
+    return formats::DecodeRpcStatus(false, body).message;
   simdjson::dom::parser parser;
   std::string_view message;
   if (parser.parse(body)["error"]["message"].get(message) == simdjson::SUCCESS)
@@ -193,8 +197,19 @@ void SelectionOptions::AddTo(CLI::App& command, const std::string& positional_he
   command.add_option("--to", to, "End, like --from (default now)");
   command.add_option("--lens", lens,
                      "focus:RE, hide:RE, merge:RE, collapse:RE, drop:RE, recursion:RE, "
-                     "focus-path:A;B;C, merge-path:A;B;C, my-code, merge-templates, invert; "
+                     "focus-path:A;B;C, merge-path:A;B;C, own, my-code, merge-templates, "
+                     "invert; "
                      "joined by ' > '");
+  command.add_flag(
+      "--own{default}", own,
+      "Only the program's own code: what libraries, runtime and kernel did is charged to "
+      "the nearest own function. --own='+re -re' has rules of your own first");
+  command.parse_complete_callback([this] {
+    if (own.empty()) return;
+    const auto whole = query::Lens::ParseWithOwn(lens, own);
+    if (!whole) throw CLI::ValidationError("--own", whole.error().message());
+    lens = whole->Text();
+  });
 }
 
 bool IsUrl(std::string_view name) {
@@ -315,16 +330,17 @@ std::vector<std::pair<std::string, std::string>> SelectionOptions::Parameters() 
   return out;
 }
 
-Result<std::string> Ask(const Context& context, std::string_view method, const std::string& path,
+Result<Answer> AskFully(const Context& context, std::string_view method, const std::string& path,
                         const std::vector<std::pair<std::string, std::string>>& parameters,
-                        std::string_view body, std::string_view content_type) {
+                        std::string_view body, std::string_view content_type,
+                        const CancelToken& cancel) {
   std::string url = context.server + path;
   char separator = '?';
   for (const auto& [name, value] : parameters) {
     url += fmt::format("{}{}={}", separator, net::PercentEncode(name), net::PercentEncode(value));
     separator = '&';
   }
-  net::ClientOptions options{.timeout_seconds = 300};
+  net::ClientOptions options{.timeout_seconds = 300, .cancel = cancel};
   if (!context.token.empty()) options.headers["Authorization"] = "Bearer " + context.token;
   Result<net::ClientResponse> response = net::Fetch(method, url, body, content_type, options);
   if (!response) {
@@ -333,15 +349,25 @@ Result<std::string> Ask(const Context& context, std::string_view method, const s
     return Error(response.error().code(),
                  message + (refused ? "; is `wherefore serve` running there?" : ""));
   }
-  if (const auto lacks = response->headers.find("Wherefore-Incomplete");
-      lacks != response->headers.end()) {
-    fmt::print(stderr, "warning: {}; see `wherefore doctor`\n", lacks->second);
-  }
   if (response->status >= 400) {
     return Error(CodeOf(response->status),
-                 fmt::format("{} (HTTP {})", ErrorMessage(response->body), response->status));
+                 fmt::format("{} (HTTP {})", ErrorMessage(*response), response->status));
   }
-  return std::move(response->body);
+  Answer answer{.body = std::move(response->body), .incomplete = {}};
+  if (const auto lacks = response->headers.find("Wherefore-Incomplete");
+      lacks != response->headers.end())
+    answer.incomplete = lacks->second;
+  return answer;
+}
+
+Result<std::string> Ask(const Context& context, std::string_view method, const std::string& path,
+                        const std::vector<std::pair<std::string, std::string>>& parameters,
+                        std::string_view body, std::string_view content_type) {
+  WHEREFORE_ASSIGN_OR_RETURN(Answer answer,
+                             AskFully(context, method, path, parameters, body, content_type, {}));
+  if (!answer.incomplete.empty())
+    fmt::print(stderr, "warning: {}; see `wherefore doctor`\n", answer.incomplete);
+  return std::move(answer.body);
 }
 
 Result<SourceTree> LoadTree(const Context& context, const SelectionOptions& options) {
@@ -353,6 +379,14 @@ Result<SourceTree> LoadTree(const Context& context, const SelectionOptions& opti
   WHEREFORE_ASSIGN_OR_RETURN(SourceTree out,
                              AskTree(context, "/api/v1/flame", std::move(parameters)));
   return out;
+}
+
+Result<SourceTree> LoadWithLens(const Context& context, const SelectionOptions& options) {
+  auto source = LoadTree(context, options);
+  if (source && source->hint.empty() && !options.lens.empty() && source->tree.size() <= 1) {
+    source->hint = fmt::format("the lens '{}' removes everything", options.lens);
+  }
+  return source;
 }
 
 Result<SourceTree> AskTree(const Context& context, const std::string& path,

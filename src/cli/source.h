@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cancel.h"
 #include "base/result.h"
 #include "cli/command.h"
 #include "formats/registry.h"
@@ -25,6 +26,7 @@ struct SelectionOptions {
   std::string from;
   std::string to;
   std::string lens;
+  std::string own;        // rules of own code; part of the lens once the command line is read
   bool observed = false;  // fill in SourceTree::seconds
 
   void AddTo(CLI::App& command, const std::string& positional_help);
@@ -37,7 +39,16 @@ struct SelectionOptions {
   [[nodiscard]] std::string SelectorText() const;
 };
 
+struct Answer {
+  std::string body;
+  std::string incomplete;  // what stored data it lacks, as the server says; or empty
+};
 // GET or POST; a JSON error answer becomes an Error.
+[[nodiscard]] Result<Answer> AskFully(
+    const Context& context, std::string_view method, const std::string& path,
+    const std::vector<std::pair<std::string, std::string>>& parameters, std::string_view body,
+    std::string_view content_type, const CancelToken& cancel);
+// Its body; what it lacks is said on stderr.
 [[nodiscard]] Result<std::string> Ask(
     const Context& context, std::string_view method, const std::string& path,
     const std::vector<std::pair<std::string, std::string>>& parameters, std::string_view body = {},
@@ -55,6 +66,9 @@ struct SourceTree {
     std::vector<std::pair<std::string, std::string>> parameters);
 // The whole tree (not pruned) of a selection or of files.
 [[nodiscard]] Result<SourceTree> LoadTree(const Context& context, const SelectionOptions& options);
+// The same; a lens that leaves nothing is said in the hint.
+[[nodiscard]] Result<SourceTree> LoadWithLens(const Context& context,
+                                              const SelectionOptions& options);
 
 [[nodiscard]] bool IsUrl(std::string_view name);
 inline constexpr std::string_view kStandardInput = "-";

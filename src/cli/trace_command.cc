@@ -1,5 +1,6 @@
-// `trace`: a trace as a waterfall in the terminal, with the profile value of each span if there is
-// one and, for the spans with most, the functions it was spent in.
+// `trace`: a trace as a waterfall in the terminal. A span's bar shows where its time went; beside
+// it is its profile value if there is one and, for the spans with most, the functions it was spent
+// in.
 
 #include <algorithm>
 #include <map>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "cli/account_bar.h"
 #include "cli/command.h"
 #include "cli/json.h"
 #include "cli/render.h"
@@ -121,8 +123,11 @@ Result<Profiled> AskProfiled(const Context& context, const TraceOptions& options
 
 class Waterfall {
  public:
-  Waterfall(std::vector<Span> spans, Profiled profiled, int width)
-      : spans_(std::move(spans)), profiled_(std::move(profiled)), width_(width) {}
+  Waterfall(std::vector<Span> spans, Profiled profiled, SpanAccounts accounts, int width)
+      : spans_(std::move(spans)),
+        profiled_(std::move(profiled)),
+        accounts_(std::move(accounts)),
+        width_(width) {}
 
   std::string Draw(bool color) {
     std::map<std::string, std::size_t> index;
@@ -142,6 +147,7 @@ class Waterfall {
         fmt::format("{} span{}, {}, from {}{}\n", spans_.size(), spans_.size() == 1 ? "" : "s",
                     FormatDuration(end_ - begin_), FormatTime(begin_),
                     profiled_.by_span.empty() ? "" : fmt::format("; profiled: {}", profiled_.type));
+    out += AccountLegend() + "\n";
     // A damaged trace may contain loops; every span is drawn once.
     std::vector<char> drawn(spans_.size());
     struct Open {
@@ -187,8 +193,9 @@ class Waterfall {
     std::string label = Fit(
         std::string(static_cast<std::size_t>(depth) * 2, ' ') + s.name + "  " + s.service, left);
     label += std::string(left - ScreenWidth(label), ' ');
-    std::string blocks;
-    for (std::size_t i = 0; i < length; ++i) blocks += "█";
+    const auto account = accounts_.find(s.id);
+    std::string blocks =
+        AccountBar(account == accounts_.end() ? SpanAccount{} : account->second, length);
     if (color) blocks = fmt::format("\x1b[3{}m{}\x1b[0m", s.status == "error" ? 1 : 4, blocks);
     const auto value = profiled_.by_span.find(s.id);
     return fmt::format(
@@ -219,6 +226,7 @@ class Waterfall {
 
   std::vector<Span> spans_;
   Profiled profiled_;
+  SpanAccounts accounts_;
   int width_;
   std::int64_t begin_ = INT64_MAX;
   std::int64_t end_ = INT64_MIN;
@@ -237,8 +245,16 @@ int ShowSpan(const Context& context, const TraceOptions& options, std::vector<Sp
   auto profiled = AskValues(context, options);
   if (!profiled) return Fail(profiled.error());
   if (profiled->looks.empty()) profiled->by_span.clear();  // the table shows it
-  fmt::print(
-      "{}", Waterfall(std::move(spans), *std::move(profiled), TerminalWidth()).Draw(context.color));
+  const auto accounts = AskAccounts(context, options.id, options.span);
+  if (!accounts) return Fail(accounts.error());
+  fmt::print("{}", Waterfall(std::move(spans), *std::move(profiled), *accounts, TerminalWidth())
+                       .Draw(context.color));
+  for (const auto& [id, account] : *accounts) {
+    if (!account.filed_under.empty())
+      fmt::print("of the request that {} is the local root of:\n", account.filed_under);
+    fmt::print("{}\n", AccountText(account));
+    if (!account.why.empty()) fmt::print("unobserved: {}\n", account.why);
+  }
   if (!source->hint.empty()) fmt::print(stderr, "{}\n", source->hint);
   if (source->tree.size() <= 1 && source->tree.total[0] == 0) return kFound;
   fmt::print("{}", RenderTop(source->tree, kTopRows, TerminalWidth()));
@@ -249,8 +265,11 @@ int ShowTrace(const Context& context, const TraceOptions& options, std::vector<S
   auto profiled = AskProfiled(context, options);
   if (!profiled) return Fail(profiled.error());
   const std::string hint = profiled->hint;
+  auto accounts = AskAccounts(context, options.id, "");
+  if (!accounts) return Fail(accounts.error());
   fmt::print(
-      "{}", Waterfall(std::move(spans), *std::move(profiled), TerminalWidth()).Draw(context.color));
+      "{}", Waterfall(std::move(spans), *std::move(profiled), *std::move(accounts), TerminalWidth())
+                .Draw(context.color));
   if (!hint.empty()) fmt::print(stderr, "{}\n", hint);
   return kFine;
 }

@@ -1,4 +1,4 @@
-// Commands that show a flame tree: top, tree, flame, diff. Each reads a server or files.
+// Commands that show a flame tree: top, tree, flame. Each reads a server or files.
 #include <functional>
 #include <map>
 #include <memory>
@@ -8,17 +8,14 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/difference.h"
 #include "cli/render.h"
 #include "cli/source.h"
-#include "query/diff.h"
 #include "query/search.h"
 
 namespace wherefore::cli {
 namespace {
 
 constexpr const char* kWhat = "Selector (service{label=value}) or profile files";
-constexpr int kMaxRows = 1'000'000;
 
 // --search of top, tree and flame.
 struct SearchOption {
@@ -44,14 +41,6 @@ struct Searched {
 };
 
 // The tree; notes if the lens removed everything.
-Result<SourceTree> LoadWithLens(const Context& context, const SelectionOptions& options) {
-  auto source = LoadTree(context, options);
-  if (source && source->hint.empty() && !options.lens.empty() && source->tree.size() <= 1) {
-    source->hint = fmt::format("the lens '{}' removes everything", options.lens);
-  }
-  return source;
-}
-
 // The tree and the matches in it. No match is reported like an empty answer.
 Result<Searched> LoadSearched(const Context& context, const SelectionOptions& options,
                               const SearchOption& option) {
@@ -135,86 +124,6 @@ std::string TreeJson(const profile::FlameTree& tree, const query::Found* found) 
   return out + "\n";
 }
 
-// Options of `diff`.
-struct DiffOptions {
-  SelectionOptions selection;
-  std::string base_from, base_to;
-  std::string baseline, comparison;  // the sides by name
-  std::string mode;
-  std::size_t limit = 30;
-};
-
-// Which changes are more than chance; none where that cannot be asked.
-Result<std::optional<Verdicts>> VerdictsOf(const Context& context, const SelectionOptions& before,
-                                           const SelectionOptions& after,
-                                           const DiffMeasure& measure) {
-  if (measure.mode == DiffMode::kRaw || before.IsFiles() || after.IsFiles()) return std::nullopt;
-  return AskVerdicts(context, before, after, DiffModeName(measure.mode));
-}
-
-int RunDiff(const Context& context, const DiffOptions& options) {
-  SelectionOptions before = options.selection;
-  before.observed = true;
-  SelectionOptions after = before;
-  std::vector<std::string> what = options.selection.what;
-  if (options.baseline.empty() != options.comparison.empty() ||
-      (!options.baseline.empty() && !what.empty())) {
-    return Fail(Error(Code::kInvalid,
-                      "--baseline and --comparison go together, instead of "
-                      "selectors without a name"));
-  }
-  if (!options.baseline.empty()) what = {options.baseline, options.comparison};
-  if (what.size() == 2) {
-    before.what = {what[0]};
-    after.what = {what[1]};
-  } else if (options.base_from.empty()) {
-    return Fail(Error(Code::kInvalid, "diff needs two selectors or files, or one and --base-from"));
-  }
-  if (!options.base_from.empty()) {
-    before.since.clear();
-    before.from = options.base_from;
-    before.to = options.base_to;
-  }
-  const auto left = LoadWithLens(context, before);
-  if (!left) return Fail(left.error());
-  if (after.type.empty()) after.type = left->tree.type;
-  const auto right = LoadWithLens(context, after);
-  if (!right) return Fail(right.error());
-  for (const auto* side : {&*left, &*right}) {
-    if (!side->hint.empty()) fmt::print(stderr, "{}\n", side->hint);
-  }
-  const DiffMeasure measure =
-      ChooseMeasure(options.mode, {.two_selectors = what.size() == 2 && what[0] != what[1] &&
-                                                    !before.IsFiles() && !after.IsFiles(),
-                                   .averaged = left->averaged || right->averaged,
-                                   .before_seconds = left->seconds,
-                                   .after_seconds = right->seconds});
-  const auto verdicts = VerdictsOf(context, before, after, measure);
-  if (!verdicts) return Fail(verdicts.error());
-  const Verdicts* const tested = *verdicts ? &**verdicts : nullptr;
-  const query::DiffTree diff = query::Diff(left->tree, right->tree);
-  fmt::print("{}", context.json ? DiffJson(diff, measure, tested)
-                                : RenderDiff(diff, measure, tested, options.limit));
-  return kFine;
-}
-
-// A share as people write it: 2% or 0.02.
-CLI::Validator AsShare() {
-  return {[](std::string& text) -> std::string {
-            if (!text.ends_with('%')) return "";
-            try {
-              std::size_t end = 0;
-              const double percent = std::stod(text, &end);
-              if (end + 1 != text.size()) return "expected a share, as 2% or 0.02";
-              text = fmt::format("{}", percent / 100);
-            } catch (const std::exception&) {
-              return "expected a share, as 2% or 0.02";
-            }
-            return "";
-          },
-          "SHARE"};
-}
-
 }  // namespace
 
 void AddTop(CLI::App& app, Context& context) {
@@ -272,37 +181,6 @@ void AddFlame(CLI::App& app, Context& context) {
   command->add_option("--rows", *rows, "At most this many rows (0: all)")
       ->check(CLI::Range(0, kMaxRows))
       ->capture_default_str();
-}
-
-void AddDiff(CLI::App& app, Context& context) {
-  CLI::App* command =
-      NewCommand(app, "diff", "What changed between two selections or two files",
-                 {"wherefore diff before.pb.gz after.pb.gz",
-                  "wherefore diff 'checkout{version=v1}' 'checkout{version=v2}' --since 1d",
-                  "wherefore diff checkout --from -1h --base-from -25h --base-to -24h",
-                  "wherefore diff --baseline 'shop{commit=abc123}' --comparison "
-                  "'shop{commit=def456}' --time-range 1h",
-                  "wherefore diff before.pb.gz after.pb.gz --mode share"});
-  auto options = std::make_shared<DiffOptions>();
-  options->selection.AddTo(
-      *command,
-      "Before and after: two selectors or two files; one selector with --base-from/--base-to");
-  command->add_option("--baseline", options->baseline, "Before: a selector or a file");
-  command->add_option("--comparison", options->comparison, "After: a selector or a file");
-  command->add_option("--base-from", options->base_from, "Start of 'before'");
-  command->add_option("--base-to", options->base_to, "End of 'before'");
-  command
-      ->add_option(
-          "--mode", options->mode,
-          "raw (as stored), rate (per second of each side's observed time), share (of each side's "
-          "total). Default: share for two selectors; rate if the sides differ in length; else raw")
-      ->check(CLI::IsMember({"raw", "rate", "share"}));
-  command->add_option("-n,--limit", options->limit, "Rows")
-      ->check(CLI::Range(1, kMaxRows))
-      ->capture_default_str();
-  command->callback([&context, options] {
-    context.run = [&context, options] { return RunDiff(context, *options); };
-  });
 }
 
 }  // namespace wherefore::cli

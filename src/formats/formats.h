@@ -156,6 +156,9 @@ struct SvgOptions {
   std::string title;
   std::string subtitle;
   int width = 1200;
+  // By function of the tree: "more", "less" or "unchanged", for a difference; then colours say
+  // that, and so does the hover text. Empty: colours are by kind.
+  std::vector<std::string> marks = {};
 };
 // A standalone SVG without external resources; has hover titles and also works as an image.
 [[nodiscard]] std::string EncodeSvg(const profile::FlameTree& tree, const SvgOptions& options);

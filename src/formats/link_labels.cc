@@ -39,6 +39,13 @@ bool ReadDecimalId(std::string_view text, std::array<std::uint8_t, N>& out) {
 
 }  // namespace
 
+bool IsLinkLabel(std::string_view key) {
+  static constexpr std::array<std::string_view, 8> kKeys = {
+      "trace_id",    "span_id",  "profile_id", "otel.traceid",
+      "otel.spanid", "trace id", "span id",    "local root span id"};
+  return std::ranges::find(kKeys, key) != kKeys.end();
+}
+
 bool LinkReader::Read(std::string_view key, std::string_view text) {
   if (key == "trace_id" || key == "otel.traceid") {
     if (!ReadHexId(text, link_.trace)) return false;

@@ -24,6 +24,9 @@ class LinkReader {
   int rank_ = 0;
 };
 
+// Whether a label of this name ties a sample to a span, whatever its value is.
+[[nodiscard]] bool IsLinkLabel(std::string_view key);
+
 // Adds links to samples that have such attributes and no link yet. The attributes stay.
 void LinkSamplesByAttributes(profile::Batch& batch);
 

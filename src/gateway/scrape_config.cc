@@ -12,11 +12,13 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "gateway/config/fields.h"
-#include "gateway/config/yaml.h"
 #include "net/url.h"
+#include "settings/fields.h"
+#include "settings/yaml.h"
 
 namespace wherefore::gateway {
+
+using namespace settings;  // trees with places
 namespace {
 
 constexpr std::int64_t kDefaultInterval = 15 * kNsPerSecond;

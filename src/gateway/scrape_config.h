@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "gateway/config/node.h"
-#include "gateway/config/problems.h"
 #include "gateway/relabel.h"
+#include "settings/node.h"
+#include "settings/problems.h"
 
 namespace wherefore::gateway {
 
@@ -51,7 +51,8 @@ struct ScrapeConfig {
 [[nodiscard]] Result<ScrapeConfig> ParseScrapeConfig(const std::string& text,
                                                      const std::string& name);
 // The list of jobs by itself, as in a pprof receiver.
-[[nodiscard]] std::vector<ScrapeJob> ReadScrapeJobs(const Entry& entry, Problems& problems);
+[[nodiscard]] std::vector<ScrapeJob> ReadScrapeJobs(const settings::Entry& entry,
+                                                    settings::Problems& problems);
 // "http://host:6060" or "service=http://host:6060", as a job of its own.
 [[nodiscard]] Result<ScrapeJob> ParseScrapeTarget(std::string_view text);
 

@@ -288,6 +288,44 @@ TEST(HttpClient, ShowsItsCertificate) {
   EXPECT_EQ(answer->body, "ok");
 }
 
+TEST_F(KeptConnections, AServerMayAskClientsForACertificate) {
+  const TestCertificate ours;
+  const TestCertificate trusted;
+  const TestCertificate another;
+  HttpServerOptions options;
+  options.tls_certificate_file = ours.certificate_file();
+  options.tls_key_file = ours.key_file();
+  options.tls_client_ca_file = trusted.certificate_file();
+  Start(std::move(options));
+  const std::string url = fmt::format("https://127.0.0.1:{}/echo", server_->port());
+  const auto send = [&](const TestCertificate* shown) {
+    TlsClientOptions tls{.ca_file = ours.certificate_file()};
+    if (shown != nullptr) tls.certificate_file = shown->certificate_file();
+    if (shown != nullptr) tls.key_file = shown->key_file();
+    return MakeClient(tls)->Send({.url = url, .body = "x"});
+  };
+  EXPECT_FALSE(send(nullptr));
+  EXPECT_FALSE(send(&another));
+  const auto answer = send(&trusted);
+  ASSERT_TRUE(answer) << answer.error().message();
+  EXPECT_EQ(answer->status, 200);
+}
+
+TEST_F(KeptConnections, WhatCannotBeAskedForIsNamed) {
+  const TestCertificate ours;
+  HttpServerOptions options;
+  options.tls_client_ca_file = ours.certificate_file();
+  EXPECT_FALSE(HttpServer(io_, options, router_).Start()) << "not without TLS";
+  options.tls_certificate_file = ours.certificate_file();
+  options.tls_key_file = ours.key_file();
+  for (const std::string& file : {std::string("/no/such/file"), ours.key_file()}) {
+    options.tls_client_ca_file = file;
+    const auto started = HttpServer(io_, options, router_).Start();
+    ASSERT_FALSE(started);
+    EXPECT_NE(started.error().message().find(file), std::string::npos) << started.error().message();
+  }
+}
+
 class GrpcClientTest : public testing::Test {
  protected:
   void Start(GrpcServerOptions options = {}) {
@@ -365,6 +403,26 @@ TEST_F(GrpcClientTest, TlsTrustsWhatItIsTold) {
   EXPECT_EQ(status({.ca_file = another.certificate_file()}), 14);
   EXPECT_FALSE(GrpcClient::Make({.target = "x:1", .tls = {.ca_file = "/no/such/file"}}));
   EXPECT_FALSE(GrpcClient::Make({.target = "x:1", .tls = {.min_version = "1.3"}}));
+}
+
+TEST_F(GrpcClientTest, AServerMayAskClientsForACertificate) {
+  const TestCertificate ours;
+  const TestCertificate trusted;
+  const TestCertificate another;
+  Start({.tls_certificate_file = ours.certificate_file(),
+         .tls_key_file = ours.key_file(),
+         .tls_client_ca_file = trusted.certificate_file()});
+  const auto status = [&](const TestCertificate* shown) {
+    TlsClientOptions tls{.ca_file = ours.certificate_file()};
+    if (shown != nullptr) tls.certificate_file = shown->certificate_file();
+    if (shown != nullptr) tls.key_file = shown->key_file();
+    return Call({.method = "/echo", .body = "x", .timeout_ns = 5 * kNsPerSecond},
+                {.tls = std::move(tls)})
+        .status;
+  };
+  EXPECT_EQ(status(nullptr), 14);
+  EXPECT_EQ(status(&another), 14);
+  EXPECT_EQ(status(&trusted), 0);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <utility>
@@ -15,12 +14,6 @@ namespace {
 
 // Connections beyond the limit that still get an answer.
 constexpr std::size_t kMaxRefused = 64;
-
-// Returns 0 if it is closed.
-std::size_t InodeOf(int fd) {
-  struct stat status{};
-  return fstat(fd, &status) == 0 ? status.st_ino : 0;
-}
 
 void Tell(const std::vector<std::shared_ptr<HttpConnection>>& connections,
           void (HttpConnection::*what)()) {
@@ -127,19 +120,18 @@ bool ConnectionLimit::EnterDescriptor(int fd) {
     if (sockets_.size() >= most_ / 2) ForgetClosedSockets();
     if (sockets_.size() >= most_ / 2) CloseIdleSockets();
     in = MakeRoom(going);
-    if (in) sockets_.push_back({fd, InodeOf(fd)});
+    if (in) sockets_.emplace_back(fd);
   }
   Tell(going, &HttpConnection::MakeRoom);
   return in;
 }
 
-// The number may belong to another file by now, which has another inode.
 void ConnectionLimit::ForgetClosedSockets() {
   constexpr auto kSeldom = std::chrono::milliseconds(200);
   const Clock::time_point now = Clock::now();
   if (now - checked_ < kSeldom) return;
   checked_ = now;
-  std::erase_if(sockets_, [](const Socket& socket) { return InodeOf(socket.fd) != socket.inode; });
+  std::erase_if(sockets_, [](const LentSocket& socket) { return !socket.IsOpen(); });
 }
 
 // Several at once, because finding them takes a look at all of them. They are shut down, not
@@ -148,17 +140,19 @@ void ConnectionLimit::CloseIdleSockets() {
   std::vector<std::pair<Silence, std::size_t>> quiet;
   quiet.reserve(sockets_.size());
   for (std::size_t i = 0; i < sockets_.size(); ++i)
-    quiet.emplace_back(SilenceOf(sockets_[i].fd), i);
+    quiet.emplace_back(SilenceOf(sockets_[i].fd()), i);
   const auto going = static_cast<std::ptrdiff_t>(std::min(sockets_.size() / 32 + 1, quiet.size()));
   std::ranges::partial_sort(quiet, quiet.begin() + going, [](const auto& a, const auto& b) {
     return a.first.LongerThan(b.first);
   });
-  for (auto it = quiet.begin(); it != quiet.begin() + going; ++it) {
-    Socket& socket = sockets_[it->second];
-    if (InodeOf(socket.fd) == socket.inode) shutdown(socket.fd, SHUT_RDWR);
-    socket.fd = -1;
+  std::vector<bool> goes(sockets_.size());
+  for (auto it = quiet.begin(); it != quiet.begin() + going; ++it) goes[it->second] = true;
+  std::vector<LentSocket> staying;
+  for (std::size_t i = 0; i < sockets_.size(); ++i) {
+    if (!goes[i]) staying.push_back(sockets_[i]);
+    if (goes[i] && sockets_[i].IsOpen()) shutdown(sockets_[i].fd(), SHUT_RDWR);
   }
-  std::erase_if(sockets_, [](const Socket& socket) { return socket.fd < 0; });
+  sockets_ = std::move(staying);
 }
 
 }  // namespace wherefore::net

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "net/socket_facts.h"
 
 namespace wherefore::net {
 
@@ -63,10 +64,6 @@ class ConnectionLimit {
     std::list<Waiting>::iterator at;  // in waiting_, or its end()
     bool leaving = false;             // does not count any more
   };
-  struct Socket {
-    int fd;
-    std::size_t inode;
-  };
 
   [[nodiscard]] bool HasRoom() const REQUIRES(mutex_);
   bool MakeRoom(Owners& going) REQUIRES(mutex_);
@@ -78,7 +75,7 @@ class ConnectionLimit {
   std::unordered_map<HttpConnection*, Entry> entries_ GUARDED_BY(mutex_);
   std::list<Waiting> waiting_ GUARDED_BY(mutex_);  // longest waiting first
   std::size_t leaving_ GUARDED_BY(mutex_) = 0;
-  std::vector<Socket> sockets_ GUARDED_BY(mutex_);
+  std::vector<LentSocket> sockets_ GUARDED_BY(mutex_);
   Clock::time_point checked_ GUARDED_BY(mutex_);
 };
 

@@ -25,6 +25,7 @@
 #include "net/compression.h"
 #include "net/connection_limit.h"
 #include "net/grpc_calls.h"
+#include "net/grpc_sockets.h"
 #include "net/http_guard.h"
 #include "net/inflight_bytes.h"
 #include "net/stream.h"
@@ -39,6 +40,7 @@ struct Shared {
   GrpcHandler handler;
   std::shared_ptr<InflightBytes> inflight;
   std::unique_ptr<GrpcCalls> calls;
+  GrpcSockets sockets;
   std::array<Counter*, 17> answers{};  // by gRPC status
   Counter* received = nullptr;
 
@@ -205,7 +207,9 @@ void Call::Answer(GrpcResponse response) {
     const auto until = GrpcCalls::Clock::now() +
                        std::chrono::seconds(shared_->options.message_timeout_seconds) +
                        std::chrono::seconds(size >> 16);
-    shared_->calls->Answering(place_, until, [this] { context_.TryCancel(); });
+    shared_->calls->Answering(
+        place_, until, [this, peer = context_.peer()] { return shared_->sockets.TakenBytes(peer); },
+        [this] { context_.TryCancel(); });
   }
   const grpc::Slice slice = OwnedSlice(std::move(response.body), std::move(hold));
   message_ = grpc::ByteBuffer(&slice, 1);
@@ -328,7 +332,13 @@ Result<std::shared_ptr<grpc::ServerCredentials>> Credentials(const GrpcServerOpt
   if (options.tls_key_file.empty()) return grpc::InsecureServerCredentials();
   WHEREFORE_ASSIGN_OR_RETURN(std::string certificate, ReadFile(options.tls_certificate_file));
   WHEREFORE_ASSIGN_OR_RETURN(std::string key, ReadFile(options.tls_key_file));
-  grpc::SslServerCredentialsOptions tls;
+  const bool ask = !options.tls_client_ca_file.empty();
+  grpc::SslServerCredentialsOptions tls(
+      ask ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
+          : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
+  if (ask) {
+    WHEREFORE_ASSIGN_OR_RETURN(tls.pem_root_certs, ReadFile(options.tls_client_ca_file));
+  }
   tls.pem_key_cert_pairs.push_back({std::move(key), std::move(certificate)});
   return grpc::SslServerCredentials(tls);
 }
@@ -369,8 +379,13 @@ class GrpcServer::Impl {
     if (!shared_->options.unread_answers) {
       shared_->options.unread_answers = std::make_shared<UnreadAnswers>(1u << 30);
     }
-    shared_->calls = std::make_unique<GrpcCalls>(
-        shared_->options.max_calls, std::chrono::seconds(shared_->options.message_timeout_seconds));
+    const GrpcServerOptions& o = shared_->options;
+    shared_->calls = std::make_unique<GrpcCalls>(GrpcCalls::Limits{
+        .calls = o.max_calls,
+        .for_message = std::chrono::seconds(o.message_timeout_seconds),
+        .window = std::chrono::seconds(o.answer_window_seconds),
+        .least_bytes =
+            o.least_answer_bytes_per_second * static_cast<std::uint64_t>(o.answer_window_seconds)});
   }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -381,16 +396,31 @@ class GrpcServer::Impl {
     // gRPC does not report which address failed or why, nor a bad certificate, cannot use one free
     // port for two addresses, and accepts connections without limit. So we listen ourselves.
     WHEREFORE_ASSIGN_OR_RETURN(
-        listener_, Listener::Open(io_, {options.addresses, options.port,
-                                        options.tls_certificate_file, options.tls_key_file}));
-    port_ = listener_->port();
-    shared_->SetPort(port_);
+        listener_,
+        Listener::Open(io_, {options.addresses, options.port, options.tls_certificate_file,
+                             options.tls_key_file, options.tls_client_ca_file}));
     WHEREFORE_ASSIGN_OR_RETURN(const auto credentials, Credentials(options));
-    if (!Build(credentials)) {
-      return Error(Code::kUnavailable, fmt::format("cannot start gRPC on port {}", port_));
-    }
-    listener_->StartDescriptors([this](int fd) { Accept(fd); });
+    WHEREFORE_RETURN_IF_ERROR(Build(listener_->port(), credentials));
+    listener_->StartDescriptors([this](int fd) { Take(fd, {}); });
     return {};
+  }
+
+  Result<> StartBehind(std::uint16_t port) {
+    return Build(port, grpc::InsecureServerCredentials());
+  }
+
+  void Take(int fd, std::string_view read) {
+    const auto& connections = shared_->options.connections;
+    if (connections && !connections->EnterDescriptor(fd)) {
+      close(fd);
+      return;
+    }
+    shared_->sockets.Add(fd);
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = fd;
+    const grpc::Slice slice(read.data(), read.size());
+    if (!read.empty()) connection.read_buffer = grpc::ByteBuffer(&slice, 1);
+    acceptor_->HandleNewConnection(&connection);
   }
 
   [[nodiscard]] std::uint16_t port() const { return port_; }
@@ -404,18 +434,9 @@ class GrpcServer::Impl {
   }
 
  private:
-  void Accept(int fd) {
-    const auto& connections = shared_->options.connections;
-    if (connections && !connections->EnterDescriptor(fd)) {
-      close(fd);
-      return;
-    }
-    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-    connection.fd = fd;
-    acceptor_->HandleNewConnection(&connection);
-  }
-
-  bool Build(const std::shared_ptr<grpc::ServerCredentials>& credentials) {
+  Result<> Build(std::uint16_t port, const std::shared_ptr<grpc::ServerCredentials>& credentials) {
+    port_ = port;
+    shared_->SetPort(port);
     const GrpcServerOptions& options = shared_->options;
     grpc::ServerBuilder builder;
     using External = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
@@ -440,7 +461,8 @@ class GrpcServer::Impl {
     builder.SetResourceQuota(quota);
     builder.RegisterCallbackGenericService(&service_);
     server_ = builder.BuildAndStart();
-    return server_ != nullptr;
+    if (server_) return {};
+    return Error(Code::kUnavailable, fmt::format("cannot start gRPC on port {}", port));
   }
 
   IoThreads& io_;
@@ -457,6 +479,12 @@ GrpcServer::GrpcServer(IoThreads& io, GrpcServerOptions options, GrpcHandler han
 GrpcServer::~GrpcServer() = default;
 Result<> GrpcServer::Start() {
   return impl_->Start();
+}
+Result<> GrpcServer::StartBehind(std::uint16_t port) {
+  return impl_->StartBehind(port);
+}
+void GrpcServer::Take(int fd, std::string_view read) {
+  impl_->Take(fd, read);
 }
 std::uint16_t GrpcServer::port() const {
   return impl_->port();

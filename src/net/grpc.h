@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/cancel.h"
@@ -39,6 +40,9 @@ using GrpcHandler = std::function<void(GrpcRequest, std::function<void(GrpcRespo
 // UNIMPLEMENTED, 14 UNAVAILABLE, ...
 [[nodiscard]] int GrpcStatus(Code code);
 
+// What a connection begins with that speaks HTTP/2, as gRPC does (RFC 9113, 3.4).
+constexpr std::string_view kHttp2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
 struct GrpcServerOptions {
   std::vector<std::string> addresses = {"127.0.0.1", "::1"};
   std::uint16_t port = 0;
@@ -48,6 +52,9 @@ struct GrpcServerOptions {
   std::size_t max_calls = 4096;
   int max_calls_per_connection = 256;  // announced to clients, which queue the rest
   int message_timeout_seconds = 60;    // from the start of a call to its whole message
+  // In every window this much of a large answer must be read, otherwise the call is ended.
+  int answer_window_seconds = 30;
+  std::size_t least_answer_bytes_per_second = 1024;
   std::shared_ptr<UnreadAnswers>
       unread_answers;  // shared by several servers; null: 1 GiB of its own
   std::shared_ptr<ConnectionLimit> connections;  // shared by several servers; null: no limit
@@ -55,6 +62,8 @@ struct GrpcServerOptions {
   int idle_timeout_seconds = 300;      // for a connection without calls
   std::string tls_certificate_file;
   std::string tls_key_file;
+  // With the two above: clients must show a certificate signed by one of these authorities.
+  std::string tls_client_ca_file;
   std::string bearer_token;
 };
 
@@ -68,6 +77,11 @@ class GrpcServer {
   ~GrpcServer();
 
   Result<> Start();
+  // Starts without a port of its own, in plain text: an HTTP server on `port` passes connections on
+  // (HttpServerOptions::grpc).
+  Result<> StartBehind(std::uint16_t port);
+  // A connected socket, and what was already read from it. Any thread; closed if the server stops.
+  void Take(int fd, std::string_view read);
   [[nodiscard]] std::uint16_t port() const;
   void Stop(int grace_seconds);
 

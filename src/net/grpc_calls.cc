@@ -12,9 +12,8 @@ constexpr std::chrono::seconds kStalled{2};
 
 }  // namespace
 
-GrpcCalls::GrpcCalls(std::size_t most, std::chrono::milliseconds for_message)
-    : most_(most),
-      for_message_(for_message),
+GrpcCalls::GrpcCalls(const Limits& limits)
+    : limits_(limits),
       gauge_(Metrics::Global().GetGauge("wherefore_grpc_open_calls", "gRPC calls that are open.")),
       thread_([this] { Run(); }) {}
 
@@ -31,11 +30,12 @@ bool GrpcCalls::Enter(End give_up, Place& place) {
   End oldest;
   {
     MutexLock lock(mutex_);
-    if (open_ >= most_) {
+    if (open_ >= limits_.calls) {
       oldest = TakeOldest(Clock::now() - kStalled);
       if (!oldest) return false;
     }
-    place = reading_.insert(reading_.end(), {Clock::now(), std::move(give_up), &reading_});
+    place = reading_.insert(reading_.end(),
+                            {.since = Clock::now(), .end = std::move(give_up), .in = &reading_});
     ++open_;
     gauge_.Add(1);
   }
@@ -62,10 +62,13 @@ void GrpcCalls::Arrived(Place place) {
   Move(place, handled_);
 }
 
-void GrpcCalls::Answering(Place place, Clock::time_point until, End cancel) {
+void GrpcCalls::Answering(Place place, Clock::time_point until, Taken taken, End cancel) {
   MutexLock lock(mutex_);
   place->since = until;
   place->end = std::move(cancel);
+  place->taken_before = taken().value_or(0);
+  place->taken = std::move(taken);
+  place->window_end = Clock::now() + limits_.window;
   Move(place, answering_);
 }
 
@@ -78,14 +81,25 @@ void GrpcCalls::Leave(Place place) {
   place->in->erase(place);
 }
 
+bool GrpcCalls::IsStalled(Entry& answer, Clock::time_point now) const {
+  if (now >= answer.since) return true;
+  if (now < answer.window_end) return false;
+  const auto taken = answer.taken();
+  if (taken && *taken - answer.taken_before < limits_.least_bytes) return true;
+  answer.taken_before = taken.value_or(0);
+  answer.window_end = now + limits_.window;
+  return false;
+}
+
 std::size_t GrpcCalls::open() {
   MutexLock lock(mutex_);
   return open_;
 }
 
 void GrpcCalls::Run() {
-  const auto pause = std::clamp<std::chrono::milliseconds>(
-      for_message_ / 4, std::chrono::milliseconds(10), std::chrono::seconds(1));
+  const auto pause =
+      std::clamp<std::chrono::milliseconds>(std::min(limits_.for_message, limits_.window) / 4,
+                                            std::chrono::milliseconds(10), std::chrono::seconds(1));
   while (true) {
     std::vector<End> late;
     {
@@ -94,10 +108,10 @@ void GrpcCalls::Run() {
       stop_.WaitUntil(mutex_, Clock::now() + pause);
       if (stopping_) return;
       const Clock::time_point now = Clock::now();
-      while (End one = TakeOldest(now - for_message_)) late.push_back(std::move(one));
+      while (End one = TakeOldest(now - limits_.for_message)) late.push_back(std::move(one));
       for (Entry& answer : answering_) {
         // Under the lock, because otherwise the call might end meanwhile.
-        if (answer.since <= now && answer.end) std::exchange(answer.end, nullptr)();
+        if (answer.end && IsStalled(answer, now)) std::exchange(answer.end, nullptr)();
       }
     }
     for (const End& one : late) one();

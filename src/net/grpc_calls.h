@@ -1,5 +1,5 @@
-// The open calls of one gRPC server: how many there may be, and how long each may wait for its
-// message or for its answer to be read. Internal to src/net.
+// The open calls of one gRPC server: how many there may be, how long each may wait for its message,
+// and how slowly its answer may be read. Internal to src/net.
 //
 // Threads: any; a thread of its own ends calls whose time is up.
 // Always:  at most `most` calls are open. When full, the call that has waited longest for its
@@ -9,8 +9,10 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <list>
+#include <optional>
 #include <thread>
 
 #include "base/metrics.h"
@@ -24,6 +26,15 @@ class GrpcCalls {
   // Ends a call that is late. For a call that waits for its message it may run after the call is
   // over; for a call that is being answered it does not, and it must not block.
   using End = std::function<void()>;
+  // Bytes its client has taken so far; none if that is not known.
+  using Taken = std::function<std::optional<std::uint64_t>()>;
+  struct Limits {
+    std::size_t calls = 0;
+    std::chrono::milliseconds for_message{};
+    // So much of an answer must be read in each window.
+    std::chrono::milliseconds window{};
+    std::uint64_t least_bytes = 0;
+  };
 
  private:
   struct Entry {
@@ -31,12 +42,15 @@ class GrpcCalls {
     End end;
     std::list<Entry>* in = nullptr;
     bool counted = true;
+    Taken taken;
+    Clock::time_point window_end;
+    std::uint64_t taken_before = 0;  // the window
   };
 
  public:
   using Place = std::list<Entry>::iterator;
 
-  GrpcCalls(std::size_t most, std::chrono::milliseconds for_message);
+  explicit GrpcCalls(const Limits& limits);
   GrpcCalls(const GrpcCalls&) = delete;
   GrpcCalls& operator=(const GrpcCalls&) = delete;
   ~GrpcCalls();
@@ -45,19 +59,19 @@ class GrpcCalls {
   [[nodiscard]] bool Enter(End give_up, Place& place) EXCLUDES(mutex_);
   // Its message has arrived.
   void Arrived(Place place) EXCLUDES(mutex_);
-  // Its answer is being sent and must be read until then.
-  void Answering(Place place, Clock::time_point until, End cancel) EXCLUDES(mutex_);
+  // Its answer is being sent: some of it must be read in each window, and all of it until then.
+  void Answering(Place place, Clock::time_point until, Taken taken, End cancel) EXCLUDES(mutex_);
   void Leave(Place place) EXCLUDES(mutex_);
   [[nodiscard]] std::size_t open() EXCLUDES(mutex_);
 
  private:
+  [[nodiscard]] bool IsStalled(Entry& answer, Clock::time_point now) const REQUIRES(mutex_);
   void Move(Place place, std::list<Entry>& to) REQUIRES(mutex_);
   // Removes and returns the longest waiting call if it has waited since before that time.
   [[nodiscard]] End TakeOldest(Clock::time_point before) REQUIRES(mutex_);
   void Run() EXCLUDES(mutex_);
 
-  const std::size_t most_;
-  const std::chrono::milliseconds for_message_;
+  const Limits limits_;
   Gauge& gauge_;
   Mutex mutex_;
   CondVar stop_;

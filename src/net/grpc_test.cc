@@ -14,6 +14,7 @@
 #include "base/metrics.h"
 #include "net/compression.h"
 #include "net/connection_limit.h"
+#include "net/test_grpc_server.h"
 #include "net/test_http.h"
 #include "net/test_tls.h"
 
@@ -21,85 +22,15 @@ namespace wherefore::net {
 namespace {
 
 using std::chrono::seconds;
-using std::chrono::system_clock;
-
-struct Outcome {
-  grpc::Status status;
-  std::string body;
-  std::string details;
-};
-
-class Client {
- public:
-  explicit Client(std::uint16_t port,
-                  const std::shared_ptr<grpc::ChannelCredentials>& credentials =
-                      grpc::InsecureChannelCredentials(),
-                  std::string_view host = "127.0.0.1") {
-    grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(-1);
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own
-    channel_ = grpc::CreateCustomChannel(fmt::format("{}:{}", host, port), credentials, arguments);
-    stub_.emplace(channel_);
-  }
-
-  Outcome Call(grpc::ClientContext& context, std::string_view body,
-               const std::string& method = "/s/M") {
-    context.set_deadline(system_clock::now() + seconds(20));
-    const grpc::Slice slice(body.data(), body.size());
-    const grpc::ByteBuffer request(&slice, 1);
-    grpc::CompletionQueue queue;
-    auto reader = stub_->PrepareUnaryCall(&context, method, request, &queue);
-    reader->StartCall();
-    grpc::ByteBuffer answer;
-    Outcome outcome;
-    reader->Finish(&answer, &outcome.status, &queue);
-    void* tag = nullptr;
-    bool ok = false;
-    queue.Next(&tag, &ok);
-    std::vector<grpc::Slice> slices;
-    if (outcome.status.ok() && answer.Dump(&slices).ok()) {
-      for (const auto& s : slices)
-        outcome.body.append(reinterpret_cast<const char*>(s.begin()), s.size());
-    }
-    outcome.details = outcome.status.error_details();
-    return outcome;
-  }
-  Outcome Call(std::string_view body, const std::string& method = "/s/M") {
-    grpc::ClientContext context;
-    return Call(context, body, method);
-  }
-
- private:
-  std::shared_ptr<grpc::Channel> channel_;
-  std::optional<grpc::GenericStub> stub_;
-};
-
-void Echo(const GrpcRequest& request, const std::function<void(GrpcResponse)>& respond) {
-  if (request.method != "/s/M") {
-    return respond({12, "no method " + request.method, {}, "details \x01 bytes"});
-  }
-  respond({0, {}, "echo " + *request.body, {}});
-}
-
-IoThreads& Io() {
-  static IoThreads io(1);
-  return io;
-}
-
-std::unique_ptr<GrpcServer> Started(GrpcServerOptions options = {}, GrpcHandler handler = Echo) {
-  auto server = std::make_unique<GrpcServer>(Io(), std::move(options), std::move(handler));
-  const auto started = server->Start();
-  EXPECT_TRUE(started) << started.error().message();
-  return server;
-}
 
 TEST(GrpcServer, CarriesBytesBothWaysOnBothLoopbackAddresses) {
   const auto server = Started();
   const std::string big(3'000'000, '\0');
-  EXPECT_EQ(Client(server->port()).Call("hello").body, "echo hello");
-  EXPECT_EQ(Client(server->port()).Call("").body, "echo ");
-  EXPECT_EQ(Client(server->port()).Call(big).body, "echo " + big);
-  const Outcome v6 = Client(server->port(), grpc::InsecureChannelCredentials(), "[::1]").Call("x");
+  EXPECT_EQ(GrpcTestClient(server->port()).Call("hello").body, "echo hello");
+  EXPECT_EQ(GrpcTestClient(server->port()).Call("").body, "echo ");
+  EXPECT_EQ(GrpcTestClient(server->port()).Call(big).body, "echo " + big);
+  const GrpcAnswer v6 =
+      GrpcTestClient(server->port(), grpc::InsecureChannelCredentials(), "[::1]").Call("x");
   if (v6.status.ok()) {
     EXPECT_EQ(v6.body, "echo x");
   }
@@ -110,10 +41,10 @@ TEST(GrpcServer, TakesGzipAndNamesWhatItDoesNotTake) {
   grpc::ClientContext gzip;
   gzip.set_compression_algorithm(GRPC_COMPRESS_GZIP);
   const std::string text(50'000, 'x');
-  EXPECT_EQ(Client(server->port()).Call(gzip, text).body, "echo " + text);
+  EXPECT_EQ(GrpcTestClient(server->port()).Call(gzip, text).body, "echo " + text);
   grpc::ClientContext deflate;
   deflate.set_compression_algorithm(GRPC_COMPRESS_DEFLATE);
-  EXPECT_EQ(Client(server->port()).Call(deflate, text).status.error_code(),
+  EXPECT_EQ(GrpcTestClient(server->port()).Call(deflate, text).status.error_code(),
             grpc::StatusCode::UNIMPLEMENTED);
 }
 
@@ -124,7 +55,7 @@ TEST(GrpcServer, ABombIsNotUnpacked) {
   // 6 GB of zeros in 6 MB, as several gzip members because packing a single one would take long.
   const std::string member = Gzip(std::string(64u << 20, '\0'), 9);
   for (int i = 0; i < 96; ++i) bomb += member;
-  const Outcome outcome = Client(server->port()).Call(bomb);
+  const GrpcAnswer outcome = GrpcTestClient(server->port()).Call(bomb);
   EXPECT_EQ(outcome.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   constexpr std::int64_t kAllowed = std::int64_t{3} << 30;  // their shadow memory is resident too
@@ -136,7 +67,7 @@ TEST(GrpcServer, ABombIsNotUnpacked) {
 
 TEST(GrpcServer, SendsStatusMessageAndDetails) {
   const auto server = Started();
-  const Outcome outcome = Client(server->port()).Call("x", "/other/Method");
+  const GrpcAnswer outcome = GrpcTestClient(server->port()).Call("x", "/other/Method");
   EXPECT_EQ(outcome.status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
   EXPECT_EQ(outcome.status.error_message(), "no method /other/Method");
   EXPECT_EQ(outcome.details, "details \x01 bytes");
@@ -146,7 +77,7 @@ TEST(GrpcServer, RefusesMessagesOverTheLimitAlsoAfterDecompression) {
   GrpcServerOptions options;
   options.max_message_bytes = 100'000;
   const auto server = Started(std::move(options));
-  Client client(server->port());
+  GrpcTestClient client(server->port());
   EXPECT_TRUE(client.Call(std::string(100'000, 'x')).status.ok());
   EXPECT_EQ(client.Call(std::string(100'001, 'x')).status.error_code(),
             grpc::StatusCode::RESOURCE_EXHAUSTED);
@@ -161,7 +92,7 @@ TEST(GrpcServer, WantsTheToken) {
   GrpcServerOptions options;
   options.bearer_token = "secret";
   const auto server = Started(std::move(options));
-  Client client(server->port());
+  GrpcTestClient client(server->port());
   EXPECT_EQ(client.Call("x").status.error_code(), grpc::StatusCode::UNAUTHENTICATED);
   grpc::ClientContext wrong;
   wrong.AddMetadata("authorization", "Bearer secreT");
@@ -177,7 +108,7 @@ TEST(GrpcServer, PassesMetadataOn) {
   });
   grpc::ClientContext context;
   context.AddMetadata("x-scope-orgid", "team");
-  EXPECT_EQ(Client(server->port()).Call(context, "x").body, "team");
+  EXPECT_EQ(GrpcTestClient(server->port()).Call(context, "x").body, "team");
 }
 
 TEST(GrpcServer, AClientThatGoesAwayCancelsItsCall) {
@@ -186,9 +117,9 @@ TEST(GrpcServer, AClientThatGoesAwayCancelsItsCall) {
       Started({}, [&](const GrpcRequest& request, std::function<void(GrpcResponse)> respond) {
         got.set_value({request.cancel, std::move(respond)});
       });
-  Client client(server->port());
+  GrpcTestClient client(server->port());
   grpc::ClientContext context;
-  std::future<Outcome> call =
+  std::future<GrpcAnswer> call =
       std::async(std::launch::async, [&] { return client.Call(context, "x"); });
   const auto [token, respond] = got.get_future().get();
   std::promise<void> cancelled;
@@ -205,14 +136,14 @@ TEST(GrpcServer, AnswersFromAnotherThread) {
       Started({}, [&](const GrpcRequest&, std::function<void(GrpcResponse)> respond) {
         threads.emplace_back([r = std::move(respond)] { r({0, {}, "later", {}}); });
       });
-  EXPECT_EQ(Client(server->port()).Call("x").body, "later");
+  EXPECT_EQ(GrpcTestClient(server->port()).Call("x").body, "later");
 }
 
 TEST(GrpcServer, AHandlerThatForgetsOrThrowsGivesInternal) {
   const auto server = Started({}, [](const GrpcRequest& request, const auto&) {
     if (*request.body == "throw") throw std::runtime_error("from a library");
   });
-  Client client(server->port());
+  GrpcTestClient client(server->port());
   EXPECT_EQ(client.Call("forget").status.error_code(), grpc::StatusCode::INTERNAL);
   EXPECT_EQ(client.Call("throw").status.error_code(), grpc::StatusCode::INTERNAL);
 }
@@ -225,9 +156,9 @@ TEST(GrpcServer, TooManyBytesAtOnceAreUnavailableUntilTheyAreAnswered) {
     if (request.method == "/hold/M") return held.set_value(std::move(respond));
     respond({0, {}, "fine", {}});
   });
-  Client client(server->port());
+  GrpcTestClient client(server->port());
   const std::string body(100'000, 'x');
-  std::future<Outcome> first =
+  std::future<GrpcAnswer> first =
       std::async(std::launch::async, [&] { return client.Call(body, "/hold/M"); });
   const auto respond = held.get_future().get();
   EXPECT_EQ(client.Call(body).status.error_code(), grpc::StatusCode::UNAVAILABLE);
@@ -240,141 +171,11 @@ TEST(GrpcServer, ASecondServerOnThePortSaysWhoToAsk) {
   const auto server = Started();
   GrpcServerOptions options;
   options.port = server->port();
-  GrpcServer second(Io(), options, Echo);
+  GrpcServer second(Io(), options, EchoCall);
   const auto started = second.Start();
   ASSERT_FALSE(started);
   EXPECT_NE(started.error().message().find(fmt::format("port {}", options.port)),
             std::string::npos);
-}
-
-TEST(GrpcServer, TheConnectionThatWasQuietTheLongestMakesRoom) {
-  GrpcServerOptions options;
-  options.connections = std::make_shared<ConnectionLimit>(8);  // four of them for gRPC
-  const auto server = Started(std::move(options));
-  Client busy(server->port());
-  EXPECT_TRUE(busy.Call("x").status.ok());
-  std::vector<std::unique_ptr<RawClient>> idle;
-  for (int i = 0; i < 100; ++i) {
-    idle.push_back(std::make_unique<RawClient>(server->port()));
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    EXPECT_TRUE(busy.Call("x").status.ok()) << i;
-  }
-  for (std::size_t i = 0; i < 90; ++i)
-    idle[i]->ReadAll();  // blocks for up to 20 s if the server does not close it
-  EXPECT_TRUE(Client(server->port()).Call("x").status.ok());
-}
-
-// A call with headers and no message, on a connection that several may share.
-class OpenCall {
- public:
-  OpenCall(const std::shared_ptr<grpc::Channel>& channel, std::string_view method = "/s/M")
-      : stub_(channel) {
-    call_ = stub_.PrepareCall(&context_, std::string(method), &queue_);
-    call_->StartCall(&queue_);
-    Next();
-  }
-  OpenCall(const OpenCall&) = delete;
-  OpenCall& operator=(const OpenCall&) = delete;
-  ~OpenCall() {
-    context_.TryCancel();
-    if (!finished_) Finish();
-    queue_.Shutdown();
-    void* tag = nullptr;
-    bool ok = false;
-    while (queue_.Next(&tag, &ok)) {
-    }
-  }
-  // Its status once the server ends it.
-  grpc::Status Finish() {
-    grpc::Status status;
-    finished_ = true;
-    call_->Finish(&status, &queue_);
-    Next();
-    return status;
-  }
-
- private:
-  void Next() {
-    void* tag = nullptr;
-    bool ok = false;
-    queue_.Next(&tag, &ok);
-  }
-  grpc::GenericStub stub_;
-  grpc::ClientContext context_;
-  grpc::CompletionQueue queue_;
-  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
-  bool finished_ = false;
-};
-
-std::shared_ptr<grpc::Channel> OwnChannel(std::uint16_t port) {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel(fmt::format("127.0.0.1:{}", port),
-                                   grpc::InsecureChannelCredentials(), arguments);
-}
-
-TEST(GrpcServer, ACallWithoutAMessageIsEnded) {
-  GrpcServerOptions options;
-  options.message_timeout_seconds = 1;
-  const auto server = Started(std::move(options));
-  const auto start = std::chrono::steady_clock::now();
-  OpenCall call(OwnChannel(server->port()));
-  const grpc::Status status = call.Finish();
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED) << status.error_message();
-  EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(10));
-  EXPECT_TRUE(Client(server->port()).Call("x").status.ok());
-}
-
-TEST(GrpcServer, BeyondTheLimitCallsAreRefusedUntilOneThatWaitsMakesRoom) {
-  GrpcServerOptions options;
-  options.max_calls = 10;
-  const auto server = Started(std::move(options));
-  const auto channel = OwnChannel(server->port());
-  Gauge& open = Metrics::Global().GetGauge("wherefore_grpc_open_calls", "");
-  const auto before = open.value();
-  std::vector<std::unique_ptr<OpenCall>> calls;
-  for (int i = 0; i < 10; ++i) calls.push_back(std::make_unique<OpenCall>(channel));
-  while (open.value() - before < 10) std::this_thread::yield();
-  Client client(server->port());
-  const Outcome refused = client.Call("x");
-  EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_EQ(refused.status.error_message(), "too many calls are open; try again");
-  // After two seconds they have waited long enough to be ended for others.
-  const auto deadline = std::chrono::steady_clock::now() + seconds(20);
-  while (!client.Call("x").status.ok()) {
-    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  EXPECT_EQ(calls[0]->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED)
-      << "the first to wait is the first to go";
-}
-
-TEST(GrpcServer, AConnectionHasAsManyCallsAsItMay) {
-  GrpcServerOptions options;
-  options.max_calls_per_connection = 5;
-  const auto server = Started(std::move(options));
-  const auto channel = OwnChannel(server->port());
-  Gauge& open = Metrics::Global().GetGauge("wherefore_grpc_open_calls", "");
-  const auto before = open.value();
-  grpc::GenericStub stub(channel);
-  ASSERT_TRUE(channel->WaitForConnected(system_clock::now() + seconds(20)));
-  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
-  grpc::CompletionQueue queue;
-  std::vector<std::unique_ptr<grpc::GenericClientAsyncReaderWriter>> calls;
-  for (int i = 0; i < 50; ++i) {
-    contexts.push_back(std::make_unique<grpc::ClientContext>());
-    calls.push_back(stub.PrepareCall(contexts.back().get(), "/s/M", &queue));
-    calls.back()->StartCall(&queue);
-  }
-  while (open.value() - before < 5) std::this_thread::yield();
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // no more come
-  EXPECT_EQ(open.value() - before, 5);
-  for (const auto& context : contexts) context->TryCancel();
-  queue.Shutdown();
-  void* tag = nullptr;
-  bool ok = false;
-  while (queue.Next(&tag, &ok)) {
-  }
 }
 
 TEST(GrpcServer, AHandlerWithoutMemoryCostsItsCallAlone) {
@@ -383,8 +184,8 @@ TEST(GrpcServer, AHandlerWithoutMemoryCostsItsCallAlone) {
         if (request.method == "/short/M") throw std::bad_alloc();
         respond({0, {}, "fine", {}});
       });
-  Client client(server->port());
-  const Outcome outcome = client.Call("x", "/short/M");
+  GrpcTestClient client(server->port());
+  const GrpcAnswer outcome = client.Call("x", "/short/M");
   EXPECT_EQ(outcome.status.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_NE(outcome.status.error_message().find("out of memory for now"), std::string::npos);
   EXPECT_TRUE(client.Call("x").status.ok());
@@ -395,7 +196,7 @@ TEST(GrpcServer, SaysWhenTheCertificateIsNone) {
   GrpcServerOptions options;
   options.tls_certificate_file = certificate.key_file();
   options.tls_key_file = certificate.key_file();
-  GrpcServer server(Io(), std::move(options), Echo);
+  GrpcServer server(Io(), std::move(options), EchoCall);
   const auto started = server.Start();
   ASSERT_FALSE(started);
   EXPECT_NE(started.error().message().find("certificate"), std::string::npos);
@@ -406,8 +207,8 @@ TEST(GrpcServer, StopWaitsForRunningCallsAndThenCutsThemOff) {
   auto server = Started({}, [&](const GrpcRequest&, std::function<void(GrpcResponse)> respond) {
     held.set_value(std::move(respond));
   });
-  Client client(server->port());
-  std::future<Outcome> call = std::async(std::launch::async, [&] { return client.Call("x"); });
+  GrpcTestClient client(server->port());
+  std::future<GrpcAnswer> call = std::async(std::launch::async, [&] { return client.Call("x"); });
   auto respond = held.get_future().get();
   std::future<void> stopped = std::async(std::launch::async, [&] { server->Stop(20); });
   EXPECT_EQ(stopped.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
@@ -419,7 +220,7 @@ TEST(GrpcServer, StopWaitsForRunningCallsAndThenCutsThemOff) {
   server = Started({}, [&](const GrpcRequest&, std::function<void(GrpcResponse)> r) {
     held.set_value(std::move(r));
   });
-  Client again(server->port());
+  GrpcTestClient again(server->port());
   call = std::async(std::launch::async, [&] { return again.Call("x"); });
   respond = held.get_future().get();
   server.reset();
@@ -435,12 +236,12 @@ TEST(GrpcServer, StopsCleanlyUnderLoadAgainAndAgain) {
     threads.reserve(3);
     for (int t = 0; t < 3; ++t) {
       threads.emplace_back([&, port = server->port()] {
-        Client client(port);
+        GrpcTestClient client(port);
         while (!done && client.Call("x").status.ok()) {
         }
       });
     }
-    EXPECT_TRUE(Client(server->port()).Call("x").status.ok());
+    EXPECT_TRUE(GrpcTestClient(server->port()).Call("x").status.ok());
     server->Stop(round % 2);
     done = true;
   }
@@ -457,7 +258,110 @@ TEST(GrpcServer, SpeaksTls) {
   pem << file.rdbuf();
   grpc::SslCredentialsOptions trust;
   trust.pem_root_certs = pem.str();
-  EXPECT_EQ(Client(server->port(), grpc::SslCredentials(trust)).Call("tls").body, "echo tls");
+  EXPECT_EQ(GrpcTestClient(server->port(), grpc::SslCredentials(trust)).Call("tls").body,
+            "echo tls");
+}
+
+// gRPC and HTTP/1.1 on one port.
+class OnePort : public HttpServerTest {
+ protected:
+  void StartBoth(GrpcServerOptions grpc = {}, HttpServerOptions http = {}) {
+    http.grpc = std::make_shared<GrpcServer>(io_, std::move(grpc), EchoCall);
+    Start(std::move(http));
+  }
+};
+
+TEST_F(OnePort, TakesBoth) {
+  StartBoth();
+  EXPECT_EQ(GrpcTestClient(server_->port()).Call("hello").body, "echo hello");
+  EXPECT_EQ(Post("x").status, 200);
+  const std::string big(3'000'000, 'x');
+  GrpcTestClient client(server_->port());
+  EXPECT_EQ(client.Call(big).body, "echo " + big);
+  EXPECT_EQ(client.Call("again").body, "echo again");
+}
+
+TEST_F(OnePort, ThePrefaceMayComeInPieces) {
+  StartBoth();
+  RawClient client(server_->port());
+  for (const char c : kHttp2Preface) {
+    client.Send(std::string_view(&c, 1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  client.Send(std::string("\0\0\0\x04\0\0\0\0\0", 9));  // SETTINGS, empty
+  const std::string answer = client.ReadUntil(std::string("\0\0\0\x04\x01\0\0\0\0", 9));
+  ASSERT_GE(answer.size(), 9u);
+  EXPECT_EQ(answer[3], '\x04') << "SETTINGS come first";
+}
+
+TEST_F(OnePort, WhatOnlyBeginsLikeItIsHttp) {
+  StartBoth();
+  EXPECT_EQ(
+      Exchange("PRI /echo HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").substr(0, 12),
+      "HTTP/1.1 405");
+  EXPECT_EQ(Exchange("POST /echo HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                     "Content-Length: 1\r\n\r\nx")
+                .substr(0, 12),
+            "HTTP/1.1 200");
+}
+
+TEST_F(OnePort, APrefaceThatNeverEndsIsNotWaitedForForEver) {
+  HttpServerOptions options;
+  options.read_timeout_seconds = 1;
+  StartBoth({}, std::move(options));
+  RawClient client(server_->port());
+  client.Send("PRI * HTTP/2.0");
+  EXPECT_EQ(client.ReadAll().substr(0, 12), "HTTP/1.1 408");
+}
+
+TEST_F(OnePort, GrpcNeedsTheTokenToo) {
+  GrpcServerOptions grpc;
+  grpc.bearer_token = "secret";
+  HttpServerOptions http;
+  http.bearer_token = "secret";
+  StartBoth(std::move(grpc), std::move(http));
+  EXPECT_EQ(GrpcTestClient(server_->port()).Call("x").status.error_code(),
+            grpc::StatusCode::UNAUTHENTICATED);
+  grpc::ClientContext context;
+  context.AddMetadata("authorization", "Bearer secret");
+  EXPECT_TRUE(GrpcTestClient(server_->port()).Call(context, "x").status.ok());
+}
+
+TEST_F(OnePort, ConnectionsOfBothKindsCountTogether) {
+  const auto limit = std::make_shared<ConnectionLimit>(8);
+  GrpcServerOptions grpc;
+  grpc.connections = limit;
+  HttpServerOptions http;
+  http.connections = limit;
+  StartBoth(std::move(grpc), std::move(http));
+  // Half of the places are gRPC's; who has been silent for longest makes room.
+  std::vector<std::unique_ptr<RawClient>> silent;
+  for (int i = 0; i < 40; ++i) {
+    silent.push_back(std::make_unique<RawClient>(server_->port()));
+    silent.back()->Send(kHttp2Preface);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(GrpcTestClient(server_->port()).Call("x").body, "echo x");
+  EXPECT_EQ(Post("x").status, 200);
+  // Their sockets are shut down: what gRPC sent them first ends.
+  for (int i = 0; i < 20; ++i) silent[static_cast<std::size_t>(i)]->ReadAll();
+}
+
+TEST_F(OnePort, StoppingEndsCallsOfBoth) {
+  std::promise<std::function<void(GrpcResponse)>> held;
+  HttpServerOptions http;
+  http.grpc = std::make_shared<GrpcServer>(
+      io_, GrpcServerOptions{}, [&](const GrpcRequest&, std::function<void(GrpcResponse)> respond) {
+        held.set_value(std::move(respond));
+      });
+  Start(std::move(http));
+  auto outcome = std::async(
+      std::launch::async, [this] { return GrpcTestClient(server_->port()).Call("x").status.ok(); });
+  const auto respond = held.get_future().get();
+  auto stopped = std::async(std::launch::async, [this] { server_->Stop(20); });
+  respond({0, {}, "done", {}});
+  EXPECT_TRUE(outcome.get());
+  stopped.get();
 }
 
 }  // namespace

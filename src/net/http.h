@@ -100,6 +100,7 @@ class Router {
 };
 
 class ConnectionLimit;  // net/connection_limit.h
+class GrpcServer;       // net/grpc.h
 class UnreadAnswers;    // net/unread_answers.h
 class WorkerPool;       // net/worker_pool.h
 
@@ -128,6 +129,11 @@ struct HttpServerOptions {
   std::vector<std::string> allowed_hosts;
   std::string tls_certificate_file;  // TLS if both are set
   std::string tls_key_file;
+  // With the two above: clients must show a certificate signed by one of these authorities.
+  std::string tls_client_ca_file;
+  // Gets the connections that begin with HTTP/2's preface, on a port without TLS; this server
+  // starts and stops it. Null: they are refused as bad HTTP/1.1.
+  std::shared_ptr<GrpcServer> grpc;
   // If set, every request except GET /ready needs "Authorization: Bearer <token>".
   std::string bearer_token;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "net/grpc.h"
 #include "net/http.h"
 #include "net/http_guard.h"
 #include "net/http_session.h"
@@ -24,6 +25,7 @@ HttpServerState::HttpServerState(HttpServerOptions server_options,
     for (char& c : host) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
   }
   options.allowed_hosts.push_back(MachineName());
+  if (!options.tls_key_file.empty()) options.grpc.reset();
 }
 
 void HttpServerState::SetPort(std::uint16_t port) {
@@ -100,10 +102,11 @@ class HttpServer::Impl {
   Result<> Start() {
     const HttpServerOptions& o = state_->options;
     WHEREFORE_ASSIGN_OR_RETURN(
-        listener_,
-        Listener::Open(io_, {o.addresses, o.port, o.tls_certificate_file, o.tls_key_file}));
+        listener_, Listener::Open(io_, {o.addresses, o.port, o.tls_certificate_file, o.tls_key_file,
+                                        o.tls_client_ca_file}));
     port_ = listener_->port();
     state_->SetPort(port_);
+    if (o.grpc) WHEREFORE_RETURN_IF_ERROR(o.grpc->StartBehind(port_));
     listener_->Start([state = state_](std::unique_ptr<Stream> stream) {
       StartHttpSession(state, std::move(stream));
     });
@@ -116,6 +119,12 @@ class HttpServer::Impl {
     if (!listener_) return;
     listener_->Close();
     listener_.reset();
+    StopHttp(grace_seconds);
+    if (state_->options.grpc) state_->options.grpc->Stop(grace_seconds);
+  }
+
+ private:
+  void StopHttp(int grace_seconds) {
     state_->draining = true;
     state_->ForEach(&HttpConnection::Drain);
     using Clock = std::chrono::steady_clock;
@@ -128,7 +137,6 @@ class HttpServer::Impl {
     Log(LogLevel::kWarn, "HTTP connections did not end in time", {{"port", port_}});
   }
 
- private:
   IoThreads& io_;
   std::shared_ptr<HttpServerState> state_;
   std::unique_ptr<Listener> listener_;

@@ -5,6 +5,7 @@
 #include <linux/in.h>
 #include <linux/tcp.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <cstddef>
 
@@ -16,6 +17,12 @@ struct Facts {
   socklen_t size = 0;  // how much of it this kernel filled in
 };
 
+// Returns 0 if it is closed.
+std::size_t InodeOf(int fd) {
+  struct stat status{};
+  return fstat(fd, &status) == 0 ? status.st_ino : 0;
+}
+
 Facts Ask(int fd) {
   Facts facts;
   facts.size = sizeof(facts.info);
@@ -24,6 +31,12 @@ Facts Ask(int fd) {
 }
 
 }  // namespace
+
+LentSocket::LentSocket(int fd) : fd_(fd), inode_(InodeOf(fd)) {}
+
+bool LentSocket::IsOpen() const {
+  return inode_ != 0 && InodeOf(fd_) == inode_;
+}
 
 std::optional<std::uint64_t> TakenBytes(int fd) {
   const Facts facts = Ask(fd);

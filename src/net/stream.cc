@@ -91,9 +91,10 @@ class SocketStream : public Stream {
   [[nodiscard]] bool OnLoopback() const final { return on_loopback_; }
 
  protected:
+  void CancelTimer() { timer_.cancel(); }
   void CloseSocket(Socket& socket) {
     BoostError ignored;
-    timer_.cancel();
+    CancelTimer();
     std::ignore = socket.close(ignored);
   }
   static void SetReset(Socket& socket) {
@@ -129,6 +130,12 @@ class PlainStream final : public SocketStream {
   }
   void Close() override { CloseSocket(socket_); }
   void DropUnsent() override { SetReset(socket_); }
+  int Release() override {
+    CancelTimer();
+    BoostError error;
+    const int fd = socket_.release(error);
+    return error ? -1 : fd;
+  }
   std::optional<std::uint64_t> TakenBytes() override {
     return net::TakenBytes(socket_.native_handle());
   }
@@ -161,6 +168,7 @@ class TlsStream final : public SocketStream {
   }
   void Close() override { CloseSocket(stream_.next_layer()); }
   void DropUnsent() override { SetReset(stream_.next_layer()); }
+  int Release() override { return -1; }
   std::optional<std::uint64_t> TakenBytes() override {
     return net::TakenBytes(stream_.next_layer().native_handle());
   }
@@ -170,11 +178,28 @@ class TlsStream final : public SocketStream {
   asio::ssl::stream<Socket> stream_;
 };
 
+// Clients must show a certificate, and hear which authorities count.
+Result<> AskClients(asio::ssl::context& context, const std::string& authorities) {
+  BoostError error;
+  std::ignore = context.load_verify_file(authorities, error);
+  STACK_OF(X509_NAME)* const names = error ? nullptr : SSL_load_client_CA_file(authorities.c_str());
+  if (names == nullptr) {
+    return Error(Code::kInvalid, fmt::format("certificates of clients' authorities {}: {}",
+                                             authorities, error ? error.message() : "has none"));
+  }
+  SSL_CTX_set_client_CA_list(context.native_handle(), names);  // which now owns them
+  context.set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
+  return {};
+}
+
 Result<std::shared_ptr<asio::ssl::context>> LoadTls(const ListenOptions& options) {
   if (options.tls_certificate_file.empty() != options.tls_key_file.empty()) {
     return Error(Code::kInvalid, "TLS needs both a certificate file and a key file");
   }
-  if (options.tls_key_file.empty()) return std::shared_ptr<asio::ssl::context>();
+  if (options.tls_key_file.empty()) {
+    if (options.tls_client_ca_file.empty()) return std::shared_ptr<asio::ssl::context>();
+    return Error(Code::kInvalid, "certificates of clients need a certificate of the server");
+  }
   auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
   SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
   BoostError error;
@@ -187,6 +212,9 @@ Result<std::shared_ptr<asio::ssl::context>> LoadTls(const ListenOptions& options
   if (error) {
     return Error(Code::kInvalid,
                  fmt::format("TLS key {}: {}", options.tls_key_file, error.message()));
+  }
+  if (!options.tls_client_ca_file.empty()) {
+    WHEREFORE_RETURN_IF_ERROR(AskClients(*context, options.tls_client_ca_file));
   }
   return context;
 }

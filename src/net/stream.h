@@ -43,6 +43,9 @@ class Stream {
   virtual void Close() = 0;
   // Call before Close: discards what the peer has not received yet.
   virtual void DropUnsent() = 0;
+  // Gives the socket away, non-blocking; instead of Close, while nothing is being read or written.
+  // -1: not possible (TLS).
+  virtual int Release() = 0;
 
   virtual void Post(std::function<void()> work) = 0;
   // There is one timer; setting it again or closing drops the previous callback.
@@ -60,6 +63,7 @@ struct ListenOptions {
   std::uint16_t port = 0;
   std::string tls_certificate_file;
   std::string tls_key_file;
+  std::string tls_client_ca_file;  // set: clients must show a certificate of one of these
 };
 
 // The listening sockets of one server, all on one port.

@@ -107,10 +107,17 @@ void GrpcRouter::Add(std::string method, GrpcHandler handler) {
   handlers_[std::move(method)] = std::move(handler);
 }
 
-void GrpcRouter::Handle(GrpcRequest request, std::function<void(GrpcResponse)> respond) const {
-  const auto found = handlers_.find(request.method);
-  const GrpcHandler& handler = found == handlers_.end() ? fallback_ : found->second;
-  handler(std::move(request), std::move(respond));
+const GrpcHandler* GrpcRouter::Find(std::string_view method) const {
+  const auto found = handlers_.find(method);
+  return found == handlers_.end() ? nullptr : &found->second;
+}
+
+GrpcHandler Routed(std::shared_ptr<const GrpcRouter> router, GrpcHandler otherwise) {
+  return [known = std::move(router), other = std::move(otherwise)](
+             GrpcRequest request, std::function<void(GrpcResponse)> respond) {
+    const GrpcHandler* const found = known->Find(request.method);
+    (found != nullptr ? *found : other)(std::move(request), std::move(respond));
+  };
 }
 
 void AddUnary(Router& http, GrpcRouter& grpc, const std::string& method,

@@ -35,14 +35,15 @@ using UnaryHandler = std::function<void(UnaryRequest, UnaryRespond)>;
 class GrpcRouter {
  public:
   void Add(std::string method, GrpcHandler handler);
-  // Handles unknown methods.
-  void SetFallback(GrpcHandler handler) { fallback_ = std::move(handler); }
-  void Handle(GrpcRequest request, std::function<void(GrpcResponse)> respond) const;
+  // Null: unknown.
+  [[nodiscard]] const GrpcHandler* Find(std::string_view method) const;
 
  private:
   std::map<std::string, GrpcHandler, std::less<>> handlers_;
-  GrpcHandler fallback_;
 };
+
+// The methods of `router`, and `otherwise` for all others.
+[[nodiscard]] GrpcHandler Routed(std::shared_ptr<const GrpcRouter> router, GrpcHandler otherwise);
 
 // Registers `method` as POST on `http` and as a gRPC method on `grpc`.
 void AddUnary(Router& http, GrpcRouter& grpc, const std::string& method,

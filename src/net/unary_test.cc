@@ -14,12 +14,7 @@ void Echo(const UnaryRequest& request, const UnaryRespond& respond) {
 }
 
 struct Fixture {
-  Fixture() {
-    AddUnary(http, grpc, kMethod, Echo);
-    grpc.SetFallback([](const GrpcRequest& request, const auto& respond) {
-      respond({12, "no " + request.method, {}, {}});
-    });
-  }
+  Fixture() { AddUnary(http, *grpc, kMethod, Echo); }
   HttpResponse Post(const std::string& type, const std::string& body) const {
     HttpRequest request;
     request.method = "POST";
@@ -35,11 +30,13 @@ struct Fixture {
     request.method = method;
     request.body = std::make_shared<const std::string>(body);
     GrpcResponse answer;
-    grpc.Handle(std::move(request), [&](GrpcResponse r) { answer = std::move(r); });
+    Routed(grpc, [](const GrpcRequest& asked, const auto& respond) {
+      respond({12, "no " + asked.method, {}, {}});
+    })(std::move(request), [&](GrpcResponse r) { answer = std::move(r); });
     return answer;
   }
   Router http;
-  GrpcRouter grpc;
+  std::shared_ptr<GrpcRouter> grpc = std::make_shared<GrpcRouter>();
 };
 
 TEST(Unary, AnswersInTheEncodingOfTheRequest) {

@@ -40,6 +40,22 @@ class Reached {
     Blank(batch.own_attributes, own);
   }
 
+  // After BlankOthers.
+  void RemoveOthers(Batch& batch) const {
+    const std::vector<Id> mappings = Compact(batch.mappings, mappings_);
+    const std::vector<Id> functions = Compact(batch.functions, functions_);
+    const std::vector<Id> frames = Compact(batch.frames, frames_);
+    const std::vector<Id> stacks = Compact(batch.stacks, stacks_);
+    const std::vector<Id> links = Compact(batch.links, links_);
+    const std::vector<Id> attributes = Compact(batch.attributes, attributes_);
+    for (Line& line : batch.lines) line.function = functions[line.function];
+    for (Frame& frame : batch.frames) frame.mapping = mappings[frame.mapping];
+    for (Id& frame : batch.stack_frames) frame = frames[frame];
+    for (Id& ref : batch.attribute_refs) ref = attributes[ref];
+    for (Id& stack : batch.samples.stack) stack = stacks[stack];
+    for (Id& link : batch.samples.link) link = links[link];
+  }
+
  private:
   template <typename T>
   static void Blank(std::vector<T>& table, const std::vector<bool>& reached) {
@@ -107,6 +123,20 @@ class Reached {
     for (const Id text : {a.key, a.unit, a.value.text}) strings_[text] = true;
   }
 
+  // The new index of each entry that is reached, 0 for the others.
+  template <typename T>
+  static std::vector<Id> Compact(std::vector<T>& table, const std::vector<bool>& reached) {
+    std::vector<Id> moved(table.size());
+    Id next = 1;
+    for (std::size_t i = 1; i < table.size(); ++i) {
+      if (!reached[i]) continue;
+      moved[i] = next;
+      table[next++] = table[i];
+    }
+    table.resize(next);
+    return moved;
+  }
+
   const Batch& batch_;
   std::vector<bool> resources_, scopes_, mappings_, functions_, frames_, stacks_, links_,
       attributes_, strings_;
@@ -116,6 +146,12 @@ class Reached {
 
 void BlankUnused(Batch& batch) {
   Reached(batch).BlankOthers(batch);
+}
+
+void RemoveUnused(Batch& batch) {
+  const Reached reached(batch);
+  reached.BlankOthers(batch);
+  reached.RemoveOthers(batch);
 }
 
 }  // namespace wherefore::profile

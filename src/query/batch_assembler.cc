@@ -11,22 +11,30 @@ using profile::TypedAttribute;
 
 Result<> BatchAssembler::Open(store::Reader& reader, const store::DictionaryKey& key) {
   if (opened_ && key == key_) return {};
-  opened_ = true;
-  key_ = key;
+  opened_ = false;
   rows_ = {};
   series_.clear();
   cancel_.Release(std::exchange(dictionary_bytes_, 0));  // one dictionary at a time
   const std::int64_t before = cancel_.memory_used();
-  WHEREFORE_ASSIGN_OR_RETURN(rows_, reader.Dictionary(key, {}, cancel_));
-  WHEREFORE_ASSIGN_OR_RETURN(series_, reader.Series(key, 1, cancel_));
+  WHEREFORE_ASSIGN_OR_RETURN(auto rows, reader.Dictionary(key, {}, cancel_));
+  WHEREFORE_ASSIGN_OR_RETURN(auto series, reader.Series(key, 1, cancel_));
   dictionary_bytes_ = static_cast<std::size_t>(cancel_.memory_used() - before);
+  Open(key, std::move(rows), std::move(series));
+  return {};
+}
+
+void BatchAssembler::Open(const store::DictionaryKey& key, store::DictionaryRows rows,
+                          std::vector<store::SeriesRow> series) {
+  opened_ = true;
+  key_ = key;
+  rows_ = std::move(rows);
+  series_ = std::move(series);
   resolved_ = ResolveFrames(symbolizer_, rows_.frames, rows_.mappings);
   mappings_.assign(rows_.mappings.size() + 1, 0);
   functions_.assign(rows_.functions.size() + 1, 0);
   frames_.assign(rows_.frames.size() + 1, 0);
   stacks_.assign(rows_.stacks.size() + 1, 0);
   resources_.clear();
-  return {};
 }
 
 Result<Id> BatchAssembler::Stack(std::uint32_t stack) {

@@ -36,7 +36,11 @@ class BatchAssembler {
   BatchAssembler(Batch& batch, symbols::Symbolizer* symbolizer, const CancelToken& cancel)
       : batch_(batch), symbolizer_(symbolizer), cancel_(cancel), claim_(cancel) {}
 
+  // The dictionary that ids belong to from now on: read if it is another than before, or as the
+  // caller has read it.
   Result<> Open(store::Reader& reader, const store::DictionaryKey& key);
+  void Open(const store::DictionaryKey& key, store::DictionaryRows rows,
+            std::vector<store::SeriesRow> series);
 
   Result<Id> Stack(std::uint32_t stack);
 

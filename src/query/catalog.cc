@@ -204,7 +204,8 @@ Result<std::vector<SeriesList>> Catalog::Series(
     std::vector<store::DictionaryKey> keys;
     for (const std::size_t i : some) keys.push_back(dictionaries[i]);
     const std::uint64_t before = reader_.Generation();
-    WHEREFORE_ASSIGN_OR_RETURN(auto rows, reader_.SeriesOf(keys, cancel));
+    WHEREFORE_ASSIGN_OR_RETURN(auto rows,
+                               reader_.SeriesOf(keys, store::Reader::SeriesParts::kLabels, cancel));
     MutexLock lock(mutex_);
     const bool lasting = before != 0 && before == generation_;
     for (const std::size_t i : some) {

@@ -12,6 +12,7 @@
 #include "profile/observations.h"
 #include "profile/typed_attributes.h"
 #include "query/batch_assembler.h"
+#include "query/dictionary_portions.h"
 
 namespace wherefore::query {
 namespace {
@@ -194,34 +195,80 @@ std::string_view EncodedOf(const store::SeriesRow* series) {
   return series != nullptr ? std::string_view(series->encoded) : std::string_view();
 }
 
-// What all types share: their rows, and in `shared` whose they are.
-Result<std::vector<MergedRow>> AssembleRows(QueryContext& context, const Resolved& r,
-                                            const MergedSums& sums, BatchAssembler& assembler,
-                                            profile::Profile& shared) {
-  std::vector<MergedRow> rows(sums.keys().size());
-  for (const auto& [key, index] : sums.keys()) {
-    const auto [selected, stack, series] = key;
-    WHEREFORE_RETURN_IF_ERROR(
-        assembler.Open(context.reader, r.query.selections[selected].dictionary));
-    constexpr std::size_t kCountEvery = 1024;
-    if (index % kCountEvery == 0) WHEREFORE_RETURN_IF_ERROR(assembler.Count());
-    if (index == 0) {
-      WHEREFORE_RETURN_IF_ERROR(assembler.AllMappings());
-      WHEREFORE_ASSIGN_OR_RETURN(const auto owners, assembler.Owners(series, {}));
-      shared.resource = owners.first;
-      shared.scope = owners.second;
-      WHEREFORE_ASSIGN_OR_RETURN(
-          shared.attributes,
-          assembler.Refs(AttributePlace::kProfile, {EncodedOf(assembler.Owner(series))}));
+// What all types share: their rows, and whose they are.
+class SharedRows {
+ public:
+  SharedRows(QueryContext& context, const Resolved& resolved, const MergedSums& sums,
+             BatchAssembler& assembler)
+      : context_(context), resolved_(resolved), sums_(sums), assembler_(assembler) {}
+
+  Result<> Assemble(const CancelToken& cancel) {
+    rows_.resize(sums_.keys().size());
+    std::vector<std::uint32_t> selections;
+    std::vector<store::DictionaryKey> dictionaries;
+    for (const auto& [key, index] : sums_.keys()) {
+      if (!selections.empty() && selections.back() == std::get<0>(key)) continue;
+      selections.push_back(std::get<0>(key));
+      dictionaries.push_back(resolved_.query.selections[selections.back()].dictionary);
     }
-    WHEREFORE_ASSIGN_OR_RETURN(rows[index].first, assembler.Stack(stack));
-    const store::SeriesRow* own = assembler.Series(series);
-    if (own != nullptr && own->parent == 0) own = nullptr;  // a profile's labels, not a sample's
-    WHEREFORE_ASSIGN_OR_RETURN(rows[index].second,
-                               assembler.Refs(AttributePlace::kSample, {EncodedOf(own)}));
+    WHEREFORE_ASSIGN_OR_RETURN(const auto portions,
+                               PortionsOf(context_.reader, dictionaries, kAnyFrames, cancel));
+    for (const Portion& portion : portions) {
+      const MemoryScope scope(cancel);  // what is read of the store goes; the batch counts itself
+      MemoryClaim held(cancel);
+      WHEREFORE_ASSIGN_OR_RETURN(auto names,
+                                 ReadPortion(context_.reader, dictionaries, portion, held, cancel));
+      WHEREFORE_ASSIGN_OR_RETURN(
+          auto series, context_.reader.SeriesOf(KeysOf(dictionaries, portion),
+                                                store::Reader::SeriesParts::kEncodedToo, cancel));
+      for (const std::size_t i : portion) {
+        const store::DictionaryKey& key = dictionaries[i];
+        assembler_.Open(key, std::move(names[key]), std::move(series[key]));
+        WHEREFORE_RETURN_IF_ERROR(AddSelection(selections[i]));
+      }
+    }
+    return {};
   }
-  return rows;
-}
+
+  [[nodiscard]] const std::vector<MergedRow>& rows() const { return rows_; }
+  // A profile with their owner.
+  [[nodiscard]] const profile::Profile& profile() const { return profile_; }
+
+ private:
+  Result<> AddSelection(std::uint32_t selection) {
+    constexpr std::size_t kCountEvery = 1024;
+    for (auto it = sums_.keys().lower_bound({selection, 0, 0});
+         it != sums_.keys().end() && std::get<0>(it->first) == selection; ++it) {
+      const auto [selected, stack, series] = it->first;
+      MergedRow& row = rows_[it->second];
+      if (it->second % kCountEvery == 0) WHEREFORE_RETURN_IF_ERROR(assembler_.Count());
+      if (it->second == 0) WHEREFORE_RETURN_IF_ERROR(TakeOwner(series));
+      WHEREFORE_ASSIGN_OR_RETURN(row.first, assembler_.Stack(stack));
+      const store::SeriesRow* own = assembler_.Series(series);
+      if (own != nullptr && own->parent == 0) own = nullptr;  // a profile's labels, not a sample's
+      WHEREFORE_ASSIGN_OR_RETURN(row.second,
+                                 assembler_.Refs(AttributePlace::kSample, {EncodedOf(own)}));
+    }
+    return {};
+  }
+  Result<> TakeOwner(std::uint32_t series) {
+    WHEREFORE_RETURN_IF_ERROR(assembler_.AllMappings());
+    WHEREFORE_ASSIGN_OR_RETURN(const auto owners, assembler_.Owners(series, {}));
+    profile_.resource = owners.first;
+    profile_.scope = owners.second;
+    WHEREFORE_ASSIGN_OR_RETURN(
+        profile_.attributes,
+        assembler_.Refs(AttributePlace::kProfile, {EncodedOf(assembler_.Owner(series))}));
+    return {};
+  }
+
+  QueryContext& context_;
+  const Resolved& resolved_;
+  const MergedSums& sums_;
+  BatchAssembler& assembler_;
+  std::vector<MergedRow> rows_;
+  profile::Profile profile_;
+};
 
 void AddColumn(Batch& batch, profile::Profile p, const std::vector<MergedRow>& rows,
                const std::vector<std::int64_t>& column) {
@@ -309,17 +356,17 @@ Result<Batch> Merged(QueryContext& context, const Selection& selection, const Ca
   WHEREFORE_RETURN_IF_ERROR(sums.Add(stacks, profiles, cancel));
   Batch batch;
   BatchAssembler assembler(batch, context.symbolizer, cancel);
-  profile::Profile shared;
-  WHEREFORE_ASSIGN_OR_RETURN(const auto rows, AssembleRows(context, r, sums, assembler, shared));
+  SharedRows shared(context, r, sums, assembler);
+  WHEREFORE_RETURN_IF_ERROR(shared.Assemble(cancel));
   for (const profile::ProfileType& type : InFileOrder(sums.types(), r.type)) {
     const MergedSums::Time* const time = sums.TimeOf(type.Id());
     if (time == nullptr) continue;
-    profile::Profile p = shared;
+    profile::Profile p = shared.profile();
     SetType(assembler, p, type);
     p.has_cpu_sibling = sums.types().size() > 1;
     p.time_ns = static_cast<std::uint64_t>(time->first_ns);
     p.duration_ns = static_cast<std::uint64_t>(time->duration_ns);
-    AddColumn(batch, p, rows, sums.Column(type.Id()));
+    AddColumn(batch, p, shared.rows(), sums.Column(type.Id()));
     assembler.NameProfile(type.name);
     WHEREFORE_RETURN_IF_ERROR(assembler.Count());
   }

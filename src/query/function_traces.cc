@@ -44,22 +44,61 @@ Result<bool> SumFunction(QueryContext& context, const Resolved& r, const Functio
                          FunctionTraces& answer, const CancelToken& cancel) {
   bool found = false;
   WHEREFORE_ASSIGN_OR_RETURN(const auto values, SumOrAverage(context, r, cancel));
+  std::vector<StackTries::Values> all;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i].empty()) continue;
-    std::vector<std::uint32_t> stacks;
-    stacks.reserve(values[i].size());
-    for (const StackValue& v : values[i]) stacks.push_back(v.stack);
-    WHEREFORE_ASSIGN_OR_RETURN(
-        const std::vector<bool> holds,
-        context.tries.Holding(function, r.query.selections[i].dictionary, stacks, cancel));
-    for (std::size_t k = 0; k < stacks.size(); ++k) {
+    if (!values[i].empty()) all.push_back({r.query.selections[i].dictionary, values[i]});
+  }
+  const auto add = [&](std::size_t at, const std::vector<bool>& holds) -> Result<> {
+    for (std::size_t k = 0; k < holds.size(); ++k) {
       if (!holds[k]) continue;
       found = true;
-      answer.value = SaturatingAdd(answer.value, values[i][k].value);
-      answer.count = SaturatingAdd(answer.count, values[i][k].count);
+      answer.value = SaturatingAdd(answer.value, all[at].stacks[k].value);
+      answer.count = SaturatingAdd(answer.count, all[at].stacks[k].count);
     }
-  }
+    return {};
+  };
+  WHEREFORE_RETURN_IF_ERROR(context.tries.EachHolding(function, all, add, cancel));
   return found;
+}
+
+// The spans with a sample on whose stack the function is.
+Result<std::map<SpanKey, FunctionTraces::Span>> SpansWith(QueryContext& context, const Resolved& r,
+                                                          const FunctionName& function,
+                                                          const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto links, context.reader.Links(r.query, {}, cancel));
+  std::map<store::DictionaryKey, std::vector<std::size_t>> by_dictionary;
+  for (std::size_t i = 0; i < links.size(); ++i) by_dictionary[links[i].dictionary].push_back(i);
+  struct Linked {
+    const std::string* service;
+    const std::vector<std::size_t>* links;
+    std::vector<StackValue> stacks;
+  };
+  std::vector<Linked> linked;
+  std::vector<StackTries::Values> all;
+  linked.reserve(by_dictionary.size());
+  for (std::size_t s = 0; s < r.query.selections.size(); ++s) {
+    const auto own = by_dictionary.find(r.query.selections[s].dictionary);
+    if (own == by_dictionary.end()) continue;
+    Linked& one = linked.emplace_back(Linked{&r.services[s], &own->second, {}});
+    for (const std::size_t i : own->second) one.stacks.push_back({.stack = links[i].stack});
+    all.push_back({own->first, one.stacks});
+  }
+  std::map<SpanKey, FunctionTraces::Span> spans;
+  const auto add = [&](std::size_t at, const std::vector<bool>& holds) -> Result<> {
+    for (std::size_t k = 0; k < holds.size(); ++k) {
+      const store::LinkRow& link = links[(*linked[at].links)[k]];
+      const auto use = r.types.find(link.type);
+      if (!holds[k] || use == r.types.end()) continue;
+      FunctionTraces::Span& span = spans[{link.trace, link.span}];
+      span.span = link.span;
+      span.service = *linked[at].service;
+      span.value = SaturatingAdd(span.value, use->second.Value(link.value));
+      span.count = SaturatingAdd(span.count, use->second.Count(link.value, link.count));
+    }
+    return {};
+  };
+  WHEREFORE_RETURN_IF_ERROR(context.tries.EachHolding(function, all, add, cancel));
+  return spans;
 }
 
 // Gives spans known by their id alone their trace, where a span of that id is stored.
@@ -198,29 +237,7 @@ Result<FunctionTraces> TracesOf(QueryContext& context, const Selection& selectio
                       : fmt::format("no function is called '{}' in this selection", function.name);
     return answer;
   }
-  WHEREFORE_ASSIGN_OR_RETURN(const auto links, context.reader.Links(r.query, cancel));
-  std::map<store::DictionaryKey, std::vector<std::size_t>> by_dictionary;
-  for (std::size_t i = 0; i < links.size(); ++i) by_dictionary[links[i].dictionary].push_back(i);
-  std::map<SpanKey, FunctionTraces::Span> spans;
-  for (std::size_t s = 0; s < r.query.selections.size(); ++s) {
-    const auto own = by_dictionary.find(r.query.selections[s].dictionary);
-    if (own == by_dictionary.end()) continue;
-    std::vector<std::uint32_t> stacks;
-    stacks.reserve(own->second.size());
-    for (const std::size_t i : own->second) stacks.push_back(links[i].stack);
-    WHEREFORE_ASSIGN_OR_RETURN(const std::vector<bool> holds,
-                               context.tries.Holding(function, own->first, stacks, cancel));
-    for (std::size_t k = 0; k < stacks.size(); ++k) {
-      const store::LinkRow& link = links[own->second[k]];
-      const auto use = r.types.find(link.type);
-      if (!holds[k] || use == r.types.end()) continue;
-      FunctionTraces::Span& span = spans[{link.trace, link.span}];
-      span.span = link.span;
-      span.service = r.services[s];
-      span.value = SaturatingAdd(span.value, use->second.Value(link.value));
-      span.count = SaturatingAdd(span.count, use->second.Count(link.value, link.count));
-    }
-  }
+  WHEREFORE_ASSIGN_OR_RETURN(auto spans, SpansWith(context, r, function, cancel));
   answer.traces = ByTrace(std::move(spans));
   LargestFirst(answer.traces);
   WHEREFORE_RETURN_IF_ERROR(

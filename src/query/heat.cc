@@ -25,9 +25,10 @@ Result<> FillByOffset(QueryContext& context, const Resolved& r, const LensSearch
                              context.reader.Offsets(r.query, steps, kOffsetWidth, cancel));
   std::map<std::pair<std::int64_t, std::uint32_t>, std::int64_t> matched;
   if (!wanted.search.empty() && !cells.empty()) {
-    const auto add = [&](std::uint32_t, const store::SampleQuery& one) -> Result<> {
+    const auto add = [&](std::span<const std::uint32_t>,
+                         const store::SampleQuery& some) -> Result<> {
       WHEREFORE_ASSIGN_OR_RETURN(const auto own,
-                                 context.reader.Offsets(one, steps, kOffsetWidth, cancel));
+                                 context.reader.Offsets(some, steps, kOffsetWidth, cancel));
       for (const store::OffsetCell& cell : own)
         matched[{cell.step_start_ns, cell.offset}] += cell.count;
       return {};
@@ -51,11 +52,13 @@ Result<> FillByValue(QueryContext& context, const Selection& selection, const Re
                      const LensSearch& wanted, HeatMapAnswer& answer, const CancelToken& cancel) {
   std::map<std::pair<store::DictionaryKey, std::uint32_t>, std::int64_t> matched;  // by profile
   if (!wanted.search.empty() && !r.needs_samples) {
-    const auto add = [&](std::uint32_t at, const store::SampleQuery& one) -> Result<> {
+    const auto add = [&](std::span<const std::uint32_t> at,
+                         const store::SampleQuery& some) -> Result<> {
       const MemoryScope scope(cancel);
-      WHEREFORE_ASSIGN_OR_RETURN(const auto sums, context.reader.SumProfiles(one, false, cancel));
+      WHEREFORE_ASSIGN_OR_RETURN(const auto sums, context.reader.SumProfiles(some, false, cancel));
       for (const store::ProfileSum& p : sums) {
-        matched[{r.query.selections[at].dictionary, p.number}] = r.types.at(p.type).Value(p.value);
+        matched[{r.query.selections[at[p.dictionary]].dictionary, p.number}] =
+            r.types.at(p.type).Value(p.value);
       }
       return {};
     };

@@ -63,6 +63,17 @@ ServiceInfo StoredServices::Info(const std::string& name) const {
   return info;
 }
 
+std::string StoredServices::DefaultTypeOf(const std::string& name) const {
+  std::vector<store::TypeRow> seen;
+  const auto found = by_name.find(name);
+  if (found == by_name.end()) return {};
+  for (const std::uint64_t hash : found->second.types) {
+    const auto type = types.find(hash);
+    if (type != types.end()) seen.push_back({.type = hash, .details = type->second});
+  }
+  return DefaultType(seen);
+}
+
 Result<ServiceList> Services(QueryContext& context, const Selection& selection,
                              const ListOf& wanted, const CancelToken& cancel) {
   if (!selection.selector.label_matchers().empty() || !selection.selector.narrowing().empty()) {

@@ -57,6 +57,8 @@ struct StoredServices {
   store::TimeRange covered;
 
   [[nodiscard]] ServiceInfo Info(const std::string& name) const;
+  // What is shown of a service when nobody said; empty: it has no profiles.
+  [[nodiscard]] std::string DefaultTypeOf(const std::string& name) const;
 };
 // All that match, whatever their number.
 Result<StoredServices> ServicesOf(QueryContext& context, const Selection& selection,

@@ -103,9 +103,9 @@ class Outermost {
   std::vector<Node> made_ = {{}};
 };
 
-constexpr std::array<std::string_view, 11> kNames = {
-    "focus",      "hide",       "merge",   "collapse",        "drop",  "recursion",
-    "focus-path", "merge-path", "my-code", "merge-templates", "invert"};
+constexpr std::array<std::string_view, 12> kNames = {
+    "focus",      "hide",       "merge",   "collapse",        "drop",   "recursion",
+    "focus-path", "merge-path", "my-code", "merge-templates", "invert", "own"};
 
 }  // namespace
 
@@ -113,14 +113,19 @@ Result<Lens::Step> Lens::ParseStep(std::string_view part) {
   const std::size_t colon = part.find(':');
   const auto* const word = std::ranges::find(kNames, part.substr(0, colon));
   const auto op = static_cast<Op>(word - kNames.begin());
-  if (word == kNames.end() || (op < Op::kMyCode) != (colon != std::string_view::npos)) {
+  if (word == kNames.end() ||
+      (op != Op::kOwn && (op < Op::kMyCode) != (colon != std::string_view::npos))) {
     return Error(Code::kInvalid,
                  fmt::format("lens '{}': expected focus:, hide:, merge:, collapse:, drop:, "
-                             "recursion:, focus-path:, merge-path:, my-code, merge-templates "
-                             "or invert",
+                             "recursion:, focus-path:, merge-path:, own, my-code, "
+                             "merge-templates or invert",
                              part));
   }
   Step step{.op = op};
+  if (op == Op::kOwn && colon != std::string_view::npos) {
+    step.text = std::string(part.substr(colon + 1));
+    WHEREFORE_ASSIGN_OR_RETURN(step.own, OwnCode::Parse(step.text));
+  }
   if (op >= Op::kMyCode) return step;
   step.text = std::string(part.substr(colon + 1));
   if (op != Op::kFocusPath && op != Op::kMergePath) {
@@ -157,6 +162,21 @@ Result<Lens> Lens::Parse(std::string_view text) {
     WHEREFORE_ASSIGN_OR_RETURN(Step step, ParseStep(part));
     lens.steps_.push_back(std::move(step));
   }
+  return lens;
+}
+
+Result<Lens> Lens::ParseWithOwn(std::string_view text, std::string_view rules) {
+  WHEREFORE_ASSIGN_OR_RETURN(Lens lens, Parse(text));
+  WHEREFORE_ASSIGN_OR_RETURN(Step own, ParseStep("own:" + std::string(rules)));
+  const auto inverts =
+      std::ranges::find_if(lens.steps_, [](const Step& s) { return s.op == Op::kInvert; });
+  lens.steps_.insert(inverts, std::move(own));
+  return lens;
+}
+
+Lens Lens::WithoutOwn() const {
+  Lens lens = *this;
+  std::erase_if(lens.steps_, [](const Step& step) { return step.op == Op::kOwn; });
   return lens;
 }
 
@@ -220,6 +240,7 @@ Lens::Kept Lens::Visit(Op op, bool hit, Above& above) {
     case Op::kRecursion:  // by what is above it in the new tree
     case Op::kTemplates:
     case Op::kInvert:
+    case Op::kOwn:
       break;
   }
   above.matched = above.matched || hit;
@@ -227,7 +248,47 @@ Lens::Kept Lens::Visit(Op op, bool hit, Above& above) {
   return kept;
 }
 
+FlameTree Lens::ApplyOwn(const OwnCode& own, const FlameTree& tree) {
+  TreeBuilder builder;
+  std::vector<std::string_view> kinds(tree.functions.size());
+  std::vector<std::uint32_t> ids(tree.functions.size());
+  for (std::size_t f = 1; f < kinds.size(); ++f) {
+    kinds[f] = own.KindOf(tree.functions[f]);
+    if (kinds[f].empty()) ids[f] = builder.AddFunction(tree.functions[f]);
+  }
+  std::vector<std::pair<std::uint32_t, OwnChain>> path;  // node of the new tree; by depth
+  const auto value = [&](std::uint32_t node, std::size_t i) {
+    if (tree.self[i] == 0 && tree.self_count[i] == 0) return;
+    if (node == 0 && i != 0) {
+      node = builder.Child(0, builder.AddFunction({.name = std::string(kNoOwnCode)}));
+    }
+    builder.AddValue(node, tree.self[i], tree.self_count[i]);
+  };
+  for (std::size_t i = 0; i < tree.size(); ++i) {
+    path.resize(tree.depth[i]);
+    auto [node, chain] = path.empty() ? std::pair(0U, OwnChain()) : path.back();
+    const std::uint32_t f = tree.function[i];
+    if (i != 0 && !kinds[f].empty()) {
+      chain.Add(kinds[f]);
+    } else if (i != 0) {
+      if (node != 0 && chain.frames > 0)
+        node = builder.Child(node, builder.AddFunction({.name = chain.Name()}));
+      node = builder.Child(node, ids[f]);
+      chain = {};
+    }
+    value(node, i);
+    path.emplace_back(node, chain);
+  }
+  FlameTree out = builder.Build();
+  out.type = tree.type;
+  out.unit = tree.unit;
+  out.scale = tree.scale;
+  out.inverted = tree.inverted;
+  return out;
+}
+
 FlameTree Lens::ApplyStep(const Step& step, const FlameTree& tree) {
+  if (step.op == Op::kOwn) return ApplyOwn(step.own, tree);
   TreeBuilder builder;
   std::vector<std::uint32_t> ids(tree.functions.size());
   for (std::size_t f = 1; f < tree.functions.size(); ++f) {
@@ -285,7 +346,7 @@ std::string Lens::Text() const {
   for (const Step& step : steps_) {
     if (!out.empty()) out += " > ";
     out += kNames[static_cast<std::size_t>(step.op)];
-    if (step.op < Op::kMyCode) out += ":" + step.text;
+    if (step.op < Op::kMyCode || !step.text.empty()) out += ":" + step.text;
   }
   return out;
 }

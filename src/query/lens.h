@@ -12,6 +12,11 @@
 //        | "focus-path:" path keep what lies at and below one frame; it becomes the top
 //        | "merge-path:" path take one frame out, there only; its caller gets what it did
 //        | "my-code"          hide the language runtime, the C library and the kernel
+//        | "own" [":" rules]  only what is the program's own (own_code.h, which has the rules).
+//        What
+//                             others did is charged to the nearest own frame above; chains of
+//                             others between two own frames become one, "[19 std frames]"; stacks
+//                             without an own frame are "[no own code]"
 //        | "merge-templates"  names without template arguments: instances become one
 //        | "invert"           stacks stand on their heads: what did the work is on top, its callers
 //                             below it
@@ -33,6 +38,7 @@
 #include "base/cancel.h"
 #include "base/result.h"
 #include "profile/flame_tree.h"
+#include "query/own_code.h"
 
 namespace re2 {
 class RE2;
@@ -43,6 +49,10 @@ namespace wherefore::query {
 class Lens {
  public:
   static Result<Lens> Parse(std::string_view text);
+  // The same with the step "own" and these rules behind all others, but before those that invert.
+  static Result<Lens> ParseWithOwn(std::string_view text, std::string_view rules);
+  // For statistics, which are about functions as they are.
+  [[nodiscard]] Lens WithoutOwn() const;
   [[nodiscard]] bool empty() const { return steps_.empty(); }
   // kLimit where an inverted tree needs more memory than the query may have.
   [[nodiscard]] Result<profile::FlameTree> Apply(const profile::FlameTree& tree,
@@ -64,7 +74,8 @@ class Lens {
     kMergePath,
     kMyCode,  // from here on without a text behind the word
     kTemplates,
-    kInvert
+    kInvert,
+    kOwn  // with or without
   };
   struct Step {
     Op op;
@@ -72,6 +83,7 @@ class Lens {
     std::shared_ptr<const re2::RE2> regex;  // not of paths
     std::vector<std::string> path;
     std::optional<std::uint64_t> address;  // instead of a path
+    OwnCode own;                           // of kOwn
 
     [[nodiscard]] bool has_path() const { return address.has_value() || !path.empty(); }
     // Not of paths.
@@ -98,6 +110,7 @@ class Lens {
   // By node: does the step mean it?
   static std::vector<char> Matches(const Step& step, const profile::FlameTree& tree);
   static profile::FlameTree ApplyStep(const Step& step, const profile::FlameTree& tree);
+  static profile::FlameTree ApplyOwn(const OwnCode& own, const profile::FlameTree& tree);
 
   friend class StackLens;
   friend class TrieLens;

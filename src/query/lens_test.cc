@@ -168,5 +168,34 @@ TEST(Lens, RejectsUnknownWordsAndBadPatterns) {
   EXPECT_EQ(Lens::Parse("hide:a > my-code")->Text(), "hide:a > my-code");
 }
 
+TEST(Lens, OwnCode) {
+  const FlameTree all = Of({{{{.name = "_start"},
+                              {.name = "main"},
+                              {.name = "std::sort"},
+                              {.name = "std::__sort"},
+                              {.name = "Less"},
+                              {.name = "memcmp", .module = "libc.so.6"}},
+                             10},
+                            {{{.name = "_start"},
+                              {.name = "main"},
+                              {.name = "operator new"},
+                              {.name = "[wherefore hooks]"}},
+                             5},
+                            {{{.name = "start_thread"}, {.name = "std::thread::_Invoker"}}, 3},
+                            {{{.name = "main"}}, 1}});
+  const auto draw = [&](const char* text) {
+    const auto lens = Lens::Parse(text);
+    EXPECT_TRUE(lens) << text;
+    return Draw(*lens->Apply(all, CancelToken()));
+  };
+  EXPECT_EQ(draw("own"), "[no own code]:3/3 main:16/6 .[2 std frames]:10/0 ..Less:10/10 = 19");
+  EXPECT_EQ(draw("own:+^std::sort$"),
+            "[no own code]:3/3 main:16/6 .std::sort:10/0 ..[1 std frame]:10/0 ...Less:10/10 = 19");
+  EXPECT_EQ(draw("own:-."), "[no own code]:19/19 = 19");
+  EXPECT_EQ(Lens::ParseWithOwn("hide:x > invert", "-a")->Text(), "hide:x > own:-a > invert");
+  EXPECT_EQ(Lens::ParseWithOwn("", "default")->WithoutOwn().Text(), "");
+  EXPECT_FALSE(Lens::Parse("own:nonsense"));
+}
+
 }  // namespace
 }  // namespace wherefore::query

@@ -7,6 +7,7 @@
 #include <re2/re2.h>
 
 #include "profile/line_table.h"
+#include "query/dictionary_portions.h"
 #include "query/frame_lines.h"
 #include "query/scan.h"
 #include "query/snapshots.h"
@@ -97,20 +98,23 @@ Result<ListAnswer> List(QueryContext& context, const Selection& selection,
     return (!options.module || f.module == *options.module) &&
            re2::RE2::PartialMatch(f.name, *regex);
   });
-  bool found = false;
+  std::vector<store::DictionaryKey> dictionaries;
+  std::vector<const std::vector<StackValue>*> values_of;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i].empty()) continue;
-    found = true;
-    const MemoryScope scope(cancel);  // one dictionary at a time
-    WHEREFORE_ASSIGN_OR_RETURN(
-        auto rows, context.reader.Dictionary(r.query.selections[i].dictionary, {}, cancel));
+    dictionaries.push_back(r.query.selections[i].dictionary);
+    values_of.push_back(&values[i]);
+  }
+  const auto add = [&](std::size_t at, store::DictionaryRows&& rows) -> Result<> {
     StoredLines lines(table, std::move(rows), context.symbolizer, options.file);
-    for (const StackValue& v : values[i]) {
+    for (const StackValue& v : *values_of[at]) {
       answer.total = SaturatingAdd(answer.total, v.value);
       lines.Add(v.stack, v.value);
     }
-  }
-  if (!found) answer.hint = context.catalog.ExplainEmpty(selection, cancel);
+    return {};
+  };
+  WHEREFORE_RETURN_IF_ERROR(EachDictionary(context.reader, dictionaries, add, cancel));
+  if (dictionaries.empty()) answer.hint = context.catalog.ExplainEmpty(selection, cancel);
   answer.functions = table.Take();
   if (answer.hint.empty() && answer.functions.empty()) {
     answer.hint = fmt::format("no function of this selection matches '{}'", function_regex);

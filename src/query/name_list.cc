@@ -17,7 +17,7 @@ Result<NameFilter> NameFilter::Parse(std::string_view text) {
     return Error(Code::kInvalid, fmt::format("{} bytes are too long to be looked for; at most {}",
                                              text.size(), kMostBytes));
   }
-  if (!IsValidUtf8(text)) return Error(Code::kInvalid, "what is looked for is not UTF-8");
+  WHEREFORE_RETURN_IF_ERROR(CheckUtf8(text));
   WHEREFORE_ASSIGN_OR_RETURN(filter.regex_,
                              CompileRegex(re2::RE2::QuoteMeta(text), {.any_case = true}));
   return filter;

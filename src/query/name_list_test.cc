@@ -24,7 +24,7 @@ TEST(NameFilter, FindsPlainTextInAnyCase) {
   EXPECT_FALSE(NameFilter::Parse(std::string(1001, 'x')));
   const auto broken = NameFilter::Parse("\xff");
   ASSERT_FALSE(broken);
-  EXPECT_EQ(broken.error().message(), "what is looked for is not UTF-8");
+  EXPECT_EQ(broken.error().message(), "byte 1 is not UTF-8 (0xff)");
 }
 
 TEST(NameSet, CountsAllAndListsTheFirst) {

@@ -9,11 +9,11 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "query/languages.h"
 #include "query/sample_groups.h"
 #include "query/scan.h"
 #include "query/snapshots.h"
 #include "query/timeline.h"
-#include "query/top.h"
 
 namespace wherefore::query {
 namespace {
@@ -182,28 +182,59 @@ Result<> AddHeap(QueryContext& context, const Selection& listed, const ByName& s
   return {};
 }
 
+// The functions of one service that take most.
+Result<> AddTop(QueryContext& context, const std::string& type,
+                std::span<const StackTries::Values> stacks, ServiceOverview& service,
+                const CancelToken& cancel) {
+  const MemoryScope scope(cancel);  // one service's tree at a time
+  WHEREFORE_ASSIGN_OR_RETURN(TrieSums sums, context.tries.Sum(stacks, cancel));
+  if (sums.IsPlain()) {
+    WHEREFORE_ASSIGN_OR_RETURN(const auto top, sums.Top());
+    TakeTop(type, top.total, top.functions, top.rows, service);
+    return {};
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(profile::FlameTree tree, sums.Whole(Identity::kFunction));
+  TakeTop(type, tree.total[0], tree.functions, profile::Top(tree), service);
+  return {};
+}
+
 Result<> AddTops(QueryContext& context, const Selection& listed, const ByName& services,
                  const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, context.catalog.Resolve(listed, {}, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, Resolve(context, listed, cancel));
   WHEREFORE_ASSIGN_OR_RETURN(const auto values, SumOrAverage(context, r, cancel));
-  std::map<std::string, std::vector<std::size_t>> selections;
+  std::map<ServiceOverview*, std::vector<StackTries::Values>> by_service;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!values[i].empty()) selections[r.services[i]].push_back(i);
+    const auto at = services.find(r.services[i]);
+    if (values[i].empty() || at == services.end()) continue;
+    by_service[at->second].push_back({r.query.selections[i].dictionary, values[i]});
   }
-  for (const auto& [service, own] : selections) {
-    const auto at = services.find(service);
-    if (at == services.end()) continue;
-    const MemoryScope scope(cancel);  // one service's tree at a time
+  // Some at a time: what is read of them together is still known when their turn comes.
+  constexpr std::size_t kAtOnce = 64;
+  for (auto begin = by_service.begin(); begin != by_service.end();) {
     std::vector<StackTries::Values> stacks;
-    for (const std::size_t i : own) stacks.push_back({r.query.selections[i].dictionary, values[i]});
-    WHEREFORE_ASSIGN_OR_RETURN(TrieSums sums, context.tries.Sum(stacks, cancel));
-    if (sums.IsPlain()) {
-      WHEREFORE_ASSIGN_OR_RETURN(const auto top, sums.Top());
-      TakeTop(r.type, top.total, top.functions, top.rows, *at->second);
-      continue;
-    }
-    WHEREFORE_ASSIGN_OR_RETURN(profile::FlameTree tree, sums.Whole(Identity::kFunction));
-    TakeTop(r.type, tree.total[0], tree.functions, profile::Top(tree), *at->second);
+    auto end = begin;
+    for (std::size_t i = 0; i < kAtOnce && end != by_service.end(); ++i, ++end)
+      stacks.insert(stacks.end(), end->second.begin(), end->second.end());
+    WHEREFORE_RETURN_IF_ERROR(context.tries.Prepare(stacks, cancel));
+    for (; begin != end; ++begin)
+      WHEREFORE_RETURN_IF_ERROR(AddTop(context, r.type, begin->second, *begin->first, cancel));
+  }
+  return {};
+}
+
+// Those that use no CPU are known by what their profiles are of.
+Result<> AddOtherTops(QueryContext& context, const Selection& listed, const StoredServices& stored,
+                      const ByName& services, const CancelToken& cancel) {
+  std::map<std::string, std::vector<std::string>> by_type;
+  for (const auto& [name, service] : services) {
+    if (!service->cpu.empty() || service->info.profiles == 0) continue;
+    by_type[stored.DefaultTypeOf(name)].push_back(name);
+  }
+  for (auto& [type, names] : by_type) {
+    Selection own = listed;
+    own.selector = Selector::OfServices({names.begin(), names.end()});
+    own.type = type;
+    WHEREFORE_RETURN_IF_ERROR(AddTops(context, own, services, cancel));
   }
   return {};
 }
@@ -219,6 +250,8 @@ Result<> AddSenders(QueryContext& context, const Selection& listed, const ByName
           at->second->senders.insert(std::move(sender));
         if (const auto instance = InstanceOf(*one.labels); !instance.empty())
           at->second->instances.emplace(instance);
+        if (const auto language = LanguageOf(*one.labels); !language.empty())
+          at->second->languages.emplace(language);
       },
       cancel);
 }
@@ -285,13 +318,7 @@ Result<OverviewAnswer> Overview(QueryContext& context, std::uint32_t tenant, sto
   answer.cores =
       answer.observed_ns == 0 ? 0 : answer.cores / static_cast<double>(answer.observed_ns);
   WHEREFORE_RETURN_IF_ERROR(AddTops(context, listed, services, cancel));
-  for (ServiceOverview& service : answer.services) {
-    if (!service.cpu.empty() || service.info.profiles == 0) continue;
-    const Selection own{
-        .tenant = tenant, .selector = Selector::OfService(service.info.name), .range = range};
-    WHEREFORE_ASSIGN_OR_RETURN(const TopAnswer top, Top(context, own, {}, {}, cancel));
-    TakeTop(top.type, top.total, top.functions, top.rows, service);
-  }
+  WHEREFORE_RETURN_IF_ERROR(AddOtherTops(context, listed, stored, services, cancel));
   listed.type = "inuse_space";
   WHEREFORE_RETURN_IF_ERROR(AddHeap(context, listed, services, cancel));
   listed.type.clear();

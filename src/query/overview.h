@@ -33,6 +33,7 @@ struct ServiceOverview {
   std::optional<store::LatencyRow> latency;
   std::set<std::string> senders;    // what sends, as far as it says so
   std::set<std::string> instances;  // where it runs
+  std::set<std::string> languages;  // it is written in, as far as senders say so
 };
 struct OverviewAnswer {
   // The part of the range in which a service could be seen: since anything was sent, and up to

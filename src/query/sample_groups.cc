@@ -13,58 +13,113 @@
 namespace wherefore::query {
 
 std::string_view InstanceOf(const Labels& labels) {
-  static constexpr std::array<std::string_view, 6> kNames = {
-      "service.instance.id", "k8s.pod.name", "host.name", "hostname", "pod", "instance"};
-  return FirstLabel(labels, kNames);
+  return FirstLabel(labels, store::kInstanceLabels);
 }
 
 std::string_view GroupingName(Grouping grouping) {
-  if (grouping == Grouping::kNone) return "none";
-  return grouping == Grouping::kInstances ? "instances" : "blocks";
+  switch (grouping) {
+    case Grouping::kInstances:
+      return "instances";
+    case Grouping::kBlocks:
+      return "blocks";
+    case Grouping::kFiles:
+      return "files";
+    case Grouping::kNone:
+      break;
+  }
+  return "none";
 }
 
 namespace {
 
-// The instances of a selection, by number.
-class Instances {
- public:
-  explicit Instances(const Resolved& resolved) : resolved_(resolved) {}
+std::uint64_t SeriesKey(std::uint32_t selection, std::uint32_t series) {
+  return std::uint64_t{selection} << 32U | series;
+}
 
-  std::uint32_t Of(std::uint32_t selection, std::uint32_t series) {
-    const auto [known, fresh] = by_series_.try_emplace(std::uint64_t{selection} << 32U | series);
-    if (!fresh) return known->second;
-    const store::SeriesRow* const row = ProfileLevel(resolved_.series[selection], series);
-    std::string name = resolved_.services[selection];
-    name += '\0';
-    if (row != nullptr) name += InstanceOf(row->labels);
-    known->second =
-        by_name_.try_emplace(std::move(name), static_cast<std::uint32_t>(by_name_.size()))
-            .first->second;
-    return known->second;
-  }
-  [[nodiscard]] std::size_t size() const { return by_name_.size(); }
-  // Which group each belongs to: its own, or one that its name chooses.
-  [[nodiscard]] std::vector<std::size_t> Groups() const {
-    std::vector<std::size_t> groups(by_name_.size());
-    for (const auto& [name, number] : by_name_)
-      groups[number] = groups.size() <= kMostGroups ? number : Hash64(name) % kMostGroups;
-    return groups;
-  }
+}  // namespace
 
- private:
-  const Resolved& resolved_;
-  std::unordered_map<std::uint64_t, std::uint32_t> by_series_;
-  std::map<std::string, std::uint32_t> by_name_;
-};
+std::uint32_t GroupIndex::Add(const Resolved& resolved, const store::ProfileSum& profile) {
+  const auto [known, fresh] = by_series_.try_emplace(SeriesKey(profile.dictionary, profile.series));
+  if (fresh) {
+    const store::SeriesRow* const row =
+        ProfileLevel(resolved.series[profile.dictionary], profile.series);
+    Name name{resolved.query.selections[profile.dictionary].dictionary.service,
+              row != nullptr ? std::string(InstanceOf(row->labels)) : std::string()};
+    const auto [at, new_name] =
+        by_name_.try_emplace(std::move(name), static_cast<std::uint32_t>(instances_.size()));
+    if (new_name) instances_.emplace_back();
+    known->second = at->second;
+  }
+  return known->second;
+}
+
+void GroupIndex::Extend(std::uint32_t instance, std::int64_t begin_ns, std::int64_t end_ns) {
+  Instance& of = instances_[instance];
+  of.begin_ns = std::min(of.begin_ns, begin_ns);
+  of.last_begin_ns = std::max(of.last_begin_ns, begin_ns);
+  of.end_ns = std::max(of.end_ns, end_ns);
+}
+
+void GroupIndex::CutByInstance() {
+  groups_ = std::min(instances_.size(), kMostGroups);
+  for (const auto& [name, number] : by_name_) {
+    // Too many: the group is one that the name chooses.
+    const std::uint64_t hash = Hash64(name.second) ^ name.first;
+    instances_[number].group = instances_.size() <= kMostGroups ? number : hash % kMostGroups;
+  }
+}
+
+// From the first profile to behind the last, in equal parts.
+void GroupIndex::CutByTime() {
+  std::int64_t first = INT64_MAX;
+  std::int64_t last = INT64_MIN;
+  for (const Instance& of : instances_) {
+    first = std::min(first, of.begin_ns);
+    last = std::max(last, of.last_begin_ns);
+  }
+  const std::int64_t width = (last + 1 - first + kBlocks - 1) / static_cast<std::int64_t>(kBlocks);
+  blocks_ = {.start_ns = first, .width_ns = std::max<std::int64_t>(width, 1), .steps = kBlocks};
+  groups_ = kBlocks;
+}
+
+std::size_t GroupIndex::GroupOf(std::uint32_t instance, std::int64_t time_ns) const {
+  return blocks_ ? blocks_->StepOf(time_ns) : instances_[instance].group;
+}
+
+std::optional<std::size_t> GroupIndex::OfSample(std::uint32_t selection, std::uint32_t series,
+                                                std::int64_t time_ns) const {
+  const auto known = by_series_.find(SeriesKey(selection, series));
+  if (known == by_series_.end()) return std::nullopt;
+  return GroupOf(known->second, time_ns);
+}
+
+std::optional<std::size_t> GroupIndex::OfRequest(std::uint64_t service, std::string_view instance,
+                                                 std::int64_t start_ns) const {
+  // Profiles that do not say whose they are may be of any instance.
+  for (const std::string_view name : {instance, std::string_view()}) {
+    const auto known = by_name_.find({service, std::string(name)});
+    if (known == by_name_.end()) continue;
+    const Instance& of = instances_[known->second];
+    if (start_ns < of.begin_ns || start_ns >= of.end_ns) return std::nullopt;
+    return GroupOf(known->second, std::min(start_ns, of.last_begin_ns));
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> GroupedSelection::GroupOfSample(std::uint32_t selection,
+                                                           std::uint32_t series,
+                                                           std::int64_t profile_time_ns) const {
+  const store::SeriesRow* const row = ProfileLevel(resolved.series[selection], series);
+  return index.OfSample(selection, row != nullptr ? row->series : series, profile_time_ns);
+}
+
+namespace {
 
 // One side before it is known how it is cut.
 struct Uncut {
-  Resolved resolved;
-  std::vector<store::ProfileSum> profiles;
-  std::vector<profile::SeenProfile> seen;  // of each
-  std::vector<std::uint32_t> instance;     // of each
-  std::vector<std::size_t> group_of_instance;
-  std::size_t instances = 0;
+  GroupedSelection selection;
+  std::vector<profile::SeenProfile> seen;  // of each profile
+  std::vector<std::uint32_t> instance;     // of each profile
 };
 
 Result<Uncut> ReadSide(QueryContext& context, const Selection& selection,
@@ -73,39 +128,40 @@ Result<Uncut> ReadSide(QueryContext& context, const Selection& selection,
     return Error(Code::kUnsupported, "samples of single spans, traces or profiles are not tested");
   }
   Uncut side;
-  WHEREFORE_ASSIGN_OR_RETURN(side.resolved,
+  GroupedSelection& of = side.selection;
+  WHEREFORE_ASSIGN_OR_RETURN(of.resolved,
                              context.catalog.Resolve(selection, {.with_series = true}, cancel));
-  if (side.resolved.snapshot)
+  if (of.resolved.snapshot)
     return Error(Code::kUnsupported, "averages of snapshots are not tested");
-  if (side.resolved.query.selections.empty()) return side;
-  WHEREFORE_ASSIGN_OR_RETURN(side.profiles,
-                             context.reader.ProfileTotals(ProfilesOf(side.resolved), cancel));
-  Instances instances(side.resolved);
-  for (const store::ProfileSum& p : side.profiles) {
-    side.instance.push_back(instances.Of(p.dictionary, p.series));
+  if (of.resolved.query.selections.empty()) return side;
+  WHEREFORE_ASSIGN_OR_RETURN(of.profiles,
+                             context.reader.ProfileTotals(ProfilesOf(of.resolved), cancel));
+  for (const store::ProfileSum& p : of.profiles) {
+    side.instance.push_back(of.index.Add(of.resolved, p));
     side.seen.push_back({.series = side.instance.back() ^ p.type,
                          .time_ns = p.time_ns,
                          .duration_ns = p.duration_ns});
   }
   profile::FillLengths(side.seen);
-  side.instances = instances.size();
-  side.group_of_instance = instances.Groups();
+  for (std::size_t i = 0; i < side.seen.size(); ++i) {
+    const profile::SeenProfile& seen = side.seen[i];
+    of.index.Extend(side.instance[i], seen.time_ns, seen.time_ns + seen.length_ns);
+  }
   return side;
 }
 
 // How long each instance was observed, by group. A profile is in the block in which it began, with
 // all of its samples, so all of its time counts there.
-void AddObserved(const Uncut& side, const profile::TimeGrid* blocks,
-                 std::vector<SampleGroup>& groups) {
+void AddObserved(Uncut& side) {
   std::map<std::pair<std::uint32_t, std::size_t>, profile::ObservedTime> observed;
   for (std::size_t i = 0; i < side.seen.size(); ++i) {
     const profile::SeenProfile& seen = side.seen[i];
-    const std::size_t group =
-        blocks != nullptr ? blocks->StepOf(seen.time_ns) : side.group_of_instance[side.instance[i]];
-    observed[{side.instance[i], group}].Add(seen.time_ns, seen.length_ns);
+    observed[{side.instance[i], side.selection.index.GroupOf(side.instance[i], seen.time_ns)}].Add(
+        seen.time_ns, seen.length_ns);
   }
-  for (auto& [where, time] : observed)
-    groups[where.second].observed_s += static_cast<double>(time.total_ns()) / 1e9;
+  for (auto& [where, time] : observed) {
+    side.selection.groups[where.second].observed_s += static_cast<double>(time.total_ns()) / 1e9;
+  }
 }
 
 void AddSum(const Resolved& r, const store::StackSum& s, SampleGroup& group) {
@@ -115,59 +171,42 @@ void AddSum(const Resolved& r, const store::StackSum& s, SampleGroup& group) {
       {.stack = s.stack, .value = use.Value(s.value), .count = use.Count(s.value, s.count)});
 }
 
-Result<> SumInstances(QueryContext& context, const Uncut& side, std::vector<SampleGroup>& groups,
-                      const CancelToken& cancel) {
+Result<> SumInstances(QueryContext& context, GroupedSelection& side, const CancelToken& cancel) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto sums,
                              context.reader.SumStacksBySeries(side.resolved.query, cancel));
-  Instances instances(side.resolved);
-  for (const store::ProfileSum& p : side.profiles)
-    (void)instances.Of(p.dictionary, p.series);  // the same numbers again
   for (const store::StackSumBySeries& s : sums) {
-    const std::uint32_t instance = instances.Of(s.sum.dictionary, s.series);
-    if (instance < side.instances)
-      AddSum(side.resolved, s.sum, groups[side.group_of_instance[instance]]);
+    const auto group = side.GroupOfSample(s.sum.dictionary, s.series, 0);
+    if (group) AddSum(side.resolved, s.sum, side.groups[*group]);
   }
   return {};
 }
 
-Result<> SumBlocks(QueryContext& context, const Uncut& side, const profile::TimeGrid& blocks,
-                   std::vector<SampleGroup>& groups, const CancelToken& cancel) {
+Result<> SumBlocks(QueryContext& context, GroupedSelection& side, const CancelToken& cancel) {
   store::SampleQuery query = side.resolved.query;
+  const profile::TimeGrid& blocks = *side.index.blocks();
   for (std::size_t i = 0; i < blocks.steps; ++i) {
     query.range.from_ns = blocks.start_ns + static_cast<std::int64_t>(i) * blocks.width_ns;
     query.range.to_ns = query.range.from_ns + blocks.width_ns;
     WHEREFORE_ASSIGN_OR_RETURN(const auto sums, context.reader.SumStacks(query, cancel));
-    for (const store::StackSum& s : sums) AddSum(side.resolved, s, groups[i]);
+    for (const store::StackSum& s : sums) AddSum(side.resolved, s, side.groups[i]);
   }
   return {};
 }
 
-// From the first profile to behind the last, in equal parts.
-profile::TimeGrid BlocksOf(const Uncut& side) {
-  const auto [first, last] = std::ranges::minmax(
-      side.profiles | std::views::transform([](const auto& p) { return p.time_ns; }));
-  const std::int64_t width = (last + 1 - first + kBlocks - 1) / static_cast<std::int64_t>(kBlocks);
-  return {.start_ns = first, .width_ns = std::max<std::int64_t>(width, 1), .steps = kBlocks};
-}
-
 Result<GroupedSelection> Cut(QueryContext& context, Uncut side, Grouping grouping,
                              const CancelToken& cancel) {
-  GroupedSelection out{.instances = side.instances};
-  if (!side.profiles.empty()) {
-    if (grouping == Grouping::kInstances) {
-      out.groups.resize(std::min(side.instances, kMostGroups));
-      WHEREFORE_RETURN_IF_ERROR(SumInstances(context, side, out.groups, cancel));
-      AddObserved(side, nullptr, out.groups);
-    } else {
-      const profile::TimeGrid blocks = BlocksOf(side);
-      out.groups.resize(blocks.steps);
-      WHEREFORE_RETURN_IF_ERROR(SumBlocks(context, side, blocks, out.groups, cancel));
-      AddObserved(side, &blocks, out.groups);
-    }
-    std::erase_if(out.groups, [](const SampleGroup& g) { return g.values.empty(); });
+  GroupedSelection& of = side.selection;
+  if (of.profiles.empty()) return std::move(of);
+  if (grouping == Grouping::kInstances) {
+    of.index.CutByInstance();
+  } else {
+    of.index.CutByTime();
   }
-  out.resolved = std::move(side.resolved);
-  return out;
+  of.groups.resize(of.index.groups());
+  WHEREFORE_RETURN_IF_ERROR(grouping == Grouping::kInstances ? SumInstances(context, of, cancel)
+                                                             : SumBlocks(context, of, cancel));
+  AddObserved(side);
+  return std::move(of);
 }
 
 }  // namespace
@@ -177,11 +216,23 @@ Result<GroupedSides> GroupSides(QueryContext& context, const Selection& before,
   WHEREFORE_ASSIGN_OR_RETURN(Uncut left, ReadSide(context, before, cancel));
   WHEREFORE_ASSIGN_OR_RETURN(Uncut right, ReadSide(context, after, cancel));
   GroupedSides sides;
-  sides.grouping = left.instances + right.instances >= kFewestInstances ? Grouping::kInstances
-                                                                        : Grouping::kBlocks;
+  const std::size_t instances =
+      left.selection.index.instances() + right.selection.index.instances();
+  sides.grouping = instances >= kFewestInstances ? Grouping::kInstances : Grouping::kBlocks;
   WHEREFORE_ASSIGN_OR_RETURN(sides.before, Cut(context, std::move(left), sides.grouping, cancel));
   WHEREFORE_ASSIGN_OR_RETURN(sides.after, Cut(context, std::move(right), sides.grouping, cancel));
   return sides;
+}
+
+Result<GroupedAlone> GroupAlone(QueryContext& context, const Selection& selection,
+                                const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(Uncut side, ReadSide(context, selection, cancel));
+  GroupedAlone alone;
+  alone.grouping = side.selection.index.instances() >= kFewestInstances ? Grouping::kInstances
+                                                                        : Grouping::kBlocks;
+  WHEREFORE_ASSIGN_OR_RETURN(alone.selection,
+                             Cut(context, std::move(side), alone.grouping, cancel));
+  return alone;
 }
 
 }  // namespace wherefore::query

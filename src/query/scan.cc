@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -47,40 +49,104 @@ Result<Resolved> Resolve(QueryContext& context, const Selection& selection,
   return context.catalog.Resolve(selection, {.with_series = true}, cancel);
 }
 
-// Which stacks match is found in their tries; the store then adds up samples of those stacks only,
-// one dictionary after the other: a condition that holds the ids of all of them would be evaluated
-// whole for every row.
-Result<> EachNarrowed(QueryContext& context, const store::SampleQuery& query,
-                      const LensSearch& wanted,
-                      const std::function<Result<>(std::uint32_t, const store::SampleQuery&)>& ask,
-                      const CancelToken& cancel) {
-  // An id in a statement: its digits, and what the engine makes of them.
-  constexpr std::size_t kBytesPerId = 64;
-  for (std::uint32_t i = 0; i < query.selections.size(); ++i) {
-    WHEREFORE_RETURN_IF_ERROR(cancel.Check());
-    store::SampleQuery one{query.tenant, query.range, {query.selections[i]}};
-    std::optional<store::StackSet>& stacks = one.selections[0].stacks;
-    WHEREFORE_ASSIGN_OR_RETURN(
-        stacks, context.tries.Matching(wanted, one.selections[0].dictionary, cancel));
-    if (!stacks->all_below && stacks->stacks.empty()) continue;
-    MemoryClaim ids(cancel);
-    WHEREFORE_RETURN_IF_ERROR(ids.Resize(stacks->stacks.size() * kBytesPerId));
-    WHEREFORE_RETURN_IF_ERROR(ask(i, one));
+namespace {
+
+// Selections with few stacks, gathered until they are worth a statement. One with many is asked for
+// by itself: a list of dictionaries and stacks is looked through for every row of all of them.
+class Narrowed {
+ public:
+  Narrowed(const store::SampleQuery& query, const AskNarrowed& ask, const CancelToken& cancel)
+      : query_(query), ask_(ask), ids_(cancel) {}
+
+  Result<> Add(std::uint32_t at, store::StackSet stacks) {
+    if (!stacks.all_below && stacks.stacks.empty()) return {};
+    const std::size_t known = stacks.all_below.value_or(0) + stacks.stacks.size();
+    if (known > kFewStacks) {
+      Gathered alone;
+      WHEREFORE_RETURN_IF_ERROR(Gather(at, std::move(stacks), alone));
+      return Ask(alone);
+    }
+    // All but some of many dictionaries cannot be said in one list; those that match can.
+    if (stacks.all_below) stacks = Listed(stacks);
+    if (gathered_.query.selections.size() == kMostDictionaries ||
+        gathered_.stacks + stacks.stacks.size() > kMostStacks) {
+      WHEREFORE_RETURN_IF_ERROR(Finish());
+    }
+    return Gather(at, std::move(stacks), gathered_);
   }
-  return {};
+  // Asks for what is left.
+  Result<> Finish() {
+    const Gathered last = std::exchange(gathered_, {});
+    return last.at.empty() ? Result<>() : Ask(last);
+  }
+
+ private:
+  static constexpr std::size_t kFewStacks = 2'000;
+  static constexpr std::size_t kMostDictionaries = 2'000;
+  static constexpr std::size_t kMostStacks = 100'000;
+
+  struct Gathered {
+    std::vector<std::uint32_t> at;
+    store::SampleQuery query;
+    std::size_t stacks = 0;
+  };
+
+  static store::StackSet Listed(const store::StackSet& set) {
+    store::StackSet listed;
+    const std::set<std::uint32_t> without(set.stacks.begin(), set.stacks.end());
+    for (std::uint32_t stack = 0; stack < *set.all_below; ++stack) {
+      if (!without.contains(stack)) listed.stacks.push_back(stack);
+    }
+    return listed;
+  }
+
+  Result<> Gather(std::uint32_t at, store::StackSet stacks, Gathered& to) {
+    // An id in a statement: its digits, and what the engine makes of them.
+    constexpr std::size_t kBytesPerId = 64;
+    to.at.push_back(at);
+    to.query.tenant = query_.tenant;
+    to.query.range = query_.range;
+    to.stacks += stacks.stacks.size();
+    to.query.selections.push_back(query_.selections[at]);
+    to.query.selections.back().stacks = std::move(stacks);
+    return ids_.Resize(to.stacks * kBytesPerId);
+  }
+  Result<> Ask(const Gathered& gathered) { return ask_(gathered.at, gathered.query); }
+
+  const store::SampleQuery& query_;
+  const AskNarrowed& ask_;
+  MemoryClaim ids_;
+  Gathered gathered_;
+};
+
+}  // namespace
+
+// Which stacks match is found in their tries; the store then adds up samples of those stacks only.
+Result<> EachNarrowed(QueryContext& context, const store::SampleQuery& query,
+                      const LensSearch& wanted, const AskNarrowed& ask, const CancelToken& cancel) {
+  std::vector<store::DictionaryKey> dictionaries;
+  dictionaries.reserve(query.selections.size());
+  for (const store::SeriesSelection& one : query.selections) dictionaries.push_back(one.dictionary);
+  Narrowed narrowed(query, ask, cancel);
+  const auto add = [&](std::size_t at, store::StackSet&& stacks) {
+    return narrowed.Add(static_cast<std::uint32_t>(at), std::move(stacks));
+  };
+  WHEREFORE_RETURN_IF_ERROR(context.tries.EachMatching(wanted, dictionaries, add, cancel));
+  return narrowed.Finish();
 }
 
 Result<> EachMatching(QueryContext& context, const Resolved& r, const LensSearch& wanted,
                       const std::function<Result<>(const store::ProfileSum&)>& visit,
                       const CancelToken& cancel) {
-  const auto ask = [&](std::uint32_t at, const store::SampleQuery& one) -> Result<> {
+  const auto ask = [&](std::span<const std::uint32_t> at,
+                       const store::SampleQuery& some) -> Result<> {
     const MemoryScope scope(cancel);  // rows go, what they are added to stays
     WHEREFORE_ASSIGN_OR_RETURN(auto profiles,
-                               context.reader.SumProfiles(one, r.needs_samples, cancel));
+                               context.reader.SumProfiles(some, r.needs_samples, cancel));
     for (store::ProfileSum& p : profiles) {
-      p.dictionary = at;
+      p.dictionary = at[p.dictionary];
       if (!r.needs_samples) {
-        const store::SeriesRow* series = ProfileLevel(r.series[at], p.series);
+        const store::SeriesRow* series = ProfileLevel(r.series[p.dictionary], p.series);
         p.series = series != nullptr ? series->series : 0;
       }
       WHEREFORE_RETURN_IF_ERROR(visit(p));

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "base/cancel.h"
@@ -23,13 +24,13 @@ Result<Resolved> Resolve(QueryContext& context, const Selection& selection,
 Result<ValuesBySelection> SumOrAverage(QueryContext& context, const Resolved& resolved,
                                        const CancelToken& cancel);
 
-// Calls `ask` once per selection of `query`, narrowed to the stacks that match; not where none
-// does. In what `ask` gets, that selection is number 0; its first argument is the number in
+// Calls `ask` with the selections of `query` narrowed to the stacks that match, each once and
+// several at a time; those where none matches are left out. Its first argument is their numbers in
 // `query`.
+using AskNarrowed =
+    std::function<Result<>(std::span<const std::uint32_t>, const store::SampleQuery&)>;
 Result<> EachNarrowed(QueryContext& context, const store::SampleQuery& query,
-                      const LensSearch& wanted,
-                      const std::function<Result<>(std::uint32_t, const store::SampleQuery&)>& ask,
-                      const CancelToken& cancel);
+                      const LensSearch& wanted, const AskNarrowed& ask, const CancelToken& cancel);
 
 // What matches in each profile, one by one; where labels of samples are asked for, in each label
 // set of its samples.

@@ -207,7 +207,7 @@ std::size_t PlaceOfError(std::string_view pattern, const re2::RE2& regex) {
 
 Result<std::shared_ptr<const re2::RE2>> CompileRegex(std::string_view pattern,
                                                      RegexOptions wanted) {
-  if (!IsValidUtf8(pattern)) return Error(Code::kInvalid, "the text to look for is not UTF-8");
+  WHEREFORE_RETURN_IF_ERROR(CheckUtf8(pattern));
   re2::RE2::Options options;
   options.set_log_errors(false);
   options.set_dot_nl(wanted.dot_is_newline);

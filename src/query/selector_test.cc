@@ -35,11 +35,9 @@ TEST(Selector, AMissingLabelIsTheEmptyString) {
 }
 
 TEST(Selector, TextThatIsNotUtf8IsNoRegularExpression) {
-  for (const char* text : {"\xff", "a\xc3"}) {
-    const auto regex = CompileRegex(text);
-    ASSERT_FALSE(regex);
-    EXPECT_EQ(regex.error().message(), "the text to look for is not UTF-8");
-  }
+  const auto regex = CompileRegex("a\xc3");
+  ASSERT_FALSE(regex);
+  EXPECT_EQ(regex.error().message(), "byte 2 is not UTF-8 (0xc3)");
 }
 
 TEST(Selector, KeepsRegexEscapesInsideQuotes) {

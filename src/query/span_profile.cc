@@ -11,41 +11,12 @@
 
 #include "base/text.h"
 #include "query/flame.h"
+#include "query/local_roots.h"
 #include "query/traces.h"
 #include "query/why_no_samples.h"
 
 namespace wherefore::query {
 namespace {
-
-// The id under which a profiler filed the samples of a span, where the span says so: its own, its
-// local root's, or one that no span has.
-std::optional<profile::SpanId> ProfileIdOf(const store::SpanRow& span) {
-  for (const auto& [key, value] : span.attributes) {
-    if (key != "pyroscope.profile.id") continue;
-    const auto bytes = FromHex(value);
-    profile::SpanId id{};
-    if (!bytes || bytes->size() != id.size()) continue;
-    std::ranges::copy(*bytes, id.begin());
-    return id;
-  }
-  return std::nullopt;
-}
-
-// The services with samples of a span that is not a local root: their profilers link every span,
-// so a span without samples has none elsewhere. A span that names where its samples are filed is a
-// local root, whatever its parent is (a service that calls itself).
-std::set<std::uint64_t> ServicesThatLinkInnerSpans(const std::vector<store::SpanRow>& trace,
-                                                   const std::set<profile::SpanId>& with_samples) {
-  std::map<profile::SpanId, std::uint64_t> service_of;
-  for (const store::SpanRow& row : trace) service_of.try_emplace(row.id, row.service);
-  std::set<std::uint64_t> services;
-  for (const store::SpanRow& row : trace) {
-    if (!with_samples.contains(row.id) || ProfileIdOf(row)) continue;
-    const auto parent = service_of.find(row.parent);
-    if (parent != service_of.end() && parent->second == row.service) services.insert(row.service);
-  }
-  return services;
-}
 
 // Where the samples of a trace's spans may be filed: with the spans around them in their own
 // service, or where a span says so, which is believed.

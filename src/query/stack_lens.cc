@@ -1,6 +1,7 @@
 #include "query/stack_lens.h"
 
 #include <algorithm>
+#include <set>
 
 #include "profile/tree_path.h"
 
@@ -12,6 +13,8 @@ StackLens::StackLens(const Lens& lens, std::span<const profile::FlameFunction> f
     Known& known = known_.emplace_back();
     if (step.op == Lens::Op::kTemplates) {
       MergeTemplates(known);
+    } else if (step.op == Lens::Op::kOwn) {
+      NameChains(step.own, known);
     } else if (step.op != Lens::Op::kInvert && !step.has_path()) {
       known.hit.resize(size());
       for (std::uint32_t f = 0; f < size(); ++f) known.hit[f] = step.Matches(function(f));
@@ -27,6 +30,41 @@ void StackLens::MergeTemplates(Known& known) {
     known.renamed.push_back(changed ? static_cast<std::uint32_t>(size()) : f);
     if (changed) made_.push_back(std::move(plain));
   }
+}
+
+// Names of chains are made ahead, so that stacks can be looked at by any thread.
+void StackLens::NameChains(const OwnCode& own, Known& known) {
+  for (std::uint32_t f = 0; f < size(); ++f) known.kinds.push_back(own.KindOf(function(f)));
+  const auto make = [&](std::string name) {
+    known.chains.emplace(name, static_cast<std::uint32_t>(size()));
+    made_.push_back({.name = std::move(name)});
+  };
+  make(std::string(kNoOwnCode));
+  std::set<std::string_view> kinds(known.kinds.begin(), known.kinds.end());
+  kinds.insert("library");
+  kinds.erase("");
+  for (const std::string_view kind : kinds) {
+    for (std::size_t frames = 1; frames <= OwnChain::kMostNamed + 1; ++frames)
+      make(OwnChain{frames, kind}.Name());
+  }
+}
+
+bool StackLens::ApplyOwn(const Known& known, std::vector<std::uint32_t>& frames) const {
+  std::vector<std::uint32_t> left;
+  OwnChain chain;
+  for (const std::uint32_t f : frames) {
+    const std::string_view kind = f < known.kinds.size() ? known.kinds[f] : "";
+    if (!kind.empty()) {
+      chain.Add(kind);
+      continue;
+    }
+    if (!left.empty() && chain.frames > 0) left.push_back(known.chains.at(chain.Name()));
+    left.push_back(f);
+    chain = {};
+  }
+  if (left.empty() && !frames.empty()) left.push_back(known.chains.at(std::string(kNoOwnCode)));
+  frames = std::move(left);
+  return true;
 }
 
 // As a tree tells functions apart.
@@ -89,6 +127,9 @@ bool StackLens::Apply(std::vector<std::uint32_t>& frames) const {
         break;
       case Lens::Op::kTemplates:
         for (std::uint32_t& f : frames) f = known_[i].renamed[f];
+        break;
+      case Lens::Op::kOwn:
+        ApplyOwn(known_[i], frames);
         break;
       default:
         if (!ApplyStep(i, frames)) return false;

@@ -6,7 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "profile/flame_tree.h"
@@ -30,9 +33,13 @@ class StackLens {
  private:
   // What a step has to know of the functions that can reach it.
   struct Known {
-    std::vector<char> hit;               // not of paths
-    std::vector<std::uint32_t> renamed;  // of merge-templates
+    std::vector<char> hit;                                     // not of paths
+    std::vector<std::uint32_t> renamed;                        // of merge-templates
+    std::vector<std::string_view> kinds;                       // of own: empty where a function is
+    std::map<std::string, std::uint32_t, std::less<>> chains;  // by name: its number
   };
+  void NameChains(const OwnCode& own, Known& known);
+  bool ApplyOwn(const Known& known, std::vector<std::uint32_t>& frames) const;
   void MergeTemplates(Known& known);
   [[nodiscard]] bool Same(std::uint32_t a, std::uint32_t b) const;
   // By frame: does the step mean it?

@@ -194,14 +194,18 @@ void StackTrie::AddLost(Dictionary& dictionary, std::uint32_t highest) {
   dictionary.cursor.stack = static_cast<std::uint32_t>(dictionary.stack_nodes.size());
 }
 
-Result<> StackTrie::Fill(const Need& need, store::DictionaryRows rows, const TrieSource& source,
-                         const CancelToken& cancel) {
+Result<> StackTrie::Fill(const Need& need, store::DictionaryRows rows, std::uint64_t generation,
+                         const TrieSource& source, const CancelToken& cancel) {
   WriterLock lock(mutex_);
   const auto [it, added] = dictionaries_.try_emplace(need.dictionary);
   if (!added) return {};  // another query was faster
   auto filled = ExtendBy(it->second, std::move(rows), source.symbolizer, cancel);
-  if (filled) AddLost(it->second, need.highest);
-  if (!filled) Reset();
+  if (!filled) {
+    Reset();
+    return filled;
+  }
+  it->second.generation = generation;
+  AddLost(it->second, need.highest);
   return filled;
 }
 
@@ -256,7 +260,8 @@ Result<> StackTrie::KnowAll(const store::DictionaryKey& key, const TrieSource& s
   if (IsStale(source.symbolizer)) Reset();
   // Before reading: what comes meanwhile is read again.
   const std::uint64_t generation = source.reader.Generation();
-  if (generation != 0 && dictionaries_[key].generation == generation) return {};
+  const std::uint64_t known = dictionaries_[key].generation;
+  if (known == kReadsNoFurther || (generation != 0 && known == generation)) return {};
   WHEREFORE_RETURN_IF_ERROR(Extend(key, source, cancel));
   dictionaries_[key].generation = generation;
   return {};

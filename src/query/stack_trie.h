@@ -70,15 +70,19 @@ class StackTrie {
     std::uint32_t highest = 0;
   };
 
+  // The generation of what one query filled in for itself: it reads no further.
+  static constexpr std::uint64_t kReadsNoFurther = UINT64_MAX;
+
   StackTrie();
 
   // Reads what is still unknown. Afterwards it is known until the trie starts over, which another
   // query may cause: TrieReading::Knows() says whether it still is.
   Result<> Know(std::span<const Need> needs, const TrieSource& source, const CancelToken& cancel)
       EXCLUDES(mutex_);
-  // All rows of a dictionary it does not know yet, read by the caller.
-  Result<> Fill(const Need& need, store::DictionaryRows rows, const TrieSource& source,
-                const CancelToken& cancel) EXCLUDES(mutex_);
+  // All rows of a dictionary it does not know yet, read by the caller; `generation` was the store's
+  // before that.
+  Result<> Fill(const Need& need, store::DictionaryRows rows, std::uint64_t generation,
+                const TrieSource& source, const CancelToken& cancel) EXCLUDES(mutex_);
   // Forgets what only reading on needs: for a trie that one query fills in portions.
   void KeepStacksOnly() EXCLUDES(mutex_);
   [[nodiscard]] bool HasDictionary(const store::DictionaryKey& dictionary) EXCLUDES(mutex_);

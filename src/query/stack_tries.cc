@@ -1,7 +1,6 @@
 #include "query/stack_tries.h"
 
 #include <algorithm>
-#include <set>
 
 namespace wherefore::query {
 
@@ -64,21 +63,16 @@ Result<> StackTries::AddService(TrieSums& sums, const std::shared_ptr<StackTrie>
 }
 
 Result<TrieSums> StackTries::Sum(std::span<const Values> all, const CancelToken& cancel) {
-  constexpr std::size_t kFew = 2;            // are read one by one
-  constexpr std::size_t kManyServices = 64;  // fewer are worth keeping
   const bool difference =
       std::ranges::any_of(all, [](const Values& v) { return v.side == Side::kBefore; });
   TrieSums sums(cancel, difference ? 2 : 1);
   ByService by_service;
   for (const Values& one : all) by_service[ServiceOf(one.dictionary)].push_back(&one);
-  const std::vector<const Values*> unknown = Unknown(all);
-  if (unknown.size() > kFew) {
-    std::set<ServiceKey> services;
-    for (const Values* one : unknown) services.insert(ServiceOf(one->dictionary));
-    WHEREFORE_RETURN_IF_ERROR(services.size() > kManyServices
-                                  ? AddSmallOnes(sums, unknown, by_service, cancel)
-                                  : ReadTogether(unknown, cancel));
-  }
+  const Unknown unknown = FindUnknown(all);
+  if (unknown.read == Unknown::Read::kKept)
+    WHEREFORE_RETURN_IF_ERROR(ReadTogether(unknown, cancel));
+  if (unknown.read == Unknown::Read::kApart)
+    WHEREFORE_RETURN_IF_ERROR(AddSmallOnes(sums, unknown, by_service, cancel));
   // First everything is read, which may take long; then tries are held.
   std::vector<std::shared_ptr<StackTrie>> tries;
   for (const auto& [key, values] : by_service) {
@@ -88,25 +82,6 @@ Result<TrieSums> StackTries::Sum(std::span<const Values> all, const CancelToken&
   for (std::size_t i = 0; const auto& [key, values] : by_service)
     WHEREFORE_RETURN_IF_ERROR(AddService(sums, tries[i++], values, cancel));
   return sums;
-}
-
-Result<std::vector<bool>> StackTries::Holding(const FunctionName& function,
-                                              const store::DictionaryKey& key,
-                                              std::span<const std::uint32_t> stacks,
-                                              const CancelToken& cancel) {
-  const ServiceKey service = ServiceOf(key);
-  auto result = Get(service)->Holding(function, key, stacks, source_, cancel);
-  Keep(service, static_cast<bool>(result));
-  return result;
-}
-
-Result<store::StackSet> StackTries::Matching(const LensSearch& wanted,
-                                             const store::DictionaryKey& key,
-                                             const CancelToken& cancel) {
-  const ServiceKey service = ServiceOf(key);
-  auto result = Get(service)->Matching(wanted, key, source_, cancel);
-  Keep(service, static_cast<bool>(result));
-  return result;
 }
 
 Result<bool> StackTries::NamesFile(const store::DictionaryKey& key, const std::string& file,

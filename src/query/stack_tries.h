@@ -8,8 +8,10 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -19,6 +21,7 @@
 #include "base/memory_budget.h"
 #include "base/mutex.h"
 #include "base/result.h"
+#include "query/stack_paths.h"
 #include "query/stack_trie.h"
 #include "query/trie_sums.h"
 
@@ -35,13 +38,21 @@ class StackTries {
     std::span<const StackValue> stacks;
     Side side = Side::kAfter;
   };
+  // Reads what is still unknown of these together, for queries over one after the other.
+  Result<> Prepare(std::span<const Values> all, const CancelToken& cancel);
   // Lays values onto the tries, reading what is still unknown from the store.
   Result<TrieSums> Sum(std::span<const Values> all, const CancelToken& cancel);
-  Result<std::vector<bool>> Holding(const FunctionName& function, const store::DictionaryKey& key,
-                                    std::span<const std::uint32_t> stacks,
-                                    const CancelToken& cancel);
-  Result<store::StackSet> Matching(const LensSearch& wanted, const store::DictionaryKey& key,
-                                   const CancelToken& cancel);
+  // The paths of these stacks (stack_paths.cc); their values do not matter.
+  Result<StackPaths> PathsOf(std::span<const Values> all, const CancelToken& cancel);
+  // For the stacks of each of these whether the function is on them; `visit` gets its place.
+  Result<> EachHolding(const FunctionName& function, std::span<const Values> all,
+                       const std::function<Result<>(std::size_t, const std::vector<bool>&)>& visit,
+                       const CancelToken& cancel);
+  // All stacks of each of these dictionaries with a function that is searched for.
+  Result<> EachMatching(const LensSearch& wanted,
+                        std::span<const store::DictionaryKey> dictionaries,
+                        const std::function<Result<>(std::size_t, store::StackSet&&)>& visit,
+                        const CancelToken& cancel);
   Result<bool> NamesFile(const store::DictionaryKey& key, const std::string& file,
                          const CancelToken& cancel);
   // After data was deleted ids may be gone; start over.
@@ -61,19 +72,28 @@ class StackTries {
   // Null: there is none.
   std::shared_ptr<StackTrie> Find(const ServiceKey& key) EXCLUDES(mutex_);
 
-  // many_tries.cc: dictionaries that are not known yet, read together.
-  std::vector<const Values*> Unknown(std::span<const Values> all) EXCLUDES(mutex_);
-  using Portion = std::vector<const Values*>;
-  Result<std::vector<Portion>> Portions(const std::vector<const Values*>& unknown,
-                                        std::uint64_t most_frames, const CancelToken& cancel);
-  Result<std::map<store::DictionaryKey, store::DictionaryRows>> ReadPortion(
-      const Portion& portion, MemoryClaim& held, const CancelToken& cancel);
+  // many_tries.cc: dictionaries that are not known yet.
+  struct Unknown {
+    std::vector<const Values*> values;
+    std::vector<store::DictionaryKey> keys;  // of theirs
+    // One by one; together, into the tries that are kept; or, where a query is about so many
+    // services that it would push out all others, into tries of its own.
+    enum class Read : std::uint8_t { kOneByOne, kKept, kApart } read = Read::kOneByOne;
+  };
+  Unknown FindUnknown(std::span<const Values> all) EXCLUDES(mutex_);
   // Into the tries that are kept.
-  Result<> ReadTogether(const std::vector<const Values*>& unknown, const CancelToken& cancel);
-  // Into a trie of this query, whose values are added at once: queries over everything push
-  // out nobody. What is too large for that stays in `by_service`.
-  Result<> AddSmallOnes(TrieSums& sums, const std::vector<const Values*>& unknown,
-                        ByService& by_service, const CancelToken& cancel);
+  Result<> ReadTogether(const Unknown& unknown, const CancelToken& cancel);
+  // Into a trie of this query, whose values are added at once. What is too large for that stays in
+  // `by_service`.
+  Result<> AddSmallOnes(TrieSums& sums, const Unknown& unknown, ByService& by_service,
+                        const CancelToken& cancel);
+  // Shows `visit` each with a trie that knows it, or learns it from the store.
+  using Visit = std::function<Result<>(std::size_t, StackTrie&)>;
+  Result<> Each(std::span<const Values> all, const Visit& visit, const CancelToken& cancel);
+  // The same for those that are small; the others are not among what is returned.
+  Result<std::set<const Values*>> VisitSmallOnes(std::span<const Values> all,
+                                                 const Unknown& unknown, const Visit& visit,
+                                                 const CancelToken& cancel);
 
   static std::vector<StackTrie::Need> NeedsOf(const std::vector<const Values*>& values);
   Result<std::shared_ptr<StackTrie>> Know(const ServiceKey& key,

@@ -80,6 +80,22 @@ class Distribution {
   double freedom_;
 };
 
+// What every comparison needs of its distribution. Thousands of them have the same degrees of
+// freedom, and a quantile takes longer than all the rest.
+struct Quantiles {
+  double freedom = -1;
+  double confidence = 0;
+  double power = 0;
+};
+const Quantiles& QuantilesOf(double freedom) {
+  thread_local Quantiles last;
+  if (last.freedom != freedom) {
+    const Distribution distribution(freedom);
+    last = {freedom, distribution.Quantile(kConfidence), distribution.Quantile(kPower)};
+  }
+  return last;
+}
+
 double SamplingVariance(const Side& side, double weight, double room) {
   return weight * weight * (side.observations + 1) * room / (side.exposure * side.exposure);
 }
@@ -87,7 +103,7 @@ double SamplingVariance(const Side& side, double weight, double room) {
 }  // namespace
 
 Comparison Compare(std::span<const GroupValue> before, std::span<const GroupValue> after,
-                   Measure measure) {
+                   Measure measure, double exposure_error) {
   const Side a = SumOf(before);
   const Side b = SumOf(after);
   Comparison result{.before = a.rate(),
@@ -108,17 +124,36 @@ Comparison Compare(std::span<const GroupValue> before, std::span<const GroupValu
         Distance(before, a, weight_a, room_a) + Distance(after, b, weight_b, room_b);
     result.spread = std::max(1.0, distance / freedom_of_spread);
   }
+  const double of_exposure = b.rate() * exposure_error;
   const double error = std::sqrt(result.spread * (SamplingVariance(a, weight_a, room_a) +
-                                                  SamplingVariance(b, weight_b, room_b)));
+                                                  SamplingVariance(b, weight_b, room_b)) +
+                                 of_exposure * of_exposure);
   const auto groups_a = static_cast<double>(a.groups);
   const auto groups_b = static_cast<double>(b.groups);
-  const Distribution distribution(
-      std::min(groups_a + groups_b - 2, 2 * std::min(groups_a, groups_b) + 2));
-  const double quantile = distribution.Quantile(kConfidence);
-  result.low = result.change - quantile * error;
-  result.high = result.change + quantile * error;
-  result.detectable = (quantile + distribution.Quantile(kPower)) * error;
-  if (error > 0) result.p = distribution.TwoSided(std::abs(result.change) / error);
+  const double freedom = std::min(groups_a + groups_b - 2, 2 * std::min(groups_a, groups_b) + 2);
+  const Quantiles& quantiles = QuantilesOf(freedom);
+  result.low = result.change - quantiles.confidence * error;
+  result.high = result.change + quantiles.confidence * error;
+  result.detectable = (quantiles.confidence + quantiles.power) * error;
+  if (error > 0) result.p = Distribution(freedom).TwoSided(std::abs(result.change) / error);
+  return result;
+}
+
+Estimate EstimateOf(std::span<const GroupValue> groups, Measure measure) {
+  const Side side = SumOf(groups);
+  Estimate result{.rate = side.rate(), .observations = side.observations};
+  result.low = result.high = result.rate;
+  if (side.groups == 0) return result;
+  const double weight = WeightOf(side, side);
+  const double room = RoomOf(side.rate(), measure);
+  const auto freedom = static_cast<double>(side.groups - 1);
+  const double spread =
+      freedom > 0 ? std::max(1.0, Distance(groups, side, weight, room) / freedom) : 1;
+  const double error = std::sqrt(spread * SamplingVariance(side, weight, room));
+  const double reach = QuantilesOf(freedom).confidence * error;
+  result.low = std::max(0.0, result.rate - reach);
+  result.high = result.rate + reach;
+  if (measure == Measure::kShare) result.high = std::min(1.0, result.high);
   return result;
 }
 

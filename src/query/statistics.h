@@ -48,9 +48,22 @@ struct Comparison {
 };
 
 // A side without exposure, or without groups, has nothing to compare: p is 1 and the interval says
-// nothing (low = high = change).
+// nothing (low = high = change). `exposure_error`: of all exposures after, where they were
+// estimated: their common relative standard error.
 [[nodiscard]] Comparison Compare(std::span<const GroupValue> before,
-                                 std::span<const GroupValue> after, Measure measure);
+                                 std::span<const GroupValue> after, Measure measure,
+                                 double exposure_error = 0);
+
+// One side by itself.
+struct Estimate {
+  double rate = 0;  // share or rate, between `low` and `high` in 95 of 100 cases
+  double low = 0;
+  double high = 0;
+  double observations = 0;
+};
+// Without groups everything is 0. With one group differences between groups are not known, and the
+// interval is that of sampling alone.
+[[nodiscard]] Estimate EstimateOf(std::span<const GroupValue> groups, Measure measure);
 
 // False discovery rates (Benjamini and Hochberg) of tests that are made together, in their order.
 [[nodiscard]] std::vector<double> FalseDiscoveryRates(std::span<const double> p);

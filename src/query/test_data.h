@@ -14,6 +14,7 @@ using store::Generated;
 using store::Kept;
 using store::KeptName;
 using store::kTrace;
+using store::QueryTest;
 using store::SpanRequest;
 using store::TestData;
 using store::WhereverItCan;

@@ -2,7 +2,6 @@
 #include "query/tested_diff.h"
 
 #include <cmath>
-#include <random>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -39,8 +38,8 @@ class TestedDiffTest : public store::QueryTest {
     selection.selector = *Selector::Parse(fmt::format("{{version=\"{}\"}}", version));
     return selection;
   }
-  TestedDifference Test(Measure measure = Measure::kShare) {
-    auto tested = TestDifference(*context_, Of("v1"), Of("v2"), measure, {}, {});
+  TestedDifference Test(Compared compared = Compared::kShares) {
+    auto tested = TestDifference(*context_, Of("v1"), Of("v2"), compared, {}, nullptr, {});
     EXPECT_TRUE(tested) << tested.error().message();
     return tested ? *std::move(tested) : TestedDifference{};
   }
@@ -71,6 +70,28 @@ TEST_P(TestedDiffTest, AChangeInEveryInstanceIsFound) {
   EXPECT_NE(Of(tested, "main").total.verdict, Verdict::kMore);
 }
 
+TEST_P(TestedDiffTest, NodesOfTheShownTreeHaveVerdictsToo) {
+  Put("v1", {100, 130, 85});
+  Put("v2", {190, 198, 205});
+  profile::TreeBuilder tree;
+  const auto add = [&](std::uint32_t parent, const char* name) {
+    return tree.Child(parent, tree.AddFunction({.name = name, .module = "shop"}));
+  };
+  const std::uint32_t main = add(0, "main");
+  for (const char* name : {"parse", "render", "never"}) tree.AddValue(add(main, name), 1, 1);
+  const profile::FlameTree shown = tree.Build();
+  const auto tested =
+      TestDifference(*context_, Of("v1"), Of("v2"), Compared::kShares, {}, &shown, {});
+  ASSERT_TRUE(tested) << tested.error().message();
+  std::map<std::string, Verdict> verdicts;
+  for (std::size_t n = 1; n < shown.size(); ++n)
+    verdicts[std::string(shown.Name(n))] = tested->nodes[n];
+  EXPECT_EQ(verdicts, (std::map<std::string, Verdict>{{"main", Verdict::kUndecided},
+                                                      {"parse", Verdict::kMore},
+                                                      {"render", Verdict::kLess},
+                                                      {"never", Verdict::kUnknown}}));
+}
+
 TEST_P(TestedDiffTest, OneInstanceThatDiffersIsNoChange) {
   Put("v1", {100, 130, 85});
   Put("v2", {110, 95, 400});
@@ -95,18 +116,20 @@ TEST_P(TestedDiffTest, FewInstancesAreCutIntoBlocksOfTime) {
 TEST_P(TestedDiffTest, ARateIsPerInstanceAndSecond) {
   Put("v1", {100, 100});
   Put("v2", {100, 100, 100, 100});  // twice the instances, the same in each
-  const TestedDifference tested = Test(Measure::kRate);
+  const TestedDifference tested = Test(Compared::kPerSecond);
   const TestedFunction parse = Of(tested, "parse");
-  EXPECT_NEAR(parse.self.comparison.before, 10, 1e-9);  // 100 in ten seconds
-  EXPECT_NEAR(parse.self.comparison.after, 10, 1e-9);
+  // 100 in ten seconds, of each; both sides are shown for four of them.
+  EXPECT_NEAR(parse.self.comparison.before, 40, 1e-9);
+  EXPECT_NEAR(parse.self.comparison.after, 40, 1e-9);
   EXPECT_EQ(parse.self.verdict, Verdict::kUndecided);
-  EXPECT_NEAR(tested.whole.after, 100, 1e-9);
+  EXPECT_NEAR(tested.whole.after, 400, 1e-9);
+  EXPECT_NE(tested.note.find("2.0 and 4.0 instances on average"), std::string::npos) << tested.note;
 }
 
 TEST_P(TestedDiffTest, ABlockHasTheTimeOfItsProfiles) {
   Put("v1", {100});      // one profile of ten seconds
   Put("v2", {100}, 16);  // 16 of them
-  const TestedDifference tested = Test(Measure::kRate);
+  const TestedDifference tested = Test(Compared::kPerSecond);
   EXPECT_EQ(tested.grouping, Grouping::kBlocks);
   EXPECT_NEAR(Of(tested, "parse").self.comparison.before, 10, 1e-9);
   EXPECT_NEAR(Of(tested, "parse").self.comparison.after, 10, 1e-9);
@@ -133,57 +156,13 @@ TEST_P(TestedDiffTest, SpansAreNotTested) {
   Put("v1", {100, 100});
   Selection span = Of("v1");
   span.selector = *Selector::Parse(R"({span_id="0102030405060708"})");
-  const auto tested = TestDifference(*context_, span, Of("v1"), Measure::kShare, {}, {});
+  const auto tested = TestDifference(*context_, span, Of("v1"), Compared::kShares, {}, nullptr, {});
   ASSERT_TRUE(tested) << tested.error().message();
   EXPECT_EQ(tested->grouping, Grouping::kNone);
   EXPECT_EQ(tested->note, "samples of single spans, traces or profiles are not tested");
 }
 
 WHEREFORE_ASK_WHEREVER_IT_CAN(TestedDiffTest);
-
-// Equal deployments through the store: instances differ by 20 %, 20 functions, 5 + 5 instances.
-TEST(TestedDiff, EqualDeploymentsAreRarelyCalledDifferent) {
-  constexpr int kPairs = 60;
-  constexpr int kFunctions = 20;
-  std::mt19937_64 random(18);
-  std::gamma_distribution<double> differ(25, 1.0 / 25);
-  int different = 0;
-  int listed = 0;
-  for (int pair = 0; pair < kPairs; ++pair) {
-    store::TestData data(store::Kept::kInMemory);
-    const std::int64_t time = NowUnixNs() - 600 * kSecond;
-    store::BatchBuilder batch;
-    for (int instance = 0; instance < 10; ++instance) {
-      const std::string version = instance < 5 ? "v1" : "v2";
-      std::vector<store::BatchBuilder::Sample> samples;
-      for (int f = 0; f < kFunctions; ++f) {
-        const int seen = std::poisson_distribution<int>(60 * differ(random))(random);
-        samples.push_back({{fmt::format("f{}", f), "main"}, std::max(seen, 1)});
-      }
-      batch.Add({.resource = {{"pod", fmt::format("p{}", instance)}, {"version", version}},
-                 .time_ns = time},
-                samples);
-    }
-    data.Write(batch.Request("r"));
-    QueryContext context(data.reader());
-    const auto side = [&](const char* version) {
-      Selection selection{.type = "samples", .range = {time - kSecond, time + kSecond}};
-      selection.selector = *Selector::Parse(fmt::format("{{version=\"{}\"}}", version));
-      return selection;
-    };
-    const auto tested = TestDifference(context, side("v1"), side("v2"), Measure::kShare, {}, {});
-    ASSERT_TRUE(tested) << tested.error().message();
-    bool any = false;
-    for (const TestedFunction& f : tested->functions) {
-      different +=
-          f.self.comparison.observations >= kMinObservations && f.self.comparison.p <= 0.05;
-      any = any || f.self.verdict == Verdict::kMore || f.self.verdict == Verdict::kLess;
-    }
-    listed += any ? 1 : 0;
-  }
-  EXPECT_LE(different, kPairs * kFunctions * 6 / 100);
-  EXPECT_LE(listed, kPairs * 8 / 100);
-}
 
 }  // namespace
 }  // namespace wherefore::query

@@ -277,6 +277,28 @@ Result<TrieSums::Functions> TrieSums::Top() {
   return out;
 }
 
+Result<TrieSums::Stacks> TrieSums::EveryStack() const {
+  const FunctionNumbers numbers = NumberFunctions(Identity::kFunction);
+  Stacks out;
+  for (const FlameFunction* f : numbers.functions) out.functions.push_back(*f);
+  for (std::size_t t = 0; t < tries_.size(); ++t) {
+    WHEREFORE_RETURN_IF_ERROR(memory_->token.Check());
+    const std::vector<StackTrie::Node>& nodes = tries_[t].trie();
+    const std::vector<char> used = OnPaths(nodes, tries_[t].nodes);
+    MemoryClaim scratch(memory_->token);
+    WHEREFORE_RETURN_IF_ERROR(scratch.Resize(nodes.size() * (sizeof(std::uint32_t) + 1)));
+    std::vector<std::uint32_t> to(nodes.size());
+    for (std::uint32_t n = 1; n < nodes.size(); ++n) {
+      if (used[n] == 0) continue;
+      to[n] = static_cast<std::uint32_t>(out.nodes.size());
+      out.nodes.push_back({to[nodes[n].parent], numbers.Of(t, nodes[n].function)});
+      const Sum& sum = tries_[t].sums[0][n];
+      if (sum.total != 0 || sum.count != 0) out.ends.push_back({to[n], sum.total, sum.count});
+    }
+  }
+  return out;
+}
+
 Result<Changes> TrieSums::ChangedFunctions() {
   const FunctionNumbers numbers = NumberFunctions(Identity::kFunction);
   WHEREFORE_ASSIGN_OR_RETURN(const auto functions, ByFunction(numbers));

@@ -88,6 +88,23 @@ class TrieSums {
   };
   // As profile::Top() of the whole tree. Plain values only, and before Largest().
   Result<Functions> Top();
+  // Every stack with samples, as paths that share their beginnings. Plain values only, and before
+  // anything is added up.
+  struct Stacks {
+    struct Node {
+      std::uint32_t parent = 0;    // stands before its children; node 0 is the root
+      std::uint32_t function = 0;  // into `functions`
+    };
+    struct End {
+      std::uint32_t node = 0;
+      std::int64_t value = 0;
+      std::int64_t count = 0;
+    };
+    std::vector<profile::FlameFunction> functions;
+    std::vector<Node> nodes = {{}};
+    std::vector<End> ends;
+  };
+  Result<Stacks> EveryStack() const;
   // As DiffTop() of both sides' whole trees. Plain values only, and before LargestDiff().
   Result<Changes> ChangedFunctions();
 

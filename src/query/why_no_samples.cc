@@ -7,6 +7,9 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "profile/observations.h"
+#include "profile/reduced.h"
+#include "profile/typed_attributes.h"
 
 namespace wherefore::query {
 namespace {
@@ -51,6 +54,15 @@ std::string WhyNoSamples(const ServiceActivity& activity) {
         "what {} did then has not arrived yet: profilers send some seconds after the fact",
         activity.service);
   }
+  if (!activity.reduced.empty()) {
+    return fmt::format(
+        "{} was profiled, and what this did is part of its totals, but {}", activity.service,
+        activity.reduced == profile::kReducedShed
+            ? "links to spans were left out then because the server had too much to do "
+              "(profiling.load_shedding)"
+            : "links are kept only for requests that are slow, fail or are busy on a CPU "
+              "(profiling.conditional)");
+  }
   if (activity.links == 0) {
     return fmt::format(
         "{} was profiled ({} {} around that time), but none of the samples belongs to a span: its "
@@ -74,6 +86,19 @@ std::string WhyNoSamples(const std::vector<ServiceActivity>& services) {
 
 namespace {
 
+// Why profiles lost detail on their way; empty if none did.
+std::string ReducedBy(const std::vector<store::ProfileRow>& profiles) {
+  for (const store::ProfileRow& row : profiles) {
+    if (!row.attributes.contains(profile::kReducedKey)) continue;
+    const auto attributes = profile::ReadTyped(row.attributes);
+    if (!attributes) continue;
+    for (const profile::TypedAttribute& a : *attributes) {
+      if (a.key == profile::kReducedKey) return std::string(a.text);
+    }
+  }
+  return {};
+}
+
 // What is stored of a span's service around its time.
 Result<ServiceActivity> ServiceAt(QueryContext& context, std::uint32_t tenant,
                                   const store::SpanRow& span, const CancelToken& cancel) {
@@ -95,13 +120,14 @@ Result<ServiceActivity> ServiceAt(QueryContext& context, std::uint32_t tenant,
   WHEREFORE_ASSIGN_OR_RETURN(const auto profiles, context.reader.Profiles(query, 0, cancel));
   activity.profiles = profiles.size();
   if (profiles.empty()) return activity;
+  activity.reduced = ReducedBy(profiles);
   const std::int64_t span_end = span.start_ns + span.duration_ns;
   activity.arriving =
       NowUnixNs() - span_end < kAround &&
       std::ranges::none_of(
           profiles,
           [&](const store::ProfileRow& p) { return p.time_ns + p.duration_ns >= span_end; });
-  WHEREFORE_ASSIGN_OR_RETURN(const auto links, context.reader.Links(query, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto links, context.reader.Links(query, {}, cancel));
   activity.links = links.size();
   WHEREFORE_ASSIGN_OR_RETURN(const auto types, context.catalog.Types(keys, cancel));
   for (const store::TypeRow& t : types) {

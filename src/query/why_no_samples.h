@@ -22,6 +22,7 @@ struct ServiceActivity {
   std::int64_t cpu_period_ns = 0;  // CPU time between two samples; 0: no CPU profile, or not said
   bool arriving = false;           // its profiles of that time are on their way
   bool shows_waiting = false;      // wall-clock or off-CPU profiles are there
+  std::string reduced;             // why profiles lost links on their way ("conditional"); or empty
 };
 
 // One sentence for people, without its full stop. Pure.

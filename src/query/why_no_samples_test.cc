@@ -27,6 +27,14 @@ TEST(WhyNoSamples, WithoutLinksTheProfilerDoesNotLinkSpans) {
   EXPECT_FALSE(Says(activity, "took"));
 }
 
+TEST(WhyNoSamples, LinksThatWereLeftOut) {
+  ServiceActivity activity{.service = "db", .profiles = 12, .links = 3, .reduced = "conditional"};
+  EXPECT_TRUE(Says(activity, "profiling.conditional"));
+  EXPECT_FALSE(Says(activity, "does not link spans"));
+  activity.reduced = "shed";
+  EXPECT_TRUE(Says(activity, "profiling.load_shedding"));
+}
+
 TEST(WhyNoSamples, WithLinksItWasTooShortOrWaited) {
   ServiceActivity activity{
       .service = "web", .span_ns = 3 * kMs, .profiles = 12, .links = 9, .cpu_period_ns = 10 * kMs};

@@ -8,10 +8,12 @@
 // `cancel` fires. Any thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +24,14 @@
 #include "profile/type_id.h"
 
 namespace wherefore::store {
+
+// Attributes of a span that say whose its time is: where its samples are filed, which thread it ran
+// on, and how long it was on a CPU.
+inline constexpr std::array<std::string_view, 3> kTimingAttributes = {
+    "pyroscope.profile.id", "thread.id", "wherefore.span.cpu_ns"};
+// Labels that name an instance of a service, the first that is there counts.
+inline constexpr std::array<std::string_view, 6> kInstanceLabels = {
+    "service.instance.id", "k8s.pod.name", "host.name", "hostname", "pod", "instance"};
 
 // Half open, Unix nanoseconds; a profile or span is inside when its start is.
 struct TimeRange {
@@ -304,6 +314,41 @@ struct SpanTime {
   bool names_holder = false;  // it says under which span its samples are filed: a local root
 };
 
+// Some traces instead of all: one in so many, chosen by a hash of their id, so that every query
+// that is asked for the same share sees the same traces. Samples without a trace are in every
+// share.
+struct TraceShare {
+  std::uint64_t one_in = 1;
+  [[nodiscard]] bool Has(const profile::TraceId& trace) const;
+};
+
+// Which spans of services: all that began in the range.
+struct ServiceSpansQuery {
+  std::uint32_t tenant = 0;
+  TimeRange range;
+  std::vector<std::uint64_t> services;  // hashes of their names
+  TraceShare share;
+};
+// A span as far as it says which request of its service it belongs to.
+struct ServiceSpan {
+  std::uint64_t service = 0;
+  profile::TraceId trace{};
+  profile::SpanId id{};
+  profile::SpanId parent{};
+  std::string name;
+  std::uint8_t kind = 0;
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  // Under which id a profiler that knows only spans files its samples; all zero: its own.
+  profile::SpanId holder{};
+  std::uint32_t resource = 0;  // into ServiceSpans::resources
+};
+struct ServiceSpans {
+  std::vector<ServiceSpan> spans;  // in no order
+  // Resource attributes as text, sorted by name.
+  std::vector<std::vector<std::pair<std::string, std::string>>> resources;
+};
+
 struct SpanSearch {
   std::uint32_t tenant = 0;
   TimeRange range;
@@ -387,10 +432,12 @@ class Reader {
   // Series with ids >= first of one dictionary, in order.
   virtual Result<std::vector<SeriesRow>> Series(const DictionaryKey& dictionary,
                                                 std::uint32_t first, const CancelToken& cancel) = 0;
-  // The series of many dictionaries, each in order, without `encoded`; those that have none are not
-  // there.
+  // The series of many dictionaries, each in order; those that have none are not there. Few queries
+  // need `encoded`.
+  enum class SeriesParts : std::uint8_t { kLabels, kEncodedToo };
   virtual Result<std::map<DictionaryKey, std::vector<SeriesRow>>> SeriesOf(
-      const std::vector<DictionaryKey>& dictionaries, const CancelToken& cancel) = 0;
+      const std::vector<DictionaryKey>& dictionaries, SeriesParts parts,
+      const CancelToken& cancel) = 0;
   virtual Result<DictionaryRows> Dictionary(const DictionaryKey& dictionary,
                                             const DictionaryCursor& cursor,
                                             const CancelToken& cancel) = 0;
@@ -440,6 +487,10 @@ class Reader {
   // Profiles of the selection, oldest first, at most `limit` (0 = all).
   virtual Result<std::vector<ProfileRow>> Profiles(const SampleQuery& query, std::size_t limit,
                                                    const CancelToken& cancel) = 0;
+  // Dictionaries of the selection, whatever its types, with a profile that has this attribute.
+  virtual Result<std::set<DictionaryKey>> DictionariesWith(const SampleQuery& query,
+                                                           std::string_view attribute,
+                                                           const CancelToken& cancel) = 0;
   virtual Result<std::vector<ProfileRow>> ProfileById(std::uint32_t tenant,
                                                       const profile::ProfileId& id,
                                                       const CancelToken& cancel) = 0;
@@ -463,7 +514,7 @@ class Reader {
                                                      TimeRange started,
                                                      const CancelToken& cancel) = 0;
   // Linked samples of a selection; the range is that of their profiles.
-  virtual Result<std::vector<LinkRow>> Links(const SampleQuery& query,
+  virtual Result<std::vector<LinkRow>> Links(const SampleQuery& query, TraceShare share,
                                              const CancelToken& cancel) = 0;
 
   // Those of one span that have times; `span` says when and in which service.
@@ -504,6 +555,25 @@ class Reader {
                                                   const std::vector<profile::TraceId>& traces,
                                                   const std::vector<profile::SpanId>& spans,
                                                   const CancelToken& cancel) = 0;
+  // How many requests services had: spans that others, or nobody, called from outside.
+  virtual Result<std::int64_t> CountRequests(const ServiceSpansQuery& query,
+                                             const CancelToken& cancel) = 0;
+  virtual Result<ServiceSpans> SpansOfServices(const ServiceSpansQuery& query,
+                                               const CancelToken& cancel) = 0;
+  // When the spans that match ran, the newest first, at most `limit`; for many of them.
+  virtual Result<std::vector<SpanTime>> FindSpans(const SpanSearch& search,
+                                                  const CancelToken& cancel) = 0;
+  // All spans of these traces, by trace and start, with what telling their time apart needs: of
+  // attributes only kTimingAttributes, of the resource only kInstanceLabels; no status message, not
+  // encoded.
+  virtual Result<std::vector<SpanRow>> ShapesOfTraces(std::uint32_t tenant,
+                                                      const std::vector<profile::TraceId>& traces,
+                                                      const CancelToken& cancel) = 0;
+  // Every linked sample of these traces, in no order. Those of profilers that know only spans come
+  // too, as they are: with a trace of zeros.
+  virtual Result<std::vector<LinkRow>> LinksOfTraces(std::uint32_t tenant,
+                                                     const std::vector<profile::TraceId>& traces,
+                                                     const CancelToken& cancel) = 0;
   virtual Result<std::vector<LatencyRow>> Latencies(std::uint32_t tenant, TimeRange range,
                                                     const CancelToken& cancel) = 0;
 

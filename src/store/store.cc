@@ -22,17 +22,20 @@
 #include "store/engine/schema.h"
 #include "store/read/reader.h"
 #include "store/store_impl.h"
+#include "store/write/writer_number.h"
 
 namespace wherefore::store {
 namespace {
 
-Result<std::uint64_t> ReadNumber(const std::string& path) {
-  WHEREFORE_ASSIGN_OR_RETURN(std::string text, journal::ReadWholeFile(path));
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
-    text.pop_back();
-  const auto number = ParseUint(text.substr(0, text.find('\n')));
-  if (!number) return Error(Code::kCorrupt, fmt::format("{} holds no number", path));
-  return *number;
+// Which version of the directory's layout wrote it.
+Result<std::uint64_t> ReadSchemaVersion(const std::string& path) {
+  WHEREFORE_ASSIGN_OR_RETURN(const std::string text, journal::ReadWholeFile(path));
+  const auto version = ParseUint(text.substr(0, text.find('\n')));
+  if (version) return *version;
+  return Error(Code::kCorrupt,
+               fmt::format("{} does not begin with a number; if no later version of this program "
+                           "has used the directory, write {} into it",
+                           path, kDirectoryVersion));
 }
 
 }  // namespace
@@ -85,7 +88,7 @@ Result<> CheckSchemaFile(const DataPaths& paths) {
   const std::string current =
       fmt::format("{}\nwherefore data directory, embedded\n", kDirectoryVersion);
   if (!std::filesystem::exists(paths.schema)) return journal::ReplaceFile(paths.schema, current);
-  WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t version, ReadNumber(paths.schema));
+  WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t version, ReadSchemaVersion(paths.schema));
   if (version > kDirectoryVersion) {
     return Error(
         Code::kUnsupported,
@@ -99,14 +102,6 @@ Result<> CheckSchemaFile(const DataPaths& paths) {
   // rewritten: each file says which form it has, and is replaced in its own time. But a program
   // that knows version 1 only must not come back to it.
   return version < kDirectoryVersion ? journal::ReplaceFile(paths.schema, current) : Result<>();
-}
-
-Result<std::uint32_t> ReadWriterNumber(const DataPaths& paths) {
-  if (!std::filesystem::exists(paths.writer)) {
-    WHEREFORE_RETURN_IF_ERROR(journal::ReplaceFile(paths.writer, "1\n"));
-  }
-  WHEREFORE_ASSIGN_OR_RETURN(const std::uint64_t number, ReadNumber(paths.writer));
-  return static_cast<std::uint32_t>(number);
 }
 
 StoreMetrics::StoreMetrics()
@@ -143,19 +138,29 @@ StoreImpl::StoreImpl(StoreOptions options)
 Result<> StoreImpl::Start(std::unique_ptr<Transport> transport) {
   WHEREFORE_ASSIGN_OR_RETURN(lock_, LockDirectory(paths_));
   WHEREFORE_RETURN_IF_ERROR(CheckSchemaFile(paths_));
-  WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t writer, ReadWriterNumber(paths_));
   WHEREFORE_RETURN_IF_ERROR(tenant_names_.Open(paths_.tenants));
   transport_ = std::move(transport);
+  {
+    MutexLock insert(insert_mutex_);
+    WHEREFORE_RETURN_IF_ERROR(ledger_.Open(paths_.ledger));
+    if (!transport_) {
+      SetDamagedDefinitionsAside(paths_.engine, ledger_.definitions(), ledger_.table_ids());
+    }
+  }
   if (!transport_) {
     WHEREFORE_ASSIGN_OR_RETURN(
         transport_, OpenEmbedded({.path = paths_.engine, .memory_bytes = options_.engine_bytes}));
   }
-  transport_->OnSetAside([this](const std::string& table) { NoteSetAside(table); });
+  transport_->OnSetAside([this](const BrokenPart& part) { NoteSetAside(part); });
   {
     MutexLock insert(insert_mutex_);
-    WHEREFORE_RETURN_IF_ERROR(ledger_.Open(paths_.ledger));
     WHEREFORE_RETURN_IF_ERROR(CreateTables(*transport_, paths_.engine, ledger_.table_ids()));
+    if (auto hashes = HashDefinitions(paths_.engine); hashes != ledger_.definitions()) {
+      ledger_.definitions() = std::move(hashes);
+      (void)ledger_.Save();  // on a full disk later
+    }
   }
+  WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t writer, OwnWriterNumber(paths_, *transport_));
   reader_ = MakeReader(*transport_, {options_.query_timeout_ns, options_.query_memory_bytes},
                        generation_);
   WHEREFORE_RETURN_IF_ERROR(wal_.Open(paths_.wal, writer));
@@ -251,6 +256,12 @@ void AddDisk(const std::string& root, std::int64_t low_bytes, Status& status) {
 
 }  // namespace
 
+double StoreImpl::QueueShare() const {
+  MutexLock lock(state_mutex_);
+  return static_cast<double>(queued_bytes_) /
+         static_cast<double>(std::max<std::size_t>(options_.max_queued_bytes, 1));
+}
+
 Status StoreImpl::status(std::uint32_t tenant) const {
   Status status{.part = "store", .facts = {}, .problems = {}};
   status.facts.emplace_back("data directory", paths_.root);
@@ -301,7 +312,7 @@ void StoreImpl::AddDataProblems(std::uint32_t tenant, Status& status) const {
          "look at the machine's clock; if it is right, wherefore doctor --repair drops the data",
          false});
   }
-  for (const auto& [bucket, data] : damaged_) {
+  for (const DamagedData& data : LostRows()) {
     status.problems.push_back(
         {data.For(tenant), "wherefore doctor --repair says what can be brought back", false});
   }

@@ -50,10 +50,11 @@ using LackingByTenant = std::map<std::uint32_t, std::string>;
 
 struct DamagedData {
   TimeRange range;
-  std::string what;  // a sentence without its full stop, which names no service
+  std::string what;       // a sentence without its full stop, which names no service
+  std::string uncounted;  // the same without numbers of rows: those are of all tenants together
   LackingByTenant lacking;
 
-  // The sentence, with this tenant's services.
+  // What this tenant may know of it, with its services.
   [[nodiscard]] std::string For(std::uint32_t tenant) const;
 };
 
@@ -89,6 +90,8 @@ class Store : public profile::Sink {
   [[nodiscard]] virtual std::vector<DamagedData> Damaged() const = 0;
   // Names services of this tenant alone.
   [[nodiscard]] virtual Status status(std::uint32_t tenant) const = 0;
+  // How full the queue of requests is, 0 to 1.
+  [[nodiscard]] virtual double QueueShare() const = 0;
   // Empty when writes are accepted; otherwise why not (disk full, read-only, ...), for /ready.
   [[nodiscard]] virtual std::string NotReadyReason() const = 0;
 };

@@ -61,7 +61,6 @@ struct DataPaths {
 [[nodiscard]] Result<journal::File> LockDirectory(const DataPaths& paths);
 // Version of the schema file, written if it is missing; a newer one is refused.
 [[nodiscard]] Result<> CheckSchemaFile(const DataPaths& paths);
-[[nodiscard]] Result<std::uint32_t> ReadWriterNumber(const DataPaths& paths);
 
 struct StoreMetrics {
   StoreMetrics();
@@ -98,6 +97,7 @@ class StoreImpl final : public Store {
   Result<std::vector<std::string>> Repair(bool really) override;
   [[nodiscard]] std::vector<DamagedData> Damaged() const override;
   [[nodiscard]] Status status(std::uint32_t tenant) const override;
+  [[nodiscard]] double QueueShare() const override;
   [[nodiscard]] std::string NotReadyReason() const override;
 
  private:
@@ -225,14 +225,18 @@ class StoreImpl final : public Store {
                             std::uint32_t writer) REQUIRES(upkeep_mutex_);
   Result<> PurgeOldParts();
   // damage.cc
+  // Parts that queries would pass over: what they hold counts as missing.
+  Result<> SetWrongRangesAside();
   Result<BucketRows> CountParts();
   Result<> CompareWithLedger() REQUIRES(insert_mutex_) EXCLUDES(state_mutex_);
-  // Compares, and finds out whose data it is.
-  void LookForDamage() EXCLUDES(insert_mutex_, state_mutex_);
+  // Compares, and finds out whose data it is. False: not now.
+  bool LookForDamage() EXCLUDES(insert_mutex_, state_mutex_);
   Result<LackingByTenant> ServicesLackingSamples(std::uint32_t bucket);
   void ReportDamage(const std::map<std::uint32_t, LackingByTenant>& details) REQUIRES(insert_mutex_)
       EXCLUDES(state_mutex_);
-  void NoteSetAside(const std::string& table) EXCLUDES(state_mutex_, writer_mutex_);
+  // What is stored and cannot be read, by day.
+  [[nodiscard]] std::vector<DamagedData> LostRows() const REQUIRES(state_mutex_);
+  void NoteSetAside(const BrokenPart& part) EXCLUDES(state_mutex_, writer_mutex_);
   // lost_names.cc
   // Gives services and types that are in use a name again.
   Result<> RestoreLostNames() REQUIRES(insert_mutex_);
@@ -245,7 +249,7 @@ class StoreImpl final : public Store {
   Result<> CopyFromAnyPart(const std::string& table, const std::filesystem::path& folder,
                            const std::string& file);
   Result<bool> TryToAttach(const std::string& table, const std::string& folder,
-                           const std::string& part);
+                           const std::string& part, std::uint32_t bucket);
   // upkeep.cc
   void RunUpkeep();
   // What one round leaves for the next.
@@ -319,7 +323,8 @@ class StoreImpl final : public Store {
   std::string insert_error_ GUARDED_BY(state_mutex_);
   std::vector<std::string> damage_ GUARDED_BY(state_mutex_);  // segments set aside
   std::map<std::uint32_t, DamagedData> damaged_
-      GUARDED_BY(state_mutex_);  // by bucket: what is lost
+      GUARDED_BY(state_mutex_);                              // by bucket: what is lost
+  std::set<BrokenPart> uncounted_ GUARDED_BY(state_mutex_);  // set aside, and not in damaged_ yet
   bool look_for_damage_ GUARDED_BY(state_mutex_) = false;
   std::atomic<bool> names_lost_{false};                  // of services or types
   std::string retention_held_ GUARDED_BY(state_mutex_);  // why old data stays; empty: it goes

@@ -40,10 +40,10 @@ async function unread(page, problems) {
 
   step('matches are shown where there is a field to search in, under the text that was typed');
   await page.goto(`${PAGE}/s/checkout?plain=1&search=${encodeURIComponent('\\(Request')}`);
-  await page.locator('.u-legend', { hasText: 'matches (Request' }).waitFor();
+  await page.locator('.plot-legend', { hasText: 'matches (Request' }).waitFor();
   await page.goto(`${PAGE}/s/checkout?view=source&fn=${encodeURIComponent('json::parse_object')}&search=parse`);
   await page.locator('.source').waitFor();
-  await page.locator('.u-over').waitFor();
+  await page.locator('.plot-over').waitFor();
   await page.waitForLoadState('networkidle');
   assert.equal(await page.locator('.timeline .matches').count(), 0);
   await page.goto(PAGE + '/s/checkout?view=tree');

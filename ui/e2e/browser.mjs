@@ -63,7 +63,7 @@ export async function open(options = {}) {
 export const flame = (page) =>
   page.evaluate(() => {
     const f = window.__wherefore?.flame;
-    return f && { ...f, box: undefined };
+    return f && { ...f, box: undefined, sure: undefined };
   });
 export const box = (page, name) => page.evaluate((n) => window.__wherefore.flame.box(n), name);
 
@@ -106,10 +106,10 @@ export const newest = async (service) =>
 
 // Drags over part of the timeline, given as shares of its width.
 export async function dragTimeline(page, first, last) {
-  const plot = await settled(page, '.u-over');
-  await page.mouse.move(plot.x + plot.width * first, plot.y + 50);
+  const plot = await settled(page, '.plot-over');
+  await page.mouse.move(plot.x + plot.width * first, plot.y + 20);
   await page.mouse.down();
-  await page.mouse.move(plot.x + plot.width * last, plot.y + 60, { steps: 5 });
+  await page.mouse.move(plot.x + plot.width * last, plot.y + 24, { steps: 5 });
   await page.mouse.up();
 }
 

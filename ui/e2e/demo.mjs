@@ -1,6 +1,7 @@
 // What a newcomer sees after ./run: three services, traces, a slow span with the parser on top, and what v2 made worse.
 import assert from 'node:assert/strict';
 import { api, box, drawn, flame, open, PAGE } from './browser.mjs';
+import { questions } from './questions.mjs';
 
 const step = (text) => console.log('  ' + text);
 const RECENT = { since: '15m' };
@@ -48,6 +49,17 @@ async function story(page) {
   const [before, after] = [await share('v1'), await share('v2')];
   assert.ok(after > before + 0.1, `ParseString: ${before} of v1, ${after} of v2`);
 
+  step('the causes, per request: ParseString, as the API says');
+  const asked = { query: version('v2'), base_query: version('v1'), mode: 'request', ...RECENT };
+  const { causes } = await api('diff', { ...asked, format: 'json' });
+  await page.goto(`${PAGE}/diff?${new URLSearchParams(asked)}`);
+  await page.locator('.causes li').first().waitFor();
+  assert.deepEqual(
+    await page.locator('.causes li').evaluateAll((rows) => rows.map((r) => r.dataset.kind)),
+    causes.slice(0, 8).map((c) => c.kind),
+  );
+  await page.locator('.causes li', { hasText: 'ParseString' }).first().waitFor();
+
   step('traces: a request through all three, and the span with its profile');
   const { traces } = await api('traces', { ...RECENT, service: 'orders', limit: 200 });
   assert.ok(traces.length > 10);
@@ -72,6 +84,7 @@ async function story(page) {
 const { context, page, problems } = await open();
 try {
   await story(page);
+  await questions(page);
   assert.deepEqual(problems, []);
 } finally {
   await context.close();

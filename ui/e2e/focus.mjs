@@ -64,7 +64,7 @@ async function treeMenu(page) {
   for (const key of ['*', 'Shift+F10']) await page.keyboard.press(key);
   const menu = page.getByRole('menu');
   await menu.waitFor();
-  const selected = await page.locator('.drawer h2').textContent();
+  const selected = await page.locator('.inspector h2').textContent();
   assert.ok(
     (await menu.getAttribute('aria-label')).endsWith(selected),
     `${await menu.getAttribute('aria-label')}, ${selected}`,

@@ -40,9 +40,9 @@ async function timeline(page) {
   await page.goBack();
   await page.waitForURL(/sel=/);
   await drawn(page, 'the selection', () => window.__wherefore?.flame?.count > 0);
-  await page.locator('.u-over').click({ position: { x: 40, y: 40 } }); // a click alone changes nothing
-  assert.ok((await page.locator('.u-select').boundingBox()).width > 50);
-  await page.locator('.u-over').dblclick({ position: { x: 40, y: 40 } });
+  await page.locator('.plot-over').click({ position: { x: 40, y: 40 } }); // a click alone changes nothing
+  assert.ok((await page.locator('.plot-part').boundingBox()).width > 50);
+  await page.locator('.plot-over').dblclick({ position: { x: 40, y: 40 } });
   await page.waitForURL((u) => !u.searchParams.has('sel'));
   await drawn(page, 'all again', (v) => window.__wherefore?.flame?.total === v, Number(whole.total));
 

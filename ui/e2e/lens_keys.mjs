@@ -85,7 +85,7 @@ async function timeAxis(page) {
   await page.goto(PAGE + '/s/checkout');
   await shown(page);
   const axis = page.locator('.timeline .axis');
-  await page.locator('.u-over').waitFor();
+  await page.locator('.plot-over').waitFor();
   await axis.focus();
   await page.keyboard.press('w');
   await page.locator('.timeline figcaption', { hasText: 'in view' }).waitFor();
@@ -139,7 +139,7 @@ async function walkedSteps(page) {
   step('arrows walk the steps of a timeline: time, value and matched share are said');
   await page.goto(PAGE + '/s/checkout?search=parse_object');
   await page.locator('.timeline .matches').waitFor();
-  await page.locator('.u-over').waitFor();
+  await page.locator('.plot-over').waitFor();
   await page.locator('.timeline .axis').focus();
   const said = () => page.locator('.timeline .walked').textContent();
   await page.keyboard.press('End');
@@ -170,7 +170,7 @@ async function walkedSteps(page) {
 async function liveAxis(page) {
   step('live: what is in view of the time axis stays while the axis moves on');
   await page.goto(PAGE + '/s/checkout?since=15m&live=1');
-  await page.locator('.u-over').waitFor();
+  await page.locator('.plot-over').waitFor();
   await page.locator('.timeline .axis').focus();
   const start = await page.evaluate(() => window.__wherefore.timeline.startMs);
   for (const key of ['w', 'w']) await page.keyboard.press(key);

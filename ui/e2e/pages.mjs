@@ -20,6 +20,8 @@ async function addresses() {
     diff: `/diff?query=${version('v2')}&base_query=${version('v1')}&mode=share`,
     traces: '/traces',
     trace: `/traces/${slowest}?span=${spans[0][0]}`,
+    path: `/traces/${slowest}?scope=critical`,
+    slow: '/slow?service=search&name=find&slow=p80&typical=p30-p75',
     adhoc: '/adhoc',
     status: '/status',
     empty: '/s/nothing',

@@ -21,6 +21,7 @@ import { gaps, searches, searchesEverything, searchesOverTime } from './search.m
 import { service } from './service.mjs';
 import { everyStep } from './steps.mjs';
 import { keyboardAlone, orders, traces } from './trace.mjs';
+import { why } from './why.mjs';
 import { heatMap, savedFile, statusPage, wayBack } from './views.mjs';
 
 const { context, page, problems } = await open();
@@ -35,6 +36,7 @@ async function walk() {
   await keyboardAlone(page);
   await heatMap(page);
   await presets(page);
+  await why(page);
   await savedFile(context, page);
   await says(page);
   await lists(page);

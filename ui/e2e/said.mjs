@@ -12,7 +12,7 @@ const copied = async (page) => {
       window.copied = text;
     };
   });
-  await page.getByRole('button', { name: 'Copy for incident' }).click();
+  await page.locator('.inspector').getByRole('button', { name: 'Copy for incident' }).click();
   await page.waitForFunction(() => window.copied);
   return page.evaluate(() => window.copied);
 };
@@ -27,16 +27,16 @@ export async function says(page) {
 
   step('the export menu closes, and offers pictures only of what is shown');
   const menu = page.locator('.menu[open]');
-  await page.locator('.menu summary').click();
+  await page.locator('.menu summary', { hasText: 'Export' }).click();
   await page.getByRole('button', { name: 'PNG of what is shown' }).focus();
   await page.keyboard.press('Escape');
   await menu.waitFor({ state: 'detached' });
   await page.locator('.menu summary:focus').waitFor();
-  await page.locator('.menu summary').click();
+  await page.locator('.menu summary', { hasText: 'Export' }).click();
   await page.locator('h1').click();
   await menu.waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Table', exact: true }).click();
-  await page.locator('.menu summary').click();
+  await page.locator('.menu summary', { hasText: 'Export' }).click();
   assert.equal(await page.getByRole('button', { name: /of what is shown/ }).count(), 0);
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Flame graph', exact: true }).click();
@@ -79,7 +79,7 @@ export async function says(page) {
   await page.goto(PAGE + '/diff?query=checkout&since=15m');
   await page.getByRole('button', { name: 'Swap A and B' }).waitFor();
   await shown(page);
-  await page.locator('.menu summary').click();
+  await page.locator('.menu summary', { hasText: 'Export' }).click();
   const [download] = await Promise.all([
     page.waitForEvent('download'),
     page.getByRole('button', { name: /^HTML of what is shown/ }).click(),

@@ -104,7 +104,7 @@ export async function searchesOverTime(page) {
   assert.ok(shown.all.every((v, i) => (v === null) === (shown.matched[i] === null) && shown.matched[i] <= v));
   const share = ((100 * matched) / added(series.groups[0].values)).toFixed(1);
   await page.locator('.timeline figcaption', { hasText: `${share} % of it matches` }).waitFor();
-  await page.locator('.timeline .u-legend', { hasText: 'matches json' }).waitFor();
+  await page.locator('.timeline .plot-legend', { hasText: 'matches json' }).waitFor();
 
   step('search: on the timeline too, the lens is applied');
   await page.goto(`${PAGE}/s/checkout?${where}&search=handle&lens=${encodeURIComponent('drop:parse_object')}`);

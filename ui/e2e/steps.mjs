@@ -1,7 +1,7 @@
 // From "which service?" to the traces of one function. After every step: what is drawn, and that a reload, back and
 // forward draw the right thing again.
 import assert from 'node:assert/strict';
-import { ALL, api, box, CHECKOUT, clickBox, dragTimeline, drawn, PAGE, selection } from './browser.mjs';
+import { ALL, api, CHECKOUT, clickBox, dragTimeline, drawn, PAGE, selection } from './browser.mjs';
 
 const total = (page, what, value) => drawn(page, what, (v) => window.__wherefore?.flame?.total === v, Number(value));
 
@@ -50,15 +50,14 @@ async function service(page) {
     },
     overview,
   );
-  const { w } = await box(page, 'handle_pay(Request const&)');
   const zoomed = () =>
     drawn(
       page,
       'zoomed',
-      (v) =>
+      () =>
         window.__wherefore?.flame?.zoom.startsWith('handle_pay') &&
-        window.__wherefore.flame.box('handle_pay(Request const&)').w > v,
-      w * 1.2,
+        window.__wherefore.flame.box('handle_pay(Request const&)').w >
+          0.98 * document.querySelector('.flame-view').clientWidth,
     );
   await step(page, 'zoom', () => clickBox(page, 'handle_pay(Request const&)'), zoomed, whole);
   const parse = top.rows.find((r) => r.name === 'json::parse_object');

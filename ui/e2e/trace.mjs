@@ -122,7 +122,7 @@ export async function keyboardAlone(page) {
     'the hottest function, selected and not zoomed',
     () => window.__wherefore.flame.frame === 'json::parse_object' && window.__wherefore.flame.zoom === 'all',
   );
-  await tabTo(page, 'its source', () => document.activeElement.textContent === 'Source');
+  await tabTo(page, 'its source', () => document.activeElement.firstChild?.textContent === 'Source');
   await page.keyboard.press('Enter');
   await page.locator('.source-line.selected', { hasText: 'if (known == key)' }).waitFor();
 }

@@ -58,7 +58,7 @@ export async function savedFile(context, page) {
   await page.goto(PAGE + '/s/checkout');
   await drawn(page, 'the graph', () => window.__wherefore?.flame?.count > 0);
   const { total } = await flame(page);
-  await page.locator('.menu summary').click();
+  await page.locator('.menu summary', { hasText: 'Export' }).click();
   const [download] = await Promise.all([
     page.waitForEvent('download'),
     page.getByRole('button', { name: /^HTML of what is shown/ }).click(),

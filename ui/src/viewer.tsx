@@ -52,7 +52,7 @@ function Viewer() {
         onQuery={(search) => setView({ ...view, search })}
         onFlip={() => setView({ ...view, flip: !view.flip })}
       />
-      {tree.before && <Legend />}
+      {tree.before && <Legend tested={tree.verdict !== undefined} />}
     </>
   );
 }

@@ -89,6 +89,7 @@ test('a trace and files say what they are', () => {
         trace: 'ab',
         span: '',
         subtree: false,
+        scope: 'samples' as const,
         type: '',
         lens: '',
         zoom: '',

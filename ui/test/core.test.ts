@@ -1,15 +1,6 @@
 import type { TraceColumns } from '../src/core/answers';
 import { expect, test } from 'vitest';
-import {
-  alone,
-  settledSteps,
-  stepsTogether,
-  together,
-  trendOf,
-  versionIn,
-  versionChanges,
-  withGaps,
-} from '../src/core/trend';
+import { settledSteps, stepsTogether, together, trendOf, versionIn, versionChanges, withGaps } from '../src/core/trend';
 import { linesOf, matchedOf, peakOf } from '../src/core/steps';
 import { changesOf, factorOf, formatMeasured, formatMoved } from '../src/core/difference';
 import { heard, now } from '../src/core/clock';
@@ -21,7 +12,6 @@ import {
   formatShare,
   formatTime,
   formatValue,
-  isSignificant,
   parseSpan,
   shareError,
   withTimes,
@@ -100,11 +90,6 @@ test("now is the server's, whatever this machine's clock says", () => {
   expect(Math.abs(now() - Date.now())).toBeLessThan(5);
 });
 
-test('a change of a few samples may be chance', () => {
-  expect(isSignificant(10, 12, 10, 12)).toBe(false);
-  expect(isSignificant(1000, 1200, 1000, 1200)).toBe(true);
-});
-
 test('names shrink from the outside in', () => {
   const name = 'std::vector<std::pair<int, json::Value>>::emplace_back(int&&, json::Value const&)';
   expect(ladder(name)[1]).toBe('std::vector<std::pair<int, json::Value>>::emplace_back');
@@ -153,7 +138,6 @@ test('colours go by the package a name begins with, or by module', () => {
 test('steps without anything stored are gaps, what was measured to be 0 is not', () => {
   expect(withGaps([1, '0', 0, 0, 5], [[2, 2]])).toEqual([1, 0, null, null, 5]);
   expect(withGaps([1, 2])).toEqual([1, 2]);
-  expect(alone([1, null, 2, null, null, 3, 4, undefined, 5])).toEqual([0, 2, 8]);
   expect(trendOf([2e6, null, null, null, 0, 0], [1, 1, 1, 1, 1, 1], 1, 3)).toEqual([1, null, 0]);
   expect(trendOf([2e6, 4e6, 3e6, 3e6], [2, 1, 6, 0], 1, 2)).toEqual([2, 1]); // over what was seen of the steps
 });
@@ -297,6 +281,8 @@ test('a difference can be brought to the same scale', () => {
   expect(factorOf('rate', { before: 10, after: 30 }, total)).toBe(3);
   expect(factorOf('share', { before: 1, after: 1 }, total)).toBe(2);
   expect(factorOf('share', { before: 1, after: 1 }, { before: 0, after: 100 })).toBe(1);
+  expect(factorOf('request', { before: 1, after: 1 }, total, { before: 10, after: 50 })).toBe(5);
+  expect(factorOf('request', { before: 1, after: 1 }, total)).toBe(1);
   const row = (name: string, before: number, after: number) => ({
     name,
     module: '',

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
+import { LESS, MORE, UNDECIDED, UNKNOWN } from '../src/core/flame';
 import { DARK, LIGHT } from '../src/core/palette';
 import { buildTree } from '../src/core/tree';
 import { boxOf, drawFlame, drawOverlay, hitFlame, safe, type View } from '../src/draw/flame';
 import { drawMinimap } from '../src/draw/minimap';
+import { ticksOf } from '../src/draw/timeline';
 import { columns, randomTree, SHOP, type Node } from './sample';
 
 function recorder() {
@@ -45,7 +47,7 @@ test('boxes are as wide as their share', () => {
   expect(texts.some((t) => t.startsWith('12 smal'))).toBe(true);
 });
 
-test('a difference is hatched where it may be chance, framed where it is new or vanished', () => {
+test('of a tested difference only what is sure has an outline and a sign', () => {
   const nodes: Node[] = [
     [0, 'total', '', 0, 0],
     [1, 'sure', '', 4000, 4000],
@@ -54,14 +56,16 @@ test('a difference is hatched where it may be chance, framed where it is new or 
     [1, 'gone', '', 0, 0],
     [1, 'same', '', 500, 500],
   ];
-  const tree = buildTree({ ...columns(nodes), before: Float64Array.from([0, 1000, 1000, 0, 800, 500]) }, 'name');
-  const { g, rects, strokes } = recorder();
+  const before = Float64Array.from([0, 1000, 1000, 0, 800, 500]);
+  const verdict = Float64Array.from([UNKNOWN, MORE, UNDECIDED, MORE, LESS, UNDECIDED]);
+  const tree = buildTree({ ...columns(nodes), before, verdict }, 'name');
+  const { g, texts, strokes } = recorder();
   drawFlame(g, tree, view(tree), LIGHT, 7);
-  expect(strokes.length).toBe(2);
-  const hatches = rects.filter((r) => r[2] === 1.5);
-  const chance = boxOf(tree, view(tree), 2);
-  expect(hatches.length).toBeGreaterThan(10);
-  expect(hatches.every(([x, y]) => x >= chance.x && x < chance.x + chance.w && y === chance.y)).toBe(true);
+  const at = tree.func.findIndex((f) => tree.functions[f].name === 'chance');
+  const chance = boxOf(tree, view(tree), at);
+  expect(strokes.length).toBe(3);
+  expect(strokes.some(([x]) => x > chance.x && x < chance.x + chance.w)).toBe(false);
+  expect(texts).toEqual(['all', '▲ sure', 'chance', '▲ new', '▼ gone', 'same']);
 });
 
 test('with a frame every other call of its function is ringed', () => {
@@ -120,4 +124,14 @@ test('work depends on what is visible, not on the tree', () => {
 
 test('marks that turn the text around stay inside their name', () => {
   expect(safe('a\u202eb\u0000c')).toBe('a·b·c');
+});
+
+test('ticks of a timeline are at whole hours of the zone, and never closer than their text', () => {
+  const day = Date.parse('2026-11-18T00:00:00Z');
+  const { every, at } = ticksOf([day + 10 * 60e3, day + 130 * 60e3], 1000, 0);
+  expect([every, at[0] - day]).toEqual([15 * 60e3, 15 * 60e3]);
+  const shifted = ticksOf([day, day + 3 * 86400e3], 500, 3600e3);
+  expect([shifted.every, shifted.at.map((t) => (t - day) / 3600e3)]).toEqual([86400e3, [23, 47, 71]]);
+  for (const width of [10, 90, 390, 2000])
+    expect(ticksOf([0, 1e12], width, 0).at.length).toBeLessThanOrEqual(width / 84 + 1);
 });

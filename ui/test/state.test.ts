@@ -105,12 +105,13 @@ test('the others come back', () => {
       sort: 'duration' as const,
     };
     expect(decodeTraces(url(encodeTraces(traces)))).toEqual(traces);
-    const overview = { since: '2d', from: null, to: null, search: text };
+    const overview = { since: '2d', from: null, to: null, search: text, show: 'new' as const };
     expect(decodeOverview(url(encodeOverview(overview)))).toEqual(overview);
     const trace = {
       trace: text || 'x',
       span: '00000000000000ff',
       subtree: true,
+      scope: 'critical' as const,
       type: text,
       lens: text,
       zoom: '',

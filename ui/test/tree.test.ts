@@ -8,13 +8,16 @@ import {
   heaviestLeaf,
   heaviestOf,
   hottestOf,
+  hottestOwnOf,
   nextMatch,
   ownOf,
   search,
   shownShare,
   stackOf,
 } from '../src/core/tree';
+import { colourIndex, isOwn } from '../src/core/palette';
 import { factorOf, mayBeChance } from '../src/core/difference';
+import { MORE, UNDECIDED, UNKNOWN } from '../src/core/flame';
 import { changeOf, selfOf, stackText, wholeOf } from '../src/parts/describe';
 import { columns, randomTree, SHOP, type Node } from './sample';
 
@@ -82,17 +85,18 @@ test('in a difference vanished paths keep their width', () => {
   expect([tree.width[0], tree.totalBefore![0], tree.total[0]]).toEqual([40, 30, 10]);
 });
 
-test('a difference is judged by the observations of both sides', () => {
+test('a difference is judged by the verdicts of the server, wherever nodes are drawn', () => {
   const c = columns([
     [0, 'total', '', 0, 0],
-    [1, 'f', '', 1300, 1300],
+    [1, 'light', '', 100, 100],
+    [1, 'heavy', '', 1300, 1300],
   ]);
-  c.before = Float64Array.from([0, 1000]);
-  expect(mayBeChance(buildTree(c), 1)).toBe(false); // taken to be sampled alike
-  c.beforeCount = Float64Array.from([0, 1000]);
-  expect(mayBeChance(buildTree(c), 1)).toBe(false);
-  c.beforeCount = Float64Array.from([0, 10]); // it was not: one sample in a hundred
-  expect(mayBeChance(buildTree(c), 1)).toBe(true);
+  c.before = Float64Array.from([0, 90, 1000]);
+  expect(mayBeChance(buildTree(c), 1)).toBe(false); // not tested
+  c.verdict = Float64Array.from([UNKNOWN, UNDECIDED, MORE]);
+  const tree = buildTree({ ...c }, 'weight'); // heavy comes first
+  expect(names(tree, [1, 2])).toEqual(['heavy', 'light']);
+  expect([1, 2].map((node) => mayBeChance(tree, node))).toEqual([false, true]);
 });
 
 test("a difference in shares has both sides' own shares and the totals as they were", () => {
@@ -167,4 +171,27 @@ test('of an inverted graph the top frames are what did the work', () => {
     ['app', 30],
   ]);
   expect(stackText(tree, 3)).toBe('main\npay\nparse');
+});
+
+test('the own function that does most has what libraries do for it', () => {
+  const tree = buildTree(
+    columns([
+      [0, 'total', '', 0, 0],
+      [1, 'main', 'shop', 1, 1],
+      [2, 'Parse', 'shop', 2, 2],
+      [3, 'std::append', 'shop', 3, 3],
+      [4, 'memcpy', 'libc.so.6', 40, 40],
+      [2, 'Cart::price', 'shop', 20, 20],
+      [1, 'memcpy', 'libc.so.6', 90, 90],
+    ]),
+    'name',
+  );
+  const own = tree.functions.map((f) => isOwn(colourIndex(f.name, f.module, f.kind)));
+  expect(functionOf(tree, hottestOwnOf(tree, own)).name).toBe('Parse');
+  expect(
+    hottestOwnOf(
+      tree,
+      own.map(() => false),
+    ),
+  ).toBe(-1);
 });

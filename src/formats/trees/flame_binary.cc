@@ -29,6 +29,7 @@ enum Section : std::uint16_t {
   kSelf = 6,  // twice for a diff: after, then before
   kHidden = 7,
   kCount = 10,  // likewise
+  kVerdict = 11,
 };
 enum Encoding : std::uint16_t { kRaw = 0, kVarint = 1, kZigzag = 2 };
 
@@ -270,6 +271,7 @@ std::string EncodeFlameBinary(const FlameTree& tree, std::string_view meta,
   if (!before.self.empty()) sections.push_back(EncodeSigned(kSelf, before.self));
   sections.push_back(EncodeSigned(kCount, tree.self_count));
   if (!before.count.empty()) sections.push_back(EncodeSigned(kCount, before.count));
+  if (!before.verdict.empty()) sections.push_back(EncodeSigned(kVerdict, before.verdict));
   sections.push_back(std::move(hidden));
 
   std::string out(kMagic);
@@ -326,6 +328,10 @@ Result<DecodedFlame> DecodeFlameBinary(std::string_view bytes) {
         WHEREFORE_ASSIGN_OR_RETURN(column, ReadSigned(e));
         break;
       }
+      case kVerdict: {
+        WHEREFORE_ASSIGN_OR_RETURN(out.verdict, ReadSigned(e));
+        break;
+      }
       default:
         break;  // unknown sections are for newer readers
     }
@@ -335,7 +341,8 @@ Result<DecodedFlame> DecodeFlameBinary(std::string_view bytes) {
   if (nodes == 0 || tree.function.size() != nodes || tree.self.size() != nodes ||
       tree.self_count.size() != nodes ||
       (!out.before_self.empty() && out.before_self.size() != nodes) ||
-      (!out.before_count.empty() && out.before_count.size() != nodes)) {
+      (!out.before_count.empty() && out.before_count.size() != nodes) ||
+      (!out.verdict.empty() && out.verdict.size() != nodes)) {
     return Corrupt("columns differ in length");
   }
   for (const std::uint32_t f : tree.function) {

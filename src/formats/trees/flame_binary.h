@@ -21,7 +21,8 @@ inline constexpr std::string_view kFlameMediaType = "application/x-wherefore-fla
 // The other side of a diff: one entry per node, or empty.
 struct FlameBefore {
   std::span<const std::int64_t> self;
-  std::span<const std::int64_t> count;  // observations
+  std::span<const std::int64_t> count;    // observations
+  std::span<const std::int64_t> verdict;  // 0 unknown, 1 undecided, 2 more, 3 less
 };
 // `meta` is a JSON object (the query, totals).
 [[nodiscard]] std::string EncodeFlameBinary(const profile::FlameTree& tree, std::string_view meta,
@@ -32,6 +33,7 @@ struct DecodedFlame {
   std::string meta;
   std::vector<std::int64_t> before_self;
   std::vector<std::int64_t> before_count;
+  std::vector<std::int64_t> verdict;
 };
 [[nodiscard]] Result<DecodedFlame> DecodeFlameBinary(std::string_view bytes);
 

@@ -91,6 +91,12 @@ std::string Colour(const profile::FlameFunction& f) {
   return fmt::format("hsl({},{}%,{}%)", hue, saturation, 66 + vary(16, 10));
 }
 
+// Orange is worse, blue is better.
+std::string_view MarkColour(std::string_view mark) {
+  if (mark == "more") return "hsl(25,90%,62%)";
+  return mark == "less" ? "hsl(215,75%,70%)" : "hsl(40,8%,86%)";
+}
+
 class SvgWriter {
  public:
   SvgWriter(const profile::FlameTree& tree, const SvgOptions& options)
@@ -169,6 +175,8 @@ class SvgWriter {
     AppendEscaped(out, name);
     out += fmt::format("\n{} ({:.2f} %), self {}", FormatValue(tree_.total[node], tree_.unit),
                        share, FormatValue(tree_.self[node], tree_.unit));
+    const std::string mark = options_.marks.empty() ? "" : options_.marks[tree_.function[node]];
+    if (mark == "more" || mark == "less") out += fmt::format("\nsurely {}", mark);
     if (!f.module.empty()) {
       out += "\n";
       AppendEscaped(out, f.module);
@@ -176,7 +184,7 @@ class SvgWriter {
     out += fmt::format(
         "</title><rect x=\"{:.2f}\" y=\"{:.0f}\" width=\"{:.2f}\" height=\"{:.0f}\" rx=\"2\" "
         "fill=\"{}\"/>",
-        x, y, std::max(w - 0.5, 0.2), kRowHeight - 1, Colour(f));
+        x, y, std::max(w - 0.5, 0.2), kRowHeight - 1, mark.empty() ? Colour(f) : MarkColour(mark));
     const auto room = static_cast<std::size_t>(std::max(0.0, (w - 8) / kCharWidth));
     if (room >= 3) {
       out += fmt::format("<text x=\"{:.2f}\" y=\"{:.0f}\">", x + 4, y + 12.5);

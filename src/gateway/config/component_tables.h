@@ -20,14 +20,14 @@ namespace wherefore::gateway {
 template <typename Config>
 struct ComponentType {
   std::string_view name;  // the part of an id before '/'
-  std::function<void(const Node&, Config&, Problems&)> read;
+  std::function<void(const settings::Node&, Config&, settings::Problems&)> read;
 };
 template <typename Config>
 using ComponentTypes = std::vector<ComponentType<Config>>;
 
 struct ExtensionConfig {
   std::string id;
-  Place place;
+  settings::Place place;
   std::string directory;  // file_storage
   std::string token;      // bearertokenauth
   std::string token_file;
@@ -43,10 +43,10 @@ using Extensions = std::map<std::string, ExtensionConfig>;  // those that are st
 [[nodiscard]] ComponentTypes<ReceiverConfig> ReceiverTypes(const Extensions& extensions);
 
 // "host:port" into its parts. An error goes to `problems` at `place`.
-bool ReadEndpoint(std::string_view endpoint, const Place& place, std::string& host,
-                  std::uint16_t& port, Problems& problems);
+bool ReadEndpoint(std::string_view endpoint, const settings::Place& place, std::string& host,
+                  std::uint16_t& port, settings::Problems& problems);
 
 // All of a subtree as text, for comparisons.
-[[nodiscard]] std::string CanonicalText(const Node& node);
+[[nodiscard]] std::string CanonicalText(const settings::Node& node);
 
 }  // namespace wherefore::gateway

@@ -6,16 +6,16 @@
 #include <string_view>
 
 #include "gateway/config/gateway_config.h"
-#include "gateway/config/yaml.h"
+#include "settings/yaml.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using wherefore::gateway::Problem;
+  using wherefore::settings::Problem;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  wherefore::gateway::Problems problems;
-  auto root = wherefore::gateway::ParseYaml(text, "f", problems);
+  wherefore::settings::Problems problems;
+  auto root = wherefore::settings::ParseYaml(text, "f", problems);
   if (!root && !problems.failed()) std::abort();
   if (root && root->is_map()) {
-    ReplaceReferences(
+    wherefore::gateway::ReplaceReferences(
         *root, [](const std::string&) { return std::optional<std::string>("5"); }, problems);
     (void)wherefore::gateway::ReadGatewayConfig(*root, "data", problems);
   }

@@ -6,10 +6,12 @@
 #include <fmt/format.h>
 
 #include "gateway/config/component_tables.h"
-#include "gateway/config/fields.h"
 #include "net/url.h"
+#include "settings/fields.h"
 
 namespace wherefore::gateway {
+
+using namespace settings;  // trees with places
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
@@ -42,7 +44,7 @@ const Fields<TlsOptions>& TlsFields() {
       {"key_file", Text(&TlsOptions::key_file)},
       {"server_name_override", Text(&TlsOptions::server_name)},
       {"min_version", OneOf(&TlsOptions::min_version, {"1.2", "1.3"})},
-      {"reload_interval", Ignored("certificates are read when a connection is made")},
+      {"reload_interval", Ignored("certificates are read at the start and at a reload")},
   };
   return kFields;
 }

@@ -5,9 +5,11 @@
 
 #include "base/ascii.h"
 #include "gateway/config/component_tables.h"
-#include "gateway/config/fields.h"
+#include "settings/fields.h"
 
 namespace wherefore::gateway {
+
+using namespace settings;  // trees with places
 namespace {
 
 void ReadFileStorage(const Node& node, ExtensionConfig& out, Problems& problems) {

@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 
 #include "gateway/config/component_tables.h"
-#include "gateway/config/fields.h"
 #include "gateway/config/pipelines.h"
+#include "settings/fields.h"
 
 namespace wherefore::gateway {
+
+using namespace settings;  // trees with places
 namespace {
 
 // Reads all components of one root key. Unknown types are errors even if nobody uses them.

@@ -16,8 +16,6 @@
 
 #include "base/log.h"
 #include "formats/formats.h"
-#include "gateway/config/node.h"
-#include "gateway/config/problems.h"
 #include "gateway/config/profiling_settings.h"
 #include "gateway/config/sources.h"
 #include "gateway/export/exporter.h"
@@ -25,6 +23,8 @@
 #include "gateway/process/redact_rules.h"
 #include "gateway/process/tail_policy.h"
 #include "gateway/scrape_config.h"
+#include "settings/node.h"
+#include "settings/problems.h"
 
 namespace wherefore::gateway {
 
@@ -35,8 +35,9 @@ struct PortConfig {
   bool given = false;  // the endpoint stands in the file
   std::string tls_certificate;
   std::string tls_key;
-  std::string token;      // of its own authenticator; empty: the server's
-  bool own_auth = false;  // has an authenticator
+  std::string tls_client_ca;  // authorities of clients, which must show a certificate
+  std::string token;          // of its own authenticator; empty: the server's
+  bool own_auth = false;      // has an authenticator
   std::uint64_t max_bytes = 64u << 20;
   std::string traces_path;  // empty: OTLP's
   std::string profiles_path;
@@ -47,7 +48,7 @@ struct PortConfig {
 struct ReceiverConfig {
   enum class Kind : std::uint8_t { kOtlp, kPyroscope, kPprof };
   std::string id;
-  Place place;
+  settings::Place place;
   Kind kind = Kind::kOtlp;
   std::optional<PortConfig> grpc;
   std::optional<PortConfig> http;
@@ -57,7 +58,7 @@ struct ReceiverConfig {
 
 struct ProcessorConfig {
   std::string id;
-  Place place;
+  settings::Place place;
   bool traces_only = false;
   std::function<std::unique_ptr<Processor>()> make;  // null for `batch`
   std::optional<BatchOptions> batch;
@@ -69,17 +70,19 @@ struct ProcessorConfig {
 // An exporter; or tail_sampling in a pipeline, which is one towards what is before it.
 struct ExporterConfig {
   std::string id;
-  Place place;
+  settings::Place place;
   bool is_store = false;  // `wherefore`
   ExporterOptions options;
   std::string storage;                      // the id of a file_storage extension
   std::shared_ptr<const TailOptions> tail;  // then `options` have its id and queue
-  std::string canonical;                    // what it is made of
+  bool waits = false;                       // profiles of a receiver, for `conditional`: likewise
+  std::shared_ptr<const ProfilingConditional> conditional;  // null: switched off meanwhile
+  std::string canonical;                                    // what it is made of
 };
 
 struct PipelineConfig {
   std::string id;
-  Place place;
+  settings::Place place;
   formats::Signal signal = formats::Signal::kProfiles;
   std::vector<std::string> receivers;
   std::vector<std::string> processors;
@@ -98,7 +101,7 @@ struct HealthCheckConfig {
 struct ServeSetting {
   std::string name;
   std::vector<std::string> values;
-  Place place;
+  settings::Place place;
 };
 
 struct GatewayConfig {
@@ -122,16 +125,21 @@ struct GatewayConfig {
   return pipeline + " " + processor;
 }
 
+// "otlp conditional": where profiles of a receiver wait.
+[[nodiscard]] inline std::string WaitId(const std::string& receiver) {
+  return receiver + " conditional";
+}
+
 // The rules of the redact processors on the way to the store.
 [[nodiscard]] std::vector<std::shared_ptr<const RedactRules>> RulesBeforeStore(
     const GatewayConfig& config);
 
 // Check `problems` before using the result. `data`: the server's data directory, where queues are.
-[[nodiscard]] GatewayConfig ReadGatewayConfig(const Node& root, const std::string& data,
-                                              Problems& problems);
+[[nodiscard]] GatewayConfig ReadGatewayConfig(const settings::Node& root, const std::string& data,
+                                              settings::Problems& problems);
 
 // From the sources to the result.
 [[nodiscard]] GatewayConfig LoadGatewayConfig(const ConfigSources& sources, const std::string& data,
-                                              const Lookup& lookup, Problems& problems);
+                                              const Lookup& lookup, settings::Problems& problems);
 
 }  // namespace wherefore::gateway

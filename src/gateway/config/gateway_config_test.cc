@@ -7,9 +7,11 @@
 
 #include <gtest/gtest.h>
 
-#include "gateway/config/yaml.h"
+#include "settings/yaml.h"
 
 namespace wherefore::gateway {
+
+using namespace settings;  // trees with places
 namespace {
 
 // The shape of the file most people begin with.

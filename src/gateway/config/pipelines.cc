@@ -10,6 +10,8 @@
 #include "net/url.h"
 
 namespace wherefore::gateway {
+
+using namespace settings;  // trees with places
 namespace {
 
 struct WrittenPipeline {

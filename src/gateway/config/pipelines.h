@@ -9,21 +9,21 @@
 #include <fmt/format.h>
 
 #include "gateway/config/component_tables.h"
-#include "gateway/config/fields.h"
 #include "gateway/config/gateway_config.h"
+#include "settings/fields.h"
 
 namespace wherefore::gateway {
 
 // Lists of component ids, with the place of each.
 struct Name {
   std::string text;
-  Place place;
+  settings::Place place;
 };
 
 auto Names(auto member) {
-  return [member](const Entry& entry, auto& out, Problems& problems) {
-    if (!ExpectList(entry.value, entry.key, problems)) return;
-    for (const Node& item : entry.value.items) {
+  return [member](const settings::Entry& entry, auto& out, settings::Problems& problems) {
+    if (!settings::ExpectList(entry.value, entry.key, problems)) return;
+    for (const settings::Node& item : entry.value.items) {
       auto text = ReadText(item);
       if (text) {
         std::invoke(member, out).push_back({*std::move(text), item.place});
@@ -52,13 +52,13 @@ std::vector<std::string_view> KeysOf(const Map& map) {
 }
 
 // service.pipelines; `config` has the components they may name.
-[[nodiscard]] std::vector<PipelineConfig> ReadPipelines(const Node& node,
+[[nodiscard]] std::vector<PipelineConfig> ReadPipelines(const settings::Node& node,
                                                         const GatewayConfig& config,
-                                                        Problems& problems);
+                                                        settings::Problems& problems);
 
 // Once all is read without an error: drops what no pipeline names, gives exporters their batches
 // and queues their directories, and looks for ports that are wanted twice.
 void FitTogether(GatewayConfig& config, const Extensions& extensions, const std::string& data,
-                 Problems& problems);
+                 settings::Problems& problems);
 
 }  // namespace wherefore::gateway

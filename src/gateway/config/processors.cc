@@ -9,15 +9,17 @@
 
 #include "base/text.h"
 #include "gateway/config/component_tables.h"
-#include "gateway/config/fields.h"
 #include "gateway/process/attribute_actions.h"
 #include "gateway/process/filter.h"
 #include "gateway/process/memory_limiter.h"
 #include "gateway/process/rate_limit.h"
 #include "gateway/process/redact.h"
 #include "gateway/process/sampler.h"
+#include "settings/fields.h"
 
 namespace wherefore::gateway {
+
+using namespace settings;  // trees with places
 namespace {
 
 constexpr std::int64_t kLargest = std::int64_t{1} << 60;

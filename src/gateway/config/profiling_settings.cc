@@ -7,9 +7,11 @@
 
 #include "base/ascii.h"
 #include "base/text.h"
-#include "gateway/config/fields.h"
+#include "settings/fields.h"
 
 namespace wherefore::gateway {
+
+using namespace settings;  // trees with places
 namespace {
 
 using Settings = ProfilingSettings;
@@ -142,6 +144,10 @@ const Fields<Settings>& ProfilingFields() {
 }
 
 }  // namespace
+
+bool IsProfilingType(std::string_view name) {
+  return std::ranges::find(kTypes, name, &TypeName::name) != kTypes.end();
+}
 
 ProfilingSettings ReadProfiling(const Node& node, Problems& problems) {
   ProfilingSettings settings;

@@ -10,10 +10,11 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "gateway/config/node.h"
-#include "gateway/config/problems.h"
+#include "settings/node.h"
+#include "settings/problems.h"
 
 namespace wherefore::gateway {
 
@@ -28,6 +29,8 @@ struct ProfilingConditional {
   std::optional<double> cpu;  // share of a request's time: 0.8
   std::optional<bool> errors;
   std::int64_t decision_wait_ns = 10'000'000'000;
+
+  bool operator==(const ProfilingConditional&) const = default;
 };
 struct ProfilingLoadShedding {
   bool enabled = true;  // the block itself switches it on
@@ -60,6 +63,10 @@ struct ProfilingSettings {
   std::optional<double> max_overhead;  // share: 0.01
 };
 
-[[nodiscard]] ProfilingSettings ReadProfiling(const Node& node, Problems& problems);
+// Whether libwherefore knows a type of this name.
+[[nodiscard]] bool IsProfilingType(std::string_view name);
+
+[[nodiscard]] ProfilingSettings ReadProfiling(const settings::Node& node,
+                                              settings::Problems& problems);
 
 }  // namespace wherefore::gateway

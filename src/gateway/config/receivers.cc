@@ -5,10 +5,12 @@
 
 #include "base/text.h"
 #include "gateway/config/component_tables.h"
-#include "gateway/config/fields.h"
 #include "net/url.h"
+#include "settings/fields.h"
 
 namespace wherefore::gateway {
+
+using namespace settings;  // trees with places
 namespace {
 
 constexpr std::int64_t kMostMiB = 4096;
@@ -18,7 +20,6 @@ struct Written {
   std::string endpoint;
   Place endpoint_place;
   PortConfig port;
-  std::string client_ca;
   std::string authenticator;
   std::uint64_t mib = 0;
 };
@@ -35,7 +36,7 @@ const Fields<Written>& TlsFields() {
   static const Fields<Written> kFields = {
       {"cert_file", Text(In(&Written::port, &PortConfig::tls_certificate))},
       {"key_file", Text(In(&Written::port, &PortConfig::tls_key))},
-      {"client_ca_file", Text(&Written::client_ca)},
+      {"client_ca_file", Text(In(&Written::port, &PortConfig::tls_client_ca))},
       {"min_version", Ignored("connections use TLS 1.2 or later")},
       {"reload_interval", Ignored("certificates are read at the start and at a reload")},
   };
@@ -108,10 +109,10 @@ PortConfig Finish(Written written, const Place& place, std::string_view otherwis
   if (port.tls_certificate.empty() != port.tls_key.empty()) {
     problems.Fail(place, "`tls`: cert_file and key_file go together");
   }
-  if (!written.client_ca.empty()) {
+  if (!port.tls_client_ca.empty() && port.tls_key.empty()) {
     problems.Fail(place,
-                  "`client_ca_file`: this server does not ask clients for certificates; use "
-                  "`auth` with bearertokenauth");
+                  "`client_ca_file`: clients show certificates over TLS only; it needs "
+                  "cert_file and key_file");
   }
   CheckPath(port.traces_path, "traces_url_path", place, problems);
   CheckPath(port.profiles_path, "profiles_url_path", place, problems);

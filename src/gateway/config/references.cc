@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 namespace wherefore::gateway {
+
+using namespace settings;  // trees with places
 namespace {
 
 bool IsVariableName(std::string_view name) {

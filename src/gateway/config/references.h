@@ -11,8 +11,8 @@
 #include <optional>
 #include <string>
 
-#include "gateway/config/node.h"
-#include "gateway/config/problems.h"
+#include "settings/node.h"
+#include "settings/problems.h"
 
 namespace wherefore::gateway {
 
@@ -21,6 +21,6 @@ using Lookup = std::function<std::optional<std::string>(const std::string& name)
 // The process's own environment.
 [[nodiscard]] std::optional<std::string> FromEnvironment(const std::string& name);
 
-void ReplaceReferences(Node& node, const Lookup& lookup, Problems& problems);
+void ReplaceReferences(settings::Node& node, const Lookup& lookup, settings::Problems& problems);
 
 }  // namespace wherefore::gateway

@@ -8,9 +8,11 @@
 #include <fmt/format.h>
 
 #include "base/ascii.h"
-#include "gateway/config/yaml.h"
+#include "settings/yaml.h"
 
 namespace wherefore::gateway {
+
+using namespace settings;  // trees with places
 namespace {
 
 // "a.b.c", or "a::b::c" where a name has a dot in it.

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "gateway/config/node.h"
-#include "gateway/config/problems.h"
 #include "gateway/config/references.h"
+#include "settings/node.h"
+#include "settings/problems.h"
 
 namespace wherefore::gateway {
 
@@ -25,8 +25,8 @@ struct ConfigSources {
 };
 
 // All sources as one tree, references replaced. Errors go to `problems`, the rest is merged.
-[[nodiscard]] Node ReadSources(const ConfigSources& sources, const Lookup& lookup,
-                               Problems& problems);
+[[nodiscard]] settings::Node ReadSources(const ConfigSources& sources, const Lookup& lookup,
+                                         settings::Problems& problems);
 
 // Whether this text has one of the root keys. A file of `name = value` lines (serve's options) has
 // none.

@@ -1,5 +1,5 @@
 // Trees from YAML, references, merging: what is read, and where mistakes are.
-#include "gateway/config/yaml.h"
+#include "settings/yaml.h"
 
 #include <map>
 #include <optional>
@@ -7,11 +7,13 @@
 
 #include <gtest/gtest.h>
 
-#include "gateway/config/fields.h"
 #include "gateway/config/references.h"
 #include "gateway/config/sources.h"
+#include "settings/fields.h"
 
 namespace wherefore::gateway {
+
+using namespace settings;  // trees with places
 namespace {
 
 Node Parsed(const std::string& text) {

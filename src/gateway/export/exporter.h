@@ -39,6 +39,7 @@ struct BatchOptions {
   std::uint64_t min_size = 8192;
   std::uint64_t max_size = 0;  // 0: no limit
   Sizer sizer = Sizer::kItems;
+  bool only_due = false;  // only what has waited for `timeout` itself
   bool operator==(const BatchOptions&) const = default;
 };
 

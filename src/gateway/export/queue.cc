@@ -120,6 +120,11 @@ std::optional<profile::WriteAnswer> Queue::FirstAnswer(
   return identities_.Find(request.identity, clock_.Now());
 }
 
+std::optional<profile::WriteAnswer> Queue::Known(const Hash128& identity) const {
+  MutexLock lock(mutex_);
+  return FirstAnswer({.identity = identity});
+}
+
 void Queue::Remember(const journal::IdentityRecord& request) {
   if (request.identity != Hash128{}) identities_.Add(request);
 }

@@ -72,6 +72,8 @@ class Queue {
   void Unlock() { lock_ = {}; }
 
   void Append(QueueEntry entry, Done done);
+  // The first answer, if this request was queued before.
+  [[nodiscard]] std::optional<profile::WriteAnswer> Known(const Hash128& identity) const;
   // Waits for the next batch; none after Close.
   [[nodiscard]] std::optional<QueuedBatch> Take();
   // The bytes of a batch. kCorrupt: one of its entries is damaged, or cannot be merged.

@@ -67,9 +67,12 @@ QueuedBatch Queue::FormBatch(std::size_t lane_number, std::size_t most) {
   batch.record.id = next_batch_++;
   std::uint64_t size = 0;
   std::uint64_t bytes = 0;
+  const std::int64_t now = MonotonicNs();
   while (!lane.waiting.empty() && batch.record.entries.size() < most) {
     Entry& entry = entries_.at(lane.waiting.front());
     const std::uint64_t next = SizeOf(entry, sizer);
+    const bool due = entry.queued_ns + (options_.batch ? options_.batch->timeout_ns : 0) <= now;
+    if (options_.batch && options_.batch->only_due && !due && !batch.record.entries.empty()) break;
     if (IsFull(size, next, bytes, batch.record.entries.size())) break;
     size += next;
     bytes += entry.bytes;

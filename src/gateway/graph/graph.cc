@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "gateway/profiling/gate.h"
 
 namespace wherefore::gateway {
 namespace {
@@ -149,7 +150,8 @@ std::string Refusal(const GatewayConfig& config, const std::string& receiver, Si
 
 }  // namespace
 
-Graph::Graph(const GatewayConfig& config, profile::Sink* store, const ExporterSet& exporters) {
+Graph::Graph(const GatewayConfig& config, profile::Sink* store, const ExporterSet& exporters,
+             Profiling* profiling) {
   // By receiver and signal, in the order of the configuration.
   std::map<std::pair<std::string, Signal>, std::vector<FanOut::End>> ways;
   for (const PipelineConfig& pipeline : config.pipelines) {
@@ -166,7 +168,22 @@ Graph::Graph(const GatewayConfig& config, profile::Sink* store, const ExporterSe
     return {Keep<FanOut>(found->second), {}};
   };
   for (const auto& [id, receiver] : config.receivers) {
-    entrances_[id] = Keep<Entrance>(way_of(id, Signal::kProfiles), way_of(id, Signal::kTraces));
+    Entrance::Way profiles = way_of(id, Signal::kProfiles);
+    if (profiling != nullptr && profiles.next != nullptr) {
+      // What waited enters behind the gate.
+      const std::shared_ptr<ExporterSlot> waits = exporters.Find(WaitId(id));
+      if (waits) slots_.push_back(waits);
+      if (waits) entrances_[WaitId(id)] = profiles.next;
+      const bool waiting = config.profiling && config.profiling->conditional && waits;
+      profiles.next = Keep<ProfilingGate>(*profiling, config.profiling,
+                                          waiting ? waits.get() : nullptr, profiles.next);
+    }
+    Entrance::Way traces = way_of(id, Signal::kTraces);
+    if (profiling != nullptr && traces.next != nullptr && config.profiling &&
+        config.profiling->conditional) {
+      traces.next = Keep<SpanWatch>(*profiling, traces.next);
+    }
+    entrances_[id] = Keep<Entrance>(std::move(profiles), std::move(traces));
   }
 }
 

@@ -1,6 +1,6 @@
 // Graph: the pipelines of one configuration, from receivers to ends.
 //
-//   receiver -> Entrance -> Pipeline (processors) -> FanOut -> exporters, store
+//   receiver -> Entrance -> ProfilingGate -> Pipeline (processors) -> FanOut -> exporters, store
 //
 // Links that do nothing are left out: with one pipeline, no processors and one end, a receiver's
 // entrance leads straight to that end.
@@ -27,11 +27,14 @@
 
 namespace wherefore::gateway {
 
+class Profiling;  // gateway/profiling/profiling.h
+
 class Graph {
  public:
   // `config` has been checked, its exporters are in `exporters`; `store` is null if no pipeline
-  // leads there.
-  Graph(const GatewayConfig& config, profile::Sink* store, const ExporterSet& exporters);
+  // leads there. `profiling` outlives it; null: `profiling:` is not enforced.
+  Graph(const GatewayConfig& config, profile::Sink* store, const ExporterSet& exporters,
+        Profiling* profiling = nullptr);
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
   ~Graph();

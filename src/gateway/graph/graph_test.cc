@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include "gateway/config/yaml.h"
 #include "gateway/process/test_requests.h"
 #include "gateway/test_sink.h"
+#include "settings/yaml.h"
 
 namespace wherefore::gateway {
+
+using namespace settings;  // trees with places
 namespace {
 
 using profile::WriteAnswer;

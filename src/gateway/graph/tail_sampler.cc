@@ -1,8 +1,6 @@
 #include "gateway/graph/tail_sampler.h"
 
 #include <algorithm>
-#include <chrono>
-#include <future>
 
 #include <fmt/format.h>
 
@@ -34,7 +32,7 @@ TailSampler::TailSampler(std::string id, TailOptions options, QueueOptions queue
                          std::shared_ptr<profile::Sink> next)
     : id_(std::move(id)),
       options_(std::move(options)),
-      next_(std::move(next)),
+      onward_(id_, std::move(next)),
       queue_(Waiting(std::move(queue), options_.decision_wait_ns)),
       kept_(CounterOf(id_, "kept")),
       dropped_(CounterOf(id_, "dropped")) {}
@@ -46,11 +44,7 @@ Result<> TailSampler::Start() {
 }
 
 void TailSampler::Stop() {
-  {
-    MutexLock lock(mutex_);
-    stopping_ = true;
-    changed_.NotifyAll();
-  }
+  onward_.Stop();
   queue_.Close();
   if (thread_.joinable()) thread_.join();
   queue_.Unlock();
@@ -138,7 +132,7 @@ void TailSampler::Deliver(const QueuedBatch& queued) {
     return queue_.Finish(queued, profile::WriteAnswer{});
   }
   Note(decoded->data, 0);  // after a restart they are not known yet
-  if (!SleepUntil(DueOf(decoded->data))) return queue_.PutBack(queued);
+  if (!onward_.SleepUntil(DueOf(decoded->data))) return queue_.PutBack(queued);
   Decide(decoded->data);
   profile::WriteRequest request;
   request.identity = HashString(*bytes, 1);
@@ -148,38 +142,8 @@ void TailSampler::Deliver(const QueuedBatch& queued) {
   request.arrival_ns = queued.oldest_ns;
   const bool nothing = decoded->data.spans.empty();
   request.data = std::move(decoded->data);
-  if (!nothing && !Pass(request)) return queue_.PutBack(queued);
+  if (!nothing && !onward_.Pass(request)) return queue_.PutBack(queued);
   queue_.Finish(queued, profile::WriteAnswer{});
-}
-
-bool TailSampler::Pass(const profile::WriteRequest& request) {
-  while (true) {
-    std::promise<Result<profile::WriteAnswer>> answered;
-    next_->Write(request.Clone(),
-                 [&](Result<profile::WriteAnswer> r) { answered.set_value(std::move(r)); });
-    const Result<profile::WriteAnswer> answer = answered.get_future().get();
-    if (answer) return true;
-    const Code code = answer.error().code();
-    const bool again = code == Code::kUnavailable || code == Code::kLimit || code == Code::kIo ||
-                       code == Code::kUnsupported;  // no pipeline there at the moment
-    if (!again) {
-      Log(LogLevel::kError, "spans that were to be kept were refused for good",
-          {{"processor", id_}, {"error", answer.error().message()}});
-      return true;
-    }
-    if (!SleepUntil(MonotonicNs() + kNsPerSecond)) return false;
-  }
-}
-
-bool TailSampler::SleepUntil(std::int64_t monotonic_ns) {
-  const auto until =
-      std::chrono::steady_clock::now() +
-      std::chrono::nanoseconds(std::max<std::int64_t>(monotonic_ns - MonotonicNs(), 0));
-  MutexLock lock(mutex_);
-  while (!stopping_) {
-    if (!changed_.WaitUntil(mutex_, until)) break;
-  }
-  return !stopping_;
 }
 
 Status TailSampler::status() const {

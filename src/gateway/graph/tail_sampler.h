@@ -12,7 +12,6 @@
 //          and counted.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -21,10 +20,10 @@
 #include <thread>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/metrics.h"
 #include "base/mutex.h"
 #include "gateway/export/exporter.h"
+#include "gateway/export/onward.h"
 #include "gateway/export/queue.h"
 #include "gateway/process/tail_policy.h"
 
@@ -58,21 +57,15 @@ class TailSampler final : public Exporter {
   void Decide(profile::SpanBatch& batch);
   void Run();
   void Deliver(const QueuedBatch& queued);
-  // Passes on until it is taken; false: stopped meanwhile.
-  bool Pass(const profile::WriteRequest& request);
-  // False: stopped.
-  bool SleepUntil(std::int64_t monotonic_ns);
 
   const std::string id_;
   const TailOptions options_;
-  const std::shared_ptr<profile::Sink> next_;
+  Onward onward_;
   Queue queue_;
   std::thread thread_;
   Counter& kept_;
   Counter& dropped_;
   mutable Mutex mutex_;
-  CondVar changed_;
-  bool stopping_ GUARDED_BY(mutex_) = false;
   std::map<profile::TraceId, Trace> traces_ GUARDED_BY(mutex_);
   std::deque<profile::TraceId> by_age_ GUARDED_BY(mutex_);  // of traces_, oldest first
 };

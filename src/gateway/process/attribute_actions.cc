@@ -8,7 +8,7 @@
 #include <re2/re2.h>
 
 #include "base/text.h"
-#include "gateway/process/sha256.h"
+#include "net/sha256.h"
 #include "profile/unused.h"
 
 namespace wherefore::gateway {
@@ -109,7 +109,7 @@ class AttributeSet {
       const std::string_view key = pool_.Text(a.key);
       if (key != action.key && !(action.pattern && RE2::PartialMatch(key, *action.pattern)))
         continue;
-      a.value = TextValue(ToHex(Sha256(profile::ValueText(pool_, a.value))));
+      a.value = TextValue(ToHex(net::Sha256(profile::ValueText(pool_, a.value))));
       changed_ = true;
     }
   }

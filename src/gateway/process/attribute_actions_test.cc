@@ -5,8 +5,8 @@
 #include <re2/re2.h>
 
 #include "base/text.h"
-#include "gateway/process/sha256.h"
 #include "gateway/process/test_requests.h"
+#include "net/sha256.h"
 
 namespace wherefore::gateway {
 namespace {
@@ -66,8 +66,9 @@ TEST(AttributeActions, DeleteHashExtractConvert) {
 }
 
 TEST(AttributeActions, Sha256OfLongText) {
-  EXPECT_EQ(ToHex(Sha256("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  EXPECT_EQ(ToHex(Sha256(std::string(1000, 'a'))),
+  EXPECT_EQ(ToHex(net::Sha256("")),
+            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(ToHex(net::Sha256(std::string(1000, 'a'))),
             "41edece42d63e8d9bf515a9ba6932e1c20cbc9f5a5d134645adb5db1b9737ea3");
 }
 

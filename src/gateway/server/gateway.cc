@@ -1,11 +1,16 @@
 #include "gateway/server/gateway.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "gateway/graph/tail_sampler.h"
+#include "gateway/profiling/waiting_profiles.h"
+#include "journal/file.h"
+#include "net/url.h"
 
 namespace wherefore::gateway {
 namespace {
@@ -19,6 +24,17 @@ bool UsesMainPort(const ReceiverConfig& receiver, std::uint16_t main_port) {
   return !port.given || (port.port == main_port && IsLoopbackAddress(port.host));
 }
 
+// What certificates and keys say, so that a reload sees new ones in the same files.
+std::string StampOf(std::initializer_list<std::string> files) {
+  std::string all;
+  for (const std::string& file : files) {
+    if (file.empty()) continue;
+    const auto content = journal::ReadWholeFile(file);
+    all += fmt::format("{} {:x};", file, content ? Hash64(*content) : 0);
+  }
+  return all;
+}
+
 }  // namespace
 
 Gateway::Gateway(GatewayOptions options)
@@ -27,10 +43,14 @@ Gateway::Gateway(GatewayOptions options)
       exporters_([this](const ExporterConfig& config) { return MakeEnd(config); }) {}
 
 Result<std::unique_ptr<Exporter>> Gateway::MakeEnd(const ExporterConfig& config) {
-  if (!config.tail) return options_.make_exporter(config.options);
+  if (!config.tail && !config.waits) return options_.make_exporter(config.options);
   MutexLock lock(mutex_);
   std::shared_ptr<Inlet>& inlet = tail_inlets_[config.id];
   if (!inlet) inlet = std::make_shared<Inlet>(config.id);
+  if (config.waits) {
+    return std::make_unique<WaitingProfiles>(config.id, config.conditional, config.options.queue,
+                                             *options_.profiling, inlet);
+  }
   return std::make_unique<TailSampler>(config.id, *config.tail, config.options.queue, inlet);
 }
 
@@ -54,14 +74,38 @@ std::vector<PortPlan> Gateway::PlanPorts(const GatewayConfig& config) const {
     for (const bool grpc : {false, true}) {
       const auto& port = grpc ? receiver.grpc : receiver.http;
       if (!port) continue;
-      plans.push_back({.receiver = id,
-                       .kind = receiver.kind,
-                       .grpc = grpc,
-                       .addresses = AddressesOf(port->host),
-                       .settings = *port});
+      plans.push_back(
+          {.receiver = id,
+           .kind = receiver.kind,
+           .grpc = grpc,
+           .addresses = AddressesOf(port->host),
+           .settings = *port,
+           .certificates = StampOf({port->tls_certificate, port->tls_key, port->tls_client_ca})});
     }
   }
   return plans;
+}
+
+void Gateway::AddWaits(const GatewayConfig& config,
+                       std::map<std::string, ExporterConfig>& ends) const {
+  if (options_.profiling == nullptr || options_.profiling->directory().empty()) return;
+  std::shared_ptr<const ProfilingConditional> conditional;
+  if (config.profiling && config.profiling->conditional) {
+    conditional = std::make_shared<const ProfilingConditional>(*config.profiling->conditional);
+  }
+  for (const PipelineConfig& pipeline : config.pipelines) {
+    if (pipeline.signal != formats::Signal::kProfiles) continue;
+    for (const std::string& receiver : pipeline.receivers) {
+      ExporterConfig wait{.id = WaitId(receiver), .waits = true, .conditional = conditional};
+      wait.options.id = wait.id;
+      wait.options.queue.directory =
+          options_.profiling->directory() + "/queue/" + net::PercentEncode(wait.id);
+      // Without it, only for what an earlier configuration left.
+      if (!conditional && !std::filesystem::exists(wait.options.queue.directory)) continue;
+      if (conditional) wait.canonical = fmt::format("wait {}", conditional->decision_wait_ns);
+      ends.emplace(wait.id, std::move(wait));
+    }
+  }
 }
 
 std::string Gateway::MainReceiver(const GatewayConfig& config) const {
@@ -72,38 +116,36 @@ std::string Gateway::MainReceiver(const GatewayConfig& config) const {
   return {};
 }
 
-Result<Gateway::Ports> Gateway::OpenPorts(const std::vector<PortPlan>& plans, const Ports& open) {
-  Ports next;
-  Ports made_room;
-  Ports started;
-  const auto undo = [&](const Error& error) {
-    for (const auto& port : started) port->Stop(0);
-    Reopen(made_room);
-    return error;
-  };
+Result<Gateway::PortChange> Gateway::OpenPorts(const std::vector<PortPlan>& plans,
+                                               const Ports& open) {
+  PortChange change;
   for (const PortPlan& plan : plans) {
     const auto same = std::ranges::find_if(open, [&](const auto& p) { return p->plan() == plan; });
     if (same != open.end()) {
-      next.push_back(*same);
+      change.next.push_back(*same);
       continue;
     }
     for (const auto& port : open) {
       // Another receiver, or other settings, on the same port.
       if (!port->plan().SamePort(plan)) continue;
       port->Stop(kGraceSeconds);
-      made_room.push_back(port);
+      change.made_room.push_back(port);
     }
     auto port = std::make_shared<ReceiverPort>(plan, options_.ports,
                                                plan.of_server ? options_.methods : nullptr);
-    if (const Result<> opened = port->Start(); !opened) return undo(opened.error());
-    started.push_back(port);
-    next.push_back(std::move(port));
+    if (const Result<> opened = port->Start(); !opened) {
+      Undo(change);
+      return opened.error();
+    }
+    change.started.push_back(port);
+    change.next.push_back(std::move(port));
   }
-  return next;
+  return change;
 }
 
-void Gateway::Reopen(const Ports& closed) {
-  for (const auto& port : closed) {
+void Gateway::Undo(const PortChange& change) {
+  for (const auto& port : change.started) port->Stop(0);
+  for (const auto& port : change.made_room) {
     auto again = std::make_shared<ReceiverPort>(
         port->plan(), options_.ports, port->plan().of_server ? options_.methods : nullptr);
     if (const Result<> opened = again->Start(); !opened) {
@@ -152,16 +194,22 @@ Result<> Gateway::Apply(GatewayConfig config) {
     MutexLock lock(mutex_);
     open = ports_;
   }
-  WHEREFORE_ASSIGN_OR_RETURN(const Ports ports, OpenPorts(PlanPorts(config), open));
+  WHEREFORE_ASSIGN_OR_RETURN(const PortChange change, OpenPorts(PlanPorts(config), open));
+  const Ports& ports = change.next;
   std::map<std::string, ExporterConfig> ends = config.exporters;
+  for (auto& [id, end] : ends) {
+    const TlsOptions& tls = end.options.tls;
+    end.canonical += StampOf({tls.ca_file, tls.certificate_file, tls.key_file});
+  }
   ends.insert(config.tails.begin(), config.tails.end());
+  AddWaits(config, ends);
   if (const Result<> updated = exporters_.Update(ends); !updated) {
-    for (const auto& port : ports) {
-      if (std::ranges::find(open, port) == open.end()) port->Stop(0);
-    }
+    Undo(change);
     return updated.error();
   }
-  auto graph = std::make_shared<const Graph>(config, options_.store, exporters_);
+  if (options_.profiling != nullptr) options_.profiling->Apply(config.profiling);
+  auto graph =
+      std::make_shared<const Graph>(config, options_.store, exporters_, options_.profiling);
   SetGraph(config, graph, ports);
   UpdateScrapers(config, graph);
   {
@@ -276,6 +324,9 @@ std::vector<Status> Gateway::status() const {
       std::ranges::any_of(ports, [](const auto& port) { return port->plan().of_server; });
   if (!of_server) all.push_back(std::move(receivers));
   if (graph && !of_server) all.push_back(graph->status());
+  if (options_.profiling != nullptr) {
+    for (Status& one : options_.profiling->status()) all.push_back(std::move(one));
+  }
   for (Status& exporter : exporters_.status()) all.push_back(std::move(exporter));
   for (const auto& [id, scraping] : scrapers) all.push_back(scraping.scraper->status());
   return all;

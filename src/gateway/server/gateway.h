@@ -18,6 +18,7 @@
 #include "gateway/config/gateway_config.h"
 #include "gateway/graph/exporter_set.h"
 #include "gateway/graph/graph.h"
+#include "gateway/profiling/profiling.h"
 #include "gateway/scraper.h"
 #include "gateway/server/port.h"
 
@@ -31,9 +32,10 @@ struct GatewayOptions {
   std::vector<std::string> addresses;
   std::uint16_t otlp_grpc_port = 4317;
   std::uint16_t otlp_http_port = 4318;
-  std::shared_ptr<net::GrpcRouter> methods;
-  ScrapeConfig scrape;          // --scrape and --scrape-config
-  std::uint16_t main_port = 0;  // the page's and the API's, once it listens
+  std::shared_ptr<const net::GrpcRouter> methods;
+  Profiling* profiling = nullptr;  // outlives this; null: `profiling:` is not enforced
+  ScrapeConfig scrape;             // --scrape and --scrape-config
+  std::uint16_t main_port = 0;     // the page's and the API's, once it listens
 };
 
 class Gateway {
@@ -77,16 +79,22 @@ class Gateway {
   [[nodiscard]] Result<> CheckAgainstServer(const GatewayConfig& config) const;
   [[nodiscard]] std::vector<PortPlan> PlanPorts(const GatewayConfig& config) const;
   [[nodiscard]] std::string MainReceiver(const GatewayConfig& config) const;
-  // The ports of the plans, those that are open already taken over. On failure none of the new ones
-  // is open, and those that had to make room are again.
-  Result<Ports> OpenPorts(const std::vector<PortPlan>& plans, const Ports& open);
-  // Ports that made room for nothing.
-  void Reopen(const Ports& closed);
+  struct PortChange {
+    Ports next;       // all that there are now
+    Ports started;    // those of them that are new
+    Ports made_room;  // closed, because a new one has their socket
+  };
+  // The ports of the plans, those that are open already taken over. On failure it is undone.
+  Result<PortChange> OpenPorts(const std::vector<PortPlan>& plans, const Ports& open);
+  // None of the new ports is open any more, and those that made room are again.
+  void Undo(const PortChange& change);
   void SetGraph(const GatewayConfig& config, const std::shared_ptr<const Graph>& graph,
                 const Ports& ports);
   void UpdateScrapers(const GatewayConfig& config, const std::shared_ptr<const Graph>& graph);
 
   Result<std::unique_ptr<Exporter>> MakeEnd(const ExporterConfig& config);
+  // Where profiles of the receivers wait (`profiling.conditional`), or still do.
+  void AddWaits(const GatewayConfig& config, std::map<std::string, ExporterConfig>& ends) const;
 
   const GatewayOptions options_;
   Inlet main_inlet_;

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "gateway/profiling/profiling.h"
+
 namespace wherefore::gateway {
 
 std::vector<std::string> AddressesOf(const std::string& host) {
@@ -21,7 +23,7 @@ std::string PortPlan::Name() const {
 }
 
 ReceiverPort::ReceiverPort(PortPlan plan, const PortEnvironment& environment,
-                           std::shared_ptr<net::GrpcRouter> methods)
+                           std::shared_ptr<const net::GrpcRouter> methods)
     : plan_(std::move(plan)), inlet_(plan_.receiver) {
   otlp_ = std::make_unique<OtlpReceiver>(
       Intake(inlet_, environment.metrics, plan_.receiver),
@@ -45,43 +47,52 @@ static void Fill(Options& options, const PortPlan& plan) {
   if (plan.of_server) return;
   options.tls_certificate_file = plan.settings.tls_certificate;
   options.tls_key_file = plan.settings.tls_key;
+  options.tls_client_ca_file = plan.settings.tls_client_ca;
   if (plan.settings.own_auth) options.bearer_token = plan.settings.token;
+}
+
+template <typename Options>
+void ReceiverPort::NoteAccess(const Options& options) {
+  tls_ = !options.tls_certificate_file.empty();
+  mutual_ = !options.tls_client_ca_file.empty();
+  token_ = !options.bearer_token.empty();
 }
 
 void ReceiverPort::MakeHttp(const PortEnvironment& environment) {
   auto router = std::make_shared<net::Router>();
   otlp_->AddRoutes(*router);
+  if (environment.profiling != nullptr) environment.profiling->AddOpampRoutes(*router);
   if (plan_.kind == ReceiverConfig::Kind::kPyroscope) {
     pyroscope_ = std::make_unique<PyroscopeReceiver>(
         Intake(inlet_, environment.metrics, plan_.receiver),
         PyroscopeReceiver::Options{.tenants = environment.tenants});
-    net::GrpcRouter none;
-    pyroscope_->AddRoutes(*router, none);
   }
   net::HttpServerOptions options = environment.http_options();
   Fill(options, plan_);
   if (!plan_.of_server) options.max_body_bytes = plan_.settings.max_bytes;
-  tls_ = !options.tls_certificate_file.empty();
-  token_ = !options.bearer_token.empty();
+  NoteAccess(options);
+  if (pyroscope_) {
+    auto methods = std::make_shared<net::GrpcRouter>();
+    pyroscope_->AddRoutes(*router, *methods);
+    options.grpc = NewGrpc(environment, std::move(methods));
+  }
   http_ = std::make_unique<net::HttpServer>(*environment.io, std::move(options), router);
 }
 
 void ReceiverPort::MakeGrpc(const PortEnvironment& environment,
-                            std::shared_ptr<net::GrpcRouter> methods) {
+                            std::shared_ptr<const net::GrpcRouter> methods) {
+  grpc_ = NewGrpc(environment, std::move(methods));
+}
+
+std::shared_ptr<net::GrpcServer> ReceiverPort::NewGrpc(
+    const PortEnvironment& environment, std::shared_ptr<const net::GrpcRouter> methods) {
   net::GrpcServerOptions options = environment.grpc_options();
   Fill(options, plan_);
   if (!plan_.of_server) options.max_message_bytes = plan_.settings.max_bytes;
-  tls_ = !options.tls_certificate_file.empty();
-  token_ = !options.bearer_token.empty();
+  NoteAccess(options);
   net::GrpcHandler handler = otlp_->grpc_handler();
-  if (methods) {
-    methods->SetFallback(std::move(handler));
-    handler = [methods](net::GrpcRequest request, std::function<void(net::GrpcResponse)> respond) {
-      methods->Handle(std::move(request), std::move(respond));
-    };
-  }
-  grpc_ =
-      std::make_unique<net::GrpcServer>(*environment.io, std::move(options), std::move(handler));
+  if (methods) handler = net::Routed(std::move(methods), std::move(handler));
+  return std::make_shared<net::GrpcServer>(*environment.io, std::move(options), std::move(handler));
 }
 
 Result<> ReceiverPort::Start() {
@@ -112,7 +123,10 @@ std::string ReceiverPort::Description() const {
   const bool local = std::ranges::all_of(plan_.addresses, IsLoopbackAddress);
   return fmt::format("{}:{}, {}, {}{}", plan_.addresses[0], port(),
                      local ? "this machine only" : "open to other machines",
-                     token_ ? "with a token" : "without a token", tls_ ? ", TLS" : "");
+                     token_ ? "with a token" : "without a token",
+                     mutual_ ? ", TLS with certificates of clients"
+                     : tls_  ? ", TLS"
+                             : "");
 }
 
 }  // namespace wherefore::gateway

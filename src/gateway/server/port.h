@@ -32,6 +32,7 @@ struct PortEnvironment {
   std::function<net::GrpcServerOptions()> grpc_options;
   std::shared_ptr<ReceiverMetrics> metrics;
   bool tenants = false;
+  Profiling* profiling = nullptr;  // answers /v1/opamp; null: nobody does
 };
 
 // Which port, and for whom. Equal plans are the same port.
@@ -41,6 +42,7 @@ struct PortPlan {
   bool grpc = false;
   std::vector<std::string> addresses;
   PortConfig settings;
+  std::string certificates;  // what their files say
   // A port of a server without pipelines: with the server's own certificates and methods.
   bool of_server = false;
 
@@ -57,7 +59,7 @@ class ReceiverPort {
  public:
   // `methods`: what the gRPC port of a server without pipelines answers besides; may be null.
   ReceiverPort(PortPlan plan, const PortEnvironment& environment,
-               std::shared_ptr<net::GrpcRouter> methods);
+               std::shared_ptr<const net::GrpcRouter> methods);
   ReceiverPort(const ReceiverPort&) = delete;
   ReceiverPort& operator=(const ReceiverPort&) = delete;
   ~ReceiverPort();
@@ -74,16 +76,21 @@ class ReceiverPort {
 
  private:
   void MakeHttp(const PortEnvironment& environment);
-  void MakeGrpc(const PortEnvironment& environment, std::shared_ptr<net::GrpcRouter> methods);
+  void MakeGrpc(const PortEnvironment& environment, std::shared_ptr<const net::GrpcRouter> methods);
+  std::shared_ptr<net::GrpcServer> NewGrpc(const PortEnvironment& environment,
+                                           std::shared_ptr<const net::GrpcRouter> methods);
+  template <typename Options>
+  void NoteAccess(const Options& options);
 
   const PortPlan plan_;
   bool tls_ = false;
+  bool mutual_ = false;  // clients show certificates
   bool token_ = false;
   Inlet inlet_;
   std::unique_ptr<OtlpReceiver> otlp_;
   std::unique_ptr<PyroscopeReceiver> pyroscope_;
   std::unique_ptr<net::HttpServer> http_;
-  std::unique_ptr<net::GrpcServer> grpc_;
+  std::shared_ptr<net::GrpcServer> grpc_;
 };
 
 // The addresses an endpoint's host stands for: localhost is both loopback addresses, nothing is all

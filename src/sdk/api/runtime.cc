@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "sdk/api/pprof_server.h"
+#include "sdk/api/remote_control.h"
+#include "sdk/api/type_list.h"
 #include "sdk/collect/profiler.h"
 #include "sdk/context/context.h"
 #include "sdk/context/process_context.h"
@@ -17,20 +19,6 @@
 
 namespace wherefore::sdk {
 namespace {
-
-std::string RateText(Type type, double rate) {
-  switch (type) {
-    case Type::kHeap:
-      return "every " + FormatBytes(static_cast<std::int64_t>(rate));
-    case Type::kMutex:
-    case Type::kBlock:
-      return "every " + FormatDuration(static_cast<std::int64_t>(rate)) + " of waiting";
-    case Type::kThreads:
-      return "every " + FormatDuration(static_cast<std::int64_t>(rate * 1e9));
-    default:
-      return fmt::format("{:g} Hz", rate);
-  }
-}
 
 void PublishLabelKeys() {
   if (const auto updated = UpdateProcessContext(LabelKeys()); !updated)
@@ -64,7 +52,8 @@ Result<> Runtime::Start(const LoadedOptions& loaded) {
   if (const auto published = PublishProcessContext(resource, LabelKeys()); !published)
     Log(LogLevel::kDebug, published.error().message());
   OnNewLabelKey(&PublishLabelKeys);
-  exporter_ = new Exporter(options_, [] { static_cast<void>(Global().StopAtExit()); });
+  exporter_ =
+      new Exporter(options_, [] { static_cast<void>(Global().StopAtExit()); }, RemoteControl());
   WatchForks();
   // The profiler first: it must know of every later thread of ours.
   WHEREFORE_RETURN_IF_ERROR(StartProfiler(options_, *exporter_));
@@ -74,6 +63,9 @@ Result<> Runtime::Start(const LoadedOptions& loaded) {
   }
   Tracer::Global().SetResource(resource);
   Tracer::Global().Start(options_, *exporter_, &ReadRuntimeStatistics);
+  const Options now = EffectiveOptions();
+  Tracer::Global().SetConditional(now.conditional);
+  if (!now.SamplesAnything() && !now.manual_start) exporter_->Poll();
   running_ = true;
   ServePprof();
   Log(LogLevel::kInfo, StartLine());
@@ -110,23 +102,14 @@ void Runtime::ServePprof() {
 }
 
 std::string Runtime::StartLine() {
-  std::string on;
-  std::string off;
-  for (const TypeState& state : TypeStates()) {
-    std::string& list = state.on ? on : off;
-    list += list.empty() ? "" : ", ";
-    list += TypeName(state.type);
-    if (state.on) list += " " + RateText(state.type, state.rate);
-    if (!state.why.empty()) list += " (" + state.why + ")";
-  }
-  std::string line = fmt::format("profiling {} (process {}): on: {}", options_.service_name,
-                                 getpid(), on.empty() ? "nothing" : on);
-  if (!off.empty()) line += "; off: " + off;
+  std::string line = fmt::format("profiling {} (process {}): {}", options_.service_name, getpid(),
+                                 ListTypes(TypeStates()));
   line += options_.output_file.empty() ? fmt::format("; to {} every {}", options_.profiles_url,
                                                      FormatDuration(options_.upload_interval_ns))
                                        : "; to files " + options_.output_file;
   if (server_ != nullptr)
     line += fmt::format("; http://{}:{}/debug/pprof/", options_.pprof_host, server_->port());
+  if (!options_.opamp_url.empty()) line += "; obeys " + UrlWithoutUser(options_.opamp_url);
   return line;
 }
 

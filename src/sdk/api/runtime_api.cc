@@ -104,6 +104,7 @@ void ApplyCode(const wherefore_options& code, Options& o, std::vector<std::strin
     o.upload_interval_ns = std::max<std::int64_t>(code.upload_interval_ms, 100) * 1'000'000LL;
   for (std::size_t i = 0; i < kTypeCount; ++i) {
     if (code.types[i].enabled != 0) o.types[i].enabled = code.types[i].enabled > 0;
+    o.off_by_code[i] = code.types[i].enabled < 0;
     if (code.types[i].rate == 0) continue;
     const auto type = static_cast<Type>(i);
     if (const RateRange range = RatesOf(type); range.has(code.types[i].rate)) {

@@ -17,6 +17,8 @@ namespace {
 // Stacks are looked through for unused ones only when there are this many.
 constexpr std::size_t kManyStacks = 20'000;
 
+constexpr std::string_view kWaitKey = "wait.kind";
+
 std::string_view WaitName(WaitKind kind) {
   switch (kind) {
     case WaitKind::kMutex:
@@ -33,27 +35,34 @@ std::string_view WaitName(WaitKind kind) {
   return "";
 }
 
-// Waiting that is neither for a lock (hooked, and counted there exactly) nor meant (a sleep).
-bool IsIo(std::uint64_t system_call) {
+// In place of the system call of looks that found no room in the queue: it is not known.
+constexpr std::uint64_t kAnyCall = ~std::uint64_t{1};
+
+// What a thread waits for, by the system call it is in; empty: not known.
+std::string_view WaitNameOf(std::uint64_t system_call) {
   switch (system_call) {
     case SYS_futex:
+      return "lock";
     case SYS_nanosleep:
     case SYS_clock_nanosleep:
     case SYS_pause:
-    case SYS_rt_sigtimedwait:
+    case SYS_rt_sigtimedwait:  // these two wait for a signal, as pause does
     case SYS_rt_sigsuspend:
+      return "sleep";
     case SYS_wait4:
     case SYS_waitid:
-      return false;
-    default:
-      return true;
+      return "child";
+    case kAnyCall:
+      return "";
+    default:  // a thread that waits outside a system call waits for a page of memory
+      return WaitName(WaitKind::kIo);
   }
 }
 
-// The label that says what was waited for; empty for other events.
+// The label wait.kind; empty for events that are no waits.
 std::string_view WaitLabel(const Event& event) {
-  return event.kind == EventKind::kWaiter ? WaitName(static_cast<WaitKind>(event.detail))
-                                          : std::string_view();
+  if (event.kind == EventKind::kWaiter) return WaitName(static_cast<WaitKind>(event.detail));
+  return event.kind == EventKind::kBlocked ? WaitNameOf(event.detail) : std::string_view();
 }
 
 template <typename Table, typename Ids, typename Value>
@@ -69,9 +78,8 @@ std::uint32_t Intern(Table& table, Ids& ids, std::string bytes, Value value) {
 Aggregate::Aggregate(Modules& modules) : modules_(modules), links_(1), labels_(1) {}
 
 void Aggregate::Add(const Event& event) {
-  const Key key = {.stack = InternStack(event),
-                   .link = InternLink(event),
-                   .labels = InternLabels(event, WaitLabel(event))};
+  const Key key = {
+      .stack = InternStack(event), .link = InternLink(event), .labels = InternLabels(event, {})};
   if (event.kind != EventKind::kAlloc) {
     const std::uint32_t looks = event.kind == EventKind::kBlocked ? event.looks : 1;
     AddTimes(event, key, Looks(event.value, looks, looks), Looks(event.value, event.count, looks));
@@ -91,15 +99,16 @@ void Aggregate::Add(const Event& event) {
 void Aggregate::AddLost(const EventQueue::Lost& lost) {
   Event event{};
   event.kind = lost.kind;
-  event.detail =
-      lost.kind == EventKind::kWaiter ? static_cast<std::uint64_t>(lost.wait) : SYS_pause;
-  AddTimes(event,
-           {.stack = InternFrames({kLostFrame}), .labels = InternLabels(event, WaitLabel(event))},
+  event.detail = lost.kind == EventKind::kWaiter ? static_cast<std::uint64_t>(lost.wait) : kAnyCall;
+  AddTimes(event, {.stack = InternFrames({kLostFrame})},
            Looks(lost.value, lost.events, lost.events),
            Looks(lost.value, static_cast<double>(lost.count), lost.events));
 }
 
 void Aggregate::AddTimes(const Event& event, const Key& key, const Sum& time, const Sum& waits) {
+  const std::string_view wait = WaitLabel(event);
+  Key waiting = key;  // in the profiles of waiting
+  if (!wait.empty()) waiting.labels = InternLabels(event, wait);
   switch (event.kind) {
     case EventKind::kCpu:
       AddTo(Series::kCpu, key, time);
@@ -107,18 +116,15 @@ void Aggregate::AddTimes(const Event& event, const Key& key, const Sum& time, co
       break;
     case EventKind::kBlocked:
       AddTo(Series::kWall, key, time);
-      AddTo(Series::kOffCpu, key, time);
-      if (IsIo(event.detail)) {
-        Key waiting = key;
-        waiting.labels = InternLabels(event, WaitName(WaitKind::kIo));
-        AddTo(Series::kBlock, waiting, waits);
-      }
+      AddTo(Series::kOffCpu, waiting, time);
+      // Locks are hooked and counted there exactly; sleeping is meant.
+      if (wait == WaitName(WaitKind::kIo)) AddTo(Series::kBlock, waiting, waits);
       break;
     case EventKind::kHolder:
       AddTo(Series::kMutex, key, waits);
       break;
     case EventKind::kWaiter:
-      AddTo(Series::kBlock, key, waits);
+      AddTo(Series::kBlock, waiting, waits);
       break;
     case EventKind::kThread:
       AddTo(Series::kThreads, key, time);
@@ -214,7 +220,10 @@ std::uint32_t Aggregate::InternLabels(const Event& event, std::string_view wait)
     }
     at += 2 + length;
   }
-  if (!wait.empty()) labels.emplace_back("wait.kind", wait);
+  if (!wait.empty()) {
+    std::erase_if(labels, [](const auto& label) { return label.first == kWaitKey; });
+    labels.emplace_back(kWaitKey, wait);
+  }
   return Intern(labels_, label_ids_, std::move(bytes), std::move(labels));
 }
 
@@ -275,7 +284,7 @@ void Aggregate::WriteSample(BatchWriter& writer, const Key& key, const Sum& sum,
 void Aggregate::WriteSeries(BatchWriter& writer, Series series, const Window& window,
                             std::size_t most) {
   Sums& sums = sums_[Index(series)];
-  writer.Begin(series);
+  writer.Begin(series, reduced_[Index(series)]);
   std::vector<const Sums::value_type*> samples;
   samples.reserve(sums.size());
   Sum all;
@@ -373,12 +382,27 @@ profile::Batch Aggregate::Take(const Window& window) {
 }
 
 void Aggregate::FilterLinks(const std::function<bool(const profile::TraceId&)>& keeps) {
-  for (profile::Link& link : links_) {
-    if (!keeps(link.trace)) link = {};
+  std::vector<bool> dropped(links_.size());
+  for (std::size_t i = 1; i < links_.size(); ++i) {
+    if (links_[i].span == profile::SpanId{} || keeps(links_[i].trace)) continue;
+    links_[i] = {};
+    dropped[i] = true;
+  }
+  for (std::size_t i = 0; i < kSeriesCount; ++i) {
+    reduced_[i] =
+        std::ranges::any_of(sums_[i], [&](const auto& sum) { return dropped[sum.first.link]; });
+  }
+}
+
+void Aggregate::ForLinkedCpu(
+    const std::function<void(const profile::TraceId&, std::int64_t cpu_ns)>& take) const {
+  for (const auto& [key, sum] : sums_[Index(Series::kCpu)]) {
+    if (key.link != 0) take(links_[key.link].trace, sum.value);
   }
 }
 
 void Aggregate::ForgetSums() {
+  reduced_ = {};
   for (Sums& sums : sums_) sums.clear();
 }
 

@@ -60,8 +60,13 @@ class Aggregate {
   // What Take forgets.
   void Forget();
 
-  // Samples of traces that `keeps` refuses lose their link; they still count.
+  // Samples of traces that `keeps` refuses lose their link; they still count. The next profiles of
+  // a series that lost one say so.
   void FilterLinks(const std::function<bool(const profile::TraceId&)>& keeps);
+
+  // Trace and CPU time of every sum that has a link.
+  void ForLinkedCpu(
+      const std::function<void(const profile::TraceId&, std::int64_t cpu_ns)>& take) const;
 
   // Forgets what was gathered for series that are off now.
   void ForgetDisabled();
@@ -125,6 +130,7 @@ class Aggregate {
   Modules& modules_;
   std::array<bool, kSeriesCount> enabled_ = {};
   std::array<Sums, kSeriesCount> sums_;
+  std::array<bool, kSeriesCount> reduced_ = {};  // links of these sums were taken away
   std::vector<Live> live_;
 
   std::vector<std::vector<Frame>> stacks_;

@@ -3,6 +3,7 @@
 #include "sdk/collect/aggregate.h"
 
 #include <dlfcn.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -16,6 +17,7 @@
 
 #include "formats/formats.h"
 #include "profile/observations.h"
+#include "profile/reduced.h"
 #include "sdk/unwind/module_map.h"
 
 namespace wherefore::sdk {
@@ -302,6 +304,103 @@ TEST_F(AggregateTest, SamplesThatLoseTheirLinksBecomeOne) {
     by_observations[batch.samples.count[i]] = {batch.samples.value[i], batch.samples.value[2 + i]};
   EXPECT_EQ(by_observations[2], (std::pair<std::int64_t, std::int64_t>(10 + 20, 4)));
   EXPECT_EQ(by_observations[1], (std::pair<std::int64_t, std::int64_t>(30, 2)));
+}
+
+// wait.kind -> value, of one series; "" for samples without it.
+std::map<std::string, std::int64_t> ByWaitKind(Aggregate& sums, Series series) {
+  std::map<std::string, std::int64_t> kinds;
+  const profile::Batch batch = sums.Peek(series, {.duration_ns = 1});
+  const profile::Profile& p = batch.profiles.at(0);
+  for (std::uint32_t i = p.first_sample; i < p.first_sample + p.sample_count; ++i) {
+    std::string kind;
+    for (const profile::Id id : batch.AttributeRefs(batch.samples.attributes[i])) {
+      const profile::Attribute& a = batch.attributes[id];
+      if (batch.Text(a.key) == "wait.kind") kind += batch.Text(a.value.text);
+    }
+    kinds[kind] += batch.samples.value[i];
+  }
+  return kinds;
+}
+
+TEST_F(AggregateTest, WaitsSayWhatWasWaitedFor) {
+  for (const Series series : {Series::kWall, Series::kOffCpu, Series::kBlock})
+    sums_.Enable(series, true);
+  // A label of the same name that the host gave is not a second one.
+  sums_.SetLabelKeys({"wait.kind"});
+  const auto look = [this](long system_call, std::int64_t value, std::string_view label = {}) {
+    std::uint64_t pc = 1;
+    Event event{};
+    event.kind = EventKind::kBlocked;
+    event.value = value;
+    event.looks = 1;
+    event.detail = static_cast<std::uint64_t>(system_call);
+    event.depth = 1;
+    event.pcs = &pc;
+    if (!label.empty()) {
+      event.labels[1] = static_cast<std::uint8_t>(label.size());
+      label.copy(reinterpret_cast<char*>(event.labels) + 2, label.size());
+      event.label_bytes = static_cast<std::uint16_t>(2 + label.size());
+    }
+    sums_.Add(event);
+  };
+  look(SYS_futex, 1);
+  look(SYS_nanosleep, 2);
+  look(SYS_clock_nanosleep, 4);
+  look(SYS_pause, 8);
+  look(SYS_wait4, 16);
+  look(SYS_waitid, 32);
+  look(SYS_read, 64, "mine");
+  look(SYS_epoll_wait, 128);
+  look(-1, 256);  // a page fault
+  sums_.AddLost({.kind = EventKind::kBlocked, .events = 1, .value = 512, .count = 1});
+  using Kinds = std::map<std::string, std::int64_t>;
+  EXPECT_EQ(
+      ByWaitKind(sums_, Series::kOffCpu),
+      (Kinds{{"lock", 1}, {"sleep", 2 + 4 + 8}, {"child", 48}, {"io", 64 + 128 + 256}, {"", 512}}));
+  EXPECT_EQ(ByWaitKind(sums_, Series::kBlock), (Kinds{{"io", 64 + 128 + 256}}));
+  EXPECT_EQ(ByWaitKind(sums_, Series::kWall), (Kinds{{"mine", 64}, {"", 1023 - 64}}));
+  EXPECT_EQ(Complaints(sums_.Take({.duration_ns = 1})), std::vector<std::string>());
+}
+
+TEST_F(AggregateTest, OnlyProfilesThatLostLinksAreMarkedAsReduced) {
+  sums_.Enable(Series::kCpu, true);
+  sums_.Enable(Series::kBlock, true);
+  const auto add = [this](EventKind kind, std::uint8_t trace) {
+    std::uint64_t pc = 1;
+    Event event{};
+    event.kind = kind;
+    event.value = 1;
+    event.depth = 1;
+    event.pcs = &pc;
+    event.has_span = trace == 0 ? 0 : 1;
+    event.trace[0] = event.span[0] = trace;
+    sums_.Add(event);
+  };
+  const auto reduced = [this] {
+    std::string types;
+    profile::Batch batch = sums_.Take({.duration_ns = 1});
+    for (const profile::Profile& p : batch.profiles) {
+      for (const profile::Id id : batch.AttributeRefs(p.attributes)) {
+        const profile::Attribute& a = batch.attributes[id];
+        if (batch.Text(a.key) == profile::kReducedKey)
+          types += fmt::format("{}={} ", batch.Text(p.sample_type.type), batch.Text(a.value.text));
+      }
+    }
+    EXPECT_EQ(Complaints(std::move(batch)), std::vector<std::string>());
+    return types;
+  };
+  const auto filter = [this] {
+    sums_.FilterLinks([](const profile::TraceId& trace) { return trace[0] == 1; });
+  };
+  add(EventKind::kCpu, 1);
+  add(EventKind::kCpu, 0);
+  add(EventKind::kWaiter, 1);
+  add(EventKind::kWaiter, 2);
+  filter();
+  EXPECT_EQ(reduced(), "delay=conditional contentions=conditional ");
+  add(EventKind::kWaiter, 1);
+  filter();
+  EXPECT_EQ(reduced(), "") << "the mark is of one window";
 }
 
 }  // namespace

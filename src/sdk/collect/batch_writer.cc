@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "formats/wire/utf8.h"
+#include "profile/reduced.h"
 #include "profile/type_id.h"
 
 namespace wherefore::sdk {
@@ -59,9 +60,10 @@ std::string_view BytesOf(std::span<const Id> ids) {
 
 }  // namespace
 
-void BatchWriter::Begin(Series series) {
+void BatchWriter::Begin(Series series, bool reduced) {
   End();
   series_ = series;
+  reduced_ = reduced;
   first_ = static_cast<std::uint32_t>(batch_.samples.size());
   counts_.clear();
   samples_.clear();
@@ -126,10 +128,13 @@ void BatchWriter::AppendProfile(std::string_view sample_type, std::string_view u
   p.id = RandomProfileId();
   p.first_sample = first;
   p.sample_count = static_cast<std::uint32_t>(batch_.samples.size()) - first;
-  if (!type.name.empty()) {
-    p.attributes = {.begin = static_cast<std::uint32_t>(batch_.attribute_refs.size()), .count = 1};
-    batch_.attribute_refs.push_back(AttributeOf(profile::kProfileNameKey, type.name));
-  }
+  std::vector<Id> attributes;
+  if (!type.name.empty()) attributes.push_back(AttributeOf(profile::kProfileNameKey, type.name));
+  if (reduced_)
+    attributes.push_back(AttributeOf(profile::kReducedKey, profile::kReducedConditional));
+  p.attributes = {.begin = static_cast<std::uint32_t>(batch_.attribute_refs.size()),
+                  .count = static_cast<std::uint32_t>(attributes.size())};
+  batch_.attribute_refs.insert(batch_.attribute_refs.end(), attributes.begin(), attributes.end());
   batch_.profiles.push_back(p);
 }
 

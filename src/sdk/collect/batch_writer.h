@@ -87,7 +87,8 @@ class BatchWriter {
 
   BatchWriter(Modules& modules, const Window& window) : modules_(modules), window_(window) {}
 
-  void Begin(Series series);
+  // `reduced`: links of its samples were taken away by a condition; its profiles say so.
+  void Begin(Series series, bool reduced = false);
   // Added to an earlier one of the series with the same stack, labels and link.
   void Add(const Sample& sample);
   // The profiles of a series without a sample, for those who ask for them by name.
@@ -122,6 +123,7 @@ class BatchWriter {
   Window window_;
   profile::Batch batch_;
   Series series_ = Series::kCpu;
+  bool reduced_ = false;                                    // the series is
   std::uint32_t first_ = 0;                                 // of the series' samples
   std::vector<std::int64_t> counts_;                        // of the same
   std::unordered_map<std::string, std::uint32_t> samples_;  // of the same, by what tells them apart

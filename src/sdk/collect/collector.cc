@@ -57,15 +57,22 @@ Result<> Collector::Start(const Options& options, Exporter& exporter) {
   const FutexLockHold hold(lock_);
   if (running_.load()) return {};
   options_ = options;
+  if (options_.manual_start) {
+    for (TypeOptions& type : options_.types) type.enabled = false;
+    options_.off_by_code.fill(true);
+  }
+  if (options_.opamp_url.empty()) remote_ = {};
+  effective_ = remote_.Over(options_);
   exporter_ = &exporter;
-  rates_.Configure(options_);
-  window_.Configure(options_);
+  rates_.Adopt(effective_);
+  rates_.ResetBudget(effective_);
+  window_.Configure(effective_);
   if (awaits_restart_.load()) ForgetParent();
   g_shared.pid.store(getpid());
-  if (!g_shared.queue.Open(kQueueSlots, options_.max_stack_depth) || !g_shared.early.Open()) {
+  if (!g_shared.queue.Open(kQueueSlots, effective_.max_stack_depth) || !g_shared.early.Open()) {
     return Error(Code::kLimit, "no memory for the queue of samples");
   }
-  if (const unsigned depth = g_shared.queue.max_depth(); depth < options_.max_stack_depth)
+  if (const unsigned depth = g_shared.queue.max_depth(); depth < effective_.max_stack_depth)
     Log(LogLevel::kWarn, fmt::format("stacks stay at {} frames, as at the first start", depth));
   WHEREFORE_RETURN_IF_ERROR(rates_.support().Examine(options_.state_dir));
   const StackBounds bounds = ThisThreadStack();
@@ -133,8 +140,9 @@ Result<> Collector::SetEnabled(Type type, bool enabled) {
   if (std::string why = rates_.support().Unavailable(type); enabled && !why.empty())
     return Error(Code::kUnsupported, std::move(why));
   if (running_.load()) Drain();  // what was sampled until now is counted as things were
-  rates_.SetEnabled(type, enabled);
-  if (running_.load()) ApplyRates();
+  options_.of(type).enabled = enabled;
+  options_.off_by_code[static_cast<std::size_t>(type)] = !enabled;
+  Adopt();
   return {};
 }
 
@@ -145,14 +153,45 @@ Result<> Collector::SetRate(Type type, double rate) {
   }
   const Busy busy;
   const FutexLockHold hold(lock_);
-  rates_.SetRate(type, rate);
-  if (running_.load()) ApplyRates();
+  options_.of(type).rate = rate;
+  Adopt();
   return {};
+}
+
+Options Collector::SetRemote(RemoteOptions remote) {
+  const Busy busy;
+  const FutexLockHold hold(lock_);
+  if (running_.load()) Drain();
+  remote_ = std::move(remote);
+  Adopt();
+  return effective_;
+}
+
+Options Collector::Effective() {
+  const Busy busy;
+  const FutexLockHold hold(lock_);
+  return effective_;
+}
+
+void Collector::Adopt() {
+  effective_ = remote_.Over(options_);
+  rates_.Adopt(effective_);
+  window_.SetLimits(effective_);
+  if (!running_.load()) return;
+  g_shared.queue.Open(kQueueSlots, effective_.max_stack_depth);  // is open: only the depth changes
+  ApplyRates();
+}
+
+bool Collector::SetByServer(Type type) const {
+  return effective_.enabled != options_.enabled || effective_.of(type) != options_.of(type);
 }
 
 // Empty when it is on.
 std::string Collector::WhyOff(Type type) const {
-  return running_.load() ? rates_.WhyOff(type) : "the profiler is not running";
+  if (!running_.load()) return "the profiler is not running";
+  std::string why = rates_.WhyOff(type);
+  const bool on = effective_.enabled && effective_.of(type).enabled;
+  return on || !SetByServer(type) ? why : "switched off remotely";
 }
 
 std::vector<TypeState> Collector::States() {
@@ -162,6 +201,8 @@ std::vector<TypeState> Collector::States() {
   for (std::size_t i = 0; i < kTypeCount; ++i) {
     const auto type = static_cast<Type>(i);
     states.push_back(rates_.State(type, WhyOff(type)));
+    if (TypeState& state = states.back(); state.on && state.why.empty() && SetByServer(type))
+      state.why = "set remotely";
   }
   return states;
 }
@@ -203,6 +244,8 @@ Result<std::uint64_t> Collector::BeginOperation(unsigned types) {
   const Busy busy;
   const FutexLockHold hold(lock_);
   if (!running_.load()) return Error(Code::kUnavailable, "the profiler is not running");
+  if (!effective_.enabled)
+    return Error(Code::kUnavailable, "profiling is off: " + WhyOff(Type::kCpu));
   std::string why;
   bool possible = false;
   for (std::size_t i = 0; i < kTypeCount; ++i) {

@@ -25,6 +25,7 @@
 #include "sdk/collect/rate_control.h"
 #include "sdk/collect/type_state.h"
 #include "sdk/config/options.h"
+#include "sdk/config/remote_options.h"
 #include "sdk/net/exporter.h"
 #include "sdk/platform/background_thread.h"
 #include "sdk/platform/futex_event.h"
@@ -52,8 +53,13 @@ class Collector {
   // is, and waits for that so long at most. Takes no lock and no memory itself.
   void SendLast(std::int64_t longest_ns);
 
+  // By the program.
   Result<> SetEnabled(Type type, bool enabled);
   Result<> SetRate(Type type, double rate);
+  // By the server, over what the program chose; kept over a stop. Gives what is in force then.
+  Options SetRemote(RemoteOptions remote);
+  // What is in force.
+  Options Effective();
   std::vector<TypeState> States();
 
   // kUnsupported, with the first reason, when none of the types can work here.
@@ -97,6 +103,10 @@ class Collector {
   // `since`: from when on the wall clock counts, if it begins now.
   void ApplyRates(std::optional<std::int64_t> since = std::nullopt) REQUIRES(lock_);
   [[nodiscard]] std::string WhyOff(Type type) const REQUIRES(lock_);
+  // After options_ or remote_ changed: brings everything to what is in force now.
+  void Adopt() REQUIRES(lock_);
+  // Whether the type is otherwise because of the server.
+  [[nodiscard]] bool SetByServer(Type type) const REQUIRES(lock_);
   [[nodiscard]] OwnCpu OwnCpuNow() const REQUIRES(lock_);
   // `own` is what our threads have used so far, asked for while they were there.
   void Export(std::int64_t now, const OwnCpu& own) REQUIRES(lock_);
@@ -146,7 +156,9 @@ class Collector {
   Aggregate since_start_ GUARDED_BY(lock_);  // for the pprof pages
   std::unordered_map<std::uint64_t, std::unique_ptr<Operation>> operations_ GUARDED_BY(lock_);
   std::uint64_t next_operation_ GUARDED_BY(lock_) = 1;
-  Options options_ GUARDED_BY(lock_);  // of the start; rates_ has the types as they are now
+  Options options_ GUARDED_BY(lock_);  // as the program has them: of the start, and changed since
+  RemoteOptions remote_ GUARDED_BY(lock_);
+  Options effective_ GUARDED_BY(lock_);  // the one over the other: what is in force
   Exporter* exporter_ GUARDED_BY(lock_) = nullptr;
   int restart_timer_ GUARDED_BY(lock_) = -1;  // which says that a forked child is due
   bool settled_ GUARDED_BY(lock_) = true;     // this program runs long enough for the wall clock

@@ -109,9 +109,10 @@ void Collector::Restart() {
   const FutexLockHold hold(lock_);
   if (running_.load()) return;
   ForgetParent();
-  rates_.ResetBudget(options_);
+  rates_.ResetBudget(effective_);
   exporter_->AfterFork();
-  window_.Configure(options_);
+  if (!effective_.SamplesAnything()) exporter_->Poll();  // nothing is sent that would begin it
+  window_.Configure(effective_);
   if (auto* const listener = g_child_listener.load()) listener(window_.resource());
   rates_.support().ExamineProc();
   StartSamplers();

@@ -28,9 +28,13 @@ Window WindowSince(std::uint64_t start_ns, std::int64_t started, const Periods& 
 
 void ExportWindow::Configure(const Options& options) {
   resource_ = DescribeProcess(options);
-  max_bytes_ = options.max_profile_bytes;
-  filters_links_ = options.conditional.active();
+  SetLimits(options);
   exported_ = {};
+}
+
+void ExportWindow::SetLimits(const Options& options) {
+  max_bytes_ = options.max_profile_bytes;
+  conditional_ = options.conditional;
 }
 
 bool ExportWindow::Open(std::int64_t now) {
@@ -48,10 +52,7 @@ void ExportWindow::Keep(const OwnCpu& own) {
 std::vector<std::string> ExportWindow::Close(std::int64_t now, const OwnCpu& own,
                                              const Periods& periods) {
   AddOwnCost(own);
-  if (filters_links_) {
-    sums_.FilterLinks(
-        [](const profile::TraceId& trace) { return Tracer::Global().links().Keeps(trace); });
-  }
+  if (conditional_.active()) FilterLinks();
   std::vector<std::string> requests = Requests(SoFar(periods));
   sums_.Forget();
   sent_ = sent_ || !requests.empty();
@@ -64,6 +65,17 @@ std::vector<std::string> ExportWindow::Close(std::int64_t now, const OwnCpu& own
                     untracked));
   }
   return requests;
+}
+
+void ExportWindow::FilterLinks() {
+  LinkFilter& links = Tracer::Global().links();
+  if (conditional_.cpu > 0) {
+    sums_.ForLinkedCpu([&links](const profile::TraceId& trace, std::int64_t value) {
+      links.AddCpu(trace, value);
+    });
+  }
+  sums_.FilterLinks(
+      [&](const profile::TraceId& trace) { return links.Keeps(trace, conditional_.cpu); });
 }
 
 void ExportWindow::ForgetParent() {

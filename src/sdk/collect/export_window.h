@@ -27,9 +27,11 @@ class ExportWindow {
  public:
   explicit ExportWindow(Modules& modules) : sums_(modules) {}
 
-  // At a start and in a forked child: who this process is and how large a request may be. Our
-  // threads are new, and so is what they used.
+  // At a start and in a forked child: who this process is, and the limits. Our threads are new, and
+  // so is what they used.
   void Configure(const Options& options);
+  // How large a request may be, and which links are kept.
+  void SetLimits(const Options& options);
   // A window begins, unless the last run's was kept: true, it goes on.
   bool Open(std::int64_t now);
   // A stop that sends nothing: the next start goes on from here.
@@ -52,6 +54,8 @@ class ExportWindow {
 
  private:
   void AddOwnCost(const OwnCpu& now);
+  // Links of requests that do not qualify go, now that all their samples so far are here.
+  void FilterLinks();
   [[nodiscard]] std::vector<std::string> Requests(const Window& window);
   [[nodiscard]] std::string RequestOf(Series series, const Window& window, std::size_t limit);
   [[nodiscard]] std::string Encode(profile::Batch batch) const;
@@ -61,7 +65,7 @@ class ExportWindow {
   Aggregate sums_;
   ResourceAttributes resource_;
   std::int64_t max_bytes_ = 0;  // of a request
-  bool filters_links_ = false;
+  Conditional conditional_;
   std::uint64_t start_ns_ = 0;  // wall clock
   std::int64_t started_ = 0;    // monotonic
   OwnCpu exported_;             // what was in the exports so far

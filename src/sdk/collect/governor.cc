@@ -70,6 +70,12 @@ Governor::Governor(const Options& options)
       adaptive_(options.adaptive),
       read_machine_(ReadFromProc) {}
 
+void Governor::Adopt(const Options& options) {
+  max_overhead_ = options.max_overhead;
+  shed_ = options.load_shedding;
+  adaptive_ = options.adaptive;
+}
+
 Load Governor::LoadNow() const {
   if (!shed_.enabled && !adaptive_.enabled) return Load::kNormal;
   const Machine machine = read_machine_();

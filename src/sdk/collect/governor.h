@@ -30,6 +30,8 @@ class Governor {
  public:
   explicit Governor(const Options& options);
 
+  // Another budget and other thresholds from here on; scales stay and follow.
+  void Adopt(const Options& options);
   // Gives true when a scale or shedding() changed.
   bool Step(const Usage& usage);
 

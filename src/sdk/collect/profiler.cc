@@ -96,6 +96,14 @@ Result<> SetRate(Type type, double rate) {
   return collector->SetRate(type, rate);
 }
 
+Options SetRemoteOptions(RemoteOptions remote) {
+  return Collector::GetOrMake().SetRemote(std::move(remote));
+}
+
+Options EffectiveOptions() {
+  return Collector::GetOrMake().Effective();
+}
+
 std::vector<TypeState> TypeStates() {
   Collector* collector = Collector::Get();
   return collector == nullptr ? std::vector<TypeState>() : collector->States();

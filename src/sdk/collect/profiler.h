@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "sdk/collect/type_state.h"
 #include "sdk/config/options.h"
+#include "sdk/config/remote_options.h"
 #include "sdk/context/resource.h"
 #include "sdk/context/runtime_statistics.h"
 
@@ -38,6 +39,10 @@ void UnlockProfilerAfterFork(bool in_child);
 [[nodiscard]] Result<> SetEnabled(Type type, bool enabled);
 [[nodiscard]] Result<> SetRate(Type type, double rate);
 [[nodiscard]] std::vector<TypeState> TypeStates();
+// By the server, over what the program chose. Gives what is in force then. Also before the first
+// start and after a stop: the next start keeps to it.
+Options SetRemoteOptions(RemoteOptions remote);
+[[nodiscard]] Options EffectiveOptions();
 
 // A profile of one operation, beside the continuous ones: the samples of the whole process between
 // the two calls, as an uncompressed pprof file. `types` is a bit set, 1 << Type. Several may

@@ -60,11 +60,12 @@ bool RateControl::Stream::Look(std::int64_t now) {
   return changed;
 }
 
-void RateControl::Configure(const Options& options) {
+void RateControl::Adopt(const Options& options) {
   types_ = options.types;
+  enabled_ = options.enabled;
   manual_start_ = options.manual_start;
   max_overhead_ = options.max_overhead;
-  ResetBudget(options);
+  if (governor_) governor_->Adopt(options);
 }
 
 void RateControl::ResetBudget(const Options& options) {
@@ -74,8 +75,6 @@ void RateControl::ResetBudget(const Options& options) {
 
 void RateControl::Begin(std::int64_t now) {
   heap_.looked_at = waits_.looked_at = now;
-  if (!manual_start_) return;
-  for (TypeOptions& type : types_) type.enabled = false;
 }
 
 void RateControl::BeginTicks() {
@@ -84,7 +83,7 @@ void RateControl::BeginTicks() {
 }
 
 bool RateControl::Wanted(Type type) const {
-  if (governor_->shedding() || !support_.Unavailable(type).empty()) return false;
+  if (!enabled_ || governor_->shedding() || !support_.Unavailable(type).empty()) return false;
   return of(type).enabled || (operations_ & (1U << static_cast<unsigned>(type))) != 0;
 }
 
@@ -223,6 +222,7 @@ void RateControl::LogRates() const {
 }
 
 std::string RateControl::WhyOff(Type type) const {
+  if (!enabled_) return "switched off";
   if (!of(type).enabled) return manual_start_ ? "waits to be started by hand" : "switched off";
   if (governor_->shedding()) return "paused: the machine is above its load threshold";
   return support_.Unavailable(type);

@@ -30,9 +30,9 @@ class RateControl {
   RateControl(CpuTimers& timers, WallSampler& wall, const WaitingThreads& waiting)
       : timers_(timers), wall_(wall), support_(timers, waiting) {}
 
-  // At a start: the types and the budget of these options.
-  void Configure(const Options& options);
-  // In a forked child: types stay as they were switched, the budget is its own.
+  // The types and the budget of these options, from the next Apply() on.
+  void Adopt(const Options& options);
+  // At a start, and in a forked child: what was spent so far is another's.
   void ResetBudget(const Options& options);
   // The samplers are about to start, at `now` (monotonic).
   void Begin(std::int64_t now);
@@ -45,9 +45,6 @@ class RateControl {
   void Apply(unsigned operations, bool settled, std::optional<std::int64_t> since);
   // Every sampler is off until the next Apply().
   void StopSamplers();
-
-  void SetEnabled(Type type, bool enabled) { of(type).enabled = enabled; }
-  void SetRate(Type type, double rate) { of(type).rate = rate; }
 
   // An event was taken out of the queue.
   void Count(EventKind kind);
@@ -87,7 +84,6 @@ class RateControl {
   [[nodiscard]] const TypeOptions& of(Type type) const {
     return types_[static_cast<std::size_t>(type)];
   }
-  [[nodiscard]] TypeOptions& of(Type type) { return types_[static_cast<std::size_t>(type)]; }
   [[nodiscard]] double Scale(SamplerKind sampler) const;
   // Between two samples of the heap or of waits; 0: not wanted.
   [[nodiscard]] std::int64_t Distance(Type type) const;
@@ -109,6 +105,7 @@ class RateControl {
   TypeSupport support_;
   std::array<TypeOptions, kTypeCount> types_ = {};
   unsigned operations_ = 0;  // types that operations need, as a bit set
+  bool enabled_ = true;      // false: nothing is, not even for operations
   bool manual_start_ = false;
   double max_overhead_ = 0;
   std::optional<Governor> governor_;  // from the first start on

@@ -106,4 +106,15 @@ std::string ResolveEndpoint(const EndpointChoice& choice, std::string_view fallb
   return url->Text();
 }
 
+std::string OpampBeside(std::string_view profiles_url) {
+  std::optional<Url> url = ParseUrl(profiles_url);
+  if (!url) return {};
+  std::string& path = url->path;
+  path.resize(std::min(path.find('?'), path.size()));
+  // Behind a prefix of the host's, both are; an address of another form says nothing about that.
+  path.resize(path.ends_with(kProfilesPath) ? path.size() - kProfilesPath.size() : 0);
+  path += kOpampPath;
+  return url->Text();
+}
+
 }  // namespace wherefore::sdk

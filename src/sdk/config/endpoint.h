@@ -28,6 +28,7 @@ struct Url {
 
 inline constexpr std::string_view kProfilesPath = "/v1development/profiles";
 inline constexpr std::string_view kTracesPath = "/v1/traces";
+inline constexpr std::string_view kOpampPath = "/v1/opamp";
 
 struct EndpointChoice {
   std::string_view base;      // OTEL_EXPORTER_OTLP_ENDPOINT or what stands in for it
@@ -39,5 +40,8 @@ struct EndpointChoice {
 // what was changed go to `warnings`, each once.
 [[nodiscard]] std::string ResolveEndpoint(const EndpointChoice& choice, std::string_view fallback,
                                           std::vector<std::string>& warnings);
+
+// The address of OpAMP at the server that takes the profiles.
+[[nodiscard]] std::string OpampBeside(std::string_view profiles_url);
 
 }  // namespace wherefore::sdk

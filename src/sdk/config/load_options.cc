@@ -119,6 +119,13 @@ class Loader {
     };
     resolve(o.profiles_url, a.profiles, a.profiles_protocol, kProfilesPath);
     resolve(o.traces_url, a.traces, a.traces_protocol, kTracesPath);
+    // Where an address of its own cannot be read, the server that takes the profiles is asked.
+    o.opamp_url = OpampBeside(o.profiles_url);
+    if (!a.opamp.empty())
+      o.opamp_url =
+          ResolveEndpoint({.base = {}, .own = a.opamp, .protocol = {}, .path = kOpampPath},
+                          std::string(o.opamp_url), warnings_);
+    if (!o.remote || !o.output_file.empty()) o.opamp_url.clear();
     AddHeaders(o.profiles_headers, a.headers, a.profiles_headers);
     AddHeaders(o.traces_headers, a.headers, a.traces_headers);
     LeaveOutBroken(o.profiles_headers);

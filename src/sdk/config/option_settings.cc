@@ -232,6 +232,10 @@ void AddExportSettings(std::vector<Setting>& all) {
           [](Target& t) -> std::string& { return t.addresses.profiles; });
   address("traces_endpoint", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
           [](Target& t) -> std::string& { return t.addresses.traces; });
+  address("opamp_endpoint", "OTEL_OPAMP_ENDPOINT",
+          [](Target& t) -> std::string& { return t.addresses.opamp; });
+  all.push_back(
+      {"remote", "WHEREFORE_REMOTE", Switch([](Target& t) -> bool& { return t.options.remote; })});
   address("", "OTEL_EXPORTER_OTLP_PROTOCOL",
           [](Target& t) -> std::string& { return t.addresses.protocol; });
   address("", "OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL",
@@ -277,6 +281,8 @@ void AddIdentitySettings(std::vector<Setting>& all) {
                  Text([](Target& t) -> std::string& { return t.options.service_name; })});
   all.push_back({"disabled", "OTEL_SDK_DISABLED",
                  Switch([](Target& t) -> bool& { return t.options.disabled; })});
+  all.push_back({"enabled", "WHEREFORE_ENABLED",
+                 Switch([](Target& t) -> bool& { return t.options.enabled; })});
   all.push_back({"log_level", "WHEREFORE_LOG", SetLogLevel});
   all.push_back({"state_dir", "WHEREFORE_STATE_DIR",
                  Text([](Target& t) -> std::string& { return t.options.state_dir; })});

@@ -20,6 +20,7 @@ namespace wherefore::sdk {
 struct Addresses {
   std::string profiles;
   std::string traces;
+  std::string opamp;
   std::string protocol;
   std::string profiles_protocol;
   std::string traces_protocol;

@@ -4,6 +4,7 @@
 // Plain values: any thread.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -70,7 +71,9 @@ struct Options {
   std::string traces_url;
   TextPairs profiles_headers;
   TextPairs traces_headers;
-  std::string ca_file;  // certificates to trust for https; empty: the system's
+  bool remote = true;     // the server may choose some of this: remote_options.h
+  std::string opamp_url;  // where it is asked; LoadOptions fills it; empty: nobody is
+  std::string ca_file;    // certificates to trust for https; empty: the system's
   bool gzip = true;
   std::int64_t timeout_ns = 10'000'000'000;
   std::int64_t upload_interval_ns = 10'000'000'000;
@@ -82,6 +85,8 @@ struct Options {
                                                 {true, 100'000},
                                                 {true, 100'000},
                                                 {true, 60}}};
+  std::array<bool, kTypeCount> off_by_code = {};  // the program did: no server may switch it on
+  bool enabled = true;  // false: ready, and nothing is sampled, by whomever it is asked for
   unsigned max_stack_depth = 256;
   bool max_stack_depth_set = false;  // a stack cut at a depth the user chose is not "incomplete"
   std::int64_t max_profile_bytes = 10'000'000;
@@ -108,6 +113,9 @@ struct Options {
 
   [[nodiscard]] const TypeOptions& of(Type type) const {
     return types[static_cast<std::size_t>(type)];
+  }
+  [[nodiscard]] bool SamplesAnything() const {
+    return enabled && std::ranges::any_of(types, &TypeOptions::enabled);
   }
   [[nodiscard]] TypeOptions& of(Type type) { return types[static_cast<std::size_t>(type)]; }
 };

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "sdk/config/load_options.h"
+#include "sdk/config/remote_options.h"
 #include "sdk/config/yaml.h"
 
 namespace {
@@ -44,6 +45,24 @@ void CheckOptions(const LoadedOptions& loaded) {
   Require(loaded.warnings.size() < 100);
 }
 
+// What a server chose is written as a file that says the same.
+void CheckRemote(std::string_view text) {
+  using wherefore::sdk::RemoteOptions;
+  const auto remote = RemoteOptions::Read(text);
+  if (!remote) return Require(!remote.error().message().empty());
+  const Options chosen = remote->Over({});
+  CheckOptions({.options =
+                    [&] {
+                      Options named = chosen;
+                      named.service_name = "x";
+                      return named;
+                    }(),
+                .warnings = {}});
+  Require(chosen.max_overhead <= Options().max_overhead && chosen.endpoint == Options().endpoint);
+  const auto again = RemoteOptions::Read(wherefore::sdk::WriteRemoteOptions(chosen));
+  Require(again.has_value() && again->Over({}).enabled == chosen.enabled);
+}
+
 // A file that has no name, and its name.
 class Memory {
  public:
@@ -64,6 +83,7 @@ class Memory {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   CheckLines(text);
+  CheckRemote(text);
   const Memory file(text);
   const auto nothing = [](const char*) -> const char* { return nullptr; };
   CheckOptions(wherefore::sdk::LoadOptions(nothing, file.path()));

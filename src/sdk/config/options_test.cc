@@ -419,5 +419,28 @@ TEST(Options, SharesAndPairs) {
   EXPECT_EQ(pairs, (TextPairs{{"a", "2"}, {"b", "x=y"}}));
 }
 
+TEST(Options, WhoMayControlItFromAfar) {
+  const auto url = [](const Environment& environment) {
+    const LoadedOptions loaded = Load(environment);
+    EXPECT_EQ(loaded.warnings, std::vector<std::string>());
+    return loaded.options.opamp_url;
+  };
+  EXPECT_EQ(url({}), "http://127.0.0.1:4318/v1/opamp");
+  EXPECT_EQ(url({{"OTEL_EXPORTER_OTLP_ENDPOINT", "https://otel/prefix/"}}),
+            "https://otel/prefix/v1/opamp");
+  EXPECT_EQ(url({{"OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT", "http://profiles:4040/in?x=1"}}),
+            "http://profiles:4040/v1/opamp")
+      << "where the profiles go, not the default";
+  EXPECT_EQ(url({{"OTEL_OPAMP_ENDPOINT", "http://opamp:4320"}}), "http://opamp:4320/v1/opamp");
+  EXPECT_EQ(url({{"OTEL_OPAMP_ENDPOINT", "http://opamp:4320/own"}}), "http://opamp:4320/own");
+  EXPECT_EQ(url({{"WHEREFORE_REMOTE", "off"}}), "");
+  EXPECT_EQ(url({{"WHEREFORE_OUTPUT", "out/"}}), "") << "files have no server";
+  const LoadedOptions bad = Load({{"OTEL_OPAMP_ENDPOINT", "ftp://x"}});
+  EXPECT_EQ(bad.options.opamp_url, "http://127.0.0.1:4318/v1/opamp");
+  EXPECT_EQ(bad.warnings, std::vector<std::string>{"'ftp://x' is no http or https address; using "
+                                                   "http://127.0.0.1:4318/v1/opamp"});
+  EXPECT_FALSE(Load({{"WHEREFORE_ENABLED", "off"}}).options.enabled);
+}
+
 }  // namespace
 }  // namespace wherefore::sdk

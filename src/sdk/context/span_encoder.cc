@@ -36,6 +36,14 @@ profile::Range AddAttributes(profile::SpanBatch& batch,
   return {begin, static_cast<std::uint32_t>(attributes.size())};
 }
 
+// Of OTLP: the parent's place is known; it is another process.
+std::uint32_t ParentFlags(ParentPlace place) {
+  constexpr std::uint32_t kKnown = 0x100;
+  constexpr std::uint32_t kRemote = 0x200;
+  if (place == ParentPlace::kUnknown) return 0;
+  return place == ParentPlace::kElsewhere ? kKnown | kRemote : kKnown;
+}
+
 void AddSpan(profile::SpanBatch& batch, const wherefore_span& from) {
   profile::Span span;
   span.resource = 1;
@@ -47,7 +55,7 @@ void AddSpan(profile::SpanBatch& batch, const wherefore_span& from) {
   span.kind = static_cast<std::uint8_t>(from.kind);
   span.status_code = static_cast<std::uint8_t>(from.status);
   span.status_message = AddText(batch, from.status_message);
-  span.flags = from.ids.flags;
+  span.flags = from.ids.flags | ParentFlags(from.parent_place);
   span.start_ns = from.start_ns;
   span.end_ns = from.end_ns;
   span.attributes = AddAttributes(batch, from.attributes);

@@ -4,6 +4,10 @@
 // a thread of ours (started with the first) encodes the list once a second (sooner when it fills)
 // and gives it to the exporter. Spans that find the list full are dropped and counted. Never throws
 // out of the C ABI.
+//
+// A span that begins and ends on one thread carries that thread's id and the CPU time it used. Such
+// a reading is a system call of half a microsecond, so there are at most kMostReadings a second and
+// thread; spans beyond that go without.
 #pragma once
 
 #include <atomic>
@@ -28,6 +32,7 @@ namespace wherefore::sdk {
 class Tracer {
  public:
   static constexpr std::size_t kMaxWaiting = 8192;
+  static constexpr std::uint32_t kMostReadings = 1000;
 
   // The process's one; never destroyed.
   static Tracer& Global();
@@ -48,6 +53,8 @@ class Tracer {
                                                       const wherefore_span_context* parent);
   void End(std::unique_ptr<wherefore_span> span);
   void AddRuntimeStatistics(wherefore_span& span);
+  // Which requests qualify, from now on. Any thread.
+  void SetConditional(const Conditional& conditional);
   // Do not keep the reference: a forked child has its own.
   [[nodiscard]] LinkFilter& links();
   [[nodiscard]] std::uint64_t dropped() const { return dropped_.load(); }
@@ -59,11 +66,19 @@ class Tracer {
   void Run();
   void Send(std::vector<std::unique_ptr<wherefore_span>> spans);
   void Judge(const wherefore_span& span);
+  static void AddCpuTime(wherefore_span& span);
+  // Whether this process made that id.
+  [[nodiscard]] bool MadeHere(const std::uint8_t (&span_id)[8]) const;
   void MakeIds(wherefore_span& span, bool new_trace);
   void Seed();
 
   std::atomic<bool> running_{false};
-  Options options_;  // set before running_
+  Options options_;  // set before running_; its `conditional` is as follows
+  struct {
+    std::atomic<bool> active{false};
+    std::atomic<std::int64_t> slow_request_ns{0};
+    std::atomic<bool> errors{false};
+  } conditional_;
   Exporter* exporter_ = nullptr;
   RuntimeStatistics (*statistics_)() = nullptr;
   Waiting* waiting_;  // a child abandons its parent's

@@ -3,6 +3,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <thread>
+
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
@@ -18,6 +24,12 @@ namespace {
 
 constexpr RuntimeStatistics kStatistics = {.heap = {{.bytes = 1000, .objects = 20}}, .threads = 3};
 RuntimeStatistics g_statistics = kStatistics;
+
+std::int64_t ThreadCpuTime() {
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return used.tv_sec * kNsPerSecond + used.tv_nsec;
+}
 
 // A tracer that sends to a real server on loopback.
 class TracerTest : public testing::Test {
@@ -56,14 +68,24 @@ class TracerTest : public testing::Test {
     EXPECT_EQ(all.size(), 1U);
     return all.empty() ? profile::SpanBatch() : std::move(all[0]);
   }
+  // Those that the program set.
   static std::string Attributes(const profile::SpanBatch& batch, profile::Range range) {
     std::string out;
     for (const profile::Attribute& a : batch.OwnAttributes(range)) {
+      if (batch.Text(a.key) == kThreadIdKey || batch.Text(a.key) == kSpanCpuKey) continue;
       out += fmt::format(
           "{}={}{} ", batch.Text(a.key), batch.Text(a.value.text),
           a.value.kind == profile::Value::Kind::kString ? "" : fmt::format("{}", a.value.number));
     }
     return out;
+  }
+
+  static std::optional<std::int64_t> Number(const profile::SpanBatch& batch,
+                                            const profile::Span& span, std::string_view key) {
+    for (const profile::Attribute& a : batch.OwnAttributes(span.attributes)) {
+      if (batch.Text(a.key) == key) return a.value.number;
+    }
+    return std::nullopt;
   }
 
   TestServer server_;
@@ -222,6 +244,108 @@ TEST_F(TracerTest, TooManySpansAtOnceAreDroppedAndCounted) {
   EXPECT_EQ(arrived + (Tracer::Global().dropped() - before), ended);
 }
 
+TEST_F(TracerTest, ASpanOfOneThreadSaysItsCpuTimeAndThread) {
+  Start();
+  std::int64_t used = 0;
+  int tid = 0;
+  wherefore_span* moved = nullptr;
+  // A thread of its own has made no readings yet.
+  std::thread([&] {
+    tid = gettid();
+    const std::int64_t before = ThreadCpuTime();
+    {
+      const Span span("burn");
+      while (ThreadCpuTime() - before < 20'000'000) continue;
+      usleep(20'000);
+    }
+    used = ThreadCpuTime() - before;
+    Span("own").Set("thread.id", 42);
+    moved = wherefore_span_start("moved", WHEREFORE_INTERNAL, nullptr);
+  }).join();
+  std::thread([&] { wherefore_span_end(moved); }).join();
+  const profile::SpanBatch batch = OnlyBatch();
+  ASSERT_EQ(batch.spans.size(), 3U);
+  const profile::Span& burn = batch.spans[0];
+  EXPECT_EQ(Number(batch, burn, kThreadIdKey), tid);
+  const auto cpu = Number(batch, burn, kSpanCpuKey);
+  ASSERT_TRUE(cpu);
+  EXPECT_NEAR(static_cast<double>(*cpu), static_cast<double>(used), 2e6);
+  EXPECT_GE(burn.end_ns - burn.start_ns, static_cast<std::uint64_t>(*cpu) + 20'000'000);
+  EXPECT_EQ(Number(batch, batch.spans[1], kThreadIdKey), 42);
+  EXPECT_FALSE(Number(batch, batch.spans[1], kSpanCpuKey)) << "42 is not the thread it is of";
+  EXPECT_FALSE(Number(batch, batch.spans[2], kSpanCpuKey)) << "it ended on another thread";
+}
+
+TEST_F(TracerTest, CpuTimeIsReadAtMostAThousandTimesASecond) {
+  Start();
+  // On a thread of its own, whose first second begins here.
+  std::thread([] {
+    const std::int64_t end = MonotonicNs() + kNsPerSecond / 2;
+    for (int i = 0; i < 3000 && MonotonicNs() < end; ++i) Span("x").End();
+  }).join();
+  std::size_t all = 0;
+  std::size_t with = 0;
+  for (const profile::SpanBatch& batch : Arrived()) {
+    all += batch.spans.size();
+    for (const profile::Span& span : batch.spans) with += Number(batch, span, kSpanCpuKey) ? 1 : 0;
+  }
+  EXPECT_EQ(all, 3000U);
+  EXPECT_EQ(with, Tracer::kMostReadings / 2);
+}
+
+TEST_F(TracerTest, WhatARequestIsAndWhereItsParentIs) {
+  options_.conditional.slow_request_ns = 3600 * kNsPerSecond;
+  Start();
+  LinkFilter& links = Tracer::Global().links();
+  const auto trace_of = [](const SpanContext& span) {
+    LinkFilter::TraceId trace{};
+    std::memcpy(trace.data(), span.trace_id, trace.size());
+    return trace;
+  };
+  // Judged, and thus a request, is a span after whose end its trace loses its links.
+  const auto is_request = [&](const char* name, SpanKind kind, SpanContext parent) {
+    LinkFilter::TraceId trace{};
+    {
+      const Span span(name, kind, parent);
+      trace = trace_of(span.context());
+    }
+    return !links.Keeps(trace);
+  };
+  EXPECT_TRUE(is_request("root", SpanKind::kInternal, {}));
+  const SpanContext remote{.trace_id = {9}, .span_id = {8}, .flags = 1};
+  EXPECT_TRUE(is_request("remote", SpanKind::kInternal, remote));
+  {
+    // A parent of another tracer in this process, whose request we do not know.
+    const SpanContext other{.trace_id = {5}, .span_id = {4}, .flags = 1};
+    const SpanScope scope(other);
+    EXPECT_FALSE(is_request("inside another tracer's", SpanKind::kInternal, {}));
+    EXPECT_TRUE(is_request("consumer", SpanKind::kConsumer, {}));
+  }
+  SpanContext local{};
+  {
+    options_.conditional = {};
+    Tracer::Global().SetConditional({});
+    const Span span("local");
+    local = span.context();
+    Tracer::Global().SetConditional({.slow_request_ns = 3600 * kNsPerSecond});
+  }
+  std::thread([&] {
+    EXPECT_FALSE(is_request("on another thread", SpanKind::kInternal, local));
+    EXPECT_TRUE(is_request("server", SpanKind::kServer, local));
+  }).join();
+  const profile::SpanBatch batch = OnlyBatch();
+  std::map<std::string, std::uint32_t> places;
+  for (const profile::Span& span : batch.spans)
+    places[std::string(batch.Text(span.name))] = span.flags >> 8;
+  EXPECT_EQ(places, (std::map<std::string, std::uint32_t>{{"root", 1},
+                                                          {"remote", 3},
+                                                          {"inside another tracer's", 0},
+                                                          {"consumer", 0},
+                                                          {"local", 1},
+                                                          {"on another thread", 1},
+                                                          {"server", 1}}));
+}
+
 TEST_F(TracerTest, OnlyRequestsThatQualifyKeepTheirLinks) {
   options_.conditional.errors = true;
   Start();
@@ -295,6 +419,28 @@ TEST(LinkFilter, ARequestThatHasNotEndedKeepsItsLinksWhateverOthersOfItsTraceDid
   EXPECT_TRUE(links.Keeps(trace));
   links.End(trace, false);
   EXPECT_FALSE(links.Keeps(trace));
+}
+
+TEST(LinkFilter, ARequestQualifiesByTheCpuTimeOfItsTrace) {
+  LinkFilter links;
+  const LinkFilter::TraceId trace{1};
+  links.AddCpu(trace, 1000);  // not known yet: nobody's
+  links.Begin(trace);
+  links.AddCpu(trace, 30);  // by two threads, in two windows
+  links.AddCpu(trace, 30);
+  links.End(trace, false, 100);
+  EXPECT_FALSE(links.Keeps(trace, 0.8));
+  EXPECT_TRUE(links.Keeps(trace, 0.6));
+  EXPECT_FALSE(links.Keeps(trace, 0));
+  links.AddCpu(trace, 20);  // samples that were on their way
+  EXPECT_TRUE(links.Keeps(trace, 0.8));
+  const LinkFilter::TraceId other{2};
+  links.Begin(other);
+  links.Begin(other);
+  links.End(other, false, 1000);
+  links.AddCpu(other, 90);
+  links.End(other, false, 100);  // the short one of the two was busy
+  EXPECT_TRUE(links.Keeps(other, 0.8));
 }
 
 TEST(LinkFilter, RemembersAsManyTracesAsItSays) {

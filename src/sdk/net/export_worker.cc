@@ -113,7 +113,7 @@ std::string StatusText(int status, const TextPairs& sent) {
 
 }  // namespace
 
-ExportWorker::ExportWorker(const Options& options, void (*before_tls_ends)())
+ExportWorker::ExportWorker(const Options& options, void (*before_tls_ends)(), const OpampHost& host)
     : options_(options),
       before_tls_ends_(before_tls_ends),
       random_(static_cast<unsigned>(MonotonicNs() ^ getpid())) {
@@ -125,6 +125,9 @@ ExportWorker::ExportWorker(const Options& options, void (*before_tls_ends)())
     if (auto url = ParseUrl(profiles ? options.profiles_url : options.traces_url))
       lane.client = std::make_unique<HttpClient>(std::move(*url), options.ca_file);
   }
+  if (auto url = ParseUrl(options.opamp_url);
+      host.apply != nullptr && !options.opamp_url.empty() && url)
+    opamp_ = std::make_unique<OpampClient>(options, std::move(*url), host);
 }
 
 ExportWorker::~ExportWorker() = default;
@@ -154,6 +157,7 @@ void ExportWorker::Stop(std::int64_t deadline_ns) {
       if (!lane.told_to_wait) lane.not_before_ns = 0;
       if (lane.client != nullptr && in_flight_ != 0) lane.client->SetDeadline(deadline_ns);
     }
+    if (polling_) opamp_->SetDeadline(deadline_ns);
     changed_.NotifyAll();
   }
   thread_.Join();
@@ -172,8 +176,10 @@ void ExportWorker::Stop(std::int64_t deadline_ns) {
 
 bool ExportWorker::UsesTls() const {
   return options_.output_file.empty() &&
-         std::any_of(lanes_.begin(), lanes_.end(),
-                     [](const Lane& lane) { return lane.client != nullptr && lane.client->tls(); });
+         ((opamp_ != nullptr && opamp_->tls()) ||
+          std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) {
+            return lane.client != nullptr && lane.client->tls();
+          }));
 }
 
 void ExportWorker::Expect() {
@@ -184,6 +190,13 @@ void ExportWorker::Expect() {
 void ExportWorker::StartThreadNow() {
   const MutexLock lock(mutex_);
   if (started_) StartThread();
+}
+
+void ExportWorker::PollNow() {
+  const MutexLock lock(mutex_);
+  if (opamp_ == nullptr || !started_ || !StartThread()) return;
+  poll_at_ = 0;
+  changed_.NotifyAll();
 }
 
 void ExportWorker::Enqueue(Signal signal, std::string request) {
@@ -250,6 +263,7 @@ void ExportWorker::CloseAfterFork() {
   for (const Lane& lane : lanes_) {
     if (lane.client != nullptr) lane.client->CloseInChild();
   }
+  if (opamp_ != nullptr) opamp_->CloseInChild();
 }
 
 ExportWorker::Lane* ExportWorker::NextDue(std::int64_t now, std::int64_t& wait_until) {
@@ -269,12 +283,35 @@ ExportWorker::Lane* ExportWorker::NextDue(std::int64_t now, std::int64_t& wait_u
 void ExportWorker::Run() {
   if (before_tls_ends_ != nullptr && UsesTls()) TlsSession::Prepare(before_tls_ends_);
   while (std::optional<Job> job = WaitForJob()) {
+    if (job->lane == nullptr) {
+      Poll();
+      continue;
+    }
     const Outcome outcome = Deliver(*job->lane, job->item);
     const MutexLock lock(mutex_);
     in_flight_ = 0;
     Finish(*job->lane, std::move(job->item), outcome);
     changed_.NotifyAll();
   }
+  SayGoodbye();
+}
+
+void ExportWorker::Poll() {
+  const std::int64_t wait_ns = opamp_->Poll();
+  const MutexLock lock(mutex_);
+  polling_ = false;
+  poll_at_ = MonotonicNs() + wait_ns;
+}
+
+// What is left of the time to stop in is enough, or it is not said.
+void ExportWorker::SayGoodbye() {
+  if (opamp_ == nullptr) return;
+  {
+    const MutexLock lock(mutex_);
+    constexpr std::int64_t kLongestNs = 100'000'000;
+    opamp_->SetDeadline(std::min(stop_by_ns_, MonotonicNs() + kLongestNs));
+  }
+  opamp_->Disconnect();
 }
 
 std::optional<ExportWorker::Job> ExportWorker::WaitForJob() {
@@ -288,8 +325,13 @@ std::optional<ExportWorker::Job> ExportWorker::WaitForJob() {
       return l.queue.empty() || l.gave_up || l.told_to_wait;
     });
     if (stopping_ && (done || now >= stop_by_ns_)) return std::nullopt;
+    if (!stopping_ && poll_at_ <= now) {
+      polling_ = true;
+      opamp_->SetDeadline(now + options_.timeout_ns);
+      return Job{};
+    }
     if (lane == nullptr) {
-      changed_.WaitUntil(mutex_, At(stopping_ ? std::min(wait_until, stop_by_ns_) : wait_until));
+      changed_.WaitUntil(mutex_, At(std::min(wait_until, stopping_ ? stop_by_ns_ : poll_at_)));
       continue;
     }
     Job job = {.lane = lane, .item = std::move(lane->queue.front())};
@@ -323,6 +365,7 @@ void ExportWorker::Finish(Lane& lane, Item item, const Outcome& outcome) {
     lane.queue.push_front(std::move(item));
     while (queued_bytes_ > kMaxQueuedBytes) DropOldest();
   }
+  if (opamp_ != nullptr && poll_at_ == INT64_MAX) poll_at_ = 0;
   Explain(lane, outcome);
 }
 

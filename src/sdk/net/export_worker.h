@@ -1,7 +1,8 @@
 // ExportWorker: the queue, the thread that empties it, and the lanes it sends through.
 //
 // A lane is a signal's address with its own connection and its own pause, so that a trace receiver
-// that is down does not hold up profiles.
+// that is down does not hold up profiles. From the first request on the thread also asks the
+// server, once per upload_interval, what it wants of this process (opamp_client.h).
 #pragma once
 
 #include <array>
@@ -14,13 +15,14 @@
 #include "sdk/config/options.h"
 #include "sdk/net/export_types.h"
 #include "sdk/net/http_client.h"
+#include "sdk/net/opamp_client.h"
 #include "sdk/platform/background_thread.h"
 
 namespace wherefore::sdk {
 
 class ExportWorker {
  public:
-  ExportWorker(const Options& options, void (*before_tls_ends)());
+  ExportWorker(const Options& options, void (*before_tls_ends)(), const OpampHost& host);
   ~ExportWorker();
   ExportWorker(const ExportWorker&) = delete;
   ExportWorker& operator=(const ExportWorker&) = delete;
@@ -29,6 +31,7 @@ class ExportWorker {
   void Stop(std::int64_t deadline_ns);
   void Expect();
   void StartThreadNow();
+  void PollNow();
   void Enqueue(Signal signal, std::string request);
   bool Flush(std::int64_t deadline_ns);
   [[nodiscard]] ExporterStatistics Statistics() const;
@@ -54,7 +57,7 @@ class ExportWorker {
     std::int64_t next_log_ns = 0;
   };
   struct Job {
-    Lane* lane = nullptr;
+    Lane* lane = nullptr;  // null: the server is to be asked
     Item item;
   };
   enum class Fate : std::uint8_t { kArrived, kAgain, kRejected };
@@ -73,6 +76,8 @@ class ExportWorker {
   void Finish(Lane& lane, Item item, const Outcome& outcome) REQUIRES(mutex_);
   void DropOldest() REQUIRES(mutex_);
   [[nodiscard]] Outcome Deliver(Lane& lane, Item& item);
+  void Poll();
+  void SayGoodbye();
   [[nodiscard]] Outcome WriteFile(Signal signal, const Item& item);
   void Explain(Lane& lane, const Outcome& outcome);
 
@@ -85,6 +90,9 @@ class ExportWorker {
   CondVar changed_;
   std::array<Lane, kSignalCount> lanes_;
   std::size_t queued_bytes_ GUARDED_BY(mutex_) = 0;
+  std::unique_ptr<OpampClient> opamp_;                   // the thread's own; null: nobody is asked
+  std::int64_t poll_at_ GUARDED_BY(mutex_) = INT64_MAX;  // monotonic; INT64_MAX: not yet
+  bool polling_ GUARDED_BY(mutex_) = false;
   std::uint64_t last_number_ GUARDED_BY(mutex_) = 0;
   std::uint64_t in_flight_ GUARDED_BY(mutex_) = 0;  // the number being sent, or 0
   bool started_ GUARDED_BY(mutex_) = false;

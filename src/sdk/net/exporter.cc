@@ -6,10 +6,11 @@
 
 namespace wherefore::sdk {
 
-Exporter::Exporter(const Options& options, void (*before_tls_ends)())
+Exporter::Exporter(const Options& options, void (*before_tls_ends)(), const OpampHost& host)
     : options_(options),
       before_tls_ends_(before_tls_ends),
-      worker_(new ExportWorker(options_, before_tls_ends_)),
+      host_(host),
+      worker_(new ExportWorker(options_, before_tls_ends_, host_)),
       pid_(getpid()) {}
 
 Exporter::~Exporter() {
@@ -35,6 +36,10 @@ void Exporter::StartThread() {
   worker_->StartThreadNow();
 }
 
+void Exporter::Poll() {
+  worker_->PollNow();
+}
+
 void Exporter::Enqueue(Signal signal, std::string request) {
   worker_->Enqueue(signal, std::move(request));
 }
@@ -53,7 +58,7 @@ std::int64_t Exporter::CpuTime() const {
 
 void Exporter::AbandonInChild() {
   worker_->CloseAfterFork();
-  worker_ = new ExportWorker(options_, before_tls_ends_);
+  worker_ = new ExportWorker(options_, before_tls_ends_, host_);
   pid_ = getpid();
 }
 

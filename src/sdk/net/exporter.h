@@ -15,6 +15,7 @@
 
 #include "sdk/config/options.h"
 #include "sdk/net/export_types.h"
+#include "sdk/net/opamp_client.h"
 
 namespace wherefore::sdk {
 
@@ -23,7 +24,9 @@ class ExportWorker;
 class Exporter {
  public:
   // `before_tls_ends` runs when the program exits, should OpenSSL be in use: a last chance to Stop.
-  explicit Exporter(const Options& options, void (*before_tls_ends)() = nullptr);
+  // `host`: what the server may ask of this process; empty: it is not asked.
+  explicit Exporter(const Options& options, void (*before_tls_ends)() = nullptr,
+                    const OpampHost& host = {});
   ~Exporter();
   Exporter(const Exporter&) = delete;
   Exporter& operator=(const Exporter&) = delete;
@@ -38,6 +41,8 @@ class Exporter {
   void Expect();
   // The system will give no more threads after this: starts ours now.
   void StartThread();
+  // Asks the server now, and from then on: without it the first request begins that.
+  void Poll();
   void Enqueue(Signal signal, std::string request);
   // True when everything enqueued since the last call, and before this one, has arrived. Losses
   // between two calls make the second return false.
@@ -56,6 +61,7 @@ class Exporter {
  private:
   const Options options_;
   void (*const before_tls_ends_)();
+  const OpampHost host_;
   // A child abandons its parent's: its locks and threads are in no known state.
   ExportWorker* worker_;
   bool started_ = false;

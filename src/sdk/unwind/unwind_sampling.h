@@ -1,5 +1,6 @@
 // What the unwinder's tests sample with: a timer per thread, a SIGPROF handler that unwinds, and
-// the samples it took.
+// the samples it took. Or a step at a time, so that no instruction is left out: some CPUs never
+// let a timer interrupt certain ones, such as the jumps of a procedure linkage table.
 #pragma once
 
 #include <pthread.h>
@@ -82,6 +83,25 @@ class Sampler {
     }
     stop = true;
     thread.join();
+  }
+
+  // Runs the work in a thread of its own and samples at every instruction until the buffer is full.
+  void Step(const std::function<void(const std::atomic<bool>&)>& work) {
+    struct sigaction action{}, before{};
+    action.sa_sigaction = HandleStep;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGTRAP, &action, &before);
+    std::atomic<bool> stop{false};
+    std::thread thread([&] {
+      t_stack = OwnStack();
+      raise(SIGTRAP);
+      work(stop);
+      t_stack = {};
+    });
+    while (taken_ < samples_.size()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    stop = true;
+    thread.join();
+    sigaction(SIGTRAP, &before, nullptr);
   }
 
   [[nodiscard]] std::span<const Sample> samples() const {
@@ -167,6 +187,16 @@ class Sampler {
     if (sampler == nullptr || t_stack.high == 0) return;
     const std::size_t index = sampler->taken_.fetch_add(1);
     if (index < sampler->samples_.size()) sampler->Take(*static_cast<ucontext_t*>(context), index);
+  }
+
+  // The trap flag has the processor stop again after the next instruction.
+  static void HandleStep(int signal, siginfo_t* info, void* context) {
+    constexpr greg_t kTrapFlag = 0x100;
+    Handle(signal, info, context);
+    Sampler* const sampler = g_current;
+    greg_t& flags = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL];
+    const bool more = sampler != nullptr && sampler->taken_ < sampler->samples_.size();
+    flags = more ? flags | kTrapFlag : flags & ~kTrapFlag;
   }
 
   void Take(const ucontext_t& context, std::size_t index) {

@@ -74,16 +74,20 @@ TEST_F(SampledUnwind, ThroughPlt) {
     return module != nullptr && module->build_id == program->build_id() &&
            sample.pcs[0] - module->bias - plt->address < plt->size;
   };
-  // One jump among some twenty instructions: not every 2,000 samples have one there.
-  bool seen = false;
-  for (int attempt = 0; attempt < 20 && !seen; ++attempt) {
-    Sampler sampler(map);
-    sampler.Run(CallThroughPlt);
-    sampler.Print("PLT");
-    EXPECT_GE(sampler.ShareWith(reinterpret_cast<const void*>(CallThroughPlt)), 0.99);
-    seen = std::ranges::any_of(sampler.samples(), in_plt);
+  Sampler sampler(map);
+  sampler.Step(CallThroughPlt);
+  sampler.Print("PLT, each instruction");
+  std::size_t seen = 0;
+  std::size_t complete = 0;
+  for (const Sample& sample : sampler.samples()) {
+    if (!in_plt(sample)) continue;
+    ++seen;
+    const bool whole = sample.end == UnwindEnd::kComplete &&
+                       sampler.Contains(sample, reinterpret_cast<const void*>(CallThroughPlt));
+    complete += whole ? 1 : 0;
   }
-  EXPECT_TRUE(seen);
+  EXPECT_GE(seen, 10u);
+  EXPECT_EQ(complete, seen);
 }
 
 TEST_F(SampledUnwind, InSeveralThreads) {

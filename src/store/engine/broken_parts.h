@@ -13,14 +13,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/engine/transport.h"
 
 namespace wherefore::store {
-
-struct BrokenPart {
-  std::string table;
-  std::string part;
-  bool operator==(const BrokenPart&) const = default;
-};
 
 // Plain access to the engine, without the handling of broken parts.
 struct PlainEngine {

@@ -125,6 +125,8 @@ Result<Api> GetApi() {
   return kApi;
 }
 
+constexpr std::string_view kNative = "Native";
+
 class EmbeddedTransport final : public Transport {
  public:
   explicit EmbeddedTransport(const Api& api) : api_(api) {}
@@ -157,6 +159,21 @@ class EmbeddedTransport final : public Transport {
 
   Result<std::string> Query(std::string_view sql, const QueryLimits& limits,
                             const CancelToken& cancel) override {
+    return QueryAs(kNative, sql, limits, cancel);
+  }
+
+  Result<std::string> ReadStatement(std::string_view sql, const CancelToken& cancel) override {
+    const std::uint64_t tag = next_tag_.fetch_add(1);
+    chdb::Connection* connection = Borrow(tag);
+    Result<std::string> result = connection == nullptr
+                                     ? Result<std::string>(cancel.Check().error())
+                                     : Run(connection, fmt::format("EXPLAIN AST {}", sql));
+    Return(connection, tag);
+    return result;
+  }
+
+  Result<std::string> QueryAs(std::string_view format, std::string_view sql,
+                              const QueryLimits& limits, const CancelToken& cancel) override {
     const std::uint64_t tag = next_tag_.fetch_add(1);
     const auto guard = cancel.OnCancel([this, tag] { Kill(tag); });
     chdb::Connection* connection = Borrow(tag);
@@ -172,8 +189,9 @@ class EmbeddedTransport final : public Transport {
     const auto run = [&] {
       return connection == nullptr || cancel.cancelled()
                  ? Result<std::string>(Error(Code::kCancelled, "query cancelled"))
-                 : Run(connection, text);
+                 : Run(connection, text, format);
     };
+    std::uint64_t set_aside = set_aside_.load();
     Result<std::string> result = run();
     if (!result && IsUnknownTable(result.error().message())) {
       // It may be away for a moment.
@@ -186,7 +204,8 @@ class EmbeddedTransport final : public Transport {
     constexpr int kMostBroken = 100;
     for (int i = 0; i < kMostBroken && connection != nullptr && !result && IsOdd(result.error());
          ++i) {
-      if (!SetAside(connection, text, result.error().message())) break;
+      if (!SetAside(connection, text, result.error().message(), set_aside)) break;
+      set_aside = set_aside_.load();
       result = run();
       if (!result) Drain(connection);
     }
@@ -220,11 +239,10 @@ class EmbeddedTransport final : public Transport {
     if (version_ >= kHasInsertTokens && !token.empty()) {
       sql += fmt::format(", insert_deduplicate=1, insert_deduplication_token={}", Quote(token));
     }
-    constexpr std::string_view kFormat = "Native";
     MutexLock lock(write_mutex_);
     const std::uint64_t failed = FailedWriteCount();
     const chdb::InsertStream stream =
-        api_.stream_insert_n(*writer_, sql.data(), sql.size(), kFormat.data(), kFormat.size());
+        api_.stream_insert_n(*writer_, sql.data(), sql.size(), kNative.data(), kNative.size());
     std::string problem;
     const auto note = [&](const char* message) {
       if (message != nullptr && problem.empty()) problem = message;
@@ -265,14 +283,14 @@ class EmbeddedTransport final : public Transport {
     return mended;
   }
 
-  void OnSetAside(const std::function<void(const std::string& table)>& noticed) override {
+  void OnSetAside(const std::function<void(const BrokenPart& part)>& noticed) override {
     noticed_ = noticed;
   }
 
   void CheckParts(const std::string& table) override {
     const std::uint64_t tag = next_tag_.fetch_add(1);
     chdb::Connection* connection = Borrow(tag);
-    (void)SetAside(connection, table, "it does not pass the engine's check");
+    (void)SetAside(connection, table, "it does not pass the engine's check", set_aside_.load());
     Return(connection, tag);
   }
 
@@ -285,16 +303,19 @@ class EmbeddedTransport final : public Transport {
            MayBeDamage(error.message());
   }
 
-  // True when something was, and the query may be asked again.
-  bool SetAside(chdb::Connection* connection, std::string_view sql, std::string_view message) {
+  // True when something was since there were `before`, and the query may be asked again.
+  bool SetAside(chdb::Connection* connection, std::string_view sql, std::string_view message,
+                std::uint64_t before) {
     MutexLock lock(mend_mutex_);
+    if (set_aside_.load() != before) return true;  // another query met it first
     const PlainEngine engine{
         .query = [&](const std::string& text) { return Run(connection, text); },
         .execute = [&](const std::string& text) { return Execute(text, {}); }};
     const std::vector<BrokenPart> aside = SetBrokenPartsAside(engine, sql, message);
     for (const BrokenPart& part : aside) {
-      if (noticed_) noticed_(part.table);
+      if (noticed_) noticed_(part);
     }
+    set_aside_.fetch_add(aside.size());
     return !aside.empty();
   }
 
@@ -349,10 +370,10 @@ class EmbeddedTransport final : public Transport {
     return written;
   }
 
-  Result<std::string> Run(chdb::Connection* connection, std::string_view sql) {
-    constexpr std::string_view kFormat = "Native";
+  Result<std::string> Run(chdb::Connection* connection, std::string_view sql,
+                          std::string_view format = kNative) {
     chdb::Result* result =
-        api_.query_n(*connection, sql.data(), sql.size(), kFormat.data(), kFormat.size());
+        api_.query_n(*connection, sql.data(), sql.size(), format.data(), format.size());
     if (result == nullptr) return Error(Code::kInternal, "engine: no answer");
     Result<std::string> answer = std::string();
     if (const char* problem = api_.result_error(result)) {
@@ -457,7 +478,8 @@ class EmbeddedTransport final : public Transport {
   Mutex mend_mutex_;                  // held while tables may be away
   std::set<std::string> away_ GUARDED_BY(mend_mutex_);
   Mutex write_mutex_;  // one statement at a time on writer_
-  std::function<void(const std::string& table)> noticed_;
+  std::function<void(const BrokenPart& part)> noticed_;
+  std::atomic<std::uint64_t> set_aside_{0};  // how many parts were
 
   Mutex mutex_;
   CondVar available_;

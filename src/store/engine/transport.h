@@ -34,6 +34,13 @@ inline constexpr ServerVersion kHasCodecs = 20'003;
 inline constexpr ServerVersion kHasInsertTokens = 22'002;
 inline constexpr ServerVersion kHasSmallPartsHeuristic = 25'001;
 
+// A file of rows, "20261118_1_3_1" of the table "samples_v1": its name begins with the bucket.
+struct BrokenPart {
+  std::string table;
+  std::string part;
+  auto operator<=>(const BrokenPart&) const = default;
+};
+
 class Transport {
  public:
   Transport() = default;
@@ -45,6 +52,16 @@ class Transport {
   // `cancel` fires.
   virtual Result<std::string> Query(std::string_view sql, const QueryLimits& limits,
                                     const CancelToken& cancel) = 0;
+  // The same, with the answer in another of the engine's formats: CSVWithNames, JSON, Parquet.
+  virtual Result<std::string> QueryAs(std::string_view /*format*/, std::string_view /*sql*/,
+                                      const QueryLimits& /*limits*/,
+                                      const CancelToken& /*cancel*/) {
+    return Error(Code::kUnsupported, "there is no engine for statements here");
+  }
+  // How the engine reads a statement, which is not run: the lines of EXPLAIN AST.
+  virtual Result<std::string> ReadStatement(std::string_view sql, const CancelToken& cancel) {
+    return QueryAs("Native", sql, {}, cancel);
+  }
   // Runs a statement that changes something.
   virtual Result<> Execute(std::string_view sql, const Settings& settings = {}) = 0;
   // Inserts one Native block. The same token with the same bytes counts once, however often it is
@@ -55,8 +72,8 @@ class Transport {
   // no cost. Before every insert, and from time to time where none comes.
   virtual Result<> Mend() { return {}; }
   // Called, from whatever thread asked, when a part that cannot be read was set aside so that the
-  // rest answers. Set before the first query.
-  virtual void OnSetAside(const std::function<void(const std::string& table)>& /*noticed*/) {}
+  // rest answers, and before it does. Set before the first query.
+  virtual void OnSetAside(const std::function<void(const BrokenPart& part)>& /*noticed*/) {}
   // Looks through a table for parts that cannot be read, which takes long, and sets them aside.
   virtual void CheckParts(const std::string& /*table*/) {}
   [[nodiscard]] virtual ServerVersion version() const = 0;

@@ -47,6 +47,26 @@ Result<std::vector<ProfileRow>> MemoryReader::Profiles(const SampleQuery& query,
   return InOrder(std::move(rows), limit, cancel);
 }
 
+Result<std::set<DictionaryKey>> MemoryReader::DictionariesWith(const SampleQuery& query,
+                                                               std::string_view attribute,
+                                                               const CancelToken& cancel) {
+  std::set<DictionaryKey> wanted;
+  for (const SeriesSelection& selection : query.selections) {
+    DictionaryKey key = selection.dictionary;
+    key.tenant = query.tenant;
+    wanted.insert(key);
+  }
+  ReaderLock lock(mutex_);
+  const Selected selected(query);
+  std::set<DictionaryKey> found;
+  WHEREFORE_RETURN_IF_ERROR(Each(tables_.profiles, cancel, [&](const StoredProfile& p) {
+    if (selected.Matches(About(p)) && wanted.contains(p.row.dictionary) &&
+        p.row.attributes.contains(attribute))
+      found.insert(p.row.dictionary);
+  }));
+  return found;
+}
+
 Result<std::vector<ProfileRow>> MemoryReader::ProfileById(std::uint32_t tenant,
                                                           const profile::ProfileId& id,
                                                           const CancelToken& cancel) {
@@ -130,7 +150,7 @@ Result<std::vector<LinkRow>> MemoryReader::SpanOnlyLinks(std::uint32_t tenant,
   return Charged(std::move(rows), cancel);
 }
 
-Result<std::vector<LinkRow>> MemoryReader::Links(const SampleQuery& query,
+Result<std::vector<LinkRow>> MemoryReader::Links(const SampleQuery& query, TraceShare share,
                                                  const CancelToken& cancel) {
   ReaderLock lock(mutex_);
   // Links have no time of their own; their profiles have.
@@ -143,7 +163,8 @@ Result<std::vector<LinkRow>> MemoryReader::Links(const SampleQuery& query,
   const Selected selected(query);
   std::vector<LinkRow> rows;
   WHEREFORE_RETURN_IF_ERROR(Each(tables_.links, cancel, [&](const LinkRow& link) {
-    if (selected.Matches(About(link)) && in_range.contains({link.dictionary, link.profile}))
+    if (share.Has(link.trace) && selected.Matches(About(link)) &&
+        in_range.contains({link.dictionary, link.profile}))
       rows.push_back(link);
   }));
   return Charged(std::move(rows), cancel);

@@ -87,7 +87,7 @@ Result<std::vector<SeriesRow>> MemoryReader::Series(const DictionaryKey& diction
 }
 
 Result<std::map<DictionaryKey, std::vector<SeriesRow>>> MemoryReader::SeriesOf(
-    const std::vector<DictionaryKey>& dictionaries, const CancelToken& cancel) {
+    const std::vector<DictionaryKey>& dictionaries, SeriesParts parts, const CancelToken& cancel) {
   ReaderLock lock(mutex_);
   WHEREFORE_RETURN_IF_ERROR(cancel.Check());
   std::map<DictionaryKey, std::vector<SeriesRow>> all;
@@ -95,6 +95,7 @@ Result<std::map<DictionaryKey, std::vector<SeriesRow>>> MemoryReader::SeriesOf(
     const auto names = tables_.names.find(key);
     if (names == tables_.names.end() || names->second.series.empty()) continue;
     WHEREFORE_ASSIGN_OR_RETURN(all[key], Charged(SeriesFrom(1, names->second.series), cancel));
+    if (parts == SeriesParts::kEncodedToo) continue;
     for (SeriesRow& row : all[key]) row.encoded.clear();
   }
   return all;

@@ -43,7 +43,8 @@ class MemoryReader final : public Reader {
   Result<std::vector<SeriesRow>> Series(const DictionaryKey& dictionary, std::uint32_t first,
                                         const CancelToken& cancel) override;
   Result<std::map<DictionaryKey, std::vector<SeriesRow>>> SeriesOf(
-      const std::vector<DictionaryKey>& dictionaries, const CancelToken& cancel) override;
+      const std::vector<DictionaryKey>& dictionaries, SeriesParts parts,
+      const CancelToken& cancel) override;
   Result<DictionaryRows> Dictionary(const DictionaryKey& dictionary, const DictionaryCursor& cursor,
                                     const CancelToken& cancel) override;
   Result<std::map<DictionaryKey, DictionaryRows>> Dictionaries(
@@ -73,6 +74,9 @@ class MemoryReader final : public Reader {
                                          const CancelToken& cancel) override;
   Result<std::vector<ProfileRow>> Profiles(const SampleQuery& query, std::size_t limit,
                                            const CancelToken& cancel) override;
+  Result<std::set<DictionaryKey>> DictionariesWith(const SampleQuery& query,
+                                                   std::string_view attribute,
+                                                   const CancelToken& cancel) override;
   Result<std::vector<ProfileRow>> ProfileById(std::uint32_t tenant, const profile::ProfileId& id,
                                               const CancelToken& cancel) override;
   Result<std::vector<SampleRow>> ProfileSamples(const ProfileRow& profile,
@@ -83,7 +87,8 @@ class MemoryReader final : public Reader {
                                              const CancelToken& cancel) override;
   Result<std::vector<LinkRow>> SpanOnlyLinks(std::uint32_t tenant, const profile::TraceId& trace,
                                              TimeRange started, const CancelToken& cancel) override;
-  Result<std::vector<LinkRow>> Links(const SampleQuery& query, const CancelToken& cancel) override;
+  Result<std::vector<LinkRow>> Links(const SampleQuery& query, TraceShare share,
+                                     const CancelToken& cancel) override;
   Result<std::vector<TimedLinkRow>> TimedLinks(std::uint32_t tenant, const SpanRow& span,
                                                const CancelToken& cancel) override;
   Result<std::vector<SpanRow>> Trace(std::uint32_t tenant, const profile::TraceId& trace,
@@ -110,6 +115,18 @@ class MemoryReader final : public Reader {
                                           const std::vector<profile::TraceId>& traces,
                                           const std::vector<profile::SpanId>& spans,
                                           const CancelToken& cancel) override;
+  Result<std::int64_t> CountRequests(const ServiceSpansQuery& query,
+                                     const CancelToken& cancel) override;
+  Result<ServiceSpans> SpansOfServices(const ServiceSpansQuery& query,
+                                       const CancelToken& cancel) override;
+  Result<std::vector<SpanTime>> FindSpans(const SpanSearch& search,
+                                          const CancelToken& cancel) override;
+  Result<std::vector<SpanRow>> ShapesOfTraces(std::uint32_t tenant,
+                                              const std::vector<profile::TraceId>& traces,
+                                              const CancelToken& cancel) override;
+  Result<std::vector<LinkRow>> LinksOfTraces(std::uint32_t tenant,
+                                             const std::vector<profile::TraceId>& traces,
+                                             const CancelToken& cancel) override;
   Result<std::vector<LatencyRow>> Latencies(std::uint32_t tenant, TimeRange range,
                                             const CancelToken& cancel) override;
   Result<std::vector<OffsetCell>> Offsets(const SampleQuery& query, const Steps& steps,

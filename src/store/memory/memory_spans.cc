@@ -4,6 +4,7 @@
 #include <set>
 #include <tuple>
 
+#include "store/engine/ids.h"
 #include "store/engine/schema.h"
 #include "store/memory/memory_reader.h"
 #include "store/memory/scan_rows.h"
@@ -64,6 +65,28 @@ Result<std::vector<SpanRow>> MemoryReader::TraceShape(std::uint32_t tenant,
   return rows;
 }
 
+Result<std::vector<SpanRow>> MemoryReader::ShapesOfTraces(
+    std::uint32_t tenant, const std::vector<profile::TraceId>& traces, const CancelToken& cancel) {
+  ReaderLock lock(mutex_);
+  WHEREFORE_ASSIGN_OR_RETURN(Spans spans,
+                             SpansOf(tables_, tenant, {traces.begin(), traces.end()}, cancel));
+  InTraceOrder(spans);
+  std::ranges::stable_sort(spans, {}, [](const StoredSpan* span) { return span->row.trace; });
+  std::vector<SpanRow> rows = WholeRows(tables_, tenant, spans);
+  const auto keep = [](auto& pairs, const auto& wanted) {
+    std::erase_if(pairs, [&](const auto& pair) {
+      return std::ranges::find(wanted, pair.first) == std::ranges::end(wanted);
+    });
+  };
+  for (SpanRow& row : rows) {
+    row.status_message.clear();
+    row.encoded.clear();
+    keep(row.attributes, kTimingAttributes);
+    keep(row.resource, kInstanceLabels);
+  }
+  return Charged(std::move(rows), cancel);
+}
+
 Result<std::vector<SpanRow>> MemoryReader::SearchSpans(const SpanSearch& search,
                                                        const CancelToken& cancel) {
   ReaderLock lock(mutex_);
@@ -99,6 +122,51 @@ Result<std::vector<SpanRow>> MemoryReader::SpansById(std::uint32_t tenant, TimeR
   return Charged(WholeRows(tables_, tenant, spans), cancel);
 }
 
+namespace {
+
+// Served or consumed, or begun by nobody else.
+bool IsRequest(const SpanRow& row) {
+  return row.kind == 2 || row.kind == 5 || row.parent == profile::SpanId{};
+}
+
+bool Means(const ServiceSpansQuery& query, const StoredSpan& span) {
+  return span.key.tenant == query.tenant && span.row.start_ns >= query.range.from_ns &&
+         span.row.start_ns < query.range.to_ns && query.share.Has(span.row.trace) &&
+         std::ranges::find(query.services, span.row.service) != query.services.end();
+}
+
+}  // namespace
+
+Result<std::int64_t> MemoryReader::CountRequests(const ServiceSpansQuery& query,
+                                                 const CancelToken& cancel) {
+  ReaderLock lock(mutex_);
+  std::int64_t count = 0;
+  WHEREFORE_RETURN_IF_ERROR(Each(tables_.spans, cancel, [&](const StoredSpan& span) {
+    if (Means(query, span) && IsRequest(span.row)) ++count;
+  }));
+  return count;
+}
+
+Result<ServiceSpans> MemoryReader::SpansOfServices(const ServiceSpansQuery& query,
+                                                   const CancelToken& cancel) {
+  ReaderLock lock(mutex_);
+  ServiceSpans out;
+  std::map<std::vector<std::pair<std::string, std::string>>, std::uint32_t> numbers;
+  WHEREFORE_RETURN_IF_ERROR(Each(tables_.spans, cancel, [&](const StoredSpan& span) {
+    if (!Means(query, span)) return;
+    const SpanRow& row = span.row;
+    auto resource = row.resource;
+    std::ranges::sort(resource);
+    const auto [at, fresh] =
+        numbers.try_emplace(resource, static_cast<std::uint32_t>(out.resources.size()));
+    if (fresh) out.resources.push_back(std::move(resource));
+    out.spans.push_back({row.service, row.trace, row.id, row.parent, row.name, row.kind,
+                         row.start_ns, row.duration_ns, SpanIdOf(ProfileIdOf(row)), at->second});
+  }));
+  WHEREFORE_RETURN_IF_ERROR(cancel.Charge(out.spans.size() * sizeof(ServiceSpan)));
+  return out;
+}
+
 Result<std::vector<LatencyRow>> MemoryReader::Latencies(std::uint32_t tenant, TimeRange range,
                                                         const CancelToken& cancel) {
   struct Requests {
@@ -111,8 +179,7 @@ Result<std::vector<LatencyRow>> MemoryReader::Latencies(std::uint32_t tenant, Ti
     const SpanRow& row = span.row;
     if (span.key.tenant != tenant || row.start_ns < range.from_ns || row.start_ns >= range.to_ns)
       return;
-    // Served or consumed, or begun by nobody else.
-    if (row.kind != 2 && row.kind != 5 && row.parent != profile::SpanId{}) return;
+    if (!IsRequest(row)) return;
     Requests& requests = by_service[row.service];
     requests.durations.push_back(row.duration_ns);
     if (row.status_code == 2) ++requests.errors;

@@ -88,9 +88,7 @@ namespace {
 // Under which ids a profiler that knows only spans may have filed samples of a trace.
 std::set<profile::SpanId> HoldersOf(const SpanRow& span) {
   std::set<profile::SpanId> holders{span.id};
-  const auto bytes = FromHex(ProfileIdOf(span));
-  if (bytes && bytes->size() == profile::SpanId{}.size())
-    holders.insert(AsId<profile::SpanId>(*bytes));
+  holders.insert(SpanIdOf(ProfileIdOf(span)));
   holders.erase(profile::SpanId{});
   return holders;
 }
@@ -144,6 +142,38 @@ Result<std::vector<SpanTime>> MemoryReader::SpanTimes(std::uint32_t tenant,
     rows.push_back(
         {row.trace, row.id, row.parent, row.start_ns, row.duration_ns, !ProfileIdOf(row).empty()});
   }
+  return Charged(std::move(rows), cancel);
+}
+
+Result<std::vector<SpanTime>> MemoryReader::FindSpans(const SpanSearch& search,
+                                                      const CancelToken& cancel) {
+  ReaderLock lock(mutex_);
+  std::vector<SpanTime> rows;
+  WHEREFORE_RETURN_IF_ERROR(Each(tables_.spans, cancel, [&](const StoredSpan& span) {
+    const SpanRow& row = span.row;
+    if (Matches(search, span))
+      rows.push_back({row.trace, row.id, row.parent, row.start_ns, row.duration_ns,
+                      !ProfileIdOf(row).empty()});
+  }));
+  std::ranges::stable_sort(rows, {},
+                           [](const SpanTime& s) { return std::tuple(-s.start_ns, s.id); });
+  if (rows.size() > search.limit) rows.resize(search.limit);
+  return Charged(std::move(rows), cancel);
+}
+
+Result<std::vector<LinkRow>> MemoryReader::LinksOfTraces(
+    std::uint32_t tenant, const std::vector<profile::TraceId>& traces, const CancelToken& cancel) {
+  const std::set<profile::TraceId> wanted(traces.begin(), traces.end());
+  ReaderLock lock(mutex_);
+  WHEREFORE_ASSIGN_OR_RETURN(const auto spans, SpansOf(tables_, tenant, wanted, cancel));
+  std::set<profile::SpanId> holders;
+  for (const StoredSpan* span : spans) holders.merge(HoldersOf(span->row));
+  std::vector<LinkRow> rows;
+  WHEREFORE_RETURN_IF_ERROR(Each(tables_.links, cancel, [&](const LinkRow& link) {
+    if (link.dictionary.tenant != tenant) return;
+    const bool span_only = link.trace == profile::TraceId{};
+    if (span_only ? holders.contains(link.span) : wanted.contains(link.trace)) rows.push_back(link);
+  }));
   return Charged(std::move(rows), cancel);
 }
 

@@ -59,6 +59,17 @@ class SameAnswers : public testing::Test {
     return got.size();
   }
 
+  // One row each, with what its resource says: numbers of resources may differ.
+  static Result<std::vector<std::vector<std::string>>> WithResources(Result<ServiceSpans> spans) {
+    if (!spans) return spans.error();
+    std::vector<std::vector<std::string>> rows;
+    for (const ServiceSpan& s : spans->spans) {
+      rows.push_back({Show(s.service), Show(s.trace), Show(s.id), Show(s.parent), s.name,
+                      Show(s.kind), Show(s.start_ns), Show(s.holder),
+                      Show(spans->resources[s.resource])});
+    }
+    return rows;
+  }
   static Reader& memory() { return both->memory.reader(); }
   static std::vector<DictionaryKey> Dictionaries() {
     std::vector<DictionaryKey> keys;
@@ -168,7 +179,8 @@ TEST_F(SameAnswers, Names) {
   const auto keys = Dictionaries();
   EXPECT_EQ(keys.size(), 9u + 1u + 2u) << "three days of shop, db and web; huge; only spans";
   EXPECT_GT(Same("types", Order::kPromised, [&](Reader& r) { return r.Types(keys, {}); }), 20u);
-  Same("series of", Order::kPromised, [&](Reader& r) { return r.SeriesOf(keys, {}); });
+  for (const auto parts : {Reader::SeriesParts::kLabels, Reader::SeriesParts::kEncodedToo})
+    Same("series of", Order::kPromised, [&](Reader& r) { return r.SeriesOf(keys, parts, {}); });
   Same("dictionaries", Order::kPromised, [&](Reader& r) { return r.Dictionaries(keys, {}); });
   Same("frames of", Order::kPromised, [&](Reader& r) { return r.FramesOf(keys, {}); });
   for (const DictionaryKey& key : keys) {
@@ -313,8 +325,12 @@ TEST_F(SameAnswers, LinkedSamples) {
     of_spans += Same("of spans", Order::kAny,
                      [&](Reader& r) { return r.LinkedSamples(0, trace, spans, {}); });
   Same("of nothing", Order::kAny, [&](Reader& r) { return r.LinkedSamples(0, {}, {}, {}); });
-  for (const Question& q : AboutSamples())
-    Same(q.name + ": links", Order::kAny, [&](Reader& r) { return r.Links(q.query, {}); });
+  for (const Question& q : AboutSamples()) {
+    for (const std::uint64_t one_in : {1u, 2u, 3u}) {
+      Same(q.name + ": links", Order::kAny,
+           [&](Reader& r) { return r.Links(q.query, {one_in}, {}); });
+    }
+  }
   for (const bool by_span : {false, true}) {
     Same("counted", Order::kAny,
          [&](Reader& r) { return r.SamplesOfTraces(0, Traces(), by_span, {}); });
@@ -351,9 +367,26 @@ TEST_F(SameAnswers, Spans) {
     Same("by id", Order::kPromised, [&](Reader& r) { return r.SpansById(0, range, ids, {}); });
     Same("names", Order::kPromised, [&](Reader& r) { return r.SpanNames(0, range, {}); });
     Same("latencies", Order::kAny, [&](Reader& r) { return r.Latencies(0, range, {}); });
+    std::set<std::uint64_t> services;
+    for (const DictionaryKey& key : Dictionaries()) services.insert(key.service);
+    for (const std::uint64_t one_in : {1u, 3u}) {
+      const ServiceSpansQuery some{
+          .range = range, .services = {services.begin(), services.end()}, .share = {one_in}};
+      EXPECT_GT(Same("of services", Order::kAny,
+                     [&](Reader& r) { return WithResources(r.SpansOfServices(some, {})); }),
+                5u);
+      EXPECT_EQ(*both->engine.reader().CountRequests(some, {}),
+                *both->memory.reader().CountRequests(some, {}));
+    }
   }
   Same("times", Order::kAny, [&](Reader& r) { return r.SpanTimes(0, Traces(), ids, {}); });
   Same("list", Order::kAny, [&](Reader& r) { return r.Traces(0, Traces(), {}); });
+  EXPECT_GT(Same("shapes", Order::kPromised,
+                 [&](Reader& r) { return r.ShapesOfTraces(0, Traces(), {}); }),
+            80u);
+  EXPECT_GT(Same("links", Order::kAny, [&](Reader& r) { return r.LinksOfTraces(0, Traces(), {}); }),
+            50u);
+  Same("links, none", Order::kAny, [&](Reader& r) { return r.LinksOfTraces(0, {}, {}); });
 }
 
 TEST_F(SameAnswers, Searches) {
@@ -389,6 +422,8 @@ TEST_F(SameAnswers, Searches) {
   for (const Search& s : searches) {
     spans += Same(s.name + ": spans", Order::kPromised,
                   [&](Reader& r) { return r.SearchSpans(s.search, {}); });
+    Same(s.name + ": times", Order::kPromised,
+         [&](Reader& r) { return r.FindSpans(s.search, {}); });
     Same(s.name + ": traces", Order::kPromised, [&](Reader& r) -> Result<std::vector<std::string>> {
       WHEREFORE_ASSIGN_OR_RETURN(const auto traces, r.FindTraces(s.search, {}));
       return Lines(traces);

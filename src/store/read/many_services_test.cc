@@ -60,7 +60,10 @@ TEST_F(ManyServices, AreAskedForWhole) {
   std::vector<DictionaryKey> keys;
   for (const SeriesSelection& one : query.selections) keys.push_back(one.dictionary);
   EXPECT_EQ(reader.Types(keys, {})->size(), 1u);
-  EXPECT_EQ(reader.SeriesOf(keys, {})->at(query.selections.back().dictionary).size(), 2u);
+  EXPECT_EQ(reader.SeriesOf(keys, Reader::SeriesParts::kLabels, {})
+                ->at(query.selections.back().dictionary)
+                .size(),
+            2u);
   EXPECT_EQ(reader.Seen(query, Reader::SeenAs::kTogether, {})->size(), 1u);
   const auto sizes = reader.FramesOf(keys, {});
   EXPECT_EQ(sizes->size(), 1u);

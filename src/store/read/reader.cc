@@ -38,15 +38,42 @@ std::string StackCondition(const StackSet& set) {
                            fmt::join(set.stacks, ","));
 }
 
-// What of each selection is wanted. Lists of tuples, not one condition after the other: the engine
-// takes any number of rows, but not of expressions.
+// A column of which each selection wants all values or some. Lists of tuples, not one condition
+// after the other: the engine takes any number of rows, but not of expressions.
+class ValuesOfSelections {
+ public:
+  explicit ValuesOfSelections(std::string_view column) : column_(column) {}
+
+  void AddAll(const DictionaryKey& key) { all_.Add({key.service, key.bucket, key.writer}); }
+  void Add(const DictionaryKey& key, std::uint32_t value) {
+    some_.Add({key.service, key.bucket, key.writer, value});
+  }
+  [[nodiscard]] bool empty() const { return all_.empty() && some_.empty(); }
+  [[nodiscard]] bool any_value() const { return some_.empty(); }
+  [[nodiscard]] std::string Sql() const {
+    std::vector<std::string> any;
+    if (!all_.empty()) any.push_back("(service, bucket, writer) IN " + all_.Sql());
+    if (!some_.empty()) {
+      any.push_back(fmt::format("(service, bucket, writer, {}) IN {}", column_, some_.Sql()));
+    }
+    return fmt::format("({})", fmt::join(any, " OR "));
+  }
+
+ private:
+  std::string_view column_;
+  NumberRows all_{"UInt64", "UInt32", "UInt32"};
+  NumberRows some_{"UInt64", "UInt32", "UInt32", "UInt32"};
+};
+
+// What of each selection is wanted.
 std::string PartCondition(const SampleQuery& query) {
-  NumberRows whole{"UInt64", "UInt32", "UInt32"};
-  NumberRows by_series{"UInt64", "UInt32", "UInt32", "UInt32"};
+  ValuesOfSelections series("series");
+  ValuesOfSelections stacks("stack");
   std::vector<std::string> any;
   for (const SeriesSelection& selection : query.selections) {
     const DictionaryKey& key = selection.dictionary;
-    if (selection.stacks) {  // asked for one dictionary at a time
+    // A dictionary with many stacks is asked for by itself.
+    if (selection.stacks && (selection.stacks->all_below || query.selections.size() == 1)) {
       any.push_back(fmt::format(
           "((service, bucket, writer) = ({},{},{}){}{})", key.service, key.bucket, key.writer,
           selection.series.empty()
@@ -55,13 +82,18 @@ std::string PartCondition(const SampleQuery& query) {
           StackCondition(*selection.stacks)));
       continue;
     }
-    if (selection.series.empty()) whole.Add({key.service, key.bucket, key.writer});
-    for (const std::uint32_t series : selection.series)
-      by_series.Add({key.service, key.bucket, key.writer, series});
+    if (selection.stacks && selection.stacks->stacks.empty()) continue;
+    if (selection.series.empty()) series.AddAll(key);
+    for (const std::uint32_t one : selection.series) series.Add(key, one);
+    if (!selection.stacks) stacks.AddAll(key);
+    if (!selection.stacks) continue;
+    for (const std::uint32_t stack : selection.stacks->stacks) stacks.Add(key, stack);
   }
-  if (!whole.empty()) any.push_back("(service, bucket, writer) IN " + whole.Sql());
-  if (!by_series.empty()) any.push_back("(service, bucket, writer, series) IN " + by_series.Sql());
-  return fmt::format("({})", fmt::join(any, " OR "));
+  if (!series.empty()) {
+    any.push_back(stacks.any_value() ? series.Sql()
+                                     : fmt::format("({} AND {})", series.Sql(), stacks.Sql()));
+  }
+  return any.empty() ? "0" : fmt::format("({})", fmt::join(any, " OR "));
 }
 
 // A single value is compared instead of looked up in a set, which is a tenth of a sum over one
@@ -161,6 +193,7 @@ namespace {
 constexpr auto kSeries =
     Columns<SeriesRow>(Col("series", &SeriesRow::series), Col("parent", &SeriesRow::parent),
                        Pairs("names", "`values`", &SeriesRow::labels));
+constexpr auto kWholeSeries = Columns<SeriesRow>(kSeries, Col("encoded", &SeriesRow::encoded));
 
 // `rows` begins with id `first`. A lost one has no labels; none may have those of another.
 void AddSeries(SeriesRow&& series, std::uint32_t first, std::vector<SeriesRow>& rows) {
@@ -173,10 +206,9 @@ void AddSeries(SeriesRow&& series, std::uint32_t first, std::vector<SeriesRow>& 
 
 Result<std::vector<SeriesRow>> ReaderImpl::Series(const DictionaryKey& dictionary,
                                                   std::uint32_t first, const CancelToken& cancel) {
-  constexpr auto kWhole = Columns<SeriesRow>(kSeries, Col("encoded", &SeriesRow::encoded));
   std::vector<SeriesRow> rows;
   WHEREFORE_RETURN_IF_ERROR(
-      Run(kWhole,
+      Run(kWholeSeries,
           fmt::format("FROM {} WHERE {} AND series >= {} ORDER BY series",
                       PhysicalName(Table::kSeries), KeyCondition(dictionary), first),
           cancel, [&](SeriesRow&& series) { AddSeries(std::move(series), first, rows); }));
@@ -184,20 +216,22 @@ Result<std::vector<SeriesRow>> ReaderImpl::Series(const DictionaryKey& dictionar
 }
 
 Result<std::map<DictionaryKey, std::vector<SeriesRow>>> ReaderImpl::SeriesOf(
-    const std::vector<DictionaryKey>& dictionaries, const CancelToken& cancel) {
+    const std::vector<DictionaryKey>& dictionaries, SeriesParts parts, const CancelToken& cancel) {
   struct Row {
     DictionaryKey dictionary;
     SeriesRow series;
   };
-  constexpr auto kColumns =
-      Columns<Row>(In(&Row::dictionary, kKeyColumns), In(&Row::series, kSeries));
+  constexpr auto kKey = In(&Row::dictionary, kKeyColumns);
   std::map<DictionaryKey, std::vector<SeriesRow>> rows;
   if (dictionaries.empty()) return rows;
+  const std::string from =
+      fmt::format("FROM {} WHERE {} ORDER BY tenant, service, bucket, writer, series",
+                  PhysicalName(Table::kSeries), InDictionaries(dictionaries));
+  const auto add = [&](Row&& row) { AddSeries(std::move(row.series), 1, rows[row.dictionary]); };
   WHEREFORE_RETURN_IF_ERROR(
-      Run(kColumns,
-          fmt::format("FROM {} WHERE {} ORDER BY tenant, service, bucket, writer, series",
-                      PhysicalName(Table::kSeries), InDictionaries(dictionaries)),
-          cancel, [&](Row&& row) { AddSeries(std::move(row.series), 1, rows[row.dictionary]); }));
+      parts == SeriesParts::kLabels
+          ? Run(Columns<Row>(kKey, In(&Row::series, kSeries)), from, cancel, add)
+          : Run(Columns<Row>(kKey, In(&Row::series, kWholeSeries)), from, cancel, add));
   return rows;
 }
 

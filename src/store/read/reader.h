@@ -52,6 +52,8 @@ enum class When { kInRange, kAny };  // tables without a column `time` cannot sa
 // So many profiles are cheaper read one by one than added up by the engine.
 inline constexpr std::size_t kFewProfiles = 100'000;
 
+// The condition for traces of a share, as TraceShare::Has().
+[[nodiscard]] std::string ShareCondition(TraceShare share);
 // WHERE condition for the spans of a search.
 [[nodiscard]] std::string SearchCondition(const SpanSearch& search);
 
@@ -76,7 +78,8 @@ class ReaderImpl final : public Reader {
   Result<std::vector<SeriesRow>> Series(const DictionaryKey& dictionary, std::uint32_t first,
                                         const CancelToken& cancel) override;
   Result<std::map<DictionaryKey, std::vector<SeriesRow>>> SeriesOf(
-      const std::vector<DictionaryKey>& dictionaries, const CancelToken& cancel) override;
+      const std::vector<DictionaryKey>& dictionaries, SeriesParts parts,
+      const CancelToken& cancel) override;
   Result<DictionaryRows> Dictionary(const DictionaryKey& dictionary, const DictionaryCursor& cursor,
                                     const CancelToken& cancel) override;
   Result<std::map<DictionaryKey, DictionaryRows>> Dictionaries(
@@ -106,6 +109,9 @@ class ReaderImpl final : public Reader {
                                          const CancelToken& cancel) override;
   Result<std::vector<ProfileRow>> Profiles(const SampleQuery& query, std::size_t limit,
                                            const CancelToken& cancel) override;
+  Result<std::set<DictionaryKey>> DictionariesWith(const SampleQuery& query,
+                                                   std::string_view attribute,
+                                                   const CancelToken& cancel) override;
   Result<std::vector<ProfileRow>> ProfileById(std::uint32_t tenant, const profile::ProfileId& id,
                                               const CancelToken& cancel) override;
   Result<std::vector<SampleRow>> ProfileSamples(const ProfileRow& profile,
@@ -116,7 +122,8 @@ class ReaderImpl final : public Reader {
                                              const CancelToken& cancel) override;
   Result<std::vector<LinkRow>> SpanOnlyLinks(std::uint32_t tenant, const profile::TraceId& trace,
                                              TimeRange started, const CancelToken& cancel) override;
-  Result<std::vector<LinkRow>> Links(const SampleQuery& query, const CancelToken& cancel) override;
+  Result<std::vector<LinkRow>> Links(const SampleQuery& query, TraceShare share,
+                                     const CancelToken& cancel) override;
   Result<std::vector<TimedLinkRow>> TimedLinks(std::uint32_t tenant, const SpanRow& span,
                                                const CancelToken& cancel) override;
   Result<std::vector<SpanRow>> Trace(std::uint32_t tenant, const profile::TraceId& trace,
@@ -143,6 +150,18 @@ class ReaderImpl final : public Reader {
                                           const std::vector<profile::TraceId>& traces,
                                           const std::vector<profile::SpanId>& spans,
                                           const CancelToken& cancel) override;
+  Result<std::int64_t> CountRequests(const ServiceSpansQuery& query,
+                                     const CancelToken& cancel) override;
+  Result<ServiceSpans> SpansOfServices(const ServiceSpansQuery& query,
+                                       const CancelToken& cancel) override;
+  Result<std::vector<SpanTime>> FindSpans(const SpanSearch& search,
+                                          const CancelToken& cancel) override;
+  Result<std::vector<SpanRow>> ShapesOfTraces(std::uint32_t tenant,
+                                              const std::vector<profile::TraceId>& traces,
+                                              const CancelToken& cancel) override;
+  Result<std::vector<LinkRow>> LinksOfTraces(std::uint32_t tenant,
+                                             const std::vector<profile::TraceId>& traces,
+                                             const CancelToken& cancel) override;
   Result<std::vector<LatencyRow>> Latencies(std::uint32_t tenant, TimeRange range,
                                             const CancelToken& cancel) override;
   Result<std::vector<OffsetCell>> Offsets(const SampleQuery& query, const Steps& steps,
@@ -243,6 +262,9 @@ class ReaderImpl final : public Reader {
   // Those of profilers that know only spans; `traces` is a list.
   Result<> AddSpanOnlySamples(std::uint32_t tenant, const std::string& traces, bool by_span,
                               std::vector<TraceSamples>& rows, const CancelToken& cancel);
+  // Under which ids a profiler that knows only spans may have filed samples of some traces: a
+  // statement of (trace, holder).
+  static std::string HoldersOf(const Place& place);
   Result<bool> HasSpanOnlyLinks(std::uint32_t tenant, const CancelToken& cancel);
   // Names of services by hash, profiles and spans alike, from the buckets of `where`.
   using NamesByHash = std::unordered_map<std::uint64_t, std::string>;

@@ -65,6 +65,28 @@ Result<std::vector<ProfileRow>> ReaderImpl::Profiles(const SampleQuery& query, s
   return RunProfiles(where, query.tenant, limit, cancel);
 }
 
+Result<std::set<DictionaryKey>> ReaderImpl::DictionariesWith(const SampleQuery& query,
+                                                             std::string_view attribute,
+                                                             const CancelToken& cancel) {
+  std::set<DictionaryKey> found;
+  if (query.selections.empty()) return found;
+  NumberRows wanted{"UInt64", "UInt32", "UInt32"};
+  for (const SeriesSelection& selection : query.selections) {
+    const DictionaryKey& key = selection.dictionary;
+    wanted.Add({key.service, key.bucket, key.writer});
+  }
+  // Attributes are stored as they came; one that only mentions the name in a value is not told
+  // apart from one that has it.
+  WHEREFORE_RETURN_IF_ERROR(
+      Run(KeyColumnsOf(query.tenant),
+          fmt::format("FROM {} WHERE {} AND (service, bucket, writer) IN {} AND "
+                      "position(attributes, {}) > 0 GROUP BY service, bucket, writer",
+                      PhysicalName(Table::kProfiles), SelectionCondition(query), wanted.Sql(),
+                      Quote(attribute)),
+          cancel, [&](const DictionaryKey& key) { found.insert(key); }));
+  return found;
+}
+
 Result<std::vector<ProfileRow>> ReaderImpl::ProfileById(std::uint32_t tenant,
                                                         const profile::ProfileId& id,
                                                         const CancelToken& cancel) {
@@ -202,15 +224,15 @@ Result<std::vector<LinkRow>> ReaderImpl::SpanOnlyLinks(std::uint32_t tenant,
       tenant, cancel);
 }
 
-Result<std::vector<LinkRow>> ReaderImpl::Links(const SampleQuery& query,
+Result<std::vector<LinkRow>> ReaderImpl::Links(const SampleQuery& query, TraceShare share,
                                                const CancelToken& cancel) {
   if (query.selections.empty()) return std::vector<LinkRow>();
   // Links have no time of their own; their profiles have.
   return RunLinks(
-      fmt::format("{} AND (service, bucket, writer, profile) IN (SELECT service, bucket, writer, "
-                  "number FROM {} WHERE {})",
-                  SelectionCondition(query, When::kAny), PhysicalName(Table::kProfiles),
-                  SelectionCondition(AboutProfiles(query))),
+      fmt::format("{} AND {} AND (service, bucket, writer, profile) IN (SELECT service, bucket, "
+                  "writer, number FROM {} WHERE {})",
+                  SelectionCondition(query, When::kAny), ShareCondition(share),
+                  PhysicalName(Table::kProfiles), SelectionCondition(AboutProfiles(query))),
       query.tenant, cancel);
 }
 

@@ -117,6 +117,34 @@ Result<std::vector<SpanRow>> ReaderImpl::TraceShape(std::uint32_t tenant,
   return RunSpans(columns, place.where, kTraceOrder, tenant, cancel);
 }
 
+Result<std::vector<SpanRow>> ReaderImpl::ShapesOfTraces(std::uint32_t tenant,
+                                                        const std::vector<profile::TraceId>& traces,
+                                                        const CancelToken& cancel) {
+  // Those of the pairs whose name is in the list, in their order.
+  const auto only = [](std::string_view names, std::string_view values, const auto& wanted) {
+    std::string list;
+    for (const std::string_view name : wanted) list += (list.empty() ? "" : ",") + Quote(name);
+    return std::pair(fmt::format("arrayFilter(k -> k IN ({}), {})", list, names),
+                     fmt::format("arrayFilter((v, k) -> k IN ({}), {}, {})", list, values, names));
+  };
+  const auto [names, values] = only("names", "`values`", kTimingAttributes);
+  const auto [labels, label_values] = only("resource_names", "resource_values", kInstanceLabels);
+  const auto columns = Columns<SpanRow>(kShape, Pairs(names, values, &SpanRow::attributes),
+                                        Pairs(labels, label_values, &SpanRow::resource));
+  std::vector<SpanRow> rows;
+  WHEREFORE_RETURN_IF_ERROR(InParts(traces, kTracesAtOnce, [&](const std::string& ids) -> Result<> {
+    WHEREFORE_ASSIGN_OR_RETURN(const Place place, SpansOfTraces(tenant, ids, cancel));
+    if (place.buckets.empty()) return {};
+    WHEREFORE_ASSIGN_OR_RETURN(
+        auto some, RunSpans(columns, place.where, "ORDER BY trace, start, span", tenant, cancel));
+    std::ranges::move(some, std::back_inserter(rows));
+    return {};
+  }));
+  // Traces come in parts, whose order is that of the request.
+  std::ranges::stable_sort(rows, {}, &SpanRow::trace);
+  return rows;
+}
+
 std::string SearchCondition(const SpanSearch& search) {
   std::string where =
       fmt::format("tenant = {} AND {} AND start >= {} AND start < {}", search.tenant,
@@ -173,6 +201,71 @@ Result<std::vector<SpanRow>> ReaderImpl::SpansById(std::uint32_t tenant, TimeRan
   return rows;
 }
 
+namespace {
+
+std::string OfServices(const ServiceSpansQuery& query) {
+  return fmt::format(
+      "FROM {} WHERE tenant = {} AND {} AND service IN ({}) AND start >= {} AND start < {} AND {}",
+      PhysicalName(Table::kSpans), query.tenant,
+      BucketCondition(query.range.from_ns, query.range.to_ns), fmt::join(query.services, ","),
+      query.range.from_ns, query.range.to_ns, ShareCondition(query.share));
+}
+
+// Served or consumed (kinds 2 and 5), or begun by nobody else.
+std::string IsRequest() {
+  return fmt::format("(kind IN (2, 5) OR parent = {})", QuoteId(profile::SpanId{}));
+}
+
+constexpr std::string_view kResourceHash = "cityHash64(resource_names, resource_values)";
+
+}  // namespace
+
+Result<std::int64_t> ReaderImpl::CountRequests(const ServiceSpansQuery& query,
+                                               const CancelToken& cancel) {
+  if (query.services.empty()) return 0;
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto count, RunColumn<std::int64_t>(fmt::format("SELECT toInt64(count()) {} AND {}",
+                                                            OfServices(query), IsRequest()),
+                                                cancel));
+  return count.empty() ? 0 : count.front();
+}
+
+// Resources are few and long: they are read apart.
+Result<ServiceSpans> ReaderImpl::SpansOfServices(const ServiceSpansQuery& query,
+                                                 const CancelToken& cancel) {
+  ServiceSpans out;
+  if (query.services.empty()) return out;
+  struct Resource {
+    std::uint64_t hash = 0;
+    std::vector<std::pair<std::string, std::string>> labels;
+  };
+  std::unordered_map<std::uint64_t, std::uint32_t> numbers;
+  WHEREFORE_RETURN_IF_ERROR(Run(
+      Columns<Resource>(Col(fmt::format("{} AS r", kResourceHash), &Resource::hash),
+                        Pairs("any(resource_names)", "any(resource_values)", &Resource::labels)),
+      OfServices(query) + " GROUP BY r", cancel, [&](Resource&& resource) {
+        numbers.emplace(resource.hash, static_cast<std::uint32_t>(out.resources.size()));
+        std::ranges::sort(resource.labels);
+        out.resources.push_back(std::move(resource.labels));
+      }));
+  using Row = ServiceSpan;
+  const auto columns = Columns<Row>(
+      Col("service", &Row::service), Col("trace", &Row::trace), Col("span", &Row::id),
+      Col("parent", &Row::parent), Col("name", &Row::name), Col("kind", &Row::kind),
+      Col("start", &Row::start_ns), Col("duration", &Row::duration_ns),
+      Col<std::string_view>(ProfileIdText(),
+                            [](Row& row, std::string_view id) { row.holder = SpanIdOf(id); }),
+      Col<std::uint64_t>(std::string(kResourceHash), [&](Row& row, std::uint64_t hash) {
+        // One that came between the two statements.
+        const auto [at, fresh] =
+            numbers.try_emplace(hash, static_cast<std::uint32_t>(out.resources.size()));
+        if (fresh) out.resources.emplace_back();
+        row.resource = at->second;
+      }));
+  WHEREFORE_ASSIGN_OR_RETURN(out.spans, All(columns, OfServices(query), cancel));
+  return out;
+}
+
 Result<std::vector<LatencyRow>> ReaderImpl::Latencies(std::uint32_t tenant, TimeRange range,
                                                       const CancelToken& cancel) {
   const std::string buckets = BucketCondition(range.from_ns, range.to_ns);
@@ -185,12 +278,11 @@ Result<std::vector<LatencyRow>> ReaderImpl::Latencies(std::uint32_t tenant, Time
                    Col("toInt64(countIf(status = 2))", &Row::errors),
                    Col("toInt64(quantileExact(0.5)(duration))", &Row::median_ns),
                    Col("toInt64(quantileExact(0.99)(duration))", &Row::p99_ns));
-  // Served or consumed (kinds 2 and 5), or begun by nobody else.
   return All(columns,
-             fmt::format("FROM {} WHERE tenant = {} AND {} AND start >= {} AND start < {} AND "
-                         "(kind IN (2, 5) OR parent = {}) GROUP BY service",
+             fmt::format("FROM {} WHERE tenant = {} AND {} AND start >= {} AND start < {} AND {} "
+                         "GROUP BY service",
                          PhysicalName(Table::kSpans), tenant, buckets, range.from_ns, range.to_ns,
-                         QuoteId(profile::SpanId{})),
+                         IsRequest()),
              cancel);
 }
 

@@ -265,7 +265,7 @@ TEST_F(ReaderTest, LinksAreThoseOfTheSelectionInTheTimeOfTheirProfiles) {
   Flush();
   const auto traces = [&](TimeRange range) {
     std::string out;
-    const auto links = reader().Links(Of("shop", range), {});
+    const auto links = reader().Links(Of("shop", range), {}, {});
     EXPECT_TRUE(links) << links.error().message();
     for (const LinkRow& link : *links) out += ToHex(link.trace)[0];
     std::ranges::sort(out);
@@ -274,7 +274,7 @@ TEST_F(ReaderTest, LinksAreThoseOfTheSelectionInTheTimeOfTheirProfiles) {
   EXPECT_EQ(traces({0, INT64_MAX}), "12");
   EXPECT_EQ(traces({now_ + 1, INT64_MAX}), "2");
   EXPECT_EQ(traces({0, now_}), "");
-  EXPECT_TRUE(reader().Links({.tenant = 0, .range = {0, INT64_MAX}}, {})->empty());
+  EXPECT_TRUE(reader().Links({.tenant = 0, .range = {0, INT64_MAX}}, {}, {})->empty());
 }
 
 TEST_F(ReaderTest, LinksWithoutATraceAreFoundByTheSpansOfOne) {

@@ -1,5 +1,6 @@
 // Reader: what a list of traces says of each of them, without reading its spans one by one.
 #include <algorithm>
+#include <cstring>
 #include <set>
 #include <unordered_map>
 
@@ -12,6 +13,32 @@
 #include "store/read/reader.h"
 
 namespace wherefore::store {
+
+namespace {
+
+// A hash that the engine has too (intHash64).
+std::uint64_t Mixed(std::uint64_t x) {
+  x ^= 0x4cf2d2baae6da887U;
+  x ^= x >> 33U;
+  x *= 0xff51afd7ed558ccdU;
+  x ^= x >> 33U;
+  x *= 0xc4ceb9fe1a85ec53U;
+  return x ^ x >> 33U;
+}
+
+}  // namespace
+
+bool TraceShare::Has(const profile::TraceId& trace) const {
+  std::uint64_t last = 0;  // the half that is random with every tracer
+  std::memcpy(&last, trace.data() + sizeof(last), sizeof(last));
+  return Mixed(last) % one_in == 0;
+}
+
+std::string ShareCondition(TraceShare share) {
+  if (share.one_in == 1) return "1";
+  return fmt::format("intHash64(reinterpretAsUInt64(substring(trace, 9, 8))) % {} = 0",
+                     share.one_in);
+}
 
 std::string ProfileIdText() {
   return fmt::format("`values`[indexOf(names, {})]", Quote(kProfileId));
@@ -132,18 +159,21 @@ Result<> ReaderImpl::AddSamples(std::uint32_t tenant, const std::string& trace,
       cancel, [&](const Row& row) { rows.push_back(row); });
 }
 
+std::string ReaderImpl::HoldersOf(const Place& place) {
+  return fmt::format(
+      "SELECT DISTINCT trace, holder FROM (SELECT trace, arrayJoin([span, toFixedString("
+      "if(match({0}, '^[0-9a-fA-F]{{16}}$'), unhex({0}), ''), 8)]) AS holder FROM {1} WHERE {2}) "
+      "WHERE holder != {3}",
+      ProfileIdText(), PhysicalName(Table::kSpans), place.where, QuoteId(profile::SpanId{}));
+}
+
 Result<> ReaderImpl::AddSpanOnlySamples(std::uint32_t tenant, const std::string& traces,
                                         bool by_span, std::vector<TraceSamples>& rows,
                                         const CancelToken& cancel) {
   WHEREFORE_ASSIGN_OR_RETURN(const Place place, SpansOfTraces(tenant, traces, cancel));
   if (place.buckets.empty()) return {};
   const std::string no_span = QuoteId(profile::SpanId{});
-  // Under which ids a profiler that knows only spans may have filed samples of these traces.
-  const std::string holders = fmt::format(
-      "SELECT DISTINCT trace, holder FROM (SELECT trace, arrayJoin([span, toFixedString("
-      "if(match({0}, '^[0-9a-fA-F]{{16}}$'), unhex({0}), ''), 8)]) AS holder FROM {1} WHERE {2}) "
-      "WHERE holder != {3}",
-      ProfileIdText(), PhysicalName(Table::kSpans), place.where, no_span);
+  const std::string holders = HoldersOf(place);
   const std::string join = fmt::format(
       "(SELECT * FROM {0} WHERE tenant = {1} AND trace = {2} AND span IN (SELECT holder FROM "
       "({3}))) AS l INNER JOIN ({3}) AS o ON l.span = o.holder",
@@ -193,6 +223,43 @@ Result<std::vector<SpanTime>> ReaderImpl::SpanTimes(std::uint32_t tenant,
           return read(fmt::format("{0} AND (span IN ({1}) OR parent IN ({1}))", place.where, some));
         });
       }));
+  return rows;
+}
+
+Result<std::vector<SpanTime>> ReaderImpl::FindSpans(const SpanSearch& search,
+                                                    const CancelToken& cancel) {
+  using Row = SpanTime;
+  return All(
+      Columns<Row>(Col("trace", &Row::trace), Col("span", &Row::id), Col("parent", &Row::parent),
+                   Col("start", &Row::start_ns), Col("duration", &Row::duration_ns),
+                   Col(ProfileIdText() + " != ''", &Row::names_holder)),
+      fmt::format("FROM {} WHERE {} ORDER BY start DESC, span LIMIT {}",
+                  PhysicalName(Table::kSpans), SearchCondition(search), search.limit),
+      cancel);
+}
+
+Result<std::vector<LinkRow>> ReaderImpl::LinksOfTraces(std::uint32_t tenant,
+                                                       const std::vector<profile::TraceId>& traces,
+                                                       const CancelToken& cancel) {
+  std::vector<LinkRow> rows;
+  if (traces.empty()) return rows;
+  WHEREFORE_ASSIGN_OR_RETURN(const bool span_only, HasSpanOnlyLinks(tenant, cancel));
+  const auto add = [&](const std::string& where) -> Result<> {
+    WHEREFORE_ASSIGN_OR_RETURN(
+        const auto some,
+        RunLinks(fmt::format("tenant = {} AND {}", tenant, where), tenant, cancel));
+    rows.insert(rows.end(), some.begin(), some.end());
+    return {};
+  };
+  const auto add_all = [&](const std::string& ids) -> Result<> {
+    WHEREFORE_RETURN_IF_ERROR(add(fmt::format("trace IN ({})", ids)));
+    if (!span_only) return {};
+    WHEREFORE_ASSIGN_OR_RETURN(const Place place, SpansOfTraces(tenant, ids, cancel));
+    if (place.buckets.empty()) return {};
+    return add(fmt::format("trace = {} AND span IN (SELECT holder FROM ({}))",
+                           QuoteId(profile::TraceId{}), HoldersOf(place)));
+  };
+  WHEREFORE_RETURN_IF_ERROR(InParts(traces, kTracesAtOnce, add_all));
   return rows;
 }
 

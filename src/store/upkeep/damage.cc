@@ -1,6 +1,7 @@
 // Damage: rows that the ledger counts and the engine no longer has. Reported in the log and the
 // status, by day and service, and on answers that lack them.
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -24,7 +25,21 @@ std::string RowsOf(std::uint64_t rows, Table table) {
                      Definition(table).name);
 }
 
+// What is known of damage before it is counted, and all that a tenant may know.
+DamagedData WithoutNumbers(std::uint32_t bucket, const std::set<std::string_view>& tables) {
+  const BucketSpan span = SpanOf(bucket);
+  const std::string what = fmt::format("data of {} is incomplete: rows of {} cannot be read",
+                                       DayOf(bucket), fmt::join(tables, ", "));
+  return {.range = {span.from_ns, span.to_ns}, .what = what, .uncounted = what, .lacking = {}};
+}
+
 }  // namespace
+
+Result<> StoreImpl::SetWrongRangesAside() {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto tables, TablesWithWrongRanges(*transport_));
+  for (const std::string& table : tables) transport_->CheckParts(table);
+  return {};
+}
 
 Result<BucketRows> StoreImpl::CountParts() {
   struct Row {
@@ -75,21 +90,25 @@ Result<> StoreImpl::CompareWithLedger() {
 
 std::string DamagedData::For(std::uint32_t tenant) const {
   const auto own = lacking.find(tenant);
-  return own == lacking.end() ? what : fmt::format("{} ({})", what, own->second);
+  const std::string& said = tenant == profile::Tenant().number ? what : uncounted;
+  return own == lacking.end() ? said : fmt::format("{} ({})", said, own->second);
 }
 
 void StoreImpl::ReportDamage(const std::map<std::uint32_t, LackingByTenant>& details) {
-  std::map<std::uint32_t, std::vector<std::string>> lost;
+  struct Lost {
+    std::vector<std::string> counted;
+    std::set<std::string_view> tables;
+  };
+  std::map<std::uint32_t, Lost> lost;
   for (const auto& [where, rows] : ledger_.lost()) {
-    lost[where.second].push_back(RowsOf(rows, where.first));
+    lost[where.second].counted.push_back(RowsOf(rows, where.first));
+    lost[where.second].tables.insert(Definition(where.first).name);
   }
   std::map<std::uint32_t, DamagedData> damaged;
-  for (const auto& [bucket, tables] : lost) {
-    const BucketSpan span = SpanOf(bucket);
-    DamagedData& data = damaged[bucket];
-    data.range = {span.from_ns, span.to_ns};
+  for (const auto& [bucket, of] : lost) {
+    DamagedData& data = damaged[bucket] = WithoutNumbers(bucket, of.tables);
     data.what = fmt::format("data of {} is incomplete: {} cannot be read", DayOf(bucket),
-                            fmt::join(tables, ", "));
+                            fmt::join(of.counted, ", "));
     if (const auto more = details.find(bucket); more != details.end()) data.lacking = more->second;
   }
   MutexLock lock(state_mutex_);
@@ -103,16 +122,40 @@ void StoreImpl::ReportDamage(const std::map<std::uint32_t, LackingByTenant>& det
   damaged_ = std::move(damaged);
 }
 
-std::vector<DamagedData> StoreImpl::Damaged() const {
+namespace {
+
+// Parts that were just set aside, each table once for each bucket.
+std::vector<DamagedData> Uncounted(const std::set<BrokenPart>& parts) {
+  std::map<std::uint32_t, std::set<std::string_view>> tables;
+  for (const BrokenPart& part : parts) {
+    const auto bucket = ParseUint(std::string_view(part.part).substr(0, part.part.find('_')));
+    if (bucket) {
+      tables[static_cast<std::uint32_t>(*bucket)].insert(
+          std::string_view(part.table).substr(0, part.table.rfind("_v")));
+    }
+  }
   std::vector<DamagedData> all;
-  MutexLock lock(state_mutex_);
-  all.reserve(damaged_.size());
+  for (const auto& [bucket, names] : tables) all.push_back(WithoutNumbers(bucket, names));
+  return all;
+}
+
+}  // namespace
+
+std::vector<DamagedData> StoreImpl::LostRows() const {
+  std::vector<DamagedData> all = Uncounted(uncounted_);
+  all.reserve(all.size() + damaged_.size());
   for (const auto& [bucket, data] : damaged_) all.push_back(data);
+  return all;
+}
+
+std::vector<DamagedData> StoreImpl::Damaged() const {
+  MutexLock lock(state_mutex_);
+  std::vector<DamagedData> all = LostRows();
   const std::string& problem = insert_error_.empty() ? log_error_ : insert_error_;
   if (!problem.empty() && LastLogged() > inserted_through_) {
-    all.push_back({.range = {0, INT64_MAX},
-                   .what = "what came last is safe in the log but cannot be shown yet: " + problem,
-                   .lacking = {}});
+    const std::string said =
+        "what came last is safe in the log but cannot be shown yet: " + problem;
+    all.push_back({.range = {0, INT64_MAX}, .what = said, .uncounted = said, .lacking = {}});
   }
   return all;
 }
@@ -183,11 +226,11 @@ Result<LackingByTenant> StoreImpl::ServicesLackingSamples(std::uint32_t bucket) 
   return texts;
 }
 
-// The caller may hold any lock: names are distrusted at once, the rest is left to the upkeep
+// The caller may hold any lock: names are distrusted at once, counting is left to the upkeep
 // thread.
-void StoreImpl::NoteSetAside(const std::string& table) {
+void StoreImpl::NoteSetAside(const BrokenPart& part) {
   for (const TableDef& definition : Tables()) {
-    if (!definition.is_dictionary || PhysicalName(definition.id) != table) continue;
+    if (!definition.is_dictionary || PhysicalName(definition.id) != part.table) continue;
     if (auto distrusted = DistrustNames(); !distrusted) {
       Log(LogLevel::kError, "the next writer number cannot be written",
           {{"error", distrusted.error().message()}});
@@ -195,17 +238,28 @@ void StoreImpl::NoteSetAside(const std::string& table) {
   }
   generation_.fetch_add(1);
   MutexLock lock(state_mutex_);
+  uncounted_.insert(part);
   look_for_damage_ = true;
   upkeep_changed_.NotifyAll();
 }
 
-void StoreImpl::LookForDamage() {
+bool StoreImpl::LookForDamage() {
   std::set<std::uint32_t> buckets;
   {
     MutexLock insert(insert_mutex_);
+    std::set<BrokenPart> counted;
+    {
+      MutexLock lock(state_mutex_);
+      counted = uncounted_;
+    }
     if (auto compared = CompareWithLedger(); !compared) {
       Log(LogLevel::kWarn, "stored rows cannot be counted",
           {{"error", compared.error().message()}});
+      return false;
+    }
+    {
+      MutexLock lock(state_mutex_);
+      for (const BrokenPart& part : counted) uncounted_.erase(part);
     }
     for (const auto& [where, rows] : ledger_.lost()) {
       if (where.first == Table::kSamples || where.first == Table::kProfiles)
@@ -217,9 +271,10 @@ void StoreImpl::LookForDamage() {
     if (auto lacking = ServicesLackingSamples(bucket); lacking && !lacking->empty())
       details[bucket] = *std::move(lacking);
   }
-  if (details.empty()) return;
+  if (details.empty()) return true;
   MutexLock insert(insert_mutex_);
   ReportDamage(details);
+  return true;
 }
 
 }  // namespace wherefore::store

@@ -57,6 +57,9 @@ std::string Ledger::ToText() const {
       text += fmt::format("{} {} {} {}\n", what, Definition(where.first).name, where.second, rows);
     }
   }
+  // Last: a version that does not know these lines stops reading at them.
+  for (const auto& [file, hash] : definitions_)
+    text += fmt::format("definition {} {}\n", file, hash);
   return text + Checksum(text);
 }
 
@@ -74,6 +77,10 @@ bool Ledger::Parse(const std::string& text) {
       std::string id;
       in >> name >> id;
       table_ids_[name] = id;
+    } else if (word == "definition") {
+      std::string hash;
+      in >> name >> hash;
+      definitions_[name] = hash;
     } else {
       std::uint32_t bucket = 0;
       std::uint64_t rows = 0;

@@ -19,6 +19,7 @@
 
 #include "base/result.h"
 #include "journal/wal.h"
+#include "store/engine/engine_files.h"
 #include "store/engine/schema.h"
 #include "store/write/rows.h"
 
@@ -45,6 +46,8 @@ class Ledger {
   [[nodiscard]] const BucketRows& lost() const { return lost_; }
   // Where the engine keeps a table, so that it can be found again without its definition.
   std::map<std::string, std::string>& table_ids() { return table_ids_; }
+  // What the engine's definitions of tables and views were when it last started.
+  DefinitionHashes& definitions() { return definitions_; }
 
  private:
   [[nodiscard]] std::string ToText() const;
@@ -57,6 +60,7 @@ class Ledger {
   BucketRows rows_;
   BucketRows lost_;
   std::map<std::string, std::string> table_ids_;
+  DefinitionHashes definitions_;
 };
 
 }  // namespace wherefore::store

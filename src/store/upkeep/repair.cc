@@ -80,7 +80,7 @@ Result<> StoreImpl::CopyFromAnyPart(const std::string& table, const fs::path& fo
 // Tries the part under its plain name, then without the files that the engine can make again; true
 // when the engine took it.
 Result<bool> StoreImpl::TryToAttach(const std::string& table, const std::string& folder,
-                                    const std::string& part) {
+                                    const std::string& part, std::uint32_t bucket) {
   const fs::path plain = fs::path(folder).parent_path() / part;
   std::error_code error;
   if (plain != fs::path(folder)) {
@@ -92,6 +92,7 @@ Result<bool> StoreImpl::TryToAttach(const std::string& table, const std::string&
     return transport_->Execute(fmt::format("ALTER TABLE {} ATTACH PART {}", table, Quote(part)))
         .has_value();
   };
+  WriteBucketRange(plain, bucket);
   if (attach()) return true;
   WHEREFORE_RETURN_IF_ERROR(CopyFromAnyPart(table, plain, "columns.txt"));
   if (attach()) return true;
@@ -152,7 +153,8 @@ Result<> StoreImpl::BringBackParts(bool really, std::vector<std::string>& steps)
     }
     const std::uint64_t before = lost->second;
     const std::string table = PhysicalName(part.table->id);
-    WHEREFORE_ASSIGN_OR_RETURN(const bool attached, TryToAttach(table, part.path, PartName(part)));
+    WHEREFORE_ASSIGN_OR_RETURN(const bool attached,
+                               TryToAttach(table, part.path, PartName(part), part.bucket));
     if (attached) transport_->CheckParts(table);
     WHEREFORE_RETURN_IF_ERROR(CompareWithLedger());
     const auto left = ledger_.lost().find(where);

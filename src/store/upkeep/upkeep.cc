@@ -69,8 +69,7 @@ void StoreImpl::RunUpkeep() {
 }
 
 void StoreImpl::DoUpkeep(Upkeep& upkeep) {
-  if (upkeep.look_for_damage) LookForDamage();
-  upkeep.look_for_damage = false;
+  if (upkeep.look_for_damage) upkeep.look_for_damage = !LookForDamage();
   if (names_lost_.load() && MonotonicNs() >= upkeep.next_names_ns) {
     // Less and less often: their sender may never come again.
     upkeep.names_wait_ns = std::min(upkeep.names_wait_ns * 2, kLongestWaitNs);

@@ -8,6 +8,7 @@
 
 #include "profile/limits.h"
 #include "profile/observations.h"
+#include "profile/reduced.h"
 #include "profile/type_id.h"
 
 namespace wherefore::store {
@@ -47,8 +48,10 @@ class Room {
 }  // namespace
 
 bool IsLabel(std::string_view key) {
-  // "bytes": the size of the blocks in a Go heap sample, a measure rather than a label.
-  if (key == "thread.id" || key == "cpu.logical_number" || key == "process.pid" || key == "bytes") {
+  // "bytes": the size of the blocks in a Go heap sample, a measure rather than a label. Whether
+  // links were taken away changes from one profile of a series to the next.
+  if (key == "thread.id" || key == "cpu.logical_number" || key == "process.pid" || key == "bytes" ||
+      key == profile::kReducedKey) {
     return false;
   }
   std::string plain;

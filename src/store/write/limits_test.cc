@@ -26,6 +26,7 @@ TEST(LabelSet, TheNearerPlaceWinsAndTheOrderDoesNotMatter) {
   one.Add(AttributePlace::kResource, pool, Text(pool, "a", "1"));
   one.Add(AttributePlace::kProfile, pool, Text(pool, "b", "near"));
   one.Add(AttributePlace::kProfile, pool, Text(pool, "thread.id", "7"));
+  one.Add(AttributePlace::kProfile, pool, Text(pool, "wherefore.profile.reduced", "conditional"));
   one.Finish();
   EXPECT_EQ(one.labels(), (LabelSet::Labels{{"a", "1"}, {"b", "near"}}));
   EXPECT_FALSE(one.rest().empty()) << "kept beside the labels";

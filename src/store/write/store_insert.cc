@@ -151,7 +151,8 @@ void StoreImpl::InsertClosedSegments() {
   metrics_.segments.Set(static_cast<std::int64_t>(wal_.Closed().size()));
   if (problem.empty() && !compared_) {
     // Once, before anything is written under ids that may have been lost.
-    Result<> compared = CompareWithLedger();
+    Result<> compared = SetWrongRangesAside();
+    if (compared) compared = CompareWithLedger();
     if (compared && names_lost_.load()) compared = RestoreLostNames();
     compared_ = static_cast<bool>(compared);
     if (!compared) problem = compared.error().message();

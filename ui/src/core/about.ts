@@ -66,6 +66,7 @@ const MODES: Record<DiffMode, string> = {
   raw: 'as they are',
   rate: 'per second seen of each side',
   share: "shares of each side's whole",
+  request: 'per request of the service',
 };
 
 // Without its own range, A is the time just before B, or the same time with another selector.

@@ -1,4 +1,54 @@
 // The API's answers. Written by `tools/ui answers` out of docs/openapi.json; do not edit.
+export interface AccountColumns {
+  value: Int64[];
+  error: Int64[];
+  observations: Int64[];
+  // Indices into sources.
+  source: number[];
+}
+
+export interface AccountPart {
+  // Nanoseconds.
+  value: Int64;
+  // Nanoseconds, 95 %.
+  error: Int64;
+  observations: Int64;
+  // What it is known from: spans, wherefore.span.cpu_ns, cpu, block, mutex, off_cpu, wall; empty: nothing that could
+  // show it.
+  source: string;
+}
+
+// They add up to duration_ns.
+export interface AccountParts {
+  on_cpu: AccountPart;
+  lock: AccountPart;
+  thread: AccountPart;
+  io: AccountPart;
+  sleep: AccountPart;
+  other: AccountPart;
+  children: AccountPart;
+  unobserved: AccountPart;
+}
+
+// A function that explains part of a difference, per request where requests are known, else measured against what
+// did not change.
+export interface Cause {
+  function: string;
+  module: string;
+  kind: 'more' | 'less' | 'new' | 'gone' | 'moved' | 'everywhere';
+  // In the units of the mode; from low to high in 95 of 100 cases.
+  change: number;
+  low: number;
+  high: number;
+  // The change, of everything before.
+  share_of_before: number;
+  callers: NamedFunction[];
+  within?: NamedFunction;
+  partner?: NamedFunction;
+  // Ids of some traces it was seen in; of the first causes only.
+  traces: string[];
+}
+
 export interface Comparison {
   before: number;
   after: number;
@@ -24,15 +74,36 @@ export interface CriticalPath {
   moved_ns: Record<string, Int64>;
 }
 
-// Of a difference with mode=share or rate: what was compared with what.
+// Of a difference with mode=share, rate or request: what was compared with what.
 export interface DiffStatistics {
   // What is independent of each other; none: not tested, see note.
   groups: 'instances' | 'blocks' | 'none';
   groups_before: number;
   groups_after: number;
+  // Seen on average, while any was.
+  instances_before: number;
+  instances_after: number;
+  // At times and in instances that were profiled; 0: not known.
+  requests_before: number;
+  requests_after: number;
+  // What causes are measured against.
+  cause_basis: 'unchanged' | 'requests' | 'endpoints';
   // What is not in the intervals, and what would make them smaller.
   note: string;
   whole: Comparison;
+}
+
+export interface Explanation {
+  title: string;
+  lines: ExplanationLine[];
+  // Of the page that shows it.
+  path: string;
+  commands: string[];
+}
+
+export interface ExplanationLine {
+  label: string;
+  text: string;
 }
 
 // What a file says of itself; what it does not say is left out.
@@ -55,6 +126,8 @@ export interface Flame extends FlameMeta {
   before_self?: Int64[];
   // In a difference.
   before_count?: Int64[];
+  // In a difference with mode=share, rate or request: of each node.
+  verdict?: ('unknown' | 'undecided' | 'more' | 'less')[];
 }
 
 export interface FlameChange {
@@ -100,6 +173,8 @@ export interface FlameMeta {
   // In a difference: the functions whose own value changed most, exact whatever was pruned.
   changes?: FlameChange[];
   statistics?: DiffStatistics;
+  // Of a difference with mode=share or rate: what explains it, largest first.
+  causes?: Cause[];
   // Of a trace and of files: the types there are.
   types?: string[];
   // Of a file.
@@ -174,6 +249,57 @@ export interface Heatmap {
   cells: [Int64, Int64, Int64, Int64?, Int64?][];
 }
 
+export interface Insight {
+  // Its id.
+  rule: string;
+  title: string;
+  service: string;
+  // Short name; spans for rules about spans.
+  type: string;
+  unit: string;
+  // What matches, in the unit.
+  value: number;
+  // Of the service's whole, between low and high in 95 of 100 cases.
+  share: number;
+  low: number;
+  high: number;
+  observations: number;
+  // That match, where the type is cpu; else 0.
+  cores: number;
+  // By the near end of the interval and the rule's saving.
+  cores_saved: number;
+  function: InsightFunction;
+  callers: InsightFunction[];
+  // Spans it was seen in, where samples are linked.
+  endpoints: string[];
+  // The version it came with; empty: not known, or always there.
+  since: string;
+  fix: string;
+  // Regular expression that marks it in a flame graph.
+  search: string;
+}
+
+export interface InsightFunction {
+  name: string;
+  module: string;
+  file: string;
+  // 0: not known.
+  line: number;
+}
+
+export interface Insights {
+  // That match.
+  services: number;
+  // Of them, those that use most CPU first; fewer when time ran out.
+  looked_at: number;
+  rules: number;
+  // Findings, listed or not.
+  total: number;
+  findings: Insight[];
+  // Why there is nothing to look at.
+  hint?: string;
+}
+
 // Exact; decimal text beyond 2^53.
 export type Int64 = number | string;
 
@@ -211,6 +337,29 @@ export interface ListedFunction {
   lines: [Int64, Int64, Int64][];
 }
 
+export interface NameAccounting {
+  service: string;
+  name: string;
+  spans: number;
+  // There are more, older ones than the 10,000 looked at.
+  more: boolean;
+  traces: number;
+  duration_ns: Int64;
+  parts: AccountParts;
+  parallel: number;
+  waiting_for_children: Int64;
+  made_others_wait: Int64;
+  // Name of the local root spans, if samples are filed there.
+  filed_under: string;
+  why: string;
+  hint?: string;
+}
+
+export interface NamedFunction {
+  name: string;
+  module: string;
+}
+
 export interface Overview {
   start_ms: number;
   step_ms: number;
@@ -230,6 +379,15 @@ export interface Overview {
   cores: number;
 }
 
+// The nearest function above the cause, or it itself, that belongs to the program.
+export interface OwnFunction {
+  function: string;
+  module: string;
+  file: string;
+  // The one that grew most; 0: not known.
+  line: number;
+}
+
 export interface PathSegment {
   // Empty: the root that has not arrived.
   span: string;
@@ -241,6 +399,29 @@ export interface Problem {
   what: string;
   fix: string;
   blocks_writes: boolean;
+}
+
+export interface Profiling {
+  enabled: boolean;
+  // What was said; an empty name: about all services.
+  services?: {
+    service: string;
+    enabled: boolean;
+    sample_rate?: number;
+    types?: string[];
+    // Unix time of its end.
+    until_ms?: number;
+  }[];
+  // SDKs that asked over OpAMP within five minutes.
+  instances?: {
+    service: string;
+    instance: string;
+    enabled: boolean;
+    // applied, applying, failed, pending, or own settings: it takes none.
+    state: string;
+    error?: string;
+    seen_ms: number;
+  }[];
 }
 
 export interface SeenIn {
@@ -291,6 +472,62 @@ export interface Service {
   profiles: number;
   types: ServiceType[];
   last: string;
+}
+
+export interface ServiceChange {
+  service: string;
+  sentence: string;
+  verdict: 'worse' | 'better' | 'same' | 'undecided' | 'unknown';
+  // False discovery rate among all services looked at.
+  q: number;
+  // Why nothing is known.
+  reason: string;
+  type: string;
+  unit: string;
+  cores: number;
+  age_ms: Int64;
+  // request, or share where no requests are known: of the diff that says the same.
+  mode?: string;
+  since?: {
+    label: string;
+    before: string;
+    after: string;
+    at_ms: Int64;
+  };
+  sides?: {
+    query: string;
+    from_ms: Int64;
+    to_ms: Int64;
+    base_query: string;
+    base_from_ms: Int64;
+    base_to_ms: Int64;
+  };
+  basis?: string;
+  groups?: string;
+  groups_before?: number;
+  groups_after?: number;
+  note?: string;
+  whole?: Comparison;
+  requests_before?: Int64;
+  requests_after?: Int64;
+  latency?: {
+    p50_ns_before: Int64;
+    p50_ns_after: Int64;
+    p99_ns_before: Int64;
+    p99_ns_after: Int64;
+  };
+  // What it costs more, at today's load.
+  cost?: {
+    cores: number;
+    low: number;
+    high: number;
+  };
+  // The smallest change that would have been found, of the cost before.
+  detectable_share?: number;
+  command?: string;
+  causes: WorseCause[];
+  // Spans the first cause was seen in.
+  endpoints: string[];
 }
 
 export interface ServiceOverview {
@@ -344,6 +581,66 @@ export interface Settings {
   otlp_grpc_port: number;
   otlp_http_port: number;
   retention_ms: number;
+}
+
+export interface Slow {
+  service: string;
+  name: string;
+  requests: number;
+  more: boolean;
+  slow: number;
+  typical: number;
+  slow_from_ns: Int64;
+  median_ns: Int64;
+  typical_from_ns: Int64;
+  typical_to_ns: Int64;
+  mean_slow_ns: number;
+  mean_typical_ns: number;
+  gap_ns: Int64;
+  filed_under: string;
+  // What explains the gap, largest first.
+  causes: SlowRow[];
+  parts: SlowRow[];
+  children: SlowRow[];
+  functions: SlowRow[];
+  attributes: SlowAttribute[];
+  slow_traces: string[];
+  typical_traces: string[];
+  // Why there is nothing to compare.
+  note?: string;
+}
+
+export interface SlowAttribute {
+  name: string;
+  value: string;
+  // Mean per request; of attributes the share that has it.
+  slow: number;
+  typical: number;
+  change: number;
+  low: number;
+  high: number;
+  p: number;
+  q: number;
+  significant: boolean;
+}
+
+export interface SlowRow {
+  part: 'on_cpu' | 'lock' | 'thread' | 'io' | 'sleep' | 'other' | 'children' | 'unobserved';
+  service?: string;
+  name?: string;
+  function?: string;
+  module?: string;
+  // Of parts and children; adds up.
+  change_ns?: Int64;
+  // Mean per request; of attributes the share that has it.
+  slow: number;
+  typical: number;
+  change: number;
+  low: number;
+  high: number;
+  p: number;
+  q: number;
+  significant: boolean;
 }
 
 export interface Source {
@@ -467,6 +764,38 @@ export interface Trace {
   spans: Span[];
 }
 
+export interface TraceAccounting {
+  trace: string;
+  // In the order of the trace.
+  span: string[];
+  // What the parts add up to: of the span, or of the one it is filed under.
+  duration: Int64[];
+  parts: TraceAccountingParts;
+  // More than 1: so many threads at once; own parts were divided by it.
+  parallel: number[];
+  // Waiting while children ran; not part of the sum.
+  waiting_for_children: Int64[];
+  // By locks that the span held; not part of the sum.
+  made_others_wait: Int64[];
+  // Indices into reasons: why there is unobserved time.
+  why: number[];
+  // The local root under which the profiler files the whole request; empty: the account is of the span.
+  filed_under: string[];
+  sources: string[];
+  reasons: string[];
+}
+
+export interface TraceAccountingParts {
+  on_cpu: AccountColumns;
+  lock: AccountColumns;
+  thread: AccountColumns;
+  io: AccountColumns;
+  sleep: AccountColumns;
+  other: AccountColumns;
+  children: AccountColumns;
+  unobserved: AccountColumns;
+}
+
 // With format=columns: what a waterfall needs of every span.
 export interface TraceColumns {
   trace: string;
@@ -519,6 +848,35 @@ export interface Traces {
   looked_at?: number;
 }
 
+export interface Worse {
+  at: string;
+  // Since the oldest of these was worked out.
+  age_ms?: Int64;
+  looking: boolean;
+  looked_at: number;
+  services: number;
+  worse_in_all: number;
+  // Most certain cost first.
+  worse: ServiceChange[];
+  // Costliest first.
+  others: ServiceChange[];
+}
+
+export interface WorseCause {
+  function: string;
+  module: string;
+  // more, less, new, gone, moved, everywhere
+  kind: string;
+  change: number;
+  low: number;
+  high: number;
+  share_of_before: number;
+  own?: OwnFunction;
+  callers: NamedFunction[];
+  // Some it was seen in.
+  traces: string[];
+}
+
 // By path, below /api/v1/.
 export interface Answers {
   services: Services;
@@ -533,6 +891,13 @@ export interface Answers {
   'traces/{trace}': Trace | TraceColumns;
   'traces/{trace}/critical-path': CriticalPath;
   'traces/{trace}/flame': Flame;
+  'traces/{trace}/accounting': TraceAccounting;
+  'critical-path': Flame;
+  accounting: NameAccounting;
+  slow: Slow;
+  explain: Explanation;
+  worse: Worse;
+  insights: Insights;
   'span-names': SpanNames;
   'function-traces': FunctionTraces;
   heatmap: Heatmap;
@@ -541,4 +906,6 @@ export interface Answers {
   settings: Settings;
   status: Status;
   adhoc: Flame;
+  profiling: Profiling;
+  'profiling/{service}': Profiling;
 }

@@ -33,7 +33,7 @@ function address(path: string, params: Params): string {
 }
 export const apiAddress = address;
 
-async function ask(
+export async function ask(
   path: string,
   params: Params,
   signal: AbortSignal,

@@ -1,19 +1,20 @@
 // The numbers of a difference: the scale of the side before, and which functions changed most. Pure.
-import type { FlameChange } from './answers';
-import { formatShare, formatValue, isSignificant } from './format';
+import type { Comparison, FlameChange, TestedChange } from './answers';
+import { LESS, MORE } from './flame';
+import { formatShare, formatValue } from './format';
 import type { Tree } from './tree';
 
-export type DiffMode = 'raw' | 'rate' | 'share';
+export type DiffMode = 'raw' | 'rate' | 'share' | 'request';
 
-// The factor for values before. rate: per observed second; share: of each side's total.
-export function factorOf(
-  mode: DiffMode,
-  seconds: { before: number; after: number },
-  total: { before: number; after: number },
-): number {
-  if (mode === 'rate') return seconds.before > 0 && seconds.after > 0 ? seconds.after / seconds.before : 1;
-  if (mode === 'share') return total.before > 0 && total.after > 0 ? total.after / total.before : 1;
-  return 1;
+export interface BothSides {
+  before: number;
+  after: number;
+}
+
+// The factor for values before. rate: per observed second; share: of each side's total; request: per request.
+export function factorOf(mode: DiffMode, seconds: BothSides, total: BothSides, requests?: BothSides): number {
+  const of = mode === 'rate' ? seconds : mode === 'share' ? total : mode === 'request' ? requests : undefined;
+  return of && of.before > 0 && of.after > 0 ? of.after / of.before : 1;
 }
 
 // The unit of a difference's numbers. Both sides are on the scale of the side after.
@@ -21,11 +22,14 @@ export interface Measure {
   mode: DiffMode;
   seconds: number;
   whole: number;
+  requests?: number;
 }
 
 export function formatMeasured(v: number, unit: string, scale: number, measure?: Measure): string {
   if (measure?.mode === 'share') return formatShare(v, measure.whole);
   if (measure?.mode === 'rate') return formatValue(v / measure.seconds, unit, scale) + ' per s';
+  if (measure?.mode === 'request' && measure.requests)
+    return formatValue(v / measure.requests, unit, scale) + ' per request';
   return formatValue(v, unit, scale);
 }
 
@@ -54,10 +58,31 @@ export function changesOf(rows: FlameChange[], factor: number): Change[] {
     .sort((a, b) => Math.abs(b.after - b.before) - Math.abs(a.after - a.before));
 }
 
-// Uses the observations of each side; if those of the side before are unknown, it assumes the same sampling.
+// What the server is sure of: 1 more, -1 less, 0 neither. Of what was not tested nothing is sure.
+export const sureOf = (tree: Tree, node: number): -1 | 0 | 1 =>
+  tree.verdict?.[node] === MORE ? 1 : tree.verdict?.[node] === LESS ? -1 : 0;
+
+// The tested change of a function, of those the server lists.
+export function testedOf(tree: Tree, node: number): TestedChange | undefined {
+  const { name, module } = tree.functions[tree.func[node]];
+  return node === 0 ? undefined : tree.meta.changes?.find((c) => c.name === name && c.module === module)?.total;
+}
+
+// A tested value in its own unit: a share of 1, per second, or per request.
+export function formatTested(v: number, unit: string, scale: number, mode: DiffMode): string {
+  const size = Math.abs(v);
+  if (mode === 'share') return `${(100 * size).toPrecision(size < 0.01 ? 1 : 2)} points`;
+  return formatValue(size, unit, scale) + (mode === 'rate' ? ' per s' : mode === 'request' ? ' per request' : '');
+}
+
+const signedTested = (v: number, ...how: [string, number, DiffMode]) =>
+  (v > 0 ? '+' : v < 0 ? '−' : '') + formatTested(v, ...how);
+
+// "+1.1 points to +5.3 points"
+export const intervalText = (c: Pick<Comparison, 'low' | 'high'>, ...how: [string, number, DiffMode]) =>
+  `${signedTested(c.low, ...how)} to ${signedTested(c.high, ...how)}`;
+
+// As the server tested it, over groups that are independent of each other. What was not tested is not judged.
 export function mayBeChance(tree: Tree, node: number): boolean {
-  const [before, after, n] = [tree.totalBefore![node], tree.total[node], tree.totalCount[node]];
-  if (tree.totalCountBefore) return before !== after && !isSignificant(before, after, tree.totalCountBefore[node], n);
-  const perSample = n > 0 ? after / n : tree.totalCount[0] > 0 ? tree.total[0] / tree.totalCount[0] : 0;
-  return perSample > 0 && !isSignificant(before, after, before / perSample, n);
+  return tree.verdict !== undefined && tree.totalBefore![node] !== tree.total[node] && tree.verdict[node] < MORE;
 }

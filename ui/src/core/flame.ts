@@ -27,9 +27,11 @@ export interface FlameColumns {
   hidden: Uint32Array;
   before?: Float64Array; // self values before, in a difference
   beforeCount?: Float64Array; // and their observations
+  verdict?: Float64Array; // whether a difference is more than chance: UNKNOWN, UNDECIDED, MORE, LESS
 }
 
 export const OTHER = 5; // the kind of a fold
+export const [UNKNOWN, UNDECIDED, MORE, LESS] = [0, 1, 2, 3];
 
 const META = 1,
   STRINGS = 2,
@@ -38,7 +40,8 @@ const META = 1,
   FUNC = 5,
   SELF = 6,
   HIDDEN = 7,
-  COUNT = 10;
+  COUNT = 10,
+  VERDICT = 11;
 
 // Reads numbers in the encoding of protobuf and FG1.
 export class Cursor {
@@ -190,6 +193,7 @@ export function decodeParts(bytes: Uint8Array): FlameParts {
   for (const f of func) if (f >= table.name.length) throw new Error('flame graph: function out of range');
   const selves = sections.filter((s) => s.id === SELF);
   const counts = sections.filter((s) => s.id === COUNT);
+  const verdict = sections.find((s) => s.id === VERDICT);
   const hidden = new Uint32Array(nodes);
   const folds = new Cursor(need(HIDDEN).bytes);
   for (let i = 0; i < need(HIDDEN).count; i++) {
@@ -208,6 +212,7 @@ export function decodeParts(bytes: Uint8Array): FlameParts {
     count: column(need(COUNT), nodes, (c) => c.zigzag()),
     before: selves[1] && column(selves[1], nodes, (c) => c.zigzag()),
     beforeCount: counts[1] && column(counts[1], nodes, (c) => c.zigzag()),
+    verdict: verdict && column(verdict, nodes, (c) => c.zigzag()),
   };
 }
 

@@ -67,12 +67,6 @@ export function formatError(n: number, all: number): string {
   return '±\u00a0' + (e >= 10 ? e.toFixed(0) : e >= 0.05 || e === 0 ? e.toFixed(1) : e.toPrecision(1));
 }
 
-// Whether a change exceeds 2σ of both sides; below that it may be chance.
-export function isSignificant(before: number, after: number, nBefore: number, nAfter: number): boolean {
-  const variance = (v: number, n: number) => (n > 0 ? (v * v) / n : 0);
-  return Math.abs(after - before) > 2 * Math.sqrt(variance(before, nBefore) + variance(after, nAfter));
-}
-
 export function formatTime(ms: number, utc: boolean, seconds = true): string {
   const d = new Date(ms);
   const two = (n: number) => String(n).padStart(2, '0');

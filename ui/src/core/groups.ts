@@ -20,7 +20,7 @@ export function groupsOf(tree: Tree, most = 8): Group[] {
     if (f.kind === OTHER || i === tree.func[0] || name === '') return;
     const group = groups.get(name) ?? {
       name,
-      fill: colourIndex(f.name, f.module),
+      fill: colourIndex(f.name, f.module, f.kind),
       self: 0,
       functions: new Set<number>(),
     };

@@ -3,7 +3,7 @@
 // The steps: whole name, without parameters, without template arguments, without path or package, without outer
 // namespaces, cut off. Names come from profiles and may be anything.
 
-const LONGEST = 2000; // longest name in graphs and lists; the drawer shows all of it
+const LONGEST = 2000; // longest name in graphs and lists; the details show all of it
 
 // "a<b<c>>(d)::e" without the parts in one kind of brackets; operators keep theirs.
 function without(name: string, open: string, close: string): string {

@@ -1,6 +1,7 @@
-// Colours of boxes: by package or module, or by name if there is neither. They are stable across views and sessions.
+// Colours of boxes: own code by package or module (or by name if there is neither), the standard library, the C library
+// and the kernel in neutral tones, so that what one can change stands out. They are stable across views and sessions.
 // Lightness alternates, so that neighbours differ for colour-blind people too. Text on every colour has a contrast of
-// at least 4.5:1 (ui/test/palette.test.ts). Pure.
+// at least 4.5:1 (ui/test/palette.test.ts). Orange and blue are left to differences. Pure.
 import { groupOf } from './names';
 
 export interface Palette {
@@ -17,12 +18,18 @@ export interface Palette {
   focus: string;
 }
 
-const HUES = [28, 205, 48, 255, 75, 180, 330, 228, 95, 300, 15, 160];
+const HUES = [145, 305, 95, 190, 340, 120, 280, 170, 5, 210, 325, 225];
 
-const boxes = (light: number[], chroma: number) => HUES.flatMap((hue) => light.map((l) => hsl(hue, chroma, l)));
+const boxes = (lights: [number, number], neutrals: [number, number, number], chroma: number) => [
+  ...HUES.flatMap((hue) => lights.map((l) => oklch(l, chroma, hue))),
+  ...neutrals.map((l) => oklch(l, 0.012, 265)),
+];
+
+// Places in `boxes` after the hues.
+const [STD, LIBC, KERNEL] = [24, 25, 26];
 
 export const LIGHT: Palette = {
-  boxes: boxes([82, 74], 62),
+  boxes: boxes([0.85, 0.79], [0.9, 0.85, 0.8], 0.1),
   text: '#16181d',
   fold: '#d5d8de',
   root: '#e4e7ec',
@@ -35,7 +42,7 @@ export const LIGHT: Palette = {
   focus: '#0b57d0',
 };
 export const DARK: Palette = {
-  boxes: boxes([26, 32], 38),
+  boxes: boxes([0.4, 0.46], [0.33, 0.3, 0.37], 0.09),
   text: '#f2f4f8',
   fold: '#3a3f47',
   root: '#333841',
@@ -58,11 +65,23 @@ export const PALETTES = {
   red: { light: { ...LIGHT, ...RED_GREEN.light }, dark: { ...DARK, ...RED_GREEN.dark } },
 };
 
-export function colourIndex(name: string, module: string): number {
+const IS_KERNEL = 1; // kind of a frame
+const STD_GROUP = /^(std|__gnu_cxx|core|alloc|runtime|java|javax|jdk|sun)(\.|$)|^libstdc\+\+|^libc\+\+/;
+const LIBC_MODULE =
+  /^(libc|libm|libpthread|libdl|librt|libgcc_s|ld-linux[\w-]*|ld-musl[\w-]*|linux-vdso)[.-]|^libwherefore/;
+
+export function colourIndex(name: string, module: string, kind = 0): number {
+  const group = groupOf(name, module) || name;
+  if (kind === IS_KERNEL) return KERNEL;
+  if (STD_GROUP.test(group)) return STD;
+  if (LIBC_MODULE.test(module) || name.startsWith('[wherefore')) return LIBC;
   let hash = 0x811c9dc5;
-  for (const c of (groupOf(name, module) || name).slice(0, 200)) hash = Math.imul(hash ^ c.codePointAt(0)!, 0x01000193);
+  for (const c of group.slice(0, 200)) hash = Math.imul(hash ^ c.codePointAt(0)!, 0x01000193);
   return ((hash ^ (hash >>> 13)) >>> 0) % (HUES.length * 2);
 }
+
+// Whether a colour is that of own code.
+export const isOwn = (fill: number) => fill < STD;
 
 // Blue (green) for less, orange (red) for more; stronger for a larger change relative to the larger side.
 export const diffFills = (p: Palette) => [p.same, ...p.less, ...p.more];
@@ -74,14 +93,22 @@ export function diffIndex(before: number, after: number): number {
   return (change < 0 ? 1 : 4) + strength;
 }
 
-export function hsl(h: number, s: number, l: number): string {
-  const a = (s / 100) * Math.min(l / 100, 1 - l / 100);
-  const part = (n: number) => {
-    const k = (n + h / 30) % 12;
-    const v = l / 100 - a * Math.max(-1, Math.min(k - 3, 9 - k, 1));
-    return Math.round(255 * v)
+// OKLCH as sRGB hex, clipped (https://bottosson.github.io/posts/oklab).
+export function oklch(l: number, c: number, h: number): string {
+  const [a, b] = [c * Math.cos((h * Math.PI) / 180), c * Math.sin((h * Math.PI) / 180)];
+  const [x, y, z] = [
+    (l + 0.3963377774 * a + 0.2158037573 * b) ** 3,
+    (l - 0.1055613458 * a - 0.0638541728 * b) ** 3,
+    (l - 0.0894841775 * a - 1.291485548 * b) ** 3,
+  ];
+  const part = (v: number) => {
+    const u = Math.max(0, Math.min(v, 1));
+    const s = u <= 0.0031308 ? 12.92 * u : 1.055 * u ** (1 / 2.4) - 0.055;
+    return Math.round(255 * s)
       .toString(16)
       .padStart(2, '0');
   };
-  return `#${part(0)}${part(8)}${part(4)}`;
+  return `#${part(4.0767416621 * x - 3.3077115913 * y + 0.2309699292 * z)}${part(
+    -1.2684380046 * x + 2.6097574011 * y - 0.3413193965 * z,
+  )}${part(-0.0041960863 * x - 0.7034186147 * y + 1.707614701 * z)}`;
 }

@@ -25,6 +25,23 @@ export const zone = stored('zone', ['local', 'utc'] as const);
 export const diffColours = stored('diff', ['orange', 'red'] as const);
 export const letters = stored('letters', ['on', 'off'] as const);
 
+// The width of the details beside a picture, pixels.
+export const inspectorWidth = signal(readWidth());
+function readWidth(): number {
+  try {
+    return Number(localStorage.getItem('wherefore.inspector')) || 340;
+  } catch {
+    return 340;
+  }
+}
+effect(() => {
+  try {
+    localStorage.setItem('wherefore.inspector', String(inspectorWidth.value));
+  } catch {
+    /* as above */
+  }
+});
+
 // Whether this is a single-character key and those are switched off (WCAG 2.1.4).
 export const muted = (e: KeyboardEvent) => letters.value === 'off' && e.key.length === 1 && e.key !== ' ';
 

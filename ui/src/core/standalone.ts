@@ -11,7 +11,7 @@ export interface Saved {
   measure?: Measure;
 }
 
-const LISTS = ['depth', 'func', 'self', 'count', 'hidden', 'before', 'beforeCount'] as const;
+const LISTS = ['depth', 'func', 'self', 'count', 'hidden', 'before', 'beforeCount', 'verdict'] as const;
 
 export function savedText(saved: Saved): string {
   const { meta, functions } = saved.columns;
@@ -32,8 +32,22 @@ export function savedText(saved: Saved): string {
 }
 
 export function readSaved(text: string): Saved {
-  const { title, note, about, measure, meta, functions, depth, func, self, count, hidden, before, beforeCount } =
-    JSON.parse(text);
+  const {
+    title,
+    note,
+    about,
+    measure,
+    meta,
+    functions,
+    depth,
+    func,
+    self,
+    count,
+    hidden,
+    before,
+    beforeCount,
+    verdict,
+  } = JSON.parse(text);
   return {
     title,
     note,
@@ -49,6 +63,7 @@ export function readSaved(text: string): Saved {
       hidden: Uint32Array.from(hidden),
       before: before && Float64Array.from(before),
       beforeCount: beforeCount && Float64Array.from(beforeCount),
+      verdict: verdict && Float64Array.from(verdict),
     },
   };
 }

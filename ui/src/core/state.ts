@@ -23,7 +23,7 @@ import {
 
 export const VIEWS = ['flame', 'table', 'tree', 'sandwich', 'heat', 'source', 'traces'] as const;
 export const TRACE_ORDERS = ['time', 'duration', 'cpu', 'samples'] as const;
-const diffMode: Field<DiffMode> = oneOf('raw', 'rate', 'share');
+const diffMode: Field<DiffMode> = oneOf('raw', 'rate', 'share', 'request');
 
 // A range relative to now, or a fixed one if both ends are set (ms).
 const TIME = { since, from: moment, to: moment };
@@ -83,9 +83,27 @@ const TRACES = {
   sort: oneOf(...TRACE_ORDERS),
 };
 
-const TRACE = { span: id, subtree: flag, type: text, lens: text, zoom: id, frame: id, ...LOOK };
+export const TRACE_SCOPES = ['samples', 'critical', 'similar'] as const;
 
-const OVERVIEW = { ...TIME, search: text }; // part of a service's name
+const TRACE = {
+  span: id,
+  subtree: flag,
+  scope: oneOf(...TRACE_SCOPES), // samples of the span or trace, the critical path, that of spans with its name
+  type: text,
+  lens: text,
+  zoom: id,
+  frame: id,
+  ...LOOK,
+};
+
+// Slow requests of an endpoint against typical ones.
+const SLOW = { ...TIME, service: text, name: text, attribute: text, slow: text, typical: text };
+
+const OVERVIEW = {
+  ...TIME,
+  search: text, // part of a service's name
+  show: oneOf('all', 'worse', 'new', 'quiet'),
+};
 
 // The names of the files and how they are shown. Their content cannot be in an address.
 const FILES = { file: text, base: text, mode: diffMode, type: text, lens: text, zoom: id, frame: id, ...LOOK };
@@ -97,6 +115,7 @@ export const PAGES: { at: RegExp; fields: Fields }[] = [
   { at: /^\/adhoc$/, fields: FILES },
   { at: /^\/traces$/, fields: TRACES },
   { at: /^\/traces\//, fields: TRACE },
+  { at: /^\/slow$/, fields: SLOW },
 ];
 
 export type TimeState = Values<typeof TIME>;
@@ -106,6 +125,7 @@ export type ServiceState = Values<typeof SERVICE> & { service: string };
 export type DiffState = Values<typeof DIFF>;
 export type TracesState = Values<typeof TRACES>;
 export type TraceState = Values<typeof TRACE> & { trace: string };
+export type SlowState = Values<typeof SLOW>;
 export type OverviewState = Values<typeof OVERVIEW>;
 export type FilesState = Values<typeof FILES>;
 
@@ -148,6 +168,9 @@ export const decodeTrace = (url: URL): TraceState => ({
 });
 export const encodeTrace = (s: TraceState) => '/traces/' + encodeURIComponent(s.trace) + writeFields(TRACE, s);
 
+export const decodeSlow = (url: URL): SlowState => readFields(SLOW, url.searchParams);
+export const encodeSlow = (s: SlowState) => '/slow' + writeFields(SLOW, s);
+
 export const decodeOverview = (url: URL): OverviewState => readFields(OVERVIEW, url.searchParams);
 export const encodeOverview = (s: OverviewState) => '/' + writeFields(OVERVIEW, s);
 
@@ -176,6 +199,8 @@ export const newTrace = (trace: string, change: Partial<TraceState> = {}): Trace
   ...change,
   trace,
 });
+
+export const newSlow = (time: TimeState): SlowState => ({ ...initialOf(SLOW), ...timeIn(time) });
 
 export const newDiff = (change: Partial<DiffState>): DiffState => ({ ...initialOf(DIFF), ...change });
 

@@ -128,6 +128,7 @@ function byWeight(columns: FlameColumns): FlameColumns {
     hidden: pick(columns.hidden),
     before: columns.before && pick(columns.before),
     beforeCount: columns.beforeCount && pick(columns.beforeCount),
+    verdict: columns.verdict && pick(columns.verdict),
   };
 }
 
@@ -234,6 +235,19 @@ export function hottestOf(tree: Tree): number {
     (best, c) => (!isFold(tree, c) && (best < 0 || tree.total[c] > tree.total[best]) ? c : best),
     -1,
   );
+}
+
+// The largest frame of the own function that does most, with what library functions do for it; -1 for none. `own`: by
+// function.
+export function hottestOwnOf(tree: Tree, own: boolean[]): number {
+  const charged = new Float64Array(tree.functions.length);
+  const nearest = new Int32Array(tree.func.length).fill(-1);
+  for (let i = 1; i < tree.func.length; i++) {
+    nearest[i] = own[tree.func[i]] && !isFold(tree, i) ? tree.func[i] : nearest[tree.parent[i]];
+    if (nearest[i] >= 0) charged[nearest[i]] += tree.self[i];
+  }
+  const best = charged.indexOf(charged.reduce((a, b) => Math.max(a, b), 0));
+  return charged[best] > 0 ? heaviestOf(tree, tree.functions[best]) : -1;
 }
 
 export function heaviestLeaf(tree: Tree, from = 0): number {

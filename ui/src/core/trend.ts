@@ -34,12 +34,6 @@ export function trendOf(values: Values, seenMs: Values, scale: number, points = 
   return out;
 }
 
-// Values without a neighbour on either side, which no line would show.
-export function alone(values: ArrayLike<number | null | undefined>): number[] {
-  const has = (i: number) => values[i] !== null && values[i] !== undefined;
-  return Array.from({ length: values.length }, (_, i) => i).filter((i) => has(i) && !has(i - 1) && !has(i + 1));
-}
-
 // The sum of these series per step; null where none has a value.
 export function addedUp(lines: Values[], length: number): Values {
   return Array.from({ length }, (_, i) =>

@@ -4,7 +4,7 @@
 // Subtrees that are too narrow or out of view are skipped whole: the work depends on what is visible, not on the size
 // of the tree. Runs of siblings narrower than `minWidth` become one grey block, so nothing disappears silently.
 import { colourIndex, diffFills, diffIndex, type Palette } from '../core/palette';
-import { mayBeChance } from '../core/difference';
+import { sureOf } from '../core/difference';
 import { OTHER } from '../core/flame';
 import { formatMany } from '../core/format';
 import { fitName } from '../core/names';
@@ -44,15 +44,15 @@ interface Looks {
   fill: Uint8Array;
   label: string[];
 }
-const ROOT = 24,
-  FOLD = 25,
-  DIFF = 26; // fills: the boxes' first, then these
+const ROOT = 27,
+  FOLD = 28,
+  DIFF = 29; // fills: the boxes' first, then these
 const looks = new WeakMap<object, Looks>();
 function looksOf(tree: Tree): Looks {
   let found = looks.get(tree.functions);
   if (!found) {
     found = {
-      fill: Uint8Array.from(tree.functions, (f) => (f.kind === OTHER ? FOLD : colourIndex(f.name, f.module))),
+      fill: Uint8Array.from(tree.functions, (f) => (f.kind === OTHER ? FOLD : colourIndex(f.name, f.module, f.kind))),
       label: tree.functions.map((f) => shownName(f.name, Infinity)),
     };
     looks.set(tree.functions, found);
@@ -77,10 +77,11 @@ export function boxOf(tree: Tree, view: View, node: number): { x: number; y: num
   };
 }
 
-// A difference is never shown by colour alone: changes that may be chance are hatched, new frames have a border,
-// vanished frames a dashed one. Computed once per tree.
-const SURE = 0,
-  CHANCE = 1,
+// A difference is never shown by colour alone. Where the server tested it, only what is sure has a colour, an outline
+// and a sign in its label; where it could not, every change has its colour, new frames a border, vanished ones a dashed
+// one. Computed once per tree.
+const PLAIN = 0,
+  SURE = 1,
   NEW = 2,
   VANISHED = 3;
 const marks = new WeakMap<object, Uint8Array>();
@@ -89,30 +90,24 @@ function marksOf(tree: Tree): Uint8Array {
   if (!found) {
     const { total, totalBefore } = tree;
     found = Uint8Array.from(total, (after, i) => {
-      if (i === 0 || isFold(tree, i) || after === totalBefore![i]) return SURE;
-      if (mayBeChance(tree, i)) return CHANCE;
-      return totalBefore![i] === 0 ? NEW : after === 0 ? VANISHED : SURE;
+      if (i === 0 || isFold(tree, i) || after === totalBefore![i]) return PLAIN;
+      const sure = !tree.verdict || sureOf(tree, i) !== 0;
+      if (sure && totalBefore![i] === 0) return NEW;
+      if (sure && after === 0) return VANISHED;
+      return tree.verdict && sure ? SURE : PLAIN;
     });
     marks.set(tree, found);
   }
   return found;
 }
 
-const HATCH = 6;
 const MARK_FROM = 4; // pixels
 
 function drawMarks(g: Context, tree: Tree, view: View, palette: Palette, nodes: number[]): void {
   const kinds = marksOf(tree);
-  g.fillStyle = palette.edge;
-  for (const i of nodes) {
-    if (kinds[i] !== CHANCE) continue;
-    const box = boxOf(tree, view, i);
-    for (let x = box.x + HATCH - (box.x % HATCH); x < box.x + box.w - 1; x += HATCH)
-      g.fillRect(x, box.y, 1.5, view.row - 1);
-  }
   g.strokeStyle = palette.text;
-  g.lineWidth = 1.5;
-  for (const kind of [NEW, VANISHED]) {
+  for (const kind of [SURE, NEW, VANISHED]) {
+    g.lineWidth = kind === SURE ? 1 : 1.5;
     g.setLineDash(kind === VANISHED ? [4, 3] : []);
     for (const i of nodes) {
       if (kinds[i] !== kind) continue;
@@ -122,6 +117,8 @@ function drawMarks(g: Context, tree: Tree, view: View, palette: Palette, nodes: 
   }
   g.setLineDash([]);
 }
+
+const SIGNS = { [-1]: '▼ ', 0: '', 1: '▲ ' };
 
 export interface Drawn {
   boxes: number;
@@ -140,7 +137,7 @@ export function drawFlame(g: Context, tree: Tree, view: View, palette: Palette, 
   const marked: number[] = [];
   const out: Drawn = { boxes: 0, blocks: 0, visited: 0 };
   const scale = view.width / (view.to - view.from || 1);
-  const { start, width, depth, end, func, total, totalBefore } = tree;
+  const { start, width, depth, end, func, totalBefore } = tree;
   const [first, step] = [rowTop(tree, view, 0), view.flip ? -view.row : view.row];
   let run = { y: -1, x: 0, end: -1 };
   const endRun = () => {
@@ -174,7 +171,7 @@ export function drawFlame(g: Context, tree: Tree, view: View, palette: Palette, 
       const left = x > 0 ? x : 0;
       const visible = Math.min(x + w, view.width) - left;
       const own = fill[func[i]];
-      const kind = i === 0 ? ROOT : totalBefore && own !== FOLD ? DIFF + diffIndex(totalBefore[i], total[i]) : own;
+      const kind = i === 0 ? ROOT : totalBefore && own !== FOLD ? DIFF + tintOf(tree, i) : own;
       rects[kind].push(left, y, visible > 2 ? visible - 1 : visible > 0.5 ? visible : 0.5);
       out.boxes++;
       if (totalBefore && visible >= MARK_FROM) marked.push(i);
@@ -193,6 +190,9 @@ export function drawFlame(g: Context, tree: Tree, view: View, palette: Palette, 
   return out;
 }
 
+const tintOf = (tree: Tree, i: number) =>
+  tree.verdict && sureOf(tree, i) === 0 ? 0 : diffIndex(tree.totalBefore![i], tree.total[i]);
+
 function drawLabels(g: Context, tree: Tree, view: View, palette: Palette, letter: number, nodes: number[]): void {
   g.font = FONT;
   g.textBaseline = 'middle';
@@ -201,8 +201,10 @@ function drawLabels(g: Context, tree: Tree, view: View, palette: Palette, letter
   for (const i of nodes) {
     const box = boxOf(tree, view, i);
     const name = i === 0 || isFold(tree, i) ? labelOf(tree, i) : label[tree.func[i]];
-    const text = fitName(name, Math.floor((box.w - 8) / letter));
-    if (text === '') continue;
+    const sign = i === 0 || !tree.totalBefore ? '' : SIGNS[sureOf(tree, i)];
+    const short = fitName(name, Math.floor((box.w - 8) / letter) - sign.length);
+    if (short === '') continue;
+    const text = sign + short;
     const above = i < view.zoom && tree.end[i] > view.zoom;
     if (above) g.globalAlpha = 0.75;
     g.fillText(text, box.x + 4, box.y + view.row / 2);

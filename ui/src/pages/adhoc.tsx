@@ -92,7 +92,7 @@ export function AdHocPage() {
           />
           {two && (
             <>
-              <Legend />
+              <Legend tested={opened.difference.tested !== undefined} />
               <Changes difference={opened.difference} onSearch={(search) => set({ search })} />
             </>
           )}
@@ -125,7 +125,7 @@ function useFiles(state: FilesState) {
     (p, s) => postFlame('adhoc', p, formOf(file!, base), s),
   );
   const one = useMemo(() => columns && !two && buildTree(columns), [columns]);
-  const difference = useDifference(two ? columns : undefined, state.mode);
+  const difference = useDifference(two ? columns : undefined, state.mode, true);
   const tree = two ? difference.tree : one || undefined;
   const shown = tree !== undefined && tree.width[0] > 0;
   const types = data?.meta.types ?? [];

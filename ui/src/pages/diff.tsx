@@ -8,17 +8,20 @@ import { now } from '../core/clock';
 import { onPageKey, plain } from '../core/keys';
 import { go, replace, url } from '../core/location';
 import { moreText } from '../core/many';
+import { sidesInWords } from '../core/sides';
 import { rangeOf, serviceIn, swapped } from '../core/presets';
 import { addStep, decodeDiff, encodeDiff, newService, selectorOf, timeOf, type DiffState } from '../core/state';
 import type { Tree } from '../core/tree';
 import { safe, shownName } from '../draw/flame';
 import { viewLinks } from '../parts/actions';
-import { Changes, Legend, Modes, useDifference } from '../parts/difference';
+import { Changes, Detectable, Legend, Modes, useDifference } from '../parts/difference';
+import { Causes } from '../parts/causes';
 import { Export, OF_TWO } from '../parts/export';
 import { FlameGraph } from '../parts/flame';
 import { LensChips } from '../parts/lens';
 import { Presets } from '../parts/presets';
 import { Answer, QueryState, useQuery } from '../parts/query';
+import { Popover } from '../parts/popover';
 import { RangePicker } from '../parts/range';
 import { useSearchedFlame, type Searched } from '../parts/searched';
 import { Shell } from '../parts/shell';
@@ -35,6 +38,7 @@ export function DiffPage() {
     type: state.type,
     lens: state.lens,
     max_nodes: '20000',
+    ...(state.mode === 'raw' ? {} : { mode: state.mode }),
     ...timeOf(state),
     ...baseTime(state),
   };
@@ -54,11 +58,18 @@ export function DiffPage() {
     }),
   );
   return (
-    <Shell title="Diff">
-      <div class="toolbar">
+    <Shell title="Diff" fill={!!tree && !empty}>
+      <div class="toolbar diff-bar">
         <h1>Diff</h1>
-        <button type="button" onClick={swap} disabled={state.query === ''}>
-          Swap A and B
+        <Sides state={state} open={state.query === ''} />
+        <button
+          type="button"
+          onClick={swap}
+          disabled={state.query === ''}
+          aria-label="Swap A and B"
+          title="Swap A and B"
+        >
+          ⇄
         </button>
         <Modes difference={difference} onMode={(mode) => set({ mode })} />
         <span class="grow" />
@@ -72,9 +83,12 @@ export function DiffPage() {
           />
         )}
       </div>
-      <Sides state={state} />
-      {state.query !== '' && <Presets state={state} set={set} />}
-      <LensChips lens={state.lens} onChange={(lens) => set({ lens, ...NO_FRAME })} />
+      <Detectable difference={difference} />
+      <div class="facts">
+        {state.query !== '' && <Presets state={state} set={set} />}
+        <span class="grow" />
+        <LensChips lens={state.lens} onChange={(lens) => set({ lens, ...NO_FRAME })} />
+      </div>
       <QueryState query={diff} what="the difference" />
       {state.query === '' && <Choose onChoose={(q) => set({ query: q })} />}
       {empty && (
@@ -87,8 +101,11 @@ export function DiffPage() {
       {tree && !empty && (
         <Answer query={diff}>
           {data?.meta.hint && <p class="note">One side is empty: {said(data.meta.hint)}</p>}
-          <Graph state={state} tree={tree} about={about} searched={searched} />
-          <Legend />
+          <div class="beside">
+            {difference.tested && <Causes meta={difference.tested} onSearch={(search) => set({ search })} />}
+            <Graph state={state} tree={tree} about={about} searched={searched} />
+          </div>
+          <Legend tested={difference.tested !== undefined} />
           <Changes difference={difference} onSearch={(search) => set({ search })} />
         </Answer>
       )}
@@ -105,7 +122,8 @@ function baseTime({ since, from, to, query, baseQuery, baseFrom, baseTo }: DiffS
   return { base_from: `-${seconds * 2}s`, base_to: `-${seconds}s` };
 }
 
-function Sides({ state }: { state: DiffState }) {
+// Who is compared with whom, in words; behind each the selector and the time.
+function Sides({ state, open }: { state: DiffState; open: boolean }) {
   const fixed = state.baseFrom !== null && state.baseTo !== null;
   const choose = () => {
     const at = now();
@@ -113,34 +131,49 @@ function Sides({ state }: { state: DiffState }) {
     const length = (state.to ?? at) - from;
     set({ baseFrom: from - length, baseTo: from });
   };
+  const before = (
+    <Side
+      name="A before"
+      query={state.baseQuery || state.query}
+      onQuery={(baseQuery) => set({ baseQuery, ...NO_FRAME })}
+    >
+      {fixed ? (
+        <RangePicker
+          time={{ since: state.since, from: state.baseFrom, to: state.baseTo }}
+          onChange={(t) => {
+            const [baseFrom, baseTo] = rangeOf(t, now());
+            set({ baseFrom, baseTo, ...NO_FRAME });
+          }}
+        />
+      ) : (
+        <p>
+          {baseTime(state).base_from ? 'as long before B' : 'at the same time as B'}{' '}
+          <button type="button" onClick={choose}>
+            Choose a time
+          </button>
+        </p>
+      )}
+    </Side>
+  );
+  const after = (
+    <Side name="B after" query={state.query} onQuery={(query) => set({ query, ...NO_FRAME })}>
+      <RangePicker time={state} onChange={(t) => set({ ...t, ...NO_FRAME })} />
+    </Side>
+  );
+  if (open)
+    return (
+      <div class="sides">
+        {before}
+        {after}
+      </div>
+    );
+  const words = sidesInWords(state);
   return (
-    <div class="sides">
-      <Side
-        name="A before"
-        query={state.baseQuery || state.query}
-        onQuery={(baseQuery) => set({ baseQuery, ...NO_FRAME })}
-      >
-        {fixed ? (
-          <RangePicker
-            time={{ since: state.since, from: state.baseFrom, to: state.baseTo }}
-            onChange={(t) => {
-              const [baseFrom, baseTo] = rangeOf(t, now());
-              set({ baseFrom, baseTo, ...NO_FRAME });
-            }}
-          />
-        ) : (
-          <p>
-            {baseTime(state).base_from ? 'as long before B' : 'at the same time as B'}{' '}
-            <button type="button" onClick={choose}>
-              Choose a time
-            </button>
-          </p>
-        )}
-      </Side>
-      <Side name="B after" query={state.query} onQuery={(query) => set({ query, ...NO_FRAME })}>
-        <RangePicker time={state} onChange={(t) => set({ ...t, ...NO_FRAME })} />
-      </Side>
-    </div>
+    <>
+      <Popover name={<bdi class="side">A {words[0]}</bdi>}>{before}</Popover>
+      <span aria-hidden="true">→</span>
+      <Popover name={<bdi class="side">B {words[1]}</bdi>}>{after}</Popover>
+    </>
   );
 }
 
@@ -169,6 +202,7 @@ function Graph({ state, tree, about, searched }: GraphProps) {
       onLens={(step) => set({ lens: addStep(state.lens, step), ...NO_FRAME })}
       links={links ?? undefined}
       noLinks={links ? undefined : 'B is not one service.'}
+      fill
     />
   );
 }

@@ -32,11 +32,13 @@ import {
   type TimeState,
   newDiff,
 } from '../core/state';
+import { timesText, type WorseEntry } from '../core/worse';
 import { safe, shownName } from '../draw/flame';
 import { useSettled } from '../parts/choice';
 import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
 import { Command, otlpCommand, Shell } from '../parts/shell';
+import { useWorse, WorseCards } from '../parts/worse';
 import { Sparkline } from '../parts/sparkline';
 import { TableBox } from '../parts/table_box';
 
@@ -44,13 +46,16 @@ const LISTED = 100;
 const link = (service: string, time: TimeState) => encodeService(newService(service, time));
 
 export function OverviewPage() {
-  const { since, from, to, search } = decodeOverview(url.value);
+  const { since, from, to, search, show } = decodeOverview(url.value);
   const time = { since, from, to };
   const asked = { ...timeOf(time), search: useSettled(search), limit: String(LISTED) };
   const overview = useQuery(JSON.stringify(['overview', asked]), (s) => getJson('overview', asked, s));
   const set = (change: Partial<OverviewState>, how = go) =>
     how(encodeOverview({ ...decodeOverview(url.value), ...change }));
+  const worse = useWorse();
   const rows = useMemo(() => rowsOf(overview.data), [overview.data]);
+  const worst = useMemo(() => new Map(worse.data?.worse.map((e) => [e.service, e])), [worse.data]);
+  const chosen = rows.filter((r) => CHOICES[show].has(r, worst));
   const { total = 0, cores = 0, observed_ms: observed = 0 } = overview.data ?? {};
   return (
     <Shell title="">
@@ -79,7 +84,17 @@ export function OverviewPage() {
           </p>
         )}
       </div>
+      {worse.data && search === '' && <WorseCards worse={worse.data} />}
       <QueryState query={overview} what="services" />
+      {rows.length > 1 && (
+        <div role="group" aria-label="Which services" class="switch choices">
+          {(Object.keys(CHOICES) as (keyof typeof CHOICES)[]).map((c) => (
+            <button key={c} type="button" aria-pressed={show === c} onClick={() => set({ show: c })}>
+              {CHOICES[c].name} {formatCount(rows.filter((r) => CHOICES[c].has(r, worst)).length)}
+            </button>
+          ))}
+        </div>
+      )}
       {overview.data &&
         rows.length === 0 &&
         (asked.search === '' ? (
@@ -95,8 +110,9 @@ export function OverviewPage() {
       {rows.length > 0 && (
         <Answer query={overview}>
           <TableBox label="Services">
-            <ServiceTable rows={rows} time={time} observed={observed} />
+            <ServiceTable rows={chosen} worst={worst} time={time} observed={observed} />
           </TableBox>
+          {chosen.length === 0 && <p class="note">{CHOICES[show].none}</p>}
         </Answer>
       )}
       {rows.length < total && (
@@ -110,9 +126,30 @@ export function OverviewPage() {
 }
 
 type Row = ServiceOverview & { trend: Values | null };
+type Worst = Map<string, WorseEntry>;
+
+// Which services are listed.
+const CHOICES: Record<OverviewState['show'], { name: string; none: string; has: (row: Row, worst: Worst) => boolean }> =
+  {
+    all: { name: 'all', none: '', has: () => true },
+    worse: { name: 'worse', none: 'No service surely got worse.', has: (r, worst) => worst.has(r.name) },
+    new: {
+      name: 'new',
+      none: 'No version is new in this time.',
+      has: (r) => r.earlier_version !== undefined && r.earlier_version !== '',
+    },
+    quiet: { name: 'quiet', none: 'Every service sent in the last three minutes.', has: (r) => isQuiet(r, now()) },
+  };
 
 // Columns without any value are left out.
-function ServiceTable({ rows, time, observed }: { rows: Row[]; time: TimeState; observed: number }) {
+interface ServiceTableProps {
+  rows: Row[];
+  worst: Worst;
+  time: TimeState;
+  observed: number;
+}
+
+function ServiceTable({ rows, worst, time, observed }: ServiceTableProps) {
   const some = {
     version: rows.some((r) => r.versions.length > 0),
     heap: rows.some((r) => r.heap_bytes !== undefined),
@@ -145,7 +182,7 @@ function ServiceTable({ rows, time, observed }: { rows: Row[]; time: TimeState; 
       </thead>
       <tbody>
         {rows.map((r) => (
-          <ServiceRow key={r.name} row={r} time={time} observed={observed} some={some} />
+          <ServiceRow key={r.name} row={r} worst={worst.get(r.name)} time={time} observed={observed} some={some} />
         ))}
       </tbody>
     </table>
@@ -154,12 +191,13 @@ function ServiceTable({ rows, time, observed }: { rows: Row[]; time: TimeState; 
 
 interface ServiceRowProps {
   row: Row;
+  worst?: WorseEntry;
   time: TimeState;
   observed: number;
   some: { version: boolean; heap: boolean; latency: boolean };
 }
 
-function ServiceRow({ row: r, time, observed, some }: ServiceRowProps) {
+function ServiceRow({ row: r, worst, time, observed, some }: ServiceRowProps) {
   return (
     <tr>
       <th scope="row">
@@ -167,6 +205,7 @@ function ServiceRow({ row: r, time, observed, some }: ServiceRowProps) {
           <bdi>{shownName(r.name)}</bdi>
         </a>
         {r.profiles === 0 && <small> traces only</small>}
+        {worst && <b class="worse-sign"> ▲ {worst.mode === 'request' && timesText(worst.whole)}</b>}
       </th>
       <td class="number">
         <Cores row={r} observed={observed} />
@@ -195,7 +234,21 @@ function ServiceRow({ row: r, time, observed, some }: ServiceRowProps) {
   );
 }
 
+// Trends begin and end where any service has data.
 function rowsOf(answer: Overview | undefined): Row[] {
+  const rows = allRows(answer);
+  const has = (v: number | null) => v !== null;
+  const trends = rows.flatMap((r) => (r.trend ? [r.trend] : []));
+  const first = Math.min(...trends.map((t) => t.findIndex(has)).filter((at) => at >= 0));
+  const last = Math.max(...trends.map((t) => t.length - [...t].reverse().findIndex(has)));
+  if (!(last > first)) return rows;
+  return rows.map((r) => ({ ...r, trend: r.trend && fitted(r.trend, first, last) }));
+}
+
+const fitted = (trend: Values, first: number, last: number): Values =>
+  Array.from({ length: last - first }, (_, i) => trend[first + i] ?? null);
+
+function allRows(answer: Overview | undefined): Row[] {
   return (answer?.services ?? [])
     .map((s): Row => {
       if (!s.cpu) return { ...s, trend: null };
@@ -280,9 +333,11 @@ function Latency({ row, time }: { row: Row; time: TimeState }) {
 // All senders we know send at least once a minute, so three minutes without a profile are worth a note.
 const QUIET_MS = 180e3;
 
+const isQuiet = (row: Row, until: number) => until - (row.last ? Date.parse(row.last) : NaN) > QUIET_MS;
+
 function Sender({ row, until }: { row: Row; until: number }) {
   const last = row.last ? Date.parse(row.last) : NaN;
-  const quiet = until - last > QUIET_MS;
+  const quiet = isQuiet(row, until);
   const from = [row.senders.join(', '), row.instances > 1 ? `${formatCount(row.instances)}\u00a0instances` : '']
     .filter(Boolean)
     .join(', ');

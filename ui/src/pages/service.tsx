@@ -12,21 +12,20 @@ import {
   decodeService,
   encodeDiff,
   encodeService,
-  selectorOf,
   VIEWS,
   type DiffState,
   type ServiceState,
   type View,
 } from '../core/state';
 import { coveredBy } from '../core/trend';
-import { functionOf, hottestOf } from '../core/tree';
-import { Filters } from '../parts/filters';
+import { colourIndex, isOwn } from '../core/palette';
+import { functionOf, hottestOf, hottestOwnOf } from '../core/tree';
 import { Answer, QueryState } from '../parts/query';
 import { announce, Shell } from '../parts/shell';
 import { Timeline } from '../parts/timeline';
 import { useViewFocus } from '../parts/view_focus';
 import { useServiceAnswers, type ServiceAnswers } from './service_answers';
-import { Deploys, narrowedBy, NO_FRAME, Nothing, ServiceBar, ViewBar, type SetService } from './service_bar';
+import { Facts, narrowedBy, NO_FRAME, Nothing, ServiceBar, type SetService } from './service_bar';
 import { ServiceView } from './service_view';
 
 // Where the focus goes after a change of view.
@@ -39,7 +38,7 @@ const MAIN: Record<View, string[]> = {
   source: ['.source', '[data-testid=no-source] button', '.table-box a'],
   traces: ['table.seen tbody a'],
 };
-// Views about one function; without one they show the hottest.
+// Views about one function; without one they show the own function that does most.
 const ABOUT_ONE: View[] = ['sandwich', 'source', 'traces'];
 
 const set: SetService = (change, how = go) => how(encodeService({ ...decodeService(url.value), ...change }));
@@ -47,7 +46,7 @@ const set: SetService = (change, how = go) => how(encodeService({ ...decodeServi
 export function ServicePage() {
   const state = decodeService(url.value);
   const answers = useServiceAnswers(state);
-  const { query, flame, tree, gone, hint, series, markers } = answers;
+  const { query, flame, tree, gone, hint, series } = answers;
   const against = (change: Partial<DiffState>, base?: [number, number]) =>
     encodeDiff({ ...againstItself(state, query, base, series.data && coveredBy(series.data)), ...change });
   const show = (view: View) => set({ view, ...functionFor(view, answers) });
@@ -61,27 +60,18 @@ export function ServicePage() {
   const picture = !hint && (state.view === 'flame' || state.view === 'heat');
   const everything = { type: '', q: '', sel: null, from: null, to: null };
   return (
-    <Shell title={state.service}>
+    <Shell title={state.service} fill={state.view === 'flame'}>
       <ServiceBar
         state={state}
         answers={answers}
         set={set}
+        show={show}
         compare={against({})}
         picture={picture ? tree : undefined}
         about={about}
       />
-      <Filters
-        q={state.q}
-        service={state.service}
-        selector={selectorOf(state.service, '')}
-        time={answers.time}
-        by={state.by}
-        onQ={(q) => set({ q, ...NO_FRAME })}
-        onBy={(by) => set({ by })}
-      />
       <ServiceTimeline state={state} answers={answers} onBaseline={(base) => go(against({}, base))} />
-      {markers.length > 0 && <Deploys markers={markers} state={state} query={query} />}
-      <ViewBar state={state} set={set} show={show} />
+      <Facts state={state} answers={answers} set={set} />
       <QueryState
         query={flame}
         what="the flame graph"
@@ -133,7 +123,9 @@ function ServiceTimeline({ state, answers, onBaseline }: ServiceTimelineProps) {
 // The function for a view that is opened without one.
 function functionFor(view: View, { tree }: ServiceAnswers): Partial<ServiceState> {
   if (!tree || !ABOUT_ONE.includes(view) || decodeService(url.value).fn) return {};
-  const hot = hottestOf(tree);
+  const own = tree.functions.map((f) => isOwn(colourIndex(f.name, f.module, f.kind)));
+  const ofOwn = tree.meta.inverted ? -1 : hottestOwnOf(tree, own);
+  const hot = ofOwn > 0 ? ofOwn : hottestOf(tree);
   if (hot <= 0) return {};
   const { name, module } = functionOf(tree, hot);
   return { fn: name, mod: module };

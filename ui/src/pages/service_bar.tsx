@@ -1,16 +1,28 @@
-// The parts above a service's views: service, type and time, links and export, changes of version, the choice of a
-// view; and the message if there is nothing to show.
+// The bar above a service's views: service, type, time, filter, views and a menu; what stands below the timeline; and
+// the message if there is nothing to show.
 import type { About } from '../core/about';
 import { apiAddress } from '../core/api';
 import { formatTime } from '../core/format';
 import { said, zone } from '../core/settings';
-import { encodeDiff, encodeTraces, newDiff, newTraces, VIEWS, type ServiceState, type View } from '../core/state';
+import {
+  encodeDiff,
+  encodeTraces,
+  newDiff,
+  newTraces,
+  selectorOf,
+  VIEWS,
+  type ServiceState,
+  type View,
+} from '../core/state';
 import type { Marker } from '../core/trend';
 import type { Tree } from '../core/tree';
 import { safe, shownName } from '../draw/flame';
 import { Export } from '../parts/export';
+import { Filters } from '../parts/filters';
 import { LensChips } from '../parts/lens';
+import { Popover } from '../parts/popover';
 import { RangePicker } from '../parts/range';
+import { PHONE, useAtLeast, WIDE } from '../parts/window';
 import type { ServiceAnswers } from './service_answers';
 
 export type SetService = (change: Partial<ServiceState>, how?: (address: string) => void) => void;
@@ -22,21 +34,81 @@ interface ServiceBarProps {
   state: ServiceState;
   answers: ServiceAnswers;
   set: SetService;
+  show: (view: View) => void;
   compare: string; // the address of the comparison
   picture?: Tree; // if a single flame graph is shown
   about: About;
 }
 
-export function ServiceBar({ state, answers, set, compare, picture, about }: ServiceBarProps) {
-  const { service, sel, lens } = state;
-  const traces = newTraces(service, { ...state, ...(sel && { from: sel[0], to: sel[1] }) });
-  return (
-    <div class="toolbar">
-      <h1 class="cut" title={safe(service)}>
-        <bdi>{shownName(service)}</bdi>
-      </h1>
+// One row, whatever the window's width: what does not fit is in the menu at its end.
+export function ServiceBar(p: ServiceBarProps) {
+  const { state, answers, set } = p;
+  const [wide, roomy] = [useAtLeast(WIDE), useAtLeast(PHONE)];
+  const choices = (
+    <>
       <TypeChoice answers={answers} onType={(type) => set({ type, ...NO_FRAME })} />
       <RangePicker time={state} onChange={(t) => set({ ...t, sel: null })} />
+    </>
+  );
+  return (
+    <div class="toolbar service-bar">
+      <h1 class="cut" title={safe(state.service)}>
+        <bdi>{shownName(state.service)}</bdi>
+      </h1>
+      {roomy && choices}
+      {roomy && (
+        <Popover name={filterName(state)}>
+          <ServiceFilters {...p} />
+        </Popover>
+      )}
+      <Views {...p} buttons={wide} />
+      <span class="grow" />
+      {wide && <Often {...p} />}
+      {roomy && <ExportMenu {...p} />}
+      <Popover name="⋯" label="More" class="end">
+        {!roomy && choices}
+        {!roomy && <ServiceFilters {...p} />}
+        <More {...p} wide={wide} />
+        {!roomy && <ExportMenu {...p} />}
+      </Popover>
+    </div>
+  );
+}
+
+const filterName = ({ q, by }: ServiceState) =>
+  q === '' && by === ''
+    ? '+ filter, split'
+    : [q && `{${shownName(q, 24)}}`, by && `by ${shownName(by, 20)}`].filter(Boolean).join(' ');
+
+function ServiceFilters({ state, answers, set }: ServiceBarProps) {
+  return (
+    <Filters
+      q={state.q}
+      service={state.service}
+      selector={selectorOf(state.service, '')}
+      time={answers.time}
+      by={state.by}
+      onQ={(q) => set({ q, ...NO_FRAME })}
+      onBy={(by) => set({ by })}
+    />
+  );
+}
+
+function ExportMenu({ state: { lens }, answers, picture, about }: ServiceBarProps) {
+  return (
+    <Export
+      formats={['pprof', 'folded', 'speedscope', 'otlp', 'svg', 'csv']}
+      texts={lens ? { pprof: 'pprof, functions only', otlp: 'OTLP (without the lens)' } : undefined}
+      address={(format) => apiAddress('export', { ...answers.asked, lens: format === 'otlp' ? '' : lens, format })}
+      tree={picture}
+      about={about}
+    />
+  );
+}
+
+function Often({ state, set, compare }: ServiceBarProps) {
+  return (
+    <>
       <button
         type="button"
         aria-pressed={state.live}
@@ -46,21 +118,36 @@ export function ServiceBar({ state, answers, set, compare, picture, about }: Ser
       >
         Live
       </button>
-      <span class="grow" />
-      <a class="button" href={encodeTraces(traces)}>
-        Traces
-      </a>
       <a class="button" href={compare}>
         Compare
       </a>
-      <Export
-        formats={['pprof', 'folded', 'speedscope', 'otlp', 'svg', 'csv']}
-        texts={lens ? { pprof: 'pprof, functions only', otlp: 'OTLP (without the lens)' } : undefined}
-        address={(format) => apiAddress('export', { ...answers.asked, lens: format === 'otlp' ? '' : lens, format })}
-        tree={picture}
-        about={about}
-      />
-    </div>
+    </>
+  );
+}
+
+function More({ wide, ...p }: ServiceBarProps & { wide: boolean }) {
+  const { state, answers, set } = p;
+  const { service, sel } = state;
+  const traces = newTraces(service, { ...state, ...(sel && { from: sel[0], to: sel[1] }) });
+  return (
+    <>
+      {!wide && <Often {...p} />}
+      <a class="button" href={encodeTraces(traces)}>
+        Traces of it
+      </a>
+      {state.view === 'flame' && (
+        <label>
+          Order{' '}
+          <select value={state.order} onChange={(e) => set({ order: e.currentTarget.value as 'weight' | 'name' })}>
+            <option value="weight">by weight</option>
+            <option value="name">by name</option>
+          </select>
+        </label>
+      )}
+      {answers.markers.slice(-6, -1).map((m) => (
+        <Deploy key={m.at} marker={m} state={state} query={answers.query} />
+      ))}
+    </>
   );
 }
 
@@ -68,7 +155,7 @@ function TypeChoice({ answers, onType }: { answers: ServiceAnswers; onType: (typ
   const { types, shownType } = answers;
   return (
     <label>
-      Type{' '}
+      <span class="name">Type</span>{' '}
       <select value={shownType} onChange={(e) => onType(e.currentTarget.value)}>
         {!types.some((t) => t.name === shownType) && <option value={shownType}>{shownType || '…'}</option>}
         {types.map((t) => (
@@ -81,58 +168,76 @@ function TypeChoice({ answers, onType }: { answers: ServiceAnswers; onType: (typ
   );
 }
 
-const NAMES: Record<View, string> = {
-  flame: 'Flame graph',
-  table: 'Table',
-  tree: 'Call tree',
-  sandwich: 'Sandwich',
-  heat: 'Heat map',
-  source: 'Source',
-  traces: 'Traces with it',
+// The name of a view, and the part of it that is shown in the bar.
+const NAMES: Record<View, [string, string]> = {
+  flame: ['Flame graph', 'Flame'],
+  table: ['Table', 'Table'],
+  tree: ['Call tree', 'Tree'],
+  sandwich: ['Sandwich', 'Sandwich'],
+  heat: ['Heat map', 'Heat'],
+  source: ['Source', 'Source'],
+  traces: ['Traces with it', 'Traces'],
 };
 
-export function ViewBar({ state, set, show }: { state: ServiceState; set: SetService; show: (view: View) => void }) {
-  return (
-    <div class="toolbar">
-      <div role="group" aria-label="View" class="switch">
+function Views({ state, show, buttons }: ServiceBarProps & { buttons: boolean }) {
+  if (!buttons)
+    return (
+      <select aria-label="View" value={state.view} onChange={(e) => show(e.currentTarget.value as View)}>
         {VIEWS.map((v) => (
-          <button key={v} type="button" aria-pressed={state.view === v} onClick={() => show(v)}>
-            {NAMES[v]}
-          </button>
+          <option key={v} value={v}>
+            {NAMES[v][0]}
+          </option>
         ))}
-      </div>
-      {state.view === 'flame' && (
-        <label>
-          Order{' '}
-          <select value={state.order} onChange={(e) => set({ order: e.currentTarget.value as 'weight' | 'name' })}>
-            <option value="weight">by weight</option>
-            <option value="name">by name</option>
-          </select>
-        </label>
-      )}
-      <LensChips lens={state.lens} onChange={(lens) => set({ lens, ...NO_FRAME })} />
+      </select>
+    );
+  return (
+    <div role="group" aria-label="View" class="switch">
+      {VIEWS.map((v, i) => (
+        <button
+          key={v}
+          type="button"
+          aria-pressed={state.view === v}
+          aria-label={NAMES[v][0]}
+          title={`${NAMES[v][0]}, key ${i + 1}`}
+          onClick={() => show(v)}
+        >
+          {NAMES[v][1]}
+        </button>
+      ))}
     </div>
   );
 }
 
-// Each change of version, linked to a comparison of the new version with the one before.
-export function Deploys({ markers, state, query }: { markers: Marker[]; state: ServiceState; query: string }) {
+// What stands between timeline and picture: the newest version against the one before, and the lens.
+export function Facts({ state, answers, set }: Pick<ServiceBarProps, 'state' | 'answers' | 'set'>) {
+  const newest = answers.markers.at(-1);
+  const phone = !useAtLeast(PHONE);
+  const lens = <LensChips lens={state.lens} onChange={(lens) => set({ lens, ...NO_FRAME })} />;
+  return (
+    <div class="facts">
+      {newest && <Deploy marker={newest} state={state} query={answers.query} />}
+      <span class="grow" />
+      {phone ? <Popover name="Lens">{lens}</Popover> : lens}
+    </div>
+  );
+}
+
+interface DeployProps {
+  marker: Marker;
+  state: ServiceState;
+  query: string;
+}
+
+// A change of version, linked to a comparison of the new version with the one before.
+function Deploy({ marker: m, state, query }: DeployProps) {
   const { since, from, to, type, lens } = state;
   const side = (version: string) =>
     query.replace(/}$/, () => `, service.version="${version.replace(/[\\"]/g, '\\$&')}"}`);
+  const sides = { since, from, to, query: side(m.to), baseQuery: side(m.from), type, lens };
   return (
-    <p class="deploys">
-      {markers.slice(-5).map((m) => (
-        <a
-          key={m.at}
-          href={encodeDiff(
-            newDiff({ since, from, to, query: side(m.to), baseQuery: side(m.from), type, lens, mode: 'share' }),
-          )}
-        >
-          {formatTime(m.at, zone.value === 'utc')}: {m.from} → {m.to}, compare
-        </a>
-      ))}
-    </p>
+    <a class="deploy" href={encodeDiff(newDiff({ ...sides, mode: 'share' }))}>
+      {formatTime(m.at, zone.value === 'utc')}: {m.from} → {m.to}, compare
+    </a>
   );
 }
 

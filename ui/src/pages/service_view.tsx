@@ -6,14 +6,16 @@ import { go, replace } from '../core/location';
 import { exactly } from '../core/names';
 import { addressOf, nodeAt } from '../core/path';
 import { valueIn } from '../core/presets';
-import { addStep, type DiffState, type ServiceState } from '../core/state';
+import { addStep, encodeService, type DiffState, type ServiceState } from '../core/state';
 import { versionIn } from '../core/trend';
 import { functionOf, heaviestOf, isFold, type Tree } from '../core/tree';
 import { viewLinks, type FrameLink } from '../parts/actions';
 import { CallTree } from '../parts/call_tree';
 import { FlameGraph } from '../parts/flame';
+import { FunctionFacts } from '../parts/function_facts';
 import { FunctionTraces } from '../parts/function_traces';
 import { HeatMap } from '../parts/heat';
+import type { Details } from '../parts/inspector';
 import { Answer, QueryState } from '../parts/query';
 import { Sandwich } from '../parts/sandwich';
 import { Source } from '../parts/source';
@@ -75,6 +77,19 @@ const linksOf = ({ state, against }: ServiceViewProps): FrameLink[] => [
   { text: 'Open in diff', key: '', href: (_, frame) => against({ zoom: state.zoom, frame }) },
 ];
 
+const detailsOf =
+  ({ state, answers }: ServiceViewProps): Details =>
+  (f) => (
+    <FunctionFacts
+      asked={answers.asked}
+      service={state.service}
+      markers={answers.markers}
+      fn={f.name}
+      mod={f.module}
+      href={(view) => encodeService({ ...state, ...NO_FRAME, view, fn: f.name, mod: f.module, line: 0 })}
+    />
+  );
+
 function Graph(p: ServiceViewProps & { tree: Tree }) {
   const { state, answers, set, about } = p;
   return (
@@ -95,6 +110,8 @@ function Graph(p: ServiceViewProps & { tree: Tree }) {
       onOpenFold={answers.open}
       links={linksOf(p)}
       onLens={lensOf(p)}
+      details={detailsOf(p)}
+      fill={state.view === 'flame'}
     />
   );
 }
@@ -114,6 +131,7 @@ function Calls(p: ServiceViewProps & { tree: Tree }) {
       onOpenFold={answers.open}
       links={linksOf(p)}
       onLens={lensOf(p)}
+      details={detailsOf(p)}
     />
   );
 }

@@ -5,7 +5,18 @@ import { formatCount, formatLooks, formatMany, formatTime, formatValue } from '.
 import { go, url } from '../core/location';
 import { OFFERED, type Listed } from '../core/many';
 import { zone } from '../core/settings';
-import { decodeTraces, encodeTrace, encodeTraces, newTraces, timeOf, newTrace, type TracesState } from '../core/state';
+import {
+  decodeTraces,
+  encodeSlow,
+  encodeTrace,
+  encodeTraces,
+  newSlow,
+  newTrace,
+  newTraces,
+  timeOf,
+  type TimeState,
+  type TracesState,
+} from '../core/state';
 import { shownName } from '../draw/flame';
 import { Choice } from '../parts/choice';
 import { Answer, QueryState, useQuery, type Query } from '../parts/query';
@@ -79,6 +90,20 @@ export function TracesPage() {
       <div class="toolbar">
         <h1>Traces</h1>
         <RangePicker time={state} onChange={set} />
+        <span class="grow" />
+        {state.service !== '' && state.name !== '' && (
+          <a
+            class="button"
+            href={encodeSlow({
+              ...newSlow(state),
+              service: state.service,
+              name: state.name,
+              attribute: state.attribute,
+            })}
+          >
+            Slow versus typical
+          </a>
+        )}
       </div>
       <Conditions state={state} names={names} key={encodeTraces({ ...state, sort: 'time' })} />
       <Problem state={state} found={found} />
@@ -106,7 +131,7 @@ export function TracesPage() {
 }
 
 // Services and spans to choose from: the first ones, or those whose name contains a text.
-function useNames(state: TracesState) {
+export function useNames(state: TimeState & { service: string }) {
   const time = timeOf(state);
   const names = (search: string, limit: string, s: AbortSignal) =>
     getJson('span-names', { ...time, service: state.service, search, limit }, s);

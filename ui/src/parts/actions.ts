@@ -1,4 +1,4 @@
-// What can be done with a frame: one list for the drawer, the menu and the keys, so that mouse, keyboard and screen
+// What can be done with a frame: one list for the inspector, the menu and the keys, so that mouse, keyboard and screen
 // reader get the same actions. An action the page does not offer is left out or says why.
 import type { About } from '../core/about';
 import { go } from '../core/location';

@@ -12,7 +12,7 @@ import { shortName } from '../core/names';
 import { shownName } from '../draw/flame';
 import { nameOf, measured } from './describe';
 import { act, actionOf, type FrameContext, type FrameLink } from './actions';
-import { Drawer } from './drawer';
+import { Inspector, type Details } from './inspector';
 import { FrameMenu, type MenuPlace } from './menu';
 import { useKeptFunction } from './kept_function';
 import { findKey, Matched, searchFor, SearchBox, type Found } from './search_box';
@@ -33,6 +33,7 @@ export interface CallTreeProps {
   onLens?: (step: string) => void;
   onOpenFold?: (parent: number) => void;
   links?: FrameLink[];
+  details?: Details; // what the page knows of the selected function
 }
 
 export function CallTree(p: CallTreeProps) {
@@ -69,45 +70,47 @@ export function CallTree(p: CallTreeProps) {
   const first = Math.max(0, Math.floor(top / ROW) - 6);
   const shown = rows.slice(first, first + HEIGHT / ROW + 12);
   return (
-    <>
-      <div class="flame-bar">
-        <SearchBox query={p.query} onQuery={p.onQuery} onStep={step} input={input} />
-        <Matched tree={tree} found={found} searched={p.searched} />
-      </div>
-      <div
-        ref={box}
-        class="calltree"
-        role="treegrid"
-        tabIndex={0}
-        style={{ height: Math.min(HEIGHT, rows.length * ROW) + ROW + 2 }}
-        onScroll={(e) => setTop(e.currentTarget.scrollTop)}
-        aria-label={
-          `Call tree, ${measured(tree, tree.total[0])}. ` +
-          'Arrow keys walk, right opens, left closes, star opens the hot path.'
-        }
-        aria-rowcount={rows.length + 1}
-        aria-activedescendant={at >= 0 ? `call-${frame}` : undefined}
-        onKeyDown={onKey}
-      >
-        <Head />
-        <div role="rowgroup" class="ct-box" style={{ height: rows.length * ROW }}>
-          {shown.map((node, i) => (
-            <Row
-              key={node}
-              tree={tree}
-              node={node}
-              place={first + i}
-              selected={node === frame}
-              matched={!!found?.nodes[node]}
-              open={view.open.has(node)}
-              onSelect={() => select(node)}
-              onToggle={() => view.toggle(node)}
-              onMenu={(x, y) => showMenu(node, x, y)}
-            />
-          ))}
+    <div class={'flame' + (frame > 0 ? ' inspected' : '')}>
+      <div class="flame-main">
+        <div class="flame-bar">
+          <SearchBox query={p.query} onQuery={p.onQuery} onStep={step} input={input} />
+          <Matched tree={tree} found={found} searched={p.searched} frame={frame} />
         </div>
+        <div
+          ref={box}
+          class="calltree"
+          role="treegrid"
+          tabIndex={0}
+          style={{ height: Math.min(HEIGHT, rows.length * ROW) + ROW + 2 }}
+          onScroll={(e) => setTop(e.currentTarget.scrollTop)}
+          aria-label={
+            `Call tree, ${measured(tree, tree.total[0])}. ` +
+            'Arrow keys walk, right opens, left closes, star opens the hot path.'
+          }
+          aria-rowcount={rows.length + 1}
+          aria-activedescendant={at >= 0 ? `call-${frame}` : undefined}
+          onKeyDown={onKey}
+        >
+          <Head />
+          <div role="rowgroup" class="ct-box" style={{ height: rows.length * ROW }}>
+            {shown.map((node, i) => (
+              <Row
+                key={node}
+                tree={tree}
+                node={node}
+                place={first + i}
+                selected={node === frame}
+                matched={!!found?.nodes[node]}
+                open={view.open.has(node)}
+                onSelect={() => select(node)}
+                onToggle={() => view.toggle(node)}
+                onMenu={(x, y) => showMenu(node, x, y)}
+              />
+            ))}
+          </div>
+        </div>
+        {found && rows.length === 0 && <p>No frame matches “{p.query}”.</p>}
       </div>
-      {found && rows.length === 0 && <p>No frame matches “{p.query}”.</p>}
       {menu?.tree === tree && (
         <FrameMenu
           key={menu.node}
@@ -120,15 +123,17 @@ export function CallTree(p: CallTreeProps) {
         />
       )}
       {frame > 0 && (
-        <Drawer
+        <Inspector
           {...context(frame)}
+          onSelect={select}
+          details={p.details}
           onClose={() => {
             p.onFrame('');
             box.current?.focus();
           }}
         />
       )}
-    </>
+    </div>
   );
 }
 

@@ -1,6 +1,6 @@
-// A frame in words and numbers, for tooltip, drawer, screen readers and incident notes. Pure.
+// A frame in words and numbers, for tooltip, inspector, screen readers and incident notes. Pure.
 import type { About } from '../core/about';
-import { formatMeasured, formatMoved, mayBeChance } from '../core/difference';
+import { formatMeasured, formatMoved, intervalText, mayBeChance, sureOf, testedOf } from '../core/difference';
 import { formatCount, formatError, formatMany, formatShare, formatValue } from '../core/format';
 import { childrenOf, functionOf, isFold, stackOf, type Tree } from '../core/tree';
 import { labelOf, shownName } from '../draw/flame';
@@ -66,7 +66,16 @@ export function changeOf(tree: Tree, node: number): string {
   return `${measured(tree, before)} → ${measured(tree, after)} · ${change}${doubtOf(tree, node)}`;
 }
 
-const doubtOf = (tree: Tree, node: number) => (mayBeChance(tree, node) ? ' · may be chance' : '');
+const doubtOf = (tree: Tree, node: number) =>
+  mayBeChance(tree, node) ? ' · may be chance' : sureOf(tree, node) !== 0 ? ' · certain' : '';
+
+// Of its function in total, all calls together: "change +1.1 points to +5.3 points (95 %), q 0.001"; "" if not tested.
+export function testedText(tree: Tree, node: number): string {
+  const tested = tree.measure && testedOf(tree, node);
+  if (!tested) return '';
+  const interval = intervalText(tested, tree.meta.unit, tree.meta.scale, tree.measure!.mode);
+  return `${interval} (95 %), ${tested.q < 0.001 ? 'q below 0.001' : `q ${tested.q.toPrecision(2)}`}`;
+}
 
 export function announcementOf(tree: Tree, node: number): string {
   const callees = childrenOf(tree, node).length;

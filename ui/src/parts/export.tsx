@@ -1,9 +1,9 @@
 // The export menu. Data formats come from the server, complete and with the lens applied. PNG, SVG and HTML show what
 // is on the page, so they are offered only where there is one flame graph.
-import { useEffect, useRef } from 'preact/hooks';
 import { headingOf, type About } from '../core/about';
 import type { Tree } from '../core/tree';
 import { shownCanvas, shownSvg } from './picture';
+import { useMenu } from './popover';
 import { save, saveHtml } from './save';
 import { announce } from './shell';
 
@@ -105,27 +105,4 @@ export function Export(p: ExportProps) {
       </ul>
     </details>
   );
-}
-
-// Escape closes the menu and returns the focus to its button; a click elsewhere closes it.
-function useMenu() {
-  const menu = useRef<HTMLDetailsElement>(null);
-  useEffect(() => {
-    const onKey = (e: KeyboardEvent) => {
-      if (e.key !== 'Escape' || !menu.current?.open) return;
-      e.preventDefault();
-      menu.current.open = false;
-      menu.current.querySelector('summary')!.focus();
-    };
-    const onPress = (e: Event) => {
-      if (menu.current?.open && !menu.current.contains(e.target as Node)) menu.current.open = false;
-    };
-    addEventListener('keydown', onKey);
-    addEventListener('pointerdown', onPress);
-    return () => {
-      removeEventListener('keydown', onKey);
-      removeEventListener('pointerdown', onPress);
-    };
-  }, []);
-  return menu;
 }

@@ -1,6 +1,6 @@
 // The flame graph. Zoom, selection and search belong to the caller (the URL). flame_view.ts keeps the visible part,
 // flame_paint.ts draws, flame_pointer.ts and flame_keyboard.ts handle input; this puts them together with tooltip,
-// menu, drawer and search.
+// menu, inspector and search.
 import type { ComponentProps } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { About } from '../core/about';
@@ -10,7 +10,7 @@ import { isFold, nextMatch, type Tree } from '../core/tree';
 import { boxOf, rowTop } from '../draw/flame';
 import { announcementOf, samplesOf, wholeOf } from './describe';
 import type { FrameContext, FrameLink } from './actions';
-import { Drawer } from './drawer';
+import { Inspector, type Details } from './inspector';
 import { Minimap } from './minimap';
 import { Colours, FlameBar, LostFrame } from './flame_bar';
 import { onFlameKey } from './flame_keyboard';
@@ -47,6 +47,8 @@ export interface FlameProps {
   onOpenFold?: (parent: number) => void;
   links?: FrameLink[];
   noLinks?: string; // why there are none
+  details?: Details; // what the page knows of the selected function
+  fill?: boolean; // down to the window's bottom
 }
 
 const MOST_HEIGHT = 640;
@@ -90,32 +92,38 @@ export function FlameGraph(p: FlameProps) {
     p.onZoom('', '');
   };
   return (
-    <div class="flame">
-      <FlameBar
-        {...p}
-        found={found}
-        input={input}
-        onStep={step}
-        onReset={zoomed ? reset : undefined}
-        flip={flip}
-        help={help}
-        onHelp={acts.help}
-      />
-      {lost && <LostFrame onClear={() => p.onZoom(zoomedTo < 0 ? '' : p.zoom, frame < 0 ? '' : p.frame)} />}
-      {help && <KeyList keys={keysOf(p)} />}
-      {tree.func.length > MINIMAP_FROM && (
-        <Minimap tree={tree} node={hover ? hover.hit.node : frame} range={range} onRange={setRange} flip={flip} />
-      )}
-      <FlameBox
-        view={view}
-        name={p.name}
-        overlay={overlay}
-        onKeyDown={onKeyDown}
-        onFocus={() => setFocused(true)}
-        onBlur={() => setFocused(false)}
-        {...pointer}
-      />
-      {groups.length > 1 && <Colours tree={tree} groups={groups} marked={marked} palette={palette} onMark={p.onMark} />}
+    <div class={'flame' + (p.fill ? ' fill' : '') + (frame >= 0 ? ' inspected' : '')}>
+      <div class="flame-main">
+        {lost && <LostFrame onClear={() => p.onZoom(zoomedTo < 0 ? '' : p.zoom, frame < 0 ? '' : p.frame)} />}
+        {tree.func.length > MINIMAP_FROM && (
+          <Minimap tree={tree} node={hover ? hover.hit.node : frame} range={range} onRange={setRange} flip={flip} />
+        )}
+        <FlameBox
+          view={view}
+          name={p.name}
+          fill={p.fill}
+          overlay={overlay}
+          onKeyDown={onKeyDown}
+          onFocus={() => setFocused(true)}
+          onBlur={() => setFocused(false)}
+          {...pointer}
+        />
+        <FlameBar
+          {...p}
+          frame={frame}
+          found={found}
+          input={input}
+          onStep={step}
+          onReset={zoomed ? reset : undefined}
+          flip={flip}
+          help={help}
+          onHelp={acts.help}
+        />
+        {help && <KeyList keys={keysOf(p)} />}
+        {groups.length > 1 && (
+          <Colours tree={tree} groups={groups} marked={marked} palette={palette} onMark={p.onMark} />
+        )}
+      </div>
       <p class="hidden" role="status" aria-live="polite">
         {focused && frame >= 0 ? announcementOf(tree, frame) : ''}
       </p>
@@ -132,8 +140,10 @@ export function FlameGraph(p: FlameProps) {
         />
       )}
       {frame >= 0 && (
-        <Drawer
+        <Inspector
           {...context(frame)}
+          onSelect={select}
+          details={p.details}
           onClose={() => {
             p.onFrame('');
             scroller.current?.focus();
@@ -147,10 +157,11 @@ export function FlameGraph(p: FlameProps) {
 type FlameBoxProps = Omit<ComponentProps<'div'>, 'name'> & {
   view: FlameView;
   name?: string;
+  fill?: boolean;
   overlay: { current: HTMLCanvasElement | null };
 };
 
-function FlameBox({ view, name, overlay, ...events }: FlameBoxProps) {
+function FlameBox({ view, name, fill, overlay, ...events }: FlameBoxProps) {
   const { tree, scroller, base, size, setTop } = view;
   const frame = Math.max(view.frame, 0);
   const of = `Flame graph${name ? ` of ${name}` : ''}, ${wholeOf(tree)}, ${samplesOf(tree)}`;
@@ -158,7 +169,7 @@ function FlameBox({ view, name, overlay, ...events }: FlameBoxProps) {
     <div
       ref={scroller}
       class="flame-box"
-      style={{ height: Math.min(Math.max(tree.rows * ROW, ROW * 4), MOST_HEIGHT) + 2 }}
+      style={fill ? undefined : { height: Math.min(Math.max(tree.rows * ROW, ROW * 4), MOST_HEIGHT) + 2 }}
       role="tree"
       tabIndex={0}
       aria-label={`${of}. Arrow keys walk, Enter zooms.`}

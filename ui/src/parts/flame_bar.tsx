@@ -13,6 +13,7 @@ export interface FlameBarProps {
   tree: Tree;
   query: string;
   found: Found;
+  frame: number; // the selected one; -1: none
   searched?: Searched;
   input: RefObject<HTMLInputElement>;
   onQuery: (text: string, typed?: boolean) => void;
@@ -29,7 +30,7 @@ export function FlameBar(p: FlameBarProps) {
     <div class="flame-bar">
       <Summary tree={p.tree} />
       <span class="grow" />
-      <Matched tree={p.tree} found={p.found} searched={p.searched} />
+      <Matched tree={p.tree} found={p.found} searched={p.searched} frame={p.frame} />
       {p.onReset && (
         <button type="button" onClick={p.onReset}>
           Reset zoom

@@ -2,6 +2,7 @@
 // the boxes. Tests and scripts can read what was drawn from window.__wherefore.
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { coloursNow } from '../core/colours';
+import { sureOf, testedOf } from '../core/difference';
 import { shownShare } from '../core/tree';
 import { drawFlame, drawOverlay, FONT, rowTop, type Drawn, type Marks } from '../draw/flame';
 import { prepare } from './canvas';
@@ -50,6 +51,12 @@ const factsOf = ({ tree, view, zoom, frame }: FlameView) => ({
   frame: frame >= 0 ? nameOf(tree, frame) : '',
   range: [view.from, view.to],
   shown: shownShare(tree),
+  // What a difference says of the first frame with that name.
+  sure: (name: string) => {
+    const node = tree.func.findIndex((_, i) => nameOf(tree, i) === name);
+    const tested = testedOf(tree, node);
+    return { sure: sureOf(tree, node), interval: tested && [tested.low, tested.high] };
+  },
   // Position of the first frame with that name.
   box: (name: string) => {
     const node = tree.func.findIndex((_, i) => nameOf(tree, i) === name);

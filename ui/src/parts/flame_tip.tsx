@@ -2,7 +2,7 @@
 import { formatMany, formatShare } from '../core/format';
 import { isFold, type Tree } from '../core/tree';
 import type { Hit } from '../draw/flame';
-import { nameOf, numbersOf, selfOf } from './describe';
+import { nameOf, numbersOf, selfOf, testedText } from './describe';
 
 export function Tooltip({ tree, hover }: { tree: Tree; hover: { hit: Hit; x: number; y: number } }) {
   const { run, node } = hover.hit;
@@ -10,6 +10,7 @@ export function Tooltip({ tree, hover }: { tree: Tree; hover: { hit: Hit; x: num
   const style =
     hover.y > innerHeight - 140 ? { left, bottom: innerHeight - hover.y + 12 } : { left, top: hover.y + 18 };
   const own = selfOf(tree, node);
+  const tested = testedText(tree, node);
   const f = tree.functions[tree.func[node]];
   return (
     <div class="tip" role="tooltip" style={style}>
@@ -37,6 +38,12 @@ export function Tooltip({ tree, hover }: { tree: Tree; hover: { hit: Hit; x: num
             </>
           )}
           {!isFold(tree, node) && own !== '' && <>self {own}</>}
+          {tested && (
+            <>
+              <br />
+              the function: {tested}
+            </>
+          )}
           {(f.module || f.file) && (
             <>
               <br />

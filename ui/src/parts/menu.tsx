@@ -1,4 +1,4 @@
-// The menu of a frame: the drawer's actions at the pointer or the frame. Arrows, Home, End and first letters move, a
+// The menu of a frame: the inspector's actions at the pointer or the frame. Arrows, Home, End and first letters move, a
 // printed key acts, Escape and Tab close it and return the focus. Scrolling or resizing closes it too.
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { actionsOf, type Action, type FrameContext } from './actions';

@@ -7,7 +7,7 @@ import { drawMinimap } from '../draw/minimap';
 import { prepare } from './canvas';
 import { useWidth } from './width';
 
-const HEIGHT = 34;
+const HEIGHT = 18;
 
 // `node`: the hovered or selected frame, -1 for none.
 export function Minimap({

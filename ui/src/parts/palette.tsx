@@ -1,10 +1,22 @@
-// Ctrl+K: jump to a page, a service (by part of its name) or a trace (by id), and switch between plain text and regular
-// expression. The browser's own dialog keeps the focus inside.
+// Ctrl+K: jump to a page, a service or a span (by part of its name), a function of the service that is shown, or a
+// trace (by id), and switch between plain text and regular expression. The browser's own dialog keeps the focus inside.
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { getJson } from '../core/api';
 import { go, url } from '../core/location';
-import { searchedAs } from '../core/search_text';
-import { encodeService, newService, traceIn } from '../core/state';
+import { escaped, searchedAs } from '../core/search_text';
+import { exactly, shortName } from '../core/names';
+import {
+  decodeService,
+  encodeService,
+  encodeSlow,
+  encodeTraces,
+  newService,
+  newSlow,
+  newTraces,
+  selectorOf,
+  timeOf,
+  traceIn,
+} from '../core/state';
 import { moreText } from '../core/many';
 import { useSettled } from './choice';
 import { useQuery } from './query';
@@ -55,6 +67,26 @@ function Choices({ pages, close }: { pages: [string, string][]; close: () => voi
   useLayoutEffect(() => input.current?.focus(), []); // before the next key press, so that no letter is lost
   const search = useSettled(text.trim().slice(0, 200));
   const services = useQuery('palette' + search, (s) => getJson('services', { since: '7d', search, limit: '50' }, s));
+  const time = { since: '1h', from: null, to: null };
+  const spans = useQuery(search === '' ? null : 'palette spans' + search, (s) =>
+    getJson('span-names', { since: '1h', search, limit: '15' }, s),
+  );
+  // Functions of the service that is shown.
+  const here = /^\/s\//.test(url.value.pathname) ? decodeService(url.value) : null;
+  const functions = useQuery(here && search.length > 1 ? 'palette functions' + search + url.value.href : null, (s) =>
+    getJson(
+      'top',
+      {
+        query: selectorOf(here!.service, here!.q),
+        type: here!.type,
+        ...timeOf(here!),
+        search: escaped(search),
+        limit: '15',
+        sort: 'total',
+      },
+      s,
+    ),
+  );
   const wanted = text.trim().toLowerCase();
   const asPlain = url.value.searchParams.get('plain') !== '1';
   const all = [
@@ -62,8 +94,25 @@ function Choices({ pages, close }: { pages: [string, string][]; close: () => voi
     ...(services.data?.services ?? []).map((s) => ({
       name: s.name,
       kind: 'service',
-      href: encodeService(newService(s.name, { since: '1h', from: null, to: null })),
+      href: encodeService(newService(s.name, time)),
     })),
+    ...(functions.data?.rows ?? []).map((f) => ({
+      name: shortName(f.name),
+      kind: 'function',
+      href: encodeService({ ...here!, view: 'flame', search: exactly(f.name), zoom: '', frame: '' }),
+    })),
+    ...(spans.data?.spans ?? []).flatMap((n) => [
+      {
+        name: n.name,
+        kind: `span of ${n.service}`,
+        href: encodeTraces({ ...newTraces(n.service, time), name: n.name }),
+      },
+      {
+        name: `${n.name}: slow versus typical`,
+        kind: n.service,
+        href: encodeSlow({ ...newSlow(time), service: n.service, name: n.name }),
+      },
+    ]),
     ...pages.map(([href, name]) => ({ name, kind: 'page', href })),
     ...(SEARCHED.test(url.value.pathname)
       ? [
@@ -95,11 +144,11 @@ function Choices({ pages, close }: { pages: [string, string][]; close: () => voi
       <input
         ref={input}
         role="combobox"
-        aria-label="Page, service or trace id"
+        aria-label="Page, service, span, function or trace id"
         aria-expanded="true"
         aria-controls="palette-list"
         aria-activedescendant={found[at] ? `palette-${at}` : undefined}
-        placeholder="page, service or trace id"
+        placeholder="page, service, span, function or trace id"
         value={text}
         onInput={(e) => {
           setText(e.currentTarget.value);

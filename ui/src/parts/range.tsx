@@ -80,7 +80,7 @@ export function RangePicker({ time, onChange }: { time: TimeState; onChange: (t:
   return (
     <span class="range">
       <label>
-        Time{' '}
+        <span class="name">Time</span>{' '}
         <select
           value={fixed || open ? 'fixed' : time.since}
           onChange={(e) => {

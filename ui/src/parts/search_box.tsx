@@ -69,20 +69,23 @@ export function findKey(e: KeyboardEvent, input: HTMLInputElement | null | undef
 }
 
 // How much matches. If frames are folded only the server knows; until it answers, the numbers cover what is drawn.
-function Figures({
-  tree,
-  drawn,
-  searched,
-}: {
+interface MatchedProps {
   tree: Tree;
-  drawn: { first: number[]; value: number };
+  found: { first: number[]; value: number; problem: string } | null;
   searched?: Searched;
-}) {
+  frame?: number; // the selected one
+}
+
+function Figures({ tree, found, searched, frame = -1 }: MatchedProps) {
+  const drawn = found!;
+  const at = drawn.first.indexOf(frame);
+  const place = at >= 0 && <>{`${formatCount(at + 1)} of ${formatCount(drawn.first.length)}`} · </>;
   const all = searched?.found;
   const frames = drawn.first.length;
   if (all)
     return (
       <>
+        {place}
         {formatMany(all.nodes, 'frame')}, {formatShare(all.value, tree.total[0])}
         {all.nodes > frames && ` · ${formatCount(frames)} drawn`}
       </>
@@ -90,6 +93,7 @@ function Figures({
   const query = searched?.query;
   return (
     <>
+      {place}
       {formatMany(frames, 'frame')}, {formatShare(drawn.value, tree.total[0])}
       {query && ' of what is drawn'}
       {query?.error && !query.loading && <em class="bad"> · the rest: {query.error.message}</em>}
@@ -106,21 +110,14 @@ function Figures({
   );
 }
 
-export function Matched({
-  tree,
-  found,
-  searched,
-}: {
-  tree: Tree;
-  found: { first: number[]; value: number; problem: string } | null;
-  searched?: Searched;
-}) {
+export function Matched(p: MatchedProps) {
+  const { found } = p;
   return (
     <span class="matched" role="status">
       {found && (
         <>
           {found.problem !== '' && <em class="bad">{found.problem} · </em>}
-          <Figures tree={tree} drawn={found} searched={searched} />
+          <Figures {...p} />
         </>
       )}
     </span>

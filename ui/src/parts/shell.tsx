@@ -5,6 +5,8 @@ import { useEffect } from 'preact/hooks';
 import { gone, incomplete, unanswered } from '../core/alive';
 import { url } from '../core/location';
 import { Help } from './help';
+import { Popover } from './popover';
+import { PHONE, useAtLeast } from './window';
 import { Palette } from './palette';
 import { theme, zone } from '../core/settings';
 import { addressProblem } from '../core/state';
@@ -12,6 +14,7 @@ import { addressProblem } from '../core/state';
 const PAGES: [string, string][] = [
   ['/', 'Services'],
   ['/traces', 'Traces'],
+  ['/slow', 'Slow'],
   ['/diff', 'Diff'],
   ['/adhoc', 'Files'],
   ['/status', 'Status'],
@@ -31,7 +34,13 @@ export function useUnused(sentence: string): void {
   }, [sentence]);
 }
 
-export function Shell({ title, children }: { title: string; children?: ComponentChildren }) {
+interface ShellProps {
+  title: string;
+  fill?: boolean; // the page's picture reaches down to the window's bottom
+  children?: ComponentChildren;
+}
+
+export function Shell({ title, fill, children }: ShellProps) {
   const path = url.value.pathname;
   const problem = [addressProblem(url.value), ...unused.value].filter(Boolean).join(' ');
   const page = path + (path.startsWith('/s/') ? (url.value.searchParams.get('service') ?? '') : '');
@@ -43,6 +52,7 @@ export function Shell({ title, children }: { title: string; children?: Component
   useEffect(() => {
     incomplete.value = '';
   }, [address]); // the new page's requests report again
+  const wide = useAtLeast(PHONE + 140);
   const current = (page: string) => (page === '/' ? path === '/' || path.startsWith('/s/') : path.startsWith(page));
   return (
     <>
@@ -60,41 +70,25 @@ export function Shell({ title, children }: { title: string; children?: Component
         <a class="brand" href="/">
           Wherefore
         </a>
-        <nav aria-label="Pages">
-          {PAGES.map(([page, name]) => (
-            <a key={page} href={page} aria-current={current(page) ? 'page' : undefined}>
-              {name}
-            </a>
-          ))}
-        </nav>
-        <span class="grow" />
-        <Palette pages={PAGES} />
-        <Help />
-        <label>
-          Times{' '}
-          <select
-            value={zone.value}
-            onChange={(e) => {
-              zone.value = e.currentTarget.value as typeof zone.value;
-            }}
-          >
-            <option value="local">local</option>
-            <option value="utc">UTC</option>
-          </select>
-        </label>
-        <label>
-          Theme{' '}
-          <select
-            value={theme.value}
-            onChange={(e) => {
-              theme.value = e.currentTarget.value as typeof theme.value;
-            }}
-          >
-            <option value="system">system</option>
-            <option value="light">light</option>
-            <option value="dark">dark</option>
-          </select>
-        </label>
+        {wide ? (
+          <>
+            <Pages current={current} />
+            <span class="grow" />
+            <Palette pages={PAGES} />
+            <Help />
+            <Settings />
+          </>
+        ) : (
+          <>
+            <span class="grow" />
+            <Palette pages={PAGES} />
+            <Popover name="☰" label="Pages and settings" class="end">
+              <Pages current={current} />
+              <Settings />
+              <Help />
+            </Popover>
+          </>
+        )}
       </header>
       {gone.value && unanswered.value.length === 0 && (
         <p class="note error gone" role="alert">
@@ -112,12 +106,52 @@ export function Shell({ title, children }: { title: string; children?: Component
           {problem}
         </p>
       )}
-      <main id="main" tabIndex={-1}>
+      <main id="main" tabIndex={-1} class={fill ? 'fill' : undefined}>
         {children}
       </main>
     </>
   );
 }
+
+const Pages = ({ current }: { current: (page: string) => boolean }) => (
+  <nav aria-label="Pages">
+    {PAGES.map(([page, name]) => (
+      <a key={page} href={page} aria-current={current(page) ? 'page' : undefined}>
+        {name}
+      </a>
+    ))}
+  </nav>
+);
+
+const Settings = () => (
+  <>
+    <label>
+      <span class="name">Times</span>{' '}
+      <select
+        value={zone.value}
+        onChange={(e) => {
+          zone.value = e.currentTarget.value as typeof zone.value;
+        }}
+      >
+        <option value="local">local</option>
+        <option value="utc">UTC</option>
+      </select>
+    </label>
+    <label>
+      <span class="name">Theme</span>{' '}
+      <select
+        value={theme.value}
+        onChange={(e) => {
+          theme.value = e.currentTarget.value as typeof theme.value;
+        }}
+      >
+        <option value="system">system</option>
+        <option value="light">light</option>
+        <option value="dark">dark</option>
+      </select>
+    </label>
+  </>
+);
 
 // After a change of page the heading gets the focus and the title is announced. A page whose code is still loading has
 // no heading yet; it gets the focus when it arrives.

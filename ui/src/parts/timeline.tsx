@@ -1,7 +1,6 @@
 // The timeline: values per second over time, and how much of them matches the search. Dragging selects a range,
 // Ctrl+drag picks the baseline of a diff, a double click clears the selection; two times can be typed instead. There is
-// no line where nothing was stored. timeline_plot.ts draws it.
-import type uPlot from 'uplot';
+// no line where nothing was stored. timeline_plot.tsx draws it.
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Series } from '../core/answers';
 import { formatFine, formatShare, formatTime, formatValue } from '../core/format';
@@ -11,7 +10,7 @@ import { stepAfter } from '../core/time_keys';
 import type { Marker } from '../core/trend';
 import { TimeForm } from './range';
 import { useTimeKeys } from './time_keys';
-import { rateOf, rateText, settledOf, usePlot } from './timeline_plot';
+import { Plot, rateOf, rateText, settledOf } from './timeline_plot';
 
 const TIMELINE_KEYS =
   'W and S zoom, A and D move, F shows all of it, R selects what is in view; left and right walk its steps.';
@@ -34,8 +33,7 @@ export function Timeline(props: TimelineProps) {
   const { view, zoomed, onTimeKey } = useTimeKeys(p.of, whole, 4 * p.shown.stepMs, spanText, (r) =>
     p.onSelect([Math.round(r[0]), Math.round(r[1])]),
   );
-  const { box, plot } = usePlot(p, view, zoomed);
-  const { walked, onWalk } = useWalk(p, view, plot);
+  const { walked, step, onWalk } = useWalk(p, view);
   useEffect(() => {
     const page = window as unknown as { __wherefore?: object };
     page.__wherefore = { ...page.__wherefore, timeline: p.shown };
@@ -51,25 +49,26 @@ export function Timeline(props: TimelineProps) {
           if (!onWalk(e)) onTimeKey(e);
         }}
       >
-        <div ref={box} class="plot" aria-hidden="true" />
+        <Plot {...p} view={zoomed ? view : [view[0], view[1] - p.shown.stepMs]} step={step} />
       </div>
       <p class="walked" role="status">
         {walked}
       </p>
       <figcaption>
-        <Facts series={p.series} shown={p.shown} lens={p.lens !== ''} /> · drag: select · Ctrl+drag: baseline of a diff
-        · double click: all
-        <TypedTimes range={p.selection ?? whole} onSelect={p.onSelect} onBaseline={p.onBaseline} />
-        {zoomed && <> · in view {spanText(view)}</>}
         {p.selection && (
           <>
-            {' '}
-            · selected {spanText(p.selection)}{' '}
-            <button type="button" onClick={() => p.onSelect(null)}>
+            selected {spanText(p.selection)}{' '}
+            <button type="button" class="quiet" onClick={() => p.onSelect(null)}>
               Whole range
-            </button>
+            </button>{' '}
+            ·{' '}
           </>
         )}
+        <TypedTimes range={p.selection ?? whole} onSelect={p.onSelect} onBaseline={p.onBaseline} />
+        {zoomed && <> · in view {spanText(view)}</>}
+        {' · '}
+        <Facts series={p.series} shown={p.shown} lens={p.lens !== ''} />· drag: select · Ctrl+drag: baseline of a diff ·
+        double click: all
       </figcaption>
     </figure>
   );
@@ -103,13 +102,9 @@ function TypedTimes({ range, onSelect, onBaseline }: TypedTimesProps) {
   };
   if (!typing)
     return (
-      <>
-        {' '}
-        ·{' '}
-        <button type="button" onClick={() => setTyping(true)}>
-          Type times
-        </button>
-      </>
+      <button type="button" class="quiet" onClick={() => setTyping(true)}>
+        Type times
+      </button>
     );
   return (
     <TimeForm
@@ -128,29 +123,22 @@ function TypedTimes({ range, onSelect, onBaseline }: TypedTimesProps) {
 function useWalk(
   p: TimelineProps & { shown: Lines },
   view: [number, number],
-  plot: { current: uPlot | null },
-): { walked: string; onWalk: (e: KeyboardEvent) => boolean } {
+): { walked: string; step: number | null; onWalk: (e: KeyboardEvent) => boolean } {
   const [time, setTime] = useState<number | null>(null);
   const { startMs, stepMs, all, matched, lines } = p.shown;
   const first = Math.max(0, Math.ceil((view[0] - startMs) / stepMs));
   const last = Math.min(settledOf(p.series, p.shown) - 1, Math.floor((view[1] - startMs) / stepMs));
   const at = time === null ? null : Math.round((time - startMs) / stepMs);
   const there = at !== null && at >= first && at <= last;
-  useEffect(() => {
-    const u = plot.current;
-    if (u && time !== null)
-      u.setCursor(there ? { left: u.valToPos(time / 1000, 'x'), top: 0 } : { left: -10, top: -10 });
-  }, [time, there, p.series, view.join()]);
   const onWalk = (e: KeyboardEvent) => {
     if (e.ctrlKey || e.metaKey || e.altKey || e.shiftKey) return false;
     const to = stepAfter(e.key, at, first, last);
     if (to === null && (e.key !== 'Escape' || time === null)) return false;
-    if (to === null) plot.current?.setCursor({ left: -10, top: -10 });
     setTime(to === null ? null : startMs + to * stepMs);
     e.preventDefault();
     return true;
   };
-  if (!there) return { walked: '', onWalk };
+  if (!there) return { walked: '', step: null, onWalk };
   const { label, factor, unit } = rateOf({ ...p.series, step_ms: stepMs });
   const fill = p.shown.fill[at];
   const text = (v: number | null) =>
@@ -163,7 +151,7 @@ function useWalk(
     lines.length === 1 ? text(all[at]) : lines.map((l) => `${l.name} ${text(l.values[at] ?? null)}`).join(', ');
   const does = p.lens !== '' ? 'is left by the lens and matches' : 'matches';
   const part = matched && all[at] ? `, ${formatShare(shareAt(p.shown, at), 1)} of it ${does}` : '';
-  return { walked: `${formatTime(startMs + at * stepMs, zone.value === 'utc')}: ${values}${part}`, onWalk };
+  return { walked: `${formatTime(startMs + at * stepMs, zone.value === 'utc')}: ${values}${part}`, step: at, onWalk };
 }
 
 // The line shows everything; matches are counted after the lens.

@@ -1,11 +1,15 @@
 // The waterfall of a trace: one row per span, of which only those in view are elements. Up and down select, left and
-// right fold, Enter or a click shows the span; W, S, A, D and F move the time axis.
+// right fold, Enter or a click shows the span; W, S, A, D and F move the time axis. A bar is filled with
+// what the span's time went to; the line below it is the critical path.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { accountText, type Account } from '../core/accounting';
+import type { PathOnRows, Stretch } from '../core/critical';
 import { formatMany, formatValue } from '../core/format';
 import { colourIndex, DARK, LIGHT } from '../core/palette';
 import { dark } from '../core/settings';
 import { visibleRows, type Row } from '../core/waterfall';
 import { shownName } from '../draw/flame';
+import { PartFill } from './account_bar';
 import { useTimeKeys } from './time_keys';
 
 const ROW = 26;
@@ -17,6 +21,8 @@ export interface WaterfallProps {
   selected: string;
   values: Record<string, number>;
   looks?: Record<string, { count: number }>;
+  accounts: Map<string, Account>; // by span, as far as they are known
+  path?: PathOnRows;
   onSelect: (span: string, walked: boolean) => void;
   onRange: (row: Row, range: [number, number]) => void;
 }
@@ -109,6 +115,9 @@ export function Waterfall(p: WaterfallProps) {
               selected={r.id === p.selected}
               folded={folded.has(r.id)}
               note={noteOf(p, r.id)}
+              account={p.accounts.get(r.id)}
+              stretches={p.path?.bySpan.get(r.id)}
+              said={saidOf(p, r.id)}
               onSelect={() => p.onSelect(r.id, false)}
               onToggle={() => toggle(r.id)}
             />
@@ -125,6 +134,18 @@ function noteOf({ looks, values }: WaterfallProps, id: string): string {
   return values[id] ? ' · profiled' : '';
 }
 
+// What bar and line show, in words.
+function saidOf({ accounts, path }: WaterfallProps, id: string): string {
+  const account = accounts.get(id);
+  const onPath = path?.total.get(id);
+  return [
+    onPath ? `${formatValue(onPath, 'nanoseconds')} on the critical path` : '',
+    account && account.duration > 0 ? accountText(account, 3) : '',
+  ]
+    .filter(Boolean)
+    .join(', ');
+}
+
 interface SpanRowProps {
   row: Row;
   top: number;
@@ -132,11 +153,15 @@ interface SpanRowProps {
   selected: boolean;
   folded: boolean;
   note: string;
+  account?: Account;
+  stretches?: Stretch[];
+  said: string;
   onSelect: () => void;
   onToggle: () => void;
 }
 
-function SpanRow({ row: r, top, view, selected, folded, note, onSelect, onToggle }: SpanRowProps) {
+function SpanRow(p: SpanRowProps) {
+  const { row: r, top, selected, folded, onSelect, onToggle } = p;
   const fill = (dark.value ? DARK : LIGHT).boxes[colourIndex('', r.service)];
   return (
     <div
@@ -170,14 +195,15 @@ function SpanRow({ row: r, top, view, selected, folded, note, onSelect, onToggle
         {r.error && <em class="bad"> error</em>}
         {r.orphan && <small> (its parent is not stored)</small>}
       </span>
-      <Bar row={r} view={view} fill={fill} note={note} />
+      <Bar {...p} fill={fill} />
     </div>
   );
 }
 
-function Bar({ row: r, view, fill, note }: { row: Row; view: [number, number]; fill: string; note: string }) {
+function Bar({ row: r, view, fill, note, account, stretches, said }: SpanRowProps & { fill: string }) {
   const place = placeOf(r, view);
   const [before, after] = [r.start + r.duration < view[0], r.start > view[1]];
+  const filled = account && account.duration > 0 && account.filedUnder === '';
   return (
     <span class="wf-line">
       {!before && !after && (
@@ -188,14 +214,51 @@ function Bar({ row: r, view, fill, note }: { row: Row; view: [number, number]; f
             width: `max(2px, ${100 * (place[1] - place[0])}%)`,
             background: fill,
           }}
-        />
+        >
+          {filled && (
+            <span class="wf-fill" style={fullWidth(r, view, place)}>
+              <PartFill parts={account.parts} duration={account.duration} />
+            </span>
+          )}
+        </span>
       )}
+      {stretches && <PathLine stretches={stretches} view={view} />}
       <span class="wf-time" style={timePlace(place)}>
         {before && '◂ '}
         {after && '▸ '}
         {ms(r.duration)}
         {note}
       </span>
+      {said && <span class="hidden">, {said}</span>}
     </span>
+  );
+}
+
+// The fill is of the whole span, though its bar may be cut at the window's edges.
+function fullWidth(r: Row, [from, to]: [number, number], place: [number, number]): Record<string, string> {
+  const seen = (place[1] - place[0]) * (to - from);
+  if (!(seen > 0) || seen >= r.duration) return {};
+  const before = Math.max(0, from - r.start);
+  return { left: `${(-100 * before) / seen}%`, width: `${(100 * r.duration) / seen}%` };
+}
+
+const MOST_STRETCHES = 400;
+
+function PathLine({ stretches, view: [from, to] }: { stretches: Stretch[]; view: [number, number] }) {
+  const scale = 100 / (to - from || 1);
+  const seen = stretches.filter(([a, b]) => b > from && a < to).slice(0, MOST_STRETCHES);
+  return (
+    <>
+      {seen.map(([a, b]) => {
+        const [left, right] = [Math.max(a, from), Math.min(b, to)];
+        return (
+          <i
+            key={a}
+            class="wf-path"
+            style={{ left: `${(left - from) * scale}%`, width: `max(1px, ${(right - left) * scale}%)` }}
+          />
+        );
+      })}
+    </>
   );
 }

@@ -1,0 +1,115 @@
+// What got worse, one card for each service, most certain cost first. The server works it out in the background, so the
+// page asks again while it is looking. A server that does not know the question shows no cards.
+import { useEffect } from 'preact/hooks';
+import { ApiError, ask } from '../core/api';
+import { now } from '../core/clock';
+import { formatShare, formatValue } from '../core/format';
+import { shortName } from '../core/names';
+import { addressesOf, costText, headingOf, type Worse, type WorseCause, type WorseEntry } from '../core/worse';
+import { safe, shownName } from '../draw/flame';
+import { useQuery } from './query';
+import { copyText } from './shell';
+
+const AGAIN_MS = 1000;
+const LISTED = '12';
+
+export function useWorse() {
+  const found = useQuery<Worse | null>('worse', async (s) => {
+    try {
+      return (await (await ask('worse', { limit: LISTED }, s, 'application/json')).json()) as Worse;
+    } catch (e) {
+      if (e instanceof ApiError && e.status === 404) return null;
+      throw e;
+    }
+  });
+  useEffect(() => {
+    if (!found.data?.looking || found.loading) return;
+    const id = setTimeout(found.retry, AGAIN_MS);
+    return () => clearTimeout(id);
+  }, [found.data, found.loading]);
+  return found;
+}
+
+export function WorseCards({ worse }: { worse: Worse }) {
+  const heading = headingOf(worse, now());
+  if (heading === '') return null;
+  return (
+    <section class="worse" aria-label="What got worse">
+      <h2 role="status" data-testid="worse">
+        {heading}
+      </h2>
+      {worse.worse.map((e) => (
+        <Card key={e.service} entry={e} />
+      ))}
+    </section>
+  );
+}
+
+const ns = (v: number | string) => formatValue(Number(v), 'nanoseconds');
+
+function Card({ entry: e }: { entry: WorseEntry }) {
+  const { latency: l } = e;
+  const to = addressesOf(e);
+  return (
+    <article class="worse-card" aria-label={e.service}>
+      <p>
+        <b class="worse-sign">▲</b> <b>{shownName(e.service, 80)}</b> <span class="figures">{costText(e)}</span>{' '}
+        {l && (
+          <span class="figures">
+            p99 {ns(l.p99_ns_before)} → {ns(l.p99_ns_after)}
+          </span>
+        )}{' '}
+        <small>
+          {e.since.label === '' ? 'against the hour before' : `since ${safe(e.since.after)}`}, certain (q{' '}
+          {e.q < 0.001 ? 'below 0.001' : e.q.toPrecision(2)})
+        </small>
+      </p>
+      {e.causes.slice(0, 2).map((c) => (
+        <Cause key={c.module + c.function} cause={c} unit={e.unit} mode={e.mode} />
+      ))}
+      <p class="actions">
+        {e.endpoints.length > 0 && (
+          <small>
+            in{' '}
+            {e.endpoints
+              .slice(0, 4)
+              .map((n) => safe(n).slice(0, 60))
+              .join(', ')}
+          </small>
+        )}
+        <a class="button" href={to.diff}>
+          Diff
+        </a>
+        <a class="button" href={to.line}>
+          Line
+        </a>
+        <a class="button" href={to.traces}>
+          Traces
+        </a>
+        <button type="button" onClick={() => copyText(`${e.sentence}\n${new URL(to.diff, location.href)}\n`)}>
+          Copy
+        </button>
+      </p>
+    </article>
+  );
+}
+
+function Cause({ cause: c, unit, mode }: { cause: WorseCause; unit: string; mode: WorseEntry['mode'] }) {
+  const value = (v: number) => (mode === 'request' ? formatValue(v, unit) : formatShare(v, 1));
+  const name = c.own?.function ?? c.function;
+  return (
+    <p class="worse-cause">
+      <code>{safe(shortName(name))}</code>
+      {c.own && c.own.file !== '' && (
+        <span>
+          {' '}
+          {safe(c.own.file.slice(c.own.file.lastIndexOf('/') + 1))}
+          {c.own.line > 0 && `:${c.own.line}`}
+        </span>
+      )}{' '}
+      <span class="figures">
+        {c.kind} {value(c.change)} ({value(c.low)} to {value(c.high)})
+      </span>
+    </p>
+  );
+}
