@@ -35,9 +35,9 @@ export function WorseCards({ worse }: { worse: Worse }) {
   if (heading === '') return null;
   return (
     <section class="worse" aria-label="What got worse">
-      <h2 role="status" data-testid="worse">
-        {heading}
-      </h2>
+      <div role="status">
+        <h2 data-testid="worse">{heading}</h2>
+      </div>
       {worse.worse.map((e) => (
         <Card key={e.service} entry={e} />
       ))}
