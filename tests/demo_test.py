@@ -1,5 +1,5 @@
 """The demo as ./run starts it: recorded, replayed as if it had just happened, continued live, and its tour in the
-browser. Uses a short recording (DEMO_SECONDS per release, 20 in ./test) with the same programs and supervisor.
+browser. The recording is as long as ./run's (DEMO_SECONDS per release): of much less no cause of what got worse is sure.
 """
 import os
 import signal
@@ -10,7 +10,7 @@ import unittest
 from harness import BINARY, ROOT, Case, wait_until
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-SECONDS = os.environ.get("DEMO_SECONDS", "20")
+SECONDS = os.environ.get("DEMO_SECONDS", "60")
 BUILD = os.path.dirname(BINARY)
 
 

@@ -148,8 +148,10 @@ class Diff(Case):
         environment["PATH"] = f"{os.path.dirname(BINARY)}:{environment['PATH']}"
         done = subprocess.run(["bash", "-c", recipe], cwd=self.folder, env=environment, capture_output=True, text=True, timeout=90)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        # Parse calls Spin more: which of the two is named is a matter of where more than chance ends.
-        self.assertRegex(done.stderr, r"surely costs [345]\d\.\d % more.*\n")
+        # Parse calls Spin more: which of the two is named is a matter of where more than chance ends. The figure is the near
+        # end of the interval: below what was planted, and the lower the more the runs differ.
+        surely = re.search(r"surely costs (\d+\.\d) % more.*\n", done.stderr)
+        self.assertTrue(surely and 5 < float(surely[1]) < 60, done.stderr)
         self.assertIn("Parse", done.stderr)
         self.assertIn("compared by files (5 and 5)", done.stdout)
 

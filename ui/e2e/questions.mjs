@@ -36,14 +36,15 @@ export async function questions(page) {
     await page.locator('.causes li', { hasText: PARSER }).first().waitFor();
     assert.match(await page.locator('.causes li').first().textContent(), /\(\+?[−\d.]+ % to \+?[−\d.]+ %\)/);
   });
+  // The largest own function of both is asked about; of storefront that is the parser in either release.
   await question(page, 'which line?', async (click) => {
-    await click(link('orders'));
+    await click(link('storefront'));
     await drawn(page, 'the graph', () => window.__wherefore?.flame?.count > 0);
     await click(page.getByRole('button', { name: 'Source', exact: true }));
     await page.locator('.source-line.selected', { hasText: 'out = out + text_[at_]' }).waitFor();
   });
   await question(page, 'which requests?', async (click) => {
-    await click(link('orders'));
+    await click(link('storefront'));
     await drawn(page, 'the graph', () => window.__wherefore?.flame?.count > 0);
     await click(page.getByRole('button', { name: 'Traces with it' }));
     await page.locator('table.seen tbody a').first().waitFor();
