@@ -46,9 +46,12 @@ class Demo(Case):
             return False
 
     def wait_for_live_data(self, server):
-        """The history is visible at once; live profiles follow within their upload interval."""
-        wait_until(lambda: {"storefront", "orders", "inventory"} <=
-                   {service["name"] for service in server.ask("overview", since="15m")["services"]})
+        """The history, of v1 and v2, is sent first; live profiles follow within their upload interval."""
+        wait_until(lambda: {name for name, instances in self.instances(server).items() if instances >= 3} >=
+                   {"storefront", "orders", "inventory"})
+
+    def instances(self, server):
+        return {service["name"]: service.get("instances", 0) for service in server.ask("overview", since="15m")["services"]}
 
     def both_releases_are_there(self, server):
         before = int(server.ask("top", query='orders{service.version="v1"}', type="cpu", since="15m")["total"])

@@ -113,8 +113,10 @@ def show_history(arguments):
     files = sorted(str(file) for file in arguments.history.glob("*.otlp"))
     if not files:
         sys.exit(f"demo: no recording in {arguments.history}")
-    subprocess.run([str(arguments.build / "wherefore"), "push", "--replay", "--server", arguments.server, *files],
-                   check=True, stdout=subprocess.DEVNULL)
+    pushed = subprocess.run([str(arguments.build / "wherefore"), "push", "--replay", "--server", arguments.server, *files],
+                            stdout=subprocess.DEVNULL)
+    if pushed.returncode != 0:
+        sys.exit(f"demo: the history could not be sent to {arguments.server}")
 
 
 def alive(pid):

@@ -4,10 +4,23 @@
 #include <chrono>
 #include <future>
 
+#include <fmt/format.h>
+
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 
 namespace wherefore::gateway {
+
+void AddWaiting(Status& status, const QueueFigures& figures, std::string_view what) {
+  status.facts.emplace_back(
+      "waiting",
+      fmt::format("{} requests, {}", FormatCount(static_cast<std::int64_t>(figures.requests)),
+                  FormatBytes(static_cast<std::int64_t>(figures.bytes))));
+  if (figures.write_error.empty()) return;
+  status.problems.push_back({fmt::format("{} cannot be queued: {}", what, figures.write_error),
+                             "is the disk full?", true});
+}
 
 bool Onward::Pass(const profile::WriteRequest& request) {
   while (true) {

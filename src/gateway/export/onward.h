@@ -7,11 +7,17 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/mutex.h"
+#include "base/status.h"
+#include "gateway/export/queue.h"
 #include "profile/sink.h"
 
 namespace wherefore::gateway {
+
+// What waits, as a fact; a problem if it cannot be written. `what`: "spans".
+void AddWaiting(Status& status, const QueueFigures& figures, std::string_view what);
 
 class Onward {
  public:

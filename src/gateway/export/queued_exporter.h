@@ -32,7 +32,6 @@ class QueuedExporter final : public Exporter {
   [[nodiscard]] Status status() const override;
 
  private:
-  [[nodiscard]] QueueEntry EntryOf(profile::WriteRequest& request) const;
   void Consume();
   void Deliver(const QueuedBatch& batch);
   // One attempt; false: the batch is done with, in one way or another.

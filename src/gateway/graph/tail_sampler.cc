@@ -2,14 +2,11 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "formats/formats.h"
-#include "profile/tenant.h"
+#include "gateway/export/queue_entry.h"
 
 namespace wherefore::gateway {
 namespace {
@@ -52,21 +49,8 @@ void TailSampler::Stop() {
 
 void TailSampler::Write(profile::WriteRequest request,
                         std::function<void(Result<profile::WriteAnswer>)> done) {
-  auto& batch = std::get<profile::SpanBatch>(request.data);
-  Note(batch, MonotonicNs());
-  QueueEntry entry;
-  entry.signal = formats::Signal::kTraces;
-  entry.tenant = request.tenant_name;
-  entry.request = {.identity = request.identity,
-                   .rejected = request.decoded.rejected,
-                   .message = request.decoded.message,
-                   .tenant = request.tenant};
-  entry.items = static_cast<std::uint32_t>(batch.spans.size());
-  entry.arrival_ns = request.arrival_ns != 0 ? request.arrival_ns : NowUnixNs();
-  entry.payload = request.otlp_bytes
-                      ? request.otlp_bytes
-                      : std::make_shared<const std::string>(formats::EncodeOtlpTraces(batch));
-  queue_.Append(std::move(entry), std::move(done));
+  Note(std::get<profile::SpanBatch>(request.data), MonotonicNs());
+  queue_.Append(EntryOf(request), std::move(done));
 }
 
 void TailSampler::Note(const profile::SpanBatch& batch, std::int64_t now_ns) {
@@ -134,12 +118,7 @@ void TailSampler::Deliver(const QueuedBatch& queued) {
   Note(decoded->data, 0);  // after a restart they are not known yet
   if (!onward_.SleepUntil(DueOf(decoded->data))) return queue_.PutBack(queued);
   Decide(decoded->data);
-  profile::WriteRequest request;
-  request.identity = HashString(*bytes, 1);
-  request.tenant_name = queued.tenant;
-  request.tenant = profile::Tenant(queued.tenant).number;
-  request.body_bytes = bytes->size();
-  request.arrival_ns = queued.oldest_ns;
+  profile::WriteRequest request = RequestOf(queued, *bytes);
   const bool nothing = decoded->data.spans.empty();
   request.data = std::move(decoded->data);
   if (!nothing && !onward_.Pass(request)) return queue_.PutBack(queued);
@@ -147,18 +126,12 @@ void TailSampler::Deliver(const QueuedBatch& queued) {
 }
 
 Status TailSampler::status() const {
-  const QueueFigures figures = queue_.figures();
   Status status;
   status.part = id_;
-  status.facts = {{"waiting", fmt::format("{} requests, {}",
-                                          FormatCount(static_cast<std::int64_t>(figures.requests)),
-                                          FormatBytes(static_cast<std::int64_t>(figures.bytes)))},
-                  {"spans kept", FormatCount(static_cast<std::int64_t>(kept_.value()))},
-                  {"spans dropped", FormatCount(static_cast<std::int64_t>(dropped_.value()))}};
-  if (!figures.write_error.empty()) {
-    status.problems.push_back(
-        {"spans cannot be queued: " + figures.write_error, "is the disk full?", true});
-  }
+  AddWaiting(status, queue_.figures(), "spans");
+  status.facts.emplace_back("spans kept", FormatCount(static_cast<std::int64_t>(kept_.value())));
+  status.facts.emplace_back("spans dropped",
+                            FormatCount(static_cast<std::int64_t>(dropped_.value())));
   return status;
 }
 

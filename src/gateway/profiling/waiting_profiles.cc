@@ -2,17 +2,11 @@
 
 #include <utility>
 
-#include <fmt/format.h>
-
-#include "base/clock.h"
-#include "base/hash.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "formats/formats.h"
-#include "formats/otlp/merge.h"
+#include "gateway/export/queue_entry.h"
 #include "gateway/profiling/reduce.h"
 #include "profile/reduced.h"
-#include "profile/tenant.h"
 
 namespace wherefore::gateway {
 namespace {
@@ -77,18 +71,7 @@ void WaitingProfiles::Write(profile::WriteRequest request,
   const bool full =
       queue_.figures().bytes + request.body_bytes > Profiling::kMostWaitingBytes / 8 * 7;
   if (shed || full || !conditional_) return PassAtOnce(std::move(request), shed, finish);
-  QueueEntry entry;
-  entry.tenant = request.tenant_name;
-  entry.request = {.identity = request.identity,
-                   .rejected = request.decoded.rejected,
-                   .message = request.decoded.message,
-                   .tenant = request.tenant};
-  entry.items = static_cast<std::uint32_t>(batch.samples.size());
-  entry.arrival_ns = request.arrival_ns != 0 ? request.arrival_ns : NowUnixNs();
-  entry.payload = request.otlp_bytes && formats::HasTodaysLayout(*request.otlp_bytes)
-                      ? request.otlp_bytes
-                      : std::make_shared<const std::string>(formats::EncodeOtlpProfiles(batch));
-  queue_.Append(std::move(entry), finish);
+  queue_.Append(EntryOf(request), finish);
 }
 
 void WaitingProfiles::PassAtOnce(profile::WriteRequest request, bool shed,
@@ -144,12 +127,7 @@ void WaitingProfiles::Deliver(const QueuedBatch& queued) {
         {{"queue", id_}, {"samples", queued.items}, {"error", decoded.error().message()}});
     return queue_.Finish(queued, profile::WriteAnswer{});
   }
-  profile::WriteRequest request;
-  request.identity = HashString(*bytes, 1);
-  request.tenant_name = queued.tenant;
-  request.tenant = profile::Tenant(queued.tenant).number;
-  request.body_bytes = bytes->size();
-  request.arrival_ns = queued.oldest_ns;
+  profile::WriteRequest request = RequestOf(queued, *bytes);
   (void)Decide(decoded->data, request.tenant, false);
   request.data = std::move(decoded->data);
   if (!onward_.Pass(request)) return queue_.PutBack(queued);
@@ -157,16 +135,9 @@ void WaitingProfiles::Deliver(const QueuedBatch& queued) {
 }
 
 Status WaitingProfiles::status() const {
-  const QueueFigures figures = queue_.figures();
   Status status;
   status.part = id_;
-  status.facts = {{"waiting", fmt::format("{} requests, {}",
-                                          FormatCount(static_cast<std::int64_t>(figures.requests)),
-                                          FormatBytes(static_cast<std::int64_t>(figures.bytes)))}};
-  if (!figures.write_error.empty()) {
-    status.problems.push_back(
-        {"profiles cannot be queued: " + figures.write_error, "is the disk full?", true});
-  }
+  AddWaiting(status, queue_.figures(), "profiles");
   return status;
 }
 
