@@ -17,6 +17,8 @@ void AppendAccount(JsonWriter& json, const query::Account& account);
 
 // service and name, both needed, attribute=name=value, and the time range.
 [[nodiscard]] Result<query::SpanSearch> ReadEndpoint(const Parameters& p);
+// The same, where all requests of a service are meant when there is no name.
+[[nodiscard]] Result<query::SpanSearch> ReadRequests(const Parameters& p);
 
 // api_slow.cc
 void AppendSlow(JsonWriter& json, const query::SlowAnswer& answer);

@@ -5,6 +5,7 @@
 #include "api/accounting_json.h"
 #include "api/api.h"
 #include "api/request.h"
+#include "api/source_files.h"
 #include "api/worse_watch.h"
 #include "base/json_writer.h"
 #include "base/text.h"
@@ -102,11 +103,13 @@ Result<HttpResponse> OfTrace(query::QueryContext& context, const HttpRequest& re
 Result<HttpResponse> OfName(query::QueryContext& context, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto p,
-      Parameters::Read(request, {"from", "to", "since", "service", "name", "attribute"}));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto search, ReadEndpoint(p));
+      Parameters::Read(request, {"from", "to", "since", "service", "name", "attribute", "limit"}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto search, ReadRequests(p));
+  constexpr auto kMost = static_cast<std::int64_t>(query::kMostSpansAccounted);
+  WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t limit, p.Int("limit", kMost, 1, kMost));
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto answer,
-      query::AccountName(context, search, query::kMostSpansAccounted, request.cancel));
+      query::AccountName(context, search, static_cast<std::size_t>(limit), request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject().Field("service", search.service).Field("name", search.name);
@@ -122,14 +125,20 @@ Result<HttpResponse> OfName(query::QueryContext& context, const HttpRequest& req
 }  // namespace
 
 Result<query::SpanSearch> ReadEndpoint(const Parameters& p) {
+  WHEREFORE_ASSIGN_OR_RETURN(auto search, ReadRequests(p));
+  if (search.name.empty())
+    return Error(Code::kInvalid, "parameter 'name': expected the name of its spans");
+  return search;
+}
+
+Result<query::SpanSearch> ReadRequests(const Parameters& p) {
   query::SpanSearch search{.tenant = p.tenant()};
   WHEREFORE_ASSIGN_OR_RETURN(search.range, p.Range());
   search.service = p.Get("service");
   search.name = p.Get("name");
   if (search.service.empty())
     return Error(Code::kInvalid, "parameter 'service': expected the name of a service");
-  if (search.name.empty())
-    return Error(Code::kInvalid, "parameter 'name': expected the name of its spans");
+  search.requests_only = search.name.empty();
   for (const std::string& text : p.All("attribute")) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos)
@@ -151,7 +160,9 @@ void Api::AddWorseRoutes(net::Router& router) {
   worse_ = std::make_shared<WorseWatch>(context_, workers_, operations_.catch_up,
                                         operations_.query_memory_bytes);
   AddRoute(router, "GET", "/api/v1/worse", "worse", net::WorkKind::kQuick,
-           [this](const net::HttpRequest& request) { return AnswerWorse(*worse_, request); });
+           [this, files = SourceFiles(operations_.source_roots)](const net::HttpRequest& request) {
+             return AnswerWorse(*worse_, files, request);
+           });
 }
 
 }  // namespace wherefore::api

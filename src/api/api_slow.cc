@@ -1,4 +1,9 @@
 // Api: slow versus typical requests, and the critical paths of an endpoint's slowest traces.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
 #include "api/accounting_json.h"
 #include "api/render.h"
 #include "base/json_writer.h"
@@ -42,8 +47,40 @@ void AppendTraces(JsonWriter& json, std::string_view key,
   json.EndArray();
 }
 
-Result<query::SlowOptions> ReadOptions(const Parameters& p) {
+Result<std::int64_t> ReadLength(const Parameters& p, std::string_view name, std::int64_t without) {
+  if (!p.Has(name)) return without;
+  auto length = ParseDuration(p.Get(name));
+  if (!length) return std::move(length).error().Within(fmt::format("parameter '{}'", name));
+  return length;
+}
+
+// box_from, box_to, box_min, box_max: what is left out does not narrow it.
+Result<query::SlowOptions::Box> ReadBox(const Parameters& p, query::TimeRange whole) {
+  query::SlowOptions::Box box{.range = whole};
+  if (p.Has("box_from") || p.Has("box_to")) {
+    WHEREFORE_ASSIGN_OR_RETURN(const auto range, p.Range("box_"));
+    if (p.Has("box_from")) box.range.from_ns = range.from_ns;
+    if (p.Has("box_to")) box.range.to_ns = range.to_ns;
+  }
+  WHEREFORE_ASSIGN_OR_RETURN(box.least_ns, ReadLength(p, "box_min", box.least_ns));
+  WHEREFORE_ASSIGN_OR_RETURN(box.most_ns, ReadLength(p, "box_max", box.most_ns));
+  if (box.most_ns < box.least_ns)
+    return Error(Code::kInvalid, "parameter 'box_max': less than 'box_min'");
+  return box;
+}
+
+Result<query::SlowOptions> ReadOptions(const Parameters& p, query::TimeRange whole) {
   query::SlowOptions options;
+  constexpr std::array<std::string_view, 4> kBox = {"box_from", "box_to", "box_min", "box_max"};
+  if (std::ranges::any_of(kBox, [&](std::string_view name) { return p.Has(name); })) {
+    for (const std::string_view other : {"slow", "typical"}) {
+      if (p.Has(other))
+        return Error(Code::kInvalid,
+                     fmt::format("parameter '{}': a box is compared with all others", other));
+    }
+    WHEREFORE_ASSIGN_OR_RETURN(options.box, ReadBox(p, whole));
+    return options;
+  }
   auto slow = query::ParseQuantile(p.Get("slow", "p95"));
   if (!slow) return std::move(slow).error().Within("parameter 'slow'");
   auto typical = query::ParseQuantiles(p.Get("typical", "p40-p60"));
@@ -83,11 +120,12 @@ void AppendSlow(JsonWriter& json, const query::SlowAnswer& answer) {
 }
 
 Result<HttpResponse> AnswerSlow(query::QueryContext& context, const HttpRequest& request) {
-  WHEREFORE_ASSIGN_OR_RETURN(const auto p,
-                             Parameters::Read(request, {"from", "to", "since", "service", "name",
-                                                        "attribute", "slow", "typical"}));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto search, ReadEndpoint(p));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto options, ReadOptions(p));
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto p,
+      Parameters::Read(request, {"from", "to", "since", "service", "name", "attribute", "slow",
+                                 "typical", "box_from", "box_to", "box_min", "box_max"}));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto search, ReadRequests(p));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto options, ReadOptions(p, search.range));
   WHEREFORE_ASSIGN_OR_RETURN(const auto answer,
                              query::SlowVersusTypical(context, search, options, request.cancel));
   HttpResponse response;

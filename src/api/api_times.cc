@@ -1,6 +1,8 @@
 // Api: over time: the overview, series and heat maps.
 #include <algorithm>
+#include <map>
 
+#include "api/accounting_json.h"
 #include "api/api.h"
 #include "api/render.h"
 #include "api/request.h"
@@ -12,6 +14,7 @@
 #include "query/overview.h"
 #include "query/stack_tries.h"
 #include "query/timeline.h"
+#include "query/trace_accounting.h"
 
 namespace wherefore::api {
 namespace {
@@ -20,13 +23,18 @@ using net::HttpRequest;
 using net::HttpResponse;
 
 void AppendTop(JsonWriter& json, const query::ServiceOverview& s) {
-  json.Key("top").BeginArray();
-  for (const profile::TopRow& row : s.top) {
-    const profile::FlameFunction& f = s.functions[row.function];
-    json.BeginObject().Field("name", f.name).Field("module", f.module).Field("self", row.self);
-    json.EndObject();
-  }
-  json.EndArray().Field("top_type", s.top_type).Field("top_total", s.top_total);
+  const auto append = [&](std::string_view key, const std::vector<profile::TopRow>& rows) {
+    json.Key(key).BeginArray();
+    for (const profile::TopRow& row : rows) {
+      const profile::FlameFunction& f = s.functions[row.function];
+      json.BeginObject().Field("name", f.name).Field("module", f.module).Field("self", row.self);
+      json.EndObject();
+    }
+    json.EndArray();
+  };
+  append("top", s.top);
+  append("own_top", s.own_top);
+  json.Field("top_type", s.top_type).Field("top_total", s.top_total);
 }
 
 // How much of each step was seen.
@@ -48,7 +56,36 @@ void AppendGaps(JsonWriter& json, std::string_view key, const std::vector<std::i
   json.EndArray();
 }
 
-void AppendOverview(JsonWriter& json, const query::ServiceOverview& s) {
+// Where the time of some requests of a service went.
+constexpr std::size_t kRequestsAccounted = 200;
+
+void AppendWhere(JsonWriter& json, const query::NameAccounting& of) {
+  json.Key("where").BeginObject().Field("spans", of.spans).Field("more", of.more);
+  AppendAccount(json, of.account);
+  json.EndObject();
+}
+
+// By place in the list: of the first `most` services that have requests.
+Result<std::map<std::size_t, query::NameAccounting>> WhereOf(query::QueryContext& context,
+                                                             const query::OverviewAnswer& answer,
+                                                             query::SpanSearch requests,
+                                                             std::size_t most,
+                                                             const CancelToken& cancel) {
+  std::map<std::size_t, query::NameAccounting> out;
+  requests.requests_only = true;
+  for (std::size_t i = 0; i < answer.services.size() && out.size() < most; ++i) {
+    if (!answer.services[i].latency) continue;
+    const MemoryScope scope(cancel);
+    requests.service = answer.services[i].info.name;
+    WHEREFORE_ASSIGN_OR_RETURN(auto of,
+                               query::AccountName(context, requests, kRequestsAccounted, cancel));
+    if (of.spans > 0) out.emplace(i, std::move(of));
+  }
+  return out;
+}
+
+void AppendOverview(JsonWriter& json, const query::ServiceOverview& s,
+                    const query::NameAccounting* where) {
   json.BeginObject().Field("name", s.info.name).Field("profiles", s.info.profiles);
   json.Key("types").BeginArray();
   for (const std::string& type : s.info.types) json.String(type);
@@ -72,24 +109,24 @@ void AppendOverview(JsonWriter& json, const query::ServiceOverview& s) {
     json.Field("errors", s.latency->errors).Field("median_ns", s.latency->median_ns);
     json.Field("p99_ns", s.latency->p99_ns).EndObject();
   }
+  if (where != nullptr) AppendWhere(json, *where);
   json.Key("senders").BeginArray();
   for (const std::string& sender : s.senders) json.String(sender);
   json.EndArray().Field("instances", s.instances.size()).EndObject();
 }
 
-// A range without an end ends now: what is drawn has no empty hour at its right.
-void EndNow(const Parameters& p, query::TimeRange& range) {
-  if (p.Get("to").empty()) range.to_ns = std::max(NowUnixNs(), range.from_ns + 1);
-}
-
 Result<HttpResponse> Overview(query::QueryContext& context, const HttpRequest& request) {
-  WHEREFORE_ASSIGN_OR_RETURN(const auto p,
-                             Parameters::Read(request, {"from", "to", "since", "search", "limit"}));
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto p, Parameters::Read(request, {"from", "to", "since", "search", "limit", "where"}));
+  WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t most, p.Int("where", 0, 0, 50));
   WHEREFORE_ASSIGN_OR_RETURN(auto range, p.Range());
   WHEREFORE_ASSIGN_OR_RETURN(const auto wanted, p.List(100, 1000));
   EndNow(p, range);
   WHEREFORE_ASSIGN_OR_RETURN(const auto answer,
                              query::Overview(context, p.tenant(), range, wanted, request.cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto where,
+                             WhereOf(context, answer, {.tenant = p.tenant(), .range = range},
+                                     static_cast<std::size_t>(most), request.cancel));
   HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject().Field("start_ms", answer.start_ns / 1'000'000);
@@ -100,7 +137,10 @@ Result<HttpResponse> Overview(query::QueryContext& context, const HttpRequest& r
   AppendObserved(json, "step_observed_ms", answer.step_observed_ns);
   json.Field("total", answer.total).Field("cores", answer.cores);
   json.Key("services").BeginArray();
-  for (const query::ServiceOverview& s : answer.services) AppendOverview(json, s);
+  for (std::size_t i = 0; i < answer.services.size(); ++i) {
+    const auto of = where.find(i);
+    AppendOverview(json, answer.services[i], of == where.end() ? nullptr : &of->second);
+  }
   json.EndArray().EndObject();
   return response;
 }

@@ -16,6 +16,7 @@
 #include "query/context.h"
 #include "query/critical_path.h"
 #include "query/function_traces.h"
+#include "query/latency_map.h"
 #include "query/looks.h"
 #include "query/name_list.h"
 #include "query/search.h"
@@ -222,6 +223,10 @@ Result<query::SpanSearch> ReadSearch(const Parameters& p) {
       return Error(Code::kInvalid, "parameter 'attribute': expected name=value");
     search.attributes.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
+  if (const std::string only = p.Get("only"); !only.empty()) {
+    if (only != "requests") return Error(Code::kInvalid, "parameter 'only': expected requests");
+    search.requests_only = true;
+  }
   WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t limit, p.Int("limit", 20, 1, 1000));
   search.limit = static_cast<std::size_t>(limit);
   // Twenty of a trace are enough to show why it matched.
@@ -244,10 +249,10 @@ void AppendError(JsonWriter& json, const std::optional<query::Looks>& looks) {
 }
 
 Result<HttpResponse> Search(query::QueryContext& context, const HttpRequest& request) {
-  WHEREFORE_ASSIGN_OR_RETURN(const auto p,
-                             Parameters::Read(request, {"from", "to", "since", "service", "name",
-                                                        "min_duration", "max_duration", "status",
-                                                        "attribute", "limit", "matched", "sort"}));
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto p, Parameters::Read(request, {"from", "to", "since", "service", "name",
+                                               "min_duration", "max_duration", "status",
+                                               "attribute", "only", "limit", "matched", "sort"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto search, ReadSearch(p));
   WHEREFORE_ASSIGN_OR_RETURN(const auto order, ReadOrder(p));
   WHEREFORE_ASSIGN_OR_RETURN(const auto found,
@@ -273,6 +278,32 @@ Result<HttpResponse> Search(query::QueryContext& context, const HttpRequest& req
     for (const query::SpanRow& span : t.matched) AppendSpan(json, span);
     json.EndArray().EndObject();
   }
+  json.EndArray().EndObject();
+  return response;
+}
+
+// All that match over time and duration.
+Result<HttpResponse> Latency(query::QueryContext& context, const HttpRequest& request) {
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto p,
+      Parameters::Read(request, {"from", "to", "since", "service", "name", "min_duration",
+                                 "max_duration", "status", "attribute", "only", "steps"}));
+  WHEREFORE_ASSIGN_OR_RETURN(auto search, ReadSearch(p));
+  WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t steps, p.Int("steps", 120, 1, 1000));
+  EndNow(p, search.range);
+  const std::int64_t width = search.range.to_ns - search.range.from_ns;
+  const std::int64_t step = (width / steps / 1'000'000 + 1) * 1'000'000;
+  WHEREFORE_ASSIGN_OR_RETURN(const auto answer,
+                             query::LatencyMap(context, search, step, request.cancel));
+  HttpResponse response;
+  JsonWriter json(response.body);
+  json.BeginObject().Field("start_ms", answer.start_ns / 1'000'000);
+  json.Field("step_ms", answer.step_ns / 1'000'000).Field("steps", answer.steps);
+  json.Field("spans", answer.spans).Field("errors", answer.errors).Key("bounds_ns").BeginArray();
+  for (const std::int64_t bound : answer.bounds_ns) json.Int(bound);
+  json.EndArray().Key("cells").BeginArray();
+  for (const query::LatencyMapAnswer::Cell& cell : answer.cells)
+    json.BeginArray().Int(cell.step).Int(cell.row).Int(cell.count).Int(cell.errors).EndArray();
   json.EndArray().EndObject();
   return response;
 }
@@ -422,6 +453,7 @@ Result<HttpResponse> SpanNames(query::QueryContext& context, const HttpRequest& 
 
 void Api::AddTraceRoutes(net::Router& router) {
   AddQuery(router, "traces", "trace_search", net::WorkKind::kHeavy, Search);
+  AddQuery(router, "latency", "latency", net::WorkKind::kHeavy, Latency);
   AddQuery(router, "traces/{trace}", "trace", net::WorkKind::kHeavy, OneTrace);
   AddQuery(router, "traces/{trace}/critical-path", "critical_path", net::WorkKind::kHeavy,
            TracePath);

@@ -1,12 +1,14 @@
 // Api: what got worse, service by service (worse_watch.h).
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "api/api.h"
 #include "api/render.h"
 #include "api/request.h"
+#include "api/source_files.h"
 #include "api/worse_watch.h"
 #include "base/clock.h"
 #include "base/json_writer.h"
@@ -77,7 +79,35 @@ void AppendSides(JsonWriter& json, const query::ServiceChange& change) {
   json.Field("base_from_ms", s.base_from_ms).Field("base_to_ms", s.base_to_ms).EndObject();
 }
 
-void AppendTold(JsonWriter& json, const query::ServiceChange::Told& told) {
+// The text of a line, as far as the file is here; each file is read once.
+class Lines {
+ public:
+  explicit Lines(const SourceFiles& files) : files_(files) {}
+
+  std::string At(const std::string& file, std::int64_t line) {
+    if (file.empty() || line <= 0 || files_.empty()) return {};
+    const auto [at, fresh] = texts_.try_emplace(file);
+    if (fresh) {
+      if (auto read = files_.Read(file)) at->second = std::move(read->text);
+    }
+    std::string_view text = at->second;
+    for (std::int64_t n = 1; n < line && !text.empty(); ++n)
+      text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+    text = text.substr(0, std::min(text.find('\n'), kLongest));
+    const std::size_t first = text.find_first_not_of(" \t");
+    if (first == std::string_view::npos) return {};
+    text.remove_prefix(first);
+    while (!text.empty() && !IsValidUtf8(text)) text.remove_suffix(1);  // cut inside a letter
+    return std::string(text);
+  }
+
+ private:
+  static constexpr std::size_t kLongest = 400;
+  const SourceFiles& files_;
+  std::map<std::string, std::string> texts_;
+};
+
+void AppendTold(JsonWriter& json, const query::ServiceChange::Told& told, Lines& lines) {
   const query::Cause& cause = told.cause;
   json.BeginObject().Field("function", cause.function.name).Field("module", cause.function.module);
   json.Field("kind", query::CauseKindName(cause.kind)).Field("change", cause.change);
@@ -86,7 +116,10 @@ void AppendTold(JsonWriter& json, const query::ServiceChange::Told& told) {
   if (!told.own.name.empty()) {
     json.Key("own").BeginObject().Field("function", told.own.name);
     json.Field("module", told.own.module).Field("file", told.own.file);
-    json.Field("line", told.line).EndObject();
+    json.Field("line", told.line);
+    if (const std::string text = lines.At(told.own.file, told.line); !text.empty())
+      json.Field("text", text);
+    json.EndObject();
   }
   json.Key("callers").BeginArray();
   for (const profile::FlameFunction& f : cause.callers)
@@ -116,7 +149,8 @@ void AppendStatistics(JsonWriter& json, const query::TestedDifference& tested) {
   }
 }
 
-void AppendLook(JsonWriter& json, const Look& look, std::size_t services, std::int64_t now) {
+void AppendLook(JsonWriter& json, const Look& look, std::size_t services, std::int64_t now,
+                Lines& lines) {
   const query::ServiceChange& change = look.change;
   const bool worse = GotWorse(look);
   const bool doubtful = change.verdict == query::ServiceVerdict::kWorse && !worse;
@@ -138,23 +172,24 @@ void AppendLook(JsonWriter& json, const Look& look, std::size_t services, std::i
     json.Field("command", CommandOf(change));
   }
   json.Key("causes").BeginArray();
-  for (const query::ServiceChange::Told& told : change.causes) AppendTold(json, told);
+  for (const query::ServiceChange::Told& told : change.causes) AppendTold(json, told, lines);
   json.EndArray().Key("endpoints").BeginArray();
   for (const std::string& endpoint : change.endpoints) json.String(endpoint);
   json.EndArray().EndObject();
 }
 
 void AppendLooks(JsonWriter& json, std::string_view key, const std::vector<const Look*>& looks,
-                 std::size_t limit, std::size_t services, std::int64_t now) {
+                 std::size_t limit, std::size_t services, std::int64_t now, Lines& lines) {
   json.Key(key).BeginArray();
   for (std::size_t i = 0; i < std::min(limit, looks.size()); ++i)
-    AppendLook(json, *looks[i], services, now);
+    AppendLook(json, *looks[i], services, now, lines);
   json.EndArray();
 }
 
 }  // namespace
 
-Result<net::HttpResponse> AnswerWorse(WorseWatch& watch, const net::HttpRequest& request) {
+Result<net::HttpResponse> AnswerWorse(WorseWatch& watch, const SourceFiles& files,
+                                      const net::HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto p,
                              Parameters::Read(request, {"search", "limit", "max_age"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto wanted, p.List(100, 10'000));
@@ -181,8 +216,9 @@ Result<net::HttpResponse> AnswerWorse(WorseWatch& watch, const net::HttpRequest&
   if (oldest > 0) json.Field("age_ms", std::max<std::int64_t>(0, (now - oldest) / 1'000'000));
   json.Field("looked_at", seen.looks.size()).Field("services", seen.services);
   json.Field("worse_in_all", worse.size());
-  AppendLooks(json, "worse", worse, wanted.limit, seen.looks.size(), now);
-  AppendLooks(json, "others", others, wanted.limit, seen.looks.size(), now);
+  Lines lines(files);
+  AppendLooks(json, "worse", worse, wanted.limit, seen.looks.size(), now, lines);
+  AppendLooks(json, "others", others, wanted.limit, seen.looks.size(), now, lines);
   json.EndObject();
   return response;
 }

@@ -15,8 +15,9 @@ using net::HttpResponse;
 constexpr std::size_t kMostUnpackedBytes = 16u << 20;
 
 // Addresses of the page; the script shows what belongs there.
-constexpr std::array<std::string_view, 8> kPages = {
-    "/", "/s/{service}", "/diff", "/traces", "/traces/{trace}", "/slow", "/adhoc", "/status"};
+constexpr std::array<std::string_view, 9> kPages = {"/",         "/s/{service}",    "/diff",
+                                                    "/traces",   "/traces/{trace}", "/slow",
+                                                    "/insights", "/adhoc",          "/status"};
 
 // Nothing from elsewhere, ever: the page works offline and cannot leak.
 void AddPageHeaders(HttpResponse& response, bool forever) {

@@ -195,6 +195,10 @@ Result<query::ViewOptions> Parameters::View(std::int64_t default_nodes) const {
   return options;
 }
 
+void EndNow(const Parameters& p, query::TimeRange& range) {
+  if (p.Get("to").empty()) range.to_ns = std::max(NowUnixNs(), range.from_ns + 1);
+}
+
 Result<profile::TraceId> ParseTraceId(std::string_view hex) {
   return ParseHexId<profile::TraceId>(hex, "trace");
 }

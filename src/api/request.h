@@ -51,6 +51,9 @@ class Parameters {
   std::multimap<std::string, std::string, std::less<>> values_;
 };
 
+// A range without an end ends now: what is drawn has no empty hour at its right.
+void EndNow(const Parameters& p, query::TimeRange& range);
+
 [[nodiscard]] Result<profile::TraceId> ParseTraceId(std::string_view hex);
 [[nodiscard]] Result<profile::SpanId> ParseSpanId(std::string_view hex);
 

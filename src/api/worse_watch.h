@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "api/run.h"
+#include "api/source_files.h"
 #include "base/mutex.h"
 #include "net/worker_pool.h"
 #include "query/worse.h"
@@ -69,6 +70,7 @@ class WorseWatch : public std::enable_shared_from_this<WorseWatch> {
 };
 
 // GET /api/v1/worse.
-Result<net::HttpResponse> AnswerWorse(WorseWatch& watch, const net::HttpRequest& request);
+Result<net::HttpResponse> AnswerWorse(WorseWatch& watch, const SourceFiles& files,
+                                      const net::HttpRequest& request);
 
 }  // namespace wherefore::api

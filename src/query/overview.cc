@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "query/languages.h"
+#include "query/own_code.h"
 #include "query/sample_groups.h"
 #include "query/scan.h"
 #include "query/snapshots.h"
@@ -58,6 +59,42 @@ void TakeTop(const std::string& type, std::int64_t total,
     out.top.push_back(row);
     out.functions.push_back(functions[row.function]);
     out.top.back().function = static_cast<std::uint32_t>(out.functions.size() - 1);
+  }
+}
+
+// What libraries, runtime and kernel did is charged to the nearest own function above it.
+std::map<std::uint32_t, std::int64_t> OwnValues(const TrieSums::Stacks& stacks) {
+  static const OwnCode own = *OwnCode::Parse("default");
+  enum Kind : char { kUnknown, kOwn, kOther };
+  std::vector<Kind> kinds(stacks.functions.size(), kUnknown);  // few are ever asked for
+  const auto is_own = [&](std::uint32_t function) {
+    Kind& kind = kinds[function];
+    if (kind == kUnknown) kind = own.IsOwn(stacks.functions[function]) ? kOwn : kOther;
+    return kind == kOwn;
+  };
+  std::map<std::uint32_t, std::int64_t> values;
+  for (const TrieSums::Stacks::End& end : stacks.ends) {
+    std::uint32_t node = end.node;
+    while (node != 0 && !is_own(stacks.nodes[node].function)) node = stacks.nodes[node].parent;
+    if (node != 0) values[stacks.nodes[node].function] += end.value;
+  }
+  return values;
+}
+
+void TakeOwnTop(const TrieSums::Stacks& stacks, ServiceOverview& out) {
+  const auto values = OwnValues(stacks);
+  std::vector<std::pair<std::int64_t, std::uint32_t>> largest;
+  for (const auto& [function, value] : values) {
+    if (value > 0) largest.emplace_back(-value, function);
+  }
+  const std::size_t most = std::min(kTopFunctions, largest.size());
+  std::ranges::partial_sort(largest, largest.begin() + static_cast<std::ptrdiff_t>(most));
+  for (std::size_t i = 0; i < most; ++i) {
+    profile::TopRow row;
+    row.function = static_cast<std::uint32_t>(out.functions.size());
+    row.self = -largest[i].first;
+    out.own_top.push_back(row);
+    out.functions.push_back(stacks.functions[largest[i].second]);
   }
 }
 
@@ -189,6 +226,8 @@ Result<> AddTop(QueryContext& context, const std::string& type,
   const MemoryScope scope(cancel);  // one service's tree at a time
   WHEREFORE_ASSIGN_OR_RETURN(TrieSums sums, context.tries.Sum(stacks, cancel));
   if (sums.IsPlain()) {
+    WHEREFORE_ASSIGN_OR_RETURN(const auto every, sums.EveryStack());
+    TakeOwnTop(every, service);
     WHEREFORE_ASSIGN_OR_RETURN(const auto top, sums.Top());
     TakeTop(type, top.total, top.functions, top.rows, service);
     return {};

@@ -26,6 +26,7 @@ struct ServiceOverview {
   std::vector<std::string> versions;       // service.version in the newest step that has any
   std::string earlier_version;             // what ran before it in the range, if it changed
   std::vector<profile::TopRow> top;        // into `functions`
+  std::vector<profile::TopRow> own_top;    // the same of its own code (own_code.h); plain sums only
   std::vector<profile::FlameFunction> functions;
   std::string top_type;
   std::int64_t top_total = 0;

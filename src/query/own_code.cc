@@ -22,7 +22,7 @@ struct Default {
 
 // Files that code is loaded from.
 constexpr std::array kModules = {
-    Default{"kernel", R"(^\[(kernel|vdso|vsyscall))"},
+    Default{"kernel", R"(^\[(kernel|vdso|vsyscall)|^linux-(vdso|gate))"},
     Default{"profiler", R"(^libwherefore|^libasyncProfiler|pyroscope)"},
     Default{"libc",
             R"(^(libc[-.]|libpthread|ld-linux|ld-musl|libm[-.]|libgcc_s|librt[-.]|libdl[-.]))"},
@@ -175,12 +175,25 @@ Result<OwnCode> OwnCode::Parse(std::string_view rules) {
   return own;
 }
 
+namespace {
+
+// What libwherefore calls its own threads below [wherefore]; a program's functions have a module.
+bool IsProfilersThread(const FlameFunction& function) {
+  constexpr std::array<std::string_view, 3> kThreads = {"collector", "exporter",
+                                                        "wall clock sampler"};
+  return function.module.empty() && function.file.empty() &&
+         std::ranges::find(kThreads, function.name) != kThreads.end();
+}
+
+}  // namespace
+
 std::string_view OwnCode::KindOf(const FlameFunction& function) const {
   static const Defaults modules(kModules);
   static const Defaults names(kNames);
   static const Defaults files(kFiles);
   const auto by_default = [&]() -> std::string_view {
     if (function.kind == profile::FrameKind::kKernel) return "kernel";
+    if (IsProfilersThread(function)) return "profiler";
     if (const auto kind = modules.KindOf(function.module); !kind.empty()) return kind;
     if (const auto kind = names.KindOf(WithoutReturnType(function.name)); !kind.empty())
       return kind;

@@ -35,6 +35,7 @@ TEST(OwnCode, OfCpp) {
   EXPECT_EQ(Kind("Price", "libshop.so"), "");
   EXPECT_EQ(Kind("boost::asio::io_context::run()"), "library");
   EXPECT_EQ(Kind("do_syscall_64", "[kernel.kallsyms]"), "kernel");
+  EXPECT_EQ(Kind("clock_gettime", "linux-vdso.so.1"), "kernel");
 }
 
 TEST(OwnCode, OfProfilers) {
@@ -45,6 +46,10 @@ TEST(OwnCode, OfProfilers) {
   EXPECT_EQ(Kind("anything", "libwherefore.so"), "profiler");
   EXPECT_EQ(Kind("runtime/pprof.(*profileBuilder).build"), "profiler");
   EXPECT_EQ(Kind("[unknown]"), "library");
+  for (const char* thread : {"collector", "exporter", "wall clock sampler"}) {
+    EXPECT_EQ(Kind(thread), "profiler") << "libwherefore's, below [wherefore]";
+    EXPECT_EQ(Kind(thread, "shop"), "") << "a function of the program's";
+  }
 }
 
 TEST(OwnCode, OfGo) {

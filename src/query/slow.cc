@@ -26,6 +26,7 @@ constexpr double kFewestObservations = 10;
 constexpr double kShareOfSlow = 0.05;  // an attribute's value must have of the slow requests
 constexpr std::size_t kMostFunctions = 100;
 constexpr std::size_t kSampleTraces = 5;
+constexpr std::string_view kNameOfSpan = "span.name";  // an attribute, where no name is given
 
 using Cell = CohortItem::Cell;
 
@@ -82,12 +83,36 @@ class Comparer {
   }
 
  private:
+  // The newest spans that match; `more`: there are others.
+  Result<std::vector<store::SpanTime>> Newest(store::SpanSearch search) {
+    search.limit = kMostCompared + 1;
+    search.requests_only = search.name.empty();
+    WHEREFORE_ASSIGN_OR_RETURN(auto found, context_.reader.FindSpans(search, cancel_));
+    if (found.size() > kMostCompared) {
+      out_.more = true;
+      found.resize(kMostCompared);
+    }
+    return found;
+  }
+
+  // Those of a box are asked for by themselves: they need not be among the newest.
+  Result<std::vector<store::SpanTime>> Candidates() {
+    WHEREFORE_ASSIGN_OR_RETURN(auto found, Newest(search_));
+    if (!options_.box) return found;
+    const SlowOptions::Box& box = *options_.box;
+    std::erase_if(found, [&](const store::SpanTime& span) { return box.Has(span); });
+    store::SpanSearch inside = search_;
+    inside.range = {std::max(box.range.from_ns, search_.range.from_ns),
+                    std::min(box.range.to_ns, search_.range.to_ns)};
+    inside.min_duration_ns = box.least_ns;
+    inside.max_duration_ns = box.most_ns;
+    WHEREFORE_ASSIGN_OR_RETURN(const auto of_box, Newest(inside));
+    found.insert(found.end(), of_box.begin(), of_box.end());
+    return found;
+  }
+
   Result<> ChooseRequests() {
-    store::SpanSearch all = search_;
-    all.limit = kMostCompared + 1;
-    WHEREFORE_ASSIGN_OR_RETURN(auto found, context_.reader.FindSpans(all, cancel_));
-    out_.more = found.size() > kMostCompared;
-    if (out_.more) found.resize(kMostCompared);
+    WHEREFORE_ASSIGN_OR_RETURN(auto found, Candidates());
     out_.requests = found.size();
     if (found.empty()) {
       out_.note = "no span matches in that time";
@@ -101,13 +126,16 @@ class Comparer {
       return durations[static_cast<std::size_t>(std::llround(quantile * last))];
     };
     out_.median_ns = at(0.5);
-    out_.slow_from_ns = at(options_.slow_from);
-    out_.typical_from_ns = at(options_.typical_from);
-    out_.typical_to_ns = at(options_.typical_to);
+    const auto& box = options_.box;
+    out_.slow_from_ns = box ? box->least_ns : at(options_.slow_from);
+    out_.typical_from_ns = box ? durations.front() : at(options_.typical_from);
+    out_.typical_to_ns = box ? durations.back() : at(options_.typical_to);
     for (store::SpanTime& span : found) {
+      const bool inside = box && box->Has(span);
       const bool typical =
-          span.duration_ns >= out_.typical_from_ns && span.duration_ns <= out_.typical_to_ns;
-      const bool slow = span.duration_ns >= out_.slow_from_ns && !typical;
+          box ? !inside
+              : span.duration_ns >= out_.typical_from_ns && span.duration_ns <= out_.typical_to_ns;
+      const bool slow = box ? inside : span.duration_ns >= out_.slow_from_ns && !typical;
       if (!slow && !typical) continue;
       requests_.push_back({.span = span});
       is_slow_.push_back(slow ? 1 : 0);
@@ -115,8 +143,9 @@ class Comparer {
     }
     if (out_.slow < kFewestSlow || out_.typical < kFewestTypical) {
       out_.note = fmt::format(
-          "{} slow and {} typical requests of {}: at least {} and {} are needed to tell them apart",
-          out_.slow, out_.typical, out_.requests, kFewestSlow, kFewestTypical);
+          "{} {} and {} {} requests of {}: at least {} and {} are needed to tell them apart",
+          out_.slow, box ? "selected" : "slow", out_.typical, box ? "other" : "typical",
+          out_.requests, kFewestSlow, kFewestTypical);
     }
     return {};
   }
@@ -336,6 +365,11 @@ class Comparer {
     for (const store::SpanRow& span : spans) {
       const auto found = of_span.find({span.trace, span.id});
       if (found == of_span.end()) continue;
+      if (const std::string name(kNameOfSpan);
+          search_.name.empty() && having[{name, span.name}].insert(found->second).second) {
+        values[name].insert(span.name);
+        ++spans_with[name];
+      }
       for (const auto* pairs : {&span.attributes, &span.resource}) {
         for (const auto& [name, value] : *pairs) {
           if (std::ranges::find(store::kTimingAttributes, name) != store::kTimingAttributes.end())

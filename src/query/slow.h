@@ -1,7 +1,8 @@
 // Slow versus typical: what slow requests of an endpoint do that typical ones do not.
 //
-// Requests are spans of one service and name. The slow ones are those from a quantile of their
-// durations on, the typical ones lie between two others. The difference of the mean durations is
+// Requests are spans of one service and name, or all requests of a service. The slow ones are those
+// from a quantile of their durations on, the typical ones lie between two others; or a box of time
+// and duration is compared with all others. The difference of the mean durations is
 // split, exactly, into the parts of the accounting and the children by name; below the parts are
 // the functions. Each has an interval and a false discovery rate (cohorts.h).
 //
@@ -9,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,11 +27,23 @@ struct SlowOptions {
   double slow_from = 0.95;  // quantiles of the durations
   double typical_from = 0.4;
   double typical_to = 0.6;
+  // Instead of quantiles: the requests that began in this time and took that long, against all
+  // others. Both ends are in the durations.
+  struct Box {
+    store::TimeRange range;
+    std::int64_t least_ns = 0;
+    std::int64_t most_ns = INT64_MAX;
+    [[nodiscard]] bool Has(const store::SpanTime& span) const {
+      return span.start_ns >= range.from_ns && span.start_ns < range.to_ns &&
+             span.duration_ns >= least_ns && span.duration_ns <= most_ns;
+    }
+  };
+  std::optional<Box> box;
 };
 
 inline constexpr std::size_t kFewestSlow = 20;
 inline constexpr std::size_t kFewestTypical = 50;
-// Of more requests than this the newest are looked at.
+// Of more requests than this the newest are looked at; of a box, and of the others, each.
 inline constexpr std::size_t kMostCompared = 10'000;
 
 struct SlowRow {

@@ -3,12 +3,14 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <random>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "profile/span_batch.h"
+#include "query/latency_map.h"
 #include "store/test_queries.h"
 
 namespace wherefore::query {
@@ -149,13 +151,17 @@ class Requests {
 
 class SlowTest : public store::QueryTest {
  protected:
-  SlowAnswer Ask(const std::string& service) {
+  [[nodiscard]] store::SpanSearch Pays(const std::string& service) const {
+    return {.range = {now_ - 3600 * kNsPerSecond, now_ + kNsPerSecond},
+            .service = service,
+            .name = "POST /pay"};
+  }
+  SlowAnswer Ask(const std::string& service, const SlowOptions& options = {}) {
+    return Ask(Pays(service), options);
+  }
+  SlowAnswer Ask(const store::SpanSearch& search, const SlowOptions& options) {
     QueryContext context(reader());
-    auto answer = SlowVersusTypical(context,
-                                    {.range = {now_ - 3600 * kNsPerSecond, now_ + kNsPerSecond},
-                                     .service = service,
-                                     .name = "POST /pay"},
-                                    {}, {});
+    auto answer = SlowVersusTypical(context, search, options, {});
     EXPECT_TRUE(answer) << answer.error().message();
     return answer ? *std::move(answer) : SlowAnswer{};
   }
@@ -226,6 +232,92 @@ TEST_P(SlowTest, ThinnedLinksAndTooFewRequestsAreRefusedWithASentence) {
   const SlowAnswer few = Ask("few");
   EXPECT_NE(few.note.find("at least 20 and 50"), std::string::npos) << few.note;
   EXPECT_EQ(Ask("nobody").note, "no span matches in that time");
+}
+
+TEST_P(SlowTest, ABoxIsComparedWithAllOthers) {
+  Requests("shop", Planted::kLock, 3, now_ - 1800 * kNsPerSecond).Write(data_, 600);
+  Flush();
+  SlowOptions options;
+  // The slow ones of the first half.
+  options.box = SlowOptions::Box{.range = {now_ - 1800 * kNsPerSecond, now_ - 1797 * kNsPerSecond},
+                                 .least_ns = 90 * kMs};
+  const SlowAnswer answer = Ask("shop", options);
+  EXPECT_EQ(answer.requests, 600U);
+  EXPECT_EQ(answer.slow + answer.typical, 600U) << "nothing is left out";
+  EXPECT_GE(answer.slow, 25U);
+  EXPECT_LE(answer.slow, 33U);
+  EXPECT_EQ(answer.slow_from_ns, 90 * kMs);
+  ExpectAddsUp(answer);
+  ASSERT_FALSE(answer.causes.empty()) << answer.note;
+  EXPECT_EQ(answer.causes[0].function.name, "lock");
+  ASSERT_FALSE(answer.attributes.empty());
+  EXPECT_EQ(answer.attributes[0].name, "route");
+
+  options.box->least_ns = 3600 * kNsPerSecond;
+  EXPECT_NE(Ask("shop", options).note.find("0 selected and 600 other requests"), std::string::npos);
+}
+
+TEST_P(SlowTest, WithoutANameAllRequestsAreMeant) {
+  Requests("shop", Planted::kFunction, 4, now_ - 1800 * kNsPerSecond).Write(data_, 600);
+  Flush();
+  store::SpanSearch all = Pays("shop");
+  all.name.clear();
+  const SlowAnswer named = Ask("shop");
+  const SlowAnswer answer = Ask(all, {});
+  EXPECT_EQ(answer.requests, 600U) << "calls to the database are no requests of the service";
+  EXPECT_EQ(answer.gap_ns, named.gap_ns);
+  ASSERT_FALSE(answer.causes.empty());
+  EXPECT_EQ(answer.causes[0].function.name, "deep");
+}
+
+TEST_P(SlowTest, AMapHasEveryRequest) {
+  Requests("shop", Planted::kSleep, 6, now_ - 1800 * kNsPerSecond).Write(data_, 600);
+  Flush();
+  QueryContext context(reader());
+  store::SpanSearch search = Pays("shop");
+  search.limit = 1;  // is for lists
+  const auto map = LatencyMap(context, search, 60 * kNsPerSecond, {});
+  ASSERT_TRUE(map) << map.error().message();
+  EXPECT_EQ(map->spans, 600);
+  EXPECT_EQ(map->steps, 61U);
+  search.limit = 1000;
+  const auto spans = reader().FindSpans(search, {});
+  ASSERT_TRUE(spans) << spans.error().message();
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> counts;
+  for (const store::SpanTime& span : *spans) {
+    std::uint32_t row = 0;
+    while (span.duration_ns >= map->bounds_ns[row + 1]) ++row;
+    EXPECT_GE(span.duration_ns, map->bounds_ns[row]);
+    ++counts[{static_cast<std::uint32_t>((span.start_ns - map->start_ns) / map->step_ns), row}];
+  }
+  ASSERT_EQ(map->cells.size(), counts.size());
+  for (const LatencyMapAnswer::Cell& cell : map->cells)
+    EXPECT_EQ(cell.count, (counts[{cell.step, cell.row}]));
+
+  search.name.clear();
+  search.service.clear();
+  const auto requests = LatencyMap(context, search, 60 * kNsPerSecond, {});
+  ASSERT_TRUE(requests) << requests.error().message();
+  EXPECT_EQ(requests->spans, 600) << "children are not requests";
+  search.service = "nobody";
+  const auto none = LatencyMap(context, search, 60 * kNsPerSecond, {});
+  ASSERT_TRUE(none) << none.error().message();
+  EXPECT_TRUE(none->bounds_ns.empty());
+}
+
+TEST(DurationRows, EveryDurationHasOne) {
+  std::int64_t row = store::kShortestRow;
+  for (int i = 0; i < 200; ++i) {
+    const std::int64_t next = store::NextDurationRow(row);
+    ASSERT_GT(next, row);
+    EXPECT_LE(static_cast<double>(next), 1.25 * static_cast<double>(row));
+    EXPECT_EQ(store::DurationRow(row), row);
+    EXPECT_EQ(store::DurationRow(next - 1), row);
+    row = next;
+  }
+  EXPECT_EQ(store::DurationRow(0), store::kShortestRow);
+  EXPECT_EQ(store::DurationRow(-5), store::kShortestRow);
+  EXPECT_GT(store::DurationRow(INT64_MAX), INT64_MAX / 2);
 }
 
 TEST_P(SlowTest, TheSameQuestionGetsTheSameAnswer) {

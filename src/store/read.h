@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -362,7 +363,8 @@ struct SpanSearch {
   std::size_t limit = 100;
   std::size_t most_per_trace = 0;  // 0: no limit; one large trace must not push out the others
   bool roots_only = false;
-  bool slowest = false;  // of traces: those with the longest matching spans, not the newest
+  bool requests_only = false;  // spans that others, or nobody, called from outside
+  bool slowest = false;        // of traces: those with the longest matching spans, not the newest
   std::vector<profile::TraceId> traces;  // empty: any
 };
 
@@ -397,6 +399,27 @@ struct LatencyRow {
   std::int64_t median_ns = 0;
   std::int64_t p99_ns = 0;
 };
+
+// How many spans that began in one step took about as long.
+struct DurationCell {
+  std::int64_t step_start_ns = 0;
+  std::int64_t from_ns = 0;  // the shortest duration of its row (DurationRow)
+  std::int64_t count = 0;
+  std::int64_t errors = 0;
+};
+// Durations by rows, four to each doubling; all below the first are in it.
+inline constexpr std::int64_t kShortestRow = 1024;
+[[nodiscard]] constexpr std::int64_t DurationRow(std::int64_t duration_ns) {
+  if (duration_ns < kShortestRow) return kShortestRow;
+  const auto octave =
+      static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(duration_ns)));
+  return octave + (duration_ns - octave) / (octave / 4) * (octave / 4);
+}
+// The row of the next longer ones.
+[[nodiscard]] constexpr std::int64_t NextDurationRow(std::int64_t from_ns) {
+  return from_ns +
+         static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(from_ns))) / 4;
+}
 
 // How many observations fell into one step, at one offset within their second.
 struct OffsetCell {
@@ -576,6 +599,9 @@ class Reader {
                                                      const CancelToken& cancel) = 0;
   virtual Result<std::vector<LatencyRow>> Latencies(std::uint32_t tenant, TimeRange range,
                                                     const CancelToken& cancel) = 0;
+  // All spans that match, by when they began and how long they took, in that order.
+  virtual Result<std::vector<DurationCell>> Durations(const SpanSearch& search, const Steps& steps,
+                                                      const CancelToken& cancel) = 0;
 
   // Observations whose sender gave their times, by step and by offset within their second.
   virtual Result<std::vector<OffsetCell>> Offsets(const SampleQuery& query, const Steps& steps,

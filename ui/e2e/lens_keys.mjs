@@ -269,7 +269,7 @@ async function keepsFocus(page) {
   await shown(page);
   for (const [name, chip] of [
     ['Invert', 'Remove invert'],
-    ['My code', 'Remove my-code'],
+    ['Merge templates', 'Remove merge-templates'],
   ]) {
     await page.getByRole('button', { name, exact: true }).focus();
     await page.keyboard.press('Enter');
@@ -277,7 +277,7 @@ async function keepsFocus(page) {
   }
   await page.getByRole('button', { name: 'Remove invert' }).focus();
   await page.keyboard.press('Enter');
-  await at('the next chip', '[aria-label="Remove my-code"]');
+  await at('the next chip', '[aria-label="Remove merge-templates"]');
   await page.keyboard.press('Enter');
   await at('no chip is left', '[aria-label^="Add a step"]');
 }

@@ -5,7 +5,7 @@ import { api, drawn, open, PAGE, step } from './browser.mjs';
 const ALL = { since: '1h' };
 
 export async function lists(page) {
-  step('traces: which have samples, as many as their page shows; dots say the same');
+  step('traces: which have samples, as many as their page shows; the heat map has every request');
   const { traces } = await api('traces', { ...ALL, limit: 200, matched: 0 });
   const profiled = traces.filter((t) => t.profiled.length > 0);
   assert.ok(profiled.length > 0 && profiled.length < traces.length, 'some have samples, some do not');
@@ -13,13 +13,9 @@ export async function lists(page) {
   await page
     .locator('table.traces caption', { hasText: `${traces.length} traces, ${profiled.length} with profile samples` })
     .waitFor();
-  assert.deepEqual(
-    [
-      await page.locator('.scatter > svg circle:not(.hollow)').count(),
-      await page.locator('.scatter > svg circle.hollow').count(),
-    ],
-    [profiled.length, traces.length - profiled.length],
-  );
+  const { spans, errors } = await api('latency', ALL);
+  await drawn(page, 'the heat map', (n) => window.__wherefore?.latency?.count === n, spans);
+  assert.equal(await page.evaluate(() => window.__wherefore.latency.errors), errors);
   const rowOf = (trace) => page.locator('table.traces tbody tr', { has: page.locator(`a[href*="${trace}"]`) });
   const without = traces.find((t) => t.profiled.length === 0);
   assert.deepEqual((await rowOf(without.trace).locator('td').allTextContents()).slice(-2), ['–', 'none']);

@@ -9,7 +9,9 @@ import { compared, presets } from './diff.mjs';
 import { files } from './files.mjs';
 import { focus } from './focus.mjs';
 import { functions } from './function.mjs';
+import { home } from './home.mjs';
 import { keys } from './keys.mjs';
+import { latency } from './latency.mjs';
 import { lensKeys } from './lens_keys.mjs';
 import { extremes, folds, hostile } from './large.mjs';
 import { budgets, offline } from './network.mjs';
@@ -52,6 +54,8 @@ async function beside() {
   await keys(second.page, second.problems);
   await lensKeys(second.page);
   await focus(second.page);
+  await home(second.page);
+  await latency(second.page);
   await addresses(second.page, second.problems);
 }
 

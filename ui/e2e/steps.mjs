@@ -135,12 +135,13 @@ async function trace(page, compared) {
     .filter((t) => t.root_service === 'gateway')
     .sort((a, b) => Number(b.duration_ns) - Number(a.duration_ns))[0];
   const whole = await api(`traces/${one.trace}/flame`);
+  const path = await api(`traces/${one.trace}/flame`, { path: 'critical' });
   const opened = await step(
     page,
     'trace',
     () => page.locator(`table.traces a[href*="${one.trace}"]`).click(),
     async () => {
-      await total(page, "the trace's samples", whole.total);
+      await total(page, 'what the trace waited for', path.total);
       await page
         .locator('.wf-row')
         .nth(one.spans - 1)

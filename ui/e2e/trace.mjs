@@ -17,6 +17,9 @@ async function slowest(page) {
   await page.locator('table.traces tbody a').first().click();
   await page.waitForURL(/\/traces\/[0-9a-f]{32}/);
   const trace = page.url().match(/traces\/([0-9a-f]{32})/)[1];
+  const path = await api(`traces/${trace}/flame`, { path: 'critical' });
+  await drawn(page, 'what it waited for', (v) => window.__wherefore?.flame?.total === v, Number(path.total));
+  await page.getByRole('button', { name: 'Whole trace' }).click();
   const whole = await api(`traces/${trace}/flame`);
   await drawn(page, "the trace's samples", (v) => window.__wherefore?.flame?.total === v, Number(whole.total));
   assert.equal(await page.locator('.wf-row').count(), 4);
@@ -28,6 +31,16 @@ async function slowest(page) {
   await drawn(page, "the span's samples", (v) => window.__wherefore?.flame?.total === v, Number(value));
   await page.reload();
   await drawn(page, 'the span after a reload', (v) => window.__wherefore?.flame?.total === v, Number(value));
+  await page.getByTestId('few').filter({ hasText: 'Only 14 samples' }).waitFor();
+  const { spans } = await api(`traces/${trace}`);
+  const { service, name } = spans.find((s) => s.span === span);
+  const similar = await api('critical-path', { ...ALL, service, name, slowest: '20' });
+  await drawn(
+    page,
+    'similar spans beside it',
+    (v) => window.__wherefore?.['similar spans']?.total === v,
+    Number(similar.total),
+  );
   await page.locator('.wf-row', { hasText: 'handle_pay' }).click();
   await page.getByRole('button', { name: /With the 2 below/ }).click();
   await drawn(page, 'the span and those below', (v) => window.__wherefore?.flame?.total === v, Number(whole.total));

@@ -47,6 +47,7 @@ const DiffPage = later(() => import('./pages/diff').then((m) => m.DiffPage));
 const TracesPage = later(() => import('./pages/traces').then((m) => m.TracesPage));
 const TracePage = later(() => import('./pages/trace').then((m) => m.TracePage));
 const SlowPage = later(() => import('./pages/slow').then((m) => m.SlowPage));
+const InsightsPage = later(() => import('./pages/insights').then((m) => m.InsightsPage));
 const AdHocPage = later(() => import('./pages/adhoc').then((m) => m.AdHocPage));
 const StatusPage = later(() => import('./pages/status').then((m) => m.StatusPage));
 
@@ -88,6 +89,7 @@ function App() {
   if (path === '/traces') return <TracesPage />;
   if (/^\/traces\/[^/]+$/.test(path)) return <TracePage key={path} />;
   if (path === '/slow') return <SlowPage />;
+  if (path === '/insights') return <InsightsPage />;
   if (path === '/adhoc') return <AdHocPage />;
   if (path === '/status') return <StatusPage />;
   return (

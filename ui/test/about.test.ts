@@ -41,6 +41,8 @@ test('an incident note says the absolute time, the filter and the lens, and its 
     '- Lens: `without the functions ^std:: (hide), then without language runtime, C library and kernel (my-code)`',
   );
   expect(text).toContain('- Type: `cpu`');
+  expect(text.trimEnd().split('\n').length).toBeLessThanOrEqual(10);
+  expect(text).toMatch(/^- Path: `/m);
   const link = /<(.*)>/.exec(text)![1];
   expect(link).not.toContain('since=');
   expect(decodeService(new URL(link))).toEqual({ ...state, type: 'cpu', from: AT - 3600e3, to: AT, live: false });
@@ -94,6 +96,8 @@ test('a trace and files say what they are', () => {
         lens: '',
         zoom: '',
         frame: '',
+        simzoom: '',
+        simframe: '',
         search: '',
         plain: false,
         mark: '',

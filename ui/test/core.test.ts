@@ -598,7 +598,7 @@ test('a scale by powers of ten where values differ much', () => {
 
 test('an id or a traceparent header is a trace to jump to', () => {
   const id = '0102030405060708090a0b0c0d0e0f10';
-  expect(traceIn(` ${id.toUpperCase()} `)).toEqual([{ name: id, kind: 'trace', href: `/traces/${id}` }]);
+  expect(traceIn(` ${id.toUpperCase()} `)).toEqual([{ name: id, kind: 'trace', href: `/traces/${id}?scope=critical` }]);
   expect(traceIn(`00-${id}-1112131415161718-01`)[0].href).toBe(`/traces/${id}?span=1112131415161718`);
   expect(traceIn('checkout')).toEqual([]);
 });
@@ -686,4 +686,26 @@ test('a legend has each colour once, by what was done in it', () => {
     ['json', 65, 1],
     ['app', 40, 3],
   ]);
+});
+
+test('names of strings are those that people write', () => {
+  const long = 'std::char_traits<char>, std::allocator<char> >';
+  expect(fitName(`demo::Json::operator[](std::__cxx11::basic_string<char, ${long} const&) const`, 200)).toBe(
+    'demo::Json::operator[](std::string const&) const',
+  );
+  expect(fitName('f(std::basic_string_view<char, std::char_traits<char> >)', 60)).toBe('f(std::string_view)');
+  expect(fitName('std::__1::basic_string<wchar_t>::append', 60)).toBe('std::wstring::append');
+  expect(fitName(`std::__cxx11::basic_string<char, ${long}::_M_mutate`, 24)).toBe('std::string::_M_mutate');
+  expect(fitName('std::basic_string<char, my_traits>::f', 60)).toBe('std::basic_string<char, my_traits>::f');
+});
+
+test('an operator keeps its name, not a part of its parameters', () => {
+  const long = 'std::less<std::string>::operator()(std::string const&, std::string const&) const';
+  expect(fitName(long, 40)).toBe('std::less::operator()');
+  expect(fitName(long, 18)).toBe('less::operator()');
+  expect(fitName(long, 12)).toBe('operator()');
+  expect(fitName('demo::Json::operator[](std::string const&) const', 20)).toBe('Json::operator[]');
+  expect(fitName('bool shop::operator<(shop::Item const&, shop::Item const&)', 30)).toBe('bool shop::operator<');
+  expect(fitName('operator new(unsigned long)', 12)).toBe('operator new');
+  expect(fitName('shop::cooperator::run(std::string const&)', 26)).toBe('shop::cooperator::run');
 });

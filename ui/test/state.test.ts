@@ -17,7 +17,10 @@ import {
   encodeTraces,
   lensSteps,
   newService,
+  newTrace,
+  ownRules,
   selectorOf,
+  withoutOwn,
   addressProblem,
   PAGES,
 } from '../src/core/state';
@@ -102,10 +105,11 @@ test('the others come back', () => {
       max: text,
       status: text,
       attribute: text,
+      box: [1763200000000, 1763200060000, 0, 1_250_000] as [number, number, number, number],
       sort: 'duration' as const,
     };
     expect(decodeTraces(url(encodeTraces(traces)))).toEqual(traces);
-    const overview = { since: '2d', from: null, to: null, search: text, show: 'new' as const };
+    const overview = { since: '2d', from: null, to: null, search: text, show: 'new' as const, sort: 'p99' as const };
     expect(decodeOverview(url(encodeOverview(overview)))).toEqual(overview);
     const trace = {
       trace: text || 'x',
@@ -114,6 +118,8 @@ test('the others come back', () => {
       scope: 'critical' as const,
       type: text,
       lens: text,
+      simzoom: '',
+      simframe: '00000000000000fd',
       zoom: '',
       frame: '00000000000000fe',
       search: text,
@@ -225,6 +231,26 @@ const PAGE = {
   trace: [decodeTrace, encodeTrace],
 } as unknown as Record<string, [(url: URL) => object, (state: object) => string]>;
 
+test('own code is found behind all steps but those that invert', () => {
+  expect(addStep('', 'own')).toBe('own');
+  expect(addStep('own', 'hide:a')).toBe('hide:a > own');
+  expect(addStep('hide:a > invert', 'own')).toBe('hide:a > own > invert');
+  expect(addStep('own', 'invert')).toBe('own > invert');
+  expect(addStep('own > invert', 'hide:a')).toBe('hide:a > own > invert');
+  expect(addStep('invert', 'hide:a')).toBe('invert > hide:a');
+  expect(addStep('hide:a > own:+^x', 'own')).toBe('hide:a');
+  expect(addStep('own', 'own:+^acme::')).toBe('own:+^acme::');
+  expect([ownRules('hide:a'), ownRules('own'), ownRules('hide:a > own:+x -y')]).toEqual([null, '', '+x -y']);
+  expect(withoutOwn('hide:a > own:+x > invert')).toBe('hide:a > invert');
+});
+
+test('new pages of services carry own code, new pages of traces the critical path', () => {
+  const time = { since: '1h', from: null, to: null };
+  expect(encodeService(newService('shop', time))).toBe('/s/shop?lens=own');
+  expect(encodeTrace(newTrace('ab'))).toBe('/traces/ab?scope=critical');
+  expect(encodeTrace(newTrace('ab', { span: '00000000000000ff' }))).toBe('/traces/ab?span=00000000000000ff');
+});
+
 const sentences = (said: string) => said.split(/ (?=“\w+” in)/).sort();
 
 // Recorded from the code that had an encoder and a decoder for each page: old bookmarks must keep working. The wording
@@ -256,6 +282,7 @@ test('every field comes back, whatever value it takes', () => {
     '1',
     String(random(1e9)),
     `${random(1e6)}-${random(1e9)}`,
+    `${random(1e6)}-${1e6 + random(1e9)}-${random(1e6)}-${1e6 + random(1e9)}`,
     `${random(90)}m`,
   ];
   for (const { fields } of PAGES) {

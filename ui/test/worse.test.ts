@@ -25,7 +25,7 @@ test('what got worse in words', () => {
   expect(timesText(ENTRY.whole)).toBe('×3.3');
   expect(timesText({ before: 100, after: 112 })).toBe('+12 %');
   expect(timesText({ before: 0, after: 1 })).toBe('new');
-  expect(costText(ENTRY)).toBe('cpu per request 3.50 ms → 11.7 ms ×3.3');
+  expect(costText(ENTRY)).toBe('cpu per request 3.50 ms → 11.7 ms ×3.3 (+7.10 ms to +9.30 ms)');
   expect(costText({ ...ENTRY, mode: 'share' })).toBe('');
 });
 

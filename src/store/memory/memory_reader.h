@@ -129,6 +129,8 @@ class MemoryReader final : public Reader {
                                              const CancelToken& cancel) override;
   Result<std::vector<LatencyRow>> Latencies(std::uint32_t tenant, TimeRange range,
                                             const CancelToken& cancel) override;
+  Result<std::vector<DurationCell>> Durations(const SpanSearch& search, const Steps& steps,
+                                              const CancelToken& cancel) override;
   Result<std::vector<OffsetCell>> Offsets(const SampleQuery& query, const Steps& steps,
                                           std::int64_t offset_width_ns,
                                           const CancelToken& cancel) override;

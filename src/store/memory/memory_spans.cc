@@ -124,11 +124,6 @@ Result<std::vector<SpanRow>> MemoryReader::SpansById(std::uint32_t tenant, TimeR
 
 namespace {
 
-// Served or consumed, or begun by nobody else.
-bool IsRequest(const SpanRow& row) {
-  return row.kind == 2 || row.kind == 5 || row.parent == profile::SpanId{};
-}
-
 bool Means(const ServiceSpansQuery& query, const StoredSpan& span) {
   return span.key.tenant == query.tenant && span.row.start_ns >= query.range.from_ns &&
          span.row.start_ns < query.range.to_ns && query.share.Has(span.row.trace) &&
@@ -194,6 +189,22 @@ Result<std::vector<LatencyRow>> MemoryReader::Latencies(std::uint32_t tenant, Ti
                     AtLevel(requests.durations, 0.99)});
   }
   return Charged(std::move(rows), cancel);
+}
+
+Result<std::vector<DurationCell>> MemoryReader::Durations(const SpanSearch& search,
+                                                          const Steps& steps,
+                                                          const CancelToken& cancel) {
+  ReaderLock lock(mutex_);
+  std::map<std::pair<std::int64_t, std::int64_t>, DurationCell> cells;
+  WHEREFORE_RETURN_IF_ERROR(Each(tables_.spans, cancel, [&](const StoredSpan& span) {
+    if (!Matches(search, span)) return;
+    const std::int64_t step =
+        (span.row.start_ns - steps.phase_ns) / steps.width_ns * steps.width_ns + steps.phase_ns;
+    const std::int64_t row = DurationRow(span.row.duration_ns);
+    DurationCell& cell = cells[{step, row}];
+    cell = {step, row, cell.count + 1, cell.errors + (span.row.status_code == 2 ? 1 : 0)};
+  }));
+  return Charged(std::move(cells), cancel);
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> MemoryReader::SpanNames(

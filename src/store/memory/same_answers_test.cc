@@ -390,6 +390,7 @@ TEST_F(SameAnswers, Spans) {
 }
 
 TEST_F(SameAnswers, Searches) {
+  constexpr std::int64_t kPhase = 7 * kNsPerSecond;
   const SpanSearch all{.range = kAllTime};
   struct Search {
     std::string name;
@@ -415,6 +416,7 @@ TEST_F(SameAnswers, Searches) {
   add("failed", [](SpanSearch& s) { s.status_code = 2; });
   add("kind", [](SpanSearch& s) { s.kind = 2; });
   add("roots", [](SpanSearch& s) { s.roots_only = true; });
+  add("requests", [](SpanSearch& s) { s.requests_only = true; });
   add("attribute", [](SpanSearch& s) { s.attributes = {{"route", "/pay"}}; });
   add("resource", [](SpanSearch& s) { s.attributes = {{"host", "h1"}, {"route", "/list"}}; });
   add("traces", [](SpanSearch& s) { s.traces = {Generated::Trace(1), Generated::Trace(8)}; });
@@ -424,6 +426,9 @@ TEST_F(SameAnswers, Searches) {
                   [&](Reader& r) { return r.SearchSpans(s.search, {}); });
     Same(s.name + ": times", Order::kPromised,
          [&](Reader& r) { return r.FindSpans(s.search, {}); });
+    Same(s.name + ": durations", Order::kPromised, [&](Reader& r) {
+      return r.Durations(s.search, {.width_ns = 60 * kNsPerSecond, .phase_ns = kPhase}, {});
+    });
     Same(s.name + ": traces", Order::kPromised, [&](Reader& r) -> Result<std::vector<std::string>> {
       WHEREFORE_ASSIGN_OR_RETURN(const auto traces, r.FindTraces(s.search, {}));
       return Lines(traces);

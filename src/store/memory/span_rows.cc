@@ -45,6 +45,7 @@ bool Matches(const SpanSearch& search, const StoredSpan& span) {
   if (search.max_duration_ns > 0 && row.duration_ns > search.max_duration_ns) return false;
   if (search.status_code >= 0 && row.status_code != search.status_code) return false;
   if (search.kind >= 0 && row.kind != search.kind) return false;
+  if (search.requests_only && !IsRequest(row)) return false;
   if (search.roots_only && row.parent != profile::SpanId{}) return false;
   if (!search.traces.empty() && std::ranges::find(search.traces, row.trace) == search.traces.end())
     return false;

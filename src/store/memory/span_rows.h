@@ -24,6 +24,11 @@ namespace wherefore::store::memory {
 [[nodiscard]] std::map<std::uint64_t, std::string> ServiceNames(
     const Tables& tables, std::uint32_t tenant, const std::function<bool(std::uint32_t)>& bucket);
 
+// Served or consumed, or begun by nobody else.
+[[nodiscard]] inline bool IsRequest(const SpanRow& row) {
+  return row.kind == 2 || row.kind == 5 || row.parent == profile::SpanId{};
+}
+
 // Does the search mean it?
 [[nodiscard]] bool Matches(const SpanSearch& search, const StoredSpan& span);
 

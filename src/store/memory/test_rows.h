@@ -134,6 +134,9 @@ inline std::string Show(const TraceSamples& r) {
 inline std::string Show(const LatencyRow& r) {
   return Line(r.service_name, r.requests, r.errors, r.median_ns, r.p99_ns);
 }
+inline std::string Show(const DurationCell& r) {
+  return Line(r.step_start_ns, r.from_ns, r.count, r.errors);
+}
 inline std::string Show(const OffsetCell& r) {
   return Line(r.step_start_ns, r.offset, r.count);
 }

@@ -145,6 +145,15 @@ Result<std::vector<SpanRow>> ReaderImpl::ShapesOfTraces(std::uint32_t tenant,
   return rows;
 }
 
+namespace {
+
+// Served or consumed (kinds 2 and 5), or begun by nobody else.
+std::string IsRequest() {
+  return fmt::format("(kind IN (2, 5) OR parent = {})", QuoteId(profile::SpanId{}));
+}
+
+}  // namespace
+
 std::string SearchCondition(const SpanSearch& search) {
   std::string where =
       fmt::format("tenant = {} AND {} AND start >= {} AND start < {}", search.tenant,
@@ -158,6 +167,7 @@ std::string SearchCondition(const SpanSearch& search) {
     where += fmt::format(" AND duration <= {}", search.max_duration_ns);
   if (search.status_code >= 0) where += fmt::format(" AND status = {}", search.status_code);
   if (search.kind >= 0) where += fmt::format(" AND kind = {}", search.kind);
+  if (search.requests_only) where += " AND " + IsRequest();
   if (search.roots_only) where += fmt::format(" AND parent = {}", QuoteId(profile::SpanId{}));
   for (const auto& [name, value] : search.attributes) {
     where += fmt::format(
@@ -209,11 +219,6 @@ std::string OfServices(const ServiceSpansQuery& query) {
       PhysicalName(Table::kSpans), query.tenant,
       BucketCondition(query.range.from_ns, query.range.to_ns), fmt::join(query.services, ","),
       query.range.from_ns, query.range.to_ns, ShareCondition(query.share));
-}
-
-// Served or consumed (kinds 2 and 5), or begun by nobody else.
-std::string IsRequest() {
-  return fmt::format("(kind IN (2, 5) OR parent = {})", QuoteId(profile::SpanId{}));
 }
 
 constexpr std::string_view kResourceHash = "cityHash64(resource_names, resource_values)";
@@ -283,6 +288,27 @@ Result<std::vector<LatencyRow>> ReaderImpl::Latencies(std::uint32_t tenant, Time
                          "GROUP BY service",
                          PhysicalName(Table::kSpans), tenant, buckets, range.from_ns, range.to_ns,
                          IsRequest()),
+             cancel);
+}
+
+Result<std::vector<DurationCell>> ReaderImpl::Durations(const SpanSearch& search,
+                                                        const Steps& steps,
+                                                        const CancelToken& cancel) {
+  using Row = DurationCell;
+  // DurationRow() in whole numbers, so that both agree on every duration.
+  const std::string length = fmt::format("toUInt64(greatest(duration, {}))", kShortestRow);
+  const std::string octave = fmt::format("roundToExp2({})", length);
+  return All(Columns<Row>(Col(fmt::format("toInt64(intDiv(start - {0}, {1}) * {1} + {0}) AS step",
+                                          steps.phase_ns, steps.width_ns),
+                              &Row::step_start_ns),
+                          Col(fmt::format("toInt64({1} + intDiv({0} - {1}, intDiv({1}, 4)) * "
+                                          "intDiv({1}, 4)) AS row",
+                                          length, octave),
+                              &Row::from_ns),
+                          Col("toInt64(count())", &Row::count),
+                          Col("toInt64(countIf(status = 2))", &Row::errors)),
+             fmt::format("FROM {} WHERE {} GROUP BY step, row ORDER BY step, row",
+                         PhysicalName(Table::kSpans), SearchCondition(search)),
              cancel);
 }
 

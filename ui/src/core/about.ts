@@ -29,6 +29,7 @@ const STEPS: Record<string, string> = {
   merge: 'neighbouring calls as one of',
   collapse: 'with everything it called, as one',
   drop: 'without stacks with',
+  own: 'own code only, with what libraries did for it',
   'my-code': 'without language runtime, C library and kernel',
   'merge-templates': 'instances of one C++ template as one',
 };

@@ -315,6 +315,19 @@ export interface Labels {
   total: number;
 }
 
+export interface Latency {
+  start_ms: number;
+  step_ms: number;
+  steps: number;
+  // How many match: the cells add up to it.
+  spans: number;
+  errors: number;
+  // Row r has durations from bounds_ns[r] to below bounds_ns[r + 1]; the first one all shorter ones too. Empty:
+  // nothing matches.
+  bounds_ns: Int64[];
+  cells: [number, number, number, number][];
+}
+
 export interface List {
   type: string;
   unit: string;
@@ -386,6 +399,8 @@ export interface OwnFunction {
   file: string;
   // The one that grew most; 0: not known.
   line: number;
+  // Of the line, where the server has the file (--source-root).
+  text?: string;
 }
 
 export interface PathSegment {
@@ -548,6 +563,13 @@ export interface ServiceOverview {
     module: string;
     self: Int64;
   }[];
+  // The same of the program's own code: what libraries, runtime and kernel did is charged to the nearest own
+  // function.
+  own_top: {
+    name: string;
+    module: string;
+    self: Int64;
+  }[];
   top_type: string;
   top_total: Int64;
   // service.version of the newest step.
@@ -562,6 +584,16 @@ export interface ServiceOverview {
   };
   senders: string[];
   instances: number;
+  // With where=N: where the time of its newest 200 requests went, of the first N services with requests.
+  where?: {
+    spans: number;
+    // There are more, older ones than the 10,000 looked at.
+    more: boolean;
+    duration_ns: Int64;
+    parts: AccountParts;
+    parallel: number;
+    waiting_for_children: Int64;
+  };
 }
 
 export interface ServiceType {
@@ -888,6 +920,7 @@ export interface Answers {
   diff: Flame;
   list: List;
   traces: Traces;
+  latency: Latency;
   'traces/{trace}': Trace | TraceColumns;
   'traces/{trace}/critical-path': CriticalPath;
   'traces/{trace}/flame': Flame;

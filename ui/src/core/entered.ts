@@ -25,10 +25,10 @@ export function filterExample(labels: string[]): string {
 
 const OPS = ['focus', 'hide', 'merge', 'collapse', 'drop', 'recursion'];
 const PATH_OPS = ['focus-path', 'merge-path'];
-const WORDS = ['my-code', 'merge-templates', 'invert'];
+const WORDS = ['own', 'my-code', 'merge-templates', 'invert'];
 export const LENS_HELP =
-  'focus:RE, hide:RE, merge:RE, collapse:RE, drop:RE, recursion:RE, focus-path:A;B;C, merge-path:A;B;C, my-code, ' +
-  'merge-templates or invert';
+  'focus:RE, hide:RE, merge:RE, collapse:RE, drop:RE, recursion:RE, focus-path:A;B;C, merge-path:A;B;C, own, ' +
+  'own:+RE -RE, my-code, merge-templates or invert';
 
 export function lensProblem(text: string): string {
   const step = text.trim();
@@ -40,9 +40,17 @@ export function lensProblem(text: string): string {
     return step.length > at + 1
       ? ''
       : `After “${step}” come functions from the top down, as in ${step}main;handle;parse`;
+  if (step.startsWith('own:')) return ownProblem(step.slice('own:'.length));
   return `“${step.slice(0, 60)}” is not a lens step. The steps are ${LENS_HELP}.`;
+}
+
+// Rules of own code; "" stands for the defaults.
+export function ownProblem(rules: string): string {
+  const bad = rules.split(/\s+/).find((rule) => rule !== '' && !/^[+-]./.test(rule));
+  if (bad === undefined) return '';
+  return `“${bad.slice(0, 40)}” is no rule: +regex is own, -regex is not, with blanks between them.`;
 }
 
 // Whether the text may still become a valid step.
 export const lensBegun = (text: string) =>
-  [...[...OPS, ...PATH_OPS].map((op) => op + ':'), ...WORDS].some((word) => word.startsWith(text.trim()));
+  [...[...OPS, ...PATH_OPS, 'own'].map((op) => op + ':'), ...WORDS].some((word) => word.startsWith(text.trim()));

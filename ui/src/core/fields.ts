@@ -58,6 +58,18 @@ export const part: Field<[number, number] | null> = {
   wanted: 'a part of the timeline, two times in ms such as 1763200000000-1763203600000',
 };
 
+// A part of a heat map of durations: two times in ms, and the shortest and the longest duration in ns.
+export type Box = [number, number, number, number];
+export const box: Field<Box | null> = {
+  initial: null,
+  read: (t) => {
+    const [from, to, least, most] = /^(\d{1,15})-(\d{1,15})-(\d{1,18})-(\d{1,18})$/.exec(t)?.slice(1).map(Number) ?? [];
+    return from < to && least <= most ? [from, to, least, most] : undefined;
+  },
+  write: (v) => v?.join('-') ?? null,
+  wanted: 'a part of the heat map, two times in ms and two durations in ns',
+};
+
 // How far back. timeProblem reports invalid times.
 export const since: Field<string> = {
   initial: '1h',

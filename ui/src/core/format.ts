@@ -25,6 +25,8 @@ export function formatValue(value: number, unit: string, scale = 1): string {
     return scaled(
       v,
       [
+        [2 ** 60, 'EiB'],
+        [2 ** 50, 'PiB'],
         [2 ** 40, 'TiB'],
         [2 ** 30, 'GiB'],
         [2 ** 20, 'MiB'],

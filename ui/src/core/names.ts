@@ -46,8 +46,29 @@ function lastSegment(name: string): string {
   return name;
 }
 
+// What compilers write for std::string and std::string_view, of any kind of character.
+const LETTER = '(char|wchar_t|char8_t|char16_t|char32_t)';
+const WITH = (what: string) => `(?:, ?std::(?:__1::)?${what}<\\2> ?)?`;
+const STRING = new RegExp(
+  `\\bstd::(?:__cxx11::|__1::)?basic_string(_view)?<${LETTER}${WITH('char_traits')}${WITH('allocator')}>`,
+  'g',
+);
+const PREFIXES: Record<string, string> = { char: '', wchar_t: 'w', char8_t: 'u8', char16_t: 'u16', char32_t: 'u32' };
+
+// "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >::size()" -> "std::string::size()"
+export const readable = (name: string) =>
+  name.includes('basic_string')
+    ? name.replace(STRING, (_, view: string, letter: string) => `std::${PREFIXES[letter]}string${view ?? ''}`)
+    : name;
+
+// "a::B<c>::operator()(d) const": what is before its own name, and that without parameters; null if it is none.
+function operatorIn(name: string): { scope: string; name: string } | null {
+  const [whole, scope, own] = /^(.*?)(\boperator(?:\(\)|\[\]|""\s?\w+|[^\s\w(]+|\s[\w:]+(?:\[\])?))/.exec(name) ?? [];
+  return whole === undefined ? null : { scope, name: own };
+}
+
 export function ladder(name: string): string[] {
-  const steps = [name.slice(0, LONGEST)];
+  const steps = [readable(name.slice(0, LONGEST))];
   const push = (next: string) => {
     if (next !== '' && next.length < steps[steps.length - 1].length) steps.push(next);
   };
@@ -58,10 +79,13 @@ export function ladder(name: string): string[] {
   // A Go receiver is in parentheses too, but is not a parameter list.
   const plain = /\(\*?\w+\)/.test(typed) ? typed : without(typed, '(', ')').replace(/\s+const$/, '');
   push(plain);
-  const bare = without(plain, '<', '>');
+  const operator = operatorIn(plain);
+  const bare = operator ? without(operator.scope, '<', '>') + operator.name : without(plain, '<', '>');
   push(bare);
   push(lastSegment(bare));
-  const scopes = bare.split('::');
+  const scopes = operator
+    ? [...without(operator.scope, '<', '>').split('::').slice(0, -1), operator.name]
+    : bare.split('::');
   if (scopes.length > 2) push(scopes.slice(-2).join('::'));
   if (scopes.length > 1) push(scopes[scopes.length - 1]);
   return steps;
@@ -69,7 +93,7 @@ export function ladder(name: string): string[] {
 
 const cache = new Map<string, string[]>();
 export function fitName(name: string, characters: number): string {
-  if (name.length <= characters) return name;
+  if (name.length <= characters) return readable(name);
   let steps = cache.get(name);
   if (!steps) {
     if (cache.size > 50_000) cache.clear();

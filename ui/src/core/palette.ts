@@ -70,9 +70,16 @@ const STD_GROUP = /^(std|__gnu_cxx|core|alloc|runtime|java|javax|jdk|sun)(\.|$)|
 const LIBC_MODULE =
   /^(libc|libm|libpthread|libdl|librt|libgcc_s|ld-linux[\w-]*|ld-musl[\w-]*|linux-vdso)[.-]|^libwherefore/;
 
+// What the lens `own` makes of frames that are not own.
+const FOLDED_CHAIN = /^\[\d+\+? (\w+) frames?\]$/;
+const NO_OWN_CODE = '[no own code]';
+
 export function colourIndex(name: string, module: string, kind = 0): number {
+  const [, chain] = FOLDED_CHAIN.exec(name) ?? [];
+  if (kind === IS_KERNEL || chain === 'kernel') return KERNEL;
+  if (chain === 'libc' || chain === 'profiler') return LIBC;
+  if (chain || name === NO_OWN_CODE) return STD;
   const group = groupOf(name, module) || name;
-  if (kind === IS_KERNEL) return KERNEL;
   if (STD_GROUP.test(group)) return STD;
   if (LIBC_MODULE.test(module) || name.startsWith('[wherefore')) return LIBC;
   let hash = 0x811c9dc5;

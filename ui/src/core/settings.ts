@@ -49,11 +49,13 @@ export const muted = (e: KeyboardEvent) => letters.value === 'off' && e.key.leng
 export const said = (text: string) => withTimes(text, zone.value === 'utc');
 
 const systemDark = matchMedia('(prefers-color-scheme: dark)');
+const printing = matchMedia('print'); // paper is light
 export const dark = signal(false);
 const follow = () => {
-  dark.value = theme.value === 'dark' || (theme.value === 'system' && systemDark.matches);
+  dark.value = !printing.matches && (theme.value === 'dark' || (theme.value === 'system' && systemDark.matches));
 };
 systemDark.addEventListener('change', follow);
+printing.addEventListener('change', follow);
 effect(follow);
 effect(() => {
   document.documentElement.dataset.theme = dark.value ? 'dark' : 'light';

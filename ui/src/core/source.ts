@@ -27,6 +27,29 @@ export function hottestLine(costs: Map<number, LineCost>): number {
   return best;
 }
 
+// A line before and after, in shares of each side's whole.
+export interface LineBeside {
+  line: number;
+  before: number;
+  after: number;
+}
+interface CostedSide {
+  costs: Map<number, LineCost>;
+  total: number;
+}
+
+// The lines whose shares differ most, in the order of the file.
+export function linesBeside(before: CostedSide, after: CostedSide, most = 8): LineBeside[] {
+  const shareIn = ({ costs, total }: CostedSide, line: number) =>
+    total > 0 ? (costs.get(line)?.total ?? 0) / total : 0;
+  const lines = new Set([...before.costs.keys(), ...after.costs.keys()].filter((line) => line > 0));
+  return [...lines]
+    .map((line) => ({ line, before: shareIn(before, line), after: shareIn(after, line) }))
+    .sort((a, b) => Math.abs(b.after - b.before) - Math.abs(a.after - a.before) || a.line - b.line)
+    .slice(0, most)
+    .sort((a, b) => a.line - b.line);
+}
+
 // Names come from profiles: a ".." must not lead out of the folder in the template.
 function inside(path: string): string {
   const out: string[] = [];

@@ -2,6 +2,8 @@
 // which its type, reading and writing follow. Pure. decode(encode(x)) = x for every x (ui/test/state.test.ts).
 import type { DiffMode } from './difference';
 import {
+  type Box,
+  box,
   type Field,
   type Fields,
   fieldProblems,
@@ -22,6 +24,7 @@ import {
 } from './fields';
 
 export const VIEWS = ['flame', 'table', 'tree', 'sandwich', 'heat', 'source', 'traces'] as const;
+export const SERVICE_ORDERS = ['cores', 'cost', 'median', 'p99', 'heap', 'last', 'name'] as const;
 export const TRACE_ORDERS = ['time', 'duration', 'cpu', 'samples'] as const;
 const diffMode: Field<DiffMode> = oneOf('raw', 'rate', 'share', 'request');
 
@@ -80,6 +83,7 @@ const TRACES = {
   max: text,
   status: text,
   attribute: text,
+  box, // the selected part of the heat map
   sort: oneOf(...TRACE_ORDERS),
 };
 
@@ -93,16 +97,21 @@ const TRACE = {
   lens: text,
   zoom: id,
   frame: id,
+  simzoom: id, // the same in the graph of similar spans beside it
+  simframe: id,
   ...LOOK,
 };
 
 // Slow requests of an endpoint against typical ones.
 const SLOW = { ...TIME, service: text, name: text, attribute: text, slow: text, typical: text };
 
+const INSIGHTS = { ...TIME, query: text, rule: text };
+
 const OVERVIEW = {
   ...TIME,
   search: text, // part of a service's name
   show: oneOf('all', 'worse', 'new', 'quiet'),
+  sort: oneOf(...SERVICE_ORDERS),
 };
 
 // The names of the files and how they are shown. Their content cannot be in an address.
@@ -116,8 +125,10 @@ export const PAGES: { at: RegExp; fields: Fields }[] = [
   { at: /^\/traces$/, fields: TRACES },
   { at: /^\/traces\//, fields: TRACE },
   { at: /^\/slow$/, fields: SLOW },
+  { at: /^\/insights$/, fields: INSIGHTS },
 ];
 
+export type { Box };
 export type TimeState = Values<typeof TIME>;
 export type Look = Values<typeof LOOK>;
 export type View = (typeof VIEWS)[number];
@@ -126,6 +137,7 @@ export type DiffState = Values<typeof DIFF>;
 export type TracesState = Values<typeof TRACES>;
 export type TraceState = Values<typeof TRACE> & { trace: string };
 export type SlowState = Values<typeof SLOW>;
+export type InsightsState = Values<typeof INSIGHTS>;
 export type OverviewState = Values<typeof OVERVIEW>;
 export type FilesState = Values<typeof FILES>;
 
@@ -171,6 +183,9 @@ export const encodeTrace = (s: TraceState) => '/traces/' + encodeURIComponent(s.
 export const decodeSlow = (url: URL): SlowState => readFields(SLOW, url.searchParams);
 export const encodeSlow = (s: SlowState) => '/slow' + writeFields(SLOW, s);
 
+export const decodeInsights = (url: URL): InsightsState => readFields(INSIGHTS, url.searchParams);
+export const encodeInsights = (s: InsightsState) => '/insights' + writeFields(INSIGHTS, s);
+
 export const decodeOverview = (url: URL): OverviewState => readFields(OVERVIEW, url.searchParams);
 export const encodeOverview = (s: OverviewState) => '/' + writeFields(OVERVIEW, s);
 
@@ -184,6 +199,7 @@ const timeIn = ({ since, from, to }: TimeState): TimeState => ({ since, from, to
 export const newService = (service: string, time: TimeState): ServiceState => ({
   ...initialOf(SERVICE),
   ...timeIn(time),
+  lens: OWN,
   service,
 });
 
@@ -194,8 +210,10 @@ export const newTraces = (service: string, time: TimeState): TracesState => ({
   service,
 });
 
+// A whole trace opens with what it waited for: few of its milliseconds were on a CPU.
 export const newTrace = (trace: string, change: Partial<TraceState> = {}): TraceState => ({
   ...initialOf(TRACE),
+  scope: change.span ? 'samples' : 'critical',
   ...change,
   trace,
 });
@@ -221,15 +239,28 @@ export const lensSteps = (lens: string) =>
     .map((s) => s.trim())
     .filter(Boolean);
 export const joinLens = (steps: string[]) => steps.join(' > ');
-// Inverting twice changes nothing.
+// The step that leaves the program's own code only, with or without rules of the reader's.
+export const OWN = 'own';
+export const isOwnStep = (step: string) => step === OWN || step.startsWith('own:');
+// The rules of a lens' own code, "" for the defaults; null without it.
+export const ownRules = (lens: string): string | null => lensSteps(lens).find(isOwnStep)?.slice('own:'.length) ?? null;
+
+export const withoutOwn = (lens: string) => joinLens(lensSteps(lens).filter((s) => !isOwnStep(s)));
+
+// Inverting twice changes nothing, nor does leaving own code only. Own code is found behind all other steps but those
+// that invert: they go by the functions that it folds.
 export const addStep = (lens: string, step: string) => {
   const steps = lensSteps(lens);
-  return joinLens(step === 'invert' && steps.at(-1) === 'invert' ? steps.slice(0, -1) : [...steps, step]);
+  if (step === 'invert') return joinLens(steps.at(-1) === step ? steps.slice(0, -1) : [...steps, step]);
+  const others = isOwnStep(step) ? steps.filter((s) => !isOwnStep(s)) : steps;
+  if (step === OWN && others.length < steps.length) return joinLens(others);
+  const behind = others.findIndex(isOwnStep(step) ? (s) => s === 'invert' : isOwnStep);
+  return joinLens(behind < 0 ? [...others, step] : [...others.slice(0, behind), step, ...others.slice(behind)]);
 };
 
 // Recognises a trace id from a log line, or a whole traceparent header, which has the span too.
 export function traceIn(text: string): { name: string; kind: string; href: string }[] {
   const [, trace, span] =
     /^(?:00-)?([0-9a-f]{32})(?:-([0-9a-f]{16})(?:-[0-9a-f]{2})?)?$/.exec(text.trim().toLowerCase()) ?? [];
-  return trace ? [{ name: trace, kind: 'trace', href: `/traces/${trace}${span ? `?span=${span}` : ''}` }] : [];
+  return trace ? [{ name: trace, kind: 'trace', href: encodeTrace(newTrace(trace, span ? { span } : {})) }] : [];
 }

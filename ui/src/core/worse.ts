@@ -11,7 +11,7 @@ export interface WorseCause {
   low: number;
   high: number;
   share_of_before: number;
-  own: { function: string; module: string; file: string; line: number } | null;
+  own: { function: string; module: string; file: string; line: number; text?: string } | null;
   traces: string[];
 }
 
@@ -75,7 +75,8 @@ export function timesText({ before, after }: { before: number; after: number }):
 export function costText({ mode, type, unit, whole }: WorseEntry): string {
   if (mode !== 'request') return '';
   const [before, after] = [formatValue(whole.before, unit), formatValue(whole.after, unit)];
-  return `${type} per request ${before} → ${after} ${timesText(whole)}`;
+  const [low, high] = [whole.low, whole.high].map((v) => (v < 0 ? '−' : '+') + formatValue(Math.abs(v), unit));
+  return `${type} per request ${before} → ${after} ${timesText(whole)} (${low} to ${high})`;
 }
 
 // Where a card leads: the comparison; the line and the traces of the first cause.

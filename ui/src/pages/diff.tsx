@@ -10,12 +10,24 @@ import { go, replace, url } from '../core/location';
 import { moreText } from '../core/many';
 import { sidesInWords } from '../core/sides';
 import { rangeOf, serviceIn, swapped } from '../core/presets';
-import { addStep, decodeDiff, encodeDiff, newService, selectorOf, timeOf, type DiffState } from '../core/state';
+import {
+  addStep,
+  decodeDiff,
+  encodeDiff,
+  encodeService,
+  newService,
+  OWN,
+  selectorOf,
+  timeOf,
+  withoutOwn,
+  type DiffState,
+} from '../core/state';
 import type { Tree } from '../core/tree';
 import { safe, shownName } from '../draw/flame';
 import { viewLinks } from '../parts/actions';
 import { Changes, Detectable, Legend, Modes, useDifference } from '../parts/difference';
 import { Causes } from '../parts/causes';
+import { Culprit, type CulpritProps } from '../parts/culprit';
 import { Export, OF_TWO } from '../parts/export';
 import { FlameGraph } from '../parts/flame';
 import { LensChips } from '../parts/lens';
@@ -106,10 +118,44 @@ export function DiffPage() {
             <Graph state={state} tree={tree} about={about} searched={searched} />
           </div>
           <Legend tested={difference.tested !== undefined} />
+          <FirstCulprit state={state} causes={difference.tested?.causes ?? []} />
           <Changes difference={difference} onSearch={(search) => set({ search })} />
         </Answer>
       )}
     </Shell>
+  );
+}
+
+// Of the cause with the largest change. Times are pinned where the diff's are.
+function FirstCulprit({ state, causes }: { state: DiffState; causes: CulpritProps['cause'][] }) {
+  if (causes.length === 0) return null;
+  const { type } = state;
+  const base = baseTime(state);
+  const before = {
+    query: state.baseQuery || state.query,
+    type,
+    ...(base.base_from ? { from: base.base_from, to: base.base_to } : timeOf(state)),
+  };
+  const one = serviceIn(state.query);
+  return (
+    <Culprit
+      cause={causes[0]}
+      before={before}
+      after={{ query: state.query, type, ...timeOf(state) }}
+      href={
+        one
+          ? (f) =>
+              encodeService({
+                ...newService(one.service, state),
+                q: one.q,
+                type,
+                view: 'source',
+                fn: f.name,
+                mod: f.module,
+              })
+          : undefined
+      }
+    />
   );
 }
 
@@ -187,7 +233,14 @@ interface GraphProps {
 function Graph({ state, tree, about, searched }: GraphProps) {
   // Links from a frame to its function in B, if B is one service.
   const one = serviceIn(state.query);
-  const links = one && viewLinks({ ...newService(one.service, state), q: one.q, type: state.type, lens: state.lens });
+  const links =
+    one &&
+    viewLinks({
+      ...newService(one.service, state),
+      q: one.q,
+      type: state.type,
+      lens: addStep(withoutOwn(state.lens), OWN),
+    });
   return (
     <FlameGraph
       tree={tree}

@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { getFlame, getJson } from '../core/api';
 import { patternOf } from '../core/pattern';
-import { selectorOf, timeOf, type ServiceState } from '../core/state';
+import { selectorOf, timeOf, withoutOwn, type ServiceState } from '../core/state';
 import { markersOf } from '../core/trend';
 import { useOpenedTree } from '../parts/opened';
 import { useQuery } from '../parts/query';
@@ -25,7 +25,7 @@ export function useServiceAnswers(state: ServiceState) {
   const { tree, open } = useOpenedTree(columns, state.order, asked, searchedFor);
   const shownType = state.type || flame.data?.meta.type || '';
   // Of a lens that leaves nothing the server says nothing: it is not what is stored.
-  const gone = state.lens !== '' && !flame.data?.meta.hint && tree?.width[0] === 0;
+  const gone = withoutOwn(state.lens) !== '' && !flame.data?.meta.hint && tree?.width[0] === 0;
   const empty = tree && tree.width[0] === 0 ? NOTHING : undefined;
   const hint = gone ? 'the lens removes everything' : (flame.data?.meta.hint ?? empty);
   return { tick, time, query, asked, ...timeline, flame, ...table, searched, tree, open, shownType, gone, hint };

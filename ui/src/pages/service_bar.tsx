@@ -1,28 +1,33 @@
 // The bar above a service's views: service, type, time, filter, views and a menu; what stands below the timeline; and
 // the message if there is nothing to show.
 import type { About } from '../core/about';
-import { apiAddress } from '../core/api';
-import { formatTime } from '../core/format';
+import { apiAddress, getJson } from '../core/api';
+import { formatMany, formatTime, formatValue } from '../core/format';
 import { said, zone } from '../core/settings';
 import {
   encodeDiff,
   encodeTraces,
   newDiff,
   newTraces,
+  ownRules,
   selectorOf,
   VIEWS,
+  withoutOwn,
   type ServiceState,
   type View,
 } from '../core/state';
 import type { Marker } from '../core/trend';
 import type { Tree } from '../core/tree';
+import { timesText } from '../core/worse';
 import { safe, shownName } from '../draw/flame';
 import { Export } from '../parts/export';
 import { Filters } from '../parts/filters';
-import { LensChips } from '../parts/lens';
+import { LensChips, OwnCode } from '../parts/lens';
 import { Popover } from '../parts/popover';
 import { RangePicker } from '../parts/range';
+import { useQuery } from '../parts/query';
 import { PHONE, useAtLeast, WIDE } from '../parts/window';
+import { useWorse } from '../parts/worse';
 import type { ServiceAnswers } from './service_answers';
 
 export type SetService = (change: Partial<ServiceState>, how?: (address: string) => void) => void;
@@ -68,7 +73,7 @@ export function ServiceBar(p: ServiceBarProps) {
       <Popover name="⋯" label="More" class="end">
         {!roomy && choices}
         {!roomy && <ServiceFilters {...p} />}
-        <More {...p} wide={wide} />
+        <More {...p} wide={wide} roomy={roomy} />
         {!roomy && <ExportMenu {...p} />}
       </Popover>
     </div>
@@ -125,7 +130,7 @@ function Often({ state, set, compare }: ServiceBarProps) {
   );
 }
 
-function More({ wide, ...p }: ServiceBarProps & { wide: boolean }) {
+function More({ wide, roomy, ...p }: ServiceBarProps & { wide: boolean; roomy: boolean }) {
   const { state, answers, set } = p;
   const { service, sel } = state;
   const traces = newTraces(service, { ...state, ...(sel && { from: sel[0], to: sel[1] }) });
@@ -144,7 +149,7 @@ function More({ wide, ...p }: ServiceBarProps & { wide: boolean }) {
           </select>
         </label>
       )}
-      {answers.markers.slice(-6, -1).map((m) => (
+      {answers.markers.slice(-6, roomy ? -1 : undefined).map((m) => (
         <Deploy key={m.at} marker={m} state={state} query={answers.query} />
       ))}
     </>
@@ -212,13 +217,53 @@ function Views({ state, show, buttons }: ServiceBarProps & { buttons: boolean })
 export function Facts({ state, answers, set }: Pick<ServiceBarProps, 'state' | 'answers' | 'set'>) {
   const newest = answers.markers.at(-1);
   const phone = !useAtLeast(PHONE);
-  const lens = <LensChips lens={state.lens} onChange={(lens) => set({ lens, ...NO_FRAME })} />;
+  const onLens = (lens: string) => set({ lens, ...NO_FRAME });
+  const lens = (
+    <>
+      <OwnCode lens={state.lens} onChange={onLens} />
+      <LensChips lens={state.lens} onChange={onLens} own />
+    </>
+  );
   return (
     <div class="facts">
-      {newest && <Deploy marker={newest} state={state} query={answers.query} />}
+      {newest && !phone && <Deploy marker={newest} state={state} query={answers.query} />}
+      <Cost state={state} answers={answers} />
       <span class="grow" />
-      {phone ? <Popover name="Lens">{lens}</Popover> : lens}
+      {phone ? (
+        <Popover name={ownRules(state.lens) === null ? 'Lens' : 'Own code, lens'} class="end">
+          {lens}
+        </Popover>
+      ) : (
+        lens
+      )}
     </div>
+  );
+}
+
+// CPU time per request in what is shown, and whether it surely grew since the last version. Only of a service as a
+// whole: requests have no labels of profiles.
+function Cost({ state, answers }: Pick<ServiceBarProps, 'state' | 'answers'>) {
+  const { service, q, lens } = state;
+  const { flame, asked, shownType } = answers;
+  const whole = shownType === 'cpu' && q.trim() === '' && withoutOwn(lens) === '';
+  const { query: _, type: _type, lens: _lens, ...time } = asked;
+  const requests = useQuery(whole ? JSON.stringify(['requests', service, time]) : null, (s) =>
+    getJson('latency', { service, ...time, steps: '1' }, s),
+  );
+  const worse = useWorse(whole ? service : null);
+  const total = Number(flame.data?.meta.total ?? 0);
+  if (!whole || !requests.data || requests.data.spans === 0 || total === 0) return null;
+  const found = worse.data?.worse.find((e) => e.service === service);
+  return (
+    <span data-testid="cost" class="figures" title={`${formatMany(requests.data.spans, 'request')}`}>
+      {formatValue(total / requests.data.spans, 'nanoseconds')} CPU/request
+      {found && (
+        <b class="worse-sign" title={safe(found.sentence).slice(0, 500)}>
+          {' '}
+          ▲ {found.mode === 'request' && timesText(found.whole)}
+        </b>
+      )}
+    </span>
   );
 }
 
@@ -230,10 +275,10 @@ interface DeployProps {
 
 // A change of version, linked to a comparison of the new version with the one before.
 function Deploy({ marker: m, state, query }: DeployProps) {
-  const { since, from, to, type, lens } = state;
+  const { since, from, to, type } = state;
   const side = (version: string) =>
     query.replace(/}$/, () => `, service.version="${version.replace(/[\\"]/g, '\\$&')}"}`);
-  const sides = { since, from, to, query: side(m.to), baseQuery: side(m.from), type, lens };
+  const sides = { since, from, to, query: side(m.to), baseQuery: side(m.from), type, lens: withoutOwn(state.lens) };
   return (
     <a class="deploy" href={encodeDiff(newDiff({ ...sides, mode: 'share' }))}>
       {formatTime(m.at, zone.value === 'utc')}: {m.from} → {m.to}, compare
@@ -245,7 +290,7 @@ function Deploy({ marker: m, state, query }: DeployProps) {
 export function narrowedBy(state: ServiceState): string {
   const all = [
     state.q && 'filter',
-    state.lens && 'lens',
+    withoutOwn(state.lens) && 'lens',
     state.type && 'type',
     state.sel && 'selection',
     state.from !== null && 'time',

@@ -6,7 +6,7 @@ import { go, replace } from '../core/location';
 import { exactly } from '../core/names';
 import { addressOf, nodeAt } from '../core/path';
 import { valueIn } from '../core/presets';
-import { addStep, encodeService, type DiffState, type ServiceState } from '../core/state';
+import { addStep, encodeService, ownRules, type DiffState, type ServiceState } from '../core/state';
 import { versionIn } from '../core/trend';
 import { functionOf, heaviestOf, isFold, type Tree } from '../core/tree';
 import { viewLinks, type FrameLink } from '../parts/actions';
@@ -107,6 +107,7 @@ function Graph(p: ServiceViewProps & { tree: Tree }) {
       onFrame={(frame) => set({ frame }, replace)}
       onQuery={searchOf(p)}
       onFlip={() => set({ flip: !state.flip })}
+      own={ownRules(state.lens) !== null}
       onOpenFold={answers.open}
       links={linksOf(p)}
       onLens={lensOf(p)}

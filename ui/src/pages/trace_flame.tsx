@@ -63,7 +63,7 @@ interface SpanFlameProps {
   set: (change: Partial<TraceState>, how?: typeof go) => void;
 }
 
-const NO_FRAME = { zoom: '', frame: '' };
+const NO_FRAME = { zoom: '', frame: '', simzoom: '', simframe: '' };
 
 export function SpanFlame(p: SpanFlameProps) {
   const { state, span, range, set } = p;
@@ -95,23 +95,62 @@ export function SpanFlame(p: SpanFlameProps) {
       {state.scope === 'samples' && meta && tree && <SpanNotes {...p} meta={meta} tree={tree} />}
       {nothing && <p class="note">Nothing is left: the lens removes everything.</p>}
       {tree && !meta?.hint && !nothing && (
-        <Answer query={flame}>
-          <FlameGraph
-            tree={tree}
-            about={about}
-            zoom={state.zoom}
-            frame={state.frame}
-            query={state.search}
-            searched={searched}
-            mark={state.mark}
-            onMark={(mark) => set({ mark })}
-            onZoom={(zoom, frame) => set({ zoom, frame })}
-            onFrame={(frame) => set({ frame }, replace)}
-            onQuery={(search, typed) => set({ search }, typed ? replace : go)}
-            onLens={(step) => set({ lens: addStep(state.lens, step), ...NO_FRAME })}
-            {...linksOf(p)}
-          />
-        </Answer>
+        <div class={besides(p, meta) ? 'pair' : undefined}>
+          <Answer query={flame}>
+            <FlameGraph
+              tree={tree}
+              about={about}
+              zoom={state.zoom}
+              frame={state.frame}
+              query={state.search}
+              searched={searched}
+              mark={state.mark}
+              onMark={(mark) => set({ mark })}
+              onZoom={(zoom, frame) => set({ zoom, frame })}
+              onFrame={(frame) => set({ frame }, replace)}
+              onQuery={(search, typed) => set({ search }, typed ? replace : go)}
+              onLens={(step) => set({ lens: addStep(state.lens, step), ...NO_FRAME })}
+              {...linksOf(p)}
+            />
+          </Answer>
+          {besides(p, meta) && <SimilarBeside {...p} />}
+        </div>
+      )}
+    </section>
+  );
+}
+
+// Few samples of one span say little: those of similar ones are shown beside them.
+const besides = ({ state, span }: SpanFlameProps, meta?: FlameMeta) =>
+  state.scope === 'samples' && span !== undefined && !state.subtree && meta !== undefined && isFew(meta);
+const isFew = (meta: FlameMeta) => !meta.hint && meta.count > 0 && meta.count < FEW;
+
+// The slowest spans of the same name, added up.
+function SimilarBeside(p: SpanFlameProps) {
+  const { state, set, range } = p;
+  const asked = { ...similarTo(p), slowest: String(SLOWEST), lens: state.lens };
+  const flame = useQuery(JSON.stringify(['similar beside', asked]), (s) => getFlame('critical-path', asked, s));
+  const tree = useMemo(() => flame.data && buildTree(flame.data), [flame.data]);
+  const about = aboutTrace({ ...state, scope: 'similar' }, `similar to ${asked.name}`, '', range, location.origin);
+  return (
+    <section aria-label="Similar spans">
+      <h3>
+        What the {SLOWEST} slowest <bdi>{shownName(asked.name, 60)}</bdi> waited for
+        {flame.data && `: ${formatMany(flame.data.meta.count, 'observation')}`}
+      </h3>
+      <QueryState query={flame} what="similar spans" />
+      {tree && tree.width[0] > 0 && (
+        <FlameGraph
+          tree={tree}
+          about={about}
+          name="similar spans"
+          zoom={state.simzoom}
+          frame={state.simframe}
+          query={state.search}
+          onZoom={(simzoom, simframe) => set({ simzoom, simframe })}
+          onFrame={(simframe) => set({ simframe }, replace)}
+          onQuery={(search, typed) => set({ search }, typed ? replace : go)}
+        />
       )}
     </section>
   );
@@ -249,13 +288,19 @@ function SpanNotes({ state, span, range, set, meta, tree }: SpanFlameProps & { m
           </button>
         </p>
       )}
-      {!hint && meta.count > 0 && meta.count < FEW && (
+      {isFew(meta) && (
         <p class="note" data-testid="few">
-          Only {formatMany(meta.count, 'sample')} of {formatValue(lasts * 1e6, 'nanoseconds')}: the slowest spans of
-          this name, added up, show more.{' '}
-          <button type="button" onClick={() => set({ scope: 'similar', ...NO_FRAME })}>
-            Show similar spans
-          </button>
+          Only {formatMany(meta.count, 'sample')} of {formatValue(lasts * 1e6, 'nanoseconds')}
+          {span && !state.subtree ? (
+            ': the slowest spans of this name, added up, stand beside them.'
+          ) : (
+            <>
+              .{' '}
+              <button type="button" onClick={() => set({ scope: 'critical', ...NO_FRAME })}>
+                Show what it waited for
+              </button>
+            </>
+          )}
         </p>
       )}
       {hint && (

@@ -1,7 +1,8 @@
-// Traces: search form, latency over time, and the list.
+// Traces: search form, a heat map of how long all that match took, what is different in a part of it, and the list.
 import type { Traces, TraceSummary } from '../core/answers';
 import { ApiError, getJson } from '../core/api';
 import { formatCount, formatLooks, formatMany, formatTime, formatValue } from '../core/format';
+import { boxParams, boxText } from '../core/latency';
 import { go, url } from '../core/location';
 import { OFFERED, type Listed } from '../core/many';
 import { zone } from '../core/settings';
@@ -14,15 +15,17 @@ import {
   newTrace,
   newTraces,
   timeOf,
+  type Box,
   type TimeState,
   type TracesState,
 } from '../core/state';
 import { shownName } from '../draw/flame';
 import { Choice } from '../parts/choice';
+import { LatencyMap } from '../parts/latency';
 import { Answer, QueryState, useQuery, type Query } from '../parts/query';
 import { RangePicker } from '../parts/range';
-import { Scatter } from '../parts/scatter';
 import { Command, otlpCommand, Shell } from '../parts/shell';
+import { SlowResult } from '../parts/slow_result';
 import { SortHeader } from '../parts/sort_header';
 import { TableBox } from '../parts/table_box';
 
@@ -67,8 +70,8 @@ const set = (change: Partial<TracesState>) => go(encodeTraces({ ...decodeTraces(
 
 export function TracesPage() {
   const state = decodeTraces(url.value);
-  const { sort } = state;
-  const asked = {
+  const { sort, box } = state;
+  const wanted = {
     ...timeOf(state),
     service: state.service,
     name: state.name,
@@ -76,10 +79,9 @@ export function TracesPage() {
     max_duration: state.max,
     status: state.status,
     attribute: state.attribute,
-    limit: String(LIMIT),
-    matched: '0',
-    sort,
   };
+  const asked = { ...wanted, ...(box && insideOf(box, state)), limit: String(LIMIT), matched: '0', sort };
+  const latency = useQuery(JSON.stringify(['latency', wanted]), (s) => getJson('latency', wanted, s));
   const names = useNames(state); // not inside the form, which is recreated after every change
   const found = useQuery(JSON.stringify(['traces', asked]), (s) => getJson('traces', asked, s));
   const traces = [...(found.data?.traces ?? [])];
@@ -108,25 +110,74 @@ export function TracesPage() {
       <Conditions state={state} names={names} key={encodeTraces({ ...state, sort: 'time' })} />
       <Problem state={state} found={found} />
       {found.data && traces.length === 0 && <NoTrace state={state} />}
+      <QueryState query={latency} what="the heat map" shown={false} />
+      {latency.data && latency.data.cells.length > 0 && (
+        <Answer query={latency}>
+          <LatencyMap latency={latency.data} what={whatOf(state)} box={box} onBox={(b) => set({ box: b })} />
+        </Answer>
+      )}
+      {box && <Selected state={state} box={box} services={names.services.list.data?.names ?? []} />}
       {traces.length > 0 && (
         <Answer query={found}>
-          <Scatter
-            points={traces.map((t) => ({
-              x: Number(t.start_ns) / 1e6,
-              y: Number(t.duration_ns),
-              bad: t.errors > 0,
-              profiled: t.profiled.length > 0,
-              label: `${t.root_service} ${t.root_name}`,
-              note: samplesOf(t),
-              href: traceLink(t.trace),
-            }))}
-          />
           <TableBox label="Traces">
             <TraceTable traces={traces} sort={sort} lookedAt={found.data?.looked_at} />
           </TableBox>
         </Answer>
       )}
     </Shell>
+  );
+}
+
+const whatOf = (state: TracesState) => (state.name === '' ? 'request' : 'span');
+
+// The traces of a selection: those with a span that was counted in it.
+const insideOf = ([from, to, least, most]: Box, { name }: TracesState) => ({
+  since: undefined,
+  from: String(from),
+  to: String(to),
+  min_duration: least > 0 ? `${least}ns` : undefined,
+  max_duration: `${most}ns`,
+  only: name === '' ? 'requests' : undefined,
+});
+
+const MOST_CHOICES = 8;
+
+// The selected requests against all others: attributes, functions and parts that differ.
+function Selected({ state, box, services }: { state: TracesState; box: Box; services: string[] }) {
+  const { service, name, attribute } = state;
+  const asked = { ...timeOf(state), service, name, attribute, ...boxParams(box) };
+  const found = useQuery(service === '' ? null : JSON.stringify(['selected', asked]), (s) => getJson('slow', asked, s));
+  const narrowed = state.min !== '' || state.max !== '' || state.status !== '';
+  return (
+    <section class="selected-box" aria-label="Selection">
+      <div class="toolbar">
+        <h2>
+          Selected: {whatOf(state)}s {boxText(box, zone.value === 'utc')}, against all others
+        </h2>
+        <button type="button" onClick={() => set({ box: null })}>
+          Clear selection
+        </button>
+      </div>
+      {service === '' && (
+        <p class="actions">
+          Requests of one service are compared:{' '}
+          {services.slice(0, MOST_CHOICES).map((s) => (
+            <button key={s} type="button" onClick={() => set({ service: s, name: '' })}>
+              <bdi class="cut">{shownName(s, 60)}</bdi>
+            </button>
+          ))}
+        </p>
+      )}
+      {service !== '' && narrowed && (
+        <p class="small">Compared with all requests, whatever their status and duration.</p>
+      )}
+      <QueryState query={found} what="what differs" />
+      {found.data && (
+        <Answer query={found}>
+          <SlowResult state={state} slow={found.data} selected />
+        </Answer>
+      )}
+    </section>
   );
 }
 

@@ -9,6 +9,7 @@ import { addressOf, nodeAt } from '../core/path';
 import { hotChain, matchedRows, opened, openRows } from '../core/rows';
 import { functionOf, isFold, nextMatch, ownOf, type Tree } from '../core/tree';
 import { shortName } from '../core/names';
+import { OWN } from '../core/state';
 import { shownName } from '../draw/flame';
 import { nameOf, measured } from './describe';
 import { act, actionOf, type FrameContext, type FrameLink } from './actions';
@@ -64,8 +65,9 @@ export function CallTree(p: CallTreeProps) {
   const onKey = (e: KeyboardEvent) => {
     if (findKey(e, input.current) || !plain(e)) return;
     const acts = { ...view, select, step, openMenu, search: () => input.current?.focus() };
-    const invert = onLens && (() => onLens('invert', frame));
-    if (onCallKey(e, { ...acts, p, context, invert })) e.preventDefault();
+    const lens = { i: 'invert', e: OWN }[e.key];
+    const change = lens && onLens ? () => onLens(lens, frame) : undefined;
+    if (onCallKey(e, { ...acts, p, context, change })) e.preventDefault();
   };
   const first = Math.max(0, Math.floor(top / ROW) - 6);
   const shown = rows.slice(first, first + HEIGHT / ROW + 12);
@@ -186,7 +188,7 @@ interface CallKeyProps extends ReturnType<typeof useRows> {
   step: (by: 1 | -1) => void;
   openMenu: (node: number) => void;
   search: () => void;
-  invert?: () => void;
+  change?: () => void; // what the key does to the lens
 }
 
 // Returns false if the key is not one of the tree's.
@@ -202,7 +204,7 @@ function onCallKey(e: KeyboardEvent, k: CallKeyProps): boolean {
   else if (e.key === '/') k.search();
   else if (e.key === 'n' || e.key === '.') k.step(1);
   else if (e.key === 'N' || e.key === ',') k.step(-1);
-  else if (e.key === 'i' && k.invert) k.invert();
+  else if (k.change) k.change();
   else if (e.key === '*') {
     const path = hotChain(k.p.tree, rows[at] ?? 0);
     k.setOpen(new Set([...k.open, ...path]));

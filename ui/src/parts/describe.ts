@@ -100,29 +100,27 @@ function quote(text: string): string {
   return line.includes('`') ? '`` ' + line.replace(/``+/g, '`') + ' ``' : '`' + line + '`';
 }
 
-// Incident notes as Markdown: program, absolute time, filter and lens (of both sides, for a difference), the address,
-// numbers with their error, the path and its heaviest frames.
+const NAMED = 6; // frames of the path, nearest to the one that is meant
+const BELOW = 4;
+
+// Incident notes as Markdown, at most ten lines: program, absolute time, filter and lens (of both sides, for a
+// difference), numbers with their error, the end of the path, the heaviest frames below, the address.
 export function incidentText(tree: Tree, node: number, about: About): string {
   const heaviest = childrenOf(tree, node)
     .filter((c) => !isFold(tree, c))
     .sort((a, b) => tree.total[b] - tree.total[a])
-    .slice(0, 5);
+    .slice(0, BELOW);
+  const path = stackOf(tree, node).slice(1);
+  const share = (i: number) => `${quote(nameOf(tree, i))} ${formatShare(tree.total[i], tree.total[0])}`;
   return [
     `**${quote(about.title)}**: ${quote(nameOf(tree, node))} ${numbersOf(tree, node)}`,
     '',
     ...about.facts.map(([name, text]) => `- ${name}: ${quote(text)}`),
-    '',
-    `<${about.address}>`,
-    '',
-    ...stackOf(tree, node)
-      .slice(1)
-      .map(
-        (i, depth) =>
-          `${'  '.repeat(Math.min(depth, 20))}- ${quote(nameOf(tree, i))} ${formatShare(tree.total[i], tree.total[0])}`,
-      ),
-    ...(heaviest.length > 0
-      ? ['', 'Below it:', ...heaviest.map((c) => `- ${quote(nameOf(tree, c))} ${numbersOf(tree, c)}`)]
+    ...(path.length > 0
+      ? [`- Path: ${path.length > NAMED ? '… › ' : ''}${path.slice(-NAMED).map(share).join(' › ')}`]
       : []),
+    ...(heaviest.length > 0 ? [`- Below it: ${heaviest.map(share).join(', ')}`] : []),
+    `<${about.address}>`,
     '',
   ].join('\n');
 }

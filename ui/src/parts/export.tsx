@@ -1,8 +1,8 @@
 // The export menu. Data formats come from the server, complete and with the lens applied. PNG, SVG and HTML show what
-// is on the page, so they are offered only where there is one flame graph.
+// is on the page, with title, numbers and legend, so they are offered only where there is one flame graph.
 import { headingOf, type About } from '../core/about';
 import type { Tree } from '../core/tree';
-import { shownCanvas, shownSvg } from './picture';
+import { shownPicture, shownSvg } from './picture';
 import { useMenu } from './popover';
 import { save, saveHtml } from './save';
 import { announce } from './shell';
@@ -31,15 +31,37 @@ export interface ExportProps {
   about: About;
 }
 
-function png(): void {
-  const canvas = shownCanvas();
-  if (!canvas) {
-    announce('There is no flame graph to take a picture of.');
+// A picture of the graph with its title, numbers, legend and address.
+function picture(about: About): Promise<Blob> | null {
+  const canvas = shownPicture(about);
+  if (!canvas) announce('There is no flame graph to take a picture of.');
+  return (
+    canvas &&
+    new Promise((done, fail) =>
+      canvas.toBlob((blob) => (blob ? done(blob) : fail(new Error('The picture is too large.')))),
+    )
+  );
+}
+
+async function png(about: About): Promise<void> {
+  const blob = await picture(about);
+  if (blob) save(blob, 'flame.png');
+}
+
+async function copyImage(about: About): Promise<void> {
+  // Only pages from this machine or over HTTPS may write images to the clipboard.
+  if (!navigator.clipboard?.write) {
+    announce('This browser does not let the page copy images: save the PNG instead.');
     return;
   }
-  canvas.toBlob((blob) => {
-    if (blob) save(blob, 'flame.png');
-  });
+  const blob = picture(about);
+  if (!blob) return;
+  try {
+    await navigator.clipboard.write([new ClipboardItem({ 'image/png': blob })]);
+    announce('Copied.');
+  } catch {
+    announce('The browser did not let the page copy an image: save the PNG instead.');
+  }
 }
 
 function svg(title: string): void {
@@ -83,7 +105,14 @@ export function Export(p: ExportProps) {
         })}
         {p.tree && (
           <li>
-            <button type="button" class="link" onClick={png}>
+            <button type="button" class="link" onClick={() => void copyImage(p.about)}>
+              Copy as image
+            </button>
+          </li>
+        )}
+        {p.tree && (
+          <li>
+            <button type="button" class="link" onClick={() => void png(p.about)}>
               PNG of what is shown
             </button>
           </li>

@@ -6,6 +6,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { About } from '../core/about';
 import { addressOf } from '../core/path';
 import { groupsOf } from '../core/groups';
+import { OWN } from '../core/state';
 import { isFold, nextMatch, type Tree } from '../core/tree';
 import { boxOf, rowTop } from '../draw/flame';
 import { announcementOf, samplesOf, wholeOf } from './describe';
@@ -17,7 +18,7 @@ import { onFlameKey } from './flame_keyboard';
 import { KEYS } from './flame_keys';
 import { useFlamePaint } from './flame_paint';
 import { useFlamePointer, type Hover } from './flame_pointer';
-import { rangeOf } from './flame_range';
+import { broughtIntoView, rangeOf } from './flame_range';
 import { Tooltip } from './flame_tip';
 import { ROW, useFlameView, type FlameView } from './flame_view';
 import { KeyList } from './key_list';
@@ -47,6 +48,7 @@ export interface FlameProps {
   onOpenFold?: (parent: number) => void;
   links?: FrameLink[];
   noLinks?: string; // why there are none
+  own?: boolean; // the lens leaves own code only
   details?: Details; // what the page knows of the selected function
   fill?: boolean; // down to the window's bottom
 }
@@ -80,6 +82,7 @@ export function FlameGraph(p: FlameProps) {
     search: () => input.current?.focus(),
     flip: () => p.onFlip?.(),
     invert: () => !p.name && onLens?.('invert', frame),
+    own: () => !p.name && onLens?.(OWN, frame),
     help: () => setHelp(!help),
   };
   const onKeyDown = (e: KeyboardEvent) =>
@@ -234,7 +237,8 @@ function useFocusGoesOn(box: { current: HTMLElement | null }): void {
 }
 
 // What clicks, keys and buttons do to the graph.
-function movesOf(p: FlameProps, { tree, scroller, view, zoom, frame, setRange }: FlameView, found: Found) {
+function movesOf(p: FlameProps, v: FlameView, found: Found) {
+  const { tree, scroller, view, size, zoom, frame, range, setRange } = v;
   const select = (node: number) => {
     p.onFrame(addressOf(tree, node));
     const y = rowTop(tree, { ...view, top: 0 }, tree.depth[node]);
@@ -254,7 +258,10 @@ function movesOf(p: FlameProps, { tree, scroller, view, zoom, frame, setRange }:
     p.onZoom(node === 0 ? '' : address, address);
   };
   const step = (by: 1 | -1) => {
-    if (found && found.first.length > 0) select(nextMatch(found.first, frame, by));
+    if (!found || found.first.length === 0) return;
+    const next = nextMatch(found.first, frame, by);
+    select(next);
+    setRange(broughtIntoView(tree, range, next, size.width));
   };
   return { select, activate, step };
 }

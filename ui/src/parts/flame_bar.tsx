@@ -11,6 +11,7 @@ import type { Searched } from './searched';
 
 export interface FlameBarProps {
   tree: Tree;
+  own?: boolean; // the lens leaves own code only
   query: string;
   found: Found;
   frame: number; // the selected one; -1: none
@@ -28,7 +29,7 @@ export interface FlameBarProps {
 export function FlameBar(p: FlameBarProps) {
   return (
     <div class="flame-bar">
-      <Summary tree={p.tree} />
+      <Summary tree={p.tree} own={p.own} />
       <span class="grow" />
       <Matched tree={p.tree} found={p.found} searched={p.searched} frame={p.frame} />
       {p.onReset && (
@@ -49,7 +50,7 @@ export function FlameBar(p: FlameBarProps) {
   );
 }
 
-function Summary({ tree }: { tree: Tree }) {
+function Summary({ tree, own }: { tree: Tree; own?: boolean }) {
   const shown = shownShare(tree);
   return (
     <p class="summary" data-testid="summary">
@@ -57,6 +58,7 @@ function Summary({ tree }: { tree: Tree }) {
       {tree.meta.averaged ? ' on average' : ''}
       {' · '}
       {samplesOf(tree)} · {(shown * 100).toFixed(shown > 0.9995 ? 0 : 1)} % shown
+      {own && ' · what libraries did is charged to own code'}
       {tree.meta.overflow && <span class="warn"> · overflow: the sum exceeds 64 bits, these numbers are wrong</span>}
       {fewSamples(tree) && <span class="warn"> · few samples: shares are rough</span>}
     </p>

@@ -17,7 +17,7 @@ export interface FlameKeyProps {
   activate: (node: number) => void;
   step: (by: 1 | -1) => void;
   openMenu: (node: number) => void;
-  acts: Record<'search' | 'flip' | 'invert' | 'help', () => void>;
+  acts: Record<'search' | 'flip' | 'invert' | 'own' | 'help', () => void>;
 }
 
 const ACTS_ON_A_FRAME = 'fhmcdrCFM';

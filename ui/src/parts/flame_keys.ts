@@ -6,7 +6,7 @@ export type Move =
   | { select: number }
   | { zoom: number }
   | { scale: number }
-  | { act: 'search' | 'back' | 'flip' | 'invert' | 'help' }
+  | { act: 'search' | 'back' | 'flip' | 'invert' | 'own' | 'help' }
   | { step: 1 | -1 };
 
 export function moveOf(tree: Tree, frame: number, key: string, flip: boolean): Move | null {
@@ -52,6 +52,8 @@ export function moveOf(tree: Tree, frame: number, key: string, flip: boolean): M
       return { act: 'search' };
     case 'i':
       return { act: 'invert' };
+    case 'e':
+      return { act: 'own' };
     case 'u':
       return { act: 'flip' };
     case '?':
@@ -85,6 +87,7 @@ export const KEYS: [string, string, Needs?][] = [
   ['F, M', 'focus, merge this one frame', 'path'],
   ['r', "collapse the function's recursion", 'lens'],
   ['i', 'invert: what did the work on top, its callers below', 'path'],
+  ['e', 'own code, or everything', 'path'],
   ['C', 'neighbouring calls inside its module become one', 'lens'],
   ['s, o, t', 'callers and callees, source, traces of the function', 'links'],
   ['y', 'copy the stack'],

@@ -15,6 +15,20 @@ export function scaled(tree: Tree, [from, to]: Range, factor: number, centre: nu
   return [left, left + span];
 }
 
+const SEEN = 24; // pixels: a frame that is narrower cannot be read
+
+// The range moved, and narrowed if it must be, so that the frame is in it and wide enough to be seen.
+export function broughtIntoView(tree: Tree, range: Range, node: number, pixels: number): Range {
+  const [from, to] = rangeOf(tree, node);
+  const wide = ((to - from) / (range[1] - range[0] || 1)) * pixels;
+  const inside = from >= range[0] && to <= range[1];
+  if (pixels <= 0 || !(to > from) || (wide >= SEEN && (inside || wide >= pixels))) return range;
+  const span = Math.min(wide < SEEN ? ((to - from) * pixels) / SEEN : range[1] - range[0], tree.width[0]);
+  if (inside && span === range[1] - range[0]) return range;
+  const left = Math.max(0, Math.min((from + to) / 2 - span / 2, tree.width[0] - span));
+  return [left, left + span];
+}
+
 // Zooming is animated for 120 ms, unless the reader prefers reduced motion. If only the set of drawn frames changed (a
 // search, an opened fold, another order), the view stays where it was.
 export function useAnimatedRange(

@@ -8,16 +8,8 @@ import type { Rounded } from '../core/flame';
 import { formatCount, formatShare, formatTime, formatValue } from '../core/format';
 import { DARK as FLAME_DARK, LIGHT as FLAME_LIGHT } from '../core/palette';
 import { dark, said, zone } from '../core/settings';
-import {
-  drawHeat,
-  drawShares,
-  matchedBySteps,
-  mostOf,
-  SHADES,
-  SHARES,
-  type Cell,
-  type HeatColours,
-} from '../draw/heat';
+import { drawHeat, drawShares, matchedBySteps, mostOf, SHADES, type Cell } from '../draw/heat';
+import { SEARCHED } from '../draw/heat_colours';
 import { prepare } from './canvas';
 import { Answer, QueryState, useQuery } from './query';
 import { useSearchedTimes } from './searched';
@@ -35,50 +27,6 @@ const LANE = 32;
 const HEAT_KEYS =
   'Left and right move a mark, Shift extends it, Enter selects it, Escape clears the selection. ' +
   'W and S zoom, A and D move, F shows all of it, R selects what is in view.';
-const between = (from: number[], to: number[], share: number) => from.map((f, k) => f + (to[k] - f) * share);
-const mix = (from: number[], to: number[]) =>
-  Array.from(
-    { length: SHADES },
-    (_, i) =>
-      `rgb(${between(from, to, (i + 1) / SHADES)
-        .map(Math.round)
-        .join(' ')})`,
-  );
-// From grey to the colour of matches; even a small share is visible.
-const mixes = (grey: [number[], number[]], match: [number[], number[]]) =>
-  Array.from({ length: SHARES }, (_, i) => {
-    const share = i === 0 ? 0 : 0.4 + (0.6 * i) / (SHARES - 1);
-    return mix(between(grey[0], match[0], share), between(grey[1], match[1], share));
-  });
-const LIGHT: HeatColours = {
-  background: '#f5f6f8',
-  shades: mix([214, 228, 250], [8, 48, 107]),
-  matched: mixes(
-    [
-      [222, 225, 230],
-      [110, 116, 126],
-    ],
-    [
-      [230, 212, 250],
-      [84, 18, 160],
-    ],
-  ),
-};
-const DARK: HeatColours = {
-  background: '#1d2128',
-  shades: mix([30, 52, 84], [190, 220, 255]),
-  matched: mixes(
-    [
-      [44, 49, 58],
-      [140, 147, 158],
-    ],
-    [
-      [70, 44, 104],
-      [222, 186, 255],
-    ],
-  ),
-};
-
 export interface HeatMapProps {
   asked: Record<string, string>;
   lens: string;
@@ -243,7 +191,7 @@ function useHeatPaint(heat: HeatNumbers, shares: ReturnType<typeof matchedByStep
   const canvas = useRef<HTMLCanvasElement>(null);
   const lane = useRef<HTMLCanvasElement>(null);
   useLayoutEffect(() => {
-    const [palette, colours] = dark.value ? [FLAME_DARK, DARK] : [FLAME_LIGHT, LIGHT];
+    const [palette, colours] = dark.value ? [FLAME_DARK, SEARCHED.dark] : [FLAME_LIGHT, SEARCHED.light];
     const g = prepare(canvas.current, { width, height: HEIGHT });
     const drawn = g ? drawHeat(g, heat, { width, height: HEIGHT }, colours) : 0;
     const size = { width, height: LANE };

@@ -1,27 +1,84 @@
-// The lens as chips, in the syntax of `wherefore top --lens` and the API (docs/api.md). Steps apply from left to right.
+// The lens: own code or everything, and its other steps as chips, in the syntax of `wherefore top --lens` and the API
+// (docs/api.md). Steps apply from left to right.
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { LENS_HELP, lensBegun, lensProblem } from '../core/entered';
-import { addStep, joinLens, lensSteps } from '../core/state';
+import { LENS_HELP, lensBegun, lensProblem, ownProblem } from '../core/entered';
+import { addStep, isOwnStep, joinLens, lensSteps, OWN, ownRules } from '../core/state';
+import { Popover } from './popover';
 
 const SHORTCUTS = [
-  ['my-code', 'My code', 'Hide the language runtime, the C library and the kernel'],
   ['merge-templates', 'Merge templates', 'Instances of one C++ template become one'],
   ['invert', 'Invert', 'What did the work on top, its callers below'],
 ];
 
-export function LensChips({ lens, onChange }: { lens: string; onChange: (lens: string) => void }) {
+const OWN_HELP =
+  'What libraries, the runtime, the C library, the kernel and profilers did is charged to the nearest own function, ' +
+  'and chains of their frames become one. No total changes.';
+
+// Own code or everything, and what is own.
+export function OwnCode({ lens, onChange }: LensProps) {
+  const rules = ownRules(lens);
+  const [text, setText] = useState(rules ?? '');
+  const problem = ownProblem(text);
+  return (
+    <span class="switch">
+      <button
+        type="button"
+        aria-pressed={rules !== null}
+        title={`${OWN_HELP} Key e.`}
+        onClick={() => onChange(addStep(lens, OWN))}
+      >
+        Own code{rules ? '*' : ''}
+      </button>
+      <Popover name="" label="What is own code">
+        <p class="narrow">{OWN_HELP}</p>
+        <form
+          class="fields"
+          onSubmit={(e) => {
+            e.preventDefault();
+            if (problem === '') onChange(addStep(lens, text.trim() === '' ? 'own:default' : `own:${text.trim()}`));
+          }}
+        >
+          <label>
+            Rules before the defaults: +regex is own, -regex is not
+            <input
+              value={text}
+              placeholder="+^acme:: -/third_party/"
+              size={36}
+              spellcheck={false}
+              aria-invalid={problem !== ''}
+              onInput={(e) => setText(e.currentTarget.value)}
+            />
+          </label>
+          <button type="submit" disabled={problem !== ''}>
+            Use
+          </button>
+        </form>
+        {problem && <em class="bad">{problem}</em>}
+      </Popover>
+    </span>
+  );
+}
+
+interface LensProps {
+  lens: string;
+  onChange: (lens: string) => void;
+}
+
+// `own`: own code has its own control beside it.
+export function LensChips({ lens, onChange, own = false }: LensProps & { own?: boolean }) {
   const [text, setText] = useState('');
   const steps = lensSteps(lens);
+  const chips = own ? steps.filter((s) => !isOwnStep(s)) : steps;
   const [tried, setTried] = useState(false);
   const why = useId();
   const { form, next } = useNextFocus(lens);
   const add = (step: string) => {
-    next.current = steps.length;
+    next.current = chips.length;
     onChange(addStep(lens, step));
   };
   const remove = (at: number) => {
     next.current = at;
-    onChange(joinLens(steps.filter((_, j) => j !== at)));
+    onChange(joinLens(steps.filter((_, j) => j !== steps.indexOf(chips[at]))));
   };
   // No error while the text may still become a step, until Enter is pressed.
   const problem = text.trim() !== '' && (tried || !lensBegun(text)) ? lensProblem(text) : '';
@@ -40,7 +97,7 @@ export function LensChips({ lens, onChange }: { lens: string; onChange: (lens: s
       }}
     >
       <span class="label">Lens</span>
-      {steps.map((step, i) => (
+      {chips.map((step, i) => (
         <span class="chip" key={i + step}>
           <code title={step.length > 60 ? step : undefined}>{step.length > 60 ? step.slice(0, 60) + '…' : step}</code>
           <button type="button" aria-label={`Remove ${step}`} onClick={() => remove(i)}>
@@ -48,6 +105,11 @@ export function LensChips({ lens, onChange }: { lens: string; onChange: (lens: s
           </button>
         </span>
       ))}
+      {!own && !steps.some(isOwnStep) && (
+        <button type="button" title={OWN_HELP} onClick={() => add(OWN)}>
+          Own code
+        </button>
+      )}
       {SHORTCUTS.filter(([step]) => !steps.includes(step)).map(([step, text, title]) => (
         <button key={step} type="button" title={title} onClick={() => add(step)}>
           {text}

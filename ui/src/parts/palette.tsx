@@ -1,4 +1,4 @@
-// Ctrl+K: jump to a page, a service or a span (by part of its name), a function of the service that is shown, or a
+// Ctrl+K: jump to a page, a service, an endpoint or other span, a version or a function (by part of its name), or a
 // trace (by id), and switch between plain text and regular expression. The browser's own dialog keeps the focus inside.
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { getJson } from '../core/api';
@@ -16,6 +16,8 @@ import {
   selectorOf,
   timeOf,
   traceIn,
+  withoutOwn,
+  type ServiceState,
 } from '../core/state';
 import { moreText } from '../core/many';
 import { useSettled } from './choice';
@@ -60,6 +62,78 @@ export function Palette({ pages }: { pages: [string, string][] }) {
   );
 }
 
+interface Found {
+  name: string;
+  kind: string;
+  href: string;
+  also?: string; // what else is searched: the name in full
+}
+
+const FEW = 5; // services that functions are looked for in, where none is shown
+const LEAST = 2; // letters, for questions that read profiles
+
+// Functions of the service that is shown, else of those that use most CPU.
+function useFunctions(search: string) {
+  const here = /^\/s\//.test(url.value.pathname) ? decodeService(url.value) : null;
+  const long = search.length >= LEAST;
+  const busiest = useQuery(here || !long ? null : 'palette busiest', (s) =>
+    getJson('overview', { since: '1h', limit: String(FEW) }, s),
+  );
+  const time = { since: '1h', from: null, to: null };
+  const all = here
+    ? [here]
+    : (busiest.data?.services ?? []).filter((s) => s.profiles > 0).map((s) => newService(s.name, time));
+  const of = (state: ServiceState, signal: AbortSignal) =>
+    getJson(
+      'top',
+      {
+        query: selectorOf(state.service, state.q),
+        type: state.type,
+        ...timeOf(state),
+        search: escaped(search),
+        limit: '15',
+        sort: 'total',
+      },
+      signal,
+    );
+  const key = long && all.length > 0 ? JSON.stringify(['palette functions', search, all.map(encodeService)]) : null;
+  return useQuery(key, async (signal): Promise<Found[]> => {
+    const answers = await Promise.all(all.map((state) => of(state, signal)));
+    return answers.flatMap((answer, i) =>
+      answer.rows.map((f) => ({
+        name: shortName(f.name),
+        also: f.name,
+        kind: `function of ${all[i].service}`,
+        // Everything: a library's function has no frame of its own among own code.
+        href: encodeService({
+          ...all[i],
+          lens: withoutOwn(all[i].lens),
+          view: 'flame',
+          search: exactly(f.name),
+          zoom: '',
+          frame: '',
+        }),
+      })),
+    );
+  });
+}
+
+// Versions that ran in the last day, with their services.
+function useVersions(search: string) {
+  return useQuery(search.length >= LEAST ? 'palette versions' + search : null, async (s): Promise<Found[]> => {
+    const query = `{service.version=~"(?i).*${escaped(search).replace(/[\\"]/g, '\\$&')}.*"}`;
+    const asked = { query, since: '1d', by: ['service_name', 'service.version'], limit: '15' };
+    const answer = await getJson('series', asked, s);
+    return answer.groups.flatMap(({ labels }) => {
+      const [service, version] = [labels.service_name, labels['service.version']];
+      if (!service || !version) return [];
+      const state = newService(service, { since: '1d', from: null, to: null });
+      const q = `service.version="${version.replace(/[\\"]/g, '\\$&')}"`;
+      return [{ name: version, kind: `version of ${service}`, href: encodeService({ ...state, q }) }];
+    });
+  });
+}
+
 function Choices({ pages, close }: { pages: [string, string][]; close: () => void }) {
   const [text, setText] = useState('');
   const [at, setAt] = useState(0);
@@ -71,36 +145,19 @@ function Choices({ pages, close }: { pages: [string, string][]; close: () => voi
   const spans = useQuery(search === '' ? null : 'palette spans' + search, (s) =>
     getJson('span-names', { since: '1h', search, limit: '15' }, s),
   );
-  // Functions of the service that is shown.
-  const here = /^\/s\//.test(url.value.pathname) ? decodeService(url.value) : null;
-  const functions = useQuery(here && search.length > 1 ? 'palette functions' + search + url.value.href : null, (s) =>
-    getJson(
-      'top',
-      {
-        query: selectorOf(here!.service, here!.q),
-        type: here!.type,
-        ...timeOf(here!),
-        search: escaped(search),
-        limit: '15',
-        sort: 'total',
-      },
-      s,
-    ),
-  );
+  const functions = useFunctions(search);
+  const versions = useVersions(search);
   const wanted = text.trim().toLowerCase();
   const asPlain = url.value.searchParams.get('plain') !== '1';
-  const all = [
+  const choices: Found[] = [
     ...traceIn(text),
     ...(services.data?.services ?? []).map((s) => ({
       name: s.name,
       kind: 'service',
       href: encodeService(newService(s.name, time)),
     })),
-    ...(functions.data?.rows ?? []).map((f) => ({
-      name: shortName(f.name),
-      kind: 'function',
-      href: encodeService({ ...here!, view: 'flame', search: exactly(f.name), zoom: '', frame: '' }),
-    })),
+    ...(functions.data ?? []),
+    ...(versions.data ?? []),
     ...(spans.data?.spans ?? []).flatMap((n) => [
       {
         name: n.name,
@@ -123,7 +180,8 @@ function Choices({ pages, close }: { pages: [string, string][]; close: () => voi
           },
         ]
       : []),
-  ].filter((c) => c.kind === 'trace' || c.name.toLowerCase().includes(wanted));
+  ];
+  const all = choices.filter((c) => c.kind === 'trace' || `${c.name} ${c.also ?? ''}`.toLowerCase().includes(wanted));
   // Names that start with the text come before names that contain it.
   const found = all
     .sort((a, b) => Number(b.name.toLowerCase().startsWith(wanted)) - Number(a.name.toLowerCase().startsWith(wanted)))
@@ -144,11 +202,11 @@ function Choices({ pages, close }: { pages: [string, string][]; close: () => voi
       <input
         ref={input}
         role="combobox"
-        aria-label="Page, service, span, function or trace id"
+        aria-label="Page, service, span, function, version or trace id"
         aria-expanded="true"
         aria-controls="palette-list"
         aria-activedescendant={found[at] ? `palette-${at}` : undefined}
-        placeholder="page, service, span, function or trace id"
+        placeholder="page, service, span, function, version or trace id"
         value={text}
         onInput={(e) => {
           setText(e.currentTarget.value);

@@ -15,6 +15,7 @@ const PAGES: [string, string][] = [
   ['/', 'Services'],
   ['/traces', 'Traces'],
   ['/slow', 'Slow'],
+  ['/insights', 'Insights'],
   ['/diff', 'Diff'],
   ['/adhoc', 'Files'],
   ['/status', 'Status'],
@@ -106,7 +107,7 @@ export function Shell({ title, fill, children }: ShellProps) {
           {problem}
         </p>
       )}
-      <main id="main" tabIndex={-1} class={fill ? 'fill' : undefined}>
+      <main id="main" tabIndex={-1} class={fill ? 'fill' : undefined} data-address={address}>
         {children}
       </main>
     </>

@@ -2,7 +2,13 @@
 import { formatFine } from '../core/format';
 import type { Values } from '../core/trend';
 
-export function Sparkline({ values, label }: { values: Values; label: string }) {
+interface SparklineProps {
+  values: Values;
+  label: string;
+  mark?: number | null; // where a new version began, as a share of the width
+}
+
+export function Sparkline({ values, label, mark = null }: SparklineProps) {
   const [w, h] = [160, 28];
   const stored = values.filter((v) => v !== null);
   const most = Math.max(...stored, 1e-12);
@@ -11,6 +17,7 @@ export function Sparkline({ values, label }: { values: Values; label: string }) 
   const [first, last] = [formatFine(stored[0] ?? 0), formatFine(stored[stored.length - 1] ?? 0)];
   const missing = Math.round((100 * (values.length - stored.length)) / values.length);
   const gaps = stored.length < values.length ? `, nothing stored for ${missing} percent of the time` : '';
+  const marked = mark === null ? '' : ', with the mark of a new version';
   return (
     <svg
       class="spark"
@@ -19,7 +26,7 @@ export function Sparkline({ values, label }: { values: Values; label: string }) 
       viewBox={`0 0 ${w} ${h}`}
       preserveAspectRatio="none"
       role="img"
-      aria-label={`${label}: from ${first} to ${last}, peak ${formatFine(most)}${gaps}`}
+      aria-label={`${label}: from ${first} to ${last}, peak ${formatFine(most)}${gaps}${marked}`}
     >
       {runsOf(values).map(([from, to]) => {
         // A single value is drawn half a step wide.
@@ -38,6 +45,7 @@ export function Sparkline({ values, label }: { values: Values; label: string }) 
           </g>
         );
       })}
+      {mark !== null && <line class="deploy-mark" x1={mark * w} x2={mark * w} y1={0} y2={h} />}
     </svg>
   );
 }

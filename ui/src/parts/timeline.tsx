@@ -67,8 +67,8 @@ export function Timeline(props: TimelineProps) {
         <TypedTimes range={p.selection ?? whole} onSelect={p.onSelect} onBaseline={p.onBaseline} />
         {zoomed && <> · in view {spanText(view)}</>}
         {' · '}
-        <Facts series={p.series} shown={p.shown} lens={p.lens !== ''} />· drag: select · Ctrl+drag: baseline of a diff ·
-        double click: all
+        <Facts series={p.series} shown={p.shown} lens={p.lens !== ''} />
+        <span class="hint"> · drag: select · Ctrl+drag: baseline of a diff · double click: all</span>
       </figcaption>
     </figure>
   );

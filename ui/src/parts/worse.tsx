@@ -5,32 +5,39 @@ import { ApiError, ask } from '../core/api';
 import { now } from '../core/clock';
 import { formatShare, formatValue } from '../core/format';
 import { shortName } from '../core/names';
+import type { ServiceRow } from '../core/services';
 import { addressesOf, costText, headingOf, type Worse, type WorseCause, type WorseEntry } from '../core/worse';
 import { safe, shownName } from '../draw/flame';
 import { useQuery } from './query';
+import { markIn } from './services';
 import { copyText } from './shell';
+import { Sparkline } from './sparkline';
 
 const AGAIN_MS = 1000;
 const LISTED = '12';
 
-export function useWorse() {
-  const found = useQuery<Worse | null>('worse', async (s) => {
+// `search`: part of a service's name; null: do not ask.
+export function useWorse(search: string | null = '') {
+  const key = search === null ? null : 'worse' + search;
+  const found = useQuery<Worse | null>(key, async (s) => {
     try {
-      return (await (await ask('worse', { limit: LISTED }, s, 'application/json')).json()) as Worse;
+      const asked = { limit: LISTED, search: search ?? '' };
+      return (await (await ask('worse', asked, s, 'application/json')).json()) as Worse;
     } catch (e) {
       if (e instanceof ApiError && e.status === 404) return null;
       throw e;
     }
   });
   useEffect(() => {
-    if (!found.data?.looking || found.loading) return;
+    if (search !== '' || !found.data?.looking || found.loading) return;
     const id = setTimeout(found.retry, AGAIN_MS);
     return () => clearTimeout(id);
   }, [found.data, found.loading]);
   return found;
 }
 
-export function WorseCards({ worse }: { worse: Worse }) {
+// `rows`: the services that are listed, by name, for their trends.
+export function WorseCards({ worse, rows }: { worse: Worse; rows: Map<string, ServiceRow> }) {
   const heading = headingOf(worse, now());
   if (heading === '') return null;
   return (
@@ -39,7 +46,7 @@ export function WorseCards({ worse }: { worse: Worse }) {
         <h2 data-testid="worse">{heading}</h2>
       </div>
       {worse.worse.map((e) => (
-        <Card key={e.service} entry={e} />
+        <Card key={e.service} entry={e} row={rows.get(e.service)} />
       ))}
     </section>
   );
@@ -47,18 +54,19 @@ export function WorseCards({ worse }: { worse: Worse }) {
 
 const ns = (v: number | string) => formatValue(Number(v), 'nanoseconds');
 
-function Card({ entry: e }: { entry: WorseEntry }) {
+function Card({ entry: e, row }: { entry: WorseEntry; row?: ServiceRow }) {
   const { latency: l } = e;
   const to = addressesOf(e);
   return (
     <article class="worse-card" aria-label={e.service}>
       <p>
-        <b class="worse-sign">▲</b> <b>{shownName(e.service, 80)}</b> <span class="figures">{costText(e)}</span>{' '}
+        <b class="worse-sign">▲</b> <b>{shownName(e.service, 80)}</b> <span class="figures">{costText(e)}</span>
         {l && (
           <span class="figures">
-            p99 {ns(l.p99_ns_before)} → {ns(l.p99_ns_after)}
+            {' · '}p50 {ns(l.p50_ns_before)} → {ns(l.p50_ns_after)} · p99 {ns(l.p99_ns_before)} → {ns(l.p99_ns_after)}
           </span>
-        )}{' '}
+        )}
+        {' · '}
         <small>
           {e.since.label === '' ? 'against the hour before' : `since ${safe(e.since.after)}`}, certain (q{' '}
           {e.q < 0.001 ? 'below 0.001' : e.q.toPrecision(2)})
@@ -68,6 +76,9 @@ function Card({ entry: e }: { entry: WorseEntry }) {
         <Cause key={c.module + c.function} cause={c} unit={e.unit} mode={e.mode} />
       ))}
       <p class="actions">
+        {row?.trend && (
+          <Sparkline values={row.trend} label={`cores of ${e.service}`} mark={markIn(row, e.since.at_ms)} />
+        )}
         {e.endpoints.length > 0 && (
           <small>
             in{' '}
@@ -107,6 +118,7 @@ function Cause({ cause: c, unit, mode }: { cause: WorseCause; unit: string; mode
           {c.own.line > 0 && `:${c.own.line}`}
         </span>
       )}{' '}
+      {c.own?.text && <code class="line-text">{safe(c.own.text.slice(0, 160))}</code>}{' '}
       <span class="figures">
         {c.kind} {value(c.change)} ({value(c.low)} to {value(c.high)})
       </span>
