@@ -357,7 +357,7 @@ class Damage(Case):
         (self.folder / "data/schema").write_bytes(b"")
         with self.assertRaises(AssertionError) as raised:
             self.server()
-        self.assertIn("schema does not begin with a number; if no later version of this program has used the directory, write 2 into it",
+        self.assertIn("schema does not begin with a number; if no later version of this program has used the directory, write 3 into it",
                       str(raised.exception))
 
     LOG = {"nonce": in_log(24), "segment number": in_log(16), "version": in_log(8), "magic": in_log(0), "first frame's length": in_log(40),

@@ -47,7 +47,7 @@ class Versions(Case):
             self.assertEqual(self.total(server), 42)
             self.assertEqual(self.total(server, tenant=TEAM), 30)
             self.assertEqual(self.total(server, "alloc_space", TEAM), 150, "counted on from its base")
-            self.assertEqual((server.data / "schema").read_text().split()[0], "2")
+            self.assertEqual((server.data / "schema").read_text().split()[0], "3")
             self.assertEqual([], [p for part in server.ask("status")["parts"] for p in part.get("problems", [])])
 
     def test_a_backup_of_version_1_restores(self):
@@ -59,7 +59,7 @@ class Versions(Case):
             self.assertEqual(self.total(server, "alloc_space", TEAM), 100)
 
     def test_a_newer_directory_is_refused(self):
-        (self.folder / "data/schema").write_text("3\n")
+        (self.folder / "data/schema").write_text("4\n")
         done = subprocess.run([BINARY, "serve", "--data", str(self.folder / "data"), "--http-port", "0", "--otlp-grpc-port", "0",
                                "--otlp-http-port", "0"], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 3)

@@ -13,6 +13,7 @@ void Api::AddRoutes(net::Router& router) {
   AddTraceRoutes(router);
   AddAccountingRoutes(router);
   AddInsightRoutes(router);
+  AddAlertRoutes(router);
   AddWorseRoutes(router);
   AddServerRoutes(router);
   AddFileRoutes(router);

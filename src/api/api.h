@@ -20,6 +20,10 @@
 #include "query/catalog.h"
 #include "query/context.h"
 
+namespace wherefore::insight {
+class Alerts;
+}
+
 namespace wherefore::api {
 
 struct DeleteSummary {
@@ -58,6 +62,7 @@ struct Operations {
   std::vector<std::string> source_roots;  // folders whose source files may be shown
   std::string repository_template;        // link to a line of source; empty: none
   std::vector<insight::Rule> rules;       // known patterns (docs/insights.md)
+  insight::Alerts* alerts = nullptr;      // null: there are none, and no routes for them
   std::int64_t retention_ns = 0;          // 0: everything is kept
   struct Ports {
     std::uint16_t otlp_grpc = 0;
@@ -94,10 +99,12 @@ class Api {
   void AddTraceRoutes(net::Router& router);       // api_traces.cc
   void AddAccountingRoutes(net::Router& router);  // api_accounting.cc
   void AddInsightRoutes(net::Router& router);     // api_insights.cc
-  void AddWorseRoutes(net::Router& router);       // api_worse.cc
-  void AddServerRoutes(net::Router& router);      // api_server.cc
-  void AddFileRoutes(net::Router& router);        // api_files.cc
-  void AddSourceRoutes(net::Router& router);      // api_source.cc
+  void AddAlertRoutes(net::Router& router);       // api_alerts.cc
+  void AddSilenceRoutes(net::Router& router, insight::Alerts& alerts);
+  void AddWorseRoutes(net::Router& router);   // api_worse.cc
+  void AddServerRoutes(net::Router& router);  // api_server.cc
+  void AddFileRoutes(net::Router& router);    // api_files.cc
+  void AddSourceRoutes(net::Router& router);  // api_source.cc
 
   query::QueryContext& context_;
   net::Workers& workers_;

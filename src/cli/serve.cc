@@ -28,6 +28,7 @@
 #include "base/log.h"
 #include "base/memory_budget.h"
 #include "base/metrics.h"
+#include "cli/alert_sender.h"
 #include "cli/backup_root.h"
 #include "cli/command.h"
 #include "cli/redacted_names.h"
@@ -40,6 +41,7 @@
 #include "gateway/otlp_receiver.h"
 #include "gateway/pyroscope_receiver.h"
 #include "gateway/server/gateway.h"
+#include "insight/alerts/alerts.h"
 #include "insight/rules.h"
 #include "net/connection_limit.h"
 #include "net/grpc.h"
@@ -74,6 +76,7 @@ class Server {
     auto grpc = std::make_shared<net::GrpcRouter>();
     WHEREFORE_RETURN_IF_ERROR(MakeGateway(*everything, grpc));
     if (uses_store) {
+      WHEREFORE_RETURN_IF_ERROR(MakeAlerts());
       AddQueries(*everything, *grpc);
     } else {
       api::AddStorelessRoutes(*everything, MakeOperations());
@@ -86,6 +89,7 @@ class Server {
     WHEREFORE_RETURN_IF_ERROR(side_ports_.ServeOpamp(*profiling_, options_.opamp_port));
     WHEREFORE_RETURN_IF_ERROR(Use(std::move(config)));
     AddMemoryMetrics();
+    if (alerts_) WHEREFORE_RETURN_IF_ERROR(alerts_->Start());
     if (options_.profile_self) WHEREFORE_RETURN_IF_ERROR(ProfileSelf());
     PrintAddresses(Shown(), options_.data);
     return {};
@@ -115,6 +119,7 @@ class Server {
       stopping_ = true;
     }
     self_profile_.Stop();
+    if (alerts_) alerts_->Stop();
     if (own_otlp_) own_otlp_->Stop(kGraceSeconds);
     side_ports_.Stop();
     if (gateway_) gateway_->Stop(kGraceSeconds);
@@ -150,6 +155,20 @@ class Server {
     }
     context_ =
         std::make_unique<query::QueryContext>(store_->reader(), symbolizer_.get(), CacheBytes());
+    return {};
+  }
+
+  // Rules are read when it starts: their links need the port.
+  Result<> MakeAlerts() {
+    WHEREFORE_ASSIGN_OR_RETURN(insight::SendAlerts send, MakeAlertSender());
+    insight::AlertOptions options{.file = options_.alerts, .send = std::move(send)};
+    options.external_url = [this] { return PageUrl(Shown()); };
+    options.log = [this](std::span<const store::AlertEvent> events) {
+      return store_->WriteAlertEvents(events);
+    };
+    options.catch_up = [this](const CancelToken& cancel) { return store_->CatchUp(cancel); };
+    options.query_memory_bytes = limits_.query_memory_bytes;
+    alerts_ = std::make_unique<insight::Alerts>(*context_, std::move(options));
     return {};
   }
 
@@ -315,6 +334,7 @@ class Server {
     operations.repository_template = options_.repository_template;
     operations.retention_ns = limits_.retention_ns;
     operations.rules = rules_;
+    operations.alerts = alerts_.get();
     operations.ports = [this] {
       return api::Operations::Ports{.otlp_grpc = gateway_->otlp_port(true),
                                     .otlp_http = gateway_->otlp_port(false)};
@@ -334,6 +354,8 @@ class Server {
     operations.status = [this](std::uint32_t tenant) {
       std::vector<Status> all{metrics_->Report()};
       if (store_) all.push_back(store_->status(tenant));
+      // What rules and receivers there are is everybody's.
+      if (alerts_ && tenant == profile::Tenant().number) all.push_back(alerts_->status());
       if (symbolizer_) all.push_back(symbolizer_->status());
       // Pipelines and scraped targets are everybody's, so only who keeps no tenants sees them.
       if (tenant == profile::Tenant().number)
@@ -381,6 +403,7 @@ class Server {
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<symbols::Symbolizer> symbolizer_;
   std::unique_ptr<query::QueryContext> context_;
+  std::unique_ptr<insight::Alerts> alerts_;
   std::shared_ptr<gateway::ReceiverMetrics> metrics_ = std::make_shared<gateway::ReceiverMetrics>();
   RedactedNames redacted_names_;
   std::optional<gateway::Profiling> profiling_;

@@ -19,9 +19,6 @@ std::string Url(const ShownAddresses& a, std::uint16_t port) {
   return fmt::format("{}://{}:{}", a.tls ? "https" : "http",
                      host.find(':') != std::string::npos ? "[" + host + "]" : host, port);
 }
-std::string PageUrl(const ShownAddresses& a) {
-  return Url(a, a.http_port);
-}
 std::string OpampUrl(const ShownAddresses& a) {
   return a.opamp_port == 0 ? std::string() : Url(a, a.opamp_port) + "/v1/opamp";
 }
@@ -55,6 +52,10 @@ std::filesystem::path FileIn(const std::string& data) {
 }
 
 }  // namespace
+
+std::string PageUrl(const ShownAddresses& addresses) {
+  return Url(addresses, addresses.http_port);
+}
 
 void WriteAddresses(const ShownAddresses& addresses, const std::string& data) {
   const std::filesystem::path path = FileIn(data);

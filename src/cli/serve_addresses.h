@@ -18,6 +18,7 @@ struct ShownAddresses {
   std::vector<gateway::Gateway::PortAddress> receivers;
 };
 
+[[nodiscard]] std::string PageUrl(const ShownAddresses& addresses);
 // A reader never sees half a file. A failure is only logged: data goes on coming in.
 void WriteAddresses(const ShownAddresses& addresses, const std::string& data);
 void RemoveAddresses(const std::string& data);

@@ -224,6 +224,11 @@ void ServeOptions::AddTo(CLI::App& command) {
                      "Link to a line of source: "
                      "https://host/{service}/blob/{version}/{path}#L{line}");
   command
+      .add_option("--alerts", alerts,
+                  "YAML file of rules of alerts and their receivers (docs/alerts.md); read again "
+                  "when it changes")
+      ->check(CLI::ExistingFile);
+  command
       .add_option("--rules", rules,
                   "Folder of insight rules (*.yaml) beside those that are shipped; the same id "
                   "overrules")

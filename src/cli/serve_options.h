@@ -42,7 +42,8 @@ struct ServeOptions {
   std::vector<std::string> allowed_hosts;
   std::vector<std::string> source_roots;
   std::string repository_template;
-  std::string rules;  // folder; empty: those that are shipped only
+  std::string rules;   // folder; empty: those that are shipped only
+  std::string alerts;  // file of rules; empty: those given through the API only
   bool profile_self = false;
   std::string log_level = "info";
   std::vector<std::string> configs;

@@ -211,6 +211,19 @@ Result<GroupedSelection> Cut(QueryContext& context, Uncut side, Grouping groupin
 
 }  // namespace
 
+double InstancesOf(const GroupedSelection& side) {
+  std::vector<profile::SeenProfile> seen;
+  double each = 0;
+  for (const SampleGroup& group : side.groups) each += group.observed_s;
+  profile::ObservedTime any;
+  for (const store::ProfileSum& p : side.profiles)
+    seen.push_back({.series = p.type, .time_ns = p.time_ns, .duration_ns = p.duration_ns});
+  profile::FillLengths(seen);
+  for (const profile::SeenProfile& p : seen) any.Add(p.time_ns, p.length_ns);
+  const auto together = static_cast<double>(any.total_ns()) / 1e9;
+  return together > 0 ? each / together : 0;
+}
+
 Result<GroupedSides> GroupSides(QueryContext& context, const Selection& before,
                                 const Selection& after, const CancelToken& cancel) {
   WHEREFORE_ASSIGN_OR_RETURN(Uncut left, ReadSide(context, before, cancel));

@@ -89,6 +89,9 @@ struct GroupedSelection {
                                                          std::int64_t profile_time_ns) const;
 };
 
+// Instances seen on average, while any was.
+[[nodiscard]] double InstancesOf(const GroupedSelection& side);
+
 // Both sides of a comparison, cut alike. Not for snapshots, whose values do not add up over time,
 // nor for single spans, traces or profiles: kUnsupported.
 struct GroupedSides {

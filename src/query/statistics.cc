@@ -132,6 +132,8 @@ Comparison Compare(std::span<const GroupValue> before, std::span<const GroupValu
   const auto groups_b = static_cast<double>(b.groups);
   const double freedom = std::min(groups_a + groups_b - 2, 2 * std::min(groups_a, groups_b) + 2);
   const Quantiles& quantiles = QuantilesOf(freedom);
+  result.error = error;
+  result.freedom = freedom;
   result.low = result.change - quantiles.confidence * error;
   result.high = result.change + quantiles.confidence * error;
   result.detectable = (quantiles.confidence + quantiles.power) * error;
@@ -139,18 +141,24 @@ Comparison Compare(std::span<const GroupValue> before, std::span<const GroupValu
   return result;
 }
 
-Estimate EstimateOf(std::span<const GroupValue> groups, Measure measure) {
+double ReachOf(double freedom, double tail) {
+  return Distribution(freedom).Quantile(1 - tail);
+}
+
+Estimate EstimateOf(std::span<const GroupValue> groups, Measure measure, double weight_of_none) {
   const Side side = SumOf(groups);
   Estimate result{.rate = side.rate(), .observations = side.observations};
   result.low = result.high = result.rate;
   if (side.groups == 0) return result;
-  const double weight = WeightOf(side, side);
+  const double weight = side.observations > 0 ? WeightOf(side, side) : weight_of_none;
   const double room = RoomOf(side.rate(), measure);
   const auto freedom = static_cast<double>(side.groups - 1);
   const double spread =
       freedom > 0 ? std::max(1.0, Distance(groups, side, weight, room) / freedom) : 1;
   const double error = std::sqrt(spread * SamplingVariance(side, weight, room));
   const double reach = QuantilesOf(freedom).confidence * error;
+  result.error = error;
+  result.freedom = freedom;
   result.low = std::max(0.0, result.rate - reach);
   result.high = result.rate + reach;
   if (measure == Measure::kShare) result.high = std::min(1.0, result.high);

@@ -45,6 +45,9 @@ struct Comparison {
   // the variance goes with more groups, the rest with more samples.
   double spread = 1;
   double observations = 0;  // of both sides
+  // The standard error of `change`, and of what Student's t it is (ReachOf).
+  double error = 0;
+  double freedom = 0;
 };
 
 // A side without exposure, or without groups, has nothing to compare: p is 1 and the interval says
@@ -60,10 +63,16 @@ struct Estimate {
   double low = 0;
   double high = 0;
   double observations = 0;
+  double error = 0;  // standard error of `rate`
+  double freedom = 0;
 };
 // Without groups everything is 0. With one group differences between groups are not known, and the
-// interval is that of sampling alone.
-[[nodiscard]] Estimate EstimateOf(std::span<const GroupValue> groups, Measure measure);
+// interval is that of sampling alone. `weight_of_none`: what one observation would be worth where
+// there is none.
+[[nodiscard]] Estimate EstimateOf(std::span<const GroupValue> groups, Measure measure,
+                                  double weight_of_none = 0);
+// So many standard errors the truth is away on one side in `tail` of cases.
+[[nodiscard]] double ReachOf(double freedom, double tail);
 
 // False discovery rates (Benjamini and Hochberg) of tests that are made together, in their order.
 [[nodiscard]] std::vector<double> FalseDiscoveryRates(std::span<const double> p);

@@ -27,6 +27,7 @@ class Tabulation {
 
   Result<> Add(const Resolved& resolved, std::span<const MeasuredGroup> groups, Side side);
   [[nodiscard]] StackTable& table() { return table_; }
+  [[nodiscard]] const StackTable& table() const { return table_; }
 
  private:
   QueryContext& context_;

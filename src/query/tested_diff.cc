@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "profile/observed_time.h"
 #include "query/stack_table.h"
 #include "query/tabulation.h"
 
@@ -125,22 +124,9 @@ std::string_view CauseBasisName(CauseBasis basis) {
 
 namespace {
 
-// Instances seen on average, while any was.
-double InstancesOf(const GroupedSelection& side) {
-  std::vector<profile::SeenProfile> seen;
-  double each = 0;
-  for (const SampleGroup& group : side.groups) each += group.observed_s;
-  profile::ObservedTime any;
-  for (const store::ProfileSum& p : side.profiles)
-    seen.push_back({.series = p.type, .time_ns = p.time_ns, .duration_ns = p.duration_ns});
-  profile::FillLengths(seen);
-  for (const profile::SeenProfile& p : seen) any.Add(p.time_ns, p.length_ns);
-  const auto together = static_cast<double>(any.total_ns()) / 1e9;
-  return together > 0 ? each / together : 0;
-}
-
 void Scale(Comparison& c, double factor) {
-  for (double* const value : {&c.before, &c.after, &c.change, &c.low, &c.high, &c.detectable})
+  for (double* const value :
+       {&c.before, &c.after, &c.change, &c.low, &c.high, &c.detectable, &c.error})
     *value *= factor;
 }
 

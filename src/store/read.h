@@ -23,6 +23,7 @@
 #include "base/result.h"
 #include "profile/batch.h"
 #include "profile/type_id.h"
+#include "store/alert_event.h"
 
 namespace wherefore::store {
 
@@ -610,6 +611,10 @@ class Reader {
   // Whether a function of one of these dictionaries comes from that source file.
   virtual Result<bool> NamesFile(const std::vector<DictionaryKey>& dictionaries,
                                  const std::string& file, const CancelToken& cancel) = 0;
+
+  // Newest first; of one time, that with the highest number.
+  virtual Result<std::vector<AlertEvent>> AlertEvents(const AlertEventQuery& query,
+                                                      const CancelToken& cancel) = 0;
 
   virtual Result<EngineStatistics> Statistics(const CancelToken& cancel) = 0;
 };

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@
 #include "base/status.h"
 #include "profile/sink.h"
 #include "profile/tenant.h"
+#include "store/alert_event.h"
 #include "store/delete.h"
 #include "store/read.h"
 
@@ -63,6 +65,9 @@ class Store : public profile::Sink {
   // Opens or creates; replays what is left in the log. Refuses a directory another process holds
   // (naming it) or that a newer version wrote.
   static Result<std::unique_ptr<Store>> Open(StoreOptions options);
+
+  // Durable, all of them or none, when it returns; visible to readers as what is written otherwise.
+  virtual Result<> WriteAlertEvents(std::span<const AlertEvent> events) = 0;
 
   // Everything acknowledged before the call is visible to readers when it returns.
   virtual Result<> Flush() = 0;

@@ -86,6 +86,8 @@ class StoreImpl final : public Store {
 
   void Write(profile::WriteRequest request,
              std::function<void(Result<profile::WriteAnswer>)> done) override;
+  Result<> WriteAlertEvents(std::span<const AlertEvent> events) override
+      EXCLUDES(intern_mutex_, state_mutex_);
   Result<> Flush() override;
   Result<> CatchUp(const CancelToken& cancel) override;
   Reader& reader() override { return *reader_; }

@@ -46,6 +46,9 @@ class TestData {
     EXPECT_TRUE(answer) << answer.error().message();
     return answer ? *answer : profile::WriteAnswer{};
   }
+  Result<> WriteAlertEvents(std::span<const AlertEvent> events) {
+    return memory_ ? memory_->WriteAlertEvents(events) : store_->WriteAlertEvents(events);
+  }
   // Everything that was written is visible.
   void Flush() {
     if (!store_) return;

@@ -35,6 +35,9 @@ constexpr ColumnDef U64(std::string_view name, std::string_view codec = kZstd) {
 constexpr ColumnDef I64(std::string_view name, std::string_view codec = kZstd) {
   return {name, "Int64", Layout::kFixed, 8, codec};
 }
+constexpr ColumnDef F64(std::string_view name) {
+  return {name, "Float64", Layout::kFixed, 8, kZstd};
+}
 constexpr ColumnDef U8(std::string_view name) {
   return {name, "UInt8", Layout::kFixed, 1, kZstd};
 }
@@ -183,6 +186,13 @@ constexpr std::array kSpans = {kBucket,
 constexpr std::array kTraceIndex = {kBucket,  kTenant,      kTraceId,
                                     kService, I64("start"), I64("last")};
 
+constexpr std::array kAlertEvents = {
+    kBucket,         kTenant,         I64("time", kDelta8), U64("number"),
+    Text("kind"),    Text("state"),   U64("fingerprint"),   I64("starts"),
+    I64("ends"),     Text("id"),      Text("rule_group"),   Text("alert"),
+    Text("service"), F64("value"),    F64("low"),           F64("high"),
+    Texts("names"),  Texts("values"), Text("detail")};
+
 constexpr std::string_view kDictionaryOrder = "tenant, service, writer";
 constexpr std::array<TableDef, kTableCount> kTables = {{
     {Table::kServices, "services", kServices, kDictionaryOrder, true},
@@ -199,6 +209,7 @@ constexpr std::array<TableDef, kTableCount> kTables = {{
     {Table::kDetails, "details", kDetails, "tenant, service, type, time, profile", false},
     {Table::kSpans, "spans", kSpans, "tenant, service, start", false},
     {Table::kTraceIndex, "trace_index", kTraceIndex, "tenant, trace", false},
+    {Table::kAlertEvents, "alert_events", kAlertEvents, "tenant, time, number", false},
 }};
 
 // `begin`: "CREATE TABLE IF NOT EXISTS name", or the same for one that has files already.
@@ -236,6 +247,7 @@ constexpr std::array kViews = {
     "CREATE VIEW IF NOT EXISTS stacks AS SELECT * FROM stacks_v1",
     "CREATE VIEW IF NOT EXISTS details AS SELECT * FROM details_v1",
     "CREATE VIEW IF NOT EXISTS links AS SELECT * FROM links_v1",
+    "CREATE VIEW IF NOT EXISTS alert_events AS SELECT * FROM alert_events_v1",
     // Names are looked up here so that people can write service_name = '...'; one join a query is
     // what old servers can do, and both tables hold one row a key.
     "CREATE VIEW IF NOT EXISTS samples AS SELECT * FROM samples_v1 ANY LEFT JOIN (SELECT tenant, "

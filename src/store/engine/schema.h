@@ -19,8 +19,8 @@ namespace wherefore::store {
 // Of the data directory as a whole: the files beside the engine, and which tables there are. Older
 // ones are opened, newer ones refused. A table whose columns change gets a version of its own, so
 // that the others stay where they are.
-// 2: tenants in identities, checksums of headers in the log, names of tenants.
-inline constexpr int kDirectoryVersion = 2;
+// 2: tenants in identities, checksums of headers in the log, names of tenants. 3: events of alerts.
+inline constexpr int kDirectoryVersion = 3;
 
 // In the order rows are inserted: names before what refers to them. Saved in the log: never
 // renumber.
@@ -39,8 +39,9 @@ enum class Table : std::uint8_t {
   kDetails,
   kSpans,
   kTraceIndex,
+  kAlertEvents,
 };
-inline constexpr std::size_t kTableCount = 14;
+inline constexpr std::size_t kTableCount = 15;
 
 // How a column is held in memory and in the log (rows.h).
 enum class Layout : std::uint8_t {

@@ -136,6 +136,8 @@ class MemoryReader final : public Reader {
                                           const CancelToken& cancel) override;
   Result<bool> NamesFile(const std::vector<DictionaryKey>& dictionaries, const std::string& file,
                          const CancelToken& cancel) override;
+  Result<std::vector<AlertEvent>> AlertEvents(const AlertEventQuery& query,
+                                              const CancelToken& cancel) override;
   Result<EngineStatistics> Statistics(const CancelToken& cancel) override;
 
  private:

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "store/write/content_hash.h"
+#include "store/write/encode_alert_events.h"
 
 namespace wherefore::store::memory {
 
@@ -32,6 +33,12 @@ void MemoryStore::Write(profile::WriteRequest request,
   ContentHashes hashes;
   if (const auto* batch = std::get_if<profile::Batch>(&request.data)) hashes.Compute(*batch);
   done(Store(request, hashes));
+}
+
+Result<> MemoryStore::WriteAlertEvents(std::span<const AlertEvent> events) {
+  RowSet rows;
+  EncodeAlertEvents(events, NowUnixNs(), rows[Table::kAlertEvents]);
+  return reader_.Add(rows);
 }
 
 Result<profile::WriteAnswer> MemoryStore::Store(const profile::WriteRequest& request,

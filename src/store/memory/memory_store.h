@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <span>
 
 #include "base/mutex.h"
 #include "journal/identities.h"
@@ -40,6 +41,7 @@ class MemoryStore final : public profile::Sink {
 
   void Write(profile::WriteRequest request,
              std::function<void(Result<profile::WriteAnswer>)> done) override;
+  Result<> WriteAlertEvents(std::span<const AlertEvent> events);
   [[nodiscard]] Reader& reader() { return reader_; }
 
  private:

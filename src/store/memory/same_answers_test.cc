@@ -447,6 +447,50 @@ TEST_F(SameAnswers, WhatThereIs) {
   });
 }
 
+TEST_F(SameAnswers, EventsOfAlerts) {
+  std::vector<AlertEvent> events;
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    AlertEvent& event = events.emplace_back();
+    event.tenant = i % 5 == 0 ? 3 : 0;
+    // Some of the last month, some of the last year, several of one time.
+    event.time_ns =
+        now_ns - static_cast<std::int64_t>(i / 3) * (i % 2 == 0 ? 1 : 7) * kNsPerDay / 9;
+    event.number = i;
+    event.kind = i % 4 == 0 ? "silence" : "state";
+    event.state = i % 3 == 0 ? "firing" : "it's \\ resolved\n";
+    event.fingerprint = i % 7 == 0 ? UINT64_MAX - i % 14 : i % 11;
+    event.starts_ns = event.time_ns - 1;
+    event.ends_ns = i % 2 == 0 ? 0 : INT64_MAX;
+    event.id = i % 4 == 0 ? "a'b" : "";
+    event.alert = "Hot";
+    event.value = 0.1 * static_cast<double>(i);
+    event.low = -1e300;
+    event.high = 1e-300;
+    event.labels = {{"alertname", "Hot"}, {"team", std::string(i % 3, '\'')}};
+    event.detail = "{}";
+  }
+  for (TestData* data : {&both->engine, &both->memory}) {
+    ASSERT_TRUE(data->WriteAlertEvents(events));
+    data->Flush();
+  }
+  const auto same = [&](const std::string& what, const AlertEventQuery& query) {
+    return Same(what, Order::kPromised, [&](Reader& r) { return r.AlertEvents(query, {}); });
+  };
+  EXPECT_EQ(same("all", {}), 200u);
+  EXPECT_EQ(same("of a tenant", {.tenant = 3}), 40u);
+  EXPECT_EQ(same("of a kind", {.kinds = {"silence"}}), 50u);
+  EXPECT_EQ(same("of a kind that needs quotes", {.kinds = {"it's"}}), 0u);
+  EXPECT_EQ(same("some", {.limit = 7}), 7u);
+  EXPECT_GT(same("the newest of each", {.latest = true}), 10u);
+  EXPECT_LT(
+      same("the newest states of a tenant", {.tenant = 0, .kinds = {"state"}, .latest = true}),
+      20u);
+  EXPECT_GT(same("of a time", {.from_ns = now_ns - 2 * kNsPerDay, .to_ns = now_ns}), 5u);
+  const auto newest = both->engine.reader().AlertEvents({.limit = 1}, {});
+  ASSERT_TRUE(newest);
+  EXPECT_EQ(newest->front(), events[2]);
+}
+
 TEST_F(SameAnswers, NobodyAsksAnyMore) {
   const CancelToken gone;
   gone.Cancel();

@@ -18,6 +18,7 @@ class Cells {
   [[nodiscard]] std::uint32_t U32() { return Next().U32(row_); }
   [[nodiscard]] std::uint64_t U64() { return Next().Uint(row_); }
   [[nodiscard]] std::int64_t I64() { return Next().Int(row_); }
+  [[nodiscard]] double F64() { return Next().Float(row_); }
   [[nodiscard]] std::string Text() { return std::string(Next().Text(row_)); }
   template <typename Id>
   [[nodiscard]] Id Bytes() {
@@ -232,10 +233,32 @@ void AddTrace(Cells& c, Tables& tables) {
   entry.last_ns = c.I64();
 }
 
+void AddAlertEvent(Cells& c, Tables& tables) {
+  AlertEvent& event = tables.alert_events.emplace_back();
+  (void)c.U32();  // bucket
+  event.tenant = c.U32();
+  event.time_ns = c.I64();
+  event.number = c.U64();
+  event.kind = c.Text();
+  event.state = c.Text();
+  event.fingerprint = c.U64();
+  event.starts_ns = c.I64();
+  event.ends_ns = c.I64();
+  event.id = c.Text();
+  event.group = c.Text();
+  event.alert = c.Text();
+  event.service = c.Text();
+  event.value = c.F64();
+  event.low = c.F64();
+  event.high = c.F64();
+  event.labels = c.Pairs();
+  event.detail = c.Text();
+}
+
 // In the order of Table.
 constexpr void (*kAdd[])(Cells&, Tables&) = {
-    AddService, AddType,    AddSeries, AddMapping, AddFunction, AddFrame, AddStack,
-    AddProfile, AddPayload, AddSample, AddLink,    AddDetail,   AddSpan,  AddTrace};
+    AddService, AddType,   AddSeries, AddMapping, AddFunction, AddFrame, AddStack,     AddProfile,
+    AddPayload, AddSample, AddLink,   AddDetail,  AddSpan,     AddTrace, AddAlertEvent};
 static_assert(std::size(kAdd) == kTableCount);
 
 }  // namespace

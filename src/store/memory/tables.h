@@ -89,6 +89,7 @@ struct Tables {
   std::vector<StoredDetail> details;
   std::vector<StoredSpan> spans;
   std::vector<TraceEntry> traces;
+  std::vector<AlertEvent> alert_events;
   std::map<std::string, std::uint64_t> rows;  // by table, of those that have any
 
   // All of them, table after table as the engine gets them; kCorrupt when the blocks cannot be

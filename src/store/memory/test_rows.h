@@ -55,6 +55,10 @@ std::string Line(const Parts&... parts) {
   return out;
 }
 
+inline std::string Show(const AlertEvent& e) {
+  return Line(e.tenant, e.time_ns, e.number, e.kind, e.state, e.fingerprint, e.starts_ns, e.ends_ns,
+              e.id, e.group, e.alert, e.service, e.value, e.low, e.high, e.labels, e.detail);
+}
 inline std::string Show(const ServiceRow& r) {
   return Line(r.dictionary, r.name);
 }

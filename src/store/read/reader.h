@@ -171,6 +171,8 @@ class ReaderImpl final : public Reader {
                                           const CancelToken& cancel) override;
   Result<bool> NamesFile(const std::vector<DictionaryKey>& dictionaries, const std::string& file,
                          const CancelToken& cancel) override;
+  Result<std::vector<AlertEvent>> AlertEvents(const AlertEventQuery& query,
+                                              const CancelToken& cancel) override;
   Result<EngineStatistics> Statistics(const CancelToken& cancel) override;
 
  private:

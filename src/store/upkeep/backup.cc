@@ -164,6 +164,7 @@ Result<std::string> Store::Restore(const std::string& backup_directory,
                                OpenEmbedded({.path = paths.engine, .read_connections = 1}));
     WHEREFORE_RETURN_IF_ERROR(transport->Execute(fmt::format(
         "RESTORE DATABASE default FROM File({})", Quote((backup / "engine/").string()))));
+    WHEREFORE_RETURN_IF_ERROR(CreateTables(*transport));  // an older one lacks some
     WHEREFORE_ASSIGN_OR_RETURN(const Manifest restored, SumTables(*transport));
     for (const auto& [name, sum] : manifest) {
       const auto found = restored.find(name);

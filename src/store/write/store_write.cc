@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/store_impl.h"
+#include "store/write/encode_alert_events.h"
 #include "store/write/segment_frame.h"
 
 namespace wherefore::store {
@@ -353,6 +354,15 @@ Result<> StoreImpl::LogRows(const RowSet& rows, const Additions& additions) {
     work_changed_.NotifyAll();
   }
   return {};
+}
+
+Result<> StoreImpl::WriteAlertEvents(std::span<const AlertEvent> events) {
+  RowSet rows;
+  EncodeAlertEvents(events, NowUnixNs(), rows[Table::kAlertEvents]);
+  MutexLock lock(intern_mutex_);
+  if (const std::string refusal = RefusalReason(); !refusal.empty())
+    return Error(Code::kUnavailable, refusal);
+  return LogRows(rows, {});
 }
 
 Result<> StoreImpl::LogCarriedRows() {
