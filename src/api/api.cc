@@ -14,6 +14,7 @@ void Api::AddRoutes(net::Router& router) {
   AddAccountingRoutes(router);
   AddInsightRoutes(router);
   AddWorseRoutes(router);
+  AddSqlRoutes(router);
   AddServerRoutes(router);
   AddFileRoutes(router);
   AddSourceRoutes(router);
