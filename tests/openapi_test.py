@@ -119,7 +119,7 @@ class OpenApi(Case):
                     if path == "/api/v1/explain":  # a trace, or service and name
                         needed["trace"] = TRACE.hex()
                     url = server.http + real + "?" + "&".join(f"{k}={v}" for k, v in needed.items())
-                    body = {"/api/v1/adhoc": b"main;work 3\n"}.get(path, b"")
+                    body = {"/api/v1/adhoc": b"main;work 3\n", "/api/v1/sql": b"SELECT * FROM samples"}.get(path, b"")
                     answer = http(method.upper(), url, body if method == "post" else None)
                     self.assertEqual(answer.status, 200, (path, answer.body))
                     kind = answer.headers["content-type"].split(";")[0]

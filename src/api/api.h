@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "api/sql.h"
 #include "base/metrics.h"
 #include "base/result.h"
 #include "base/status.h"
@@ -49,6 +50,9 @@ struct Operations {
   std::function<std::string()> not_ready_reason;  // empty: ready
   // Names services of this tenant alone, as the next one does.
   std::function<std::vector<Status>(std::uint32_t tenant)> status;
+  // A statement of a person; empty where SQL is not answered, and why not.
+  AnswerSql sql;
+  std::string why_no_sql;
   // What stored data between two times is damaged and missing; empty: none.
   std::function<std::string(std::uint32_t tenant, const query::TimeRange& range)> incomplete;
   // Whose data a request may see; 0 unless the server keeps tenants apart.
@@ -101,6 +105,7 @@ class Api {
   void AddInsightRoutes(net::Router& router);     // api_insights.cc
   void AddAlertRoutes(net::Router& router);       // api_alerts.cc
   void AddSilenceRoutes(net::Router& router, insight::Alerts& alerts);
+  void AddSqlRoutes(net::Router& router);     // api_sql.cc
   void AddWorseRoutes(net::Router& router);   // api_worse.cc
   void AddServerRoutes(net::Router& router);  // api_server.cc
   void AddFileRoutes(net::Router& router);    // api_files.cc

@@ -98,7 +98,7 @@ Result<double> Parameters::Share(std::string_view name, double otherwise) const 
   return value;
 }
 
-Result<query::TimeRange> Parameters::Range(std::string_view prefix) const {
+Result<query::TimeRange> Parameters::Range(std::string_view prefix, bool from_the_beginning) const {
   const std::int64_t now = NowUnixNs();
   const auto time = [&](std::string_view name, const std::string& text) -> Result<std::int64_t> {
     auto ns = ParseTime(text, now);
@@ -119,6 +119,7 @@ Result<query::TimeRange> Parameters::Range(std::string_view prefix) const {
   const std::string since = Get(fmt::format("{}since", prefix));
   // A little into the future, because senders' clocks differ.
   query::TimeRange range{.from_ns = now - 3600 * kNsPerSecond, .to_ns = now + 3600 * kNsPerSecond};
+  if (from_the_beginning) range.from_ns = 0;
   if (!from.empty()) {
     WHEREFORE_ASSIGN_OR_RETURN(range.from_ns, time("from", from));
   }

@@ -31,9 +31,10 @@ class Parameters {
                                          std::int64_t least, std::int64_t most) const;
   [[nodiscard]] Result<bool> Flag(std::string_view name) const;  // true or false; false unless said
   [[nodiscard]] Result<double> Share(std::string_view name, double otherwise) const;
-  // from/to (times) or since (duration); the last hour when nothing is said. `prefix` for a second
-  // range.
-  [[nodiscard]] Result<query::TimeRange> Range(std::string_view prefix = "") const;
+  // from/to (times) or since (duration); where no beginning is said, the last hour, or everything
+  // before. `prefix` for a second range.
+  [[nodiscard]] Result<query::TimeRange> Range(std::string_view prefix = "",
+                                               bool from_the_beginning = false) const;
   // query, type, from, to, since.
   [[nodiscard]] Result<query::Selection> Selection(std::string_view prefix = "") const;
   [[nodiscard]] Result<query::Lens> Lens() const;

@@ -90,6 +90,14 @@ class Served {
     operations.repair = [](bool really) -> Result<std::vector<std::string>> {
       return std::vector<std::string>{really ? "done" : "to do"};
     };
+    operations.sql = [](const SqlAsked& asked, const CancelToken&) -> Result<SqlAnswered> {
+      if (asked.statement != "SELECT 1") return Error(Code::kInvalid, "no such table");
+      return SqlAnswered{.body =
+                             "[\"a\\\"b\", \"n\"]\n[\"String\", \"Int64\"]\n"
+                             "[\"99999999999999999\", 9007199254740992]\n"
+                             "[\"x\", -9007199254740993]\n",
+                         .cut = true};
+    };
     operations.not_ready_reason = [] { return std::string(); };
     operations.status = [](std::uint32_t) {
       return std::vector<Status>{{.part = "test", .facts = {{"fact", "yes"}}, .problems = {}}};

@@ -54,6 +54,7 @@ void AddSlow(CLI::App& app, Context& context);
 void AddExplain(CLI::App& app, Context& context);
 void AddInsights(CLI::App& app, Context& context);
 void AddAlerts(CLI::App& app, Context& context);
+void AddSql(CLI::App& app, Context& context);
 void AddWorse(CLI::App& app, Context& context);
 void AddCheck(CLI::App& app, Context& context);
 void AddDoctor(CLI::App& app, Context& context);

@@ -324,6 +324,17 @@ class Server {
     return tenant.number;
   }
 
+  Result<api::SqlAnswered> AnswerSql(const api::SqlAsked& asked, const CancelToken& cancel) {
+    store::SqlQuestion question{.statement = asked.statement,
+                                .tenant = asked.tenant,
+                                .range = asked.range,
+                                .most_rows = asked.most_rows};
+    if (asked.form == api::SqlForm::kCsv) question.format = store::SqlFormat::kCsv;
+    if (asked.form == api::SqlForm::kParquet) question.format = store::SqlFormat::kParquet;
+    WHEREFORE_ASSIGN_OR_RETURN(store::SqlAnswer answer, store_->Ask(question, cancel));
+    return api::SqlAnswered{.body = std::move(answer.body), .cut = answer.cut};
+  }
+
   api::Operations MakeOperations() {
     api::Operations operations;
     operations.version = kVersion;
@@ -370,6 +381,16 @@ class Server {
                                  net::RequireTenant(headers, options_.tenants));
       return NumberOf(name);
     };
+    if (options_.no_sql) {
+      operations.why_no_sql = "SQL is switched off on this server (serve --no-sql)";
+    } else if (options_.tenants) {
+      operations.why_no_sql =
+          "SQL is not answered by a server that keeps tenants apart (--tenants)";
+    } else {
+      operations.sql = [this](const api::SqlAsked& asked, const CancelToken& cancel) {
+        return AnswerSql(asked, cancel);
+      };
+    }
     operations.not_ready_reason = [this] { return NotReadyReason(); };
     operations.incomplete = [this](std::uint32_t tenant, const store::TimeRange& range) {
       std::vector<std::string> damaged;

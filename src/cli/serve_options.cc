@@ -206,6 +206,7 @@ void ServeOptions::AddTo(CLI::App& command) {
       ->check(CLI::ExistingDirectory);
   command.add_flag("--no-symbols", no_symbols,
                    "Do not read local programs: functions keep the names that were sent");
+  command.add_flag("--no-sql", no_sql, "Do not answer statements in SQL (docs/sql.md)");
   command.add_option("--token-file", token_file,
                      "File with the bearer token every request must carry (else "
                      "WHEREFORE_TOKEN)");

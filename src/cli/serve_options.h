@@ -34,6 +34,7 @@ struct ServeOptions {
   bool keep_payload = false;
   std::vector<std::string> symbol_path;
   bool no_symbols = false;
+  bool no_sql = false;
   std::string token;
   std::string token_file;
   bool no_token = false;

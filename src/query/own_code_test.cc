@@ -47,7 +47,7 @@ TEST(OwnCode, OfProfilers) {
   EXPECT_EQ(Kind("runtime/pprof.(*profileBuilder).build"), "profiler");
   EXPECT_EQ(Kind("[unknown]"), "library");
   for (const char* thread : {"collector", "exporter", "wall clock sampler"}) {
-    EXPECT_EQ(Kind(thread), "profiler") << "libwherefore's, below [wherefore]";
+    EXPECT_EQ(Kind(thread, ""), "profiler") << "libwherefore's, below [wherefore]";
     EXPECT_EQ(Kind(thread, "shop"), "") << "a function of the program's";
   }
 }

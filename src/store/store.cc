@@ -163,6 +163,8 @@ Result<> StoreImpl::Start(std::unique_ptr<Transport> transport) {
   WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t writer, OwnWriterNumber(paths_, *transport_));
   reader_ = MakeReader(*transport_, {options_.query_timeout_ns, options_.query_memory_bytes},
                        generation_);
+  people_sql_ = std::make_unique<PeopleSql>(
+      *transport_, QueryLimits{options_.query_timeout_ns, options_.query_memory_bytes});
   WHEREFORE_RETURN_IF_ERROR(wal_.Open(paths_.wal, writer));
   {
     MutexLock lock(writer_mutex_);
@@ -228,6 +230,7 @@ StoreImpl::~StoreImpl() {
   }
   if (inserter_.joinable()) inserter_.join();
   reader_.reset();
+  people_sql_.reset();
   transport_.reset();
 }
 

@@ -28,6 +28,7 @@
 #include "store/alert_event.h"
 #include "store/delete.h"
 #include "store/read.h"
+#include "store/sql/question.h"
 
 namespace wherefore::store {
 
@@ -76,6 +77,8 @@ class Store : public profile::Sink {
   // be answered, and Damaged() says what is not there.
   virtual Result<> CatchUp(const CancelToken& cancel) = 0;
   virtual Reader& reader() = 0;
+  // A statement of a person (docs/sql.md). Where it is at fault: kInvalid, with a sentence.
+  virtual Result<SqlAnswer> Ask(const SqlQuestion& question, const CancelToken& cancel) = 0;
 
   // kInvalid when the tenant's number is that of another name, whose data a query would see.
   [[nodiscard]] virtual Result<> CheckTenant(const profile::Tenant& tenant) const = 0;

@@ -33,6 +33,7 @@
 #include "journal/identities.h"
 #include "journal/wal.h"
 #include "store/engine/mutations.h"
+#include "store/sql/people_sql.h"
 #include "store/store.h"
 #include "store/upkeep/ledger.h"
 #include "store/write/encode_rows.h"
@@ -91,6 +92,9 @@ class StoreImpl final : public Store {
   Result<> Flush() override;
   Result<> CatchUp(const CancelToken& cancel) override;
   Reader& reader() override { return *reader_; }
+  Result<SqlAnswer> Ask(const SqlQuestion& question, const CancelToken& cancel) override {
+    return people_sql_->Ask(question, cancel);
+  }
   [[nodiscard]] Result<> CheckTenant(const profile::Tenant& tenant) const override {
     return tenant_names_.Check(tenant);
   }
@@ -273,6 +277,7 @@ class StoreImpl final : public Store {
   std::unique_ptr<Transport> transport_;
   std::atomic<std::uint64_t> generation_{1};  // of names, for readers' caches
   std::unique_ptr<Reader> reader_;
+  std::unique_ptr<PeopleSql> people_sql_;
   journal::Wal wal_;
   TenantNames tenant_names_;
   journal::IdentityClock identity_clock_;  // set before the threads start

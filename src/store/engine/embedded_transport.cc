@@ -24,6 +24,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/text.h"
@@ -31,6 +32,7 @@
 #include "store/engine/broken_parts.h"
 #include "store/engine/chdb_api.h"
 #include "store/engine/failed_writes.h"
+#include "store/engine/leavable_run.h"
 #include "store/engine/mend_engine.h"
 #include "store/engine/other_allocator.h"
 #include "store/engine/query_rows.h"
@@ -126,6 +128,8 @@ Result<Api> GetApi() {
 }
 
 constexpr std::string_view kNative = "Native";
+// What a statement that was told to stop may still take.
+constexpr std::int64_t kGraceNs = 3 * kNsPerSecond;
 
 class EmbeddedTransport final : public Transport {
  public:
@@ -159,61 +163,54 @@ class EmbeddedTransport final : public Transport {
 
   Result<std::string> Query(std::string_view sql, const QueryLimits& limits,
                             const CancelToken& cancel) override {
-    return QueryAs(kNative, sql, limits, cancel);
+    const std::uint64_t tag = next_tag_.fetch_add(1);
+    const auto guard = cancel.OnCancel([this, tag] { Kill(tag); });
+    chdb::Connection* connection = Borrow(tag);
+    const std::string text = Limited(tag, sql, {}, limits);
+    Result<std::string> result =
+        RunAndMend(connection, text, kNative, [&] { return cancel.cancelled(); }, IsOdd);
+    Return(connection, tag);
+    return InLimits(std::move(result), limits, cancel);
   }
 
   Result<std::string> ReadStatement(std::string_view sql, const CancelToken& cancel) override {
     const std::uint64_t tag = next_tag_.fetch_add(1);
+    const auto guard = cancel.OnCancel([this, tag] { Kill(tag); });
     chdb::Connection* connection = Borrow(tag);
+    // On a line of its own, so that places in error messages are those of the statement.
     Result<std::string> result = connection == nullptr
-                                     ? Result<std::string>(cancel.Check().error())
-                                     : Run(connection, fmt::format("EXPLAIN AST {}", sql));
+                                     ? Result<std::string>(Error(Code::kCancelled, "cancelled"))
+                                     : Run(connection, fmt::format("EXPLAIN AST\n{}", sql));
+    if (!result && connection != nullptr) Drain(connection);
     Return(connection, tag);
     return result;
   }
 
-  Result<std::string> QueryAs(std::string_view format, std::string_view sql,
-                              const QueryLimits& limits, const CancelToken& cancel) override {
+  Result<std::string> QueryForPerson(std::string_view sql, std::string_view format,
+                                     const Settings& settings, const QueryLimits& limits,
+                                     const CancelToken& cancel) override {
+    WHEREFORE_ASSIGN_OR_RETURN(chdb::Connection * connection, BorrowForPerson(cancel));
     const std::uint64_t tag = next_tag_.fetch_add(1);
     const auto guard = cancel.OnCancel([this, tag] { Kill(tag); });
-    chdb::Connection* connection = Borrow(tag);
-    std::string text =
-        fmt::format("/* wherefore {} */ {} SETTINGS max_query_size=268435456", tag, sql);
-    if (limits.timeout_ns > 0) {
-      text +=
-          fmt::format(", max_execution_time={:.3f}", static_cast<double>(limits.timeout_ns) / 1e9);
+    {
+      MutexLock lock(mutex_);
+      running_.push_back(tag);
     }
-    if (limits.memory_bytes > 0) {
-      text += fmt::format(", max_memory_usage={0}, max_result_bytes={0}", limits.memory_bytes);
-    }
-    const auto run = [&] {
-      return connection == nullptr || cancel.cancelled()
-                 ? Result<std::string>(Error(Code::kCancelled, "query cancelled"))
-                 : Run(connection, text, format);
-    };
-    std::uint64_t set_aside = set_aside_.load();
-    Result<std::string> result = run();
-    if (!result && IsUnknownTable(result.error().message())) {
-      // It may be away for a moment.
-      {
-        MutexLock mended(mend_mutex_);
-      }
-      result = run();
-    }
-    if (!result && connection != nullptr) Drain(connection);
-    constexpr int kMostBroken = 100;
-    for (int i = 0; i < kMostBroken && connection != nullptr && !result && IsOdd(result.error());
-         ++i) {
-      if (!SetAside(connection, text, result.error().message(), set_aside)) break;
-      set_aside = set_aside_.load();
-      result = run();
-      if (!result) Drain(connection);
-    }
-    Return(connection, tag);
-    if (result) return result;
-    WHEREFORE_RETURN_IF_ERROR(cancel.Check());
-    return IsOverQueryMemory(result.error().message()) ? MemoryError(limits.memory_bytes)
-                                                       : std::move(result).error();
+    const auto run =
+        std::make_shared<LeavableRun>([this, connection, text = Limited(tag, sql, settings, limits),
+                                       format = std::string(format), cancel] {
+          return RunAndMend(
+              connection, text, format, [&] { return cancel.cancelled(); }, IsOddForPerson);
+        });
+    const bool ended = run->WaitFor(cancel, kGraceNs);
+    Return(nullptr, tag);
+    MutexLock lock(mutex_);
+    person_run_ = ended ? nullptr : run;
+    person_busy_ = !ended;
+    available_.NotifyAll();
+    if (ended) return InLimits(run->TakeAnswer(), limits, cancel);
+    Log(LogLevel::kWarn, "a statement does not stop although its time is over");
+    return Error(Code::kLimit, "the statement ran out of time; narrow it");
   }
 
   Result<> Execute(std::string_view sql, const Settings& settings) override {
@@ -297,10 +294,73 @@ class EmbeddedTransport final : public Transport {
   [[nodiscard]] ServerVersion version() const override { return version_; }
 
  private:
+  static std::string Limited(std::uint64_t tag, std::string_view sql, const Settings& settings,
+                             const QueryLimits& limits) {
+    std::string text =
+        fmt::format("/* wherefore {} */ {} SETTINGS max_query_size=268435456", tag, sql);
+    if (limits.timeout_ns > 0) {
+      text +=
+          fmt::format(", max_execution_time={:.3f}", static_cast<double>(limits.timeout_ns) / 1e9);
+    }
+    if (limits.memory_bytes > 0) {
+      text += fmt::format(", max_memory_usage={}, max_result_bytes={}", limits.memory_bytes,
+                          limits.answer_bytes > 0 ? limits.answer_bytes : limits.memory_bytes);
+    }
+    // Each only once: behind `readonly` the engine lets nothing change a second time.
+    for (const auto& [name, value] : settings) text += fmt::format(", {}={}", name, value);
+    return text;
+  }
+
+  // Asks again when a part that cannot be read was set aside. `connection` may be null.
+  Result<std::string> RunAndMend(chdb::Connection* connection, const std::string& text,
+                                 std::string_view format, const std::function<bool()>& cancelled,
+                                 bool (*is_odd)(const Error&)) {
+    const auto run = [&] {
+      return connection == nullptr || cancelled()
+                 ? Result<std::string>(Error(Code::kCancelled, "query cancelled"))
+                 : Run(connection, text, format);
+    };
+    std::uint64_t set_aside = set_aside_.load();
+    Result<std::string> result = run();
+    if (!result && IsUnknownTable(result.error().message())) {
+      // It may be away for a moment.
+      {
+        MutexLock mended(mend_mutex_);
+      }
+      result = run();
+    }
+    if (!result && connection != nullptr) Drain(connection);
+    constexpr int kMostBroken = 100;
+    for (int i = 0; i < kMostBroken && connection != nullptr && !result && is_odd(result.error());
+         ++i) {
+      if (!SetAside(connection, text, result.error().message(), set_aside)) break;
+      set_aside = set_aside_.load();
+      result = run();
+      if (!result) Drain(connection);
+    }
+    return result;
+  }
+
+  static Result<std::string> InLimits(Result<std::string> result, const QueryLimits& limits,
+                                      const CancelToken& cancel) {
+    if (result) return result;
+    WHEREFORE_RETURN_IF_ERROR(cancel.Check());
+    // Where the answer has a limit of its own, who asked tells it from the others.
+    if (limits.answer_bytes > 0 && result.error().message().contains(kTooLongAnAnswer))
+      return std::move(result).error();
+    return IsOverQueryMemory(result.error().message()) ? MemoryError(limits.memory_bytes)
+                                                       : std::move(result).error();
+  }
+
   // Neither stopped nor out of time: it may be the disk.
   static bool IsOdd(const Error& error) {
     return (error.code() == Code::kInternal || IsOverQueryMemory(error.message())) &&
            MayBeDamage(error.message());
+  }
+
+  // A person's statement can fail in any way by itself.
+  static bool IsOddForPerson(const Error& error) {
+    return IsOdd(error) && error.message().contains("while reading from part");
   }
 
   // True when something was since there were `before`, and the query may be asked again.
@@ -417,6 +477,30 @@ class EmbeddedTransport final : public Transport {
     if (connection != nullptr) idle_.push_back(connection);
     available_.NotifyAll();
   }
+  // The connection for what people write. Gives up when the question's time is over.
+  Result<chdb::Connection*> BorrowForPerson(const CancelToken& cancel) EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    while (person_busy_) {
+      if (person_run_ != nullptr && person_run_->ended()) {
+        person_run_ = nullptr;
+        break;
+      }
+      if (person_run_ != nullptr) {
+        return Error(Code::kUnavailable,
+                     "an earlier statement does not stop although its time is over; ask again "
+                     "later");
+      }
+      WHEREFORE_RETURN_IF_ERROR(cancel.Check());
+      available_.WaitUntil(mutex_,
+                           std::chrono::steady_clock::now() + std::chrono::milliseconds(50));
+    }
+    if (person_ == nullptr) {
+      WHEREFORE_ASSIGN_OR_RETURN(person_, Connect(path_));
+    }
+    person_busy_ = true;
+    return person_;
+  }
+
   void Kill(std::uint64_t tag) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     doomed_.push_back(tag);
@@ -459,10 +543,28 @@ class EmbeddedTransport final : public Transport {
       }
       canceller_.join();
     }
+    EndPersonRun();
     // A process that exits with open connections aborts in the library's static destructors.
+    if (person_ != nullptr) api_.close_conn(person_);
     for (chdb::Connection* reader : readers_) api_.close_conn(reader);
     if (killer_ != nullptr) api_.close_conn(killer_);
     if (writer_ != nullptr) api_.close_conn(writer_);
+  }
+
+  // A statement that cannot be stopped does not keep the process from ending: everything else is
+  // closed by now, and the engine's files are good for any end.
+  void EndPersonRun() EXCLUDES(mutex_) {
+    std::shared_ptr<LeavableRun> run;
+    {
+      MutexLock lock(mutex_);
+      run = std::move(person_run_);
+    }
+    if (run == nullptr) return;
+    CancelToken over;
+    over.Cancel();
+    if (run->WaitFor(over, kGraceNs)) return;
+    Log(LogLevel::kWarn, "a statement still does not stop; the process ends without it");
+    std::_Exit(0);
   }
 
   Api api_;
@@ -488,6 +590,10 @@ class EmbeddedTransport final : public Transport {
   std::vector<std::uint64_t> running_ GUARDED_BY(mutex_);
   std::vector<std::uint64_t> doomed_ GUARDED_BY(mutex_);  // to be killed, until they end
   bool closing_ GUARDED_BY(mutex_) = false;
+  // For what people write: made for the first statement.
+  chdb::Connection* person_ GUARDED_BY(mutex_) = nullptr;
+  bool person_busy_ GUARDED_BY(mutex_) = false;
+  std::shared_ptr<LeavableRun> person_run_ GUARDED_BY(mutex_);  // left behind, may have ended
 };
 
 }  // namespace

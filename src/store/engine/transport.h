@@ -26,6 +26,7 @@ using Settings = std::vector<std::pair<std::string, std::string>>;  // values ar
 struct QueryLimits {
   std::int64_t timeout_ns = 0;    // 0: none
   std::int64_t memory_bytes = 0;  // 0: none
+  std::int64_t answer_bytes = 0;  // 0: as much as memory
 };
 
 // 26.7 as 26007, so that features can be compared.
@@ -52,15 +53,20 @@ class Transport {
   // `cancel` fires.
   virtual Result<std::string> Query(std::string_view sql, const QueryLimits& limits,
                                     const CancelToken& cancel) = 0;
-  // The same, with the answer in another of the engine's formats: CSVWithNames, JSON, Parquet.
-  virtual Result<std::string> QueryAs(std::string_view /*format*/, std::string_view /*sql*/,
-                                      const QueryLimits& /*limits*/,
-                                      const CancelToken& /*cancel*/) {
+  // How the engine reads a statement, which is not run: the lines of EXPLAIN AST, as Native blocks.
+  virtual Result<std::string> ReadStatement(std::string_view /*sql*/,
+                                            const CancelToken& /*cancel*/) {
     return Error(Code::kUnsupported, "there is no engine for statements here");
   }
-  // How the engine reads a statement, which is not run: the lines of EXPLAIN AST.
-  virtual Result<std::string> ReadStatement(std::string_view sql, const CancelToken& cancel) {
-    return QueryAs("Native", sql, {}, cancel);
+  // Runs a statement that a person wrote, judged already (sql/guard.h); the answer is in one of the
+  // engine's formats (JSONCompactEachRow, CSVWithNames, Parquet). One at a time. Some statements
+  // cannot be stopped: one that has not ended soon after its time is left behind, with its
+  // connection, and until it ends others are kUnavailable.
+  virtual Result<std::string> QueryForPerson(std::string_view /*sql*/, std::string_view /*format*/,
+                                             const Settings& /*settings*/,
+                                             const QueryLimits& /*limits*/,
+                                             const CancelToken& /*cancel*/) {
+    return Error(Code::kUnsupported, "there is no engine for statements here");
   }
   // Runs a statement that changes something.
   virtual Result<> Execute(std::string_view sql, const Settings& settings = {}) = 0;
@@ -85,6 +91,8 @@ class Transport {
 [[nodiscard]] std::string QuoteBytes(std::string_view bytes);
 // Does this engine message say that one query needed more memory, or gave more bytes, than it may?
 [[nodiscard]] bool IsOverQueryMemory(std::string_view message);
+// In the engine's message about an answer of more rows or bytes than it may have.
+inline constexpr std::string_view kTooLongAnAnswer = "Limit for result exceeded";
 // Does it say that there is no such table?
 [[nodiscard]] bool IsUnknownTable(std::string_view message);
 // Does it say that a table which was detached is not free yet?

@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "store/engine/transport.h"
+#include "store/sql/views.h"
 
 namespace wherefore::store {
 
@@ -22,17 +23,19 @@ class SqlGuard {
   SqlGuard(Transport& transport, std::set<std::string> views)
       : transport_(transport), views_(std::move(views)) {}
 
-  // kInvalid with a sentence; `statement` is of OneStatement().
-  Result<> Check(std::string_view statement, const QueryLimits& limits, const CancelToken& cancel)
-      EXCLUDES(mutex_);
+  // What the statement names; kInvalid with a sentence if it may not run. `statement` is of
+  // OneStatement().
+  Result<SqlNames> Check(std::string_view statement, const QueryLimits& limits,
+                         const CancelToken& cancel) EXCLUDES(mutex_);
+
+  // What the engine knows by name; it stays the same while the program runs.
+  struct Known {
+    std::set<std::string, std::less<>> functions;   // lower case where the engine does not care
+    std::set<std::string, std::less<>> aggregates;  // without suffixes such as If
+    std::set<std::string, std::less<>> tables;      // "table" of our database, "database.table"
+  };
 
  private:
-  struct Known {
-    std::set<std::string> functions;   // lower case where the engine does not care
-    std::set<std::string> aggregates;  // without suffixes such as If
-    std::set<std::string> tables;      // "table" of our database, "database.table" of all
-    std::set<std::string> databases;
-  };
   Result<Known> Learn(const QueryLimits& limits, const CancelToken& cancel);
 
   Transport& transport_;
@@ -41,5 +44,9 @@ class SqlGuard {
   bool learned_ GUARDED_BY(mutex_) = false;
   Known known_ GUARDED_BY(mutex_);
 };
+
+// What the engine says of a person's statement, as a sentence: without the text that stands around
+// the statement. kInvalid where it is the statement's fault.
+[[nodiscard]] Error StatementError(const Error& engine_error);
 
 }  // namespace wherefore::store

@@ -74,8 +74,10 @@ class Lexer {
   Result<> Comment(std::string_view end, bool must_end) {
     const std::size_t found = text_.find(end, at_ + end.size());
     if (found == std::string_view::npos && must_end) return Wrong(at_, "this comment does not end");
+    const std::size_t begin = at_;
     at_ = found == std::string_view::npos ? text_.size() : found + end.size();
-    out_ += ' ';
+    // Blanks in its place, so that places in error messages stay right.
+    for (const char c : text_.substr(begin, at_ - begin)) out_ += c == '\n' ? '\n' : ' ';
     return {};
   }
 
