@@ -15,7 +15,7 @@ from harness import ROOT, Case, Profiles, field, http, spans_request
 SECOND, MS = 10**9, 10**6
 SERVER_KIND, CLIENT_KIND = field(6, 2), field(6, 3)
 DOCS = (ROOT / "docs/sql.md").read_text()
-VIEWS = ("samples", "stacks", "functions", "spans", "links", "profiles")
+VIEWS = ("samples", "stacks", "functions", "spans", "links", "profiles", "alert_events")
 
 
 def trace(i):
@@ -90,6 +90,8 @@ class Questions(Asking):
     def test_every_column_is_documented(self):
         with self.server() as server:
             self.send_checkout(server, time.time_ns() - 60 * SECOND)
+            silence = server.cli("alerts", "silence", "Hot", "--for", "1h", "--comment", "known").stdout.strip()
+            self.assertEqual(self.rows(server, "SELECT kind, state, id, dateDiff('minute', starts, ends) FROM alert_events"), [["silence", "active", silence, 60]])
             for view in VIEWS:
                 answer = self.ask(server, f"SELECT * FROM {view} LIMIT 1").json
                 section = DOCS.split(f"### {view}\n")[1].split("\n### ")[0].split("\n## ")[0]

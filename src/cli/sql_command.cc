@@ -134,7 +134,8 @@ void AddSql(CLI::App& app, Context& context) {
   auto options = std::make_shared<SqlCommand>();
   command
       ->add_option("statement", options->statement,
-                   "One SELECT over samples, stacks, functions, spans, links and profiles; - reads "
+                   "One SELECT over samples, stacks, functions, spans, links, profiles and "
+                   "alert_events; - reads "
                    "standard input")
       ->required();
   command->add_option("--format", options->format, "How the answer is printed")

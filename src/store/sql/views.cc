@@ -103,19 +103,39 @@ constexpr std::array kProfiles = {
     ViewColumn{"labels", "series.labels", "series"},
 };
 
+constexpr std::array kAlertEvents = {
+    ViewColumn{"time", "fromUnixTimestamp64Nano(t.time, 'UTC')"},
+    ViewColumn{"kind", "t.kind"},
+    ViewColumn{"state", "t.state"},
+    ViewColumn{"alert", "t.alert"},
+    ViewColumn{"rule_group", "t.rule_group"},
+    ViewColumn{"service", "t.service"},
+    ViewColumn{"fingerprint", "lower(leftPad(hex(t.fingerprint), 16, '0'))"},
+    ViewColumn{"starts", "fromUnixTimestamp64Nano(t.starts, 'UTC')"},
+    ViewColumn{"ends", "fromUnixTimestamp64Nano(t.ends, 'UTC')"},
+    ViewColumn{"value", "t.value"},
+    ViewColumn{"low", "t.low"},
+    ViewColumn{"high", "t.high"},
+    ViewColumn{"labels", "mapFromArrays(t.names, t.values)"},
+    ViewColumn{"id", "t.id"},
+    ViewColumn{"detail", "t.detail"},
+};
+
 // A function that is there twice, written on two days, is told once.
 constexpr std::string_view kEachFunction =
     "(SELECT service, $name AS function, file, start_line AS line, system_name AS symbol FROM "
     "functions_v1 WHERE $mine AND (name != '' OR system_name != '' OR file != '') GROUP BY "
     "service, function, file, line, symbol) AS t";
 
-constexpr std::array<View, 6> kViews = {{
+constexpr std::array<View, 7> kViews = {{
     {"samples", "(SELECT * FROM samples_v1 WHERE $mine) AS t", "t.time", "", kSamples},
     {"stacks", "(SELECT * FROM stacks_v1 WHERE $mine) AS t", "", "", kStacks},
     {"functions", kEachFunction, "", "", kFunctions},
     {"spans", "(SELECT * FROM spans_v1 WHERE $mine) AS t", "t.start", "", kSpans},
     {"links", "(SELECT * FROM links_v1 WHERE $mine) AS t", "profile.time", "profile", kLinks},
     {"profiles", "(SELECT * FROM profiles_v1 WHERE $mine) AS t", "t.time", "", kProfiles},
+    {"alert_events", "(SELECT * FROM alert_events_v1 WHERE $mine) AS t", "t.time", "",
+     kAlertEvents},
 }};
 
 // The names of a frame, innermost first: inlined calls have several. As profile/frame_name.h.
