@@ -4,7 +4,7 @@ import json
 import time
 import unittest
 
-from harness import PROTOBUF, ROOT, SPAN, TRACE, Case, Profiles, http, spans_request
+from harness import PROTOBUF, ROOT, SPAN, TRACE, Case, Profiles, http, spans_request, wait_until
 
 
 class OpenApi(Case):
@@ -102,7 +102,12 @@ class OpenApi(Case):
             server.flush()
             self.assertEqual(json.loads(server.get("/openapi.json").body), self.document)
             self.richer(server)
-            fill = {"{trace}": TRACE.hex(), "{id}": id.hex(), "{name}": "service.name", "{service}": "svc"}
+            # What is deleted has to be there.
+            group = b"groups: [{name: g, rules: [{alert: A, when: above 1}]}]"
+            silence = json.dumps({"matchers": [{"name": "alertname", "value": "A"}], "endsAt": "now+1h"}).encode()
+            wait_until(lambda: http("POST", server.http + "/api/v1/alerts/rules", group).status == 200)
+            silenced = http("POST", server.http + "/api/v1/silences", silence).json["silenceID"]
+            fill = {"{silence}": silenced, "{group}": "g", "{trace}": TRACE.hex(), "{id}": id.hex(), "{name}": "service.name", "{service}": "svc"}
             values = {"function": "main", "query": "svc", "from": "-1d", "to": "now", "service": "svc", "name": "op", "file": "/build/main.cc", "target": str(self.folder / "b")}
             for path, methods in self.document["paths"].items():
                 for method, operation in methods.items():
@@ -119,7 +124,7 @@ class OpenApi(Case):
                     if path == "/api/v1/explain":  # a trace, or service and name
                         needed["trace"] = TRACE.hex()
                     url = server.http + real + "?" + "&".join(f"{k}={v}" for k, v in needed.items())
-                    body = {"/api/v1/adhoc": b"main;work 3\n", "/api/v1/sql": b"SELECT * FROM samples"}.get(path, b"")
+                    body = {"/api/v1/adhoc": b"main;work 3\n", "/api/v1/sql": b"SELECT * FROM samples", "/api/v1/alerts/test": group, "/api/v1/alerts/rules": group, "/api/v1/silences": silence}.get(path, b"")
                     answer = http(method.upper(), url, body if method == "post" else None)
                     self.assertEqual(answer.status, 200, (path, answer.body))
                     kind = answer.headers["content-type"].split(";")[0]

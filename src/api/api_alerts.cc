@@ -153,7 +153,9 @@ HttpResponse DryRunJson(const insight::DryRun& run, const query::TimeRange& rang
   return response;
 }
 
-Result<HttpResponse> TestRules(query::QueryContext& context, const HttpRequest& request) {
+// `time_ns`: how long it may take; it is many queries.
+Result<HttpResponse> TestRules(query::QueryContext& context, const HttpRequest& request,
+                               std::int64_t time_ns) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto p,
                              Parameters::Read(request, {"from", "to", "since", "step", "file"}));
   WHEREFORE_ASSIGN_OR_RETURN(query::TimeRange range, p.Range());
@@ -166,14 +168,13 @@ Result<HttpResponse> TestRules(query::QueryContext& context, const HttpRequest& 
     if ((range.to_ns - range.from_ns) / options.step_ns > 100'000)
       return Error(Code::kInvalid, "step: that is more than 100,000 moments");
   }
-  settings::Problems problems;
-  insight::AlertConfig config =
-      insight::ReadAlerts(*request.body, p.Get("file", "rules"), problems);
-  if (problems.failed()) return problems.error();
+  WHEREFORE_ASSIGN_OR_RETURN(insight::AlertConfig config,
+                             insight::ParseAlerts(*request.body, p.Get("file", "rules")));
   // Whoever asks sees what is theirs.
   for (insight::AlertGroup& group : config.groups) {
     for (insight::AlertRule& rule : group.rules) rule.tenant = request.tenant;
   }
+  if (time_ns > 0) request.cancel.SetDeadline(MonotonicNs() + time_ns);
   WHEREFORE_ASSIGN_OR_RETURN(const auto run,
                              insight::RunDry(context, config, options, request.cancel));
   return DryRunJson(run, range);
@@ -259,7 +260,10 @@ void Api::AddAlertRoutes(net::Router& router) {
       operations_.catch_up);
   AddRoute(
       router, "POST", "/api/v1/alerts/test", "alert_test", net::WorkKind::kHeavy,
-      [this](const HttpRequest& request) { return TestRules(context_, request); },
+      [this](const HttpRequest& request) {
+        constexpr std::int64_t kTimes = 5;
+        return TestRules(context_, request, kTimes * operations_.query_timeout_ns);
+      },
       operations_.catch_up);
   AddRoute(router, "POST", "/api/v1/alerts/rules", "alert_rules", net::WorkKind::kQuick,
            [&alerts](const HttpRequest& request) -> Result<HttpResponse> {

@@ -553,9 +553,7 @@ Result<> Alerts::EndSilence(std::uint32_t tenant, const std::string& id) {
 
 Result<> Alerts::SetRules(std::uint32_t tenant, const std::string& tenant_name,
                           std::string_view yaml) {
-  settings::Problems problems;
-  AlertConfig config = ReadAlerts(yaml, "rules", problems);
-  if (problems.failed()) return problems.error();
+  WHEREFORE_ASSIGN_OR_RETURN(AlertConfig config, ParseAlerts(yaml, "rules"));
   if (config.groups.size() != 1)
     return Error(Code::kInvalid, "rules: expected one group at a time, under `groups`");
   if (!config.receivers.empty() || !config.external_url.empty())

@@ -87,15 +87,14 @@ void Alerts::RestoreLatest(const store::AlertEvent& event) {
           {{"id", event.id}, {"error", silence.error().message()}});
     }
   } else if (event.kind == "rules" && event.state == "set") {
-    settings::Problems problems;
-    AlertConfig config = ReadAlerts(event.detail, "rules", problems);
-    if (problems.failed() || config.groups.size() != 1) {
+    auto config = ParseAlerts(event.detail, "rules");
+    if (!config || config->groups.size() != 1) {
       Log(LogLevel::kError, "rules given through the API could not be read back",
           {{"group", event.id}});
       return;
     }
     holds = true;
-    AlertGroup& group = config.groups.front();
+    AlertGroup& group = config->groups.front();
     group.tenant = event.group;
     for (AlertRule& rule : group.rules) {
       rule.tenant = event.tenant;

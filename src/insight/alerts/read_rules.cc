@@ -407,6 +407,13 @@ void CheckDistinct(const Node& root, const AlertConfig& config, Problems& proble
 
 }  // namespace
 
+Result<AlertConfig> ParseAlerts(std::string_view text, std::string_view file) {
+  Problems problems;
+  AlertConfig config = ReadAlerts(text, file, problems);
+  if (problems.failed()) return problems.error();
+  return config;
+}
+
 AlertConfig ReadAlerts(std::string_view text, std::string_view file, Problems& problems) {
   AlertConfig config;
   const std::optional<Node> root = ParseYaml(text, file, problems);

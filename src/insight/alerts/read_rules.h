@@ -15,6 +15,9 @@ namespace wherefore::insight {
 [[nodiscard]] AlertConfig ReadAlerts(std::string_view text, std::string_view file,
                                      settings::Problems& problems);
 
+// The same; the first mistake is the error.
+[[nodiscard]] Result<AlertConfig> ParseAlerts(std::string_view text, std::string_view file);
+
 // What `when` says: "above 20%", "change above 10% against yesterday", "anomaly", "gap 3m".
 [[nodiscard]] Result<Condition> ReadCondition(std::string_view text);
 
