@@ -477,15 +477,17 @@ class EmbeddedTransport final : public Transport {
     if (connection != nullptr) idle_.push_back(connection);
     available_.NotifyAll();
   }
-  // The connection for what people write. Gives up when the question's time is over.
+  // The connection for what people write. Gives up when the question's time is over, and sooner
+  // where a statement that was left behind has it.
   Result<chdb::Connection*> BorrowForPerson(const CancelToken& cancel) EXCLUDES(mutex_) {
+    const std::int64_t begun_ns = MonotonicNs();
     MutexLock lock(mutex_);
     while (person_busy_) {
       if (person_run_ != nullptr && person_run_->ended()) {
         person_run_ = nullptr;
         break;
       }
-      if (person_run_ != nullptr) {
+      if (person_run_ != nullptr && (cancel.cancelled() || MonotonicNs() > begun_ns + kGraceNs)) {
         return Error(Code::kUnavailable,
                      "an earlier statement does not stop although its time is over; ask again "
                      "later");

@@ -313,19 +313,25 @@ bool BeginsLikeAQuestion(std::string_view statement) {
 
 }  // namespace
 
+Result<std::shared_ptr<const SqlGuard::Known>> SqlGuard::WhatIsKnown(const QueryLimits& limits,
+                                                                     const CancelToken& cancel) {
+  MutexLock lock(mutex_);
+  if (known_ == nullptr) {
+    WHEREFORE_ASSIGN_OR_RETURN(Known known, Learn(limits, cancel));
+    known_ = std::make_shared<const Known>(std::move(known));
+  }
+  return known_;
+}
+
 Result<SqlNames> SqlGuard::Check(std::string_view statement, const QueryLimits& limits,
                                  const CancelToken& cancel) {
-  MutexLock lock(mutex_);
-  if (!learned_) {
-    WHEREFORE_ASSIGN_OR_RETURN(known_, Learn(limits, cancel));
-    learned_ = true;
-  }
-  if (!BeginsLikeAQuestion(statement)) return Judge(views_, known_, {"Other"}).Look();
+  WHEREFORE_ASSIGN_OR_RETURN(const auto known, WhatIsKnown(limits, cancel));
+  if (!BeginsLikeAQuestion(statement)) return Judge(views_, *known, {"Other"}).Look();
   const auto answer = transport_.ReadStatement(statement, cancel);
   if (!answer) return StatementError(answer.error());
   WHEREFORE_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
                              ReadColumn<std::string>(*answer));
-  return Judge(views_, known_, lines).Look();
+  return Judge(views_, *known, lines).Look();
 }
 
 namespace {

@@ -6,6 +6,7 @@
 // allowed: what is not known is refused. Any thread.
 #pragma once
 
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -36,13 +37,14 @@ class SqlGuard {
   };
 
  private:
+  Result<std::shared_ptr<const Known>> WhatIsKnown(const QueryLimits& limits,
+                                                   const CancelToken& cancel) EXCLUDES(mutex_);
   Result<Known> Learn(const QueryLimits& limits, const CancelToken& cancel);
 
   Transport& transport_;
   const std::set<std::string> views_;
   Mutex mutex_;
-  bool learned_ GUARDED_BY(mutex_) = false;
-  Known known_ GUARDED_BY(mutex_);
+  std::shared_ptr<const Known> known_ GUARDED_BY(mutex_);  // null: not learned yet
 };
 
 // What the engine says of a person's statement, as a sentence: without the text that stands around
