@@ -83,7 +83,7 @@ class Mcp(Case):
             "flame_graph": {"query": "inventory", "own": True}, "diff": {"before": "inventory", "after": 'inventory{host.name="a"}'},
             "find_traces": {"service": "checkout", "sort": "duration", "limit": 2}, "explain_trace": {"trace": trace_id(0).hex()},
             "accounting": {"trace": trace_id(0).hex()}, "slow_versus_typical": shop,
-            "function_traces": {"function": "sort"}, "insights": {}, "source_lines": {"function": "reprice"}}
+            "function_traces": {"function": "sort"}, "insights": {}, "alerts": {}, "source_lines": {"function": "reprice"}}
         node = subprocess.run([ROOT / "tools/ui", "node", "-p", "process.execPath"], capture_output=True, text=True, check=True).stdout.strip()
         clients = packages()
         shutil.copy(HERE / "clients.mjs", clients)

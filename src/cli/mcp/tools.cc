@@ -350,6 +350,11 @@ Result<std::string> Insights(ToolCall& call) {
   return AskShortened(call, "/api/v1/insights", call.Without({}));
 }
 
+constexpr std::array<Argument, 0> kNoArguments = {};
+Result<std::string> AlertsNow(ToolCall& call) {
+  return AskShortened(call, "/api/v1/alerts", call.Without({}));
+}
+
 constexpr std::array kSourceArguments = {
     Argument{"function", kText, "Regular expression (RE2) for the function's name.", true},
     kSelector,
@@ -467,6 +472,10 @@ constexpr std::array kTools = {
          "Known costly patterns that are surely present: what each costs, would save, and how to "
          "mend it.",
          kInsightsArguments, Insights},
+    Tool{"alerts", "Alerts",
+         "What fires and what is pending: which service, since when, with which value, and why; "
+         "and the rules.",
+         kNoArguments, AlertsNow},
     Tool{"source_lines", "Source lines",
          "What each line of a function costs, with its text where the server has the source.",
          kSourceArguments, SourceLines}};

@@ -195,6 +195,7 @@ struct Alerts::Round {
   std::vector<const AlertRule*> rules;
   std::vector<const Group*> of;  // of each rule
   std::vector<Judgement> judged;
+  bool overdue = false;  // a part was not judged
   std::set<Key> seen;
   std::vector<std::pair<Key, AlertState>> changed;
   std::vector<store::AlertEvent> events;
@@ -246,7 +247,8 @@ void Alerts::JudgeTick(const Groups& groups, std::int64_t tick_ns) {
   if (done) {
     auto judged = evaluator_.Judge(round.rules, tick_ns, cancel);
     if (judged) {
-      round.judged = *std::move(judged);
+      round.judged = std::move(judged->judgements);
+      round.overdue = judged->overdue;
     } else {
       done = judged.error();
     }
@@ -299,7 +301,8 @@ void Alerts::Apply(Round& round) {
       const AlertMove move = Advance(state, rule, judgement.measured, round.tick_ns, absent_counts);
       round.Move(key, std::move(state), move);
     }
-    EndOthers(round);
+    if (!round.overdue) EndOthers(round);
+    overdue_ = round.overdue;
   }
   Commit(round, round.events);
 }
@@ -458,6 +461,7 @@ AlertsSeen Alerts::Seen(std::uint32_t tenant) const {
       }
     }
   }
+  if (tenant != profile::Tenant().number) return seen;  // the rest is the server's own affair
   for (const auto& [id, receiver] : receivers_)
     seen.receivers.push_back({id, outbox_.waiting(id), receiver->problem, receiver->told_ns});
   for (const std::string* problem : {&file_problem_, &log_problem_, &restore_problem_}) {
@@ -494,6 +498,11 @@ Status Alerts::status() const {
   if (!log_problem_.empty())
     status.problems.push_back({"What happened to alerts cannot be logged: " + log_problem_,
                                "It is tried again; see the store's problems."});
+  if (overdue_)
+    status.problems.push_back(
+        {"Judging the rules of alerts takes longer than 50 s: a part of them "
+         "is judged in each round, in turn.",
+         "Narrow `select`, shorten `over`, or give groups a longer `every`."});
   if (!restore_problem_.empty())
     status.problems.push_back({"Alerts are not judged yet: " + restore_problem_,
                                "Their states are read from the store again every 2 s."});

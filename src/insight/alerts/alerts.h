@@ -204,6 +204,7 @@ class Alerts {
   std::string external_url_ GUARDED_BY(mutex_);
   Groups groups_ GUARDED_BY(mutex_);
   bool groups_changed_ GUARDED_BY(mutex_) = false;
+  bool overdue_ GUARDED_BY(mutex_) = false;                      // the last round ran out of time
   std::map<std::string, Progress> progress_ GUARDED_BY(mutex_);  // by group
   States states_ GUARDED_BY(mutex_);                  // changed by the thread that judges alone
   std::map<Key, Notice> notices_ GUARDED_BY(mutex_);  // the last one of each alert

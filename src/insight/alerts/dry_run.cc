@@ -67,8 +67,9 @@ class Simulation {
       which.push_back(i);
     }
     WHEREFORE_ASSIGN_OR_RETURN(const auto judged, evaluator_.Judge(rules, at_ns, cancel_));
+    if (judged.overdue) return Error(Code::kLimit, "time is over");
     std::set<Key> seen;
-    for (const Judgement& judgement : judged) {
+    for (const Judgement& judgement : judged.judgements) {
       const Key key{which[judgement.rule], judgement.service};
       seen.insert(key);
       Take(key, judgement.measured, at_ns);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 #include <tuple>
 
@@ -249,99 +250,132 @@ std::string BoundText(const Condition& condition) {
 
 namespace {
 
-// The rules of one question, service by service.
-class QuestionLook {
- public:
-  QuestionLook(query::QueryContext& context, Evaluator& evaluator,
-               std::span<const AlertRule* const> rules, std::vector<std::size_t> which,
-               std::int64_t at_ns, const CancelToken& cancel)
-      : context_(context),
-        evaluator_(evaluator),
-        rules_(rules),
-        which_(std::move(which)),
-        at_ns_(at_ns),
-        cancel_(cancel) {
-    for (const std::size_t rule : which_) frames_.push_back(rules[rule]->frames);
-  }
-
-  // `anomaly(rule, service, judge)` may answer from what it remembers.
-  template <typename Remember>
-  Result<> Run(const Remember& remember, std::vector<Judgement>& out) {
-    const AlertRule& first = *rules_[which_.front()];
-    const bool gap = first.when.kind == Condition::Kind::kGap;
-    const std::int64_t to = at_ns_ - (gap ? 0 : first.delay_ns);
-    query::Selection window{.tenant = first.tenant,
-                            .selector = first.selector,
-                            .type = first.type,
-                            .range = {to - first.over_ns, to}};
-    WHEREFORE_ASSIGN_OR_RETURN(const auto rows,
-                               context_.catalog.Services(first.tenant, window.range, cancel_));
-    std::set<std::string> services;
-    for (const store::ServiceRow& row : rows) {
-      if (first.selector.MatchesService(row.name)) services.insert(row.name);
-    }
-    for (const std::string& service : services) {
-      query::Selection own = window;
-      own.selector.Add(query::Selector::OfService(service));
-      const MemoryScope scope(cancel_);
-      ServiceScans scans(evaluator_, std::move(own), service, frames_, cancel_);
-      for (std::size_t i = 0; i < which_.size(); ++i) {
-        const AlertRule& rule = *rules_[which_[i]];
-        WHEREFORE_ASSIGN_OR_RETURN(
-            Measured measured, remember(rule, service, [&] { return Measure(rule, i, scans); }));
-        out.push_back({which_[i], service, std::move(measured)});
-      }
-    }
-    return {};
-  }
-
- private:
-  Result<Measured> Measure(const AlertRule& rule, std::size_t index, ServiceScans& scans) {
-    if (rule.when.kind == Condition::Kind::kGap) {
-      WHEREFORE_ASSIGN_OR_RETURN(const auto since, scans.SinceLastProfile(at_ns_));
-      return OfGap(rule, since);
-    }
-    const auto scan = scans.Get(BasisOf(rule.when), rule.measure == AlertMeasure::kPerRequest);
-    if (scan) return RuleLook(rule, index, **scan).Run();
-    WHEREFORE_RETURN_IF_ERROR(cancel_.Check());
-    return Measured{.note = scan.error().message()};
-  }
-
-  query::QueryContext& context_;
-  Evaluator& evaluator_;
-  const std::span<const AlertRule* const> rules_;
-  const std::vector<std::size_t> which_;
-  const std::int64_t at_ns_;
-  const CancelToken& cancel_;
-  std::vector<Rule> frames_;
+// The rules of one question, and a service they are about.
+struct Unit {
+  std::string name;  // orders them, from round to round
+  const std::vector<std::size_t>* rules = nullptr;
+  std::string service;
 };
+
+// The services that a question is about.
+Result<std::set<std::string>> ServicesOf(query::QueryContext& context, const AlertRule& rule,
+                                         std::int64_t at_ns, const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto rows,
+      context.catalog.Services(rule.tenant, {at_ns - rule.delay_ns - rule.over_ns, at_ns}, cancel));
+  std::set<std::string> services;
+  for (const store::ServiceRow& row : rows) {
+    if (rule.selector.MatchesService(row.name)) services.insert(row.name);
+  }
+  return services;
+}
+
+query::Selection WindowOf(const AlertRule& rule, const std::string& service, std::int64_t at_ns) {
+  const bool gap = rule.when.kind == Condition::Kind::kGap;
+  const std::int64_t to = at_ns - (gap ? 0 : rule.delay_ns);
+  query::Selection window{.tenant = rule.tenant,
+                          .selector = rule.selector,
+                          .type = rule.type,
+                          .range = {to - rule.over_ns, to}};
+  window.selector.Add(query::Selector::OfService(service));
+  return window;
+}
+
+Result<Measured> Measure(const AlertRule& rule, std::size_t index, std::int64_t at_ns,
+                         ServiceScans& scans, const CancelToken& cancel) {
+  if (rule.when.kind == Condition::Kind::kGap) {
+    WHEREFORE_ASSIGN_OR_RETURN(const auto since, scans.SinceLastProfile(at_ns));
+    return OfGap(rule, since);
+  }
+  const auto scan = scans.Get(BasisOf(rule.when), rule.measure == AlertMeasure::kPerRequest);
+  if (scan) return RuleLook(rule, index, **scan).Run();
+  WHEREFORE_RETURN_IF_ERROR(cancel.Check());
+  return Measured{.note = scan.error().message()};
+}
+
+// What an anomaly is remembered by.
+std::string AnomalyName(const AlertRule& rule, const std::string& service) {
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", rule.tenant, service, rule.selector.Text(),
+                     rule.type, rule.function(), static_cast<int>(rule.measure), rule.when.text,
+                     rule.over_ns);
+}
 
 }  // namespace
 
-Result<std::vector<Judgement>> Evaluator::Judge(std::span<const AlertRule* const> rules,
-                                                std::int64_t at_ns, const CancelToken& cancel) {
+void Evaluator::ForgetOld(std::int64_t at_ns) {
+  constexpr std::size_t kMany = 10'000;
+  if (anomalies_.size() > kMany) {
+    std::erase_if(anomalies_,
+                  [&](const auto& one) { return at_ns - one.second.at_ns > kNsPerDay; });
+  }
+  if (versions_.size() > kMany) versions_.clear();
+}
+
+Result<Evaluator::Judged> Evaluator::Judge(std::span<const AlertRule* const> rules,
+                                           std::int64_t at_ns, const CancelToken& cancel) {
+  ForgetOld(at_ns);
   std::map<Question, std::vector<std::size_t>> questions;
   for (std::size_t i = 0; i < rules.size(); ++i) questions[QuestionOf(*rules[i])].push_back(i);
-  std::vector<Judgement> out;
-  // The hours of a week are not read again every minute.
-  const auto remember = [&](const AlertRule& rule, const std::string& service,
-                            const auto& measure) -> Result<Measured> {
-    if (rule.when.kind != Condition::Kind::kAnomaly) return measure();
-    Anomaly& known = anomalies_[fmt::format(
-        "{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", rule.tenant, service, rule.selector.Text(), rule.type,
-        rule.function(), static_cast<int>(rule.measure), rule.when.text, rule.over_ns)];
-    const std::int64_t as_of = at_ns / AnomalyStep(rule);
-    if (known.as_of_ns == as_of) return known.measured;
-    WHEREFORE_ASSIGN_OR_RETURN(known.measured, measure());
-    known.as_of_ns = as_of;
-    return known.measured;
-  };
-  for (auto& [question, which] : questions) {
-    WHEREFORE_RETURN_IF_ERROR(
-        QuestionLook(context_, *this, rules, std::move(which), at_ns, cancel).Run(remember, out));
+  std::vector<Unit> units;
+  for (const auto& [question, which] : questions) {
+    WHEREFORE_ASSIGN_OR_RETURN(auto services,
+                               ServicesOf(context_, *rules[which.front()], at_ns, cancel));
+    for (const std::string& service : services) {
+      units.push_back({fmt::format("{}\n{}\n{}\n{}\n{}\n{}", std::get<0>(question),
+                                   std::get<1>(question), std::get<2>(question),
+                                   std::get<3>(question), std::get<4>(question), service),
+                       &which, service});
+    }
   }
-  std::ranges::stable_sort(out, {}, &Judgement::rule);
+  std::ranges::sort(units, {}, &Unit::name);
+  std::ranges::rotate(units, std::ranges::lower_bound(units, resume_, {}, &Unit::name));
+  resume_.clear();
+  Judged out;
+  for (const Unit& unit : units) {
+    const auto judged = JudgeUnit(rules, *unit.rules, unit.service, at_ns, cancel, out.judgements);
+    if (judged) continue;
+    if (judged.error().code() != Code::kLimit) return judged.error();
+    out.overdue = true;
+    // One that takes more than a whole round must not keep all others from being judged.
+    resume_ = &unit == &units.front() ? unit.name + '\1' : unit.name;
+    break;
+  }
+  std::ranges::stable_sort(out.judgements, {}, [](const Judgement& j) {
+    return std::pair<std::size_t, std::string_view>(j.rule, j.service);
+  });
   return out;
+}
+
+// All of its rules, or none of them.
+Result<> Evaluator::JudgeUnit(std::span<const AlertRule* const> rules,
+                              const std::vector<std::size_t>& which, const std::string& service,
+                              std::int64_t at_ns, const CancelToken& cancel,
+                              std::vector<Judgement>& out) {
+  const MemoryScope scope(cancel);
+  std::vector<Rule> frames;
+  for (const std::size_t rule : which) frames.push_back(rules[rule]->frames);
+  ServiceScans scans(*this, WindowOf(*rules[which.front()], service, at_ns), service,
+                     std::move(frames), cancel);
+  std::vector<Judgement> judged;
+  for (std::size_t i = 0; i < which.size(); ++i) {
+    const AlertRule& rule = *rules[which[i]];
+    if (rule.when.kind != Condition::Kind::kAnomaly) {
+      WHEREFORE_ASSIGN_OR_RETURN(Measured measured, Measure(rule, i, at_ns, scans, cancel));
+      judged.push_back({which[i], service, std::move(measured)});
+      continue;
+    }
+    // The hours of a week are not read again every minute.
+    Anomaly& known = anomalies_[AnomalyName(rule, service)];
+    const std::int64_t as_of = at_ns / AnomalyStep(rule);
+    if (known.as_of_ns != as_of) {
+      WHEREFORE_ASSIGN_OR_RETURN(known.measured, Measure(rule, i, at_ns, scans, cancel));
+      known.as_of_ns = as_of;
+      known.at_ns = at_ns;
+    }
+    judged.push_back({which[i], service, known.measured});
+  }
+  std::ranges::move(judged, std::back_inserter(out));
+  return {};
 }
 
 }  // namespace wherefore::insight

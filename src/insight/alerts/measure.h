@@ -5,7 +5,8 @@
 // far end does not; in between nothing is decided. Intervals are those of query/statistics.h.
 //
 // Threads: one at a time per Evaluator. Failure: a service that cannot be measured is kUnknown,
-// with the reason; only a cancelled or overdue round fails as a whole.
+// with the reason. A round that runs out of time has judged a part; the next one begins with the
+// rest.
 #pragma once
 
 #include <cstdint>
@@ -52,9 +53,13 @@ class Evaluator {
  public:
   explicit Evaluator(query::QueryContext& context) : context_(context) {}
 
-  // As of `at_ns`; windows end their rule's delay before it. In the order of rules and services.
-  Result<std::vector<Judgement>> Judge(std::span<const AlertRule* const> rules, std::int64_t at_ns,
-                                       const CancelToken& cancel);
+  struct Judged {
+    std::vector<Judgement> judgements;  // in the order of rules and services
+    bool overdue = false;               // the time was over before all were judged
+  };
+  // As of `at_ns`; windows end their rule's delay before it.
+  Result<Judged> Judge(std::span<const AlertRule* const> rules, std::int64_t at_ns,
+                       const CancelToken& cancel);
   // How many scans of samples the rounds so far took.
   [[nodiscard]] std::uint64_t scans() const { return scans_; }
 
@@ -65,11 +70,18 @@ class Evaluator {
     query::ServiceVersions versions;
   };
   struct Anomaly {
-    std::int64_t as_of_ns = 0;
+    std::int64_t as_of_ns = 0;  // a number of steps
+    std::int64_t at_ns = 0;
     Measured measured;
   };
 
+  void ForgetOld(std::int64_t at_ns);
+  Result<> JudgeUnit(std::span<const AlertRule* const> rules, const std::vector<std::size_t>& which,
+                     const std::string& service, std::int64_t at_ns, const CancelToken& cancel,
+                     std::vector<Judgement>& out);
+
   query::QueryContext& context_;
+  std::string resume_;  // where the round that ran out of time stopped; empty: none did
   std::map<std::pair<std::uint32_t, std::string>, Versions> versions_;  // by tenant and service
   std::map<std::string, Anomaly> anomalies_;                            // by rule and service
   std::uint64_t scans_ = 0;

@@ -1,9 +1,12 @@
 // What rules measure over the store, shared scans, dry runs, and states over restarts.
 #include "insight/alerts/measure.h"
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <random>
+#include <set>
+#include <span>
 #include <thread>
 
 #include <fmt/format.h>
@@ -15,6 +18,7 @@
 #include "insight/alerts/dry_run.h"
 #include "insight/alerts/history.h"
 #include "insight/alerts/read_rules.h"
+#include "profile/span_batch.h"
 #include "query/test_data.h"
 
 namespace wherefore::insight {
@@ -54,7 +58,7 @@ class AlertTest : public query::QueryTest {
     for (const AlertRule& rule : config.groups.at(0).rules) rules.push_back(&rule);
     auto judged = evaluator().Judge(rules, start_ + minute * kMinute, {});
     EXPECT_TRUE(judged) << judged.error().message();
-    return judged ? *std::move(judged) : std::vector<Judgement>{};
+    return judged ? std::move(judged->judgements) : std::vector<Judgement>{};
   }
   Measured One(const std::string& rule, int minute) {
     const auto judged = Judge(Read("{alert: A, select: shop, " + rule + "}"), minute);
@@ -155,6 +159,76 @@ TEST_P(AlertTest, SeesGaps) {
   const Measured gap = One("when: gap 5m", 20);
   EXPECT_EQ(gap.truth, Truth::kTrue);
   EXPECT_NEAR(gap.value, 10.0 * static_cast<double>(kMinute), 1.0);
+}
+
+TEST_P(AlertTest, MeasuresPerRequest) {
+  Put("shop", 300, 0, 10);
+  profile::SpanBatch spans;
+  const auto text = [&](std::string_view t) { return spans.AddText(t); };
+  for (int pod = 0; pod < 4; ++pod) {
+    const auto first = static_cast<std::uint32_t>(spans.own_attributes.size());
+    for (const auto& [name, value] : {std::pair<std::string, std::string>{"service.name", "shop"},
+                                      {"pod", fmt::format("pod-{}", pod)}}) {
+      spans.own_attributes.push_back(
+          {text(name), 0, {profile::Value::Kind::kString, text(value), 0}});
+    }
+    spans.resources.push_back({{first, 2}, 0, 0, 0});
+    // A hundred requests in ten minutes.
+    for (int i = 0; i < 100; ++i) {
+      profile::Span span;
+      span.resource = static_cast<profile::Id>(spans.resources.size() - 1);
+      span.trace[0] = static_cast<std::uint8_t>(i + 1);
+      span.trace[1] = static_cast<std::uint8_t>(pod + 1);
+      span.id = {static_cast<std::uint8_t>(i + 1), static_cast<std::uint8_t>(pod + 1)};
+      span.name = text("GET /");
+      span.kind = 2;
+      span.start_ns = static_cast<std::uint64_t>(start_ + i * 6 * kNsPerSecond);
+      span.end_ns = span.start_ns + 1000;
+      spans.spans.push_back(span);
+    }
+  }
+  ASSERT_TRUE(spans.Validate());
+  profile::WriteRequest request;
+  request.data = std::move(spans);
+  request.identity = HashString("spans");
+  Write(std::move(request));
+  Flush();
+  // 1,000 samples of 10 ms a minute are 100 s in ten minutes: a second for each request.
+  const Measured all = One("measure: per_request, over: 10m, when: above 500ms", 10);
+  EXPECT_EQ(all.truth, Truth::kTrue) << all.note;
+  EXPECT_NEAR(all.value, 1e9, 1e6);
+  EXPECT_EQ(all.unit, "nanoseconds");
+  const Measured hot =
+      One("function: '^hot$', measure: per_request, over: 10m, when: above 500ms", 10);
+  EXPECT_EQ(hot.truth, Truth::kFalse);
+  EXPECT_NEAR(hot.value, 3e8, 1e6);
+}
+
+TEST_P(AlertTest, ARoundWithoutTimeJudgesAPartAndTheNextOneTheRest) {
+  for (const char* service : {"a", "b", "c", "d"}) Put(service, 100, 0, 5);
+  const AlertConfig config = Read("{alert: A, select: '{}', over: 5m, when: above 9}");
+  const AlertRule* const rule = config.groups.at(0).rules.data();
+  std::set<std::string> seen;
+  std::set<std::string> before;  // judged in the round before, which ran out of time
+  for (int round = 0; round < 500; ++round) {
+    CancelToken cancel;
+    // Enough for some of them sooner or later; how many depends on the machine.
+    cancel.SetDeadline(MonotonicNs() + (1 + round) * 1'000'000);
+    const auto judged = evaluator().Judge(std::span(&rule, 1), start_ + 5 * kMinute, cancel);
+    if (!judged) continue;  // no time at all
+    std::set<std::string> now;
+    for (const Judgement& judgement : judged->judgements) now.insert(judgement.service);
+    if (!before.empty() && !now.empty()) {
+      EXPECT_FALSE(std::ranges::includes(before, now)) << "it goes on where it stopped";
+    }
+    seen.merge(std::set(now));
+    if (!judged->overdue) {
+      EXPECT_EQ(now.size(), 4u);
+      break;
+    }
+    before = std::move(now);
+  }
+  EXPECT_EQ(seen.size(), 4u);
 }
 
 TEST_P(AlertTest, RulesOfTheSameServicesShareTheirScans) {

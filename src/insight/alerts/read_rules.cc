@@ -188,6 +188,8 @@ void CheckLabels(const Entry& entry, Problems& problems) {
 
 void CheckTemplates(const Entry& entry, Problems& problems) {
   for (const Entry& text : entry.value.entries) {
+    if (!IsLabelName(text.key))
+      problems.Fail(text.place, fmt::format("`{}`: expected letters, digits and _", text.key));
     if (const auto fits = CheckTemplate(text.value.text); !fits)
       problems.Fail(text.value.place, fmt::format("`{}`: {}", text.key, fits.error().message()));
   }

@@ -31,8 +31,13 @@ Result<> Compile(SilenceMatcher& matcher) {
 }
 
 Result<std::int64_t> ReadMoment(const Node& node) {
-  WHEREFORE_ASSIGN_OR_RETURN(const std::string text, ReadText(node));
-  return ParseTime(text, NowUnixNs());
+  if (node.kind != Node::Kind::kScalar) return Error(Code::kInvalid, "expected a time");
+  const std::string_view text = node.text;
+  constexpr std::string_view kFromNow = "now+";
+  if (!text.starts_with(kFromNow)) return ParseTime(text, NowUnixNs());
+  Result<std::int64_t> later = ParseDuration(text.substr(kFromNow.size()));
+  if (later) *later += NowUnixNs();
+  return later;
 }
 
 // Any scalar: true and 5 are values of labels, too.

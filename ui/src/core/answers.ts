@@ -30,6 +30,155 @@ export interface AccountParts {
   unobserved: AccountPart;
 }
 
+export interface Alert {
+  // As Alertmanager computes it.
+  fingerprint: string;
+  state: 'pending' | 'firing';
+  alert: string;
+  service: string;
+  group: string;
+  when: string;
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+  // Since when its condition holds.
+  activeAt: string;
+  // Since when it fires.
+  startsAt?: string;
+  // In `unit`; shares and changes of 1.
+  value: number;
+  // Near or far end of its interval.
+  low: number;
+  high: number;
+  unit: string;
+  // The same for people.
+  text: string;
+  generatorURL: string;
+  silencedBy: string[];
+}
+
+export interface AlertDryRun {
+  from: string;
+  to: string;
+  times: AlertTime[];
+  rules: AlertDryRunRule[];
+}
+
+export interface AlertDryRunRule {
+  alert: string;
+  group: string;
+  select: string;
+  type: string;
+  function: string;
+  when: string;
+  measure?: 'share' | 'cores' | 'per_request' | 'value';
+  over_s: number;
+  every_s: number;
+  for_s: number;
+  keep_firing_for_s: number;
+  labels: Record<string, string>;
+  services: number;
+  // At which it was judged, of all services together.
+  moments: number;
+  // Of them: nothing was known.
+  unknown: number;
+  step_s: number;
+  // Why nothing was known.
+  note?: string;
+}
+
+export interface AlertEvent {
+  time: string;
+  kind: 'state' | 'delivery';
+  state: string;
+  alert: string;
+  service: string;
+  fingerprint: string;
+  startsAt?: string;
+  endsAt?: string;
+  receiver?: string;
+  // In `unit`; shares and changes of 1.
+  value?: number;
+  // Near or far end of its interval.
+  low?: number;
+  high?: number;
+  unit?: string;
+  // The same for people.
+  text?: string;
+}
+
+export interface AlertHistory {
+  events: AlertEvent[];
+}
+
+export interface AlertReceiver {
+  receiver: string;
+  // What it is still to be told.
+  waiting: number;
+  toldAt?: string;
+  problem?: string;
+}
+
+export interface AlertRule {
+  alert: string;
+  group: string;
+  select: string;
+  type: string;
+  function: string;
+  when: string;
+  measure?: 'share' | 'cores' | 'per_request' | 'value';
+  over_s: number;
+  every_s: number;
+  for_s: number;
+  keep_firing_for_s: number;
+  labels: Record<string, string>;
+  // The server's file, or api.
+  from: string;
+  services: number;
+  pending: number;
+  firing: number;
+  judgedAt?: string;
+  // Why it could not be judged.
+  problem?: string;
+}
+
+export interface AlertTime {
+  alert: string;
+  group: string;
+  service: string;
+  state: 'pending' | 'firing';
+  from: string;
+  // Absent: it still is at the end.
+  to?: string;
+  seconds: number;
+  first: {
+    // In `unit`; shares and changes of 1.
+    value: number;
+    // Near or far end of its interval.
+    low: number;
+    high: number;
+    unit: string;
+    // The same for people.
+    text: string;
+  };
+  most: {
+    // In `unit`; shares and changes of 1.
+    value: number;
+    // Near or far end of its interval.
+    low: number;
+    high: number;
+    unit: string;
+    // The same for people.
+    text: string;
+  };
+}
+
+export interface Alerts {
+  alerts: Alert[];
+  rules: AlertRule[];
+  receivers: AlertReceiver[];
+  problems: string[];
+}
+
 // A function that explains part of a difference, per request where requests are known, else measured against what
 // did not change.
 export interface Cause {
@@ -615,6 +764,27 @@ export interface Settings {
   retention_ms: number;
 }
 
+export interface Silence {
+  id: string;
+  matchers: {
+    name: string;
+    value: string;
+    isRegex: boolean;
+    isEqual: boolean;
+  }[];
+  startsAt: string;
+  endsAt: string;
+  createdBy: string;
+  comment: string;
+  status: {
+    state: 'pending' | 'active' | 'expired';
+  };
+}
+
+export interface Silences {
+  silences: Silence[];
+}
+
 export interface Slow {
   service: string;
   name: string;
@@ -931,6 +1101,10 @@ export interface Answers {
   explain: Explanation;
   worse: Worse;
   insights: Insights;
+  alerts: Alerts;
+  'alerts/history': AlertHistory;
+  'alerts/test': AlertDryRun;
+  silences: Silences;
   'span-names': SpanNames;
   'function-traces': FunctionTraces;
   heatmap: Heatmap;
