@@ -28,7 +28,7 @@ export async function latency(page) {
   const map = await api('latency', { ...ALL, ...ENDPOINT });
   await page.goto(`${PAGE}/traces?${new URLSearchParams(ENDPOINT)}`);
   await drawn(page, 'every span', (n) => window.__wherefore?.latency?.count === n, map.spans);
-  assert.equal(await page.evaluate(() => window.__wherefore.latency.drawn), map.cells.length);
+  await drawn(page, 'every cell', (n) => window.__wherefore.latency.drawn === n, map.cells.length);
   // The upper rows, over the whole time.
   const area = await page.locator('.heat-box').boundingBox();
   const rows = map.bounds_ns.length - 1;
