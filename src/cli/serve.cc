@@ -158,7 +158,7 @@ class Server {
     return {};
   }
 
-  // Rules are read when it starts: their links need the port.
+  // They are judged once the port is known: links name it.
   Result<> MakeAlerts() {
     WHEREFORE_ASSIGN_OR_RETURN(insight::SendAlerts send, MakeAlertSender());
     insight::AlertOptions options{.file = options_.alerts, .send = std::move(send)};
@@ -169,7 +169,7 @@ class Server {
     options.catch_up = [this](const CancelToken& cancel) { return store_->CatchUp(cancel); };
     options.query_memory_bytes = limits_.query_memory_bytes;
     alerts_ = std::make_unique<insight::Alerts>(*context_, std::move(options));
-    return {};
+    return alerts_->Load();
   }
 
   // For queues and addresses.json; with a store, the store makes it.

@@ -62,14 +62,20 @@ std::string Alerts::Group::Id() const {
   return fmt::format("{}\n{}\n{}", from, tenant, group.name);
 }
 
-Result<> Alerts::Start() {
-  serving_since_ns_ = NowUnixNs();
+Result<> Alerts::Load() {
   AlertConfig config;
   if (!options_.file.empty()) {
     WHEREFORE_ASSIGN_OR_RETURN(config, ReadFile());
   }
+  loaded_ = std::move(config);
+  return {};
+}
+
+Result<> Alerts::Start() {
+  serving_since_ns_ = NowUnixNs();
+  if (!loaded_) WHEREFORE_RETURN_IF_ERROR(Load());
   MutexLock lock(mutex_);
-  Use(std::move(config));
+  Use(*std::exchange(loaded_, std::nullopt));
   judge_ = std::thread([this] { Run(); });
   return {};
 }

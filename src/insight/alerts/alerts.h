@@ -92,7 +92,9 @@ class Alerts {
   Alerts(const Alerts&) = delete;
   Alerts& operator=(const Alerts&) = delete;
 
-  // Reads the file; a mistake in it is an error. Then threads run until Stop().
+  // Reads the file; a mistake in it is an error.
+  Result<> Load();
+  // The same, if that was not done; then threads run until Stop().
   Result<> Start();
   void Stop();
 
@@ -216,7 +218,8 @@ class Alerts {
   std::string log_problem_ GUARDED_BY(mutex_);
   std::string restore_problem_ GUARDED_BY(mutex_);
   std::int64_t kept_day_ GUARDED_BY(mutex_) = INT64_MAX;
-  std::string file_text_;  // as it was read; of the thread that judges
+  std::optional<AlertConfig> loaded_;  // until it starts
+  std::string file_text_;              // as it was read; of the thread that judges
   std::int64_t next_file_look_ns_ = 0;
 
   std::thread judge_;
