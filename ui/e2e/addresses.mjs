@@ -96,7 +96,7 @@ async function lists(page) {
   await page.locator('table.traces caption', { hasText: 'more than the trace took' }).waitFor();
   await page.locator('table.traces tbody tr:first-child td', { hasText: /\*$/ }).first().waitFor();
   await page.locator('table.traces tbody tr:first-child a').click();
-  await page.getByRole('button', { name: 'Whole trace', exact: true }).click();
+  await page.getByRole('button', { name: 'Whole trace' }).click();
   await page.getByTestId('more-than-it-took').waitFor();
   await drawn(page, 'its profile', () => window.__wherefore?.flame?.total > 0);
 }
