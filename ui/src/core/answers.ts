@@ -702,6 +702,19 @@ export interface SpanNames {
   services_total: number;
 }
 
+export interface SqlRows {
+  columns: {
+    name: string;
+    // As the engine calls it: String, Int64, Array(String), ...
+    type: string;
+  }[];
+  // Values in the order of the columns. Whole numbers beyond 2^53 are texts; times are texts; what is not a number is
+  // null.
+  rows: unknown[][];
+  // There are more rows than `limit`.
+  cut: boolean;
+}
+
 export interface Status {
   version: string;
   parts: StatusPart[];
@@ -905,6 +918,7 @@ export interface Answers {
   source: Source;
   settings: Settings;
   status: Status;
+  sql: SqlRows;
   adhoc: Flame;
   profiling: Profiling;
   'profiling/{service}': Profiling;
