@@ -545,9 +545,8 @@ class EmbeddedTransport final : public Transport {
       }
       canceller_.join();
     }
-    EndPersonRun();
     // A process that exits with open connections aborts in the library's static destructors.
-    if (person_ != nullptr) api_.close_conn(person_);
+    ClosePerson();
     for (chdb::Connection* reader : readers_) api_.close_conn(reader);
     if (killer_ != nullptr) api_.close_conn(killer_);
     if (writer_ != nullptr) api_.close_conn(writer_);
@@ -555,18 +554,20 @@ class EmbeddedTransport final : public Transport {
 
   // A statement that cannot be stopped does not keep the process from ending: everything else is
   // closed by now, and the engine's files are good for any end.
-  void EndPersonRun() EXCLUDES(mutex_) {
+  void ClosePerson() EXCLUDES(mutex_) {
     std::shared_ptr<LeavableRun> run;
     {
       MutexLock lock(mutex_);
       run = std::move(person_run_);
     }
-    if (run == nullptr) return;
     CancelToken over;
     over.Cancel();
-    if (run->WaitFor(over, kGraceNs)) return;
-    Log(LogLevel::kWarn, "a statement still does not stop; the process ends without it");
-    std::_Exit(0);
+    if (run != nullptr && !run->WaitFor(over, kGraceNs)) {
+      Log(LogLevel::kWarn, "a statement still does not stop; the process ends without it");
+      std::_Exit(0);
+    }
+    MutexLock lock(mutex_);
+    if (person_ != nullptr) api_.close_conn(person_);
   }
 
   Api api_;
