@@ -167,6 +167,47 @@ TEST_F(UpkeepTest, BackupAndRestoreGiveTheSameTotals) {
   EXPECT_EQ(StackTotals(*store_, "shop"), (Totals{{"main;work", 4}, {"main", 13}}));
 }
 
+TEST_F(UpkeepTest, EventsOfAlertsAreKeptLikeEverythingElse) {
+  options_.flush_interval_ns = 3600 * kNsPerSecond;
+  Open();
+  AlertEvent event{.tenant = 3, .time_ns = now_, .number = 7, .kind = "state", .state = "firing"};
+  event.labels = {{"alertname", "Hot"}};
+  ASSERT_TRUE(store_->WriteAlertEvents({&event, 1}));
+  Open();  // they were in the log only
+  Flush();
+  const auto stored = [&] {
+    const auto events = store_->reader().AlertEvents({}, {});
+    EXPECT_TRUE(events);
+    return events ? *events : std::vector<AlertEvent>();
+  };
+  EXPECT_EQ(stored(), std::vector{event});
+  EXPECT_TRUE(store_->Damaged().empty());
+  ASSERT_TRUE(store_->Backup(directory_ / "backup"));
+  store_.reset();
+  ASSERT_TRUE(Store::Restore(directory_ / "backup", directory_ / "restored"));
+  options_.directory = directory_ / "restored";
+  auto opened = Store::Open(options_);
+  ASSERT_TRUE(opened) << opened.error().message();
+  store_ = std::move(*opened);
+  EXPECT_EQ(stored(), std::vector{event});
+}
+
+// They are written by this machine's clock: where it is wrong, what others sent must stay.
+TEST_F(UpkeepTest, EventsOfAlertsAreNotTheNewestData) {
+  BatchBuilder batch;
+  batch.Add({.time_ns = now_ - 20 * kNsPerDay}, {{{"main"}, 4}});
+  Write(batch.Request("a"));
+  const AlertEvent event{.time_ns = now_, .number = 1, .kind = "state", .state = "firing"};
+  ASSERT_TRUE(store_->WriteAlertEvents({&event, 1}));
+  Flush();
+  options_.retention_ns = 7 * kNsPerDay;
+  Open();
+  Flush();
+  Open();  // the inserter's round is over
+  Flush();
+  EXPECT_EQ(StackTotals(*store_, "shop"), (Totals{{"main", 4}}));
+}
+
 TEST_F(UpkeepTest, ABackupThatDoesNotMatchItsManifestIsRefused) {
   BatchBuilder batch;
   batch.Add({.time_ns = now_}, {{{"main"}, 4}});
