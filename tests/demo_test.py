@@ -20,7 +20,7 @@ class Demo(Case):
                 str(self.folder / "history"), *arguments[1:]]
 
     def test_the_story(self):
-        subprocess.run(self.supervisor("record", "--seconds", SECONDS), check=True, timeout=200)
+        subprocess.run(self.supervisor("record", "--seconds", SECONDS), check=True, timeout=400)
         again = time.monotonic()
         subprocess.run(self.supervisor("record", "--seconds", SECONDS), check=True, timeout=30)
         self.assertLess(time.monotonic() - again, 5, "a recording of the same programs is used again")
@@ -83,7 +83,7 @@ class Demo(Case):
         if not os.path.exists(CHROMIUM):
             self.assertNotEqual(os.environ.get("CI"), "true", "chromium is missing: tools/setup test installs it")
             return
-        done = subprocess.run([str(ROOT / "tools/ui"), "node", str(ROOT / "ui/e2e/demo.mjs")], timeout=200,
+        done = subprocess.run([str(ROOT / "tools/ui"), "node", str(ROOT / "ui/e2e/demo.mjs")], timeout=400,
                               env={**os.environ, "PAGE": server.http, "CHROMIUM": CHROMIUM, "TEMP_FOLDER": str(self.folder)})
         self.assertEqual(done.returncode, 0)
 
