@@ -23,7 +23,7 @@ class Demo(Case):
         subprocess.run(self.supervisor("record", "--seconds", SECONDS), check=True, timeout=400)
         again = time.monotonic()
         subprocess.run(self.supervisor("record", "--seconds", SECONDS), check=True, timeout=30)
-        self.assertLess(time.monotonic() - again, 5, "a recording of the same programs is used again")
+        self.assertLess(time.monotonic() - again, 25, "a recording of the same programs is used again")
         with self.server("--source-root", str(ROOT / "examples")) as server:
             live = subprocess.Popen(self.supervisor("live", "--server", server.http))
             self.addCleanup(lambda: live.poll() is None and live.kill())
