@@ -353,6 +353,7 @@ Result<> Evaluator::JudgeUnit(std::span<const AlertRule* const> rules,
                               std::vector<Judgement>& out) {
   const MemoryScope scope(cancel);
   std::vector<Rule> frames;
+  frames.reserve(which.size());
   for (const std::size_t rule : which) frames.push_back(rules[rule]->frames);
   ServiceScans scans(*this, WindowOf(*rules[which.front()], service, at_ns), service,
                      std::move(frames), cancel);

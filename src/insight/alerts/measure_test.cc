@@ -182,7 +182,7 @@ TEST_P(AlertTest, MeasuresPerRequest) {
       span.id = {static_cast<std::uint8_t>(i + 1), static_cast<std::uint8_t>(pod + 1)};
       span.name = text("GET /");
       span.kind = 2;
-      span.start_ns = static_cast<std::uint64_t>(start_ + i * 6 * kNsPerSecond);
+      span.start_ns = static_cast<std::uint64_t>(start_ + std::int64_t{i} * 6 * kNsPerSecond);
       span.end_ns = span.start_ns + 1000;
       spans.spans.push_back(span);
     }
@@ -213,7 +213,7 @@ TEST_P(AlertTest, ARoundWithoutTimeJudgesAPartAndTheNextOneTheRest) {
   for (int round = 0; round < 500; ++round) {
     CancelToken cancel;
     // Enough for some of them sooner or later; how many depends on the machine.
-    cancel.SetDeadline(MonotonicNs() + (1 + round) * 1'000'000);
+    cancel.SetDeadline(MonotonicNs() + (std::int64_t{1} + round) * 1'000'000);
     const auto judged = evaluator().Judge(std::span(&rule, 1), start_ + 5 * kMinute, cancel);
     if (!judged) continue;  // no time at all
     std::set<std::string> now;

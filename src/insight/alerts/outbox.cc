@@ -117,6 +117,7 @@ std::uint64_t Outbox::known(const std::string& id) const {
 
 std::vector<std::string> Outbox::receivers() const {
   std::vector<std::string> ids;
+  ids.reserve(receivers_.size());
   for (const auto& [id, receiver] : receivers_) ids.push_back(id);
   return ids;
 }
