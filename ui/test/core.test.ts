@@ -8,6 +8,7 @@ import {
   formatAgo,
   formatError,
   formatFine,
+  formatRough,
   formatMany,
   formatShare,
   formatTime,
@@ -50,6 +51,7 @@ test('values have units people know', () => {
     formatValue(2500, 'count', 1000),
   ]).toEqual(['21.4 min', '1.50 ms', '3.00 MiB', '1,234,567', '2.5']);
   expect(formatShare(1, 3)).toBe('33.3 %');
+  expect([0.0234, 2.31, 99.6, 12345].map(formatRough)).toEqual(['0.023', '2.3', '100', '12,345']);
   expect([0, 0.00231, 0.0996, 0.1, 1.234].map(formatFine)).toEqual(['0.00', '0.0023', '0.1', '0.10', '1.23']);
   expect([formatMany(1, 'frame'), formatMany(2000, 'frame'), formatMany(0, 'frame')]).toEqual([
     '1 frame',

@@ -1,7 +1,7 @@
 // The numbers of a difference: the scale of the side before, and which functions changed most. Pure.
 import type { Comparison, FlameChange, TestedChange } from './answers';
 import { LESS, MORE } from './flame';
-import { formatShare, formatValue } from './format';
+import { formatRough, formatShare, formatValue } from './format';
 import type { Tree } from './tree';
 
 export type DiffMode = 'raw' | 'rate' | 'share' | 'request';
@@ -71,7 +71,7 @@ export function testedOf(tree: Tree, node: number): TestedChange | undefined {
 // A tested value in its own unit: a share of 1, per second, or per request.
 export function formatTested(v: number, unit: string, scale: number, mode: DiffMode): string {
   const size = Math.abs(v);
-  if (mode === 'share') return `${(100 * size).toPrecision(size < 0.01 ? 1 : 2)} points`;
+  if (mode === 'share') return `${size < 0.01 ? (100 * size).toPrecision(1) : formatRough(100 * size)} points`;
   return formatValue(size, unit, scale) + (mode === 'rate' ? ' per s' : mode === 'request' ? ' per request' : '');
 }
 

@@ -39,6 +39,9 @@ export function formatValue(value: number, unit: string, scale = 1): string {
 
 export const formatCount = (v: number) => v.toLocaleString('en', { maximumFractionDigits: 2 });
 
+// Two digits, or all before the point: "0.023", "2.3", "230".
+export const formatRough = (v: number) => (Math.abs(v) < 99.5 ? v.toPrecision(2) : formatCount(Math.round(v)));
+
 export const formatCores = (v: number) => (v > 0 && v < 0.005 ? '<0.01' : v.toFixed(2));
 
 // Enough digits for small values on a chart's axis: "0.0023".

@@ -1,6 +1,6 @@
 // What got worse since the last version of each service: the answer of GET /api/v1/worse, and its sentences. Pure.
 import type { Int64 } from './answers';
-import { formatSpan, formatValue } from './format';
+import { formatRough, formatSpan, formatValue } from './format';
 import { encodeDiff, encodeService, newDiff, newService } from './state';
 
 export interface WorseCause {
@@ -67,7 +67,7 @@ export function timesText({ before, after }: { before: number; after: number }):
   if (!(before > 0)) return 'new';
   const times = after / before;
   return times >= 1.95
-    ? `×${times.toPrecision(2)}`
+    ? `×${formatRough(times)}`
     : `${times >= 1 ? '+' : '−'}${Math.abs(100 * (times - 1)).toFixed(0)} %`;
 }
 
@@ -106,6 +106,6 @@ export function headingOf(w: Worse, now: number): string {
   const seen = tested.map((o) => o.detectable_share!).sort((a, b) => a - b)[tested.length >> 1];
   return (
     `Nothing surely got worse since ${formatSpan(now - oldest)} ago; ` +
-    `a change of ${(100 * seen).toPrecision(2)} % or more would have been found${looked}`
+    `a change of ${formatRough(100 * seen)} % or more would have been found${looked}`
   );
 }

@@ -4,6 +4,7 @@ import { useMemo } from 'preact/hooks';
 import { coloursNow } from '../core/colours';
 import { changesOf, factorOf, formatTested, intervalText, type Change, type DiffMode } from '../core/difference';
 import type { FlameColumns, FlameMeta } from '../core/flame';
+import { formatRough } from '../core/format';
 import { exactly, shortName } from '../core/names';
 import { diffColours } from '../core/settings';
 import { buildTree, type Tree } from '../core/tree';
@@ -118,8 +119,7 @@ export function Detectable({ difference: { tree, mode, tested } }: { difference:
         <>
           The whole changed by {intervalText(whole, ...how)} (95 %); a change of{' '}
           {formatTested(whole.detectable, ...how)}
-          {whole.before > 0 && ` (${((100 * whole.detectable) / whole.before).toPrecision(2)} %)`} or more would be
-          found.
+          {whole.before > 0 && ` (${formatRough((100 * whole.detectable) / whole.before)} %)`} or more would be found.
         </>
       )}
     </p>
