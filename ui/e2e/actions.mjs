@@ -74,7 +74,7 @@ async function byPointer(page) {
 async function byKey(page) {
   step('menu: by key, walked by arrows, Home, End and letters; a printed key acts; Escape gives the focus back');
   await drawn(page, 'not zoomed', () => window.__wherefore?.flame?.zoom === 'all');
-  const graph = page.locator('.flame-box');
+  const graph = page.locator('.flame-box').first();
   await graph.focus();
   await page.keyboard.press('End');
   for (const key of ['Shift+F10', 'ContextMenu']) {
@@ -179,7 +179,7 @@ async function pointing(page) {
   step('a drag moves the graph and zooms nothing; a colour of the legend is marked');
   await page.goto(PAGE + '/s/checkout');
   await shown(page);
-  await page.locator('.flame-box').focus();
+  await page.locator('.flame-box').first().focus();
   for (let i = 0; i < 3; i++) await page.keyboard.press('+');
   await drawn(
     page,
@@ -187,7 +187,7 @@ async function pointing(page) {
     () => window.__wherefore.flame.range[1] - window.__wherefore.flame.range[0] < 0.5 * window.__wherefore.flame.total,
   );
   const { range } = await flame(page);
-  const area = await page.locator('.flame-view').boundingBox();
+  const area = await page.locator('.flame-view').first().boundingBox();
   await page.mouse.move(area.x + 700, area.y + 50);
   await page.mouse.down();
   await page.mouse.move(area.x + 500, area.y + 50, { steps: 4 });
@@ -223,7 +223,7 @@ async function wholeTrace(page) {
   await page.goto(`${PAGE}/traces/${traces[0].trace}`);
   const { total } = await api(`traces/${traces[0].trace}/flame`);
   await drawn(page, 'the trace', (v) => window.__wherefore?.flame?.total === v, Number(total));
-  const graph = page.locator('.flame-box');
+  const graph = page.locator('.flame-box').first();
   const hottest = async () => {
     await graph.focus();
     await page.keyboard.press('End');
@@ -266,7 +266,7 @@ async function smallScreen(page) {
   await narrow(page);
   await page.goto(PAGE + '/s/checkout');
   await shown(page);
-  await page.locator('.flame-box').scrollIntoViewIfNeeded();
+  await page.locator('.flame-box').first().scrollIntoViewIfNeeded();
   await clickBox(page, PAY, { button: 'right' });
   await menu(page).waitFor();
   await inside(page);

@@ -87,8 +87,11 @@ export async function drawn(page, what, test, argument) {
 async function settled(page, selector) {
   await page.waitForLoadState('networkidle');
   for (;;) {
-    await page.locator(selector).hover({ position: { x: 1, y: 1 } }); // waits until it does not move, 30 s at most
-    const area = await page.locator(selector).boundingBox();
+    await page
+      .locator(selector)
+      .first()
+      .hover({ position: { x: 1, y: 1 } }); // waits until it does not move, 30 s at most
+    const area = await page.locator(selector).first().boundingBox();
     if (area) return area;
   }
 }

@@ -28,7 +28,7 @@ async function look(page) {
   await drop(page, ONE);
   const one = () => drawn(page, 'the file', () => window.__wherefore?.flame?.count === 42);
   await one();
-  await page.locator('.flame-box').focus();
+  await page.locator('.flame-box').first().focus();
   for (const key of ['Home', 'ArrowDown', 'Enter']) await page.keyboard.press(key);
   await page.waitForURL(/zoom=/);
   await page.goBack();

@@ -15,7 +15,7 @@ async function viewFocus(page) {
   const hottest = async () => {
     await page.goto(PAGE + '/s/checkout');
     await shown(page);
-    await page.locator('.flame-box').focus();
+    await page.locator('.flame-box').first().focus();
     await page.keyboard.press('End');
     await drawn(page, 'the hottest', () => window.__wherefore.flame.frame === 'json::parse_object');
   };
@@ -94,7 +94,7 @@ async function undoKeys(page) {
   await page.goBack();
   await page.waitForURL(/\/s\/checkout/);
   await shown(page);
-  await page.locator('.flame-box').focus();
+  await page.locator('.flame-box').first().focus();
   for (let i = 0; i < 3; i++) await page.keyboard.press('Control+Shift+z');
   await page.keyboard.press('Control+z');
   await page.waitForURL((u) => u.pathname === '/s/checkout' && !u.searchParams.has('lens'));

@@ -16,7 +16,7 @@ async function table(page, { from, to, part }) {
 
 async function callers(page, rows, part) {
   step("sandwich: callers and callees have the function's total");
-  await page.locator('.flame-box').focus();
+  await page.locator('.flame-box').first().focus();
   await page.keyboard.press('End');
   await page.getByRole('link', { name: 'Callers and callees' }).click();
   const hot = rows.rows.find((r) => r.name === 'json::parse_object');
@@ -58,7 +58,7 @@ async function callers(page, rows, part) {
 
 async function tracesAndSource(page, { from, to, part }) {
   step('function to its traces and back to the service');
-  await page.locator('.flame-box').focus();
+  await page.locator('.flame-box').first().focus();
   await page.keyboard.press('End');
   await drawn(page, 'the hottest', () => window.__wherefore?.flame?.frame === 'json::parse_object');
   await page.keyboard.press('t');

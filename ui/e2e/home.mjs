@@ -81,7 +81,7 @@ async function ownCode(page) {
   await page.reload();
   await nodes(own.nodes);
   await page.getByTestId('summary').filter({ hasText: 'what libraries did is charged to own code' }).waitFor();
-  await page.locator('.flame-box').focus();
+  await page.locator('.flame-box').first().focus();
   await page.keyboard.press('End');
   const at = await page.evaluate(() => window.__wherefore.flame.frame);
   await page.keyboard.press('e');

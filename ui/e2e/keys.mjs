@@ -108,7 +108,7 @@ async function find(page) {
   await page.locator('h1').click();
   await page.keyboard.press('Control+f');
   assert.equal(await searching(page), false);
-  await page.locator('.flame-box').focus();
+  await page.locator('.flame-box').first().focus();
   await page.keyboard.press('Control+f');
   assert.equal(await searching(page), true);
   await page.keyboard.type('parse');
@@ -116,7 +116,7 @@ async function find(page) {
   await page.keyboard.press('2'); // while one types it is a character
   assert.equal(await page.getByLabel('Search').inputValue(), 'parse2');
   await page.getByLabel('Search').fill('parse');
-  await page.locator('.flame-box').focus();
+  await page.locator('.flame-box').first().focus();
   await page.keyboard.press('2');
   await page.locator('table.top tbody button').first().focus();
   await page.keyboard.press('Control+f');
@@ -157,7 +157,7 @@ async function oneSelection(page) {
   step('a frame and the row of its function are one selection');
   await page.goto(PAGE + '/s/checkout');
   await shown(page);
-  await page.locator('.flame-box').focus();
+  await page.locator('.flame-box').first().focus();
   await page.keyboard.press('End');
   await drawn(page, 'the hottest', () => window.__wherefore.flame.frame === 'json::parse_object');
   await page.keyboard.press('2');
@@ -175,7 +175,7 @@ async function kept(page) {
   step('a search keeps the zoom, the view and the folds that were opened');
   await page.goto(PAGE + '/s/wide');
   await drawn(page, 'wide', () => window.__wherefore?.flame?.total > 0);
-  await page.locator('.flame-box').focus();
+  await page.locator('.flame-box').first().focus();
   for (const key of ['Home', 'ArrowDown', 'ArrowDown']) await page.keyboard.press(key);
   await drawn(page, 'at the fan', () => window.__wherefore.flame.frame === 'fan');
   await page.keyboard.press('Enter');
@@ -185,7 +185,7 @@ async function kept(page) {
   await page.getByRole('button', { name: 'Open the fold' }).click();
   await drawn(page, 'opened', (n) => window.__wherefore.flame.nodes > n, nodes);
   const opened = await flame(page);
-  await page.locator('.flame-box').focus();
+  await page.locator('.flame-box').first().focus();
   for (let i = 0; i < 3; i++) await page.keyboard.press('+');
   await drawn(
     page,
@@ -254,13 +254,13 @@ async function switchedOff(page) {
     await dialog.getByText(text).first().waitFor();
   await dialog.getByRole('checkbox').uncheck();
   await page.keyboard.press('Escape');
-  await page.locator('.flame-box').focus();
+  await page.locator('.flame-box').first().focus();
   for (const key of ['/', 'd', '2', '?', '[']) await page.keyboard.press(key);
   assert.equal(await searching(page), false);
   await page.locator('.timeline .axis').focus();
   for (const key of ['w', 'r']) await page.keyboard.press(key);
   assert.doesNotMatch(await page.locator('.timeline figcaption').textContent(), /in view/);
-  await page.locator('.flame-box').focus();
+  await page.locator('.flame-box').first().focus();
   await page.keyboard.press('End');
   await drawn(page, 'arrows and End go on', () => window.__wherefore.flame.frame === 'json::parse_object');
   await page.keyboard.press('d');

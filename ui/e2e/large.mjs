@@ -6,7 +6,7 @@ export async function hostile(page) {
   step('hostile names are only text');
   await page.goto(`${PAGE}/s/${encodeURIComponent('hostile <b>&amp;</b>/service')}`);
   await drawn(page, 'the graph', () => window.__wherefore?.flame?.count === 10);
-  await page.locator('.flame-box').focus();
+  await page.locator('.flame-box').first().focus();
   for (const key of ['End', 'ArrowUp', 'Home', 'ArrowDown', 'ArrowDown', 'ArrowRight', 'ArrowRight'])
     await page.keyboard.press(key);
   await page.getByRole('button', { name: 'Table' }).click();
@@ -44,7 +44,7 @@ export async function extremes(page, problems) {
   step('10,000 deep: every level is there and can be walked to');
   await withoutFreeze(page, '10,000 deep', '/s/deep', async () => {
     await drawn(page, 'deep', () => window.__wherefore?.flame?.nodes === 10_002);
-    await page.locator('.flame-box').focus();
+    await page.locator('.flame-box').first().focus();
     await page.keyboard.press('End');
     await drawn(
       page,
@@ -133,20 +133,20 @@ export async function folds(page, problems) {
   await page.goto(PAGE + '/s/wide');
   await drawn(page, 'wide', () => window.__wherefore?.flame?.total > 0);
   step('the minimap moves the view');
-  await page.locator('.flame-box').focus();
+  await page.locator('.flame-box').first().focus();
   for (let i = 0; i < 4; i++) await page.keyboard.press('+');
   await drawn(page, 'zoomed in', () => window.__wherefore.flame.range[0] > 0);
   const strip = await page.locator('.minimap').boundingBox();
   await page.mouse.click(strip.x + 3, strip.y + 10);
   await drawn(page, 'at the left end', () => window.__wherefore.flame.range[0] === 0);
-  await page.locator('.flame-box').focus();
+  await page.locator('.flame-box').first().focus();
   await page.keyboard.press('0');
   await drawn(page, 'the whole', () => window.__wherefore.flame.range[1] === window.__wherefore.flame.total);
 
   step('folds open in place and nothing is lost');
   const folded = await flame(page);
   assert.ok(folded.shown < 1);
-  await page.locator('.flame-box').focus();
+  await page.locator('.flame-box').first().focus();
   await page.keyboard.press('Home');
   for (let i = 0; i < 2; i++) await page.keyboard.press('ArrowDown');
   await drawn(page, 'at the fan', () => window.__wherefore?.flame?.frame === 'fan');

@@ -16,7 +16,7 @@ async function transforms(page) {
   };
   await page.goto(PAGE + '/s/checkout');
   await shown(page);
-  const graph = page.locator('.flame-box');
+  const graph = page.locator('.flame-box').first();
   await graph.focus();
   for (const key of ['Home', 'ArrowDown', 'ArrowDown', 'ArrowDown']) await page.keyboard.press(key);
   await drawn(page, 'a handler', () => window.__wherefore.flame.frame.startsWith('handle_'));
@@ -203,7 +203,7 @@ async function plainText(page) {
   assert.equal(await regular.getAttribute('aria-pressed'), 'false');
   await field.fill('.');
   await drawn(page, 'a full stop is a full stop', () => window.__wherefore.flame.matched === 0);
-  await page.locator('.flame-box').focus();
+  await page.locator('.flame-box').first().focus();
   await page.keyboard.press('End');
   await page.keyboard.press('*');
   await page.waitForURL((u) => u.searchParams.get('search') === '^json::parse_object$');
@@ -240,7 +240,7 @@ async function keepsFocus(page) {
   for (const key of ['f', 'h', 'i']) {
     await page.goto(`${PAGE}/traces/${traces[0].trace}`);
     await shown(page);
-    await page.locator('.flame-box').focus();
+    await page.locator('.flame-box').first().focus();
     await page.keyboard.press('End');
     await page.keyboard.press(key);
     await page.locator('.chip').waitFor();
@@ -251,7 +251,7 @@ async function keepsFocus(page) {
   step('after r and i the function is still selected; without one a key of the lens says so');
   await page.goto(PAGE + '/s/checkout');
   await shown(page);
-  await page.locator('.flame-box').focus();
+  await page.locator('.flame-box').first().focus();
   await page.keyboard.press('F');
   await page.locator('#announce', { hasText: 'Select a frame first' }).waitFor();
   await page.keyboard.press('End');

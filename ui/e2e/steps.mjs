@@ -161,7 +161,7 @@ async function trace(page, compared) {
 async function functionAndTraces(page, span) {
   let asked = {};
   const choose = async () => {
-    await page.locator('.flame-box').focus();
+    await page.locator('.flame-box').first().focus();
     await page.keyboard.press('End');
     await drawn(page, 'the hottest function', () => window.__wherefore.flame.frame === 'json::parse_object');
     await page.getByRole('link', { name: 'Callers and callees' }).click();

@@ -64,7 +64,7 @@ async function throughLens(page, { trace, whole }) {
     (await api(`traces/${trace}/flame`, { span: handler, subtree: 'true', lens: 'drop:^json::parse_object$' })).total,
   );
   assert.ok(rest > 0 && rest < Number(whole.total), `${rest} of ${whole.total}`);
-  await page.locator('.flame-box').focus();
+  await page.locator('.flame-box').first().focus();
   await page.keyboard.press('End');
   await page.getByRole('button', { name: 'Drop', exact: true }).click();
   await drawn(page, 'the span through the lens', (v) => window.__wherefore?.flame?.total === v, rest);
