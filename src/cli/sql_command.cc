@@ -127,16 +127,14 @@ void AddSql(CLI::App& app, Context& context) {
   CLI::App* command = NewCommand(
       app, "sql", "Ask what is stored in SQL (views and columns: docs/sql.md)",
       {"wherefore sql \"SELECT service, sum(value) / 1e9 AS seconds FROM samples WHERE type = "
-       "'cpu' "
-       "GROUP BY service ORDER BY seconds DESC\" --since 1h",
+       "'cpu' GROUP BY service ORDER BY seconds DESC\" --since 1h",
        "wherefore sql 'SELECT * FROM spans' --since 15m --format parquet > spans.parquet",
        "wherefore sql - < question.sql"});
   auto options = std::make_shared<SqlCommand>();
   command
       ->add_option("statement", options->statement,
                    "One SELECT over samples, stacks, functions, spans, links, profiles and "
-                   "alert_events; - reads "
-                   "standard input")
+                   "alert_events; - reads standard input")
       ->required();
   command->add_option("--format", options->format, "How the answer is printed")
       ->check(CLI::IsMember({"table", "csv", "json", "parquet"}))

@@ -340,7 +340,7 @@ void Alerts::EndOthers(Round& round) {
 void Alerts::Commit(Round& round, std::vector<store::AlertEvent>& events) {
   const Result<> logged = LogEvents(events);
   MutexLock lock(mutex_);
-  if (static_cast<bool>(logged) != log_problem_.empty() && !logged)
+  if (!logged && log_problem_.empty())
     Log(LogLevel::kError, "what happened to alerts could not be logged; it is tried again",
         {{"error", logged.error().message()}});
   log_problem_ = logged ? "" : logged.error().message();
@@ -348,9 +348,9 @@ void Alerts::Commit(Round& round, std::vector<store::AlertEvent>& events) {
   for (const store::AlertEvent& event : events) moved.emplace(event.tenant, event.fingerprint);
   for (auto& [key, state] : round.changed) {
     if (!logged && moved.contains(key)) continue;  // it stays what it was
-    // One that never did anything needs no memory once its service is gone.
     states_[key] = std::move(state);
   }
+  // Of a service that is gone nothing is remembered, two days after its alert ended.
   std::erase_if(states_, [&](const auto& one) {
     return one.second.phase == AlertPhase::kInactive &&
            round.tick_ns - std::max(one.second.judged_ns, one.second.ends_ns) > 2 * kNsPerDay;

@@ -6,8 +6,7 @@
 //          rules given through the API and what receivers were told are those of the events. What a
 //          receiver has to be told is told at least once, in order for each alert.
 // Failure: a rule that cannot be judged keeps its state, and says why. A file of rules with a
-// mistake
-//          changes nothing. Events that cannot be logged are tried again in the next round.
+//          mistake changes nothing. Events that cannot be logged are tried again in the next round.
 #pragma once
 
 #include <cstdint>

@@ -552,8 +552,8 @@ class EmbeddedTransport final : public Transport {
     if (writer_ != nullptr) api_.close_conn(writer_);
   }
 
-  // A statement that cannot be stopped does not keep the process from ending: everything else is
-  // closed by now, and the engine's files are good for any end.
+  // A statement that cannot be stopped does not keep the process from ending. It ends at once, as
+  // by kill -9: what was acknowledged is in the log, and the engine's files are good for any end.
   void ClosePerson() EXCLUDES(mutex_) {
     std::shared_ptr<LeavableRun> run;
     {
