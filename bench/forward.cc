@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/gzip.h"
 #include "formats/formats.h"
 #include "formats/otlp/merge.h"
 #include "gateway/export/exporter.h"
@@ -87,7 +88,7 @@ void PrintSteps(const Options& options, const Requests& requests) {
     return bytes;
   };
   const auto gzip = [](int level) {
-    return [level](const std::string& body) { return net::Gzip(body, level); };
+    return [level](const std::string& body) { return Gzip(body, level); };
   };
   Print("gzip of merged", requests, [&] { return pack(merged, gzip(6)); });
   Print("gzip -1 of merged", requests, [&] { return pack(merged, gzip(1)); });

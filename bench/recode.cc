@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "base/gzip.h"
 #include "formats/formats.h"
 #include "formats/jfr/testing.h"
-#include "net/compression.h"
 #include "net/url.h"
 
 namespace wherefore::bench {
@@ -38,7 +38,7 @@ std::string IngestPath(const profile::Batch& batch, std::string_view format) {
 
 Recoded AsPprof(const std::string& otlp) {
   const profile::Batch batch = Decode(otlp);
-  return {IngestPath(batch, "pprof"), net::Gzip(*formats::EncodePprof(batch), 1)};
+  return {IngestPath(batch, "pprof"), Gzip(*formats::EncodePprof(batch), 1)};
 }
 
 Recoded AsJfr(const std::string& otlp) {
@@ -81,7 +81,7 @@ Recoded AsJfr(const std::string& otlp) {
                               .Long(span));
     }
   }
-  return {IngestPath(batch, "jfr"), net::Gzip(w.Finish(), 1)};
+  return {IngestPath(batch, "jfr"), Gzip(w.Finish(), 1)};
 }
 
 }  // namespace wherefore::bench

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "base/gzip.h"
 #include "formats/formats.h"
 #include "formats/pyroscope/querier.h"
 #include "formats/registry.h"
-#include "net/compression.h"
 #include "query/diff.h"
 
 namespace wherefore::api {
@@ -91,7 +91,7 @@ Result<HttpResponse> RenderBatch(const profile::Batch& batch, const std::string&
   if (format == "otlp")
     return HttpResponse{.content_type = "application/x-protobuf", .body = std::move(body)};
   if (format == "otlp-json") return HttpResponse{.body = std::move(body)};
-  return Named("application/octet-stream", "profile.pb.gz", net::Gzip(body));
+  return Named("application/octet-stream", "profile.pb.gz", Gzip(body));
 }
 
 bool IsTreeFile(std::string_view format) {
@@ -114,7 +114,7 @@ Result<HttpResponse> RenderTreeFile(const FlameTree& tree, const std::string& fo
   if (format == "speedscope")
     return HttpResponse{.body = formats::EncodeSpeedscope(plain, title.title)};
   return Named("application/octet-stream", "profile.pb.gz",
-               net::Gzip(formats::EncodePprofOfTree(plain, TypeId(plain), title.time_ns)));
+               Gzip(formats::EncodePprofOfTree(plain, TypeId(plain), title.time_ns)));
 }
 
 bool IsDiffFile(std::string_view format) {

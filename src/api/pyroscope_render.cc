@@ -11,10 +11,10 @@
 #include "api/pyroscope.h"
 #include "api/run.h"
 #include "base/clock.h"
+#include "base/gzip.h"
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "formats/pyroscope/time.h"
-#include "net/compression.h"
 #include "query/catalog.h"
 #include "query/labels.h"
 #include "query/selector.h"
@@ -202,7 +202,7 @@ Result<HttpResponse> PyroscopeApi::Render(const Caller& caller, const HttpParame
     WHEREFORE_ASSIGN_OR_RETURN(const std::string pprof, Pprof(caller, request));
     response.content_type = "application/octet-stream";
     response.headers["Content-Disposition"] = "attachment; filename=\"profile.pb.gz\"";
-    response.body = net::Gzip(pprof);
+    response.body = Gzip(pprof);
     return response;
   }
   WHEREFORE_ASSIGN_OR_RETURN(const auto tree, Tree(caller, request));

@@ -8,10 +8,10 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
+#include "base/gzip.h"
 #include "base/metrics.h"
 #include "base/test_source.h"
 #include "gateway/test_sink.h"
-#include "net/compression.h"
 #include "net/http_client.h"
 #include "net/test_grpc.h"
 
@@ -77,7 +77,7 @@ TEST_F(OtlpReceiverTest, OneRequestIsTheSameByEveryRoad) {
   EXPECT_EQ(Post(vector).status, 200);
   EXPECT_EQ(Post(vector, "application/protobuf", "/v1/profiles").headers.at("Content-Type"),
             "application/protobuf");
-  EXPECT_EQ(Post(net::Gzip(vector), "application/x-protobuf", "/v1development/profiles",
+  EXPECT_EQ(Post(Gzip(vector), "application/x-protobuf", "/v1development/profiles",
                  {{"Content-Encoding", "gzip"}})
                 .body,
             "");

@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/gzip.h"
 #include "base/test_source.h"
 #include "formats/stacks/stack_batch.h"
 #include "gateway/test_sink.h"
-#include "net/compression.h"
 #include "profile/type_id.h"
 
 namespace wherefore::gateway {
@@ -198,7 +198,7 @@ TEST_F(PyroscopeReceiverTest, EveryStackFormatArrives) {
 }
 
 TEST_F(PyroscopeReceiverTest, UnannouncedGzipIsRead) {
-  const auto packed = net::Gzip("main;a 2\n");
+  const auto packed = Gzip("main;a 2\n");
   EXPECT_EQ(Ingest("name=s&format=folded", packed).status, 200);
   EXPECT_NE(Sums(sink_.Take().at(0)).find("=20000000"), std::string::npos);
 }

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/gzip.h"
 
 namespace wherefore::net {
 namespace {
@@ -157,7 +158,10 @@ Result<std::string> Decompress(std::string_view encoding, std::string_view bytes
     if (bytes.size() > limit) return TooLarge(limit);
     return std::string(bytes);
   }
-  if (is("gzip") || is("x-gzip")) return Inflate("gzip", Wrapper::kGzip, bytes, limit);
+  if (is("gzip") || is("x-gzip")) {
+    if (auto whole = GunzipWhole(bytes, limit)) return *std::move(whole);
+    return Inflate("gzip", Wrapper::kGzip, bytes, limit);
+  }
   if (is("deflate")) {
     return Inflate("deflate", HasZlibHeader(bytes) ? Wrapper::kZlib : Wrapper::kRaw, bytes, limit);
   }
@@ -166,31 +170,6 @@ Result<std::string> Decompress(std::string_view encoding, std::string_view bytes
       Code::kUnsupported,
       fmt::format("content encoding \"{}\" is not supported; use gzip, zstd, deflate or none",
                   encoding));
-}
-
-std::string Gzip(std::string_view bytes, int level) {
-  z_stream stream{};
-  if (deflateInit2(&stream, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-    throw std::bad_alloc();
-  const std::unique_ptr<z_stream, decltype(&deflateEnd)> end(&stream, deflateEnd);
-  std::string out(deflateBound(&stream, bytes.size()), '\0');
-  std::size_t used = 0;
-  int code = Z_OK;
-  // More than one round only if a length does not fit zlib's 32 bits.
-  while (code == Z_OK) {
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-    stream.avail_in = ClampToUint(bytes.size());
-    stream.next_out = reinterpret_cast<Bytef*>(out.data() + used);
-    stream.avail_out = ClampToUint(out.size() - used);
-    const uInt offered_in = stream.avail_in;
-    const uInt offered_out = stream.avail_out;
-    code = deflate(&stream, bytes.size() == offered_in ? Z_FINISH : Z_NO_FLUSH);
-    bytes.remove_prefix(offered_in - stream.avail_in);
-    used += offered_out - stream.avail_out;
-  }
-  WHEREFORE_CHECK(code == Z_STREAM_END);
-  out.resize(used);
-  return out;
 }
 
 std::string Zstd(std::string_view bytes, int level) {

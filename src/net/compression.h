@@ -1,5 +1,5 @@
-// Decompresses gzip, zlib/deflate and zstd with a hard limit on the output. Pure functions, any
-// thread.
+// Decompresses gzip, zlib/deflate and zstd with a hard limit on the output; compresses zstd (gzip:
+// base/gzip.h). Pure functions, any thread.
 #pragma once
 
 #include <string>
@@ -14,7 +14,6 @@ namespace wherefore::net {
 // bytes (which are never allocated).
 [[nodiscard]] Result<std::string> Decompress(std::string_view encoding, std::string_view bytes,
                                              std::size_t limit);
-[[nodiscard]] std::string Gzip(std::string_view bytes, int level = 6);
 [[nodiscard]] std::string Zstd(std::string_view bytes, int level = 3);
 
 }  // namespace wherefore::net

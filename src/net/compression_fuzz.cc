@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/gzip.h"
 #include "net/compression.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -16,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!out && out.error().message().empty()) std::abort();
   }
   if (size > kLimit) return 0;
-  if (net::Decompress("gzip", net::Gzip(bytes, 1), kLimit).value() != bytes) std::abort();
+  if (net::Decompress("gzip", Gzip(bytes, 1), kLimit).value() != bytes) std::abort();
   if (net::Decompress("zstd", net::Zstd(bytes, 1), kLimit).value() != bytes) std::abort();
   return 0;
 }

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/gzip.h"
+
 namespace wherefore::net {
 namespace {
 
@@ -40,6 +42,32 @@ TEST(Compression, EveryEncodingGivesTheSameBytesBack) {
     EXPECT_EQ(Decompress("identity", text, size).value(), text);
     EXPECT_EQ(Decompress("", text, size).value(), text);
   }
+}
+
+TEST(Compression, ZlibReadsWhatLibdeflateWritesAndTheOtherWayRound) {
+  for (const std::size_t size : {0, 1, 1000, 300'000}) {
+    const std::string text = SomeText(size);
+    EXPECT_EQ(GunzipWhole(Deflate(text, 15 + 16), size).value(), text);
+    for (const int level : {1, 6, 9}) {
+      // As a second member it is zlib's to read.
+      EXPECT_EQ(Decompress("gzip", Gzip("x") + Gzip(text, level), size + 1).value(), "x" + text);
+    }
+  }
+}
+
+TEST(Compression, ATrailerThatLiesCostsNoMemoryAndNoCorrectness) {
+  const std::string text = SomeText(10'000);
+  std::string packed = Gzip(text);
+  EXPECT_FALSE(GunzipWhole(packed, 9'999)) << "over the limit";
+  EXPECT_FALSE(GunzipWhole(packed + packed, 1 << 20)) << "two members";
+  EXPECT_FALSE(GunzipWhole(Gzip(std::string(1 << 20, 'x')), 1 << 20)) << "a bomb";
+  for (const char size : {'\x01', '\x7f', '\xff'}) {
+    packed[packed.size() - 4] = packed.back() = size;
+    EXPECT_FALSE(GunzipWhole(packed, std::size_t{1} << 32));
+    EXPECT_EQ(Decompress("gzip", packed, 1 << 20).error().code(), Code::kCorrupt);
+  }
+  for (std::size_t size = 0; size < 40; ++size)
+    EXPECT_FALSE(GunzipWhole(std::string_view(packed).substr(0, size), 1 << 20));
 }
 
 TEST(Compression, OneByteOverTheLimitIsRefused) {

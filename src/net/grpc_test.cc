@@ -11,8 +11,8 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include "base/gzip.h"
 #include "base/metrics.h"
-#include "net/compression.h"
 #include "net/connection_limit.h"
 #include "net/test_grpc_server.h"
 #include "net/test_http.h"

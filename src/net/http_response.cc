@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "net/compression.h"
+#include "base/gzip.h"
 
 namespace wherefore::net {
 namespace {

@@ -3,6 +3,7 @@
 #include <future>
 #include <thread>
 
+#include "base/gzip.h"
 #include "base/metrics.h"
 #include "net/compression.h"
 #include "net/http_guard.h"

@@ -3,7 +3,7 @@
 #include <semaphore>
 #include <thread>
 
-#include "net/compression.h"
+#include "base/gzip.h"
 #include "net/grpc.h"
 #include "net/test_grpc.h"
 #include "net/test_http.h"

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/gzip.h"
 #include "base/text.h"
 
 namespace wherefore::formats {
@@ -21,6 +22,9 @@ struct EndInflate {
 }  // namespace
 
 Result<std::string> Gunzip(std::string_view bytes, std::size_t limit, bool partial) {
+  if (!partial) {
+    if (auto whole = GunzipWhole(bytes, limit)) return *std::move(whole);
+  }
   constexpr int kGzipOnly = 15 + 16;
   z_stream z{};
   if (inflateInit2(&z, kGzipOnly) != Z_OK)

@@ -1,6 +1,7 @@
 // OTLP over HTTP and over gRPC.
 #include <fmt/format.h>
 
+#include "base/gzip.h"
 #include "gateway/export/senders.h"
 #include "net/compression.h"
 #include "net/tenant.h"
@@ -165,7 +166,7 @@ net::Headers HeadersFor(const ExporterOptions& options, const std::string& tenan
 }
 
 std::string GzipFor(const ExporterOptions& options, std::string_view bytes) {
-  return net::Gzip(bytes, options.compression_level == 0 ? 1 : options.compression_level);
+  return Gzip(bytes, options.compression_level == 0 ? 1 : options.compression_level);
 }
 
 std::string JoinUrl(std::string_view endpoint, std::string_view path) {
