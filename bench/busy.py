@@ -1,6 +1,8 @@
 """Stages of the benchmark in which several things happen at once, or there are very many of something."""
 import concurrent.futures
 import pathlib
+import random
+import re
 import sys
 import threading
 import time
@@ -98,6 +100,38 @@ def live_page(bench):
         both.abort()
     bench.check_live(sent)
     bench.add("light load, 10 profiles/s, with a live page", used * 100, 3, "% of a core")
+
+
+def inserts(bench):
+    """(how many there were, the seconds they took)"""
+    client = measure.Client(bench.server.http)
+    client.connection.request("GET", "/metrics")
+    text = client.connection.getresponse().read().decode()
+    client.connection.close()
+    return tuple(sum(float(n) for n in re.findall(rf"^wherefore_store_insert_seconds_{what}\S* (\S+)$", text, re.M))
+                 for what in ("count", "sum"))
+
+
+def steady(bench):
+    """Four readers of one service each without pause beside 100 profiles/s, for ten minutes: does memory grow, who waits?"""
+    pid, parts = bench.server.process.pid, 2 if bench.o.smoke else 10
+    some = bench.sent["services"]
+    (count, taken), began = inserts(bench), time.monotonic()
+    peaks = []
+    with Askers(bench, 4, lambda client: client.get("flame", query=random.choice(some)["name"], since="1h", type="samples",
+                                                    format="binary")) as askers:
+        for part in range(parts):
+            with measure.PeakMemory(pid) as peak:
+                sent = send_for(bench, 100, bench.o.seconds, 7_000_000 + part * 100_000)
+            peaks.append(peak.anonymous)
+    seconds = time.monotonic() - began
+    bench.check_live(sent)
+    count, taken = (after - before for after, before in zip(inserts(bench), (count, taken)))
+    # The first of them fills the caches.
+    bench.add(f"four readers and one writer for {seconds / 60:.0f} min, peak memory of the last tenth, against the second",
+              peaks[-1] / peaks[1 if parts > 2 else 0], 1.1, "x",
+              note=f"MB anonymous: {' '.join(f'{p:.0f}' for p in peaks)}; {askers.answers:,} answers; {count / seconds:.1f} inserts/s, "
+                   f"{100 * taken / seconds:.0f} % of the time")
 
 
 def connections(bench):
