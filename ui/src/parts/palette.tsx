@@ -1,6 +1,6 @@
 // Ctrl+K: jump to a page, a service, an endpoint or other span, a version or a function (by part of its name), or a
 // trace (by id), and switch between plain text and regular expression. The browser's own dialog keeps the focus inside.
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { getJson } from '../core/api';
 import { go, url } from '../core/location';
 import { escaped, searchedAs } from '../core/search_text';
@@ -32,7 +32,7 @@ export function Palette({ pages }: { pages: [string, string][] }) {
     setOpen(true);
     dialog.current?.showModal();
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onKey = (e: KeyboardEvent) => {
       if ((e.ctrlKey || e.metaKey) && e.key.toLowerCase() === 'k') {
         e.preventDefault();
