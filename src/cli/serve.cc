@@ -153,8 +153,8 @@ class Server {
           .worker = {"/proc/self/exe", kSymbolsWorker},
           .edit = [this](symbols::ResolvedFrame& frame) { redacted_names_.Edit(frame); }});
     }
-    context_ =
-        std::make_unique<query::QueryContext>(store_->reader(), symbolizer_.get(), CacheBytes());
+    context_ = std::make_unique<query::QueryContext>(store_->reader(), symbolizer_.get(),
+                                                     limits_.query_cache_bytes);
     return {};
   }
 

@@ -78,6 +78,11 @@ void LimitOptions::AddTo(CLI::App& command) {
       .add_option("--query-memory", query_memory,
                   "Memory a query may use, in the engine and again for its answer")
       ->capture_default_str();
+  command
+      .add_option("--query-cache", query_cache,
+                  "Names and stacks kept between queries; more when people ask about hundreds of "
+                  "services at once. At most a sixth of what is for requests and queries")
+      ->capture_default_str();
   command.add_option(
       "--memory", memory,
       "Memory the server may use: 2GiB (default: what its cgroup, ulimit or the "
@@ -111,6 +116,8 @@ Result<Limits> LimitOptions::Read() const {
     return Error(Code::kInvalid,
                  fmt::format("--query-memory {}: a query needs at least 16MiB", query_memory));
   }
+  WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t cache, ParseBytes(query_cache));
+  limits.query_cache_bytes = static_cast<std::size_t>(cache);
   limits.connections = Connections(max_connections);
   WHEREFORE_ASSIGN_OR_RETURN(limits.memory_bytes, Memory(memory));
   return limits;

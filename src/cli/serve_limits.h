@@ -17,6 +17,7 @@ struct Limits {
   std::int64_t flush_interval_ns = 0;
   std::int64_t query_timeout_ns = 0;
   std::int64_t query_memory_bytes = 0;
+  std::size_t query_cache_bytes = 0;
   std::size_t connections = 0;  // of all ports together
   std::size_t memory_bytes = 0;
 };
@@ -26,6 +27,7 @@ struct LimitOptions {
   std::string flush_interval = "15s";
   int query_timeout_seconds = 60;
   std::string query_memory = "1GiB";
+  std::string query_cache = "128MiB";
   std::size_t max_connections = 10'000;
   std::string memory;
 

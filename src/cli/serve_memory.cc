@@ -18,10 +18,7 @@ void DivideMemory(store::StoreOptions& o, Limits& limits) {
   limits.query_memory_bytes =
       std::min(limits.query_memory_bytes, static_cast<std::int64_t>(o.engine_bytes / 10 * 6));
   o.query_memory_bytes = limits.query_memory_bytes;
-}
-
-std::size_t CacheBytes() {
-  return std::min<std::size_t>(128u << 20, MemoryBudget::Process().shares().work / 6);
+  limits.query_cache_bytes = std::min(limits.query_cache_bytes, shares.work / 6);
 }
 
 void AddMemoryMetrics() {

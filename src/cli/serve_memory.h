@@ -14,7 +14,6 @@ inline constexpr std::size_t kMaxUnread = std::size_t{1} << 30;
 
 // The defaults suit a large machine; on a small one each part gets less.
 void DivideMemory(store::StoreOptions& options, Limits& limits);
-[[nodiscard]] std::size_t CacheBytes();
 // What /metrics says about it.
 void AddMemoryMetrics();
 
