@@ -255,7 +255,7 @@ const std::vector<Asked> kOurs = {
      "'format'"},
     {"GET /api/v1/worse",
      "/api/v1/worse?max_age=0",
-     {R"("looking":)", R"("worse":[)", R"("others":[)"},
+     {R"("looking":)", R"("worse":[)", R"("others":[)", R"("marks":[)"},
      "/api/v1/worse?max_age=-1",
      400,
      "'max_age'"},
