@@ -62,7 +62,9 @@ class Served(Case):
             self.assertIn(f"{server.http}/s/a%2Fb?type=cpu&since=1h", said)
 
 
-class Browser(Case):
+class WithBrowser(Case):
+    """Runs scripts of ui/e2e; has no tests of its own."""
+
     def browse(self, server, script, timeout, **environment):
         done = subprocess.run([str(ROOT / "tools/ui"), "node", str(ROOT / "ui/e2e" / script)], timeout=timeout,
                               env={**os.environ, "PAGE": server.http, "CHROMIUM": CHROMIUM, "TEMP_FOLDER": str(self.folder), **environment})
@@ -75,6 +77,8 @@ class Browser(Case):
                 self.fail("chromium is missing: tools/setup test installs it")
             self.skipTest("chromium is missing: tools/setup test installs it")
 
+
+class Browser(WithBrowser):
     def test_from_the_overview_to_one_span(self):
         with self.server(*ui_data.serve_options(ROOT)) as server:
             ui_data.send_all(server)

@@ -158,10 +158,10 @@ void Api::AddAccountingRoutes(net::Router& router) {
 
 void Api::AddWorseRoutes(net::Router& router) {
   worse_ = std::make_shared<WorseWatch>(context_, workers_, operations_.catch_up,
-                                        operations_.query_memory_bytes);
+                                        operations_.query_memory_bytes, operations_.rules);
   AddRoute(router, "GET", "/api/v1/worse", "worse", net::WorkKind::kQuick,
            [this, files = SourceFiles(operations_.source_roots)](const net::HttpRequest& request) {
-             return AnswerWorse(*worse_, files, request);
+             return AnswerWorse(*worse_, operations_.alerts, files, request);
            });
 }
 

@@ -203,7 +203,7 @@ Result<HttpResponse> Diff(query::QueryContext& context, const HttpRequest& reque
   query::TestedDifference tested;
   if (compared) {
     WHEREFORE_ASSIGN_OR_RETURN(
-        tested, query::TestDifference(context, before, after, *compared, options.lens.WithoutOwn(),
+        tested, query::TestDifference(context, before, after, *compared, options.lens,
                                       &shown.view.shown.tree, request.cancel));
     WHEREFORE_RETURN_IF_ERROR(AddTraces(context, after, tested.causes, request.cancel));
     out.tested = &tested;

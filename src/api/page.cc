@@ -15,9 +15,9 @@ using net::HttpResponse;
 constexpr std::size_t kMostUnpackedBytes = 16u << 20;
 
 // Addresses of the page; the script shows what belongs there.
-constexpr std::array<std::string_view, 9> kPages = {"/",         "/s/{service}",    "/diff",
-                                                    "/traces",   "/traces/{trace}", "/slow",
-                                                    "/insights", "/adhoc",          "/status"};
+constexpr std::array<std::string_view, 11> kPages = {
+    "/",         "/s/{service}", "/diff",   "/traces", "/traces/{trace}", "/slow",
+    "/insights", "/regressions", "/alerts", "/adhoc",  "/status"};
 
 // Nothing from elsewhere, ever: the page works offline and cannot leak.
 void AddPageHeaders(HttpResponse& response, bool forever) {

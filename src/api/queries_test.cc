@@ -255,7 +255,7 @@ const std::vector<Asked> kOurs = {
      "'format'"},
     {"GET /api/v1/worse",
      "/api/v1/worse?max_age=0",
-     {R"("looking":)", R"("worse":[)", R"("others":[)"},
+     {R"("looking":)", R"("worse":[)", R"("others":[)", R"("marks":[)"},
      "/api/v1/worse?max_age=-1",
      400,
      "'max_age'"},
@@ -543,7 +543,8 @@ bool IsNoQuery(const std::string& route) {
   for (const char* begin :
        {"GET /jaeger/", "POST /adhocprofiles.", "POST /settings.", "POST /vcs.",
         "POST /capabilities.", "GET /ready", "GET /metrics", "GET /openapi.json", "GET /assets",
-        "GET /viewer/", "GET /s/", "GET /traces", "GET /slow", "GET /insights"}) {
+        "GET /viewer/", "GET /s/", "GET /traces", "GET /slow", "GET /insights", "GET /regressions",
+        "GET /alerts"}) {
     if (route.starts_with(begin)) return true;
   }
   static const std::set<std::string> kOthers = {

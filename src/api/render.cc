@@ -68,7 +68,16 @@ void AppendCauses(JsonWriter& json, const std::vector<query::Cause>& causes) {
 std::vector<query::DiffRow> ByChangePerRequest(const query::Changes& changes,
                                                const query::TestedDifference& tested) {
   std::vector<std::pair<double, query::DiffRow>> rows;
+  const auto per_request = [](std::int64_t value, std::int64_t requests) {
+    return static_cast<double>(value) / static_cast<double>(std::max<std::int64_t>(requests, 1));
+  };
   for (const query::DiffRow& row : changes.rows) {
+    if (tested.charged) {
+      const double change = per_request(row.self_after, tested.requests_after) -
+                            per_request(row.self_before, tested.requests_before);
+      if (change != 0) rows.emplace_back(-std::abs(change), row);
+      continue;
+    }
     const query::TestedFunction* const of = tested.Find(changes.functions[row.function]);
     if (of != nullptr && of->self.comparison.observations > 0)
       rows.emplace_back(-std::abs(of->self.comparison.change), row);
@@ -94,7 +103,7 @@ void AppendChanges(JsonWriter& json, const query::Changes& changes,
     json.Field("total_before", row.total_before).Field("total_after", row.total_after);
     const query::TestedFunction* const of = tested != nullptr ? tested->Find(f) : nullptr;
     if (of != nullptr) {
-      AppendTested(json, "self", of->self);
+      if (!tested->charged) AppendTested(json, "self", of->self);
       AppendTested(json, "total", of->total);
     }
     json.EndObject();

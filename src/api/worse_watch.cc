@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "insight/insights.h"
 #include "query/labels.h"
 #include "query/statistics.h"
 
@@ -15,6 +16,8 @@ constexpr std::int64_t kMaxAge = 60 * kNsPerSecond;
 constexpr std::int64_t kShareOfTime = 10;  // a round every ten times as long as it takes
 constexpr std::int64_t kLookBack = 24 * 3600 * kNsPerSecond;
 constexpr std::int64_t kLongestLook = 20 * kNsPerSecond;
+constexpr std::int64_t kInsightsOf = 3600 * kNsPerSecond;
+constexpr std::size_t kMostInsights = 10'000;
 constexpr std::size_t kMostTenants = 64;
 
 // Equal services are many: some would look different by chance.
@@ -54,6 +57,7 @@ WorseSeen WorseWatch::Ask(std::uint32_t tenant, std::int64_t max_age_ns) {
     }
     seen.looking = round.running;
     seen.services = round.services.size();
+    seen.insights = round.insights;
     for (const std::string& service : round.services) {
       const auto at = round.looks.find(service);
       if (at != round.looks.end()) seen.looks.push_back(at->second);
@@ -123,7 +127,7 @@ void WorseWatch::Look(std::uint32_t tenant) {
     if (round.next < round.services.size()) service = round.services[round.next++];
   }
   if (service.empty()) {
-    End(tenant);
+    CountInsights(tenant);
     return;
   }
   CancelToken cancel;
@@ -144,6 +148,28 @@ void WorseWatch::Look(std::uint32_t tenant) {
     rounds_[tenant].looks[service] = std::move(look);
   }
   Submit(tenant, &WorseWatch::Look);
+}
+
+void WorseWatch::CountInsights(std::uint32_t tenant) {
+  CancelToken cancel;
+  cancel.SetDeadline(MonotonicNs() + kLongestLook);
+  cancel.SetMemoryLimit(memory_bytes_);
+  const std::int64_t now = NowUnixNs();
+  const query::Selection everything{.tenant = tenant, .range = {now - kInsightsOf, now}};
+  // Those that use most CPU come first, so that the time is enough for what matters.
+  const insight::InsightOptions options{.limit = kMostInsights, .budget_ns = kLongestLook / 2};
+  const auto found = rules_.empty()
+                         ? Result<insight::InsightsAnswer>(insight::InsightsAnswer())
+                         : insight::FindInsights(context_, everything, rules_, options, cancel);
+  if (found) {
+    std::map<std::string, std::size_t> counts;
+    for (const insight::Finding& finding : found->findings) ++counts[finding.service];
+    MutexLock lock(mutex_);
+    rounds_[tenant].insights = std::move(counts);
+  } else {
+    Log(LogLevel::kWarn, "insights are not known", {{"error", found.error().message()}});
+  }
+  End(tenant);
 }
 
 }  // namespace wherefore::api

@@ -1,5 +1,6 @@
 // What got worse, service by service, worked out in the background while somebody asks: those that
-// use most CPU first, one at a time, each kept with its age. An answer never waits.
+// use most CPU first, one at a time, each kept with its age; then how many known patterns each has.
+// An answer never waits.
 //
 // Threads: any may ask. One service at a time is looked at, on a worker for upkeep.
 // Always:  while it is asked, at most a tenth of one core's time is spent on it after the first
@@ -10,14 +11,20 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "api/run.h"
 #include "api/source_files.h"
 #include "base/mutex.h"
+#include "insight/rule.h"
 #include "net/worker_pool.h"
 #include "query/worse.h"
+
+namespace wherefore::insight {
+class Alerts;
+}
 
 namespace wherefore::api {
 
@@ -31,16 +38,19 @@ struct WorseSeen {
   bool looking = false;
   std::size_t services = 0;
   std::vector<std::shared_ptr<const Look>> looks;  // services that use most CPU first
+  std::map<std::string, std::size_t> insights;     // how many known patterns, by service
 };
 
 class WorseWatch : public std::enable_shared_from_this<WorseWatch> {
  public:
+  // `rules` must outlive this.
   WorseWatch(query::QueryContext& context, net::Workers& workers, CatchUp catch_up,
-             std::int64_t memory_bytes)
+             std::int64_t memory_bytes, std::span<const insight::Rule> rules)
       : context_(context),
         workers_(workers),
         catch_up_(std::move(catch_up)),
-        memory_bytes_(memory_bytes) {}
+        memory_bytes_(memory_bytes),
+        rules_(rules) {}
 
   // Begins another round if the last one is older than `max_age_ns`, or than it should be (< 0).
   WorseSeen Ask(std::uint32_t tenant, std::int64_t max_age_ns);
@@ -54,10 +64,12 @@ class WorseWatch : public std::enable_shared_from_this<WorseWatch> {
     std::vector<std::string> services;  // those that use most CPU first
     std::size_t next = 0;               // to look at
     Looks looks;
+    std::map<std::string, std::size_t> insights;
   };
   void Begin(std::uint32_t tenant);
-  void List(std::uint32_t tenant);  // the services of a round
-  void Look(std::uint32_t tenant);  // at the next of them
+  void List(std::uint32_t tenant);           // the services of a round
+  void Look(std::uint32_t tenant);           // at the next of them
+  void CountInsights(std::uint32_t tenant);  // of the last hour, when all were looked at
   void Submit(std::uint32_t tenant, void (WorseWatch::*step)(std::uint32_t));
   void End(std::uint32_t tenant);
 
@@ -65,12 +77,13 @@ class WorseWatch : public std::enable_shared_from_this<WorseWatch> {
   net::Workers& workers_;
   const CatchUp catch_up_;
   const std::int64_t memory_bytes_;
+  const std::span<const insight::Rule> rules_;
   Mutex mutex_;
   std::map<std::uint32_t, Round> rounds_ GUARDED_BY(mutex_);  // by tenant
 };
 
-// GET /api/v1/worse.
-Result<net::HttpResponse> AnswerWorse(WorseWatch& watch, const SourceFiles& files,
-                                      const net::HttpRequest& request);
+// GET /api/v1/worse. `alerts` may be null.
+Result<net::HttpResponse> AnswerWorse(WorseWatch& watch, const insight::Alerts* alerts,
+                                      const SourceFiles& files, const net::HttpRequest& request);
 
 }  // namespace wherefore::api

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "profile/shown_name.h"
 
 namespace wherefore::cli {
 
@@ -70,6 +71,10 @@ std::string Fit(std::string_view raw, std::size_t width) {
     ++end;
   }
   return text.substr(0, end) + "…";
+}
+
+std::string FitName(std::string_view name, std::size_t width) {
+  return Fit(profile::FittingName(name, width), width);
 }
 
 Result<std::string> ReadFile(const std::string& path) {

@@ -82,6 +82,8 @@ CLI::App* NewCommand(CLI::App& app, const std::string& name, const std::string& 
 // Printable text cut to `width` characters (UTF-8 aware), with "…" if it was cut.
 [[nodiscard]] std::string Fit(std::string_view text, std::size_t width);
 [[nodiscard]] std::size_t ScreenWidth(std::string_view text);
+// The name of a function in that width, shortened as people would (profile/shown_name.h).
+[[nodiscard]] std::string FitName(std::string_view name, std::size_t width);
 
 [[nodiscard]] Result<std::string> ReadFile(const std::string& path);
 

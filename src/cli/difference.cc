@@ -17,6 +17,7 @@ namespace {
 
 // Lengths this close count as equal: two recordings of 30 s never end at the same nanosecond.
 constexpr double kSameLength = 0.02;
+constexpr std::size_t kNameWidth = 120;  // as the page's tables have them
 
 std::string Seconds(double seconds) {
   return FormatDuration(static_cast<std::int64_t>(seconds * static_cast<double>(kNsPerSecond)));
@@ -128,9 +129,10 @@ std::string VerdictNote(const Verdicts& verdicts) {
 
 // "parse, called by main"
 std::string Whose(const ToldCause& cause) {
-  const std::string name = Printable(cause.function);
-  if (!cause.partner.empty()) return fmt::format("{}, from {}", name, Printable(cause.partner));
-  if (!cause.caller.empty()) return fmt::format("{}, called by {}", name, Printable(cause.caller));
+  const auto shown = [](const std::string& name) { return FitName(name, kNameWidth); };
+  const std::string name = shown(cause.function);
+  if (!cause.partner.empty()) return fmt::format("{}, from {}", name, shown(cause.partner));
+  if (!cause.caller.empty()) return fmt::format("{}, called by {}", name, shown(cause.caller));
   return name;
 }
 
@@ -343,7 +345,7 @@ std::string RenderDiff(const query::DiffTree& diff, const DiffMeasure& measure,
   add({"self change", fmt::format("before{}", per), fmt::format("after{}", per), "total change",
        "95 % of self", "self", "total", "function", ""});
   for (Line line : lines) {
-    line.name = Printable(line.name);
+    line.name = FitName(line.name, kNameWidth);
     add(line);
   }
   if (verdicts != nullptr) out += VerdictNote(*verdicts);

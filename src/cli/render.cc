@@ -47,6 +47,16 @@ bool IsMatch(const query::Found* found, std::uint32_t function) {
   return found != nullptr && found->functions[function] != 0;
 }
 
+// "parse  [libjson.so]": where space is short the name gets shorter first.
+std::string NameAndModule(const profile::FlameFunction& f, std::size_t width) {
+  constexpr std::size_t kFewest = 20;  // of the name
+  if (f.module.empty()) return FitName(f.name, width);
+  const std::string module = fmt::format("  [{}]", f.module);
+  const std::size_t taken = ScreenWidth(module);
+  const std::size_t left = width > taken + kFewest ? width - taken : kFewest;
+  return Fit(FitName(f.name, left) + module, width);
+}
+
 }  // namespace
 
 bool CountsKnown(const FlameTree& tree) {
@@ -90,11 +100,10 @@ std::string RenderTop(const FlameTree& tree, std::size_t limit, int width,
   for (std::size_t i = 0; i < rows.size() && i < limit; ++i) {
     const profile::FlameFunction& f = tree.functions[rows[i].function];
     rest -= rows[i].self;
-    const std::string name = f.module.empty() ? f.name : fmt::format("{}  [{}]", f.name, f.module);
     out += fmt::format("{:>10} {:>8} {:>6} {:>10} {:>8}  {}\n", TreeValue(tree, rows[i].self),
                        ShareText(tree, rows[i].self), ErrorText(tree, rows[i].self_count),
                        TreeValue(tree, rows[i].total), ShareText(tree, rows[i].total),
-                       Fit(name, static_cast<std::size_t>(std::max(width - 49, 20))));
+                       NameAndModule(f, static_cast<std::size_t>(std::max(width - 49, 20))));
   }
   if (const std::size_t listed = std::min(rows.size(), limit); functions > listed) {
     out +=
@@ -120,7 +129,7 @@ std::string RenderTopLine(const FlameTree& tree, std::size_t limit, std::size_t 
     const std::size_t part = left / (shown - i);
     const std::size_t taken = ScreenWidth(between) + share.size();
     const std::string name =
-        Fit(tree.functions[rows[i].function].name, part - std::min(part, taken));
+        FitName(tree.functions[rows[i].function].name, part - std::min(part, taken));
     out += fmt::format("{}{}{}", between, name, share);
     left -= std::min(left, taken + ScreenWidth(name));
   }
@@ -145,12 +154,16 @@ std::string RenderIndented(const FlameTree& tree, double min_share, int max_dept
     const std::string indent =
         deep ? fmt::format("{:<{}}", fmt::format("[{}]", shown.depth[i]), most)
              : std::string(indented, ' ');
-    std::string name = IsMatch(&found, shown.function[i]) && i > 0 ? "* " + f.name : f.name;
-    if (shown.hidden_nodes[i] > 0) name += fmt::format(" ({} smaller)", shown.hidden_nodes[i]);
+    const std::string mark = IsMatch(&found, shown.function[i]) && i > 0 ? "* " : "";
+    const std::string hidden = shown.hidden_nodes[i] > 0
+                                   ? fmt::format(" ({} smaller)", shown.hidden_nodes[i])
+                                   : std::string();
+    const auto room =
+        static_cast<std::size_t>(std::max(width - 21 - static_cast<int>(indent.size()), 12));
+    const std::size_t taken = std::min(room, mark.size() + hidden.size());
     out += fmt::format("{:>10} {:>8}  {}{}\n", TreeValue(shown, shown.total[i]),
                        ShareText(shown, shown.total[i]), indent,
-                       Fit(name, static_cast<std::size_t>(
-                                     std::max(width - 21 - static_cast<int>(indent.size()), 12))));
+                       Fit(mark + FitName(f.name, room - taken) + hidden, room));
   }
   return out;
 }
@@ -187,7 +200,8 @@ std::string RenderFlame(const FlameTree& tree, int width, int max_rows, bool col
       const auto cells = static_cast<std::size_t>(cell.end - cell.begin);
       const profile::FlameFunction& f = tree.functions[tree.function[cell.node]];
       const std::size_t room = cells - 1;  // one cell separates neighbours
-      std::string label = Fit(f.name + " " + ShareText(tree, tree.total[cell.node]), room);
+      const std::string share = " " + ShareText(tree, tree.total[cell.node]);
+      std::string label = Fit(FitName(f.name, room - std::min(room, share.size())) + share, room);
       label += std::string(room - ScreenWidth(label), color ? ' ' : '_');
       const bool match = IsMatch(found, tree.function[cell.node]);
       out += !color  ? (match ? "*" : "|") + label

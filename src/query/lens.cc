@@ -180,6 +180,10 @@ Lens Lens::WithoutOwn() const {
   return lens;
 }
 
+bool Lens::HasOwn() const {
+  return std::ranges::any_of(steps_, [](const Step& step) { return step.op == Op::kOwn; });
+}
+
 Result<FlameTree> Lens::Apply(const FlameTree& tree, const CancelToken& cancel) const {
   FlameTree current = tree;
   for (const Step& step : steps_) {
@@ -337,7 +341,8 @@ FlameTree Lens::ApplyStep(const Step& step, const FlameTree& tree) {
 
 bool Lens::IsByFunction() const {
   return std::ranges::all_of(steps_, [](const Step& step) {
-    return step.op == Op::kMyCode || (step.op < Op::kMyCode && !step.has_path());
+    return step.op == Op::kMyCode || step.op == Op::kOwn ||
+           (step.op < Op::kMyCode && !step.has_path());
   });
 }
 

@@ -53,6 +53,7 @@ class Lens {
   static Result<Lens> ParseWithOwn(std::string_view text, std::string_view rules);
   // For statistics, which are about functions as they are.
   [[nodiscard]] Lens WithoutOwn() const;
+  [[nodiscard]] bool HasOwn() const;
   [[nodiscard]] bool empty() const { return steps_.empty(); }
   // kLimit where an inverted tree needs more memory than the query may have.
   [[nodiscard]] Result<profile::FlameTree> Apply(const profile::FlameTree& tree,

@@ -41,16 +41,18 @@ class ShownFlameTest : public store::QueryTest {
     std::vector<std::string> stack;
     for (int depth = static_cast<int>(Below(12)); depth >= 0; --depth) {
       const bool own = Below(3) == 0;
-      stack.push_back(own ? fmt::format("s{}`f{}", service, Below(6))
-                          : fmt::format("lib{}`f{}", Below(2), Below(6)));
+      stack.push_back(
+          own ? fmt::format("s{}`f{}", service, Below(6))
+              : fmt::format("lib{}`{}f{}", Below(2), Below(3) == 0 ? "std::" : "", Below(6)));
     }
     return stack;
   }
   // One to three steps that go by functions.
   Lens RandomLens() {
-    static constexpr std::array kSteps = {"focus:f1",   "hide:f2",    "merge:^lib0", "collapse:f3",
-                                          "drop:f4$",   "hide:lib1`", "recursion:.", "merge:f[0-3]",
-                                          "focus:lib1", "my-code"};
+    static constexpr std::array kSteps = {
+        "focus:f1",   "hide:f2",        "merge:^lib0",  "collapse:f3", "drop:f4$",
+        "hide:lib1`", "recursion:.",    "merge:f[0-3]", "focus:lib1",  "my-code",
+        "own:-lib.`", "own:-lib1` -f2", "own"};
     std::string text = kSteps[static_cast<std::size_t>(Below(kSteps.size()))];
     for (std::int64_t more = Below(3); more > 0; --more)
       text += std::string(" > ") + kSteps[static_cast<std::size_t>(Below(kSteps.size()))];

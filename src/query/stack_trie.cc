@@ -48,14 +48,25 @@ void StackTrie::Reset() {
   bytes_.store(0, std::memory_order_relaxed);
 }
 
+namespace {
+
+std::string KeyOf(const profile::FlameFunction& f) {
+  return f.name + '\0' + f.module;
+}
+
+}  // namespace
+
+StackTrie::FunctionHash StackTrie::HashOf(const profile::FlameFunction& function) {
+  return {.whole = Hash64(KeyOf(function)), .name = Hash64(function.name)};
+}
+
 std::uint32_t StackTrie::FunctionId(profile::FlameFunction named) {
-  std::string key = named.name + '\0' + named.module;
-  const std::uint64_t whole = Hash64(key);
+  std::string key = KeyOf(named);
   const auto [it, added] =
       function_ids_.try_emplace(std::move(key), static_cast<std::uint32_t>(functions_.size()));
   if (added) {
     text_bytes_ += 2 * (named.name.size() + named.module.size()) + named.file.size();
-    hashes_.push_back({.whole = whole, .name = Hash64(named.name)});
+    hashes_.push_back(HashOf(named));
     names_are_unique_ = names_.insert(hashes_.back().name).second && names_are_unique_;
     functions_.push_back(std::move(named));
   }

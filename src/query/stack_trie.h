@@ -64,6 +64,7 @@ class StackTrie {
     std::uint64_t whole = 0;
     std::uint64_t name = 0;
   };
+  [[nodiscard]] static FunctionHash HashOf(const profile::FlameFunction& function);
   // A dictionary, and the highest of its stacks that must be known.
   struct Need {
     store::DictionaryKey dictionary;

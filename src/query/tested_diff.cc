@@ -160,7 +160,12 @@ class Tester {
  public:
   Tester(QueryContext& context, const Selection& before, const Selection& after, const Lens& lens,
          const CancelToken& cancel)
-      : context_(context), before_(before), after_(after), lens_(lens), cancel_(cancel) {}
+      : context_(context),
+        before_(before),
+        after_(after),
+        as_shown_(lens),
+        lens_(lens.WithoutOwn()),
+        cancel_(cancel) {}
 
   Result<TestedDifference> Run(Compared compared, const profile::FlameTree* shown) {
     if (!lens_.IsByFunction())
@@ -170,7 +175,8 @@ class Tester {
     TestedDifference out{.compared = compared,
                          .grouping = sides_.grouping,
                          .instances_before = InstancesOf(sides_.before),
-                         .instances_after = InstancesOf(sides_.after)};
+                         .instances_after = InstancesOf(sides_.after),
+                         .charged = as_shown_.HasOwn()};
     if (requests_) {
       out.requests_before = requests_->requests_before;
       out.requests_after = requests_->requests_after;
@@ -182,7 +188,9 @@ class Tester {
     WHEREFORE_RETURN_IF_ERROR(Fill(tabulation, compared == Compared::kPerRequest));
     StackTable& table = tabulation.table();
     Tested(table, measure, out);
-    if (shown != nullptr) out.nodes = VerdictsOf(*shown, table, measure);
+    if (shown != nullptr) {
+      WHEREFORE_ASSIGN_OR_RETURN(out.nodes, TestNodes(*shown, table, compared, measure));
+    }
     out.note = NoteOf(sides_, out);
     if (compared == Compared::kPerRequest) out.note += RequestNote();
     if (compared == Compared::kPerSecond) ShowForAllInstances(out);
@@ -191,6 +199,15 @@ class Tester {
   }
 
  private:
+  // Own code makes other paths of the same stacks.
+  Result<std::vector<Verdict>> TestNodes(const profile::FlameTree& shown, const StackTable& table,
+                                         Compared compared, Measure measure) {
+    if (!as_shown_.HasOwn()) return VerdictsOf(shown, table, measure);
+    Tabulation charged(context_, as_shown_, compared == Compared::kShares, cancel_);
+    WHEREFORE_RETURN_IF_ERROR(Fill(charged, compared == Compared::kPerRequest));
+    return VerdictsOf(shown, charged.table(), measure);
+  }
+
   // Without requests causes are measured otherwise; a comparison per request is not possible.
   Result<> ReadRequests(Compared compared) {
     auto measured = MeasurePerRequest(context_, before_, after_, sides_, cancel_);
@@ -238,7 +255,8 @@ class Tester {
   QueryContext& context_;
   const Selection& before_;
   const Selection& after_;
-  const Lens& lens_;
+  const Lens& as_shown_;
+  const Lens lens_;
   const CancelToken& cancel_;
   GroupedSides sides_;
   std::optional<PerRequest> requests_;

@@ -60,6 +60,9 @@ struct TestedDifference {
   Comparison whole;                       // everything together; of shares always 1 and 1
   std::vector<TestedFunction> functions;  // by name and module
   std::vector<Verdict> nodes;             // of the tree that is shown, if one is
+  // The tree that is shown charges own code; functions are tested as they are: their totals are the
+  // same, their self values are not.
+  bool charged = false;
   // What explains the difference, per request where requests are known; in the same units.
   CauseBasis cause_basis = CauseBasis::kUnchanged;
   std::vector<Cause> causes;
@@ -69,7 +72,8 @@ struct TestedDifference {
 
 // Tests see every function; limits come after. Snapshots, single spans, negative values, what
 // lenses that name paths leave, and sides without requests are not tested; the note says so.
-// `shown`: whose nodes get verdicts too; may be null.
+// `shown`: what the lens leaves, whose nodes get verdicts too; may be null. Functions and causes
+// are those without the step `own`.
 Result<TestedDifference> TestDifference(QueryContext& context, const Selection& before,
                                         const Selection& after, Compared compared, const Lens& lens,
                                         const profile::FlameTree* shown, const CancelToken& cancel);

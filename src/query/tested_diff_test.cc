@@ -92,6 +92,25 @@ TEST_P(TestedDiffTest, NodesOfTheShownTreeHaveVerdictsToo) {
                                                       {"never", Verdict::kUnknown}}));
 }
 
+TEST_P(TestedDiffTest, NodesOfOwnCodeAreTestedAsTheyAreShown) {
+  Put("v1", {100, 130, 85});
+  Put("v2", {190, 198, 205});
+  const auto lens = Lens::Parse("own:-^main$");
+  ASSERT_TRUE(lens) << lens.error().message();
+  profile::TreeBuilder tree;
+  for (const char* name : {"parse", "render"})
+    tree.AddValue(tree.Child(0, tree.AddFunction({.name = name, .module = "shop"})), 1, 1);
+  const profile::FlameTree shown = tree.Build();
+  const auto tested =
+      TestDifference(*context_, Of("v1"), Of("v2"), Compared::kShares, *lens, &shown, {});
+  ASSERT_TRUE(tested) << tested.error().message();
+  EXPECT_EQ(tested->nodes,
+            (std::vector<Verdict>{Verdict::kUnknown, Verdict::kMore, Verdict::kLess}));
+  EXPECT_TRUE(tested->charged);
+  // Functions are those that ran.
+  EXPECT_NE(tested->Find({.name = "main", .module = "shop"}), nullptr);
+}
+
 TEST_P(TestedDiffTest, OneInstanceThatDiffersIsNoChange) {
   Put("v1", {100, 130, 85});
   Put("v2", {110, 95, 400});

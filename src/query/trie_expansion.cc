@@ -127,7 +127,7 @@ bool Expansion::Merges(const Node& node) const {
   if (node.source == kNone) return false;
   const Source& first = sources_[node.source];
   return first.next != kNone ||
-         (identity_ == Identity::kName && !sums_.tries_[first.trie].reading.names_are_unique());
+         (identity_ == Identity::kName && !sums_.tries_[first.trie].names_are_unique());
 }
 
 template <typename Visit>

@@ -1,67 +1,20 @@
 // TrieSums: a lens, applied to tries before anything is added up, merged or pruned.
 //
 // Steps that go by functions alone (Lens::IsByFunction) treat every path for itself, so a step
-// makes of each trie another one: with fewer nodes, and values where what they belong to went.
+// makes of each trie another one: with fewer nodes, and values where what they belong to went. Own
+// code is a step of its own kind (trie_own.cc).
+#include "query/trie_lens.h"
+
+#include <optional>
 #include <utility>
 
-#include "base/arithmetic.h"
+#include "query/merged_trie.h"
 #include "query/trie_sums.h"
 
 namespace wherefore::query {
 namespace {
 
 using Node = StackTrie::Node;
-
-// A trie in which nodes of another become one. Children are looked up only below nodes that are
-// made of several: below the others each is new.
-class MergedTrie {
- public:
-  explicit MergedTrie(std::size_t most) { nodes_.reserve(most); }
-
-  std::uint32_t Child(std::uint32_t parent, std::uint32_t function) {
-    if (!several_[parent]) return Append(parent, function);
-    const std::size_t before = nodes_.size();
-    const std::uint32_t child = index_.Child(nodes_, parent, function);
-    if (nodes_.size() > before) {
-      several_.push_back(0);
-      Link(child);
-    } else {
-      MadeOfSeveral(child);
-    }
-    return child;
-  }
-  // From here on more than one node of the old trie has its children below `node`.
-  void MadeOfSeveral(std::uint32_t node) {
-    if (std::exchange(several_[node], 1) != 0) return;
-    for (std::uint32_t c = nodes_[node].first_child; c != 0; c = nodes_[c].next_sibling)
-      index_.Insert(nodes_, c);
-  }
-  // The nearest call of `function` at or above `node`; 0: none.
-  [[nodiscard]] std::uint32_t Above(std::uint32_t node, std::uint32_t function) const {
-    while (node != 0 && nodes_[node].function != function) node = nodes_[node].parent;
-    return node;
-  }
-  [[nodiscard]] std::size_t size() const { return nodes_.size(); }
-  [[nodiscard]] std::vector<Node> Take() { return std::move(nodes_); }
-
- private:
-  std::uint32_t Append(std::uint32_t parent, std::uint32_t function) {
-    const auto id = static_cast<std::uint32_t>(nodes_.size());
-    nodes_.push_back({.parent = parent, .function = function});
-    several_.push_back(0);
-    Link(id);
-    return id;
-  }
-  void Link(std::uint32_t id) {
-    Node& parent = nodes_[nodes_[id].parent];
-    nodes_[id].next_sibling = parent.first_child;
-    parent.first_child = id;
-  }
-
-  std::vector<Node> nodes_ = {{}};
-  std::vector<char> several_ = {0};
-  profile::ChildIndex index_;
-};
 
 }  // namespace
 
@@ -81,20 +34,9 @@ class TrieLens {
     for (std::uint32_t n = 1; n < nodes.size(); ++n) {
       if (used[n] != 0) went[n] = Go(went[nodes[n].parent], trie, nodes[n].function, made);
     }
-    std::array<std::vector<TrieSums::Sum>, 2> sums;
-    for (std::size_t side = 0; side < sides; ++side) {
-      sums[side].resize(made.size());
-      for (std::uint32_t n = 0; n < nodes.size(); ++n) {
-        if (!went[n].value) continue;
-        sums[side][went[n].to].total += summed.sums[side][n].total;
-        sums[side][went[n].to].count += summed.sums[side][n].count;
-      }
-    }
-    summed.sums = std::move(sums);
-    // A node stays although nothing may be left of its value.
-    summed.nodes.assign(made.size(), TrieSums::kEndsHere);
-    summed.nodes[0] = 0;
-    summed.lensed = made.Take();
+    summed.Become(std::move(made), sides, [&went](std::uint32_t n) {
+      return went[n].value ? std::optional(went[n].to) : std::nullopt;
+    });
   }
 
  private:
@@ -134,23 +76,37 @@ class TrieLens {
 
 Result<> TrieSums::Apply(const Lens& lens) {
   if (lens.empty()) return {};
-  const FunctionNumbers numbers = NumberFunctions(Identity::kFunction);
-  std::vector<char> hit(numbers.functions.size());
+  FunctionNumbers numbers = NumberFunctions(Identity::kFunction);
+  std::vector<char> hit;
   for (const Lens::Step& step : lens.steps_) {
+    if (step.op == Lens::Op::kOwn) {
+      const TrieOwn own(step.own, numbers);
+      WHEREFORE_RETURN_IF_ERROR(EachTrie([&](std::size_t t) { own.Apply(t, sides_, tries_[t]); }));
+      numbers = NumberFunctions(Identity::kFunction);  // chains have names
+      continue;
+    }
+    hit.assign(numbers.functions.size(), 0);
     for (std::size_t f = 0; f < hit.size(); ++f) hit[f] = step.Matches(*numbers.functions[f]);
     const TrieLens trie_lens(step, numbers, hit);
-    for (std::size_t t = 0; t < tries_.size(); ++t) {
-      WHEREFORE_RETURN_IF_ERROR(memory_->token.Check());
-      // The new trie beside the old one, and where each node went.
-      MemoryClaim scratch(memory_->token);
-      const std::size_t nodes = tries_[t].nodes.size();
-      WHEREFORE_RETURN_IF_ERROR(
-          scratch.Resize(nodes * (sides_ * sizeof(Sum) + sizeof(std::uint32_t) * 5)));
-      if (tries_[t].lensed.empty()) WHEREFORE_RETURN_IF_ERROR(Claim(nodes * sizeof(Node)));
-      trie_lens.Apply(t, sides_, tries_[t]);
-    }
+    WHEREFORE_RETURN_IF_ERROR(
+        EachTrie([&](std::size_t t) { trie_lens.Apply(t, sides_, tries_[t]); }));
   }
   CountTotals();
+  return {};
+}
+
+template <typename Step>
+Result<> TrieSums::EachTrie(const Step& step) {
+  for (std::size_t t = 0; t < tries_.size(); ++t) {
+    WHEREFORE_RETURN_IF_ERROR(memory_->token.Check());
+    // The new trie beside the old one, and where each node went.
+    MemoryClaim scratch(memory_->token);
+    const std::size_t nodes = tries_[t].nodes.size();
+    WHEREFORE_RETURN_IF_ERROR(
+        scratch.Resize(nodes * (sides_ * sizeof(Sum) + sizeof(std::uint32_t) * 5)));
+    if (tries_[t].lensed.empty()) WHEREFORE_RETURN_IF_ERROR(Claim(nodes * sizeof(Node)));
+    step(t);
+  }
   return {};
 }
 

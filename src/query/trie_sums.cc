@@ -14,6 +14,16 @@ constexpr std::uint32_t kNone = UINT32_MAX;
 
 }  // namespace
 
+StackTrie::FunctionHash TrieSums::Summed::HashOf(std::uint32_t number) const {
+  const std::vector<StackTrie::FunctionHash>& known = reading.hashes();
+  return number < known.size() ? known[number] : StackTrie::HashOf(function(number));
+}
+
+std::uint32_t TrieSums::Summed::Make(FlameFunction function) {
+  made.push_back(std::move(function));
+  return static_cast<std::uint32_t>(functions() - 1);
+}
+
 Result<> TrieSums::Claim(std::size_t more) {
   memory_->bytes += more;
   return memory_->claim.Resize(memory_->bytes);
@@ -111,23 +121,23 @@ class FunctionTable {
 TrieSums::FunctionNumbers TrieSums::NumberFunctions(Identity identity) const {
   FunctionNumbers numbers{.of_trie = std::vector<std::vector<std::uint32_t>>(tries_.size())};
   const bool by_name = identity == Identity::kName;
-  if (tries_.size() == 1 && (!by_name || tries_[0].reading.names_are_unique())) {
-    for (const FlameFunction& f : tries_[0].reading.functions()) numbers.functions.push_back(&f);
+  if (tries_.size() == 1 && (!by_name || tries_[0].names_are_unique())) {
+    for (std::uint32_t f = 0; f < tries_[0].functions(); ++f)
+      numbers.functions.push_back(&tries_[0].function(f));
     return numbers;
   }
   std::size_t most = 0;
-  for (const Summed& summed : tries_) most += summed.reading.functions().size();
+  for (const Summed& summed : tries_) most += summed.functions();
   FunctionTable table(most);
   const auto same = [by_name](const FlameFunction& a, const FlameFunction& b) {
     return a.name == b.name && (by_name || a.module == b.module);
   };
   for (std::size_t t = 0; t < tries_.size(); ++t) {
-    const std::vector<FlameFunction>& functions = tries_[t].reading.functions();
-    const std::vector<StackTrie::FunctionHash>& hashes = tries_[t].reading.hashes();
-    numbers.of_trie[t].reserve(functions.size());
-    for (std::size_t f = 0; f < functions.size(); ++f) {
-      const std::uint64_t hash = by_name ? hashes[f].name : hashes[f].whole;
-      numbers.of_trie[t].push_back(table.Number(hash, functions[f], same));
+    numbers.of_trie[t].reserve(tries_[t].functions());
+    for (std::uint32_t f = 0; f < tries_[t].functions(); ++f) {
+      const StackTrie::FunctionHash hash = tries_[t].HashOf(f);
+      numbers.of_trie[t].push_back(
+          table.Number(by_name ? hash.name : hash.whole, tries_[t].function(f), same));
     }
   }
   numbers.functions = table.Take();
@@ -150,17 +160,16 @@ Result<> TrieSums::AddTo(profile::TreeBuilder& builder, const Summed& summed, Id
   constexpr std::uint32_t kCheckEvery = 1u << 16;
   const CancelToken& cancel = memory_->token;
   const std::vector<StackTrie::Node>& nodes = summed.trie();
-  const std::vector<FlameFunction>& functions = summed.reading.functions();
   MemoryClaim scratch(cancel);
   WHEREFORE_RETURN_IF_ERROR(
-      scratch.Resize(nodes.size() * (sizeof(std::uint32_t) + 1) + functions.size() * 4));
+      scratch.Resize(nodes.size() * (sizeof(std::uint32_t) + 1) + summed.functions() * 4));
   const std::vector<char> used = OnPaths(nodes, summed.nodes);
   std::vector<std::uint32_t> target(nodes.size(), kNone);
   target[0] = 0;
-  std::vector<std::uint32_t> ids(functions.size(), kNone);
+  std::vector<std::uint32_t> ids(summed.functions(), kNone);
   // A trie has a path once, so what lies below a node that is new to the builder is new as well;
   // not where functions of one name become one.
-  const bool once = identity == Identity::kFunction || summed.reading.names_are_unique();
+  const bool once = identity == Identity::kFunction || summed.names_are_unique();
   const std::size_t first_new = builder.size();
   for (std::uint32_t n = 1; n < nodes.size(); ++n) {
     if (n % kCheckEvery == 0) {
@@ -170,7 +179,7 @@ Result<> TrieSums::AddTo(profile::TreeBuilder& builder, const Summed& summed, Id
     if (used[n] == 0) continue;
     std::uint32_t& id = ids[nodes[n].function];
     if (id == kNone) {
-      FlameFunction function = functions[nodes[n].function];
+      FlameFunction function = summed.function(nodes[n].function);
       if (identity == Identity::kName) function.module.clear();
       id = builder.AddFunction(function);
     }

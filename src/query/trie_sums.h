@@ -41,6 +41,8 @@ enum class Identity : std::uint8_t {
 // The side of a difference; a plain query has the first only.
 enum class Side : std::uint8_t { kAfter = 0, kBefore = 1 };
 
+class MergedTrie;
+
 class TrieSums {
  public:
   // `sides`: 2 for a difference.
@@ -111,6 +113,7 @@ class TrieSums {
  private:
   friend class Expansion;
   friend class TrieLens;
+  friend class TrieOwn;
 
   struct Sum {
     std::int64_t total = 0;  // what ends there, until AddUp()
@@ -119,11 +122,27 @@ class TrieSums {
   struct Summed {
     explicit Summed(TrieReading trie) : reading(std::move(trie)) {}
     TrieReading reading;
-    std::vector<StackTrie::Node> lensed;  // instead of the trie's own, where there is a lens
+    std::vector<StackTrie::Node> lensed;       // instead of the trie's own, where there is a lens
+    std::vector<profile::FlameFunction> made;  // functions of a lens, numbered on
 
     [[nodiscard]] const std::vector<StackTrie::Node>& trie() const {
       return lensed.empty() ? reading.nodes() : lensed;
     }
+    // Functions by their numbers in the trie.
+    [[nodiscard]] std::size_t functions() const { return reading.functions().size() + made.size(); }
+    [[nodiscard]] const profile::FlameFunction& function(std::uint32_t number) const {
+      const std::size_t own = reading.functions().size();
+      return number < own ? reading.functions()[number] : made[number - own];
+    }
+    [[nodiscard]] StackTrie::FunctionHash HashOf(std::uint32_t number) const;
+    // Not known of what a lens made.
+    [[nodiscard]] bool names_are_unique() const {
+      return made.empty() && reading.names_are_unique();
+    }
+    std::uint32_t Make(profile::FlameFunction function);
+    // Another trie instead. `to`: where what ends at a node of the old one went, if anywhere.
+    template <typename To>
+    void Become(MergedTrie trie, std::size_t sides, const To& to);
     std::array<std::vector<Sum>, 2> sums;  // by side and node
     // By node: how many nodes with samples there are at and below it; until AddUp() kEndsHere
     // where a stack ends.
@@ -143,6 +162,9 @@ class TrieSums {
   // Which nodes lie on a path to a stack's end.
   static std::vector<char> OnPaths(const std::vector<StackTrie::Node>& nodes,
                                    const std::vector<std::uint32_t>& ends);
+  // Makes a step of a lens over every trie.
+  template <typename Step>
+  Result<> EachTrie(const Step& step);
   void CountTotals();
   // Copies the paths that end somewhere, parents first.
   Result<> AddTo(profile::TreeBuilder& builder, const Summed& summed, Identity identity,

@@ -48,6 +48,8 @@ const TracesPage = later(() => import('./pages/traces').then((m) => m.TracesPage
 const TracePage = later(() => import('./pages/trace').then((m) => m.TracePage));
 const SlowPage = later(() => import('./pages/slow').then((m) => m.SlowPage));
 const InsightsPage = later(() => import('./pages/insights').then((m) => m.InsightsPage));
+const RegressionsPage = later(() => import('./pages/regressions').then((m) => m.RegressionsPage));
+const AlertsPage = later(() => import('./pages/alerts').then((m) => m.AlertsPage));
 const AdHocPage = later(() => import('./pages/adhoc').then((m) => m.AdHocPage));
 const StatusPage = later(() => import('./pages/status').then((m) => m.StatusPage));
 
@@ -90,6 +92,8 @@ function App() {
   if (/^\/traces\/[^/]+$/.test(path)) return <TracePage key={path} />;
   if (path === '/slow') return <SlowPage />;
   if (path === '/insights') return <InsightsPage />;
+  if (path === '/regressions') return <RegressionsPage />;
+  if (path === '/alerts') return <AlertsPage />;
   if (path === '/adhoc') return <AdHocPage />;
   if (path === '/status') return <StatusPage />;
   return (

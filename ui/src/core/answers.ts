@@ -694,6 +694,15 @@ export interface ServiceChange {
   endpoints: string[];
 }
 
+export interface ServiceMarks {
+  service: string;
+  // Alerts.
+  firing: number;
+  pending: number;
+  // Known patterns of the last hour, as they were last counted.
+  insights: number;
+}
+
 export interface ServiceOverview {
   name: string;
   profiles: number;
@@ -1075,6 +1084,8 @@ export interface Worse {
   worse: ServiceChange[];
   // Costliest first.
   others: ServiceChange[];
+  // Services with alerts or known patterns.
+  marks: ServiceMarks[];
 }
 
 export interface WorseCause {

@@ -74,6 +74,31 @@ export async function getJson<P extends keyof Answers>(
   return (await ask(path, params, signal, 'application/json')).json() as Promise<Answers[P]>;
 }
 
+// The same, or null from a server that does not know the question.
+export async function getKnown<P extends keyof Answers>(
+  path: P,
+  params: Params,
+  signal: AbortSignal,
+): Promise<Answers[P] | null> {
+  try {
+    return await getJson(path, params, signal);
+  } catch (e) {
+    if (e instanceof ApiError && e.status === 404) return null;
+    throw e;
+  }
+}
+
+// Changes something on the server, or has it work on a text; its answer.
+export async function send<T>(
+  method: 'POST' | 'DELETE',
+  path: string,
+  params: Params,
+  body?: string,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<T> {
+  return (await request(address(path, params), { method, signal, body })).json() as Promise<T>;
+}
+
 // Label names, or the values of one label.
 export async function getNames(
   path: 'labels' | 'labels/{name}/values',

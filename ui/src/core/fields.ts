@@ -135,7 +135,7 @@ export function writeFields<F extends Fields>(fields: F, state: Values<F>, first
 
 // Every value in an address that cannot be used, in sentences; "" if there is none.
 export function fieldProblems(fields: Fields, p: URLSearchParams): string {
-  const said = [timeProblem(p)];
+  const said = [timeProblem(p, fields.since?.initial ?? since.initial)];
   for (const [key, { name = key, read, wanted }] of Object.entries(fields)) {
     const given = p.get(name);
     if (!given || !wanted || read(given) !== undefined) continue;
@@ -145,12 +145,12 @@ export function fieldProblems(fields: Fields, p: URLSearchParams): string {
 }
 
 // Why the times of an address cannot be used; "" if they can, or there are none.
-function timeProblem(p: URLSearchParams): string {
+function timeProblem(p: URLSearchParams, initial: string): string {
   const back = p.get('since');
   if (back && since.read(back) === undefined)
     return (
       `“since” in this page's address, ${back.slice(0, 40)}, is not a time span (15m, 1h, 2d). ` +
-      'The last hour is shown.'
+      `The last ${initial === '1h' ? 'hour' : initial} is shown.`
     );
   for (const names of RANGES) {
     const texts = names.map((name) => p.get(name));

@@ -107,6 +107,26 @@ const SLOW = { ...TIME, service: text, name: text, attribute: text, slow: text, 
 
 const INSIGHTS = { ...TIME, query: text, rule: text };
 
+const ALERTS = {
+  ...TIME,
+  since: { ...since, initial: '1d' },
+  alert: text,
+  service: text,
+  silence: textOrNone, // the matchers a new silence begins with; null: nobody is making one
+  test: textOrNone, // the name of the rule a dry run begins with, "" for an example
+};
+
+export const REGRESSION_STATES = ['open', 'acknowledged', 'muted', 'gone'] as const;
+const REGRESSIONS = {
+  ...TIME,
+  since: { ...since, initial: '7d' },
+  service: text,
+  search: text,
+  show: oneOf('all', ...REGRESSION_STATES),
+  id, // the one that is shown with everything known about it
+  act: oneOf('', 'acknowledge', 'mute'), // the form that is open for it
+};
+
 const OVERVIEW = {
   ...TIME,
   search: text, // part of a service's name
@@ -126,6 +146,8 @@ export const PAGES: { at: RegExp; fields: Fields }[] = [
   { at: /^\/traces\//, fields: TRACE },
   { at: /^\/slow$/, fields: SLOW },
   { at: /^\/insights$/, fields: INSIGHTS },
+  { at: /^\/alerts$/, fields: ALERTS },
+  { at: /^\/regressions$/, fields: REGRESSIONS },
 ];
 
 export type { Box };
@@ -138,6 +160,8 @@ export type TracesState = Values<typeof TRACES>;
 export type TraceState = Values<typeof TRACE> & { trace: string };
 export type SlowState = Values<typeof SLOW>;
 export type InsightsState = Values<typeof INSIGHTS>;
+export type AlertsState = Values<typeof ALERTS>;
+export type RegressionsState = Values<typeof REGRESSIONS>;
 export type OverviewState = Values<typeof OVERVIEW>;
 export type FilesState = Values<typeof FILES>;
 
@@ -186,6 +210,12 @@ export const encodeSlow = (s: SlowState) => '/slow' + writeFields(SLOW, s);
 export const decodeInsights = (url: URL): InsightsState => readFields(INSIGHTS, url.searchParams);
 export const encodeInsights = (s: InsightsState) => '/insights' + writeFields(INSIGHTS, s);
 
+export const decodeAlerts = (url: URL): AlertsState => readFields(ALERTS, url.searchParams);
+export const encodeAlerts = (s: AlertsState) => '/alerts' + writeFields(ALERTS, s);
+
+export const decodeRegressions = (url: URL): RegressionsState => readFields(REGRESSIONS, url.searchParams);
+export const encodeRegressions = (s: RegressionsState) => '/regressions' + writeFields(REGRESSIONS, s);
+
 export const decodeOverview = (url: URL): OverviewState => readFields(OVERVIEW, url.searchParams);
 export const encodeOverview = (s: OverviewState) => '/' + writeFields(OVERVIEW, s);
 
@@ -219,6 +249,13 @@ export const newTrace = (trace: string, change: Partial<TraceState> = {}): Trace
 });
 
 export const newSlow = (time: TimeState): SlowState => ({ ...initialOf(SLOW), ...timeIn(time) });
+
+export const newInsights = (change: Partial<InsightsState>): InsightsState => ({ ...initialOf(INSIGHTS), ...change });
+export const newAlerts = (change: Partial<AlertsState>): AlertsState => ({ ...initialOf(ALERTS), ...change });
+export const newRegressions = (change: Partial<RegressionsState>): RegressionsState => ({
+  ...initialOf(REGRESSIONS),
+  ...change,
+});
 
 export const newDiff = (change: Partial<DiffState>): DiffState => ({ ...initialOf(DIFF), ...change });
 

@@ -1,5 +1,5 @@
 // What got worse since the last version of each service: the answer of GET /api/v1/worse, and its sentences. Pure.
-import type { Int64 } from './answers';
+import type { Int64, ServiceMarks } from './answers';
 import { formatRough, formatSpan, formatValue } from './format';
 import { encodeDiff, encodeService, newDiff, newService } from './state';
 
@@ -60,6 +60,7 @@ export interface Worse {
   worse_in_all: number;
   worse: WorseEntry[];
   others: OtherEntry[];
+  marks?: ServiceMarks[];
 }
 
 // "×3.3"; of costs that nearly doubled or more, else "+12 %".

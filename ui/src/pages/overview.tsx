@@ -30,6 +30,7 @@ export function OverviewPage() {
   const worse = useWorse();
   const rows = useMemo(() => rowsOf(overview.data), [overview.data]);
   const worst = useMemo(() => new Map(worse.data?.worse.map((e) => [e.service, e])), [worse.data]);
+  const marks = useMemo(() => new Map(worse.data?.marks?.map((m) => [m.service, m])), [worse.data]);
   const trends = useMemo(() => new Map(rows.map((r) => [r.name, r])), [rows]);
   const chosen = sorted(
     rows.filter((r) => CHOICES[show].has(r, worst)),
@@ -92,6 +93,7 @@ export function OverviewPage() {
             <ServiceTable
               rows={chosen}
               worst={worst}
+              marks={marks}
               time={time}
               observed={observed}
               sort={sort}

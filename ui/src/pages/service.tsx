@@ -1,11 +1,12 @@
 // One service: when (timeline), what kind (type), which part (filters, lens), and where it went (flame graph, table).
 // This puts together what is asked (service_answers.ts), what stands above (service_bar.tsx) and the views
 // (service_view.tsx).
-import { useEffect } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import { now } from '../core/clock';
 import { aboutService } from '../core/about';
 import { onPageKey, plain } from '../core/keys';
 import { go, url } from '../core/location';
+import { listOf, marksOf } from '../core/marks';
 import { againstItself, windowBeside } from '../core/presets';
 import { shownSearch } from '../core/search_text';
 import {
@@ -98,6 +99,10 @@ interface ServiceTimelineProps {
 
 function ServiceTimeline({ state, answers, onBaseline }: ServiceTimelineProps) {
   const { series, seen } = answers;
+  const marks = useMemo(
+    () => marksOf(answers.marked, answers.markers, state.service, state),
+    [answers.marked, answers.markers],
+  );
   return (
     <>
       <QueryState query={series} what="the timeline" />
@@ -111,6 +116,8 @@ function ServiceTimeline({ state, answers, onBaseline }: ServiceTimelineProps) {
             lens={state.lens}
             selection={state.sel}
             markers={answers.markers}
+            marks={marks}
+            listOf={(kind) => listOf(kind, state.service, state)}
             onSelect={(sel) => set({ sel, ...NO_FRAME })}
             onBaseline={onBaseline}
           />

@@ -1,13 +1,15 @@
 // What a service's page asks the server, and what follows from the answers. The timeline is about the whole range,
 // everything below it about the selected part.
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import { getFlame, getJson } from '../core/api';
 import { patternOf } from '../core/pattern';
 import { selectorOf, timeOf, withoutOwn, type ServiceState } from '../core/state';
 import { markersOf } from '../core/trend';
+import { useFound } from '../parts/marks';
 import { useOpenedTree } from '../parts/opened';
 import { useQuery } from '../parts/query';
 import { useSearchedFlame, useSearchedTimes, useSearchedTop } from '../parts/searched';
+import { useTick } from '../parts/tick';
 
 const ROWS = '1000'; // of the table
 
@@ -28,7 +30,23 @@ export function useServiceAnswers(state: ServiceState) {
   const gone = withoutOwn(state.lens) !== '' && !flame.data?.meta.hint && tree?.width[0] === 0;
   const empty = tree && tree.width[0] === 0 ? NOTHING : undefined;
   const hint = gone ? 'the lens removes everything' : (flame.data?.meta.hint ?? empty);
-  return { tick, time, query, asked, ...timeline, flame, ...table, searched, tree, open, shownType, gone, hint };
+  const found = useFound(state.service, state, tick, flame.data !== undefined);
+  return {
+    tick,
+    time,
+    query,
+    marked: found,
+    asked,
+    ...timeline,
+    flame,
+    ...table,
+    searched,
+    tree,
+    open,
+    shownType,
+    gone,
+    hint,
+  };
 }
 
 export type ServiceAnswers = ReturnType<typeof useServiceAnswers>;
@@ -63,17 +81,4 @@ function useTable({ view, sort, search }: ServiceState, asked: Record<string, st
   );
   const found = useSearchedTop(top.data, wanted, view === 'table' ? search : '');
   return { top, found };
-}
-
-// Live: a number that grows every 5 s. An answer that did not change costs a 304.
-function useTick(live: boolean): number {
-  const [tick, setTick] = useState(0);
-  useEffect(() => {
-    if (!live) return;
-    const id = setInterval(() => {
-      if (!document.hidden) setTick((t) => t + 1);
-    }, 5000);
-    return () => clearInterval(id);
-  }, [live]);
-  return tick;
 }

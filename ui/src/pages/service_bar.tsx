@@ -23,6 +23,7 @@ import { safe, shownName } from '../draw/flame';
 import { Export } from '../parts/export';
 import { Filters } from '../parts/filters';
 import { LensChips, OwnCode } from '../parts/lens';
+import { Counts } from '../parts/marks';
 import { Popover } from '../parts/popover';
 import { RangePicker } from '../parts/range';
 import { useQuery } from '../parts/query';
@@ -228,6 +229,7 @@ export function Facts({ state, answers, set }: Pick<ServiceBarProps, 'state' | '
     <div class="facts">
       {newest && !phone && <Deploy marker={newest} state={state} query={answers.query} />}
       <Cost state={state} answers={answers} />
+      <Counts found={answers.marked} service={state.service} time={state} />
       <span class="grow" />
       {phone ? (
         <Popover name={ownRules(state.lens) === null ? 'Lens' : 'Own code, lens'} class="end">

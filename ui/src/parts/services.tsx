@@ -1,6 +1,7 @@
 // The table of services: what each uses, how long its requests take and where their time goes, which own code does it.
 // Columns without any value are left out.
 import { accountText, partsOf } from '../core/accounting';
+import type { ServiceMarks } from '../core/answers';
 import { now } from '../core/clock';
 import {
   formatAgo,
@@ -16,10 +17,14 @@ import { fitName } from '../core/names';
 import { isQuiet, type ServiceRow } from '../core/services';
 import { zone } from '../core/settings';
 import {
+  encodeAlerts,
   encodeDiff,
+  encodeInsights,
   encodeService,
   encodeTraces,
+  newAlerts,
   newDiff,
+  newInsights,
   newService,
   newTraces,
   selectorOf,
@@ -39,6 +44,7 @@ const ns = (v: number | string) => formatValue(Number(v), 'nanoseconds');
 interface ServiceTableProps {
   rows: ServiceRow[];
   worst: Map<string, WorseEntry>;
+  marks: Map<string, ServiceMarks>;
   time: TimeState;
   observed: number;
   sort: OverviewState['sort'];
@@ -53,7 +59,7 @@ interface Some {
   where: boolean;
 }
 
-export function ServiceTable({ rows, worst, time, observed, ...order }: ServiceTableProps) {
+export function ServiceTable({ rows, worst, marks, time, observed, ...order }: ServiceTableProps) {
   const some: Some = {
     version: rows.some((r) => r.versions.length > 0),
     heap: rows.some((r) => r.heap_bytes !== undefined),
@@ -87,7 +93,15 @@ export function ServiceTable({ rows, worst, time, observed, ...order }: ServiceT
       </thead>
       <tbody>
         {rows.map((r) => (
-          <Row key={r.name} row={r} worst={worst.get(r.name)} time={time} observed={observed} some={some} />
+          <Row
+            key={r.name}
+            row={r}
+            worst={worst.get(r.name)}
+            marks={marks.get(r.name)}
+            time={time}
+            observed={observed}
+            some={some}
+          />
         ))}
       </tbody>
     </table>
@@ -97,12 +111,13 @@ export function ServiceTable({ rows, worst, time, observed, ...order }: ServiceT
 interface RowProps {
   row: ServiceRow;
   worst?: WorseEntry;
+  marks?: ServiceMarks;
   time: TimeState;
   observed: number;
   some: Some;
 }
 
-function Row({ row: r, worst, time, observed, some }: RowProps) {
+function Row({ row: r, worst, marks, time, observed, some }: RowProps) {
   const perRequest = worst?.mode === 'request';
   return (
     <tr>
@@ -117,6 +132,7 @@ function Row({ row: r, worst, time, observed, some }: RowProps) {
             ▲{!(some.cost && perRequest) && perRequest && ` ${timesText(worst.whole)}`}
           </b>
         )}
+        {marks && <Marked marks={marks} time={time} />}
       </th>
       <td class="number">
         <Cores row={r} observed={observed} />
@@ -163,6 +179,32 @@ function Row({ row: r, worst, time, observed, some }: RowProps) {
         <Sender row={r} until={time.to ?? now()} />
       </td>
     </tr>
+  );
+}
+
+// Alerts and known patterns of a service, as links to them.
+function Marked({ marks: { service, firing, pending, insights }, time }: { marks: ServiceMarks; time: TimeState }) {
+  const alerts = [firing > 0 && `${firing} firing`, pending > 0 && `${pending} pending`].filter(Boolean).join(', ');
+  return (
+    <>
+      {alerts && (
+        <a class="mark-count alert" href={encodeAlerts(newAlerts({ service }))} aria-label={`Alerts of ${service}`}>
+          {' '}
+          ! {alerts}
+        </a>
+      )}
+      {insights > 0 && (
+        <a
+          class="mark-count insight"
+          href={encodeInsights(newInsights({ ...time, query: selectorOf(service, '') }))}
+          title={formatMany(insights, 'known pattern')}
+          aria-label={`${formatMany(insights, 'insight')} about ${service}`}
+        >
+          {' '}
+          ◆ {insights}
+        </a>
+      )}
+    </>
   );
 }
 

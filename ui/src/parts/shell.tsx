@@ -16,6 +16,8 @@ const PAGES: [string, string][] = [
   ['/traces', 'Traces'],
   ['/slow', 'Slow'],
   ['/insights', 'Insights'],
+  ['/regressions', 'Regressions'],
+  ['/alerts', 'Alerts'],
   ['/diff', 'Diff'],
   ['/adhoc', 'Files'],
   ['/status', 'Status'],

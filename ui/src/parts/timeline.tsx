@@ -5,9 +5,11 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Series } from '../core/answers';
 import { formatFine, formatShare, formatTime, formatValue } from '../core/format';
 import { zone } from '../core/settings';
+import type { Mark, MarkKind } from '../core/marks';
 import { linesOf, matchedOf, peakOf, shareAt, type Lines } from '../core/steps';
 import { stepAfter } from '../core/time_keys';
 import type { Marker } from '../core/trend';
+import { MarkLane } from './marks';
 import { TimeForm } from './range';
 import { useTimeKeys } from './time_keys';
 import { Plot, rateOf, rateText, settledOf } from './timeline_plot';
@@ -25,6 +27,8 @@ export interface TimelineProps {
   onSelect: (range: [number, number] | null) => void;
   onBaseline: (range: [number, number]) => void; // compares the selection, or the whole range, with this
   markers: Marker[];
+  marks: Mark[];
+  listOf: (kind: MarkKind) => string; // the page with all marks of a kind
 }
 
 export function Timeline(props: TimelineProps) {
@@ -34,6 +38,7 @@ export function Timeline(props: TimelineProps) {
     p.onSelect([Math.round(r[0]), Math.round(r[1])]),
   );
   const { walked, step, onWalk } = useWalk(p, view);
+  const inView: [number, number] = zoomed ? view : [view[0], view[1] - p.shown.stepMs];
   useEffect(() => {
     const page = window as unknown as { __wherefore?: object };
     page.__wherefore = { ...page.__wherefore, timeline: p.shown };
@@ -49,8 +54,9 @@ export function Timeline(props: TimelineProps) {
           if (!onWalk(e)) onTimeKey(e);
         }}
       >
-        <Plot {...p} view={zoomed ? view : [view[0], view[1] - p.shown.stepMs]} step={step} />
+        <Plot {...p} view={inView} step={step} />
       </div>
+      {p.marks.length > 0 && <MarkLane marks={p.marks} view={inView} list={p.listOf} />}
       <p class="walked" role="status">
         {walked}
       </p>

@@ -1,7 +1,7 @@
 // What got worse, one card for each service, most certain cost first. The server works it out in the background, so the
 // page asks again while it is looking. A server that does not know the question shows no cards.
 import { useEffect } from 'preact/hooks';
-import { ApiError, ask } from '../core/api';
+import { getKnown } from '../core/api';
 import { now } from '../core/clock';
 import { formatShare, formatValue } from '../core/format';
 import { shortName } from '../core/names';
@@ -19,15 +19,8 @@ const LISTED = '12';
 // `search`: part of a service's name; null: do not ask.
 export function useWorse(search: string | null = '') {
   const key = search === null ? null : 'worse' + search;
-  const found = useQuery<Worse | null>(key, async (s) => {
-    try {
-      const asked = { limit: LISTED, search: search ?? '' };
-      return (await (await ask('worse', asked, s, 'application/json')).json()) as Worse;
-    } catch (e) {
-      if (e instanceof ApiError && e.status === 404) return null;
-      throw e;
-    }
-  });
+  const asked = { limit: LISTED, search: search ?? '' };
+  const found = useQuery(key, async (s) => (await getKnown('worse', asked, s)) as unknown as Worse | null);
   useEffect(() => {
     if (search !== '' || !found.data?.looking || found.loading) return;
     const id = setTimeout(found.retry, AGAIN_MS);
