@@ -92,6 +92,31 @@ async function ownCode(page) {
   await page.waitForURL((u) => u.searchParams.get('lens') === 'own');
 }
 
+async function ownDifference(page) {
+  step('own code: both sides of a difference are charged alike; e shows everything; what is sure has a colour');
+  const side = (v) => `checkout{service.version="${v}"}`;
+  const asked = { query: side('v2'), base_query: side('v1'), mode: 'share' };
+  const whole = await api('diff', { ...ALL, ...asked });
+  const own = await api('diff', { ...ALL, ...asked, own: 'default' });
+  const before = (answer) => answer.before_self.reduce((sum, v) => sum + Number(v), 0);
+  assert.deepEqual([own.total, before(own)], [whole.total, before(whole)], 'no total changes');
+  assert.ok(own.nodes < whole.nodes, `${own.nodes} of ${whole.nodes} frames`);
+  const sure = (answer) => answer.verdict.filter((v) => v === 'more' || v === 'less').length;
+  assert.ok(sure(own) > 0 && sure(whole) > 0);
+  const nodes = (n) => drawn(page, `${n} frames`, (v) => window.__wherefore?.flame?.nodes === v, n);
+  await page.goto(`${PAGE}/diff?${new URLSearchParams({ ...asked, lens: 'own' })}`);
+  await nodes(own.nodes);
+  const found = await page.evaluate(() => window.__wherefore.flame.sure('json::parse_object'));
+  assert.equal(found.sure, 1);
+  await page.locator('.flame-box').first().focus();
+  await page.keyboard.press('e');
+  await page.waitForURL((u) => !u.searchParams.has('lens'));
+  await nodes(whole.nodes);
+  await page.getByRole('button', { name: 'Own code', exact: true }).click();
+  await page.waitForURL((u) => u.searchParams.get('lens') === 'own');
+  await nodes(own.nodes);
+}
+
 async function jump(page, from, text, option) {
   await page.goto(PAGE + from);
   await page.locator('h1').waitFor();
@@ -167,6 +192,7 @@ async function image(page) {
 export async function home(page) {
   await table(page);
   await ownCode(page);
+  await ownDifference(page);
   await finds(page);
   await insights(page);
   await image(page);

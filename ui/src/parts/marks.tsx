@@ -5,23 +5,33 @@ import { getKnown } from '../core/api';
 import { countsOf, drawnOf, listOf, type Found, type Mark, type MarkKind } from '../core/marks';
 import type { Regressions } from '../core/regressions';
 import { selectorOf, timeOf, type TimeState } from '../core/state';
+import type { Worse } from '../core/worse';
 import { safe } from '../draw/flame';
 import { useQuery } from './query';
 import { useWidth } from './width';
+import { useWorse } from './worse';
 
 const SIGNS: Record<MarkKind, string> = { alert: '!', regression: '▲', insight: '◆' };
 const MARK_PX = 18;
 
 // `ready`: what the reader came for is there.
-export function useFound(service: string, time: TimeState, tick: number, ready: boolean): Found {
+export function useFound(
+  service: string,
+  time: TimeState,
+  tick: number,
+  ready: boolean,
+): Found & { worse?: Worse | null } {
   const range = timeOf(time);
   const key = (what: string, ...more: unknown[]) => (ready ? JSON.stringify([what, service, ...more]) : null);
   const alerts = useQuery(key('its alerts', tick), (s) => getKnown('alerts', {}, s));
   const events = useQuery(key('its alert history', range, tick), (s) =>
     getKnown('alerts/history', { service, ...range }, s),
   );
+  const worse = useWorse(ready ? service : null).data;
+  // A server that looks for regressions says so of every service.
+  const looks = [...(worse?.worse ?? []), ...(worse?.others ?? [])].some((e) => e.regressions !== undefined);
   const regressions = useQuery(
-    key('its regressions', tick),
+    looks ? key('its regressions', tick) : null,
     async (s) =>
       (await getKnown('regressions' as 'worse', { service, limit: '50' }, s)) as unknown as Regressions | null,
   );
@@ -33,8 +43,9 @@ export function useFound(service: string, time: TimeState, tick: number, ready: 
       events: events.data?.events ?? [],
       regressions: regressions.data?.regressions ?? [],
       insights: insights.data?.findings ?? [],
+      worse,
     }),
-    [alerts.data, events.data, regressions.data, insights.data],
+    [alerts.data, events.data, regressions.data, insights.data, worse],
   );
 }
 
