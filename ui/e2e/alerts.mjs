@@ -57,11 +57,14 @@ async function marks() {
   await drawn(page, 'the function is found', () => window.__wherefore?.flame?.matched > 0);
   await page.goto(PAGE + '/s/shop?since=15m');
   await page.locator('.marks [data-mark=alert] a').first().waitFor();
+  await accessible(page, 'a service with marks');
   await page.getByRole('link', { name: '! 1 alert fires' }).click();
   await page.waitForURL((u) => u.pathname === '/alerts' && u.searchParams.get('service') === 'shop');
   await card('firing').waitFor();
   await page.goto(PAGE + '/');
-  await page.getByRole('link', { name: 'Alerts of shop' }).click();
+  await page.getByRole('link', { name: 'alerts of shop' }).waitFor();
+  await accessible(page, 'home with marks');
+  await page.getByRole('link', { name: 'alerts of shop' }).click();
   await page.waitForURL((u) => u.pathname === '/alerts' && u.searchParams.get('service') === 'shop');
   await card('firing').waitFor();
 }

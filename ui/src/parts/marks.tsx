@@ -2,7 +2,7 @@
 // counted beside the newest version. Where there is nothing, nothing is shown.
 import { useMemo } from 'preact/hooks';
 import { getKnown } from '../core/api';
-import { countsOf, drawnOf, listOf, type Found, type Mark, type MarkKind } from '../core/marks';
+import { countsOf, drawnOf, listOf, type Drawn, type Found, type Mark, type MarkKind } from '../core/marks';
 import type { Regressions } from '../core/regressions';
 import { selectorOf, timeOf, type TimeState } from '../core/state';
 import type { Worse } from '../core/worse';
@@ -13,6 +13,7 @@ import { useWorse } from './worse';
 
 const SIGNS: Record<MarkKind, string> = { alert: '!', regression: '▲', insight: '◆' };
 const MARK_PX = 18;
+const signOf = (m: Drawn) => (m.count > 1 ? String(m.count) : SIGNS[m.kind]);
 
 // `ready`: what the reader came for is there.
 export function useFound(
@@ -68,10 +69,10 @@ export function MarkLane({ marks, view, list }: MarkLaneProps) {
           <a
             href={m.href}
             style={{ left: `min(calc(${100 * m.left}% + ${MARK_PX * m.row}px), 100% - ${MARK_PX}px)` }}
-            aria-label={`${m.kind}: ${m.text}`.slice(0, 300)}
+            aria-label={`${signOf(m)} ${m.kind}: ${m.text}`.slice(0, 300)}
             title={safe(m.text).slice(0, 500)}
           >
-            {m.count > 1 ? m.count : SIGNS[m.kind]}
+            {signOf(m)}
           </a>
         </li>
       ))}

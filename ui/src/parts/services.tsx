@@ -208,7 +208,11 @@ function Marked({ marks: { service, firing, pending, insights }, time }: { marks
   return (
     <>
       {alerts && (
-        <a class="mark-count alert" href={encodeAlerts(newAlerts({ service }))} aria-label={`Alerts of ${service}`}>
+        <a
+          class="mark-count alert"
+          href={encodeAlerts(newAlerts({ service }))}
+          aria-label={`! ${alerts}: alerts of ${service}`}
+        >
           {' '}
           ! {alerts}
         </a>
@@ -218,7 +222,7 @@ function Marked({ marks: { service, firing, pending, insights }, time }: { marks
           class="mark-count insight"
           href={encodeInsights(newInsights({ ...time, query: selectorOf(service, '') }))}
           title={formatMany(insights, 'known pattern')}
-          aria-label={`${formatMany(insights, 'insight')} about ${service}`}
+          aria-label={`◆ ${insights}: insights about ${service}`}
         >
           {' '}
           ◆ {insights}
