@@ -158,10 +158,11 @@ void Api::AddAccountingRoutes(net::Router& router) {
 
 void Api::AddWorseRoutes(net::Router& router) {
   worse_ = std::make_shared<WorseWatch>(context_, workers_, operations_.catch_up,
-                                        operations_.query_memory_bytes, operations_.rules);
+                                        operations_.query_memory_bytes,
+                                        KnownPatterns{operations_.rules, operations_.alerts});
   AddRoute(router, "GET", "/api/v1/worse", "worse", net::WorkKind::kQuick,
            [this, files = SourceFiles(operations_.source_roots)](const net::HttpRequest& request) {
-             return AnswerWorse(*worse_, operations_.alerts, files, request);
+             return AnswerWorse(*worse_, files, request);
            });
 }
 

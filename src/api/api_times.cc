@@ -117,10 +117,12 @@ void AppendOverview(JsonWriter& json, const query::ServiceOverview& s,
 
 Result<HttpResponse> Overview(query::QueryContext& context, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
-      const auto p, Parameters::Read(request, {"from", "to", "since", "search", "limit", "where"}));
+      const auto p, Parameters::Read(request, {"from", "to", "since", "search", "limit", "offset", "where"}));
   WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t most, p.Int("where", 0, 0, 50));
   WHEREFORE_ASSIGN_OR_RETURN(auto range, p.Range());
-  WHEREFORE_ASSIGN_OR_RETURN(const auto wanted, p.List(100, 1000));
+  WHEREFORE_ASSIGN_OR_RETURN(auto wanted, p.List(100, 1000));
+  WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t offset, p.Int("offset", 0, 0, 10'000'000));
+  wanted.offset = static_cast<std::size_t>(offset);
   EndNow(p, range);
   WHEREFORE_ASSIGN_OR_RETURN(const auto answer,
                              query::Overview(context, p.tenant(), range, wanted, request.cancel));

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/text.h"
-#include "insight/alerts/alerts.h"
 #include "query/versions.h"
 
 namespace wherefore::api {
@@ -187,36 +186,10 @@ void AppendLooks(JsonWriter& json, std::string_view key, const std::vector<const
   json.EndArray();
 }
 
-// What else is known about a service: alerts and known patterns.
-struct Marks {
-  std::size_t firing = 0;
-  std::size_t pending = 0;
-  std::size_t insights = 0;
-};
-
-void AppendMarks(JsonWriter& json, const WorseSeen& seen, const insight::Alerts* alerts,
-                 const query::ListOf& wanted, std::uint32_t tenant) {
-  std::map<std::string, Marks> marks;
-  for (const auto& [service, count] : seen.insights) marks[service].insights = count;
-  if (alerts != nullptr) {
-    for (const insight::AlertsSeen::One& one : alerts->Seen(tenant).alerts) {
-      Marks& of = marks[one.state.service];
-      ++(one.state.phase == insight::AlertPhase::kFiring ? of.firing : of.pending);
-    }
-  }
-  json.Key("marks").BeginArray();
-  for (const auto& [service, of] : marks) {
-    if (!wanted.search.Matches(service)) continue;
-    json.BeginObject().Field("service", service).Field("firing", of.firing);
-    json.Field("pending", of.pending).Field("insights", of.insights).EndObject();
-  }
-  json.EndArray();
-}
-
 }  // namespace
 
-Result<net::HttpResponse> AnswerWorse(WorseWatch& watch, const insight::Alerts* alerts,
-                                      const SourceFiles& files, const net::HttpRequest& request) {
+Result<net::HttpResponse> AnswerWorse(WorseWatch& watch, const SourceFiles& files,
+                                      const net::HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto p,
                              Parameters::Read(request, {"search", "limit", "max_age"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto wanted, p.List(100, 10'000));
@@ -246,7 +219,7 @@ Result<net::HttpResponse> AnswerWorse(WorseWatch& watch, const insight::Alerts* 
   Lines lines(files);
   AppendLooks(json, "worse", worse, wanted.limit, seen.looks.size(), now, lines);
   AppendLooks(json, "others", others, wanted.limit, seen.looks.size(), now, lines);
-  AppendMarks(json, seen, alerts, wanted, p.tenant());
+  AppendMarks(json, seen, wanted.search);
   json.EndObject();
   return response;
 }

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "insight/alerts/alerts.h"
 #include "insight/insights.h"
 #include "query/labels.h"
 #include "query/statistics.h"
@@ -57,10 +58,16 @@ WorseSeen WorseWatch::Ask(std::uint32_t tenant, std::int64_t max_age_ns) {
     }
     seen.looking = round.running;
     seen.services = round.services.size();
-    seen.insights = round.insights;
+    for (const auto& [service, count] : round.insights) seen.marks[service].insights = count;
     for (const std::string& service : round.services) {
       const auto at = round.looks.find(service);
       if (at != round.looks.end()) seen.looks.push_back(at->second);
+    }
+  }
+  if (known_.alerts != nullptr) {
+    for (const insight::AlertsSeen::One& one : known_.alerts->Seen(tenant).alerts) {
+      WorseSeen::Marks& of = seen.marks[one.state.service];
+      ++(one.state.phase == insight::AlertPhase::kFiring ? of.firing : of.pending);
     }
   }
   if (begin) Submit(tenant, &WorseWatch::List);
@@ -158,9 +165,10 @@ void WorseWatch::CountInsights(std::uint32_t tenant) {
   const query::Selection everything{.tenant = tenant, .range = {now - kInsightsOf, now}};
   // Those that use most CPU come first, so that the time is enough for what matters.
   const insight::InsightOptions options{.limit = kMostInsights, .budget_ns = kLongestLook / 2};
-  const auto found = rules_.empty()
-                         ? Result<insight::InsightsAnswer>(insight::InsightsAnswer())
-                         : insight::FindInsights(context_, everything, rules_, options, cancel);
+  const auto found =
+      known_.rules.empty()
+          ? Result<insight::InsightsAnswer>(insight::InsightsAnswer())
+          : insight::FindInsights(context_, everything, known_.rules, options, cancel);
   if (found) {
     std::map<std::string, std::size_t> counts;
     for (const insight::Finding& finding : found->findings) ++counts[finding.service];
@@ -170,6 +178,16 @@ void WorseWatch::CountInsights(std::uint32_t tenant) {
     Log(LogLevel::kWarn, "insights are not known", {{"error", found.error().message()}});
   }
   End(tenant);
+}
+
+void AppendMarks(JsonWriter& json, const WorseSeen& seen, const query::NameFilter& names) {
+  json.Key("marks").BeginArray();
+  for (const auto& [service, of] : seen.marks) {
+    if (!names.Matches(service)) continue;
+    json.BeginObject().Field("service", service).Field("firing", of.firing);
+    json.Field("pending", of.pending).Field("insights", of.insights).EndObject();
+  }
+  json.EndArray();
 }
 
 }  // namespace wherefore::api

@@ -17,9 +17,11 @@
 
 #include "api/run.h"
 #include "api/source_files.h"
+#include "base/json_writer.h"
 #include "base/mutex.h"
 #include "insight/rule.h"
 #include "net/worker_pool.h"
+#include "query/name_list.h"
 #include "query/worse.h"
 
 namespace wherefore::insight {
@@ -38,19 +40,30 @@ struct WorseSeen {
   bool looking = false;
   std::size_t services = 0;
   std::vector<std::shared_ptr<const Look>> looks;  // services that use most CPU first
-  std::map<std::string, std::size_t> insights;     // how many known patterns, by service
+  // What else is known of a service.
+  struct Marks {
+    std::size_t firing = 0;  // alerts
+    std::size_t pending = 0;
+    std::size_t insights = 0;
+  };
+  std::map<std::string, Marks> marks;  // by service; those that have any
+};
+
+// Where that comes from. Must outlive the watch.
+struct KnownPatterns {
+  std::span<const insight::Rule> rules;
+  const insight::Alerts* alerts = nullptr;  // null: there are none
 };
 
 class WorseWatch : public std::enable_shared_from_this<WorseWatch> {
  public:
-  // `rules` must outlive this.
   WorseWatch(query::QueryContext& context, net::Workers& workers, CatchUp catch_up,
-             std::int64_t memory_bytes, std::span<const insight::Rule> rules)
+             std::int64_t memory_bytes, const KnownPatterns& known)
       : context_(context),
         workers_(workers),
         catch_up_(std::move(catch_up)),
         memory_bytes_(memory_bytes),
-        rules_(rules) {}
+        known_(known) {}
 
   // Begins another round if the last one is older than `max_age_ns`, or than it should be (< 0).
   WorseSeen Ask(std::uint32_t tenant, std::int64_t max_age_ns);
@@ -64,7 +77,7 @@ class WorseWatch : public std::enable_shared_from_this<WorseWatch> {
     std::vector<std::string> services;  // those that use most CPU first
     std::size_t next = 0;               // to look at
     Looks looks;
-    std::map<std::string, std::size_t> insights;
+    std::map<std::string, std::size_t> insights;  // how many, by service
   };
   void Begin(std::uint32_t tenant);
   void List(std::uint32_t tenant);           // the services of a round
@@ -77,13 +90,16 @@ class WorseWatch : public std::enable_shared_from_this<WorseWatch> {
   net::Workers& workers_;
   const CatchUp catch_up_;
   const std::int64_t memory_bytes_;
-  const std::span<const insight::Rule> rules_;
+  const KnownPatterns known_;
   Mutex mutex_;
   std::map<std::uint32_t, Round> rounds_ GUARDED_BY(mutex_);  // by tenant
 };
 
-// GET /api/v1/worse. `alerts` may be null.
-Result<net::HttpResponse> AnswerWorse(WorseWatch& watch, const insight::Alerts* alerts,
-                                      const SourceFiles& files, const net::HttpRequest& request);
+// What is known beside, of services whose names match.
+void AppendMarks(JsonWriter& json, const WorseSeen& seen, const query::NameFilter& names);
+
+// GET /api/v1/worse.
+Result<net::HttpResponse> AnswerWorse(WorseWatch& watch, const SourceFiles& files,
+                                      const net::HttpRequest& request);
 
 }  // namespace wherefore::api

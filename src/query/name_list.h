@@ -34,6 +34,7 @@ class NameFilter {
 struct ListOf {
   NameFilter search;
   std::size_t limit = 0;
+  std::size_t offset = 0;  // how many of the list come before; of the overview
 };
 struct NameList {
   std::vector<std::string> names;  // in order, at most as many as were asked for

@@ -318,13 +318,15 @@ std::vector<std::string> Listed(const StoredServices& stored,
   }
   answer.total = all.size();
   answer.cores = cpu;  // until it is known over which time
-  const auto most = static_cast<std::ptrdiff_t>(std::min(all.size(), wanted.limit));
+  const auto first = static_cast<std::ptrdiff_t>(std::min(all.size(), wanted.offset));
+  const auto most = first + static_cast<std::ptrdiff_t>(
+                                std::min(all.size() - std::min(all.size(), wanted.offset), wanted.limit));
   std::ranges::partial_sort(all, all.begin() + most, [](const Candidate& a, const Candidate& b) {
     return std::tuple(-a.cpu, !a.profiled, std::string_view(*a.name)) <
            std::tuple(-b.cpu, !b.profiled, std::string_view(*b.name));
   });
   std::vector<std::string> names;
-  for (std::ptrdiff_t i = 0; i < most; ++i) names.push_back(*all[static_cast<std::size_t>(i)].name);
+  for (std::ptrdiff_t i = first; i < most; ++i) names.push_back(*all[static_cast<std::size_t>(i)].name);
   return names;
 }
 

@@ -30,14 +30,14 @@ std::uint32_t TrieOwn::KindNumber(std::string_view kind) {
 // A function that is there already keeps its number, or a path could be there twice.
 class TrieOwn::Names {
  public:
-  explicit Names(TrieSums::Summed& summed) : summed_(summed) {}
+  Names(TrieSums::Summed& summed, const std::vector<std::string_view>& kinds)
+      : summed_(summed), kinds_(kinds), chains_(kinds.size() * kLengths) {}
 
-  std::uint32_t OfChain(std::uint32_t frames, std::string_view kind) {
-    const OwnChain chain{.frames = frames, .kind = kind};
-    const auto length = std::min<std::uint32_t>(frames, OwnChain::kMostNamed + 1);
-    const auto [at, fresh] = chains_.try_emplace({length, kind});
-    if (fresh) at->second = Number(chain.Name());
-    return at->second;
+  std::uint32_t OfChain(std::uint32_t frames, std::uint32_t kind) {
+    std::uint32_t& number =
+        chains_[kind * kLengths + std::min(frames, static_cast<std::uint32_t>(kLengths - 1))];
+    if (number == 0) number = Number(OwnChain{.frames = frames, .kind = kinds_[kind]}.Name());
+    return number;
   }
   std::uint32_t OfNoOwnCode() {
     if (!no_own_code_) no_own_code_ = Number(std::string(kNoOwnCode));
@@ -58,8 +58,11 @@ class TrieOwn::Names {
     return at != given_->end() ? at->second : summed_.Make({.name = std::move(name)});
   }
 
+  static constexpr std::size_t kLengths = OwnChain::kMostNamed + 2;  // from there on one name
+
   TrieSums::Summed& summed_;
-  std::map<std::pair<std::uint32_t, std::string_view>, std::uint32_t> chains_;
+  const std::vector<std::string_view>& kinds_;
+  std::vector<std::uint32_t> chains_;  // by kind and length; 0: not named yet
   std::optional<std::uint32_t> no_own_code_;
   std::optional<std::map<std::string, std::uint32_t>> given_;
 };
@@ -75,7 +78,7 @@ TrieOwn::Went TrieOwn::Go(const Went& parent, std::size_t trie, std::uint32_t fu
   }
   std::uint32_t above = parent.to;
   if (above != 0 && parent.frames > 0) {
-    above = made.Child(above, names.OfChain(parent.frames, kinds_[parent.kind]));
+    above = made.Child(above, names.OfChain(parent.frames, parent.kind));
     made.MadeOfSeveral(above);
   }
   return {.to = made.Child(above, function)};
@@ -85,7 +88,7 @@ void TrieOwn::Apply(std::size_t trie, std::size_t sides, TrieSums::Summed& summe
   const std::vector<StackTrie::Node>& nodes = summed.trie();
   const std::vector<char> used = TrieSums::OnPaths(nodes, summed.nodes);
   MergedTrie made(nodes.size());
-  Names names(summed);
+  Names names(summed, kinds_);
   std::vector<Went> went(nodes.size());
   const auto has_value = [&](std::uint32_t n) {
     for (std::size_t side = 0; side < sides; ++side) {

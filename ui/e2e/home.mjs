@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { ALL, api, CHECKOUT, drawn, PAGE, step } from './browser.mjs';
 
-const names = (page) => page.locator('table.services tbody th a').allTextContents();
+const names = (page) => page.locator('table.services tbody th a:not(.mark-count)').allTextContents();
 
 async function table(page) {
   step('home: CPU per request, latencies and where the time went, as the API says; sorted by any column');
@@ -92,6 +92,32 @@ async function ownCode(page) {
   await page.waitForURL((u) => u.searchParams.get('lens') === 'own');
 }
 
+async function ownDifference(page) {
+  step('own code: both sides of a difference are charged alike; e shows everything; what is sure has a colour');
+  const side = (v) => `checkout{service.version="${v}"}`;
+  const asked = { query: side('v2'), base_query: side('v1'), mode: 'share' };
+  const whole = await api('diff', { ...ALL, ...asked });
+  const rules = '-^json::';
+  const own = await api('diff', { ...ALL, ...asked, own: rules });
+  const before = (answer) => answer.before_self.reduce((sum, v) => sum + Number(v), 0);
+  assert.deepEqual([own.total, before(own)], [whole.total, before(whole)], 'no total changes');
+  assert.ok(own.nodes < whole.nodes, `${own.nodes} of ${whole.nodes} frames`);
+  const grew = own.verdict.findIndex((v, i) => v === 'more' && i > 0);
+  assert.ok(grew > 0, 'something surely grew');
+  const nodes = (n) => drawn(page, `${n} frames`, (v) => window.__wherefore?.flame?.nodes === v, n);
+  await page.goto(`${PAGE}/diff?${new URLSearchParams({ ...asked, lens: `own:${rules}` })}`);
+  await nodes(own.nodes);
+  const found = await page.evaluate((n) => window.__wherefore.flame.sure(n), own.functions[own.function[grew]][0]);
+  assert.equal(found.sure, 1);
+  await page.locator('.flame-box').first().focus();
+  await page.keyboard.press('e');
+  await page.waitForURL((u) => !u.searchParams.has('lens'));
+  await nodes(whole.nodes);
+  await page.getByRole('button', { name: 'Own code', exact: true }).click();
+  await page.waitForURL((u) => u.searchParams.get('lens') === 'own');
+  await nodes((await api('diff', { ...ALL, ...asked, own: 'default' })).nodes);
+}
+
 async function jump(page, from, text, option) {
   await page.goto(PAGE + from);
   await page.locator('h1').waitFor();
@@ -167,6 +193,7 @@ async function image(page) {
 export async function home(page) {
   await table(page);
   await ownCode(page);
+  await ownDifference(page);
   await finds(page);
   await insights(page);
   await image(page);

@@ -1,7 +1,7 @@
 import type { TraceColumns } from '../src/core/answers';
 import { expect, test } from 'vitest';
 import { settledSteps, stepsTogether, together, trendOf, versionIn, versionChanges, withGaps } from '../src/core/trend';
-import { linesOf, matchedOf, peakOf } from '../src/core/steps';
+import { linesOf, matchedOf, peakOf, shortGroups } from '../src/core/steps';
 import { changesOf, factorOf, formatMeasured, formatMoved } from '../src/core/difference';
 import { heard, now } from '../src/core/clock';
 import {
@@ -41,6 +41,7 @@ import { drawHeat, shadeOf } from '../src/draw/heat';
 import { scaleOf } from '../src/core/scale';
 import { columns, SHOP } from './sample';
 import errors from '../../tests/golden/share_errors.txt?raw';
+import shownNames from '../../tests/golden/shown_names.tsv?raw';
 
 test('values have units people know', () => {
   expect([
@@ -90,6 +91,24 @@ test("now is the server's, whatever this machine's clock says", () => {
   expect(Math.abs(now() - own - 3600e3)).toBeLessThan(3000);
   heard(new Date(own).toUTCString(), own);
   expect(Math.abs(now() - Date.now())).toBeLessThan(5);
+});
+
+test('names of instances stay apart where they are cut', () => {
+  expect(shortGroups(['h1', 'h2', 'other'])).toEqual(['h1', 'h2', 'other']);
+  const pods = ['a', 'b'].map((x) => `checkout-deployment-7f9c6d5b4-${x}-${'z'.repeat(40)}`);
+  expect(shortGroups([...pods, 'other'])).toEqual([
+    '…a-' + 'z'.repeat(20) + '…',
+    '…b-' + 'z'.repeat(20) + '…',
+    'other',
+  ]);
+  expect(shortGroups(['x'.repeat(300)], 10)).toEqual(['xxxxxxxxx…']);
+});
+
+test('names are shown as the command line shows them', () => {
+  const rows = shownNames.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  for (const [name, characters, shown] of rows.map((line) => line.split('\t')))
+    expect(fitName(name, Number(characters)), name).toBe(shown);
+  expect(rows.length).toBeGreaterThan(20);
 });
 
 test('names shrink from the outside in', () => {

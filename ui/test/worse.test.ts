@@ -54,6 +54,7 @@ test('a card leads to the comparison the server made, and to the own function of
     base_from: '5',
     base_to: '20',
     type: 'cpu',
+    lens: 'own',
     mode: 'request',
   });
   expect([of(line).get('fn'), of(line).get('mod'), of(line).get('view'), of(traces).get('view')]).toEqual([

@@ -19,3 +19,10 @@ export function moreText(total: number, shown: number, how: string): string {
 // The chosen name is always among the choices.
 export const withChosen = (names: string[], chosen: string): string[] =>
   chosen === '' || names.includes(chosen) ? names : [chosen, ...names];
+
+// Which of the rows of a long table are drawn: [first, end). `top`: how far its first row is above the window's edge.
+export function windowOf(rows: number, height: number, top: number, seen: number, around: number): [number, number] {
+  const first = Math.floor(top / height) - around;
+  const end = Math.ceil((top + seen) / height) + around;
+  return [Math.max(0, Math.min(first, rows - 1)), Math.max(0, Math.min(end, rows))];
+}

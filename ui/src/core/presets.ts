@@ -1,5 +1,5 @@
 // Frequent comparisons as the two sides of a difference. Pure.
-import { newDiff, withoutOwn, type DiffState, type ServiceState, type TimeState } from './state';
+import { newDiff, type DiffState, type ServiceState, type TimeState } from './state';
 import { parseSpan } from './format';
 
 const quoted = (value: string) => '"' + value.replace(/[\\"]/g, '\\$&').replace(/\n/g, '\\n') + '"';
@@ -93,7 +93,7 @@ export function againstItself(
     baseFrom: before?.[0] ?? null,
     baseTo: before?.[1] ?? null,
     type: s.type,
-    lens: withoutOwn(s.lens), // differences are tested function by function, as they are
+    lens: s.lens,
     mode: base ? 'rate' : 'raw',
   });
 }

@@ -257,7 +257,7 @@ export const newRegressions = (change: Partial<RegressionsState>): RegressionsSt
   ...change,
 });
 
-export const newDiff = (change: Partial<DiffState>): DiffState => ({ ...initialOf(DIFF), ...change });
+export const newDiff = (change: Partial<DiffState>): DiffState => ({ ...initialOf(DIFF), lens: OWN, ...change });
 
 // --- parameters of API requests ---
 

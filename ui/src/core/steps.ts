@@ -13,6 +13,19 @@ export interface Lines {
   fill: number[];
 }
 
+// Names short enough to stand beside each other, and still different: what all begin with is left out first.
+export function shortGroups(names: string[], most = 24): string[] {
+  if (names.every((n) => n.length <= most)) return names;
+  const named = names.filter((n) => n !== OTHERS);
+  let same = 0;
+  while (named.length > 1 && named.every((n) => n.length > same && n[same] === named[0][same])) same++;
+  return names.map((n) => {
+    const rest = n !== OTHERS && same > 3 ? '…' + n.slice(same) : n;
+    return rest.length <= most ? rest : rest.slice(0, most - 1) + '…';
+  });
+}
+const OTHERS = 'other';
+
 const groupName = (labels: Record<string, string>) => Object.values(labels).join(', ') || 'all';
 
 // Steps are merged if the sender's interval is longer.

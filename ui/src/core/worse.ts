@@ -29,6 +29,7 @@ export interface WorseEntry {
   latency: Record<'p50_ns_before' | 'p50_ns_after' | 'p99_ns_before' | 'p99_ns_after', Int64> | null;
   causes: WorseCause[];
   endpoints: string[];
+  regressions?: string[]; // ids of its open records
   sides: {
     query: string;
     from_ms: number;
@@ -49,6 +50,7 @@ export interface OtherEntry {
   sentence: string;
   detectable_share?: number | null;
   reason: string;
+  regressions?: string[];
 }
 
 export interface Worse {

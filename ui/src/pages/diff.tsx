@@ -9,6 +9,7 @@ import { onPageKey, plain } from '../core/keys';
 import { go, replace, url } from '../core/location';
 import { moreText } from '../core/many';
 import { sidesInWords } from '../core/sides';
+import { patternOf } from '../core/pattern';
 import { rangeOf, serviceIn, swapped } from '../core/presets';
 import {
   addStep,
@@ -17,6 +18,7 @@ import {
   encodeService,
   newService,
   OWN,
+  ownRules,
   selectorOf,
   timeOf,
   withoutOwn,
@@ -30,7 +32,7 @@ import { Causes } from '../parts/causes';
 import { Culprit, type CulpritProps } from '../parts/culprit';
 import { Export, OF_TWO } from '../parts/export';
 import { FlameGraph } from '../parts/flame';
-import { LensChips } from '../parts/lens';
+import { LensChips, OwnCode } from '../parts/lens';
 import { Presets } from '../parts/presets';
 import { Answer, QueryState, useQuery } from '../parts/query';
 import { Popover } from '../parts/popover';
@@ -40,6 +42,7 @@ import { Shell } from '../parts/shell';
 
 const set = (change: Partial<DiffState>, how = go) => how(encodeDiff({ ...decodeDiff(url.value), ...change }));
 const NO_FRAME = { zoom: '', frame: '' };
+const onLens = (lens: string) => set({ lens, ...NO_FRAME });
 const swap = () => set({ ...swapped(decodeDiff(url.value), now()), ...NO_FRAME });
 
 export function DiffPage() {
@@ -62,6 +65,12 @@ export function DiffPage() {
   const type = state.type || data?.meta.type || '';
   const about = aboutDiff(state, type, difference.mode, diff.at || now(), location.origin);
   const empty = tree && tree.width[0] === 0;
+  // A library's function has no frame of its own among own code.
+  const find = (search: string) => {
+    const pattern = patternOf(search);
+    const there = !pattern || tree?.functions.some((f) => pattern.test(f.name));
+    set({ search, ...(!there && { lens: withoutOwn(state.lens), ...NO_FRAME }) });
+  };
   useEffect(() =>
     onPageKey((e) => {
       if (e.key !== 'x' || !plain(e) || state.query === '') return false;
@@ -99,27 +108,30 @@ export function DiffPage() {
       <div class="facts">
         {state.query !== '' && <Presets state={state} set={set} />}
         <span class="grow" />
-        <LensChips lens={state.lens} onChange={(lens) => set({ lens, ...NO_FRAME })} />
+        <OwnCode lens={state.lens} onChange={onLens} />
+        <LensChips lens={state.lens} onChange={onLens} own />
       </div>
       <QueryState query={diff} what="the difference" />
       {state.query === '' && <Choose onChoose={(q) => set({ query: q })} />}
       {empty && (
         <p class="note">
           Nothing on either side:{' '}
-          {said(data?.meta.hint ?? (state.lens !== '' ? 'the lens removes everything' : 'no samples'))}
-          {data?.meta.hint && state.lens !== '' && ' (if the other side has something, the lens removes it)'}
+          {said(data?.meta.hint ?? (withoutOwn(state.lens) ? 'the lens removes everything' : 'no samples'))}
+          {data?.meta.hint &&
+            withoutOwn(state.lens) !== '' &&
+            ' (if the other side has something, the lens removes it)'}
         </p>
       )}
       {tree && !empty && (
         <Answer query={diff}>
           {data?.meta.hint && <p class="note">One side is empty: {said(data.meta.hint)}</p>}
           <div class="beside">
-            {difference.tested && <Causes meta={difference.tested} onSearch={(search) => set({ search })} />}
+            {difference.tested && <Causes meta={difference.tested} onSearch={find} />}
             <Graph state={state} tree={tree} about={about} searched={searched} />
           </div>
           <Legend tested={difference.tested !== undefined} />
           <FirstCulprit state={state} causes={difference.tested?.causes ?? []} />
-          <Changes difference={difference} onSearch={(search) => set({ search })} />
+          <Changes difference={difference} onSearch={find} />
         </Answer>
       )}
     </Shell>
@@ -239,7 +251,7 @@ function Graph({ state, tree, about, searched }: GraphProps) {
       ...newService(one.service, state),
       q: one.q,
       type: state.type,
-      lens: addStep(withoutOwn(state.lens), OWN),
+      lens: withoutOwn(state.lens) === state.lens ? addStep(state.lens, OWN) : state.lens,
     });
   return (
     <FlameGraph
@@ -252,7 +264,8 @@ function Graph({ state, tree, about, searched }: GraphProps) {
       onZoom={(zoom, frame) => set({ zoom, frame })}
       onFrame={(frame) => set({ frame }, replace)}
       onQuery={(search, typed) => set({ search }, typed ? replace : go)}
-      onLens={(step) => set({ lens: addStep(state.lens, step), ...NO_FRAME })}
+      onLens={(step) => onLens(addStep(state.lens, step))}
+      own={ownRules(state.lens) !== null}
       links={links ?? undefined}
       noLinks={links ? undefined : 'B is not one service.'}
       fill

@@ -1,10 +1,10 @@
 // Home: what got worse, and all services (parts/services.tsx).
-import { useMemo } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
+import type { Overview } from '../core/answers';
 import { now } from '../core/clock';
 import { getJson } from '../core/api';
 import { formatAgo, formatCores, formatCount, formatMany } from '../core/format';
 import { go, replace, url } from '../core/location';
-import { moreText } from '../core/many';
 import { isQuiet, rowsOf, sorted, type ServiceRow } from '../core/services';
 import { decodeOverview, encodeOverview, timeOf, type OverviewState } from '../core/state';
 import type { WorseEntry } from '../core/worse';
@@ -28,7 +28,7 @@ export function OverviewPage() {
   const set = (change: Partial<OverviewState>, how = go) =>
     how(encodeOverview({ ...decodeOverview(url.value), ...change }));
   const worse = useWorse();
-  const rows = useMemo(() => rowsOf(overview.data), [overview.data]);
+  const { rows, more, loadMore } = useAllRows(overview.data, asked);
   const worst = useMemo(() => new Map(worse.data?.worse.map((e) => [e.service, e])), [worse.data]);
   const marks = useMemo(() => new Map(worse.data?.marks?.map((m) => [m.service, m])), [worse.data]);
   const trends = useMemo(() => new Map(rows.map((r) => [r.name, r])), [rows]);
@@ -60,7 +60,9 @@ export function OverviewPage() {
           <p data-testid="sum" role="status">
             {formatMany(total, 'service')}
             {asked.search !== '' && ` with “${safe(asked.search)}”`}
-            {rows.length < total && `, the top ${formatCount(rows.length)} listed`} · {formatCores(cores)} cores used
+            {' · '}
+            {formatCores(cores)} cores used
+            {rows.length < total && sort !== 'cores' && ` · the ${formatCount(rows.length)} that use most are sorted`}
           </p>
         )}
       </div>
@@ -98,20 +100,34 @@ export function OverviewPage() {
               observed={observed}
               sort={sort}
               onSort={(by) => set({ sort: by })}
+              total={show === 'all' ? total : chosen.length}
+              onEnd={loadMore}
             />
           </TableBox>
           {chosen.length === 0 && <p class="note">{CHOICES[show].none}</p>}
         </Answer>
       )}
-      {rows.length < total && (
-        <p class="note" data-testid="more">
-          The {formatCount(rows.length)} that use most are listed.{' '}
-          {moreText(total, rows.length, 'search for a part of their names.')}
-        </p>
-      )}
+      <QueryState query={more} what="more services" shown={false} />
     </Shell>
   );
 }
+
+// Those that use most CPU at first; the others a hundred at a time, when the reader comes to them.
+function useAllRows(first: Overview | undefined, asked: Record<string, string>) {
+  const [others, setOthers] = useState<{ of?: Overview; answers: Overview[]; wanted: boolean }>(NO_OTHERS);
+  const mine = others.of === first ? others : NO_OTHERS;
+  const rows = useMemo(() => rowsOf(first), [first]);
+  const added = useMemo(() => mine.answers.flatMap(rowsOf), [mine.answers]);
+  const all = useMemo(() => (added.length > 0 ? [...rows, ...added] : rows), [rows, added]);
+  const offset = String(all.length);
+  const more = useQuery(mine.wanted ? JSON.stringify(['more services', asked, offset]) : null, async (s) => {
+    const answer = await getJson('overview', { ...asked, where: '0', offset }, s);
+    setOthers({ of: first, answers: [...mine.answers, answer], wanted: false });
+    return answer;
+  });
+  return { rows: all, more, loadMore: () => setOthers({ of: first, answers: mine.answers, wanted: true }) };
+}
+const NO_OTHERS = { answers: [], wanted: false };
 
 type Worst = Map<string, WorseEntry>;
 

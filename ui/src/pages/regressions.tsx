@@ -176,15 +176,14 @@ const Versions = ({ versions }: { versions: LookedAtVersion[] }) => (
                 {v.looks} of 4
                 {v.next_ms > 0 && (
                   <small>
-                    {' '}
-                    next <Ago at={v.next_ms} />
+                    {'\u00a0'}next <Ago at={v.next_ms} />
                   </small>
                 )}
               </td>
               <td class="number">{formatCount(v.regressions)}</td>
               <td>
                 {v.detectable_share ? `a change of ${formatRough(100 * v.detectable_share)} %` : '–'}
-                {v.note && <small> {said(v.note)}</small>}
+                {v.note && <small>{'\u00a0' + said(v.note)}</small>}
               </td>
             </tr>
           ))}

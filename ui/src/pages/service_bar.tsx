@@ -28,7 +28,6 @@ import { Popover } from '../parts/popover';
 import { RangePicker } from '../parts/range';
 import { useQuery } from '../parts/query';
 import { PHONE, useAtLeast, WIDE } from '../parts/window';
-import { useWorse } from '../parts/worse';
 import type { ServiceAnswers } from './service_answers';
 
 export type SetService = (change: Partial<ServiceState>, how?: (address: string) => void) => void;
@@ -252,10 +251,9 @@ function Cost({ state, answers }: Pick<ServiceBarProps, 'state' | 'answers'>) {
   const requests = useQuery(whole ? JSON.stringify(['requests', service, time]) : null, (s) =>
     getJson('latency', { service, ...time, steps: '1' }, s),
   );
-  const worse = useWorse(whole ? service : null);
   const total = Number(flame.data?.meta.total ?? 0);
   if (!whole || !requests.data || requests.data.spans === 0 || total === 0) return null;
-  const found = worse.data?.worse.find((e) => e.service === service);
+  const found = answers.marked.worse?.worse.find((e) => e.service === service);
   return (
     <span data-testid="cost" class="figures" title={`${formatMany(requests.data.spans, 'request')}`}>
       {formatValue(total / requests.data.spans, 'nanoseconds')} CPU/request
@@ -280,7 +278,7 @@ function Deploy({ marker: m, state, query }: DeployProps) {
   const { since, from, to, type } = state;
   const side = (version: string) =>
     query.replace(/}$/, () => `, service.version="${version.replace(/[\\"]/g, '\\$&')}"}`);
-  const sides = { since, from, to, query: side(m.to), baseQuery: side(m.from), type, lens: withoutOwn(state.lens) };
+  const sides = { since, from, to, query: side(m.to), baseQuery: side(m.from), type, lens: state.lens };
   return (
     <a class="deploy" href={encodeDiff(newDiff({ ...sides, mode: 'share' }))}>
       {formatTime(m.at, zone.value === 'utc')}: {m.from} → {m.to}, compare

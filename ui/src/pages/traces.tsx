@@ -1,7 +1,7 @@
 // Traces: search form, a heat map of how long all that match took, what is different in a part of it, and the list.
 import type { Traces, TraceSummary } from '../core/answers';
 import { ApiError, getJson } from '../core/api';
-import { formatCount, formatLooks, formatMany, formatTime, formatValue } from '../core/format';
+import { formatCount, formatLooks, formatMany, formatValue } from '../core/format';
 import { boxParams, boxText } from '../core/latency';
 import { go, url } from '../core/location';
 import { OFFERED, type Listed } from '../core/many';
@@ -20,6 +20,7 @@ import {
   type TracesState,
 } from '../core/state';
 import { shownName } from '../draw/flame';
+import { Ago } from '../parts/ago';
 import { Choice } from '../parts/choice';
 import { LatencyMap } from '../parts/latency';
 import { Answer, QueryState, useQuery, type Query } from '../parts/query';
@@ -339,7 +340,9 @@ function TraceRow({ trace: t, waits }: { trace: TraceSummary; waits: boolean }) 
   );
   return (
     <tr>
-      <td>{formatTime(Number(t.start_ns) / 1e6, zone.value === 'utc')}</td>
+      <td>
+        <Ago at={Number(t.start_ns) / 1e6} />
+      </td>
       <th scope="row">
         <a href={traceLink(t.trace)}>
           <b>{t.root_service}</b> <bdi>{shownName(t.root_name, 160)}</bdi>

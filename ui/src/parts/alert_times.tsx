@@ -25,7 +25,7 @@ function StripBar({ strip, range: [from, to] }: { strip: Strip; range: Range }) 
           <i
             key={s.state + s.from}
             class={s.state}
-            style={{ left: `${left}%`, width: `${share(s.to ?? to) - left}%` }}
+            style={{ left: `min(${left}%, 100% - 2px)`, width: `${share(s.to ?? to) - left}%` }}
           />
         );
       })}

@@ -103,7 +103,7 @@ function Outcome({ answer }: { answer: AlertDryRun }) {
         {answer.rules.map((r) => (
           <span key={r.group + r.alert}>
             {safe(r.alert)}: judged {formatMany(r.moments, 'time')} for {formatMany(r.services, 'service')}
-            {r.unknown > 0 && `, of which ${formatCount(r.unknown)} too little was known`}
+            {r.unknown > 0 && `, at ${formatCount(r.unknown)} of them too little was known`}
             {r.note && ` (${said(r.note)})`}.{' '}
           </span>
         ))}

@@ -1,10 +1,11 @@
 // The traces in which a function was seen: by its value, longest or newest first. Each links to the span that ran it.
 import type { Answers, FunctionTrace } from '../core/answers';
 import { getJson } from '../core/api';
-import { formatCount, formatLooks, formatShare, formatTime, formatValue } from '../core/format';
-import { said, zone } from '../core/settings';
+import { formatCount, formatLooks, formatShare, formatValue } from '../core/format';
+import { said } from '../core/settings';
 import { encodeTrace, newTrace } from '../core/state';
 import { safe } from '../draw/flame';
+import { Ago } from './ago';
 import { QueryState, useQuery } from './query';
 import { functionHeading } from './heading';
 import { SortHeader } from './sort_header';
@@ -149,7 +150,7 @@ function SeenRow({ trace: t, of }: { trace: FunctionTrace; of: Of }) {
         ))}
         {t.seen_in.length > 3 && <small>and {formatCount(t.seen_in.length - 3)} more</small>}
       </td>
-      <td>{t.spans > 0 ? formatTime(Number(t.start_ns) / 1e6, zone.value === 'utc') : '–'}</td>
+      <td>{t.spans > 0 ? <Ago at={Number(t.start_ns) / 1e6} /> : '–'}</td>
     </tr>
   );
 }

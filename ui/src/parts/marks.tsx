@@ -2,26 +2,37 @@
 // counted beside the newest version. Where there is nothing, nothing is shown.
 import { useMemo } from 'preact/hooks';
 import { getKnown } from '../core/api';
-import { countsOf, drawnOf, listOf, type Found, type Mark, type MarkKind } from '../core/marks';
+import { countsOf, drawnOf, listOf, type Drawn, type Found, type Mark, type MarkKind } from '../core/marks';
 import type { Regressions } from '../core/regressions';
 import { selectorOf, timeOf, type TimeState } from '../core/state';
+import type { Worse } from '../core/worse';
 import { safe } from '../draw/flame';
 import { useQuery } from './query';
 import { useWidth } from './width';
+import { useWorse } from './worse';
 
 const SIGNS: Record<MarkKind, string> = { alert: '!', regression: '▲', insight: '◆' };
 const MARK_PX = 18;
+const signOf = (m: Drawn) => (m.count > 1 ? String(m.count) : SIGNS[m.kind]);
 
 // `ready`: what the reader came for is there.
-export function useFound(service: string, time: TimeState, tick: number, ready: boolean): Found {
+export function useFound(
+  service: string,
+  time: TimeState,
+  tick: number,
+  ready: boolean,
+): Found & { worse?: Worse | null } {
   const range = timeOf(time);
   const key = (what: string, ...more: unknown[]) => (ready ? JSON.stringify([what, service, ...more]) : null);
   const alerts = useQuery(key('its alerts', tick), (s) => getKnown('alerts', {}, s));
   const events = useQuery(key('its alert history', range, tick), (s) =>
     getKnown('alerts/history', { service, ...range }, s),
   );
+  const worse = useWorse(ready ? service : null).data;
+  // A server that looks for regressions says so of every service.
+  const looks = [...(worse?.worse ?? []), ...(worse?.others ?? [])].some((e) => e.regressions !== undefined);
   const regressions = useQuery(
-    key('its regressions', tick),
+    looks ? key('its regressions', tick) : null,
     async (s) =>
       (await getKnown('regressions' as 'worse', { service, limit: '50' }, s)) as unknown as Regressions | null,
   );
@@ -33,8 +44,9 @@ export function useFound(service: string, time: TimeState, tick: number, ready: 
       events: events.data?.events ?? [],
       regressions: regressions.data?.regressions ?? [],
       insights: insights.data?.findings ?? [],
+      worse,
     }),
-    [alerts.data, events.data, regressions.data, insights.data],
+    [alerts.data, events.data, regressions.data, insights.data, worse],
   );
 }
 
@@ -57,10 +69,10 @@ export function MarkLane({ marks, view, list }: MarkLaneProps) {
           <a
             href={m.href}
             style={{ left: `min(calc(${100 * m.left}% + ${MARK_PX * m.row}px), 100% - ${MARK_PX}px)` }}
-            aria-label={`${m.kind}: ${m.text}`.slice(0, 300)}
+            aria-label={`${signOf(m)} ${m.kind}: ${m.text}`.slice(0, 300)}
             title={safe(m.text).slice(0, 500)}
           >
-            {m.count > 1 ? m.count : SIGNS[m.kind]}
+            {signOf(m)}
           </a>
         </li>
       ))}

@@ -177,7 +177,8 @@ function Facts({ regression: r }: { regression: Regression }) {
             {safe(fitName(c.name, 60))}
           </code>
         ))}
-        {r.endpoints.length > 0 && <small> in {r.endpoints.map((e) => safe(e).slice(0, 60)).join(', ')}</small>}
+        {r.endpoints.length > 0 && ' '}
+        {r.endpoints.length > 0 && <small>in {r.endpoints.map((e) => safe(e).slice(0, 60)).join(', ')}</small>}
       </p>
       <p>
         <small>
@@ -207,7 +208,7 @@ function Traces({ regression: { traces } }: { regression: Regression }) {
             <span key={side} class="sample-traces">
               Traces {side}:{' '}
               {traces[side].map((t) => (
-                <a key={t} href={traceAddress(t)} aria-label={`Trace ${side}: ${t}`}>
+                <a key={t} href={traceAddress(t)} aria-label={`${t.slice(0, 8)}, a trace ${side}`}>
                   <code>{t.slice(0, 8)}</code>
                 </a>
               ))}{' '}

@@ -56,7 +56,7 @@ export function RegressionLanes({ lanes, range: [from, to], selected, href }: Re
                       style={{ left: left(beganAt(r)) }}
                       href={href(r.id)}
                       aria-current={r.id === selected ? 'true' : undefined}
-                      aria-label={`${r.state}: ${culpritOf(r).name.slice(0, 100)} ${shareText(r)}`}
+                      aria-label={`▲ ${r.state}: ${culpritOf(r).name.slice(0, 100)} ${shareText(r)}`}
                       title={`${r.state}: ${safe(culpritOf(r).name).slice(0, 200)} ${shareText(r)}`}
                     >
                       ▲

@@ -1,6 +1,7 @@
 // The table of services: what each uses, how long its requests take and where their time goes, which own code does it.
 // Columns without any value are left out.
 import { accountText, partsOf } from '../core/accounting';
+import { useEffect } from 'preact/hooks';
 import type { ServiceMarks } from '../core/answers';
 import { now } from '../core/clock';
 import {
@@ -36,6 +37,7 @@ import { safe, shownName } from '../draw/flame';
 import { PartFill } from './account_bar';
 import { SortHeader } from './sort_header';
 import { Sparkline } from './sparkline';
+import { useWindowed } from './windowed';
 
 const link = (service: string, time: TimeState) => encodeService(newService(service, time));
 const tracesLink = (service: string, time: TimeState) => encodeTraces(newTraces(service, time));
@@ -49,6 +51,8 @@ interface ServiceTableProps {
   observed: number;
   sort: OverviewState['sort'];
   onSort: (by: OverviewState['sort']) => void;
+  total: number; // rows there are, here or still at the server
+  onEnd: () => void; // the last of these rows is nearly in view
 }
 
 interface Some {
@@ -59,7 +63,11 @@ interface Some {
   where: boolean;
 }
 
-export function ServiceTable({ rows, worst, marks, time, observed, ...order }: ServiceTableProps) {
+export function ServiceTable({ rows, worst, marks, time, observed, total, onEnd, ...order }: ServiceTableProps) {
+  const { body, first, end, above, below } = useWindowed(rows.length);
+  useEffect(() => {
+    if (end === rows.length && rows.length < total) onEnd();
+  }, [end, rows.length, total]);
   const some: Some = {
     version: rows.some((r) => r.versions.length > 0),
     heap: rows.some((r) => r.heap_bytes !== undefined),
@@ -68,7 +76,7 @@ export function ServiceTable({ rows, worst, marks, time, observed, ...order }: S
     where: rows.some((r) => r.where),
   };
   return (
-    <table class="services">
+    <table class="services" aria-rowcount={total + 1}>
       <caption class="hidden">Services</caption>
       <thead>
         <tr>
@@ -91,10 +99,12 @@ export function ServiceTable({ rows, worst, marks, time, observed, ...order }: S
           <SortHeader by="last" text="Sender" number={false} {...order} />
         </tr>
       </thead>
-      <tbody>
-        {rows.map((r) => (
+      <tbody ref={body}>
+        <Gap height={above} />
+        {rows.slice(first, end).map((r, i) => (
           <Row
             key={r.name}
+            index={first + i + 2}
             row={r}
             worst={worst.get(r.name)}
             marks={marks.get(r.name)}
@@ -103,12 +113,22 @@ export function ServiceTable({ rows, worst, marks, time, observed, ...order }: S
             some={some}
           />
         ))}
+        <Gap height={below} />
       </tbody>
     </table>
   );
 }
 
+// In place of rows that are not drawn.
+const Gap = ({ height }: { height: number }) =>
+  height > 0 ? (
+    <tr class="gap" aria-hidden="true">
+      <td style={{ height }} />
+    </tr>
+  ) : null;
+
 interface RowProps {
+  index: number; // in the whole table, the header is 1
   row: ServiceRow;
   worst?: WorseEntry;
   marks?: ServiceMarks;
@@ -117,10 +137,10 @@ interface RowProps {
   some: Some;
 }
 
-function Row({ row: r, worst, marks, time, observed, some }: RowProps) {
+function Row({ index, row: r, worst, marks, time, observed, some }: RowProps) {
   const perRequest = worst?.mode === 'request';
   return (
-    <tr>
+    <tr aria-rowindex={index}>
       <th scope="row">
         <a href={r.profiles > 0 ? link(r.name, time) : tracesLink(r.name, time)}>
           <bdi>{shownName(r.name)}</bdi>
@@ -188,7 +208,11 @@ function Marked({ marks: { service, firing, pending, insights }, time }: { marks
   return (
     <>
       {alerts && (
-        <a class="mark-count alert" href={encodeAlerts(newAlerts({ service }))} aria-label={`Alerts of ${service}`}>
+        <a
+          class="mark-count alert"
+          href={encodeAlerts(newAlerts({ service }))}
+          aria-label={`! ${alerts}: alerts of ${service}`}
+        >
           {' '}
           ! {alerts}
         </a>
@@ -198,7 +222,7 @@ function Marked({ marks: { service, firing, pending, insights }, time }: { marks
           class="mark-count insight"
           href={encodeInsights(newInsights({ ...time, query: selectorOf(service, '') }))}
           title={formatMany(insights, 'known pattern')}
-          aria-label={`${formatMany(insights, 'insight')} about ${service}`}
+          aria-label={`◆ ${insights}: insights about ${service}`}
         >
           {' '}
           ◆ {insights}

@@ -6,7 +6,7 @@ import { gone, incomplete, unanswered } from '../core/alive';
 import { url } from '../core/location';
 import { Help } from './help';
 import { Popover } from './popover';
-import { PHONE, useAtLeast } from './window';
+import { useAtLeast } from './window';
 import { Palette } from './palette';
 import { theme, zone } from '../core/settings';
 import { addressProblem } from '../core/state';
@@ -22,6 +22,8 @@ const PAGES: [string, string][] = [
   ['/adhoc', 'Files'],
   ['/status', 'Status'],
 ];
+
+const ALL_PAGES = 1100; // pixels that all of them and the settings take in one row
 
 // Values of the address that do not fit the data, in sentences.
 const unused = signal<string[]>([]);
@@ -55,7 +57,7 @@ export function Shell({ title, fill, children }: ShellProps) {
   useEffect(() => {
     incomplete.value = '';
   }, [address]); // the new page's requests report again
-  const wide = useAtLeast(PHONE + 140);
+  const wide = useAtLeast(ALL_PAGES);
   const current = (page: string) => (page === '/' ? path === '/' || path.startsWith('/s/') : path.startsWith(page));
   return (
     <>

@@ -5,7 +5,7 @@ import { now } from '../core/clock';
 import { formatFine, formatShare, formatTime, formatValue } from '../core/format';
 import { DARK, LIGHT } from '../core/palette';
 import { dark, zone } from '../core/settings';
-import { shareAt, type Lines } from '../core/steps';
+import { shareAt, shortGroups, type Lines } from '../core/steps';
 import { settledSteps, type Marker, type Values } from '../core/trend';
 import { drawTimeline, largestOf, type TimelineLook } from '../draw/timeline';
 import { prepare } from './canvas';
@@ -123,13 +123,14 @@ function Legend({ p, step, lines, matched, unit, label }: LegendProps) {
     return v === undefined ? '' : v === null ? ' –' : ` ${rateText(v, unit)}${unit === 'cores' ? ` ${label}` : ''}`;
   };
   const { shown, search } = p;
+  const names = shortGroups(shown.lines.map((l) => l.name));
   return (
     <div class="plot-legend">
       {step !== null && <span>{formatTime(shown.startMs + step * shown.stepMs, zone.value === 'utc').slice(11)}</span>}
       {lines.map((values, i) => (
         <span key={shown.lines[i].name}>
           {lines.length > 1 && <i style={{ background: colours[i % colours.length] }} />}
-          {lines.length > 1 && shown.lines[i].name}
+          {lines.length > 1 && names[i]}
           {value(values)}
         </span>
       ))}

@@ -4,6 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { getKnown } from '../core/api';
 import { now } from '../core/clock';
 import { formatShare, formatValue } from '../core/format';
+import { encodeRegressions, newRegressions } from '../core/state';
 import { shortName } from '../core/names';
 import type { ServiceRow } from '../core/services';
 import { addressesOf, costText, headingOf, type Worse, type WorseCause, type WorseEntry } from '../core/worse';
@@ -90,6 +91,14 @@ function Card({ entry: e, row }: { entry: WorseEntry; row?: ServiceRow }) {
         <a class="button" href={to.traces}>
           Traces
         </a>
+        {e.regressions && e.regressions.length > 0 && (
+          <a
+            class="button"
+            href={encodeRegressions(newRegressions({ since: '30d', service: e.service, id: e.regressions[0] }))}
+          >
+            Regression
+          </a>
+        )}
         <button type="button" onClick={() => copyText(`${e.sentence}\n${new URL(to.diff, location.href)}\n`)}>
           Copy
         </button>

@@ -1,0 +1,133 @@
+// Regressions on generated deployments (tests/ui_regressions_test.py): the timeline with new versions, one row for each
+// cause, before and after, to the difference and to a trace, acknowledged and muted by keyboard alone, and their marks.
+import assert from 'node:assert/strict';
+import { accessible, api, drawn, open, PAGE, step, tabTo } from './browser.mjs';
+import { narrow, reflows } from './reflow.mjs';
+
+const { context, page, problems } = await open();
+const rows = page.locator('tr[data-regression]');
+const ids = () => rows.evaluateAll((all) => all.map((r) => r.dataset.regression));
+const details = page.locator('article.regression');
+const record = async (id) => (await api('regressions')).regressions.find((r) => r.id === id);
+
+async function list() {
+  step('regressions: one row for each cause, as the API says; a timeline with the new versions');
+  const answer = await api('regressions', { since: '7d' });
+  assert.ok(answer.regressions.length > 1, 'there are some');
+  await page.goto(PAGE + '/regressions');
+  await rows.nth(answer.regressions.length - 1).waitFor();
+  assert.deepEqual(
+    await ids(),
+    answer.regressions.map((r) => r.id),
+  );
+  await page
+    .getByTestId('counts')
+    .filter({ hasText: `${answer.open} open` })
+    .waitFor();
+  assert.equal(await page.locator('.lane-mark').count(), answer.regressions.length);
+  const versions = await page.locator('.lane-deploy').allTextContents();
+  assert.ok(versions.includes('v2'), versions.join());
+  await everywhere('listed');
+  return answer.regressions[0];
+}
+
+async function open1(first) {
+  step('a row opens: before and after, traces of both sides, the difference; in the address');
+  await page.locator(`tr[data-regression="${first.id}"]`).getByRole('button').click();
+  await page.waitForURL((u) => u.searchParams.get('id') === first.id);
+  await details.getByText(first.sentence).waitFor();
+  await page.reload();
+  await details.getByText(first.sentence).waitFor();
+  assert.equal(await details.locator('.before-after tr').count(), 2);
+  const traces = [...first.traces.before, ...first.traces.after];
+  assert.equal(await details.locator('.sample-traces a').count(), traces.length);
+  await everywhere('opened');
+  await details.getByRole('link', { name: 'Diff', exact: true }).click();
+  await page.waitForURL(/\/diff\?/);
+  await drawn(page, 'the difference', () => window.__wherefore?.flame?.totalBefore > 0);
+  await page.locator('.causes li', { hasText: first.function.name }).first().waitFor();
+  await page.goBack();
+  await details.locator('.sample-traces a').last().click();
+  await page.waitForURL((u) => u.pathname === `/traces/${traces.at(-1)}`);
+  await page.locator('.wf-box').waitFor();
+  await page.goBack();
+  await details.waitFor();
+}
+
+async function byKeyboard(first) {
+  step('acknowledged, muted with a reason and reopened, by keyboard alone');
+  const press = async (name) => {
+    await tabTo(
+      page,
+      name,
+      `document.activeElement.closest('article.regression') && document.activeElement.textContent === '${name}'`,
+    );
+    await page.keyboard.press('Enter');
+  };
+  await page.goto(`${PAGE}/regressions?id=${first.id}`);
+  await details.waitFor();
+  await press('Acknowledge…');
+  await page.waitForURL(/act=acknowledge/);
+  await page.getByRole('form', { name: 'Acknowledge' }).waitFor();
+  await tabTo(
+    page,
+    'why',
+    () => document.activeElement.closest('form[aria-label=Acknowledge]') && document.activeElement.matches('input'),
+  );
+  await page.keyboard.type('looking at it');
+  await page.keyboard.press('Enter');
+  await page.getByTestId('why-state').filter({ hasText: 'acknowledged: looking at it' }).waitFor();
+  assert.equal((await record(first.id)).state, 'acknowledged');
+  await press('Mute…');
+  const form = page.getByRole('form', { name: 'Mute' });
+  await form.waitFor();
+  assert.ok(await form.getByRole('button', { name: 'Mute' }).isDisabled(), 'not without a reason');
+  await tabTo(
+    page,
+    'why',
+    () => document.activeElement.closest('form[aria-label=Mute]') && document.activeElement.matches('input'),
+  );
+  await page.keyboard.type('known, ticket 12');
+  await page.keyboard.press('Enter');
+  await page.getByTestId('why-state').filter({ hasText: 'muted: known, ticket 12, until' }).waitFor();
+  const muted = await record(first.id);
+  assert.deepEqual([muted.state, muted.why], ['muted', 'known, ticket 12']);
+  await page.getByRole('button', { name: /^muted 1$/ }).click();
+  await page.waitForURL(/show=muted/);
+  assert.deepEqual(await ids(), [first.id]);
+  await press('Reopen');
+  await page.locator(`tr[data-regression="${first.id}"] .state.open`).waitFor();
+  assert.equal((await record(first.id)).state, 'open');
+}
+
+async function marks(first) {
+  step('marked on the timeline of its service; home leads here');
+  await page.goto(`${PAGE}/s/${first.service}?since=2d`);
+  await drawn(page, 'the graph', () => window.__wherefore?.flame?.total > 0);
+  await page.locator('.marks [data-mark=regression] a').first().click();
+  await page.waitForURL((u) => u.pathname === '/regressions' && u.searchParams.get('service') === first.service);
+  await rows.first().waitFor();
+}
+
+async function everywhere(what) {
+  for (const theme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+    await accessible(page, `regressions ${what} (${theme})`);
+    if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/regressions ${what} ${theme}.png` });
+  }
+  await page.emulateMedia({ colorScheme: 'light' });
+  await narrow(page);
+  await reflows(page, `regressions ${what}`);
+  await page.setViewportSize({ width: 1440, height: 900 });
+}
+
+try {
+  const first = await list();
+  await open1(first);
+  await byKeyboard(first);
+  await marks(first);
+  assert.deepEqual(problems, []);
+} finally {
+  await context.close();
+}
+console.log('  all fine');
