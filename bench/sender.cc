@@ -27,10 +27,11 @@ struct Options {
   std::string host = "127.0.0.1";
   std::uint16_t port = 4318;
   std::size_t connections = 32;
-  std::int64_t steps = 720;     // profiles of every instance, 10 s apart
-  std::int64_t start_ns = 0;    // of the first profile; 0: every profile starts 10 s ago
-  std::int64_t first_step = 0;  // so that a second run sends other profiles
-  double rate = 0;              // profiles a second; 0: closed loop
+  std::int64_t steps = 720;        // profiles of every instance
+  std::int64_t step_seconds = 10;  // between two of them
+  std::int64_t start_ns = 0;       // of the first profile; 0: every profile starts 10 s ago
+  std::int64_t first_step = 0;     // so that a second run sends other profiles
+  double rate = 0;                 // profiles a second; 0: closed loop
   std::size_t keep_links = 40;
   std::string format = "otlp";
   std::string write;  // write one request to this file instead of sending
@@ -102,10 +103,10 @@ class Sender {
     const auto place = static_cast<int>(next_ % per_step);
     prepared_.service = place % shape.services;
     // Instances do not all start at the same moment.
+    const std::int64_t step_ns = options_.step_seconds * kNsPerSecond;
     const std::int64_t offset = place * (10 * kNsPerSecond / per_step);
-    const std::int64_t time = options_.start_ns == 0
-                                  ? NowUnixNs() - 10 * kNsPerSecond
-                                  : options_.start_ns + step * 10 * kNsPerSecond + offset;
+    const std::int64_t time = options_.start_ns == 0 ? NowUnixNs() - 10 * kNsPerSecond
+                                                     : options_.start_ns + step * step_ns + offset;
     writer_.Write(prepared_.service, place / shape.services, options_.first_step + step, time,
                   body_, prepared_.content);
     if (options_.format != "otlp") {
@@ -264,7 +265,8 @@ int Main(int argc, char** argv) {
           std::map<std::string, Model>{{"narrow", Model::kNarrow}, {"wide", Model::kWide}}));
   app.add_option("--prefix", o.shape.prefix, "Service names begin with this")
       ->capture_default_str();
-  app.add_option("--steps", o.steps, "Profiles per instance, 10 s apart")->capture_default_str();
+  app.add_option("--steps", o.steps, "Profiles per instance")->capture_default_str();
+  app.add_option("--step-seconds", o.step_seconds, "Between two of them")->capture_default_str();
   app.add_option("--first-step", o.first_step)->capture_default_str();
   app.add_option("--start-ns", o.start_ns, "Time of the first profile; 0: now")
       ->capture_default_str();

@@ -107,7 +107,8 @@ class OpenApi(Case):
             silence = json.dumps({"matchers": [{"name": "alertname", "value": "A"}], "endsAt": "now+1h"}).encode()
             wait_until(lambda: http("POST", server.http + "/api/v1/alerts/rules", group).status == 200)
             silenced = http("POST", server.http + "/api/v1/silences", silence).json["silenceID"]
-            fill = {"{silence}": silenced, "{group}": "g", "{trace}": TRACE.hex(), "{id}": id.hex(), "{name}": "service.name", "{service}": "svc"}
+            pinned = http("POST", server.http + "/api/v1/pins?query=svc&from=-2h&to=now").json["id"]
+            fill = {"{pin}": pinned, "{silence}": silenced, "{group}": "g", "{trace}": TRACE.hex(), "{id}": id.hex(), "{name}": "service.name", "{service}": "svc"}
             values = {"function": "main", "query": "svc", "from": "-1d", "to": "now", "service": "svc", "name": "op", "file": "/build/main.cc", "target": str(self.folder / "b")}
             for path, methods in self.document["paths"].items():
                 for method, operation in methods.items():

@@ -14,7 +14,7 @@ from harness import ROOT, Case, Profiles, field, http, spans_request, wait_until
 SECOND, MS = 10**9, 10**6
 CLIENT_KIND = field(6, 3)
 DOCS = (ROOT / "docs/sql.md").read_text()
-VIEWS = ("samples", "stacks", "functions", "spans", "links", "profiles", "alert_events")
+VIEWS = ("samples", "stacks", "functions", "spans", "links", "profiles", "function_hours", "alert_events")
 
 
 def trace(i):
@@ -87,8 +87,12 @@ class Questions(Asking):
             self.assertEqual(server.total("checkout", type="cpu"), self.rows(server, "SELECT sum(value) FROM samples WHERE service = 'checkout'")[0][0])
 
     def test_every_column_is_documented(self):
-        with self.server() as server:
+        with self.server("--hours-wait", "1s") as server:
             self.send_checkout(server, time.time_ns() - 60 * SECOND)
+            self.send_checkout(server, time.time_ns() - 7200 * SECOND)
+            wait_until(lambda: self.rows(server, "SELECT count() FROM function_hours") != [[0]])
+            self.assertEqual(self.rows(server, "SELECT total, total_n, instances, total_xx, ee FROM function_hours WHERE function = 'handle' AND version = 'v2' AND type = 'cpu'"),
+                             [[800 * MS, 80, 1, (800 * MS) ** 2, (900 * MS) ** 2]])
             silence = server.cli("alerts", "silence", "Hot", "--for", "1h", "--comment", "known").stdout.strip()
             self.assertEqual(self.rows(server, "SELECT kind, state, id, dateDiff('minute', starts, ends) FROM alert_events"), [["silence", "active", silence, 60]])
             for view in VIEWS:

@@ -4,15 +4,16 @@
 tests/golden/directory-1.tar.xz was made by the last program of directory version 1, with --tenants: some rows in the
 engine, then a
 backup, then rows in the log only, then kill -9. A new one is made when the version increases, by the last program
-before the change."""
+before the change: directory-3.tar.xz has a service in two versions, a span and a silence (version 2 lacked only a table)."""
 import subprocess
 import tarfile
 import unittest
 
-from harness import BINARY, ROOT, TRACE, Case, Server, http, one_profile
+from harness import BINARY, ROOT, TRACE, Case, Server, http, one_profile, wait_until
 from pyroscope_test import PUSH, pprof, push
 
 START = 1_794_700_000_000_000_000
+DAY = 86_400 * 10**9
 TEAM = {"x-scope-orgid": "team"}
 
 
@@ -47,7 +48,7 @@ class Versions(Case):
             self.assertEqual(self.total(server), 42)
             self.assertEqual(self.total(server, tenant=TEAM), 30)
             self.assertEqual(self.total(server, "alloc_space", TEAM), 150, "counted on from its base")
-            self.assertEqual((server.data / "schema").read_text().split()[0], "3")
+            self.assertEqual((server.data / "schema").read_text().split()[0], "4")
             self.assertEqual([], [p for part in server.ask("status")["parts"] for p in part.get("problems", [])])
 
     def test_a_backup_of_version_1_restores(self):
@@ -59,11 +60,38 @@ class Versions(Case):
             self.assertEqual(self.total(server, "alloc_space", TEAM), 100)
 
     def test_a_newer_directory_is_refused(self):
-        (self.folder / "data/schema").write_text("4\n")
+        (self.folder / "data/schema").write_text("5\n")
         done = subprocess.run([BINARY, "serve", "--data", str(self.folder / "data"), "--http-port", "0", "--otlp-grpc-port", "0",
                                "--otlp-http-port", "0"], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 3)
         self.assertIn("newer version", done.stderr)
+
+
+class Version3(Case):
+    def setUp(self):
+        super().setUp()
+        with tarfile.open(ROOT / "tests/golden/directory-3.tar.xz") as archive:
+            archive.extractall(self.folder)
+
+    def test_a_directory_of_version_3_gets_its_hours(self):
+        with self.server("--hours-wait", "1s") as server:
+            self.assertEqual(server.total("shop"), 42, "what was inserted, and what was only logged")
+            self.assertEqual(len(server.ask("traces/" + TRACE.hex())["spans"]), 1)
+            self.assertIn("known", server.get("/api/v1/silences").body.decode())
+            wait_until(lambda: "hours" in {day["kind"] for day in server.ask("storage")["days"]})
+            day = {"from": str(START - 2 * DAY), "to": str(START + DAY)}
+            for query, total in (("shop", 42), ("shop{service.version=v2}", 12)):
+                answer = server.ask("top", query=query, type="samples", **day)
+                self.assertEqual((int(answer["total"]), answer["tier"]), (total, "hours"))
+            self.assertEqual((server.data / "schema").read_text().split()[0], "4")
+            self.assertEqual([], [p for part in server.ask("status")["parts"] for p in part.get("problems", [])])
+
+    def test_a_backup_of_version_3_restores(self):
+        done = subprocess.run([BINARY, "restore", str(self.folder / "backup"), "--data", str(self.folder / "restored")],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with Server(self.folder / "restored") as server:
+            self.assertEqual(server.total("shop"), 30)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ void Api::AddRoutes(net::Router& router) {
   AddInsightRoutes(router);
   AddAlertRoutes(router);
   AddWorseRoutes(router);
+  AddPinRoutes(router);
   AddSqlRoutes(router);
   AddServerRoutes(router);
   AddFileRoutes(router);

@@ -38,11 +38,31 @@ struct BackupSummary {
   std::string summary;
 };
 
+// Days of a window that are kept, whatever the retention says.
+struct PinnedWindow {
+  std::string id;
+  std::string service;
+  query::TimeRange range;
+  std::string why;
+  std::int64_t time_ns = 0;  // when it was set
+};
+
+// What is stored of a kind of data and a day.
+struct KeptDay {
+  std::string kind;
+  std::string day;  // or month: 2026-11
+  std::int64_t bytes = 0;
+  std::int64_t rows = 0;
+  std::int64_t goes_ns = 0;  // 0: it stays
+  bool pinned = false;
+};
+
 struct Operations {
   std::function<Result<>()> flush;
   // Before a query: everything acknowledged by now can be seen when it returns.
   std::function<Result<>(const CancelToken&)> catch_up;
-  std::function<Result<DeleteSummary>(const query::Selection&)> remove;
+  // `whole_hours`: where samples are gone, every hour that is touched.
+  std::function<Result<DeleteSummary>(const query::Selection&, bool whole_hours)> remove;
   // Decides by itself where a request may have a backup written.
   std::function<Result<BackupSummary>(const std::string& target)> backup;
   // What can be done about damaged data, step by step; done only if it is true.
@@ -50,6 +70,11 @@ struct Operations {
   std::function<std::string()> not_ready_reason;  // empty: ready
   // Names services of this tenant alone, as the next one does.
   std::function<std::vector<Status>(std::uint32_t tenant)> status;
+  std::function<Result<std::vector<PinnedWindow>>(std::uint32_t tenant)> pins;
+  std::function<Result<PinnedWindow>(std::uint32_t tenant, PinnedWindow pin)> set_pin;
+  std::function<Result<>(std::uint32_t tenant, const std::string& id)> remove_pin;
+  // By day and kind, oldest first.
+  std::function<Result<std::vector<KeptDay>>(std::uint32_t tenant)> kept;
   // A statement of a person; empty where SQL is not answered, and why not.
   AnswerSql sql;
   std::string why_no_sql;
@@ -105,6 +130,7 @@ class Api {
   void AddInsightRoutes(net::Router& router);     // api_insights.cc
   void AddAlertRoutes(net::Router& router);       // api_alerts.cc
   void AddSilenceRoutes(net::Router& router, insight::Alerts& alerts);
+  void AddPinRoutes(net::Router& router);     // api_pins.cc
   void AddSqlRoutes(net::Router& router);     // api_sql.cc
   void AddWorseRoutes(net::Router& router);   // api_worse.cc
   void AddServerRoutes(net::Router& router);  // api_server.cc

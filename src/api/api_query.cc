@@ -88,7 +88,8 @@ Result<HttpResponse> Flame(query::QueryContext& context, const HttpRequest& requ
                  .full_nodes = view.full_nodes,
                  .averaged = shown->averaged,
                  .hint = shown->hint.empty() ? view.hint : shown->hint,
-                 .found = view.found ? &*view.found : nullptr};
+                 .found = view.found ? &*view.found : nullptr,
+                 .tier = &shown->tier};
   if (observed) {
     WHEREFORE_ASSIGN_OR_RETURN(out.observed_ns,
                                query::ObservedNs(context, selection, request.cancel));
@@ -117,8 +118,8 @@ Result<HttpResponse> Top(query::QueryContext& context, const HttpRequest& reques
   json.BeginObject().Field("type", answer.type).Field("unit", answer.unit);
   json.Field("scale", answer.scale).Field("total", answer.total).Field("count", answer.count);
   json.Field("averaged", answer.averaged).Field("functions", rows.size());
+  AppendTier(json, answer.tier, answer.hint);
   AppendOverflow(json, {answer.total, answer.count});
-  if (!answer.hint.empty()) json.Field("hint", answer.hint);
   if (answer.found) {
     answer.found->AppendTo(json);
     std::erase_if(
@@ -195,6 +196,7 @@ Result<HttpResponse> Diff(query::QueryContext& context, const HttpRequest& reque
   TreeAnswer out = AnswerOf(shown.view);
   out.averaged = shown.averaged;
   out.hint = shown.hint;
+  out.tier = &shown.tier;
   if (!shown.averaged) {  // an average says nothing per second
     WHEREFORE_ASSIGN_OR_RETURN(out.observed_before_ns,
                                query::ObservedNs(context, before, request.cancel));
@@ -231,8 +233,8 @@ Result<HttpResponse> List(query::QueryContext& context, const HttpRequest& reque
       .Field("unit", answer.unit)
       .Field("total", answer.total)
       .Field("scale", answer.scale);
+  AppendTier(json, answer.tier, answer.hint);
   AppendOverflow(json, {answer.total});
-  if (!answer.hint.empty()) json.Field("hint", answer.hint);
   json.Key("functions").BeginArray();
   for (const profile::ListedFunction& f : answer.functions) {
     json.BeginObject().Field("name", f.name).Field("module", f.module).Field("file", f.file);

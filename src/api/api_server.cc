@@ -1,5 +1,8 @@
 // Api: what concerns the server itself: readiness, metrics, status, flush, delete, backup, the
 // page.
+#include <map>
+#include <string>
+
 #include <fmt/format.h>
 
 #include "api/api.h"
@@ -32,6 +35,36 @@ std::string MemoryInWords() {
                      FormatBytes(static_cast<std::int64_t>(budget.limit())),
                      FormatBytes(static_cast<std::int64_t>(budget.held())),
                      FormatBytes(static_cast<std::int64_t>(budget.shares().work)));
+}
+
+// What is kept of each kind, and what goes next.
+Status KeptStatus(const std::vector<KeptDay>& days) {
+  struct Kind {
+    std::int64_t bytes = 0;
+    std::int64_t days = 0;
+    std::int64_t pinned = 0;
+    const KeptDay* next = nullptr;
+  };
+  std::map<std::string, Kind> kinds;
+  for (const KeptDay& day : days) {
+    Kind& kind = kinds[day.kind];
+    kind.bytes += day.bytes;
+    ++kind.days;
+    kind.pinned += day.pinned ? 1 : 0;
+    if (day.goes_ns > 0 && (kind.next == nullptr || day.goes_ns < kind.next->goes_ns))
+      kind.next = &day;
+  }
+  Status status{.part = "kept"};
+  for (const auto& [name, kind] : kinds) {
+    std::string text = fmt::format("{} of {} days or months", FormatBytes(kind.bytes), kind.days);
+    if (kind.next != nullptr) {
+      text += fmt::format("; that of {} goes {}", kind.next->day,
+                          FormatTime(kind.next->goes_ns).substr(0, 10));
+    }
+    if (kind.pinned > 0) text += fmt::format("; {} pinned", kind.pinned);
+    status.facts.emplace_back(name, text);
+  }
+  return status;
 }
 
 }  // namespace
@@ -74,6 +107,7 @@ void Api::AddServerRoutes(net::Router& router) {
              // A store in trouble is what people come here for: its own words must still be said.
              if (auto own = OwnStatus(request.cancel))
                parts.insert(parts.end(), own->begin(), own->end());
+             if (auto kept = operations_.kept(tenant)) parts.push_back(KeptStatus(*kept));
              return StatusJson(parts, operations_.version);
            });
   AddRoute(router, "POST", "/api/v1/flush", "flush", net::WorkKind::kUpkeep,
@@ -83,15 +117,17 @@ void Api::AddServerRoutes(net::Router& router) {
            });
   AddRoute(router, "POST", "/api/v1/delete", "delete", net::WorkKind::kUpkeep,
            [this](const HttpRequest& request) -> Result<HttpResponse> {
-             WHEREFORE_ASSIGN_OR_RETURN(const auto p,
-                                        Parameters::Read(request, {"query", "from", "to"}));
+             WHEREFORE_ASSIGN_OR_RETURN(
+                 const auto p, Parameters::Read(request, {"query", "from", "to", "whole_hours"}));
              // A selector that says nothing means everything elsewhere.
              if (IsBlank(p.Get("query")) || IsBlank(p.Get("from")) || IsBlank(p.Get("to"))) {
                return Error(Code::kInvalid,
                             "delete needs query, from and to: it never guesses what to remove");
              }
              WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
-             WHEREFORE_ASSIGN_OR_RETURN(const DeleteSummary done, operations_.remove(selection));
+             WHEREFORE_ASSIGN_OR_RETURN(const bool whole_hours, p.Flag("whole_hours"));
+             WHEREFORE_ASSIGN_OR_RETURN(const DeleteSummary done,
+                                        operations_.remove(selection, whole_hours));
              HttpResponse response;
              JsonWriter json(response.body);
              json.BeginObject().Field("samples", done.samples).Field("profiles", done.profiles);

@@ -223,7 +223,7 @@ Result<HttpResponse> Series(query::QueryContext& context, const HttpRequest& req
   json.Field("start_ms", answer.start_ns / 1'000'000).Field("step_ms", answer.step_ns / 1'000'000);
   AppendObserved(json, "observed_ms", answer.observed_ns);
   if (answer.newest_ns != 0) json.Field("newest_ms", answer.newest_ns / 1'000'000);
-  if (!answer.hint.empty()) json.Field("hint", answer.hint);
+  AppendTier(json, answer.tier, answer.hint);
   std::int64_t most = 0;
   for (const query::TimelineGroup& group : answer.groups) {
     for (const std::int64_t v : group.values) most = IsSaturated(v) ? v : most;

@@ -155,7 +155,11 @@ void AppendMeta(JsonWriter& json, const TreeAnswer& answer) {
     json.Field("observed_ms_before", Milliseconds(*answer.observed_before_ns));
   if (tree.inverted) json.Field("inverted", true);
   if (!answer.before_total.empty()) json.Field("total_before", answer.before_total[0]);
-  if (!answer.hint.empty()) json.Field("hint", answer.hint);
+  if (answer.tier != nullptr) {
+    AppendTier(json, *answer.tier, answer.hint);
+  } else if (!answer.hint.empty()) {
+    json.Field("hint", answer.hint);
+  }
   if (answer.found != nullptr) answer.found->AppendTo(json, !answer.before_total.empty());
   if (!answer.filed_under.empty()) json.Field("filed_under", answer.filed_under);
   if (answer.arriving) json.Field("arriving", true);
@@ -255,6 +259,13 @@ Result<net::HttpResponse> RenderTree(const net::HttpRequest& request, const std:
   }
   AddEtag(request, response);
   return response;
+}
+
+void AppendTier(JsonWriter& json, const query::Tier& tier, const std::string& hint) {
+  json.Field("tier", tier.Name());
+  if (tier.hours > 0) json.Field("tier_hours", tier.hours);
+  const std::string& said = hint.empty() ? tier.note : hint;
+  if (!said.empty()) json.Field("hint", said);
 }
 
 void AppendOverflow(JsonWriter& json, std::initializer_list<std::int64_t> sums) {

@@ -14,6 +14,7 @@
 #include "net/http.h"
 #include "query/looks.h"
 #include "query/tested_diff.h"
+#include "query/tiers.h"
 #include "query/view.h"
 
 namespace wherefore::api {
@@ -43,6 +44,7 @@ struct TreeAnswer {
   const query::Changes* changes = nullptr;          // the functions that changed most
   const query::TestedDifference* tested = nullptr;  // their statistics; null: not asked for
   std::span<const std::string> types;               // what else it could be of
+  const query::Tier* tier = nullptr;                // of a selection: what it was made of
   const FileFacts* file = nullptr;                  // of a file, and of the one before it
   const FileFacts* base = nullptr;
 };
@@ -51,6 +53,8 @@ struct TreeAnswer {
 [[nodiscard]] Result<net::HttpResponse> RenderTree(const net::HttpRequest& request,
                                                    const std::string& format,
                                                    const TreeAnswer& answer);
+// What an answer was made of, and why there is nothing, or not all.
+void AppendTier(JsonWriter& json, const query::Tier& tier, const std::string& hint);
 // Says so where more was added up than 64 bits hold.
 void AppendOverflow(JsonWriter& json, std::initializer_list<std::int64_t> sums);
 

@@ -80,7 +80,7 @@ class Served {
       return {};
     };
     // The store's own part has its own tests; here it only matters what becomes of an answer.
-    operations.remove = [](const query::Selection&) -> Result<DeleteSummary> {
+    operations.remove = [](const query::Selection&, bool) -> Result<DeleteSummary> {
       return DeleteSummary{.samples = 3, .profiles = 2, .spans = 1};
     };
     operations.backup = [](const std::string& target) -> Result<BackupSummary> {
@@ -97,6 +97,20 @@ class Served {
                              "[\"99999999999999999\", 9007199254740992]\n"
                              "[\"x\", -9007199254740993]\n",
                          .cut = true};
+    };
+    operations.pins = [](std::uint32_t) -> Result<std::vector<PinnedWindow>> {
+      return std::vector<PinnedWindow>{{.id = "1", .service = "shop", .why = "incident"}};
+    };
+    operations.set_pin = [](std::uint32_t, PinnedWindow pin) -> Result<PinnedWindow> {
+      pin.id = "2";
+      return pin;
+    };
+    operations.remove_pin = [](std::uint32_t, const std::string& id) -> Result<> {
+      if (id == "1") return {};
+      return Error(Code::kNotFound, "there is no pin '" + id + "'");
+    };
+    operations.kept = [](std::uint32_t) -> Result<std::vector<KeptDay>> {
+      return std::vector<KeptDay>{{.kind = "spans", .day = "2026-11-15", .bytes = 5, .rows = 1}};
     };
     operations.not_ready_reason = [] { return std::string(); };
     operations.status = [](std::uint32_t) {

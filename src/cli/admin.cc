@@ -62,12 +62,16 @@ void AddDelete(CLI::App& app, Context& context) {
   auto from = std::make_shared<std::string>();
   auto to = std::make_shared<std::string>();
   auto yes = std::make_shared<bool>(false);
+  auto whole_hours = std::make_shared<bool>(false);
   command->add_option("selector", *what, "service{label=value}")->required();
   command->add_option("--from", *from, "Start")->required();
   command->add_option("--to", *to, "End")->required();
   command->add_flag("--yes", *yes, "Do not ask");
-  command->callback([&context, what, from, to, yes] {
-    context.run = [&context, what, from, to, yes]() -> int {
+  command->add_flag("--whole-hours", *whole_hours,
+                    "Where samples are gone, delete every hour of the service that is touched: "
+                    "sums by hour have no labels but the version, and cannot be cut");
+  command->callback([&context, what, from, to, yes, whole_hours] {
+    context.run = [&context, what, from, to, yes, whole_hours]() -> int {
       if (!*yes) {
         if (isatty(STDIN_FILENO) == 0)
           return Fail(
@@ -82,7 +86,10 @@ void AddDelete(CLI::App& app, Context& context) {
       {
         const DeleteProgress progress(context);
         body = Ask(context, "POST", "/api/v1/delete",
-                   {{"query", *what}, {"from", *from}, {"to", *to}});
+                   {{"query", *what},
+                    {"from", *from},
+                    {"to", *to},
+                    {"whole_hours", *whole_hours ? "true" : "false"}});
       }
       if (!body) return Fail(body.error());
       fmt::print("{}\n", *body);

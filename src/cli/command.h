@@ -58,6 +58,7 @@ void AddSql(CLI::App& app, Context& context);
 void AddWorse(CLI::App& app, Context& context);
 void AddCheck(CLI::App& app, Context& context);
 void AddDoctor(CLI::App& app, Context& context);
+void AddPin(CLI::App& app, Context& context);
 void AddDelete(CLI::App& app, Context& context);
 void AddBackup(CLI::App& app, Context& context);
 void AddRestore(CLI::App& app, Context& context);

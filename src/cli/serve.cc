@@ -140,7 +140,11 @@ class Server {
                                       .keep_payload = options_.keep_payload};
     store_options.query_timeout_ns = limits_.query_timeout_ns;
     DivideMemory(store_options, limits_);
-    store_options.retention_ns = limits_.retention_ns;
+    store_options.retention = limits_.retention;
+    store_options.roll_waits = {
+        .after_ns = limits_.hours_wait_ns,
+        .again_ns = limits_.hours_wait_ns,
+        .every_ns = std::min(limits_.hours_wait_ns, store_options.roll_waits.every_ns)};
     store_options.flush_interval_ns = limits_.flush_interval_ns;
     WHEREFORE_ASSIGN_OR_RETURN(store_, store::Store::Open(store_options));
     if (!options_.backup_root.empty()) {
@@ -335,6 +339,48 @@ class Server {
     return api::SqlAnswered{.body = std::move(answer.body), .cut = answer.cut};
   }
 
+  void AddPinOperations(api::Operations& operations) {
+    const auto shown = [](store::Pin pin) {
+      return api::PinnedWindow{.id = std::move(pin.id),
+                               .service = std::move(pin.service),
+                               .range = pin.range,
+                               .why = std::move(pin.why),
+                               .time_ns = pin.time_ns};
+    };
+    operations.pins = [this,
+                       shown](std::uint32_t tenant) -> Result<std::vector<api::PinnedWindow>> {
+      WHEREFORE_ASSIGN_OR_RETURN(auto pins, store_->Pins(tenant));
+      std::vector<api::PinnedWindow> windows;
+      for (store::Pin& pin : pins) windows.push_back(shown(std::move(pin)));
+      return windows;
+    };
+    operations.set_pin = [this, shown](std::uint32_t tenant,
+                                       api::PinnedWindow pin) -> Result<api::PinnedWindow> {
+      WHEREFORE_ASSIGN_OR_RETURN(store::Pin set, store_->SetPin({.tenant = tenant,
+                                                                 .id = {},
+                                                                 .service = std::move(pin.service),
+                                                                 .range = pin.range,
+                                                                 .why = std::move(pin.why)}));
+      return shown(std::move(set));
+    };
+    operations.remove_pin = [this](std::uint32_t tenant, const std::string& id) {
+      return store_->RemovePin(tenant, id);
+    };
+    operations.kept = [this](std::uint32_t tenant) -> Result<std::vector<api::KeptDay>> {
+      WHEREFORE_ASSIGN_OR_RETURN(const auto kept, store_->Kept(tenant));
+      std::vector<api::KeptDay> days;
+      for (const store::KeptBucket& bucket : kept) {
+        days.push_back({.kind = std::string(bucket.kind),
+                        .day = store::BucketName(bucket.bucket),
+                        .bytes = bucket.bytes,
+                        .rows = bucket.rows,
+                        .goes_ns = bucket.goes_ns,
+                        .pinned = bucket.pinned});
+      }
+      return days;
+    };
+  }
+
   api::Operations MakeOperations() {
     api::Operations operations;
     operations.version = kVersion;
@@ -343,7 +389,7 @@ class Server {
     operations.connections = limits_.connections;
     operations.source_roots = options_.source_roots;
     operations.repository_template = options_.repository_template;
-    operations.retention_ns = limits_.retention_ns;
+    operations.retention_ns = limits_.retention.usual.Of(store::Kind::kSamples);
     operations.rules = rules_;
     operations.alerts = alerts_.get();
     operations.ports = [this] {
@@ -392,6 +438,7 @@ class Server {
       };
     }
     operations.not_ready_reason = [this] { return NotReadyReason(); };
+    AddPinOperations(operations);
     operations.incomplete = [this](std::uint32_t tenant, const store::TimeRange& range) {
       std::vector<std::string> damaged;
       for (const store::DamagedData& data : store_->Damaged()) {
@@ -400,10 +447,12 @@ class Server {
       }
       return fmt::format("{}", fmt::join(damaged, "; "));
     };
-    operations.remove = [this](const query::Selection& selection) -> Result<api::DeleteSummary> {
+    operations.remove = [this](const query::Selection& selection,
+                               bool whole_hours) -> Result<api::DeleteSummary> {
       (void)store_->Flush();  // for the names; deleting must work on a full disk
-      WHEREFORE_ASSIGN_OR_RETURN(const store::DeleteRequest request,
+      WHEREFORE_ASSIGN_OR_RETURN(store::DeleteRequest request,
                                  query::ResolveDelete(*context_, selection, CancelToken()));
+      request.whole_hours = whole_hours;
       WHEREFORE_ASSIGN_OR_RETURN(const store::DeleteResult done, store_->Delete(request));
       context_->Forget();
       return api::DeleteSummary{
@@ -505,6 +554,7 @@ void AddServe(CLI::App& app, Context& context) {
   CLI::App* command = NewCommand(
       app, "serve", "Run the server: receive, store and query profiles and traces",
       {"wherefore serve", "wherefore serve --data /var/lib/wherefore --retention 30d",
+       "wherefore serve --retention spans=3d,links=7d,samples=30d,hours=400d",
        "wherefore serve --scrape shop=http://localhost:6060   # a Go program's net/http/pprof",
        "wherefore serve --listen 0.0.0.0 --token-file /etc/wherefore/token",
        "wherefore serve --config wherefore.toml   # option names as keys: retention = \"7d\"",

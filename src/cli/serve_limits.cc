@@ -9,6 +9,7 @@
 #include "base/memory_limit.h"
 #include "base/text.h"
 #include "net/connection_limit.h"
+#include "profile/tenant.h"
 
 namespace wherefore::cli {
 namespace {
@@ -62,14 +63,50 @@ Result<std::size_t> Memory(const std::string& wanted) {
   return std::min(memory, found.bytes);
 }
 
+Result<store::RetentionRules> ReadRetention(const LimitOptions& options) {
+  store::RetentionRules rules;
+  if (!options.retention.empty()) {
+    auto usual = store::Retention::Parse(options.retention);
+    if (!usual) return std::move(usual).error().Within("--retention " + options.retention);
+    rules.usual = *usual;
+  }
+  for (const std::string& text : options.tenant_retention) {
+    const std::size_t colon = text.rfind(':');
+    if (colon == std::string::npos || colon == 0) {
+      return Error(
+          Code::kInvalid,
+          fmt::format("--tenant-retention {}: expected a tenant and its retention, such as "
+                      "team-a:spans=3d,samples=30d",
+                      text));
+    }
+    auto own = store::Retention::Parse(std::string_view(text).substr(colon + 1));
+    if (!own) return std::move(own).error().Within("--tenant-retention " + text);
+    const std::string name = text.substr(0, colon);
+    if (!rules.of_tenant.emplace(profile::TenantNumber(name), *own).second) {
+      return Error(Code::kInvalid,
+                   fmt::format("--tenant-retention: tenant {} is there twice", name));
+    }
+  }
+  return rules;
+}
+
 }  // namespace
 
 void LimitOptions::AddTo(CLI::App& command) {
   command.add_option("--retention", retention,
-                     "Drop data older than this, in whole days: 7d (default: keep everything)");
+                     "Drop data older than this, in whole days: 7d, or by kind: "
+                     "spans=3d,links=7d,samples=30d,hours=400d (default: keep everything)");
+  command
+      .add_option("--tenant-retention", tenant_retention,
+                  "The same for one tenant (repeatable): TENANT:7d, TENANT:spans=3d,samples=30d")
+      ->allow_extra_args(false);
   command
       .add_option("--flush-interval", flush_interval,
                   "How long rows may stay in the log while nobody asks for them")
+      ->capture_default_str();
+  command
+      .add_option("--hours-wait", hours_wait,
+                  "How long after its end an hour is summed up, and again after late data")
       ->capture_default_str();
   command.add_option("--query-timeout", query_timeout_seconds, "Seconds a query may take")
       ->check(CLI::Range(1, 86'400))
@@ -97,19 +134,15 @@ void LimitOptions::AddTo(CLI::App& command) {
 
 Result<Limits> LimitOptions::Read() const {
   Limits limits;
-  if (!retention.empty()) {
-    WHEREFORE_ASSIGN_OR_RETURN(limits.retention_ns, ParseDuration(retention));
-    if (limits.retention_ns == 0) {
-      return Error(Code::kInvalid,
-                   fmt::format("--retention {} would keep nothing; leave it out to keep everything",
-                               retention));
-    }
-  }
+  WHEREFORE_ASSIGN_OR_RETURN(limits.retention, ReadRetention(*this));
   WHEREFORE_ASSIGN_OR_RETURN(limits.flush_interval_ns, ParseDuration(flush_interval));
   if (limits.flush_interval_ns == 0) {
     return Error(Code::kInvalid, fmt::format("--flush-interval {} is no time at all; at least 1ms",
                                              flush_interval));
   }
+  WHEREFORE_ASSIGN_OR_RETURN(limits.hours_wait_ns, ParseDuration(hours_wait));
+  if (limits.hours_wait_ns < kNsPerSecond)
+    return Error(Code::kInvalid, fmt::format("--hours-wait {}: at least 1s", hours_wait));
   limits.query_timeout_ns = query_timeout_seconds * kNsPerSecond;
   WHEREFORE_ASSIGN_OR_RETURN(limits.query_memory_bytes, ParseBytes(query_memory));
   if (limits.query_memory_bytes < kMinQueryMemory) {

@@ -5,16 +5,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "base/result.h"
+#include "store/retention.h"
 
 namespace wherefore::cli {
 
 struct Limits {
-  std::int64_t retention_ns = 0;  // 0: keep everything
+  store::RetentionRules retention;
   std::int64_t flush_interval_ns = 0;
+  std::int64_t hours_wait_ns = 0;
   std::int64_t query_timeout_ns = 0;
   std::int64_t query_memory_bytes = 0;
   std::size_t query_cache_bytes = 0;
@@ -24,7 +27,9 @@ struct Limits {
 
 struct LimitOptions {
   std::string retention;
+  std::vector<std::string> tenant_retention;
   std::string flush_interval = "15s";
+  std::string hours_wait = "10m";
   int query_timeout_seconds = 60;
   std::string query_memory = "1GiB";
   std::string query_cache = "128MiB";

@@ -111,6 +111,9 @@ Result<> ServeOptions::Validate() const {
                              "https://host/{{service}}/blob/{{version}}/{{path}}#L{{line}}",
                              repository_template));
   }
+  if (!limits.tenant_retention.empty() && !tenants) {
+    return Error(Code::kInvalid, "--tenant-retention needs --tenants");
+  }
   if (tls_certificate.empty() != tls_key.empty()) {
     return Error(Code::kInvalid, "--tls-certificate and --tls-key go together");
   }

@@ -263,6 +263,8 @@ Result<Resolved> Catalog::Resolve(const Selection& selection, const Options& opt
   }
 
   const bool has_matchers = !selection.selector.label_matchers().empty();
+  for (const Matcher& matcher : selection.selector.label_matchers())
+    out.label_matchers.push_back(matcher.label);
   std::erase_if(services,
                 [&](const store::ServiceRow& s) { return !wanted.contains(s.dictionary); });
   std::vector<SeriesList> lists(services.size());

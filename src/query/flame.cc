@@ -107,6 +107,7 @@ namespace {
 struct ResolvedValues {
   Resolved resolved;
   ValuesBySelection values;
+  Tier tier;
 
   void AppendTo(std::vector<StackTries::Values>& all, Side side) const {
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -128,7 +129,7 @@ Result<ResolvedValues> ValuesOf(QueryContext& context, const Selection& selectio
   Resolved& r = out.resolved;
   if (narrowing.empty()) {
     WHEREFORE_ASSIGN_OR_RETURN(r, Resolve(context, selection, cancel));
-    WHEREFORE_ASSIGN_OR_RETURN(out.values, SumOrAverage(context, r, cancel));
+    WHEREFORE_ASSIGN_OR_RETURN(out.values, SumOrAverage(context, r, cancel, &out.tier));
     return out;
   }
   WHEREFORE_ASSIGN_OR_RETURN(r, context.catalog.Resolve(selection, {.narrowed = true}, cancel));
@@ -150,7 +151,9 @@ Result<SummedSelection> SumSelection(QueryContext& context, const Selection& sel
   std::vector<StackTries::Values> all;
   found.AppendTo(all, Side::kAfter);
   WHEREFORE_ASSIGN_OR_RETURN(TrieSums sums, context.tries.Sum(all, cancel));
-  return SummedSelection{.resolved = std::move(found.resolved), .sums = std::move(sums)};
+  return SummedSelection{.resolved = std::move(found.resolved),
+                         .sums = std::move(sums),
+                         .tier = std::move(found.tier)};
 }
 
 std::string HintFor(QueryContext& context, const Selection& selection, bool found,
@@ -187,7 +190,7 @@ Result<FlameAnswer> Flame(QueryContext& context, const Selection& selection,
       SummedSelection summed,
       SumSelection(context, selection, selection.selector.narrowing(), cancel));
   WHEREFORE_RETURN_IF_ERROR(cancel.Check());
-  FlameAnswer answer{.averaged = summed.resolved.snapshot};
+  FlameAnswer answer{.averaged = summed.resolved.snapshot, .tier = summed.tier};
   WHEREFORE_ASSIGN_OR_RETURN(answer.tree, summed.sums.Whole(Identity::kFunction));
   Describe(answer.tree, summed.resolved);
   answer.hint = HintFor(context, selection, answer.tree, cancel);
@@ -200,7 +203,7 @@ Result<ShownFlame> ShowFlame(QueryContext& context, const Selection& selection,
       SummedSelection summed,
       SumSelection(context, selection, selection.selector.narrowing(), cancel));
   WHEREFORE_RETURN_IF_ERROR(cancel.Check());
-  ShownFlame shown{.averaged = summed.resolved.snapshot};
+  ShownFlame shown{.averaged = summed.resolved.snapshot, .tier = summed.tier};
   if (IsCutOnly(options) && summed.sums.IsPlain()) {
     WHEREFORE_RETURN_IF_ERROR(summed.sums.Apply(options.lens));
     WHEREFORE_ASSIGN_OR_RETURN(auto largest,
@@ -247,7 +250,9 @@ Result<ShownDifference> WholeDifference(QueryContext& context, const Selection& 
   WHEREFORE_ASSIGN_OR_RETURN(const auto left, Flame(context, before, cancel));
   WHEREFORE_ASSIGN_OR_RETURN(const auto right, Flame(context, after, cancel));
   ShownDifference shown{.averaged = right.averaged,
-                        .hint = !right.hint.empty() ? right.hint : left.hint};
+                        .hint = !right.hint.empty() ? right.hint : left.hint,
+                        .tier = right.tier};
+  shown.tier.Add(left.tier);
   WHEREFORE_ASSIGN_OR_RETURN(shown.view, ShowDiff(left.tree, right.tree, options, cancel));
   return shown;
 }
@@ -272,7 +277,8 @@ Result<ShownDifference> ShowDifference(QueryContext& context, const Selection& b
   WHEREFORE_ASSIGN_OR_RETURN(TrieSums sums, context.tries.Sum(all, cancel));
   if (!sums.IsPlain() || now.snapshot != then.snapshot)
     return WholeDifference(context, before, after, options, cancel);
-  ShownDifference shown{.averaged = now.snapshot};
+  ShownDifference shown{.averaged = now.snapshot, .tier = sides[0].tier};
+  shown.tier.Add(sides[1].tier);
   WHEREFORE_RETURN_IF_ERROR(sums.Apply(options.lens));
   WHEREFORE_ASSIGN_OR_RETURN(shown.view.changes, sums.ChangedFunctions());
   WHEREFORE_ASSIGN_OR_RETURN(auto largest, sums.LargestDiff(options.prune));

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "profile/flame_tree.h"
 #include "query/context.h"
+#include "query/tiers.h"
 #include "query/trie_sums.h"
 #include "query/view.h"
 
@@ -17,6 +18,7 @@ struct FlameAnswer {
   profile::FlameTree tree;
   bool averaged = false;  // snapshots: the average over the range, values in 1/tree.scale
   std::string hint;       // set when nothing was found
+  Tier tier;
 };
 
 // Every path. A selector that names a span, trace or profile narrows it to those samples.
@@ -27,6 +29,7 @@ struct ShownFlame {
   View view;
   bool averaged = false;
   std::string hint;  // why there is nothing
+  Tier tier;
 };
 // What ShowTree() makes of that tree, without building it where the view asks for no more than the
 // largest paths.
@@ -50,6 +53,7 @@ struct ShownDifference {
   DiffView view;
   bool averaged = false;
   std::string hint;  // why there is nothing on a side
+  Tier tier;
 };
 Result<ShownDifference> ShowDifference(QueryContext& context, const Selection& before,
                                        const Selection& after, const ViewOptions& options,
@@ -59,6 +63,7 @@ Result<ShownDifference> ShowDifference(QueryContext& context, const Selection& b
 struct SummedSelection {
   Resolved resolved;
   TrieSums sums;
+  Tier tier;
 };
 Result<SummedSelection> SumSelection(QueryContext& context, const Selection& selection,
                                      const Narrowing& narrowing, const CancelToken& cancel);

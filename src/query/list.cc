@@ -92,8 +92,8 @@ Result<ListAnswer> List(QueryContext& context, const Selection& selection,
                         const CancelToken& cancel) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto regex, CompileRegex(function_regex));
   WHEREFORE_ASSIGN_OR_RETURN(const Resolved r, Resolve(context, selection, cancel));
-  WHEREFORE_ASSIGN_OR_RETURN(const auto values, SumOrAverage(context, r, cancel));
   ListAnswer answer{.type = r.type, .unit = r.unit, .scale = r.snapshot ? kAverageScale : 1};
+  WHEREFORE_ASSIGN_OR_RETURN(const auto values, SumOrAverage(context, r, cancel, &answer.tier));
   profile::LineTable table([&](const profile::FlameFunction& f) {
     return (!options.module || f.module == *options.module) &&
            re2::RE2::PartialMatch(f.name, *regex);

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "profile/line_table.h"
 #include "query/context.h"
+#include "query/tiers.h"
 
 namespace wherefore::query {
 
@@ -26,6 +27,7 @@ struct ListAnswer {
   std::int64_t total = 0;  // of the whole selection
   std::vector<profile::ListedFunction> functions;
   std::string hint;
+  Tier tier;
 };
 
 Result<ListAnswer> List(QueryContext& context, const Selection& selection,

@@ -14,8 +14,9 @@
 namespace wherefore::query {
 namespace {
 
-Result<ValuesBySelection> Sum(QueryContext& context, const Resolved& r, const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(auto sums, context.reader.SumStacks(r.query, cancel));
+Result<ValuesBySelection> Sum(QueryContext& context, const Resolved& r, Tier& tier,
+                              const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(auto sums, SumStacksOfTiers(context, r, tier, cancel));
   ValuesBySelection by_selection(r.query.selections.size());
   for (const store::StackSum& s : sums) {
     const TypeUse& use = r.types.at(s.type);
@@ -28,14 +29,20 @@ Result<ValuesBySelection> Sum(QueryContext& context, const Resolved& r, const Ca
 }  // namespace
 
 Result<ValuesBySelection> SumOrAverage(QueryContext& context, const Resolved& r,
-                                       const CancelToken& cancel) {
+                                       const CancelToken& cancel, Tier* tier) {
   if (r.query.selections.empty()) return ValuesBySelection();
   ValuesBySelection values;
+  Tier made_of;
   {
     const MemoryScope scope(cancel);  // the sums they are made of
-    WHEREFORE_ASSIGN_OR_RETURN(values,
-                               r.snapshot ? Average(context, r, cancel) : Sum(context, r, cancel));
+    if (r.snapshot) {
+      WHEREFORE_RETURN_IF_ERROR(
+          NoteGoneSamples(context, r, "averages of snapshots need", made_of, cancel));
+    }
+    WHEREFORE_ASSIGN_OR_RETURN(
+        values, r.snapshot ? Average(context, r, cancel) : Sum(context, r, made_of, cancel));
   }
+  if (tier != nullptr) *tier = std::move(made_of);
   std::size_t bytes = 0;
   for (const auto& of_selection : values) bytes += of_selection.capacity() * sizeof(StackValue);
   WHEREFORE_RETURN_IF_ERROR(cancel.Charge(bytes));

@@ -10,6 +10,7 @@
 #include "base/cancel.h"
 #include "base/result.h"
 #include "query/context.h"
+#include "query/tiers.h"
 
 namespace wherefore::query {
 
@@ -20,9 +21,10 @@ using ValuesBySelection = std::vector<std::vector<StackValue>>;
 Result<Resolved> Resolve(QueryContext& context, const Selection& selection,
                          const CancelToken& cancel);
 
-// Values per stack: added up, or averaged in thousandths for snapshots.
+// Values per stack: added up, or averaged in thousandths for snapshots. `tier`: what they are made
+// of.
 Result<ValuesBySelection> SumOrAverage(QueryContext& context, const Resolved& resolved,
-                                       const CancelToken& cancel);
+                                       const CancelToken& cancel, Tier* tier = nullptr);
 
 // Calls `ask` with the selections of `query` narrowed to the stacks that match, each once and
 // several at a time; those where none matches are left out. Its first argument is their numbers in

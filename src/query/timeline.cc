@@ -249,6 +249,11 @@ Result<TimelineAnswer> Timeline(QueryContext& context, const Selection& selectio
   Timelines lines(r, options, {start, width, steps});
   std::vector<std::int64_t> observed_ns(spread ? steps : 0);
   if (!r.query.selections.empty()) {
+    if (lines.searched() || r.needs_samples) {
+      WHEREFORE_RETURN_IF_ERROR(NoteGoneSamples(
+          context, r, lines.searched() ? "a search over time needs" : "labels of samples need",
+          answer.tier, cancel));
+    }
     WHEREFORE_ASSIGN_OR_RETURN(observed_ns,
                                r.snapshot ? AverageOverTime(context, r, options, lines, cancel)
                                           : SumOverTime(context, r, options, lines, cancel));

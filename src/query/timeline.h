@@ -12,6 +12,7 @@
 #include "base/cancel.h"
 #include "base/result.h"
 #include "query/context.h"
+#include "query/tiers.h"
 
 namespace wherefore::query {
 
@@ -41,6 +42,9 @@ struct TimelineAnswer {
   // Of what is looked for, all groups together; only with a search.
   std::optional<std::vector<std::int64_t>> matched;
   std::string hint;
+  // Profiles are there as long as sums by hour are, so that only a search, or labels of samples,
+  // can need samples that are gone.
+  Tier tier;
 };
 
 Result<TimelineAnswer> Timeline(QueryContext& context, const Selection& selection,

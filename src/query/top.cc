@@ -44,6 +44,7 @@ Result<TopAnswer> Top(QueryContext& context, const Selection& selection, const L
   answer.unit = r.unit;
   answer.scale = r.snapshot ? kAverageScale : 1;
   answer.averaged = r.snapshot;
+  answer.tier = summed.tier;
   answer.hint = HintFor(context, selection, !answer.rows.empty() || answer.total != 0, cancel);
   return answer;
 }

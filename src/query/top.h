@@ -12,6 +12,7 @@
 #include "query/context.h"
 #include "query/lens.h"
 #include "query/search.h"
+#include "query/tiers.h"
 
 namespace wherefore::query {
 
@@ -26,6 +27,7 @@ struct TopAnswer {
   std::vector<profile::FlameFunction> functions;  // [0]: the root
   std::vector<profile::TopRow> rows;              // largest self value first
   std::optional<Found> found;                     // of a search
+  Tier tier;
 };
 
 // Of what the lens leaves. Without a lens and a search no tree is built.

@@ -24,6 +24,9 @@ struct DeleteRequest {
   // Spans: of these services, those that match; no predicate = all.
   std::vector<DictionaryKey> spans_of;
   SpanPredicate span_matches;
+  // Where samples are gone, sums by hour know no label but the version, and nothing within an hour:
+  // then whole hours of the services go, or, without this, nothing at all (kInvalid).
+  bool whole_hours = false;
 };
 struct DeleteResult {
   std::uint64_t samples = 0;

@@ -223,6 +223,45 @@ struct NewestRow {
   std::int64_t distance_ns = 0;
 };
 
+inline constexpr std::int64_t kNsPerHour = 3'600'000'000'000;
+
+// What a dictionary has in an hour. Numbers of profiles are never used twice: where all of it is
+// the same, the samples are.
+struct HourContent {
+  std::int64_t profiles = 0;
+  std::uint32_t through = 0;  // the highest number of a profile
+  std::int64_t samples = 0;   // as the profiles say
+
+  bool operator==(const HourContent&) const = default;
+};
+// An hour in which a dictionary has profiles.
+struct HourRow {
+  DictionaryKey dictionary;
+  std::uint32_t hour = 0;  // since 1970
+  HourContent now;
+  std::uint32_t revision = 0;  // of what it was rolled to last; 0: it was not
+  HourContent rolled;          // from this
+  std::int64_t rolled_ns = 0;
+
+  // Whether its sums say what its samples say.
+  [[nodiscard]] bool IsCurrent() const { return revision != 0 && now == rolled; }
+};
+// Sums of hours, in place of their samples.
+struct HourSumQuery {
+  SampleQuery query;  // dictionaries and types; all series and stacks; the range does not matter
+  struct Part {
+    DictionaryKey dictionary;
+    std::uint32_t hour = 0;
+    std::uint32_t revision = 0;
+  };
+  std::vector<Part> parts;
+  std::optional<std::vector<std::string>> versions = std::nullopt;  // as in rows; none: all
+};
+struct SampleCount {
+  std::uint32_t dictionary = 0;  // index into selections
+  std::int64_t samples = 0;
+};
+
 // What profiles there are of one selection and type.
 struct CoverRow {
   std::uint32_t dictionary = 0;  // index into selections
@@ -445,6 +484,12 @@ class Reader {
   // was read at one generation may be kept while it lasts. 0: not known, do not keep.
   [[nodiscard]] virtual std::uint64_t Generation() const { return 0; }
 
+  // Whether retention has dropped the samples of a dictionary; its hours may still be there.
+  [[nodiscard]] virtual bool SamplesGone(const DictionaryKey& /*key*/) const { return false; }
+  // Odd while something that hours were rolled to goes away: then, or where it has changed
+  // meanwhile, sums are whole only if Hours() still knows their revisions after they were read.
+  [[nodiscard]] virtual std::uint64_t HourRemovals() const { return 0; }
+
   // Services with profiles in buckets that overlap the range (coarse: whole buckets).
   virtual Result<std::vector<ServiceRow>> Services(std::uint32_t tenant, TimeRange range,
                                                    const CancelToken& cancel) = 0;
@@ -478,6 +523,16 @@ class Reader {
                                                   const CancelToken& cancel) = 0;
   virtual Result<std::vector<StackSumBySeries>> SumStacksBySeries(const SampleQuery& query,
                                                                   const CancelToken& cancel) = 0;
+  // The hours that overlap the range, whole, in which the query's dictionaries have profiles, and
+  // what they were rolled to. In no order.
+  virtual Result<std::vector<HourRow>> Hours(const SampleQuery& query,
+                                             const CancelToken& cancel) = 0;
+  // Sum per stack over what hours were rolled to.
+  virtual Result<std::vector<StackSum>> SumHours(const HourSumQuery& query,
+                                                 const CancelToken& cancel) = 0;
+  // How many samples there are; of dictionaries that have any.
+  virtual Result<std::vector<SampleCount>> CountSamples(const SampleQuery& query,
+                                                        const CancelToken& cancel) = 0;
   // Sums per stack in which every profile counts with its weight; one without any does not count.
   virtual Result<std::vector<WeighedStack>> WeighStacks(const SampleQuery& query,
                                                         std::vector<ProfileWeight> weights,

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "store/engine/embedded_transport.h"
+#include "store/engine/query_rows.h"
 #include "store/engine/schema.h"
 #include "store/read/reader.h"
 #include "store/store_impl.h"
@@ -98,7 +99,7 @@ Result<> CheckSchemaFile(const DataPaths& paths) {
             paths.root, version, kDirectoryVersion));
   }
   if (version == 0) return Error(Code::kUnsupported, "schema version 0 is not known");
-  // Steps from one version to the next come here, oldest first. From 1 to 2 and to 3 nothing has to
+  // Steps from one version to the next come here, oldest first. From 1 to 4 nothing has to
   // be rewritten: each file says which form it has, and is replaced in its own time; tables that
   // are missing are made. But a program that knows the old version only must not come back to it.
   return version < kDirectoryVersion ? journal::ReplaceFile(paths.schema, current) : Result<>();
@@ -114,7 +115,11 @@ StoreMetrics::StoreMetrics()
       segments(Metrics::Global().GetGauge("wherefore_store_segments",
                                           "Closed log segments not inserted yet.")),
       repeated(Metrics::Global().GetCounter("wherefore_store_repeated_requests_total",
-                                            "Requests that had been stored before.")) {
+                                            "Requests that had been stored before.")),
+      rolled_hours(Metrics::Global().GetCounter("wherefore_store_rolled_hours_total",
+                                                "Hours of a service that were summed up.")),
+      roll_seconds(Metrics::Global().GetHistogram("wherefore_store_roll_seconds",
+                                                  "Time to sum up an hour of a service.")) {
   for (const TableDef& table : Tables()) {
     inserted_rows.push_back(&Metrics::Global().GetCounter("wherefore_store_inserted_rows_total",
                                                           "Rows inserted into the engine.",
@@ -133,6 +138,13 @@ StoreImpl::StoreImpl(StoreOptions options)
     : options_(std::move(options)),
       paths_(options_.directory),
       counter_files_(paths_.cumulative),
+      named_functions_([this](const DictionaryKey& key) {
+        return QueryColumn<std::uint64_t>(
+            *transport_,
+            fmt::format("SELECT DISTINCT function FROM {} WHERE tenant = {} AND "
+                        "service = {} AND bucket = {}",
+                        PhysicalName(Table::kFunctionNames), key.tenant, key.service, key.bucket));
+      }),
       counter_bases_(counter_files_) {}
 
 Result<> StoreImpl::Start(std::unique_ptr<Transport> transport) {
@@ -143,6 +155,7 @@ Result<> StoreImpl::Start(std::unique_ptr<Transport> transport) {
   {
     MutexLock insert(insert_mutex_);
     WHEREFORE_RETURN_IF_ERROR(ledger_.Open(paths_.ledger));
+    tiers_.SetSamplesGone(ledger_.gone());
     if (!transport_) {
       SetDamagedDefinitionsAside(paths_.engine, ledger_.definitions(), ledger_.table_ids());
     }
@@ -162,7 +175,7 @@ Result<> StoreImpl::Start(std::unique_ptr<Transport> transport) {
   }
   WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t writer, OwnWriterNumber(paths_, *transport_));
   reader_ = MakeReader(*transport_, {options_.query_timeout_ns, options_.query_memory_bytes},
-                       generation_);
+                       generation_, tiers_);
   people_sql_ = std::make_unique<PeopleSql>(
       *transport_, QueryLimits{options_.query_timeout_ns, options_.query_memory_bytes});
   WHEREFORE_RETURN_IF_ERROR(wal_.Open(paths_.wal, writer));
@@ -174,13 +187,14 @@ Result<> StoreImpl::Start(std::unique_ptr<Transport> transport) {
     MutexLock lock(intern_mutex_);
     dictionaries_ = std::make_unique<Dictionaries>(*transport_, writer, next_writer_);
     encoder_ = std::make_unique<Encoder>(
-        *dictionaries_, EncodeOptions{options_.max_series_per_service, options_.retention_ns,
-                                      options_.keep_payload});
+        *dictionaries_, EncodeOptions{options_.max_series_per_service, options_.retention,
+                                      options_.keep_payload, &tiers_});
     MutexLock insert(insert_mutex_);
     WHEREFORE_RETURN_IF_ERROR(LoadRequests());
   }
   counter_files_.ForgetOld();
   Replay();
+  (void)FindPins();
   writer_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "store-write");
     RunWriter();
@@ -269,9 +283,7 @@ Status StoreImpl::status(std::uint32_t tenant) const {
   Status status{.part = "store", .facts = {}, .problems = {}};
   status.facts.emplace_back("data directory", paths_.root);
   AddDisk(paths_.root, options_.low_disk_bytes, status);
-  status.facts.emplace_back("retention", options_.retention_ns == 0
-                                             ? "everything is kept"
-                                             : FormatDuration(options_.retention_ns));
+  status.facts.emplace_back("retention", options_.retention.Of(tenant).Text());
   status.facts.emplace_back(
       "log waiting to be inserted",
       FormatBytes(static_cast<std::int64_t>(wal_.closed_bytes() + wal_.current_bytes())));
@@ -311,7 +323,7 @@ void StoreImpl::AddDataProblems(std::uint32_t tenant, Status& status) const {
   if (!retention_held_.empty()) {
     status.problems.push_back(
         {fmt::format("old data is kept although the retention is {}: {}",
-                     FormatDuration(options_.retention_ns), retention_held_),
+                     options_.retention.Of(tenant).Text(), retention_held_),
          "look at the machine's clock; if it is right, wherefore doctor --repair drops the data",
          false});
   }

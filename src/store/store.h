@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -21,20 +22,24 @@
 #include <vector>
 
 #include "base/cancel.h"
+#include "base/clock.h"
 #include "base/result.h"
 #include "base/status.h"
 #include "profile/sink.h"
 #include "profile/tenant.h"
 #include "store/alert_event.h"
 #include "store/delete.h"
+#include "store/hours/hours.h"
+#include "store/pin.h"
 #include "store/read.h"
+#include "store/retention.h"
 #include "store/sql/question.h"
 
 namespace wherefore::store {
 
 struct StoreOptions {
   std::string directory;          // data directory; created if missing
-  std::int64_t retention_ns = 0;  // 0 keeps everything
+  RetentionRules retention;
   std::size_t max_queued_bytes = 256u << 20;
   std::int64_t flush_interval_ns = 15'000'000'000;
   std::size_t flush_bytes = 64u << 20;
@@ -46,6 +51,9 @@ struct StoreOptions {
   std::int64_t query_timeout_ns = 60'000'000'000;
   std::int64_t query_memory_bytes = std::int64_t{2} << 30;
   std::int64_t low_disk_bytes = std::int64_t{1} << 30;  // warn below this
+  RollWaits roll_waits;
+  std::int64_t retention_every_ns = 60 * kNsPerSecond;
+  std::function<std::int64_t()> now = NowUnixNs;  // for what is due: hours and retention
 };
 
 // Which of a tenant's services lack what, as far as it is known; by the tenant's number.
@@ -61,6 +69,15 @@ struct DamagedData {
   [[nodiscard]] std::string For(std::uint32_t tenant) const;
 };
 
+struct KeptBucket {
+  std::string_view kind;
+  std::uint32_t bucket = 0;
+  std::int64_t bytes = 0;
+  std::int64_t rows = 0;
+  std::int64_t goes_ns = 0;  // 0: it stays
+  bool pinned = false;
+};
+
 class Store : public profile::Sink {
  public:
   // Opens or creates; replays what is left in the log. Refuses a directory another process holds
@@ -72,6 +89,9 @@ class Store : public profile::Sink {
 
   // Everything acknowledged before the call is visible to readers when it returns.
   virtual Result<> Flush() = 0;
+  // Sums up every hour that is due, however long it takes; the store does so by itself, a little at
+  // a time.
+  virtual Result<> RollHours() = 0;
   // The same for a query. Queries share inserts, and inserts that only queries asked for
   // take a third of the time at most. Where rows cannot be inserted it does not fail: the rest can
   // be answered, and Damaged() says what is not there.
@@ -90,6 +110,16 @@ class Store : public profile::Sink {
   virtual Result<std::string> Backup(const std::string& target_directory) = 0;
   static Result<std::string> Restore(const std::string& backup_directory,
                                      const std::string& data_directory);
+
+  // Keeps the buckets a window touches, whole, until the pin is removed. The same window of the same
+  // service again is the same pin, with another reason. Durable when it returns.
+  virtual Result<Pin> SetPin(Pin pin) = 0;
+  virtual Result<> RemovePin(std::uint32_t tenant, const std::string& id) = 0;
+  [[nodiscard]] virtual Result<std::vector<Pin>> Pins(std::uint32_t tenant) const = 0;
+
+  // What is stored of each kind and bucket, and when it goes by this tenant's retention; oldest
+  // first.
+  [[nodiscard]] virtual Result<std::vector<KeptBucket>> Kept(std::uint32_t tenant) const = 0;
 
   // What can be done about damage, step by step; only if `really` is it done, and the steps say
   // what came of them.

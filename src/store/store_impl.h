@@ -1,14 +1,16 @@
 // The inside of the store, shared by the files that implement it: store.cc (open, threads),
 // write/store_write.cc (group commit), write/store_insert.cc (log -> engine), and in upkeep/
 // retention.cc, delete.cc, delete_names.cc, delete_spans.cc, backup.cc, damage.cc, lost_names.cc,
-// repair.cc, upkeep.cc.
+// repair.cc, roll_hours.cc, upkeep.cc.
 //
 // Threads: callers; one writer thread (takes the queue, interns, logs, answers); one inserter
 //          thread (closes segments, inserts them, drops old buckets, retries what failed); one for
 //          upkeep (finishes what a restart interrupted).
-// Locks:   taken in this order: upkeep_mutex_ (held over a delete or a backup), intern_mutex_
+// Locks:   taken in this order: upkeep_mutex_ (held over a delete or a backup, and while hours are
+//          rolled), pin_changes_mutex_, intern_mutex_
 //          (dictionaries, identities, carry_; senders wait for it), insert_mutex_ (held while rows
-//          go into the engine), state_mutex_, then the log's own and the transport's own.
+//          go into the engine), state_mutex_ or pins_mutex_, then the log's own and the
+//          transport's own.
 #pragma once
 
 #include <atomic>
@@ -33,6 +35,7 @@
 #include "journal/identities.h"
 #include "journal/wal.h"
 #include "store/engine/mutations.h"
+#include "store/hours/functions.h"
 #include "store/sql/people_sql.h"
 #include "store/store.h"
 #include "store/upkeep/ledger.h"
@@ -70,6 +73,8 @@ struct StoreMetrics {
   Gauge& queue_bytes;
   Gauge& segments;
   Counter& repeated;
+  Counter& rolled_hours;
+  Histogram& roll_seconds;
   std::vector<Counter*> inserted_rows;  // by table
 };
 
@@ -91,6 +96,7 @@ class StoreImpl final : public Store {
       EXCLUDES(intern_mutex_, state_mutex_);
   Result<> Flush() override;
   Result<> CatchUp(const CancelToken& cancel) override;
+  Result<> RollHours() override EXCLUDES(upkeep_mutex_, intern_mutex_, insert_mutex_, state_mutex_);
   Reader& reader() override { return *reader_; }
   Result<SqlAnswer> Ask(const SqlQuestion& question, const CancelToken& cancel) override {
     return people_sql_->Ask(question, cancel);
@@ -101,6 +107,13 @@ class StoreImpl final : public Store {
   Result<DeleteResult> Delete(const DeleteRequest& request) override;
   Result<std::string> Backup(const std::string& target_directory) override;
   Result<std::vector<std::string>> Repair(bool really) override;
+  Result<Pin> SetPin(Pin pin) override
+      EXCLUDES(pin_changes_mutex_, pins_mutex_, intern_mutex_, state_mutex_);
+  Result<> RemovePin(std::uint32_t tenant, const std::string& id) override
+      EXCLUDES(pin_changes_mutex_, pins_mutex_, intern_mutex_, state_mutex_);
+  [[nodiscard]] Result<std::vector<Pin>> Pins(std::uint32_t tenant) const override
+      EXCLUDES(pins_mutex_);
+  [[nodiscard]] Result<std::vector<KeptBucket>> Kept(std::uint32_t tenant) const override;
   [[nodiscard]] std::vector<DamagedData> Damaged() const override;
   [[nodiscard]] Status status(std::uint32_t tenant) const override;
   [[nodiscard]] double QueueShare() const override;
@@ -179,13 +192,52 @@ class StoreImpl final : public Store {
   Result<> LoadRequests() REQUIRES(intern_mutex_, insert_mutex_);
   void ProbeLog() EXCLUDES(intern_mutex_);
 
+  // pins.cc
+  // Those of earlier runs, once their log is in the engine; false: not yet.
+  bool FindPins() EXCLUDES(pin_changes_mutex_, pins_mutex_, state_mutex_);
+  Result<> LoadPins() EXCLUDES(pin_changes_mutex_, pins_mutex_);
+  Result<> LogPin(const Pin& pin, std::string_view state) REQUIRES(pin_changes_mutex_)
+      EXCLUDES(intern_mutex_, state_mutex_);
+  [[nodiscard]] Result<> PinsAreKnown() const REQUIRES(pins_mutex_);
+  [[nodiscard]] bool IsPinned(std::uint32_t bucket) const EXCLUDES(pins_mutex_);
   // retention.cc
-  Result<> DropOldBuckets(std::int64_t now_ns);
-  // The buckets to drop, of those there are; or why they are kept.
-  std::set<std::uint32_t> Expired(const std::vector<std::pair<std::string, std::uint32_t>>& found,
-                                  std::int64_t now_ns) EXCLUDES(state_mutex_);
+  Result<> DropOldBuckets(std::int64_t now_ns)
+      EXCLUDES(intern_mutex_, insert_mutex_, state_mutex_);
+  // What a table has in a bucket and is too old.
+  struct Outdated {
+    TableBucket where;
+    std::vector<std::uint32_t> tenants;  // whose it is; where there is no --tenant-retention: 0
+    bool whole = false;                  // nobody else has rows in it
+  };
+  // Of what there is.
+  Result<std::vector<Outdated>> FindOutdated(const BucketRows& there, std::int64_t now_ns)
+      REQUIRES(insert_mutex_);
+  // Leaves of them what may go by itself; says why the rest is kept.
+  void KeepIfInDoubt(const BucketRows& there, std::int64_t now_ns, std::vector<Outdated>& outdated)
+      EXCLUDES(state_mutex_);
+  // Samples go once the sums of their hours are made, where those stay: takes out what is not ready.
+  Result<> WaitForHours(std::uint64_t logged, std::int64_t now_ns, std::vector<Outdated>& outdated)
+      REQUIRES(insert_mutex_) EXCLUDES(state_mutex_);
+  Result<bool> HoursAreMade(const Outdated& samples) REQUIRES(insert_mutex_) EXCLUDES(state_mutex_);
+  Result<> Drop(const Outdated& outdated) REQUIRES(insert_mutex_);
   // delete.cc
-  Result<> DeleteMeasurements(const DeleteRequest& request, DeleteResult& result,
+  // A part of a delete.
+  struct DeletePart {
+    DeleteRequest request;
+    // Of dictionaries without samples: hashes of the versions that go; not listed: all.
+    std::map<DictionaryKey, std::vector<std::uint64_t>> versions;
+  };
+  // delete_hours.cc: what has its samples, and what is left as sums by hour.
+  Result<std::vector<DeletePart>> SplitByTier(const DeleteRequest& request);
+  // Makes a selection without samples one of hours.
+  Result<> MakeItOfHours(const DeleteRequest& request, SeriesSelection selection, DeletePart& part);
+  // Before profiles or samples of these go: hours that overlap the range are read from samples
+  // again, or, where there are none, forgotten.
+  Result<> ForgetHours(const DeletePart& part, std::set<DictionaryKey>& touched)
+      REQUIRES(upkeep_mutex_);
+  // Sums that no note speaks of, and names of functions that no sum speaks of.
+  Result<> DropForgottenHours(const std::set<DictionaryKey>& dictionaries) REQUIRES(upkeep_mutex_);
+  Result<> DeleteMeasurements(const DeletePart& part, DeleteResult& result,
                               std::set<DictionaryKey>& touched) REQUIRES(upkeep_mutex_);
   // Counts what matches, notes whose it is, and queues its removal; drops whole buckets at once.
   Result<std::uint64_t> DeleteRows(Table table, const ByBucket& where,
@@ -256,6 +308,20 @@ class StoreImpl final : public Store {
                            const std::string& file);
   Result<bool> TryToAttach(const std::string& table, const std::string& folder,
                            const std::string& part, std::uint32_t bucket);
+  // roll_hours.cc
+  // Rolls hours that are due until all are or the time is over; true: there are more.
+  Result<bool> RollHours(std::int64_t for_ns)
+      EXCLUDES(upkeep_mutex_, intern_mutex_, insert_mutex_, state_mutex_);
+  // The buckets whose profiles changed since they were looked into, or of which an hour is due.
+  std::vector<std::uint32_t> BucketsToRoll(std::int64_t now_ns) REQUIRES(upkeep_mutex_)
+      EXCLUDES(insert_mutex_);
+  // What is due of a bucket; notes when it is to be looked into again.
+  Result<std::vector<HourRow>> DueHours(std::uint32_t bucket, std::int64_t now_ns)
+      REQUIRES(upkeep_mutex_) EXCLUDES(insert_mutex_);
+  // Whether it is rolled, or cannot be.
+  [[nodiscard]] bool IsSettled(const HourRow& hour) const EXCLUDES(state_mutex_);
+  Result<> Roll(const HourRow& hour) REQUIRES(upkeep_mutex_)
+      EXCLUDES(intern_mutex_, insert_mutex_, state_mutex_);
   // upkeep.cc
   void RunUpkeep();
   // What one round leaves for the next.
@@ -263,9 +329,12 @@ class StoreImpl final : public Store {
     bool look_for_damage = false;
     std::int64_t next_names_ns = 0;
     std::int64_t names_wait_ns = kNsPerSecond;
+    std::int64_t next_roll_ns = 0;
+    std::string roll_said;
     std::string said;
   };
   void DoUpkeep(Upkeep& upkeep);
+  void RollSome(Upkeep& upkeep);
   // Some room kept for a disk that is full: a delete needs a little to free much.
   void KeepReserve();
   void UseReserve();
@@ -276,6 +345,7 @@ class StoreImpl final : public Store {
   journal::File lock_;
   std::unique_ptr<Transport> transport_;
   std::atomic<std::uint64_t> generation_{1};  // of names, for readers' caches
+  Tiers tiers_;
   std::unique_ptr<Reader> reader_;
   std::unique_ptr<PeopleSql> people_sql_;
   journal::Wal wal_;
@@ -285,6 +355,18 @@ class StoreImpl final : public Store {
 
   Mutex upkeep_mutex_;  // one delete or backup at a time
   std::vector<Mutation> pending_ GUARDED_BY(upkeep_mutex_);
+  struct LookedForHours {
+    std::uint64_t profiles = 0;  // rows there were
+    std::int64_t next_ns = 0;    // when an hour is due, if nothing changes
+  };
+  NamedFunctions named_functions_ GUARDED_BY(upkeep_mutex_);
+  std::map<std::uint32_t, LookedForHours> looked_for_hours_ GUARDED_BY(upkeep_mutex_);  // by bucket
+
+  Mutex pin_changes_mutex_;  // one change at a time
+  std::uint64_t last_pin_event_ GUARDED_BY(pin_changes_mutex_) = 0;
+  mutable Mutex pins_mutex_;
+  std::map<std::pair<std::uint32_t, std::string>, Pin> pins_ GUARDED_BY(pins_mutex_);
+  bool pins_known_ GUARDED_BY(pins_mutex_) = false;  // those of earlier runs
 
   Mutex intern_mutex_;
   std::unique_ptr<Dictionaries> dictionaries_ GUARDED_BY(intern_mutex_);
@@ -308,6 +390,12 @@ class StoreImpl final : public Store {
   Ledger ledger_ GUARDED_BY(insert_mutex_);
   bool compared_ GUARDED_BY(insert_mutex_) = false;  // with the ledger, since the start
   std::uint64_t distrusted_segment_ GUARDED_BY(insert_mutex_) = 0;  // the last damaged one
+  // Samples that are too old, by the last segment that may have some of them.
+  std::map<TableBucket, std::uint64_t> closing_ GUARDED_BY(insert_mutex_);
+  // Where tenants have a retention of their own: how many rows a bucket had, and for how many of
+  // the rules it was too old, when nothing in it was.
+  std::map<TableBucket, std::pair<std::uint64_t, std::size_t>> looked_into_
+      GUARDED_BY(insert_mutex_);
 
   mutable Mutex state_mutex_;
   CondVar queue_changed_;
@@ -334,6 +422,8 @@ class StoreImpl final : public Store {
   std::set<BrokenPart> uncounted_ GUARDED_BY(state_mutex_);  // set aside, and not in damaged_ yet
   bool look_for_damage_ GUARDED_BY(state_mutex_) = false;
   std::atomic<bool> names_lost_{false};                  // of services or types
+  // Hours that could not be rolled as they are: samples are missing, or sums do not fit.
+  std::map<std::pair<DictionaryKey, std::uint32_t>, HourContent> unrolled_ GUARDED_BY(state_mutex_);
   std::string retention_held_ GUARDED_BY(state_mutex_);  // why old data stays; empty: it goes
   bool retention_confirmed_ GUARDED_BY(state_mutex_) = false;
   std::string deleting_step_ GUARDED_BY(state_mutex_);  // empty: no delete runs

@@ -32,7 +32,10 @@ class TestData {
       memory_ = std::make_unique<memory::MemoryStore>(EncodeOptions{.keep_payload = keep_payload});
       return;
     }
-    auto opened = Store::Open({.directory = directory_ / "data", .keep_payload = keep_payload});
+    auto opened =
+        Store::Open({.directory = directory_ / "data",
+                     .keep_payload = keep_payload,
+                     .roll_waits = {.after_ns = 0, .again_ns = 0, .every_ns = 0}});
     EXPECT_TRUE(opened) << opened.error().message();
     if (opened) store_ = *std::move(opened);
   }
@@ -48,6 +51,12 @@ class TestData {
   }
   Result<> WriteAlertEvents(std::span<const AlertEvent> events) {
     return memory_ ? memory_->WriteAlertEvents(events) : store_->WriteAlertEvents(events);
+  }
+  // Sums of all hours that are over.
+  void RollHours() {
+    const auto rolled = memory_ ? memory_->RollHours(NowUnixNs()) : store_->RollHours();
+    EXPECT_TRUE(rolled) << rolled.error().message();
+    Flush();
   }
   // Everything that was written is visible.
   void Flush() {

@@ -193,6 +193,47 @@ constexpr std::array kAlertEvents = {
     Text("service"), F64("value"),    F64("low"),           F64("high"),
     Texts("names"),  Texts("values"), Text("detail")};
 
+constexpr ColumnDef kHour = Run("hour", "UInt32", 4, kT64);
+constexpr ColumnDef kRevision = Run("revision", "UInt32", 4, kT64);
+constexpr std::array kStackHours = {kBucket,
+                                    kTenant,
+                                    kService,
+                                    Run("type", "UInt64", 8),
+                                    kHour,
+                                    Text("version"),
+                                    kWriter,
+                                    U32("stack", kDelta4),
+                                    I64("value", kT64),
+                                    I64("n", kT64),
+                                    kRevision};
+constexpr std::array kFunctionNames = {kBucket,         kTenant,      kService,
+                                       U64("function"), Text("name"), Text("module")};
+constexpr std::array kFunctionHours = {kBucket,
+                                       kTenant,
+                                       kService,
+                                       Run("type", "UInt64", 8),
+                                       kHour,
+                                       Text("version"),
+                                       kWriter,
+                                       U64("function"),
+                                       I64("self", kT64),
+                                       I64("total", kT64),
+                                       I64("self_n", kT64),
+                                       I64("total_n", kT64),
+                                       U32("groups", kT64),
+                                       F64("self_xx"),
+                                       F64("self_xe"),
+                                       F64("total_xx"),
+                                       F64("total_xe"),
+                                       F64("ee"),
+                                       kRevision};
+constexpr std::array kHourRolls = {kBucket,        kTenant,     kService,        kWriter,
+                                   kHour,          kRevision,   U64("profiles"), U32("through"),
+                                   U64("samples"), U64("rows"), I64("time")};
+constexpr std::array kPins = {kBucket,    kTenant,       I64("time"),     U64("number"),
+                              Text("id"), Text("state"), Text("service"), I64("from"),
+                              I64("to"),  Text("why")};
+
 constexpr std::string_view kDictionaryOrder = "tenant, service, writer";
 constexpr std::array<TableDef, kTableCount> kTables = {{
     {Table::kServices, "services", kServices, kDictionaryOrder, true},
@@ -210,6 +251,13 @@ constexpr std::array<TableDef, kTableCount> kTables = {{
     {Table::kSpans, "spans", kSpans, "tenant, service, start", false},
     {Table::kTraceIndex, "trace_index", kTraceIndex, "tenant, trace", false},
     {Table::kAlertEvents, "alert_events", kAlertEvents, "tenant, time, number", false},
+    {Table::kStackHours, "stack_hours", kStackHours,
+     "tenant, service, type, hour, version, writer, stack", false},
+    {Table::kFunctionNames, "function_names", kFunctionNames, "tenant, service, function", false},
+    {Table::kFunctionHours, "function_hours", kFunctionHours,
+     "tenant, service, type, hour, version, writer, function", false},
+    {Table::kHourRolls, "hour_rolls", kHourRolls, "tenant, service, hour, writer", false},
+    {Table::kPins, "pins", kPins, "tenant, number", false},
 }};
 
 // `begin`: "CREATE TABLE IF NOT EXISTS name", or the same for one that has files already.
@@ -248,6 +296,11 @@ constexpr std::array kViews = {
     "CREATE VIEW IF NOT EXISTS details AS SELECT * FROM details_v1",
     "CREATE VIEW IF NOT EXISTS links AS SELECT * FROM links_v1",
     "CREATE VIEW IF NOT EXISTS alert_events AS SELECT * FROM alert_events_v1",
+    "CREATE VIEW IF NOT EXISTS stack_hours AS SELECT * FROM stack_hours_v1",
+    "CREATE VIEW IF NOT EXISTS function_names AS SELECT * FROM function_names_v1",
+    "CREATE VIEW IF NOT EXISTS function_hours AS SELECT * FROM function_hours_v1",
+    "CREATE VIEW IF NOT EXISTS hour_rolls AS SELECT * FROM hour_rolls_v1",
+    "CREATE VIEW IF NOT EXISTS pins AS SELECT * FROM pins_v1",
     // Names are looked up here so that people can write service_name = '...'; one join a query is
     // what old servers can do, and both tables hold one row a key.
     "CREATE VIEW IF NOT EXISTS samples AS SELECT * FROM samples_v1 ANY LEFT JOIN (SELECT tenant, "
@@ -361,6 +414,14 @@ Result<> CreateTables(Transport& transport) {
 std::uint32_t BucketOf(std::int64_t time_ns, std::int64_t now_ns) {
   const std::uint32_t day = DayBucket(time_ns);
   return time_ns >= now_ns - kDayBuckets * kNsPerDay ? day : day / 100;
+}
+
+std::string BucketName(std::uint32_t bucket) {
+  const bool day = bucket > 1'000'000;
+  const std::uint32_t month = day ? bucket / 100 : bucket;
+  std::string name = fmt::format("{:04}-{:02}", month / 100, month % 100);
+  if (day) name += fmt::format("-{:02}", bucket % 100);
+  return name;
 }
 
 BucketSpan SpanOf(std::uint32_t bucket) {

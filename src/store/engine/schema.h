@@ -20,7 +20,8 @@ namespace wherefore::store {
 // ones are opened, newer ones refused. A table whose columns change gets a version of its own, so
 // that the others stay where they are.
 // 2: tenants in identities, checksums of headers in the log, names of tenants. 3: events of alerts.
-inline constexpr int kDirectoryVersion = 3;
+// 4: sums by hour.
+inline constexpr int kDirectoryVersion = 4;
 
 // In the order rows are inserted: names before what refers to them. Saved in the log: never
 // renumber.
@@ -40,8 +41,13 @@ enum class Table : std::uint8_t {
   kSpans,
   kTraceIndex,
   kAlertEvents,
+  kStackHours,
+  kFunctionNames,
+  kFunctionHours,
+  kHourRolls,  // after what they speak of
+  kPins,
 };
-inline constexpr std::size_t kTableCount = 15;
+inline constexpr std::size_t kTableCount = 20;
 
 // How a column is held in memory and in the log (rows.h).
 enum class Layout : std::uint8_t {
@@ -92,6 +98,8 @@ struct TableFolder {
 // `bucket` of a time: the day (20261115) for the 60 days before `now_ns`, the month (202611) before
 // that.
 [[nodiscard]] std::uint32_t BucketOf(std::int64_t time_ns, std::int64_t now_ns);
+// "2026-11-15", "2026-11"
+[[nodiscard]] std::string BucketName(std::uint32_t bucket);
 // First and one-past-last nanosecond of a bucket.
 struct BucketSpan {
   std::int64_t from_ns = 0;

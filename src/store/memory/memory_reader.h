@@ -32,6 +32,9 @@ class MemoryReader final : public Reader {
   // Visible to every query from when it returns.
   Result<> Add(const RowSet& rows) EXCLUDES(mutex_);
 
+  // Of all dictionaries.
+  Result<std::vector<HourRow>> EveryHour() EXCLUDES(mutex_);
+
   [[nodiscard]] std::uint64_t Generation() const override { return generation_.load(); }
 
   Result<std::vector<ServiceRow>> Services(std::uint32_t tenant, TimeRange range,
@@ -55,6 +58,11 @@ class MemoryReader final : public Reader {
                                           const CancelToken& cancel) override;
   Result<std::vector<StackSumBySeries>> SumStacksBySeries(const SampleQuery& query,
                                                           const CancelToken& cancel) override;
+  Result<std::vector<HourRow>> Hours(const SampleQuery& query, const CancelToken& cancel) override;
+  Result<std::vector<StackSum>> SumHours(const HourSumQuery& query,
+                                         const CancelToken& cancel) override;
+  Result<std::vector<SampleCount>> CountSamples(const SampleQuery& query,
+                                                const CancelToken& cancel) override;
   Result<std::vector<WeighedStack>> WeighStacks(const SampleQuery& query,
                                                 std::vector<ProfileWeight> weights,
                                                 const CancelToken& cancel) override;

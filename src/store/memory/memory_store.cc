@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "base/clock.h"
+#include "store/hours/hours.h"
 #include "store/write/content_hash.h"
 #include "store/write/encode_alert_events.h"
 
@@ -23,7 +24,9 @@ Result<> NothingStored::Insert(std::string_view /*table*/, std::string_view /*na
 }
 
 MemoryStore::MemoryStore(EncodeOptions options)
-    : dictionaries_(nothing_, writer_.load(), writer_), encoder_(dictionaries_, options) {}
+    : dictionaries_(nothing_, writer_.load(), writer_),
+      encoder_(dictionaries_, options),
+      named_functions_([](const DictionaryKey&) { return std::vector<std::uint64_t>(); }) {}
 
 void MemoryStore::Write(profile::WriteRequest request,
                         std::function<void(Result<profile::WriteAnswer>)> done) {
@@ -39,6 +42,22 @@ Result<> MemoryStore::WriteAlertEvents(std::span<const AlertEvent> events) {
   RowSet rows;
   EncodeAlertEvents(events, NowUnixNs(), rows[Table::kAlertEvents]);
   return reader_.Add(rows);
+}
+
+Result<> MemoryStore::RollHours(std::int64_t now_ns) {
+  MutexLock lock(mutex_);
+  WHEREFORE_ASSIGN_OR_RETURN(const std::vector<HourRow> hours, reader_.EveryHour());
+  for (const HourRow& hour : hours) {
+    if (hour.IsCurrent() || DueAt(hour, {.after_ns = 0, .again_ns = 0, .every_ns = 0}) > now_ns)
+      continue;
+    WHEREFORE_ASSIGN_OR_RETURN(const HourSamples samples,
+                               ReadHour(reader_, hour.dictionary, hour.hour, {}));
+    RowSet rows;
+    WHEREFORE_ASSIGN_OR_RETURN(const bool fits,
+                               EncodeHour(reader_, samples, now_ns, named_functions_, rows, {}));
+    if (fits) WHEREFORE_RETURN_IF_ERROR(reader_.Add(rows));
+  }
+  return {};
 }
 
 Result<profile::WriteAnswer> MemoryStore::Store(const profile::WriteRequest& request,

@@ -18,6 +18,7 @@
 #include "journal/identities.h"
 #include "profile/sink.h"
 #include "store/engine/transport.h"
+#include "store/hours/functions.h"
 #include "store/memory/memory_reader.h"
 #include "store/write/dictionary.h"
 #include "store/write/encode_rows.h"
@@ -42,6 +43,8 @@ class MemoryStore final : public profile::Sink {
   void Write(profile::WriteRequest request,
              std::function<void(Result<profile::WriteAnswer>)> done) override;
   Result<> WriteAlertEvents(std::span<const AlertEvent> events);
+  // Every hour that ended before `now_ns` and is not what its samples are.
+  Result<> RollHours(std::int64_t now_ns) EXCLUDES(mutex_);
   [[nodiscard]] Reader& reader() { return reader_; }
 
  private:
@@ -58,6 +61,7 @@ class MemoryStore final : public profile::Sink {
   Encoder encoder_ GUARDED_BY(mutex_);
   journal::Identities identities_ GUARDED_BY(mutex_);
   RowSet rows_ GUARDED_BY(mutex_);
+  NamedFunctions named_functions_ GUARDED_BY(mutex_);
 };
 
 }  // namespace wherefore::store::memory

@@ -226,6 +226,63 @@ TEST_F(SameAnswers, SumsThatDoNotFitStayAtTheirEnd) {
   EXPECT_EQ(values, (std::multiset<std::int64_t>{INT64_MIN, 6, INT64_MAX}));
 }
 
+// Both keep data of their own here: what is rolled is never taken back.
+TEST(SameHours, BeforeAndAfterLateData) {
+  WHEREFORE_SKIP_WITHOUT_ENGINE();
+  TestData engine{Kept::kInEngine};
+  TestData memory{Kept::kInMemory};
+  const std::int64_t now_ns = NowUnixNs();
+  const auto write = [&](std::uint32_t seed) {
+    for (TestData* data : {&engine, &memory}) {
+      int number = 0;
+      for (profile::WriteRequest& request : Generated(seed, now_ns).Requests()) {
+        request.identity = HashString(fmt::format("{} {}", seed, number++));
+        data->Write(std::move(request));
+      }
+      data->Flush();
+    }
+  };
+  const auto lines = [](auto rows) {
+    EXPECT_TRUE(rows) << rows.error().message();
+    auto text = Lines(*rows);
+    std::ranges::sort(text);
+    return text;
+  };
+  const auto same = [&](bool rolled) {
+    SampleQuery query{.tenant = 0, .range = kAllTime, .selections = {}};
+    const auto services = memory.reader().Services(0, kAllTime, {});
+    for (const ServiceRow& row : *services) query.selections.push_back({row.dictionary, {}, {}});
+    EXPECT_EQ(lines(engine.reader().CountSamples(query, {})),
+              lines(memory.reader().CountSamples(query, {})));
+    const auto hours = lines(engine.reader().Hours(query, {}));
+    EXPECT_EQ(hours, lines(memory.reader().Hours(query, {})));
+    EXPECT_GT(hours.size(), 5u);
+    HourSumQuery sums{.query = query, .parts = {}};
+    const auto there = memory.reader().Hours(query, {});
+    for (const HourRow& hour : *there) {
+      if (hour.revision != 0) sums.parts.push_back({hour.dictionary, hour.hour, hour.revision});
+    }
+    const auto by_stack = lines(engine.reader().SumHours(sums, {}));
+    EXPECT_EQ(by_stack, lines(memory.reader().SumHours(sums, {})));
+    EXPECT_EQ(!by_stack.empty(), rolled);
+    sums.versions = {"v1", ""};
+    EXPECT_EQ(lines(engine.reader().SumHours(sums, {})), lines(memory.reader().SumHours(sums, {})));
+    for (SeriesSelection& s : sums.query.selections) {
+      const auto types = memory.reader().Types({s.dictionary}, {});
+      if (!types->empty()) s.types = {types->at(0).type};
+    }
+    EXPECT_EQ(lines(engine.reader().SumHours(sums, {})), lines(memory.reader().SumHours(sums, {})));
+  };
+  write(1);
+  same(false);
+  for (TestData* data : {&engine, &memory}) data->RollHours();
+  same(true);
+  write(2);
+  same(true);
+  for (TestData* data : {&engine, &memory}) data->RollHours();
+  same(true);
+}
+
 TEST_F(SameAnswers, SumsWithWeights) {
   std::size_t rows = 0;
   for (const Question& q : AboutSamples()) {

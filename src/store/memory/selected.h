@@ -34,6 +34,9 @@ inline Subject About(const StoredSample& s) {
 inline Subject About(const StoredDetail& d) {
   return {d.key, d.type, d.row.series, d.time_ns, d.row.stack};
 }
+inline Subject About(const StoredStackHour& s) {
+  return {.key = s.key, .type = s.type, .stack = s.stack};
+}
 inline Subject About(const LinkRow& l) {
   return {l.dictionary, l.type, l.series, std::nullopt, l.stack};
 }

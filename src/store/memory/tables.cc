@@ -255,10 +255,39 @@ void AddAlertEvent(Cells& c, Tables& tables) {
   event.detail = c.Text();
 }
 
+void AddStackHour(Cells& c, Tables& tables) {
+  StoredStackHour& sum = tables.stack_hours.emplace_back();
+  sum.key = Place(c);
+  sum.type = c.U64();
+  sum.hour = c.U32();
+  sum.version = c.Text();
+  sum.key.writer = c.U32();
+  sum.stack = c.U32();
+  sum.value = c.I64();
+  sum.count = c.I64();
+  sum.revision = c.U32();
+}
+
+void AddHourRoll(Cells& c, Tables& tables) {
+  StoredRoll& roll = tables.hour_rolls.emplace_back();
+  roll.key = Key(c);
+  roll.hour = c.U32();
+  roll.revision = c.U32();
+  roll.content.profiles = c.I64();
+  roll.content.through = c.U32();
+  roll.content.samples = c.I64();
+  (void)c.U64();  // rows
+  roll.time_ns = c.I64();
+}
+
+// Of no answer of the reader.
+void AddNothing(Cells& /*cells*/, Tables& /*tables*/) {}
+
 // In the order of Table.
 constexpr void (*kAdd[])(Cells&, Tables&) = {
-    AddService, AddType,   AddSeries, AddMapping, AddFunction, AddFrame, AddStack,     AddProfile,
-    AddPayload, AddSample, AddLink,   AddDetail,  AddSpan,     AddTrace, AddAlertEvent};
+    AddService,    AddType,      AddSeries,  AddMapping, AddFunction, AddFrame,  AddStack,
+    AddProfile,    AddPayload,   AddSample,  AddLink,    AddDetail,   AddSpan,   AddTrace,
+    AddAlertEvent, AddStackHour, AddNothing, AddNothing, AddHourRoll, AddNothing};
 static_assert(std::size(kAdd) == kTableCount);
 
 }  // namespace

@@ -69,6 +69,23 @@ struct StoredSpan {
   DictionaryKey key;
   SpanRow row;  // without the service's name
 };
+struct StoredStackHour {
+  DictionaryKey key;
+  std::uint64_t type = 0;
+  std::uint32_t hour = 0;
+  std::string version;
+  std::uint32_t stack = 0;
+  std::int64_t value = 0;
+  std::int64_t count = 0;
+  std::uint32_t revision = 0;
+};
+struct StoredRoll {
+  DictionaryKey key;
+  std::uint32_t hour = 0;
+  std::uint32_t revision = 0;
+  HourContent content;
+  std::int64_t time_ns = 0;
+};
 // Where spans of a trace lie.
 struct TraceEntry {
   std::uint32_t bucket = 0;
@@ -90,6 +107,8 @@ struct Tables {
   std::vector<StoredSpan> spans;
   std::vector<TraceEntry> traces;
   std::vector<AlertEvent> alert_events;
+  std::vector<StoredStackHour> stack_hours;
+  std::vector<StoredRoll> hour_rolls;
   std::map<std::string, std::uint64_t> rows;  // by table, of those that have any
 
   // All of them, table after table as the engine gets them; kCorrupt when the blocks cannot be

@@ -87,6 +87,14 @@ inline std::string Show(const StackSum& r) {
 inline std::string Show(const StackSumBySeries& r) {
   return Line(r.sum, r.series);
 }
+// Not when it was rolled: that is another moment in each store.
+inline std::string Show(const HourRow& r) {
+  return Line(r.dictionary, r.hour, r.now.profiles, r.now.through, r.now.samples, r.revision,
+              r.rolled.profiles, r.rolled.through, r.rolled.samples, r.IsCurrent());
+}
+inline std::string Show(const SampleCount& r) {
+  return Line(r.dictionary, r.samples);
+}
 inline std::string Show(const WeighedStack& r) {
   return Line(r.dictionary, r.type, r.stack, r.weighed, r.value, r.count);
 }

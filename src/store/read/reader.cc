@@ -11,20 +11,23 @@
 #include "store/read/key_columns.h"
 #include "store/read/number_rows.h"
 #include "store/read/selection_number.h"
+#include "store/read/stack_columns.h"
 #include "store/write/dictionary.h"
 
 namespace wherefore::store {
 
 std::unique_ptr<Reader> MakeReader(Transport& transport, QueryLimits limits,
-                                   const std::atomic<std::uint64_t>& generation) {
-  return std::make_unique<ReaderImpl>(transport, limits, generation);
+                                   const std::atomic<std::uint64_t>& generation,
+                                   const Tiers& tiers) {
+  return std::make_unique<ReaderImpl>(transport, limits, generation, tiers);
 }
 
 ReaderImpl::ReaderImpl(Transport& transport, QueryLimits limits,
-                       const std::atomic<std::uint64_t>& generation)
+                       const std::atomic<std::uint64_t>& generation, const Tiers& tiers)
     : transport_(transport),
       limits_(limits),
       generation_(generation),
+      tiers_(tiers),
       query_seconds_(
           Metrics::Global().GetHistogram("wherefore_query_seconds", "Time of one engine query.")) {}
 
@@ -246,27 +249,6 @@ Result<bool> ReaderImpl::NamesFile(const std::vector<DictionaryKey>& dictionarie
           cancel));
   return !functions.empty();
 }
-
-namespace {
-
-// The type of a row, known beforehand where only one is asked for: one key less to group by.
-std::string TypeOf(const SampleQuery& query) {
-  std::set<std::uint64_t> types;
-  for (const SeriesSelection& selection : query.selections) {
-    if (selection.types.empty()) return "type";
-    types.insert(selection.types.begin(), selection.types.end());
-  }
-  return types.size() == 1 ? fmt::format("toUInt64({})", *types.begin()) : "type";
-}
-
-// What is read of a stack. `kind` and not `type`, which the condition means as it is stored.
-auto StackColumns(const SampleQuery& query) {
-  return Columns<StackSum>(Col(TypeOf(query) + " AS kind", &StackSum::type),
-                           Col("stack", &StackSum::stack), Sum("value", &StackSum::value),
-                           Col("sum(n)", &StackSum::count));
-}
-
-}  // namespace
 
 Result<std::vector<StackSumBySeries>> ReaderImpl::SumStacksBySeries(const SampleQuery& query,
                                                                     const CancelToken& cancel) {

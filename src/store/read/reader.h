@@ -26,6 +26,7 @@
 #include "store/engine/columns.h"
 #include "store/engine/query_rows.h"
 #include "store/engine/transport.h"
+#include "store/hours/tiers.h"
 #include "store/read.h"
 #include "store/read/selection_number.h"
 #include "store/read/step_sums.h"
@@ -34,7 +35,8 @@ namespace wherefore::store {
 
 // `generation` is counted up by the store after names became visible or data went away.
 [[nodiscard]] std::unique_ptr<Reader> MakeReader(Transport& transport, QueryLimits limits,
-                                                 const std::atomic<std::uint64_t>& generation);
+                                                 const std::atomic<std::uint64_t>& generation,
+                                                 const Tiers& tiers);
 
 enum class When { kInRange, kAny };  // tables without a column `time` cannot say when
 // WHERE condition for the samples or profiles of a query; `time` is the column compared with the
@@ -65,9 +67,13 @@ inline constexpr std::string_view kProfileId = "pyroscope.profile.id";
 class ReaderImpl final : public Reader {
  public:
   ReaderImpl(Transport& transport, QueryLimits limits,
-             const std::atomic<std::uint64_t>& generation);
+             const std::atomic<std::uint64_t>& generation, const Tiers& tiers);
 
   [[nodiscard]] std::uint64_t Generation() const override { return generation_.load(); }
+  [[nodiscard]] bool SamplesGone(const DictionaryKey& key) const override {
+    return tiers_.SamplesGone(key.tenant, key.bucket);
+  }
+  [[nodiscard]] std::uint64_t HourRemovals() const override { return tiers_.Removals(); }
 
   Result<std::vector<ServiceRow>> Services(std::uint32_t tenant, TimeRange range,
                                            const CancelToken& cancel) override;
@@ -90,6 +96,11 @@ class ReaderImpl final : public Reader {
                                           const CancelToken& cancel) override;
   Result<std::vector<StackSumBySeries>> SumStacksBySeries(const SampleQuery& query,
                                                           const CancelToken& cancel) override;
+  Result<std::vector<HourRow>> Hours(const SampleQuery& query, const CancelToken& cancel) override;
+  Result<std::vector<StackSum>> SumHours(const HourSumQuery& query,
+                                         const CancelToken& cancel) override;
+  Result<std::vector<SampleCount>> CountSamples(const SampleQuery& query,
+                                                const CancelToken& cancel) override;
   Result<std::vector<WeighedStack>> WeighStacks(const SampleQuery& query,
                                                 std::vector<ProfileWeight> weights,
                                                 const CancelToken& cancel) override;
@@ -277,6 +288,7 @@ class ReaderImpl final : public Reader {
   Transport& transport_;
   QueryLimits limits_;
   const std::atomic<std::uint64_t>& generation_;
+  const Tiers& tiers_;
   Histogram& query_seconds_;
 };
 

@@ -121,19 +121,48 @@ constexpr std::array kAlertEvents = {
     ViewColumn{"detail", "t.detail"},
 };
 
+constexpr std::array kFunctionHours = {
+    ViewColumn{"time", "fromUnixTimestamp64Nano(toInt64(t.hour) * 3600000000000, 'UTC')"},
+    ViewColumn{"service", "$service"},
+    ViewColumn{"type", "$type"},
+    ViewColumn{"unit", "$unit"},
+    ViewColumn{
+        "version",
+        "if(startsWith(t.version, char(10)), substring(t.version, position(t.version, '=') + "
+        "1), t.version)"},
+    ViewColumn{"function", "if(t.function = 0, '[all]', called.name)", "called"},
+    ViewColumn{"module", "called.module", "called"},
+    ViewColumn{"self", "t.self * $times"},
+    ViewColumn{"total", "t.total * $times"},
+    ViewColumn{"self_n", "t.self_n"},
+    ViewColumn{"total_n", "t.total_n"},
+    ViewColumn{"instances", "t.groups"},
+    ViewColumn{"self_xx", "t.self_xx * $times * $times"},
+    ViewColumn{"self_xe", "t.self_xe * $times * $times"},
+    ViewColumn{"total_xx", "t.total_xx * $times * $times"},
+    ViewColumn{"total_xe", "t.total_xe * $times * $times"},
+    ViewColumn{"ee", "t.ee * $times * $times"},
+};
+// Of the newest sums only: an hour to which data came late has been summed up several times.
+constexpr std::string_view kNewestHours =
+    "(SELECT * FROM function_hours_v1 WHERE $mine AND (service, bucket, writer, hour, revision) IN "
+    "(SELECT service, bucket, writer, hour, max(revision) FROM hour_rolls_v1 WHERE $mine GROUP BY "
+    "service, bucket, writer, hour)) AS t";
+
 // A function that is there twice, written on two days, is told once.
 constexpr std::string_view kEachFunction =
     "(SELECT service, $name AS function, file, start_line AS line, system_name AS symbol FROM "
     "functions_v1 WHERE $mine AND (name != '' OR system_name != '' OR file != '') GROUP BY "
     "service, function, file, line, symbol) AS t";
 
-constexpr std::array<View, 7> kViews = {{
+constexpr std::array<View, 8> kViews = {{
     {"samples", "(SELECT * FROM samples_v1 WHERE $mine) AS t", "t.time", "", kSamples},
     {"stacks", "(SELECT * FROM stacks_v1 WHERE $mine) AS t", "", "", kStacks},
     {"functions", kEachFunction, "", "", kFunctions},
     {"spans", "(SELECT * FROM spans_v1 WHERE $mine) AS t", "t.start", "", kSpans},
     {"links", "(SELECT * FROM links_v1 WHERE $mine) AS t", "profile.time", "profile", kLinks},
     {"profiles", "(SELECT * FROM profiles_v1 WHERE $mine) AS t", "t.time", "", kProfiles},
+    {"function_hours", kNewestHours, "toInt64(t.hour) * 3600000000000", "", kFunctionHours},
     {"alert_events", "(SELECT * FROM alert_events_v1 WHERE $mine) AS t", "t.time", "",
      kAlertEvents},
 }};
@@ -152,7 +181,7 @@ constexpr std::string_view kFrames =
     "FROM mappings_v1 WHERE $mine) AS ma USING (bucket, service, writer, mapping) "
     "GROUP BY bucket, service, writer, frame)";
 
-constexpr std::array<Join, 4> kJoins = {{
+constexpr std::array<Join, 5> kJoins = {{
     {"series",
      "LEFT ANY JOIN (SELECT bucket, service, writer, series, mapFromArrays(names, values) AS "
      "labels FROM series_v1 WHERE $mine) AS series ON $same(series) AND series.series = t.series"},
@@ -171,6 +200,10 @@ constexpr std::array<Join, 4> kJoins = {{
      "FROM stacks_v1 ARRAY JOIN frames AS frame, arrayEnumerate(frames) AS position WHERE $mine) "
      "AS st LEFT ANY JOIN $frames AS fr USING (bucket, service, writer, frame) GROUP BY bucket, "
      "service, writer, stack) AS named ON $same(named) AND named.stack = t.stack"},
+    {"called",
+     "LEFT ANY JOIN (SELECT bucket, service, function, name, module FROM function_names_v1 WHERE "
+     "$mine) AS called ON called.bucket = t.bucket AND called.service = t.service AND "
+     "called.function = t.function"},
 }};
 
 constexpr std::string_view kLost = "'[name lost]'";

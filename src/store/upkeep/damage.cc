@@ -15,11 +15,6 @@
 namespace wherefore::store {
 namespace {
 
-std::string DayOf(std::uint32_t bucket) {
-  const std::string day = FormatTime(SpanOf(bucket).from_ns).substr(0, 10);
-  return bucket > 1'000'000 ? day : day.substr(0, 7);
-}
-
 std::string RowsOf(std::uint64_t rows, Table table) {
   return fmt::format("{} rows of {}", FormatCount(static_cast<std::int64_t>(rows)),
                      Definition(table).name);
@@ -29,7 +24,7 @@ std::string RowsOf(std::uint64_t rows, Table table) {
 DamagedData WithoutNumbers(std::uint32_t bucket, const std::set<std::string_view>& tables) {
   const BucketSpan span = SpanOf(bucket);
   const std::string what = fmt::format("data of {} is incomplete: rows of {} cannot be read",
-                                       DayOf(bucket), fmt::join(tables, ", "));
+                                       BucketName(bucket), fmt::join(tables, ", "));
   return {.range = {span.from_ns, span.to_ns}, .what = what, .uncounted = what, .lacking = {}};
 }
 
@@ -78,7 +73,9 @@ Result<> StoreImpl::CompareWithLedger() {
       if (known != before.end() && known->second >= rows) continue;
       names |= Definition(where.first).is_dictionary;
       Log(LogLevel::kError, "stored rows are missing",
-          {{"day", DayOf(where.second)}, {"table", Definition(where.first).name}, {"rows", rows}});
+          {{"day", BucketName(where.second)},
+           {"table", Definition(where.first).name},
+           {"rows", rows}});
     }
     if (names) WHEREFORE_RETURN_IF_ERROR(DistrustNames());
     WHEREFORE_RETURN_IF_ERROR(ledger_.Save());
@@ -107,7 +104,7 @@ void StoreImpl::ReportDamage(const std::map<std::uint32_t, LackingByTenant>& det
   std::map<std::uint32_t, DamagedData> damaged;
   for (const auto& [bucket, of] : lost) {
     DamagedData& data = damaged[bucket] = WithoutNumbers(bucket, of.tables);
-    data.what = fmt::format("data of {} is incomplete: {} cannot be read", DayOf(bucket),
+    data.what = fmt::format("data of {} is incomplete: {} cannot be read", BucketName(bucket),
                             fmt::join(of.counted, ", "));
     if (const auto more = details.find(bucket); more != details.end()) data.lacking = more->second;
   }

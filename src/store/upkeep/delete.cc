@@ -194,11 +194,17 @@ Result<DeleteResult> StoreImpl::Delete(const DeleteRequest& request) {
     MutexLock insert(insert_mutex_);
     WHEREFORE_RETURN_IF_ERROR(CompareWithLedger());  // what is missing now is not of this delete
   }
+  WHEREFORE_ASSIGN_OR_RETURN(const std::vector<DeletePart> parts, SplitByTier(request));
   WHEREFORE_RETURN_IF_ERROR(WriteDeleteJournal(named));
-  Result<> done = DeleteMeasurements(request, result, touched);
+  const auto delete_all = [&]() REQUIRES(upkeep_mutex_) -> Result<> {
+    for (const DeletePart& part : parts)
+      WHEREFORE_RETURN_IF_ERROR(DeleteMeasurements(part, result, touched));
+    return {};
+  };
+  Result<> done = delete_all();
   if (done && !flushed) {
     done = Flush();
-    if (done) done = DeleteMeasurements(request, result, touched);
+    if (done) done = delete_all();
   }
   // Sending the same file again after deleting it must store it.
   if (done) done = ForgetRequestsOf(touched);
@@ -220,9 +226,11 @@ Result<> StoreImpl::ForgetRequestsOf(const std::set<DictionaryKey>& dictionaries
   return identity_log_.ForgetServices(services);
 }
 
-Result<> StoreImpl::DeleteMeasurements(const DeleteRequest& request, DeleteResult& result,
+Result<> StoreImpl::DeleteMeasurements(const DeletePart& part, DeleteResult& result,
                                        std::set<DictionaryKey>& touched) {
+  const DeleteRequest& request = part.request;
   SetDeleteProgress("rows", 0);
+  WHEREFORE_RETURN_IF_ERROR(ForgetHours(part, touched));
   std::set<DictionaryKey> keys;
   for (const SeriesSelection& s : request.selections) keys.insert(s.dictionary);
   std::map<DictionaryKey, std::uint64_t> last;
@@ -323,6 +331,7 @@ Result<> StoreImpl::RecountProfiles(const std::set<DictionaryKey>& keys) {
                              ByDictionary("count()", Table::kSamples, InKeys(keys)));
   std::vector<Mutation> mutations;
   for (const auto& [key, samples] : said) {
+    if (tiers_.SamplesGone(key.tenant, key.bucket)) continue;  // they were not deleted
     const auto found = there.find(key);
     if (samples == (found == there.end() ? 0 : found->second)) continue;
     WHEREFORE_RETURN_IF_ERROR(RecountProfiles(key, mutations));

@@ -63,10 +63,11 @@ std::vector<std::vector<Unused>> UnusedNames(const Keys& keys) {
   const std::string used_series = UsedByMeasurements("series", keys);
   return {
       {{Table::kTypes, "type", "DELETE", "1",
-        fmt::format("{} UNION ALL {}", Ids("type", Table::kProfiles, keys),
-                    Ids("type", Table::kSamples, keys))},
+        fmt::format("{} UNION ALL {} UNION ALL {}", Ids("type", Table::kProfiles, keys),
+                    Ids("type", Table::kSamples, keys), Ids("type", Table::kStackHours, keys))},
        {Table::kStacks, "stack", "UPDATE frames = emptyArrayUInt32()", "notEmpty(frames)",
-        UsedByMeasurements("stack", keys)},
+        fmt::format("{} UNION ALL {}", UsedByMeasurements("stack", keys),
+                    Ids("stack", Table::kStackHours, keys))},
        {Table::kSeries, "series",
         "UPDATE parent = 0, names = emptyArrayString(), `values` = emptyArrayString(), encoded = "
         "''",
@@ -123,6 +124,7 @@ Result<> StoreImpl::FinishDelete(const std::set<DictionaryKey>& dictionaries) {
   WHEREFORE_RETURN_IF_ERROR(WaitForMutations(*transport_, StillDeleting()));
   if (!dictionaries.empty()) {
     SetDeleteProgress("names", 0);
+    WHEREFORE_RETURN_IF_ERROR(DropForgottenHours(dictionaries));
     WHEREFORE_ASSIGN_OR_RETURN(const std::uint32_t writer, StopWritingTo(dictionaries));
     Result<> dropped = RecountProfiles(dictionaries);
     if (dropped) dropped = DropUnusedNames(dictionaries, writer);
@@ -182,7 +184,7 @@ Result<> StoreImpl::Queue(Mutation mutation) {
 
 Result<> StoreImpl::DropUnusedNames(const std::set<DictionaryKey>& keys, std::uint32_t writer) {
   std::set<DictionaryKey> used;
-  for (const Table table : {Table::kProfiles, Table::kSamples}) {
+  for (const Table table : {Table::kProfiles, Table::kSamples, Table::kStackHours}) {
     WHEREFORE_ASSIGN_OR_RETURN(const auto found, ByDictionary("count()", table, InKeys(keys)));
     for (const auto& [key, rows] : found) used.insert(key);
   }

@@ -57,6 +57,7 @@ std::string Ledger::ToText() const {
       text += fmt::format("{} {} {} {}\n", what, Definition(where.first).name, where.second, rows);
     }
   }
+  for (const auto& [bucket, tenant] : gone_) text += fmt::format("gone {} {}\n", bucket, tenant);
   // Last: a version that does not know these lines stops reading at them.
   for (const auto& [file, hash] : definitions_)
     text += fmt::format("definition {} {}\n", file, hash);
@@ -77,6 +78,11 @@ bool Ledger::Parse(const std::string& text) {
       std::string id;
       in >> name >> id;
       table_ids_[name] = id;
+    } else if (word == "gone") {
+      std::uint32_t bucket = 0;
+      std::int64_t tenant = 0;
+      in >> bucket >> tenant;
+      gone_.emplace(bucket, tenant);
     } else if (word == "definition") {
       std::string hash;
       in >> name >> hash;

@@ -21,6 +21,7 @@
 #include "journal/wal.h"
 #include "store/engine/engine_files.h"
 #include "store/engine/schema.h"
+#include "store/hours/tiers.h"
 #include "store/write/rows.h"
 
 namespace wherefore::store {
@@ -41,6 +42,8 @@ class Ledger {
   // as correct.
   bool Compare(const BucketRows& there, const std::set<std::uint32_t>& deleted_from);
   void ForgetLost() { lost_.clear(); }
+  // Samples that retention has dropped while what was made of them stays.
+  GoneSamples& gone() { return gone_; }
 
   [[nodiscard]] const BucketRows& rows() const { return rows_; }
   [[nodiscard]] const BucketRows& lost() const { return lost_; }
@@ -59,6 +62,7 @@ class Ledger {
   std::uint64_t last_nonce_ = 0;
   BucketRows rows_;
   BucketRows lost_;
+  GoneSamples gone_;
   std::map<std::string, std::string> table_ids_;
   DefinitionHashes definitions_;
 };

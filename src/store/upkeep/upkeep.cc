@@ -57,6 +57,7 @@ void StoreImpl::RunUpkeep() {
     }
     try {
       if (replayed) DoUpkeep(upkeep);
+      if (replayed) RollSome(upkeep);
       KeepReserve();
     } catch (const std::bad_alloc&) {
       Log(LogLevel::kWarn, "there is no memory for the store's upkeep; it is tried again");
@@ -64,7 +65,9 @@ void StoreImpl::RunUpkeep() {
     MutexLock lock(state_mutex_);
     if (stopping_) return;
     if (look_for_damage_ && replayed_) continue;
-    upkeep_changed_.WaitUntil(state_mutex_, std::chrono::steady_clock::now() + kEvery);
+    const std::chrono::nanoseconds roll(options_.roll_waits.every_ns);
+    const auto wait = roll.count() == 0 ? kEvery : std::min<std::chrono::nanoseconds>(kEvery, roll);
+    upkeep_changed_.WaitUntil(state_mutex_, std::chrono::steady_clock::now() + wait);
   }
 }
 
@@ -88,6 +91,19 @@ void StoreImpl::DoUpkeep(Upkeep& upkeep) {
     Log(LogLevel::kError, "cannot finish an interrupted delete", {{"error", problem}});
   }
   upkeep.said = problem;
+}
+
+void StoreImpl::RollSome(Upkeep& upkeep) {
+  constexpr std::int64_t kAtOnceNs = 2 * kNsPerSecond;
+  const std::int64_t every_ns = options_.roll_waits.every_ns;
+  if (every_ns == 0 || MonotonicNs() < upkeep.next_roll_ns) return;
+  const auto more = RollHours(kAtOnceNs);
+  // What is left goes on with the next round, so that deletes and backups get their turn.
+  if (!more || !*more) upkeep.next_roll_ns = MonotonicNs() + every_ns;
+  const std::string problem = more ? "" : more.error().message();
+  if (!problem.empty() && problem != upkeep.roll_said)
+    Log(LogLevel::kWarn, "hours cannot be summed up; it is tried again", {{"error", problem}});
+  upkeep.roll_said = problem;
 }
 
 }  // namespace wherefore::store

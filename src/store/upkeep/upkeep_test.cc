@@ -39,7 +39,7 @@ TEST_F(UpkeepTest, RetentionDropsOldBucketsAndRefusesOldData) {
   Write(batch.Request("a"));
   Flush();
   EXPECT_EQ(StackTotals(*store_, "shop").size(), 2u);
-  options_.retention_ns = 7 * kNsPerDay;
+  options_.retention = {.usual = Retention::OfAll(7 * kNsPerDay), .of_tenant = {}};
   Open();
   batch.Add({.time_ns = now_ - 10 * kNsPerDay}, {{{"old"}, 1}});
   batch.Add({.time_ns = now_}, {{{"new"}, 1}});
@@ -58,7 +58,7 @@ TEST_F(UpkeepTest, AClockAMonthAheadDropsNoMoreThanUsualUntilSomebodySaysSo) {
   }
   Write(batch.Request("a"));
   Flush();
-  options_.retention_ns = 7 * kNsPerDay;
+  options_.retention = {.usual = Retention::OfAll(7 * kNsPerDay), .of_tenant = {}};
   const auto after_a_round = [&] {
     EXPECT_TRUE(store_->Flush());
     Open();  // the inserter's round is over
@@ -200,7 +200,7 @@ TEST_F(UpkeepTest, EventsOfAlertsAreNotTheNewestData) {
   const AlertEvent event{.time_ns = now_, .number = 1, .kind = "state", .state = "firing"};
   ASSERT_TRUE(store_->WriteAlertEvents({&event, 1}));
   Flush();
-  options_.retention_ns = 7 * kNsPerDay;
+  options_.retention = {.usual = Retention::OfAll(7 * kNsPerDay), .of_tenant = {}};
   Open();
   Flush();
   Open();  // the inserter's round is over

@@ -120,14 +120,23 @@ bool Encoder::HasRoom(Refusals& refusals) const {
   return false;
 }
 
-Result<Encoder::Place> Encoder::PlaceAt(std::uint32_t tenant, const Service& service,
+Result<Encoder::Place> Encoder::PlaceAt(std::uint32_t tenant, const Service& service, Kind kind,
                                         std::int64_t time_ns, std::int64_t now_ns,
                                         std::uint64_t segment, Refusals& refusals) {
-  if (std::string problem = TimeProblem(time_ns, now_ns, options_.retention_ns); !problem.empty()) {
+  const std::int64_t kept_ns = options_.retention.Of(tenant).Of(kind);
+  if (std::string problem = TimeProblem(time_ns, now_ns, kept_ns); !problem.empty()) {
     refusals.Add([&] { return std::move(problem); });
     return Place{};
   }
   const std::uint32_t bucket = BucketOf(time_ns, now_ns);
+  if (kind == Kind::kSamples && options_.tiers != nullptr &&
+      options_.tiers->SamplesGone(tenant, bucket)) {
+    refusals.Add([&] {
+      return fmt::format("the samples of its time {} were dropped, and sums by hour cannot take it",
+                         FormatTime(time_ns));
+    });
+    return Place{};
+  }
   // Each is a partition of the engine, and a dictionary that may have to be read back.
   const bool first_of_bucket = buckets_.insert(bucket).second;
   const bool first_of_both = service_buckets_.emplace(service.hash, bucket).second;
@@ -167,9 +176,9 @@ Result<std::vector<Encoder::Place>> Encoder::PlaceProfiles(const profile::WriteR
         profile.time_ns == 0
             ? request.arrival_ns
             : static_cast<std::int64_t>(std::min<std::uint64_t>(profile.time_ns, INT64_MAX));
-    WHEREFORE_ASSIGN_OR_RETURN(
-        places.emplace_back(),
-        PlaceAt(request.tenant, services[profile.resource], time, now_ns, segment, refusals));
+    WHEREFORE_ASSIGN_OR_RETURN(places.emplace_back(),
+                               PlaceAt(request.tenant, services[profile.resource], Kind::kSamples,
+                                       time, now_ns, segment, refusals));
   }
   return places;
 }

@@ -23,6 +23,8 @@
 #include "base/result.h"
 #include "profile/sink.h"
 #include "profile/typed_attributes.h"
+#include "store/hours/tiers.h"
+#include "store/retention.h"
 #include "store/write/content_hash.h"
 #include "store/write/dictionary.h"
 #include "store/write/label_set.h"
@@ -32,8 +34,9 @@ namespace wherefore::store {
 
 struct EncodeOptions {
   std::uint32_t max_series_per_service = 20'000;
-  std::int64_t retention_ns = 0;
+  RetentionRules retention;
   bool keep_payload = false;
+  const Tiers* tiers = nullptr;  // of the store; null: nothing was ever dropped
 };
 
 // Why a profile or span cannot be stored at this time; empty when it can.
@@ -89,8 +92,9 @@ class Encoder {
   Result<std::vector<Place>> PlaceSpans(const profile::WriteRequest& request,
                                         const profile::SpanBatch& batch, std::int64_t now_ns,
                                         std::uint64_t segment, Refusals& refusals);
-  Result<Place> PlaceAt(std::uint32_t tenant, const Service& service, std::int64_t time_ns,
-                        std::int64_t now_ns, std::uint64_t segment, Refusals& refusals);
+  Result<Place> PlaceAt(std::uint32_t tenant, const Service& service, Kind kind,
+                        std::int64_t time_ns, std::int64_t now_ns, std::uint64_t segment,
+                        Refusals& refusals);
   // Of every resource of a Batch or SpanBatch.
   template <typename Data>
   static std::vector<Service> ServicesOf(const Data& batch) {

@@ -58,9 +58,9 @@ Result<std::vector<Encoder::Place>> Encoder::PlaceSpans(const profile::WriteRequ
         span.start_ns == 0
             ? request.arrival_ns
             : static_cast<std::int64_t>(std::min<std::uint64_t>(span.start_ns, INT64_MAX));
-    WHEREFORE_ASSIGN_OR_RETURN(
-        places.emplace_back(),
-        PlaceAt(request.tenant, services[span.resource], time, now_ns, segment, refusals));
+    WHEREFORE_ASSIGN_OR_RETURN(places.emplace_back(),
+                               PlaceAt(request.tenant, services[span.resource], Kind::kSpans, time,
+                                       now_ns, segment, refusals));
   }
   return places;
 }

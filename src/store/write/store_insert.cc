@@ -76,9 +76,10 @@ void StoreImpl::RunInserter() {
       ++rounds_;
       flush_changed_.NotifyAll();
     }
-    if (options_.retention_ns > 0 && MonotonicNs() >= next_retention_ns) {
-      next_retention_ns = MonotonicNs() + 60 * kNsPerSecond;
-      if (auto dropped = DropOldBuckets(NowUnixNs()); !dropped) {
+    const bool pins_found = FindPins();  // before anything that is pinned could go
+    if (pins_found && !options_.retention.KeepsAll() && MonotonicNs() >= next_retention_ns) {
+      next_retention_ns = MonotonicNs() + options_.retention_every_ns;
+      if (auto dropped = DropOldBuckets(options_.now()); !dropped) {
         Log(LogLevel::kError, "cannot drop old data", {{"error", dropped.error().message()}});
       }
     }

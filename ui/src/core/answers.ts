@@ -339,6 +339,10 @@ export interface FlameMeta {
   };
   // Of a trace: the value of each span, by its id.
   by_span?: Record<string, Int64>;
+  // What it was made of: samples (raw), or sums by hour wherever those say the same, and samples at the ends.
+  tier?: 'raw' | 'hours';
+  // With tier hours: how many whole hours of a service were not read from samples.
+  tier_hours?: number;
 }
 
 // With search: value and count (observations) of everything at and below a match, counted once; matching functions
@@ -487,6 +491,10 @@ export interface List {
   overflow?: boolean;
   // Why there is nothing, or not all, and what to do about it; absent where all is well.
   hint?: string;
+  // What it was made of: samples (raw), or sums by hour wherever those say the same, and samples at the ends.
+  tier: 'raw' | 'hours';
+  // With tier hours: how many whole hours of a service were not read from samples.
+  tier_hours?: number;
 }
 
 export interface ListedFunction {
@@ -559,6 +567,22 @@ export interface PathSegment {
   duration_ns: Int64;
 }
 
+// A window whose days are kept, whatever the retention says.
+export interface Pin {
+  // Of service and window: the same twice is one pin.
+  id: string;
+  service: string;
+  from: string;
+  to: string;
+  why: string;
+  // When it was set.
+  time: string;
+}
+
+export interface Pins {
+  pins: Pin[];
+}
+
 export interface Problem {
   what: string;
   fix: string;
@@ -622,6 +646,10 @@ export interface Series {
   };
   // Why there is nothing, or not all, and what to do about it; absent where all is well.
   hint?: string;
+  // What it was made of: samples (raw), or sums by hour wherever those say the same, and samples at the ends.
+  tier?: 'raw' | 'hours';
+  // With tier hours: how many whole hours of a service were not read from samples.
+  tier_hours?: number;
 }
 
 export interface SeriesGroup {
@@ -937,6 +965,22 @@ export interface StatusPart {
   problems: Problem[];
 }
 
+export interface Storage {
+  days: StoredDay[];
+}
+
+// What is stored of a kind of data and a day.
+export interface StoredDay {
+  kind: 'spans' | 'links' | 'samples' | 'hours' | 'profiles and names';
+  // 2026-11-15; of what was old when it came the month, 2026-09.
+  day: string;
+  bytes: Int64;
+  rows: Int64;
+  // When retention drops it; absent: it stays.
+  goes?: string;
+  pinned: boolean;
+}
+
 // Of a difference with mode=share or rate: what one function has on each side.
 export interface TestedChange {
   before: number;
@@ -971,6 +1015,10 @@ export interface Top {
   other: Int64;
   // Why there is nothing, or not all, and what to do about it; absent where all is well.
   hint?: string;
+  // What it was made of: samples (raw), or sums by hour wherever those say the same, and samples at the ends.
+  tier: 'raw' | 'hours';
+  // With tier hours: how many whole hours of a service were not read from samples.
+  tier_hours?: number;
 }
 
 export interface TopRow {
@@ -1129,6 +1177,8 @@ export interface Answers {
   'alerts/history': AlertHistory;
   'alerts/test': AlertDryRun;
   silences: Silences;
+  pins: Pins;
+  storage: Storage;
   'span-names': SpanNames;
   'function-traces': FunctionTraces;
   heatmap: Heatmap;
