@@ -83,7 +83,7 @@ class Mcp(Case):
             "flame_graph": {"query": "inventory", "own": True}, "diff": {"before": "inventory", "after": 'inventory{host.name="a"}'},
             "find_traces": {"service": "checkout", "sort": "duration", "limit": 2}, "explain_trace": {"trace": trace_id(0).hex()},
             "accounting": {"trace": trace_id(0).hex()}, "slow_versus_typical": shop,
-            "function_traces": {"function": "sort"}, "insights": {}, "alerts": {}, "source_lines": {"function": "reprice"}}
+            "function_traces": {"function": "sort"}, "insights": {}, "alerts": {}, "regressions": {}, "explain_service": {"service": "inventory"}, "source_lines": {"function": "reprice"}}
         node = subprocess.run([ROOT / "tools/ui", "node", "-p", "process.execPath"], capture_output=True, text=True, check=True).stdout.strip()
         clients = packages()
         shutil.copy(HERE / "clients.mjs", clients)
@@ -106,6 +106,9 @@ class Mcp(Case):
             self.assertEqual(sum(part["value"] for part in span["parts"].values()), span["duration"])
         self.assertEqual([t["trace"] for t in new["find_traces"]["traces"]],
                          [t["trace"] for t in server.ask("traces", service="checkout", sort="duration", limit=2)["traces"]])
+        self.assertEqual(new["regressions"]["open"], server.ask("regressions")["open"])
+        self.assertEqual(new["explain_service"]["title"], server.ask("explain", service="inventory")["title"])
+        self.assertEqual([line["label"] for line in new["explain_service"]["lines"]][:2], ["Change", "Costs"])
         self.assertGreaterEqual(silent.left, 2, "a cancelled call leaves the server")
 
     def test_hostile_names_arrive_quoted_and_nothing_else_is_on_stdout(self):

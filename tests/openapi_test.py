@@ -5,6 +5,7 @@ import time
 import unittest
 
 from harness import PROTOBUF, ROOT, SPAN, TRACE, Case, Profiles, http, spans_request, wait_until
+from regression_data import one_regression
 
 
 class OpenApi(Case):
@@ -108,7 +109,7 @@ class OpenApi(Case):
             wait_until(lambda: http("POST", server.http + "/api/v1/alerts/rules", group).status == 200)
             silenced = http("POST", server.http + "/api/v1/silences", silence).json["silenceID"]
             pinned = http("POST", server.http + "/api/v1/pins?query=svc&from=-2h&to=now").json["id"]
-            fill = {"{pin}": pinned, "{silence}": silenced, "{group}": "g", "{trace}": TRACE.hex(), "{id}": id.hex(), "{name}": "service.name", "{service}": "svc"}
+            fill = {"{pin}": pinned, "{silence}": silenced, "{regression}": one_regression(server), "{group}": "g", "{trace}": TRACE.hex(), "{id}": id.hex(), "{name}": "service.name", "{service}": "svc"}
             values = {"function": "main", "query": "svc", "from": "-1d", "to": "now", "service": "svc", "name": "op", "file": "/build/main.cc", "target": str(self.folder / "b")}
             for path, methods in self.document["paths"].items():
                 for method, operation in methods.items():
@@ -126,6 +127,8 @@ class OpenApi(Case):
                         needed["trace"] = TRACE.hex()
                     url = server.http + real + "?" + "&".join(f"{k}={v}" for k, v in needed.items())
                     body = {"/api/v1/adhoc": b"main;work 3\n", "/api/v1/sql": b"SELECT * FROM samples", "/api/v1/alerts/test": group, "/api/v1/alerts/rules": group, "/api/v1/silences": silence}.get(path, b"")
+                    if path.endswith("/mute"):
+                        body = b'{"why": "known", "until": "1h"}'
                     answer = http(method.upper(), url, body if method == "post" else None)
                     self.assertEqual(answer.status, 200, (path, answer.body))
                     kind = answer.headers["content-type"].split(";")[0]

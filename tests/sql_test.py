@@ -10,11 +10,12 @@ import unittest
 
 from damage_test import halve, in_part, remove_part
 from harness import ROOT, Case, Profiles, field, http, spans_request, wait_until
+from regression_data import one_regression
 
 SECOND, MS = 10**9, 10**6
 CLIENT_KIND = field(6, 3)
 DOCS = (ROOT / "docs/sql.md").read_text()
-VIEWS = ("samples", "stacks", "functions", "spans", "links", "profiles", "function_hours", "alert_events")
+VIEWS = ("samples", "stacks", "functions", "spans", "links", "profiles", "function_hours", "alert_events", "regression_events")
 
 
 def trace(i):
@@ -95,6 +96,8 @@ class Questions(Asking):
                              [[800 * MS, 80, 1, (800 * MS) ** 2, (900 * MS) ** 2]])
             silence = server.cli("alerts", "silence", "Hot", "--for", "1h", "--comment", "known").stdout.strip()
             self.assertEqual(self.rows(server, "SELECT kind, state, id, dateDiff('minute', starts, ends) FROM alert_events"), [["silence", "active", silence, 60]])
+            id = one_regression(server)
+            self.assertEqual(self.rows(server, f"SELECT event, state, service, function, version FROM regression_events WHERE id = '{id}' ORDER BY time, event LIMIT 1"), [["opened", "open", "dearer", "parse", "v2"]])
             for view in VIEWS:
                 answer = self.ask(server, f"SELECT * FROM {view} LIMIT 1").json
                 section = DOCS.split(f"### {view}\n")[1].split("\n### ")[0].split("\n## ")[0]

@@ -78,6 +78,7 @@ class Version3(Case):
             self.assertEqual(server.total("shop"), 42, "what was inserted, and what was only logged")
             self.assertEqual(len(server.ask("traces/" + TRACE.hex())["spans"]), 1)
             self.assertIn("known", server.get("/api/v1/silences").body.decode())
+            self.assertEqual(server.ask("regressions")["total"], 0)
             wait_until(lambda: "hours" in {day["kind"] for day in server.ask("storage")["days"]})
             day = {"from": str(START - 2 * DAY), "to": str(START + DAY)}
             for query, total in (("shop", 42), ("shop{service.version=v2}", 12)):

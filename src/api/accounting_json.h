@@ -12,6 +12,8 @@
 
 namespace wherefore::api {
 
+struct KnownOfServices;
+
 // duration_ns, parts, parallel, waiting_for_children: fields of the object that is open.
 void AppendAccount(JsonWriter& json, const query::Account& account);
 
@@ -28,6 +30,7 @@ void AppendSlow(JsonWriter& json, const query::SlowAnswer& answer);
                                                     const net::HttpRequest& request);
 // api_explain.cc
 [[nodiscard]] Result<net::HttpResponse> AnswerExplain(query::QueryContext& context,
+                                                      const KnownOfServices& known,
                                                       const net::HttpRequest& request);
 // lens, search, max_nodes, min_share and format of the request.
 [[nodiscard]] Result<net::HttpResponse> AnswerPathFlame(const net::HttpRequest& request,

@@ -16,6 +16,7 @@ void Api::AddRoutes(net::Router& router) {
   AddAlertRoutes(router);
   AddWorseRoutes(router);
   AddPinRoutes(router);
+  AddRegressionRoutes(router);
   AddSqlRoutes(router);
   AddServerRoutes(router);
   AddFileRoutes(router);

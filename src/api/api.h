@@ -23,7 +23,8 @@
 
 namespace wherefore::insight {
 class Alerts;
-}
+class Regressions;
+}  // namespace wherefore::insight
 
 namespace wherefore::api {
 
@@ -88,11 +89,12 @@ struct Operations {
   std::int64_t query_memory_bytes = std::int64_t{1} << 30;
   std::size_t connections = 0;  // that the server holds at most
   std::string version;
-  std::vector<std::string> source_roots;  // folders whose source files may be shown
-  std::string repository_template;        // link to a line of source; empty: none
-  std::vector<insight::Rule> rules;       // known patterns (docs/insights.md)
-  insight::Alerts* alerts = nullptr;      // null: there are none, and no routes for them
-  std::int64_t retention_ns = 0;          // 0: everything is kept
+  std::vector<std::string> source_roots;        // folders whose source files may be shown
+  std::string repository_template;              // link to a line of source; empty: none
+  std::vector<insight::Rule> rules;             // known patterns (docs/insights.md)
+  insight::Alerts* alerts = nullptr;            // null: there are none, and no routes for them
+  insight::Regressions* regressions = nullptr;  // the same
+  std::int64_t retention_ns = 0;                // 0: everything is kept
   struct Ports {
     std::uint16_t otlp_grpc = 0;
     std::uint16_t otlp_http = 0;
@@ -130,12 +132,13 @@ class Api {
   void AddInsightRoutes(net::Router& router);     // api_insights.cc
   void AddAlertRoutes(net::Router& router);       // api_alerts.cc
   void AddSilenceRoutes(net::Router& router, insight::Alerts& alerts);
-  void AddPinRoutes(net::Router& router);     // api_pins.cc
-  void AddSqlRoutes(net::Router& router);     // api_sql.cc
-  void AddWorseRoutes(net::Router& router);   // api_worse.cc
-  void AddServerRoutes(net::Router& router);  // api_server.cc
-  void AddFileRoutes(net::Router& router);    // api_files.cc
-  void AddSourceRoutes(net::Router& router);  // api_source.cc
+  void AddPinRoutes(net::Router& router);         // api_pins.cc
+  void AddSqlRoutes(net::Router& router);         // api_sql.cc
+  void AddWorseRoutes(net::Router& router);       // api_worse.cc
+  void AddRegressionRoutes(net::Router& router);  // api_regressions.cc
+  void AddServerRoutes(net::Router& router);      // api_server.cc
+  void AddFileRoutes(net::Router& router);        // api_files.cc
+  void AddSourceRoutes(net::Router& router);      // api_source.cc
 
   query::QueryContext& context_;
   net::Workers& workers_;

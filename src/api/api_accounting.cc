@@ -4,6 +4,7 @@
 
 #include "api/accounting_json.h"
 #include "api/api.h"
+#include "api/explain_service.h"
 #include "api/request.h"
 #include "api/source_files.h"
 #include "api/worse_watch.h"
@@ -152,7 +153,16 @@ void Api::AddAccountingRoutes(net::Router& router) {
   AddQuery(router, "traces/{trace}/accounting", "trace_accounting", net::WorkKind::kHeavy, OfTrace);
   AddQuery(router, "accounting", "accounting", net::WorkKind::kHeavy, OfName);
   AddQuery(router, "slow", "slow", net::WorkKind::kHeavy, AnswerSlow);
-  AddQuery(router, "explain", "explain", net::WorkKind::kHeavy, AnswerExplain);
+  AddRoute(
+      router, "GET", "/api/v1/explain", "explain", net::WorkKind::kHeavy,
+      [this](const net::HttpRequest& request) {
+        const KnownOfServices known{.rules = operations_.rules,
+                                    .alerts = operations_.alerts,
+                                    .regressions = operations_.regressions,
+                                    .budget_ns = operations_.query_timeout_ns / 3};
+        return AnswerExplain(context_, known, request);
+      },
+      operations_.catch_up);
   AddQuery(router, "critical-path", "critical_paths", net::WorkKind::kHeavy, AnswerPaths);
 }
 
@@ -162,7 +172,7 @@ void Api::AddWorseRoutes(net::Router& router) {
                                         KnownPatterns{operations_.rules, operations_.alerts});
   AddRoute(router, "GET", "/api/v1/worse", "worse", net::WorkKind::kQuick,
            [this, files = SourceFiles(operations_.source_roots)](const net::HttpRequest& request) {
-             return AnswerWorse(*worse_, files, request);
+             return AnswerWorse(*worse_, operations_.regressions, files, request);
            });
 }
 

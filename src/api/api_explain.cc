@@ -1,5 +1,6 @@
 // Api: why a request, or the requests of an endpoint, took as long as they did.
 #include "api/accounting_json.h"
+#include "api/explain_service.h"
 #include "base/json_writer.h"
 #include "query/explain.h"
 
@@ -17,7 +18,7 @@ std::string AsText(const query::Explanation& e, bool markdown) {
 
 }  // namespace
 
-Result<net::HttpResponse> AnswerExplain(query::QueryContext& context,
+Result<net::HttpResponse> AnswerExplain(query::QueryContext& context, const KnownOfServices& known,
                                         const net::HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
       const auto p, Parameters::Read(request, {"trace", "from", "to", "since", "service", "name",
@@ -30,6 +31,10 @@ Result<net::HttpResponse> AnswerExplain(query::QueryContext& context,
     WHEREFORE_ASSIGN_OR_RETURN(const auto trace, ParseTraceId(p.Get("trace")));
     WHEREFORE_ASSIGN_OR_RETURN(answer,
                                query::ExplainTrace(context, p.tenant(), trace, request.cancel));
+  } else if (p.Has("service") && !p.Has("name") && !p.Has("attribute")) {
+    WHEREFORE_ASSIGN_OR_RETURN(const query::TimeRange range, p.Range());
+    WHEREFORE_ASSIGN_OR_RETURN(answer, ExplainService(context, known, p.tenant(), p.Get("service"),
+                                                      range, request.cancel));
   } else {
     WHEREFORE_ASSIGN_OR_RETURN(const auto search, ReadEndpoint(p));
     WHEREFORE_ASSIGN_OR_RETURN(answer, query::ExplainEndpoint(context, search, request.cancel));

@@ -117,7 +117,8 @@ void AppendOverview(JsonWriter& json, const query::ServiceOverview& s,
 
 Result<HttpResponse> Overview(query::QueryContext& context, const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(
-      const auto p, Parameters::Read(request, {"from", "to", "since", "search", "limit", "offset", "where"}));
+      const auto p,
+      Parameters::Read(request, {"from", "to", "since", "search", "limit", "offset", "where"}));
   WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t most, p.Int("where", 0, 0, 50));
   WHEREFORE_ASSIGN_OR_RETURN(auto range, p.Range());
   WHEREFORE_ASSIGN_OR_RETURN(auto wanted, p.List(100, 1000));

@@ -1,19 +1,20 @@
 // Api: what got worse, service by service (worse_watch.h).
 #include <algorithm>
-#include <cmath>
-#include <map>
+#include <memory>
+#include <set>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "api/api.h"
-#include "api/render.h"
+#include "api/change_json.h"
 #include "api/request.h"
 #include "api/source_files.h"
 #include "api/worse_watch.h"
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/text.h"
-#include "query/versions.h"
+#include "insight/regressions/watch.h"
 
 namespace wherefore::api {
 namespace {
@@ -30,135 +31,112 @@ std::int64_t AgeMs(const Look& look, std::int64_t now) {
   return std::max<std::int64_t>(0, (now - look.looked_ns) / 1'000'000);
 }
 
-std::string ModeOf(const query::ServiceChange& change) {
-  return change.tested.compared == query::Compared::kPerRequest ? "request" : "share";
-}
-
-// "{service="shop",service.version="v1"}", as the API and the page take it.
-std::string QueryOf(const query::ServiceChange& change, const std::string& version) {
-  const auto selector =
-      query::SelectorOf(change.service, version.empty() ? "" : change.label, version);
-  return selector ? selector->Text() : change.service;
-}
-
-struct SideTexts {
-  std::string query, base_query;
-  std::int64_t from_ms, to_ms, base_from_ms, base_to_ms;
-};
-SideTexts SidesOf(const query::ServiceChange& change) {
-  return {.query = QueryOf(change, change.version_after),
-          .base_query = QueryOf(change, change.version_before),
-          .from_ms = change.after.range.from_ns / 1'000'000,
-          .to_ms = change.after.range.to_ns / 1'000'000,
-          .base_from_ms = change.before.range.from_ns / 1'000'000,
-          .base_to_ms = change.before.range.to_ns / 1'000'000};
-}
-
-std::string ShellQuoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
-}
-
-std::string CommandOf(const query::ServiceChange& change) {
-  const SideTexts s = SidesOf(change);
-  return fmt::format(
-      "wherefore diff --baseline {} --comparison {} --type cpu --from {} --to {} --base-from {} "
-      "--base-to {} --mode {}",
-      ShellQuoted(s.base_query), ShellQuoted(s.query), s.from_ms, s.to_ms, s.base_from_ms,
-      s.base_to_ms, ModeOf(change));
-}
-
-void AppendSides(JsonWriter& json, const query::ServiceChange& change) {
-  const SideTexts s = SidesOf(change);
-  json.Key("since").BeginObject().Field("label", change.label);
-  json.Field("before", change.version_before).Field("after", change.version_after);
-  json.Field("at_ms", change.since_ns / 1'000'000).EndObject();
-  json.Key("sides").BeginObject().Field("query", s.query).Field("from_ms", s.from_ms);
-  json.Field("to_ms", s.to_ms).Field("base_query", s.base_query);
-  json.Field("base_from_ms", s.base_from_ms).Field("base_to_ms", s.base_to_ms).EndObject();
-}
-
-// The text of a line, as far as the file is here; each file is read once.
-class Lines {
- public:
-  explicit Lines(const SourceFiles& files) : files_(files) {}
-
-  std::string At(const std::string& file, std::int64_t line) {
-    if (file.empty() || line <= 0 || files_.empty()) return {};
-    const auto [at, fresh] = texts_.try_emplace(file);
-    if (fresh) {
-      if (auto read = files_.Read(file)) at->second = std::move(read->text);
-    }
-    std::string_view text = at->second;
-    for (std::int64_t n = 1; n < line && !text.empty(); ++n)
-      text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
-    text = text.substr(0, std::min(text.find('\n'), kLongest));
-    const std::size_t first = text.find_first_not_of(" \t");
-    if (first == std::string_view::npos) return {};
-    text.remove_prefix(first);
-    while (!text.empty() && !IsValidUtf8(text)) text.remove_suffix(1);  // cut inside a letter
-    return std::string(text);
-  }
-
- private:
-  static constexpr std::size_t kLongest = 400;
-  const SourceFiles& files_;
-  std::map<std::string, std::string> texts_;
+// What one service's card shows: what its regression records say once its version was looked at,
+// until then what was worked out.
+struct Card {
+  std::shared_ptr<const Look> look;
+  bool worse = false;
+  std::string verdict;
+  std::string more;                    // said behind the sentence
+  std::vector<std::uint64_t> records;  // open ones
 };
 
-void AppendTold(JsonWriter& json, const query::ServiceChange::Told& told, Lines& lines) {
-  const query::Cause& cause = told.cause;
-  json.BeginObject().Field("function", cause.function.name).Field("module", cause.function.module);
-  json.Field("kind", query::CauseKindName(cause.kind)).Field("change", cause.change);
-  json.Field("low", cause.low).Field("high", cause.high);
-  json.Field("share_of_before", cause.share_of_before);
-  if (!told.own.name.empty()) {
-    json.Key("own").BeginObject().Field("function", told.own.name);
-    json.Field("module", told.own.module).Field("file", told.own.file);
-    json.Field("line", told.line);
-    if (const std::string text = lines.At(told.own.file, told.line); !text.empty())
-      json.Field("text", text);
-    json.EndObject();
+Card ComputedCard(const std::shared_ptr<const Look>& look, std::size_t services) {
+  Card card{.look = look, .worse = GotWorse(*look), .verdict = {}, .more = {}, .records = {}};
+  card.verdict = query::ServiceVerdictName(look->change.verdict);
+  if (look->change.verdict == query::ServiceVerdict::kWorse && !card.worse) {
+    card.verdict = "undecided";
+    card.more = fmt::format("; among {} services that may be chance", services);
   }
-  json.Key("callers").BeginArray();
-  for (const profile::FlameFunction& f : cause.callers)
-    json.BeginObject().Field("name", f.name).Field("module", f.module).EndObject();
-  json.EndArray().Key("traces").BeginArray();
-  for (const std::string& trace : cause.traces) json.String(trace);
-  json.EndArray().EndObject();
+  return card;
 }
 
-void AppendStatistics(JsonWriter& json, const query::TestedDifference& tested) {
-  json.Field("basis", query::CauseBasisName(tested.cause_basis));
-  json.Field("groups", query::GroupingName(tested.grouping));
-  json.Field("groups_before", tested.groups_before).Field("groups_after", tested.groups_after);
-  json.Field("note", tested.note);
-  const query::Comparison& c = tested.whole;
-  json.Key("whole").BeginObject().Field("before", c.before).Field("after", c.after);
-  json.Field("change", c.change).Field("low", c.low).Field("high", c.high).Field("p", c.p);
-  json.Field("detectable", c.detectable).EndObject();
-  json.Field("requests_before", tested.requests_before);
-  json.Field("requests_after", tested.requests_after);
-  if (tested.requests_after > 0) {
-    json.Key("latency").BeginObject();
-    json.Field("p50_ns_before", tested.times_before.median_ns);
-    json.Field("p50_ns_after", tested.times_after.median_ns);
-    json.Field("p99_ns_before", tested.times_before.p99_ns);
-    json.Field("p99_ns_after", tested.times_after.p99_ns).EndObject();
+// Records of one version as one change: the newest look at it, with the causes of all.
+std::shared_ptr<const Look> LookOf(const std::vector<const insight::Regression*>& records) {
+  const auto newest =
+      std::ranges::max_element(records, {}, [](const auto* record) { return record->looked_ns; });
+  auto look = std::make_shared<Look>();
+  look->change = (*newest)->change;
+  look->looked_ns = (*newest)->looked_ns;
+  look->q = 1;
+  look->change.causes.clear();
+  for (const insight::Regression* record : records) {
+    look->change.causes.push_back(record->told());
+    look->q = std::min(look->q, record->cause().q);
+  }
+  look->change.endpoints = records.front()->told().endpoints;
+  return look;
+}
+
+// The records of a service that are shown: those of its newest version that has any open, else
+// any that somebody knows of.
+std::vector<const insight::Regression*> RecordsOf(const insight::RegressionsSeen& regressions,
+                                                  const std::string& service, bool open,
+                                                  std::int64_t now) {
+  constexpr std::int64_t kShown = 7 * kNsPerDay;  // as `wherefore regressions`
+  std::vector<const insight::Regression*> found;
+  for (const insight::Regression& record : regressions.records) {
+    const bool is_open = record.state == insight::RegressionState::kOpen;
+    if (record.change.service != service || !record.IsLive() || is_open != open ||
+        now - record.first_seen_ns > kShown)
+      continue;
+    if (!found.empty() && record.change.since_ns > found.front()->change.since_ns) found.clear();
+    if (found.empty() || record.change.since_ns == found.front()->change.since_ns)
+      found.push_back(&record);
+  }
+  return found;
+}
+
+Card CardOf(const std::shared_ptr<const Look>& look, const insight::RegressionsSeen& regressions,
+            std::size_t services, std::int64_t now) {
+  const query::ServiceChange& change = look->change;
+  const bool looked_at = std::ranges::any_of(regressions.versions, [&](const auto& looked) {
+    return looked.looks > 0 && looked.service == change.service && looked.label == change.label &&
+           looked.version == change.version_after;
+  });
+  Card card = ComputedCard(look, services);
+  // Too new for a look: what was worked out is all there is.
+  if (card.worse && !looked_at && !change.version_after.empty()) return card;
+  const auto open = RecordsOf(regressions, change.service, true, now);
+  const auto known = RecordsOf(regressions, change.service, false, now);
+  if (!open.empty() || !known.empty()) {
+    card.look = LookOf(open.empty() ? known : open);
+    card.worse = !open.empty();
+    card.verdict = "worse";
+    card.more = open.empty() ? fmt::format("; {}", insight::StateName(known.front()->state)) : "";
+    for (const insight::Regression* record : open) card.records.push_back(record->id);
+  } else if (card.worse && looked_at) {
+    card.worse = false;
+    card.verdict = "undecided";
+    card.more = "; the looks at this version found nothing that is sure enough";
+  }
+  return card;
+}
+
+// Services that were not looked at in this round, but have open records.
+void AddUnheard(const insight::RegressionsSeen& regressions, const WorseSeen& seen,
+                const query::NameFilter& search, std::int64_t now, std::vector<Card>& worse) {
+  std::set<std::string> known;
+  for (const auto& look : seen.looks) known.insert(look->change.service);
+  for (const insight::Regression& record : regressions.records) {
+    const std::string& service = record.change.service;
+    if (!search.Matches(service) || !known.insert(service).second) continue;
+    const auto open = RecordsOf(regressions, service, true, now);
+    if (open.empty()) continue;
+    Card& card = worse.emplace_back();
+    card.look = LookOf(open);
+    card.worse = true;
+    card.verdict = "worse";
+    for (const insight::Regression* one : open) card.records.push_back(one->id);
   }
 }
 
-void AppendLook(JsonWriter& json, const Look& look, std::size_t services, std::int64_t now,
-                Lines& lines) {
+void AppendCard(JsonWriter& json, const Card& card, std::int64_t now, Lines& lines) {
+  const Look& look = *card.look;
   const query::ServiceChange& change = look.change;
-  const bool worse = GotWorse(look);
-  const bool doubtful = change.verdict == query::ServiceVerdict::kWorse && !worse;
   json.BeginObject().Field("service", change.service);
-  json.Field("sentence", doubtful ? fmt::format("{}; among {} services that may be chance",
-                                                query::SentenceOf(change), services)
-                                  : query::SentenceOf(change));
-  json.Field("verdict", doubtful ? "undecided" : query::ServiceVerdictName(change.verdict));
+  json.Field("sentence", query::SentenceOf(change) + card.more);
+  json.Field("verdict", card.verdict);
   json.Field("q", look.q).Field("reason", change.reason);
   json.Field("type", "cpu").Field("unit", "nanoseconds").Field("cores", change.cores);
   json.Field("age_ms", AgeMs(look, now));
@@ -173,23 +151,25 @@ void AppendLook(JsonWriter& json, const Look& look, std::size_t services, std::i
   }
   json.Key("causes").BeginArray();
   for (const query::ServiceChange::Told& told : change.causes) AppendTold(json, told, lines);
-  json.EndArray().Key("endpoints").BeginArray();
-  for (const std::string& endpoint : change.endpoints) json.String(endpoint);
+  json.EndArray();
+  AppendTexts(json, "endpoints", change.endpoints);
+  json.Key("regressions").BeginArray();
+  for (const std::uint64_t id : card.records) json.String(insight::IdText(id));
   json.EndArray().EndObject();
 }
 
-void AppendLooks(JsonWriter& json, std::string_view key, const std::vector<const Look*>& looks,
-                 std::size_t limit, std::size_t services, std::int64_t now, Lines& lines) {
+void AppendCards(JsonWriter& json, std::string_view key, const std::vector<Card>& cards,
+                 std::size_t limit, std::int64_t now, Lines& lines) {
   json.Key(key).BeginArray();
-  for (std::size_t i = 0; i < std::min(limit, looks.size()); ++i)
-    AppendLook(json, *looks[i], services, now, lines);
+  for (std::size_t i = 0; i < std::min(limit, cards.size()); ++i)
+    AppendCard(json, cards[i], now, lines);
   json.EndArray();
 }
 
 }  // namespace
 
-Result<net::HttpResponse> AnswerWorse(WorseWatch& watch, const SourceFiles& files,
-                                      const net::HttpRequest& request) {
+Result<net::HttpResponse> AnswerWorse(WorseWatch& watch, const insight::Regressions* regressions,
+                                      const SourceFiles& files, const net::HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto p,
                              Parameters::Read(request, {"search", "limit", "max_age"}));
   WHEREFORE_ASSIGN_OR_RETURN(const auto wanted, p.List(100, 10'000));
@@ -199,17 +179,21 @@ Result<net::HttpResponse> AnswerWorse(WorseWatch& watch, const SourceFiles& file
     max_age *= kNsPerSecond;
   }
   const WorseSeen seen = watch.Ask(p.tenant(), max_age);
-  std::vector<const Look*> worse;
-  std::vector<const Look*> others;
+  const std::int64_t now = NowUnixNs();
+  const insight::RegressionsSeen records =
+      regressions != nullptr ? regressions->Seen(p.tenant()) : insight::RegressionsSeen();
+  std::vector<Card> worse;
+  std::vector<Card> others;
   std::int64_t oldest = 0;
   for (const auto& look : seen.looks) {
     oldest = oldest == 0 ? look->looked_ns : std::min(oldest, look->looked_ns);
     if (!wanted.search.Matches(look->change.service)) continue;
-    (GotWorse(*look) ? worse : others).push_back(look.get());
+    Card card = CardOf(look, records, seen.looks.size(), now);
+    (card.worse ? worse : others).push_back(std::move(card));
   }
+  AddUnheard(records, seen, wanted.search, now, worse);
   std::ranges::stable_sort(worse, std::greater(),
-                           [](const Look* look) { return look->change.cost_low; });
-  const std::int64_t now = NowUnixNs();
+                           [](const Card& card) { return card.look->change.cost_low; });
   net::HttpResponse response;
   JsonWriter json(response.body);
   json.BeginObject().Field("at", FormatTime(now)).Field("looking", seen.looking);
@@ -217,8 +201,8 @@ Result<net::HttpResponse> AnswerWorse(WorseWatch& watch, const SourceFiles& file
   json.Field("looked_at", seen.looks.size()).Field("services", seen.services);
   json.Field("worse_in_all", worse.size());
   Lines lines(files);
-  AppendLooks(json, "worse", worse, wanted.limit, seen.looks.size(), now, lines);
-  AppendLooks(json, "others", others, wanted.limit, seen.looks.size(), now, lines);
+  AppendCards(json, "worse", worse, wanted.limit, now, lines);
+  AppendCards(json, "others", others, wanted.limit, now, lines);
   AppendMarks(json, seen, wanted.search);
   json.EndObject();
   return response;

@@ -26,7 +26,8 @@
 
 namespace wherefore::insight {
 class Alerts;
-}
+class Regressions;
+}  // namespace wherefore::insight
 
 namespace wherefore::api {
 
@@ -98,8 +99,8 @@ class WorseWatch : public std::enable_shared_from_this<WorseWatch> {
 // What is known beside, of services whose names match.
 void AppendMarks(JsonWriter& json, const WorseSeen& seen, const query::NameFilter& names);
 
-// GET /api/v1/worse.
-Result<net::HttpResponse> AnswerWorse(WorseWatch& watch, const SourceFiles& files,
-                                      const net::HttpRequest& request);
+// GET /api/v1/worse. Regression records go before what was worked out, if there are any.
+Result<net::HttpResponse> AnswerWorse(WorseWatch& watch, const insight::Regressions* regressions,
+                                      const SourceFiles& files, const net::HttpRequest& request);
 
 }  // namespace wherefore::api

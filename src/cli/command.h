@@ -56,6 +56,7 @@ void AddInsights(CLI::App& app, Context& context);
 void AddAlerts(CLI::App& app, Context& context);
 void AddSql(CLI::App& app, Context& context);
 void AddWorse(CLI::App& app, Context& context);
+void AddRegressions(CLI::App& app, Context& context);
 void AddCheck(CLI::App& app, Context& context);
 void AddDoctor(CLI::App& app, Context& context);
 void AddPin(CLI::App& app, Context& context);

@@ -25,11 +25,8 @@ int Run(const Context& context, const ExplainCommand& command) {
     parameters.emplace_back("trace", command.what);
   } else {
     const std::size_t blank = command.what.find(' ');
-    if (blank == std::string::npos)
-      return Fail(
-          Error(Code::kInvalid, "expected a trace id, or a service and the name of its spans"));
     parameters.emplace_back("service", command.what.substr(0, blank));
-    parameters.emplace_back("name", command.what.substr(blank + 1));
+    if (blank != std::string::npos) parameters.emplace_back("name", command.what.substr(blank + 1));
     if (!command.since.empty()) parameters.emplace_back("since", command.since);
   }
   if (!context.json) parameters.emplace_back("format", command.markdown ? "markdown" : "text");
@@ -56,14 +53,15 @@ int Run(const Context& context, const ExplainCommand& command) {
 
 void AddExplain(CLI::App& app, Context& context) {
   CLI::App* command =
-      NewCommand(app, "explain", "Why a request was slow: where, why, since when, unlike what",
+      NewCommand(app, "explain", "Why a request was slow, or what is up with a service",
                  {"wherefore explain 0102030405060708090a0b0c0d0e0f10",
+                  "wherefore explain checkout --since 1h   # what changed, costs, fires",
                   "wherefore explain 'checkout POST /pay' --since 24h",
                   "wherefore explain 'checkout POST /pay' --markdown"});
   auto options = std::make_shared<ExplainCommand>();
-  command->add_option("what", options->what, "Trace id, or service and name of its spans")
+  command->add_option("what", options->what, "Trace id, service, or service and name of its spans")
       ->required();
-  command->add_option("--since", options->since, "How far back, of an endpoint (default 1h)");
+  command->add_option("--since", options->since, "How far back, if it is no trace (default 1h)");
   command->add_flag("--markdown", options->markdown, "For tickets and chats");
   command->callback([&context, options] {
     context.run = [&context, options] { return Run(context, *options); };

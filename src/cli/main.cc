@@ -38,10 +38,10 @@ int Main(int argc, char** argv) {
       "Start with: wherefore serve, then wherefore push FILE. 'wherefore COMMAND --help' has "
       "examples.");
   for (const AddCommand add :
-       {AddServe, AddRun,    AddPush,   AddQuery,     AddTop,     AddTree,    AddFlame,
-        AddDiff,  AddList,   AddTrace,  AddSlow,      AddExplain, AddWorse,   AddInsights,
-        AddSql,   AddCheck,  AddDoctor, AddDelete,    AddBackup,  AddRestore, AddProfiling,
-        AddMcp,   AddAlerts, AddPin,    AddCompletion}) {
+       {AddServe,     AddRun,  AddPush,   AddQuery,  AddTop,       AddTree,   AddFlame,
+        AddDiff,      AddList, AddTrace,  AddSlow,   AddExplain,   AddWorse,  AddRegressions,
+        AddInsights,  AddSql,  AddCheck,  AddDoctor, AddDelete,    AddBackup, AddRestore,
+        AddProfiling, AddMcp,  AddAlerts, AddPin,    AddCompletion}) {
     add(app, context);
   }
   std::vector<std::string> arguments = TakeArguments(argc, argv);

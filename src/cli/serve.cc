@@ -42,6 +42,7 @@
 #include "gateway/pyroscope_receiver.h"
 #include "gateway/server/gateway.h"
 #include "insight/alerts/alerts.h"
+#include "insight/regressions/watch.h"
 #include "insight/rules.h"
 #include "net/connection_limit.h"
 #include "net/grpc.h"
@@ -77,6 +78,7 @@ class Server {
     WHEREFORE_RETURN_IF_ERROR(MakeGateway(*everything, grpc));
     if (uses_store) {
       WHEREFORE_RETURN_IF_ERROR(MakeAlerts());
+      MakeRegressions();
       AddQueries(*everything, *grpc);
     } else {
       api::AddStorelessRoutes(*everything, MakeOperations());
@@ -90,6 +92,7 @@ class Server {
     WHEREFORE_RETURN_IF_ERROR(Use(std::move(config)));
     AddMemoryMetrics();
     if (alerts_) WHEREFORE_RETURN_IF_ERROR(alerts_->Start());
+    if (regressions_) regressions_->Start();
     if (options_.profile_self) WHEREFORE_RETURN_IF_ERROR(ProfileSelf());
     PrintAddresses(Shown(), options_.data);
     return {};
@@ -120,6 +123,7 @@ class Server {
     }
     self_profile_.Stop();
     if (alerts_) alerts_->Stop();
+    if (regressions_) regressions_->Stop();
     if (own_otlp_) own_otlp_->Stop(kGraceSeconds);
     side_ports_.Stop();
     if (gateway_) gateway_->Stop(kGraceSeconds);
@@ -174,6 +178,18 @@ class Server {
     options.query_memory_bytes = limits_.query_memory_bytes;
     alerts_ = std::make_unique<insight::Alerts>(*context_, std::move(options));
     return alerts_->Load();
+  }
+
+  void MakeRegressions() {
+    insight::RegressionOptions options;
+    options.log = [this](std::span<const store::RegressionEvent> events) {
+      return store_->WriteRegressionEvents(events);
+    };
+    options.catch_up = [this](const CancelToken& cancel) { return store_->CatchUp(cancel); };
+    options.busy = [this] { return workers_.of(net::WorkKind::kHeavy).IsBusy(); };
+    options.query_memory_bytes = limits_.query_memory_bytes;
+    options.share = options_.regressions_budget / 100;
+    regressions_ = std::make_unique<insight::Regressions>(*context_, std::move(options));
   }
 
   // For queues and addresses.json; with a store, the store makes it.
@@ -392,6 +408,7 @@ class Server {
     operations.retention_ns = limits_.retention.usual.Of(store::Kind::kSamples);
     operations.rules = rules_;
     operations.alerts = alerts_.get();
+    operations.regressions = regressions_.get();
     operations.ports = [this] {
       return api::Operations::Ports{.otlp_grpc = gateway_->otlp_port(true),
                                     .otlp_http = gateway_->otlp_port(false)};
@@ -413,6 +430,7 @@ class Server {
       if (store_) all.push_back(store_->status(tenant));
       // What rules and receivers there are is everybody's.
       if (alerts_ && tenant == profile::Tenant().number) all.push_back(alerts_->status());
+      if (regressions_ && tenant == profile::Tenant().number) all.push_back(regressions_->status());
       if (symbolizer_) all.push_back(symbolizer_->status());
       // Pipelines and scraped targets are everybody's, so only who keeps no tenants sees them.
       if (tenant == profile::Tenant().number)
@@ -474,6 +492,7 @@ class Server {
   std::unique_ptr<symbols::Symbolizer> symbolizer_;
   std::unique_ptr<query::QueryContext> context_;
   std::unique_ptr<insight::Alerts> alerts_;
+  std::unique_ptr<insight::Regressions> regressions_;
   std::shared_ptr<gateway::ReceiverMetrics> metrics_ = std::make_shared<gateway::ReceiverMetrics>();
   RedactedNames redacted_names_;
   std::optional<gateway::Profiling> profiling_;

@@ -233,6 +233,11 @@ void ServeOptions::AddTo(CLI::App& command) {
                   "when it changes")
       ->check(CLI::ExistingFile);
   command
+      .add_option("--regressions-budget", regressions_budget,
+                  "Percent of one core that looking for regressions may take; 0 switches it off")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  command
       .add_option("--rules", rules,
                   "Folder of insight rules (*.yaml) beside those that are shipped; the same id "
                   "overrules")

@@ -43,8 +43,9 @@ struct ServeOptions {
   std::vector<std::string> allowed_hosts;
   std::vector<std::string> source_roots;
   std::string repository_template;
-  std::string rules;   // folder; empty: those that are shipped only
-  std::string alerts;  // file of rules; empty: those given through the API only
+  std::string rules;                // folder; empty: those that are shipped only
+  std::string alerts;               // file of rules; empty: those given through the API only
+  double regressions_budget = 0.5;  // percent of one core; 0: nothing is looked at
   bool profile_self = false;
   std::string log_level = "info";
   std::vector<std::string> configs;

@@ -133,8 +133,8 @@ void AddSql(CLI::App& app, Context& context) {
   auto options = std::make_shared<SqlCommand>();
   command
       ->add_option("statement", options->statement,
-                   "One SELECT over samples, stacks, functions, spans, links, profiles and "
-                   "alert_events; - reads standard input")
+                   "One SELECT over samples, stacks, functions, spans, links, profiles, "
+                   "alert_events and regression_events; - reads standard input")
       ->required();
   command->add_option("--format", options->format, "How the answer is printed")
       ->check(CLI::IsMember({"table", "csv", "json", "parquet"}))

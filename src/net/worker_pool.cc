@@ -77,11 +77,13 @@ void WorkerPool::Run() {
     }
     // An exception from a library costs one request, never the process. Its owner answers (a
     // Respond destroyed without an answer becomes 500).
+    running_.fetch_add(1, std::memory_order_relaxed);
     try {
       work();
     } catch (const std::exception& e) {
       Log(LogLevel::kError, "a worker's task failed", {{"error", e.what()}});
     }
+    running_.fetch_sub(1, std::memory_order_relaxed);
   }
 }
 

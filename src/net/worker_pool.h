@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -32,11 +33,14 @@ class WorkerPool {
 
   // False if the queue is full: the caller answers.
   [[nodiscard]] bool Submit(std::function<void()> work);
+  // Whether some of it runs now.
+  [[nodiscard]] bool IsBusy() const { return running_.load(std::memory_order_relaxed) > 0; }
 
  private:
   void Run();
 
   const std::size_t max_queued_;
+  std::atomic<int> running_{0};
   Gauge* waiting_ = nullptr;
   Counter* refused_ = nullptr;
   Mutex mutex_;

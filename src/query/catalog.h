@@ -57,8 +57,8 @@ struct Resolved {
   // A matcher needs labels that only samples have; then `profiles` cannot answer.
   bool needs_samples = false;
   std::vector<std::string> label_matchers;  // labels the selector names, service and type apart
-  std::vector<std::string> services;  // name per selection of `query`
-  std::vector<SeriesList> series;     // per selection of `query`; null when it was not needed
+  std::vector<std::string> services;        // name per selection of `query`
+  std::vector<SeriesList> series;           // per selection of `query`; null when it was not needed
 };
 
 // The profile-level set a (possibly sample-level) series belongs to; null where it is not known.

@@ -30,6 +30,7 @@ struct Certain {
   std::uint32_t function = 0;
   Comparison comparison;
   bool self = false;  // what it does itself, without its callees
+  double q = 1;
 };
 
 // The functions that changed for certain, by what they do themselves and with their callees.
@@ -70,7 +71,9 @@ class Changes {
     }
     const std::vector<double> q = FalseDiscoveryRates(p);
     for (std::size_t i = 0; i < tested.size(); ++i) {
-      if (q[i] <= kSignificant) certain_.push_back(tested[i]);
+      if (q[i] > kSignificant) continue;
+      certain_.push_back(tested[i]);
+      certain_.back().q = q[i];
     }
   }
 
@@ -111,6 +114,7 @@ class CauseSearch {
     std::vector<std::uint32_t> way;
     std::optional<std::uint32_t> partner;
     bool joined = false;  // told by its partner
+    double q = 1;         // of its own change
   };
 
   // Stacks that are in and have the function, or end with it.
@@ -148,7 +152,8 @@ class CauseSearch {
                 .kind = kind,
                 .comparison = CompareStacks(stacks),
                 .callers = CallersOf(deepest.function, stacks, 1),
-                .way = WayUp(deepest.function, stacks)};
+                .way = WayUp(deepest.function, stacks),
+                .q = deepest.q};
     if (deepest.function != most.function) found.within = most.function;
     Stacks gone = stacks;
     if (const std::optional<Stacks> around = MovedWithin(deepest, stacks, found)) {
@@ -369,7 +374,8 @@ class CauseSearch {
                   .change = found.comparison.change,
                   .low = found.comparison.low,
                   .high = found.comparison.high,
-                  .share_of_before = found.comparison.change / cost_before_};
+                  .share_of_before = found.comparison.change / cost_before_,
+                  .q = found.q};
       for (const std::uint32_t f : found.callers) {
         if (cause.callers.size() < kMostCallers) cause.callers.push_back(table_.functions()[f]);
       }

@@ -32,6 +32,7 @@ struct Cause {
   double low = 0;
   double high = 0;
   double share_of_before = 0;                   // the change, of everything before
+  double q = 1;                                 // of its change, as a false discovery rate
   std::vector<profile::FlameFunction> callers;  // those with most of the change first; at most 3
   // The callers with most of the change, one above the other, up to the root.
   std::vector<profile::FlameFunction> way;

@@ -25,7 +25,8 @@ Result<StoredServices> ServicesOf(QueryContext& context, const Selection& select
   WHEREFORE_ASSIGN_OR_RETURN(const auto types, context.catalog.Types(keys, cancel));
   for (const store::TypeRow& t : types) out.types.try_emplace(t.type, t.details);
   // Buckets are coarse; this says what really lies in the range.
-  WHEREFORE_ASSIGN_OR_RETURN(const auto present, context.reader.Coverage(query, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(const auto present,
+                             context.reader.Coverage(query, store::Reader::CoverBy::kType, cancel));
   for (const store::CoverRow& row : present) {
     StoredService& service = out.by_name[rows[row.dictionary].name];
     service.profiles += row.profiles;

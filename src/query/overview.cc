@@ -319,14 +319,15 @@ std::vector<std::string> Listed(const StoredServices& stored,
   answer.total = all.size();
   answer.cores = cpu;  // until it is known over which time
   const auto first = static_cast<std::ptrdiff_t>(std::min(all.size(), wanted.offset));
-  const auto most = first + static_cast<std::ptrdiff_t>(
-                                std::min(all.size() - std::min(all.size(), wanted.offset), wanted.limit));
+  const auto most = first + static_cast<std::ptrdiff_t>(std::min(
+                                all.size() - std::min(all.size(), wanted.offset), wanted.limit));
   std::ranges::partial_sort(all, all.begin() + most, [](const Candidate& a, const Candidate& b) {
     return std::tuple(-a.cpu, !a.profiled, std::string_view(*a.name)) <
            std::tuple(-b.cpu, !b.profiled, std::string_view(*b.name));
   });
   std::vector<std::string> names;
-  for (std::ptrdiff_t i = first; i < most; ++i) names.push_back(*all[static_cast<std::size_t>(i)].name);
+  for (std::ptrdiff_t i = first; i < most; ++i)
+    names.push_back(*all[static_cast<std::size_t>(i)].name);
   return names;
 }
 
@@ -365,6 +366,15 @@ Result<OverviewAnswer> Overview(QueryContext& context, std::uint32_t tenant, sto
   listed.type.clear();
   WHEREFORE_RETURN_IF_ERROR(AddSenders(context, listed, services, cancel));
   return answer;
+}
+
+Result<std::optional<store::LatencyRow>> LatencyOf(QueryContext& context, std::uint32_t tenant,
+                                                   const std::string& service,
+                                                   store::TimeRange range,
+                                                   const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(const auto rows, context.reader.Latencies(tenant, range, cancel));
+  const auto row = std::ranges::find(rows, service, &store::LatencyRow::service_name);
+  return row == rows.end() ? std::nullopt : std::optional(*row);
 }
 
 }  // namespace wherefore::query

@@ -53,4 +53,10 @@ struct OverviewAnswer {
 Result<OverviewAnswer> Overview(QueryContext& context, std::uint32_t tenant, store::TimeRange range,
                                 const ListOf& wanted, const CancelToken& cancel);
 
+// How long requests of one service took; none: it has none in the range.
+Result<std::optional<store::LatencyRow>> LatencyOf(QueryContext& context, std::uint32_t tenant,
+                                                   const std::string& service,
+                                                   store::TimeRange range,
+                                                   const CancelToken& cancel);
+
 }  // namespace wherefore::query

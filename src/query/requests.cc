@@ -95,9 +95,13 @@ class Endpoints {
     std::vector<std::pair<std::int64_t, std::string>> by_size;
     for (const auto& [name, requests] : requests_) by_size.emplace_back(-requests, name);
     std::ranges::sort(by_size);
-    for (std::size_t i = 0; i < by_size.size(); ++i)
+    for (std::size_t i = 0; i < by_size.size(); ++i) {
+      if (i < kMostEndpoints) names_.push_back(by_size[i].second);
       numbers_.emplace(std::move(by_size[i].second), std::min(i, kMostEndpoints - 1));
+    }
+    if (numbers_.size() > kMostEndpoints) names_.back() = "others";
   }
+  [[nodiscard]] const std::string& NameOf(std::size_t number) const { return names_[number]; }
   [[nodiscard]] std::size_t size() const { return std::min(numbers_.size(), kMostEndpoints); }
   // None: no request of this name was counted.
   [[nodiscard]] std::optional<std::size_t> Find(const std::string& name) const {
@@ -108,6 +112,7 @@ class Endpoints {
  private:
   std::map<std::string, std::int64_t> requests_;
   std::unordered_map<std::string, std::size_t> numbers_;
+  std::vector<std::string> names_;
 };
 
 // What a group has of one stack in requests of one endpoint.
@@ -271,6 +276,33 @@ Mix MixOf(const SideRequests& before, const SideRequests& after, std::size_t end
   return mix;
 }
 
+std::vector<double> SharesOf(const SideRequests& of, std::size_t endpoints) {
+  std::vector<double> shares(endpoints);
+  double all = 0;
+  for (std::size_t g = 0; g < of.requests.size(); ++g) {
+    for (std::size_t e = 0; e < endpoints; ++e) shares[e] += of.requests[g][e];
+    all += of.InGroup(g);
+  }
+  for (double& share : shares) share /= std::max(all, 1.0);
+  return shares;
+}
+
+// How the requests of both sides differ in what they ask for.
+void CompareMix(const SideRequests& before, const SideRequests& after, const Endpoints& endpoints,
+                PerRequest& out) {
+  constexpr std::size_t kMostTold = 3;
+  const std::vector<double> left = SharesOf(before, endpoints.size());
+  const std::vector<double> right = SharesOf(after, endpoints.size());
+  for (std::size_t e = 0; e < endpoints.size(); ++e) {
+    out.mix_moved += std::abs(right[e] - left[e]) / 2;
+    out.mix.push_back({.name = endpoints.NameOf(e), .before = left[e], .after = right[e]});
+  }
+  std::ranges::stable_sort(out.mix, std::greater(), [](const MixOfEndpoint& one) {
+    return std::abs(one.after - one.before);
+  });
+  if (out.mix.size() > kMostTold) out.mix.resize(kMostTold);
+}
+
 // The values of one group as integers of a small unit, for the tries.
 class ScaledValues {
  public:
@@ -378,6 +410,7 @@ Result<PerRequest> MeasurePerRequest(QueryContext& context, const Selection& bef
                  .requests_after = RequestsOf(right),
                  .times_before = TimesOf(std::move(left.durations)),
                  .times_after = TimesOf(std::move(right.durations))};
+  CompareMix(left, right, measurement.endpoints(), out);
   out.by_endpoint = left.linked_value >= kMostlyLinked * left.value &&
                     right.linked_value >= kMostlyLinked * right.value;
   if (out.by_endpoint) {

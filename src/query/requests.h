@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/cancel.h"
@@ -33,6 +34,13 @@ struct RequestTimes {
   std::int64_t p99_ns = 0;
 };
 
+// An endpoint's part of all requests.
+struct MixOfEndpoint {
+  std::string name;
+  double before = 0;
+  double after = 0;
+};
+
 struct PerRequest {
   bool by_endpoint = false;
   std::size_t endpoints = 0;
@@ -40,6 +48,8 @@ struct PerRequest {
   std::int64_t requests_after = 0;
   RequestTimes times_before;
   RequestTimes times_after;
+  double mix_moved = 0;            // the part of requests that changed its endpoint
+  std::vector<MixOfEndpoint> mix;  // the endpoints that changed most; at most 3
   std::vector<MeasuredGroup> before;
   std::vector<MeasuredGroup> after;
 };

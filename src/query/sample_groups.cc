@@ -22,6 +22,8 @@ std::string_view GroupingName(Grouping grouping) {
       return "instances";
     case Grouping::kBlocks:
       return "blocks";
+    case Grouping::kDays:
+      return "days";
     case Grouping::kFiles:
       return "files";
     case Grouping::kNone:
@@ -69,7 +71,6 @@ void GroupIndex::CutByInstance() {
   }
 }
 
-// From the first profile to behind the last, in equal parts.
 void GroupIndex::CutByTime() {
   std::int64_t first = INT64_MAX;
   std::int64_t last = INT64_MIN;
@@ -78,8 +79,12 @@ void GroupIndex::CutByTime() {
     last = std::max(last, of.last_begin_ns);
   }
   const std::int64_t width = (last + 1 - first + kBlocks - 1) / static_cast<std::int64_t>(kBlocks);
-  blocks_ = {.start_ns = first, .width_ns = std::max<std::int64_t>(width, 1), .steps = kBlocks};
-  groups_ = kBlocks;
+  CutByTime({.start_ns = first, .width_ns = std::max<std::int64_t>(width, 1), .steps = kBlocks});
+}
+
+void GroupIndex::CutByTime(const profile::TimeGrid& blocks) {
+  blocks_ = blocks;
+  groups_ = blocks.steps;
 }
 
 std::size_t GroupIndex::GroupOf(std::uint32_t instance, std::int64_t time_ns) const {
@@ -193,12 +198,22 @@ Result<> SumBlocks(QueryContext& context, GroupedSelection& side, const CancelTo
   return {};
 }
 
+profile::TimeGrid DaysOf(const store::TimeRange& range) {
+  const std::int64_t days =
+      std::max<std::int64_t>((range.to_ns - range.from_ns + kNsPerDay - 1) / kNsPerDay, 1);
+  return {.start_ns = range.to_ns - days * kNsPerDay,
+          .width_ns = kNsPerDay,
+          .steps = static_cast<std::size_t>(days)};
+}
+
 Result<GroupedSelection> Cut(QueryContext& context, Uncut side, Grouping grouping,
                              const CancelToken& cancel) {
   GroupedSelection& of = side.selection;
   if (of.profiles.empty()) return std::move(of);
   if (grouping == Grouping::kInstances) {
     of.index.CutByInstance();
+  } else if (grouping == Grouping::kDays) {
+    of.index.CutByTime(DaysOf(of.resolved.query.range));
   } else {
     of.index.CutByTime();
   }
@@ -232,6 +247,16 @@ Result<GroupedSides> GroupSides(QueryContext& context, const Selection& before,
   const std::size_t instances =
       left.selection.index.instances() + right.selection.index.instances();
   sides.grouping = instances >= kFewestInstances ? Grouping::kInstances : Grouping::kBlocks;
+  WHEREFORE_ASSIGN_OR_RETURN(sides.before, Cut(context, std::move(left), sides.grouping, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(sides.after, Cut(context, std::move(right), sides.grouping, cancel));
+  return sides;
+}
+
+Result<GroupedSides> GroupSidesByDay(QueryContext& context, const Selection& before,
+                                     const Selection& after, const CancelToken& cancel) {
+  WHEREFORE_ASSIGN_OR_RETURN(Uncut left, ReadSide(context, before, cancel));
+  WHEREFORE_ASSIGN_OR_RETURN(Uncut right, ReadSide(context, after, cancel));
+  GroupedSides sides{.grouping = Grouping::kDays, .before = {}, .after = {}};
   WHEREFORE_ASSIGN_OR_RETURN(sides.before, Cut(context, std::move(left), sides.grouping, cancel));
   WHEREFORE_ASSIGN_OR_RETURN(sides.after, Cut(context, std::move(right), sides.grouping, cancel));
   return sides;

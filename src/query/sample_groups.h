@@ -26,7 +26,7 @@ namespace wherefore::query {
 [[nodiscard]] std::string_view InstanceOf(const Labels& labels);
 
 // None: not tested, for a reason that stands beside it.
-enum class Grouping : std::uint8_t { kInstances, kBlocks, kFiles, kNone };
+enum class Grouping : std::uint8_t { kInstances, kBlocks, kDays, kFiles, kNone };
 [[nodiscard]] std::string_view GroupingName(Grouping grouping);
 
 // Beyond this many instances several share a group.
@@ -55,7 +55,9 @@ class GroupIndex {
   // How long it was seen, once the lengths of profiles are known.
   void Extend(std::uint32_t instance, std::int64_t begin_ns, std::int64_t end_ns);
   void CutByInstance();
+  // In equal parts, from the first profile to behind the last.
   void CutByTime();
+  void CutByTime(const profile::TimeGrid& blocks);
 
   [[nodiscard]] std::size_t instances() const { return instances_.size(); }
   [[nodiscard]] std::size_t groups() const { return groups_; }
@@ -101,6 +103,10 @@ struct GroupedSides {
 };
 Result<GroupedSides> GroupSides(QueryContext& context, const Selection& before,
                                 const Selection& after, const CancelToken& cancel);
+
+// The same in days, counted back from the end of each side's range.
+Result<GroupedSides> GroupSidesByDay(QueryContext& context, const Selection& before,
+                                     const Selection& after, const CancelToken& cancel);
 
 // One selection by itself; a side without a second one.
 struct GroupedAlone {

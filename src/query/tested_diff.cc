@@ -99,6 +99,10 @@ std::string NoteOf(const GroupedSides& sides, const TestedDifference& tested) {
         "not in the intervals; {} instances on both sides together would show them",
         sides.before.index.instances(), sides.after.index.instances(), kFewestInstances);
   }
+  if (sides.grouping == Grouping::kDays) {
+    note = fmt::format("{} days before and {} after are compared, each as a whole",
+                       tested.groups_before, tested.groups_after);
+  }
   double spread = 1;
   for (const TestedFunction& f : tested.functions) {
     if (f.total.comparison.observations >= kMinObservations)
@@ -159,18 +163,20 @@ Result<> AddCauses(StackTable& table, double cost_before, TestedDifference& out,
 class Tester {
  public:
   Tester(QueryContext& context, const Selection& before, const Selection& after, const Lens& lens,
-         const CancelToken& cancel)
+         bool by_day, const CancelToken& cancel)
       : context_(context),
         before_(before),
         after_(after),
         as_shown_(lens),
         lens_(lens.WithoutOwn()),
+        by_day_(by_day),
         cancel_(cancel) {}
 
   Result<TestedDifference> Run(Compared compared, const profile::FlameTree* shown) {
     if (!lens_.IsByFunction())
       return Error(Code::kUnsupported, "what such a lens leaves is not tested");
-    WHEREFORE_ASSIGN_OR_RETURN(sides_, GroupSides(context_, before_, after_, cancel_));
+    WHEREFORE_ASSIGN_OR_RETURN(sides_, by_day_ ? GroupSidesByDay(context_, before_, after_, cancel_)
+                                               : GroupSides(context_, before_, after_, cancel_));
     WHEREFORE_RETURN_IF_ERROR(ReadRequests(compared));
     TestedDifference out{.compared = compared,
                          .grouping = sides_.grouping,
@@ -182,6 +188,8 @@ class Tester {
       out.requests_after = requests_->requests_after;
       out.times_before = requests_->times_before;
       out.times_after = requests_->times_after;
+      out.mix_moved = requests_->mix_moved;
+      out.mix = requests_->mix;
     }
     const Measure measure = compared == Compared::kShares ? Measure::kShare : Measure::kRate;
     Tabulation tabulation(context_, lens_, compared == Compared::kShares, cancel_);
@@ -257,18 +265,16 @@ class Tester {
   const Selection& after_;
   const Lens& as_shown_;
   const Lens lens_;
+  const bool by_day_;
   const CancelToken& cancel_;
   GroupedSides sides_;
   std::optional<PerRequest> requests_;
 };
 
-}  // namespace
-
-Result<TestedDifference> TestDifference(QueryContext& context, const Selection& before,
-                                        const Selection& after, Compared compared, const Lens& lens,
-                                        const profile::FlameTree* shown,
-                                        const CancelToken& cancel) {
-  auto tested = Tester(context, before, after, lens, cancel).Run(compared, shown);
+// What cannot be tested is an answer, too: why not.
+Result<TestedDifference> RunOrSayWhyNot(Tester tester, Compared compared,
+                                        const profile::FlameTree* shown) {
+  auto tested = tester.Run(compared, shown);
   if (!tested && tested.error().code() == Code::kUnsupported) {
     return TestedDifference{
         .compared = compared, .grouping = Grouping::kNone, .note = tested.error().message()};
@@ -276,13 +282,35 @@ Result<TestedDifference> TestDifference(QueryContext& context, const Selection& 
   return tested;
 }
 
+Result<TestedDifference> TestPlainly(QueryContext& context, const Selection& before,
+                                     const Selection& after, bool by_day,
+                                     const CancelToken& cancel) {
+  const Lens none;
+  const auto test = [&](Compared compared) {
+    return RunOrSayWhyNot(Tester(context, before, after, none, by_day, cancel), compared, nullptr);
+  };
+  WHEREFORE_ASSIGN_OR_RETURN(TestedDifference per_request, test(Compared::kPerRequest));
+  if (per_request.grouping != Grouping::kNone) return per_request;
+  return test(Compared::kShares);
+}
+
+}  // namespace
+
+Result<TestedDifference> TestDifference(QueryContext& context, const Selection& before,
+                                        const Selection& after, Compared compared, const Lens& lens,
+                                        const profile::FlameTree* shown,
+                                        const CancelToken& cancel) {
+  return RunOrSayWhyNot(Tester(context, before, after, lens, false, cancel), compared, shown);
+}
+
 Result<TestedDifference> TestVersions(QueryContext& context, const Selection& before,
                                       const Selection& after, const CancelToken& cancel) {
-  WHEREFORE_ASSIGN_OR_RETURN(
-      TestedDifference per_request,
-      TestDifference(context, before, after, Compared::kPerRequest, {}, nullptr, cancel));
-  if (per_request.grouping != Grouping::kNone) return per_request;
-  return TestDifference(context, before, after, Compared::kShares, {}, nullptr, cancel);
+  return TestPlainly(context, before, after, false, cancel);
+}
+
+Result<TestedDifference> TestDays(QueryContext& context, const Selection& before,
+                                  const Selection& after, const CancelToken& cancel) {
+  return TestPlainly(context, before, after, true, cancel);
 }
 
 namespace {

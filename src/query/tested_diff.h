@@ -55,6 +55,8 @@ struct TestedDifference {
   std::int64_t requests_after = 0;
   RequestTimes times_before;
   RequestTimes times_after;
+  double mix_moved = 0;  // as in PerRequest
+  std::vector<MixOfEndpoint> mix;
   // What is not in the intervals, and what would make them smaller; sentences for people.
   std::string note;
   Comparison whole;                       // everything together; of shares always 1 and 1
@@ -80,6 +82,9 @@ Result<TestedDifference> TestDifference(QueryContext& context, const Selection& 
 // Per request where requests are known, else in shares.
 Result<TestedDifference> TestVersions(QueryContext& context, const Selection& before,
                                       const Selection& after, const CancelToken& cancel);
+// The same where groups are days, counted back from the end of each side.
+Result<TestedDifference> TestDays(QueryContext& context, const Selection& before,
+                                  const Selection& after, const CancelToken& cancel);
 
 // The same of trees that are there already, each a group of its own: files of repeated runs. With
 // one on each side only sampling is in the intervals, which the note says. Per request means per

@@ -2,6 +2,7 @@
 // late, was deleted, or was interrupted.
 #include "query/tiers.h"
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -245,7 +246,7 @@ class Life {
 };
 
 TEST(TiersOverTime, FortyEightHoursWithLateDataDeletesAndRestarts) {
-  if (!store::kEngineLoads) GTEST_SKIP() << "no engine beside a sanitizer";
+  if (!kEngineLoads) GTEST_SKIP() << "no engine beside a sanitizer";
   const TestDirectory directory;
   std::int64_t hours = 0;
   for (std::uint32_t life = 0; life < 4; ++life) {
@@ -305,7 +306,7 @@ void RunAndKill(const std::string& directory, std::uint32_t seed, std::chrono::m
 }
 
 TEST(TiersOverTime, Killed) {
-  if (!store::kEngineLoads) GTEST_SKIP() << "no engine beside a sanitizer";
+  if (!kEngineLoads) GTEST_SKIP() << "no engine beside a sanitizer";
   const TestDirectory directory;
   std::mt19937 random(7);
   const int lives = std::getenv("WHEREFORE_LONG") == nullptr ? 8 : 100;

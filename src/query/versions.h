@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,11 @@ struct ServiceVersions {
   [[nodiscard]] const ServiceVersion* Before(const ServiceVersion& version) const;
 };
 
+// Of every service with CPU profiles in the range, by name; one read, however many they are.
+Result<std::map<std::string, ServiceVersions>> AllVersions(QueryContext& context,
+                                                           std::uint32_t tenant,
+                                                           store::TimeRange range,
+                                                           const CancelToken& cancel);
 // By the CPU profiles of the range.
 Result<ServiceVersions> VersionsOf(QueryContext& context, std::uint32_t tenant,
                                    const std::string& service, store::TimeRange range,

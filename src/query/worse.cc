@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 #include <re2/re2.h>
@@ -19,7 +21,6 @@ namespace {
 
 constexpr std::int64_t kHour = 3600 * kNsPerSecond;
 constexpr std::int64_t kLookBack = 24 * kHour;  // for a version that changed
-constexpr std::size_t kMostCauses = 3;          // that are told of
 constexpr std::size_t kMostTraces = 3;
 constexpr std::size_t kMostEndpoints = 3;
 
@@ -32,35 +33,31 @@ std::int64_t SecondsUp(std::int64_t ns) {
 
 class ServiceLook {
  public:
-  ServiceLook(QueryContext& context, std::uint32_t tenant, const std::string& service,
+  ServiceLook(QueryContext& context, ServiceChange known, const ChangeOptions& options,
               const CancelToken& cancel)
-      : context_(context), tenant_(tenant), cancel_(cancel) {
-    out_.service = service;
-  }
+      : context_(context), options_(options), cancel_(cancel), out_(std::move(known)) {}
 
-  Result<ServiceChange> Run(std::int64_t now_ns) {
-    WHEREFORE_RETURN_IF_ERROR(ChooseSides(now_ns));
+  Result<ServiceChange> Run() {
     if (!out_.reason.empty()) return std::move(out_);
     WHEREFORE_RETURN_IF_ERROR(Compare());
     WHEREFORE_RETURN_IF_ERROR(CountCores());
     Judge();
     WHEREFORE_RETURN_IF_ERROR(TellCauses());
-    out_.tested.functions.clear();
+    if (!options_.keep_functions) out_.tested.functions.clear();
     return std::move(out_);
   }
 
- private:
   // The last hour of what runs now, and of what ran before it.
-  Result<> ChooseSides(std::int64_t now_ns) {
+  Result<> ChooseSides(std::uint32_t tenant, std::int64_t now_ns) {
     const store::TimeRange range{now_ns - kLookBack, now_ns};
     WHEREFORE_ASSIGN_OR_RETURN(const ServiceVersions seen,
-                               VersionsOf(context_, tenant_, out_.service, range, cancel_));
+                               VersionsOf(context_, tenant, out_.service, range, cancel_));
     if (seen.last_ns == 0) {
       out_.reason = "no CPU profiles in the last 24 h";
       return {};
     }
     const std::int64_t end = SecondsUp(std::min(seen.last_ns, now_ns));
-    out_.before = out_.after = {.tenant = tenant_, .type = "cpu"};
+    out_.before = out_.after = {.tenant = tenant, .type = "cpu"};
     const ServiceVersion* const current = seen.Current();
     const ServiceVersion* const before = current != nullptr ? seen.Before(*current) : nullptr;
     if (before != nullptr) {
@@ -87,9 +84,11 @@ class ServiceLook {
     return {};
   }
 
+ private:
   Result<> Compare() {
-    WHEREFORE_ASSIGN_OR_RETURN(out_.tested,
-                               TestVersions(context_, out_.before, out_.after, cancel_));
+    WHEREFORE_ASSIGN_OR_RETURN(
+        out_.tested, options_.by_day ? TestDays(context_, out_.before, out_.after, cancel_)
+                                     : TestVersions(context_, out_.before, out_.after, cancel_));
     if (out_.tested.grouping != Grouping::kNone) return {};
     out_.reason = out_.tested.note;
     return {};
@@ -125,43 +124,45 @@ class ServiceLook {
     const bool per_request = tested.compared == Compared::kPerRequest;
     const Comparison& whole = tested.whole;
     const Verdict all = per_request ? VerdictOf(whole, whole.p) : Verdict::kUnknown;
-    const auto dearer = [](const Cause& cause) {
-      return cause.kind == CauseKind::kMore || cause.kind == CauseKind::kNew ||
-             (cause.kind == CauseKind::kEverywhere && cause.change > 0);
-    };
-    const auto cause = std::ranges::find_if(tested.causes, dearer);
-    if (all == Verdict::kMore) {
-      out_.verdict = ServiceVerdict::kWorse;
+    const auto cause = std::ranges::find_if(tested.causes, IsDearer);
+    if (all == Verdict::kMore || all == Verdict::kLess) {
+      out_.verdict = all == Verdict::kMore ? ServiceVerdict::kWorse : ServiceVerdict::kBetter;
       out_.p = whole.p;
-      Cost(whole.change, whole.low, whole.high, whole.after);
-    } else if (all == Verdict::kLess) {
-      out_.verdict = ServiceVerdict::kBetter;
-      out_.p = whole.p;
-      Cost(whole.change, whole.low, whole.high, whole.after);
+      Set(Cost(whole.change, whole.low, whole.high, whole.after));
     } else if (cause != tested.causes.end()) {
       out_.verdict = ServiceVerdict::kWorse;
       out_.p = SmallestQ();
-      CostOf(*cause);
+      Set(CostOf(*cause));
     } else {
       out_.verdict = ServiceVerdict::kSame;
       out_.p = SmallestQ();
     }
     out_.detectable = Detectable();
   }
-  // In cores, from values of which `after` is everything.
-  void Cost(double change, double low, double high, double after) {
+  struct Cores {
+    double cost = 0;
+    double low = 0;
+    double high = 0;
+  };
+  // From values of which `after` is everything.
+  [[nodiscard]] Cores Cost(double change, double low, double high, double after) const {
     const double unit = after > 0 ? out_.cores / after : 0;
-    out_.cost = change * unit;
-    out_.cost_low = low * unit;
-    out_.cost_high = high * unit;
+    return {change * unit, low * unit, high * unit};
   }
-  void CostOf(const Cause& cause) {
+  void Set(const Cores& cores) {
+    out_.cost = cores.cost;
+    out_.cost_low = cores.low;
+    out_.cost_high = cores.high;
+  }
+  [[nodiscard]] Cores CostOf(const Cause& cause) const {
+    if (out_.tested.compared == Compared::kPerRequest)
+      return Cost(cause.change, cause.low, cause.high, out_.tested.whole.after);
     double grown = 1;  // everything after, of everything before
     for (const Cause& one : out_.tested.causes) {
       if (one.kind != CauseKind::kMoved) grown += one.share_of_before;
     }
     const double unit = cause.change != 0 ? cause.share_of_before / cause.change : 0;
-    Cost(cause.share_of_before, cause.low * unit, cause.high * unit, std::max(grown, 0.01));
+    return Cost(cause.share_of_before, cause.low * unit, cause.high * unit, std::max(grown, 0.01));
   }
   // Of all functions together: that of equal services is rarely small (Simes).
   [[nodiscard]] double SmallestQ() const {
@@ -185,14 +186,19 @@ class ServiceLook {
   Result<> TellCauses() {
     static const OwnCode own = OwnCode::Parse("").value_or(OwnCode());
     for (const Cause& cause : out_.tested.causes) {
-      if (out_.causes.size() == kMostCauses) break;
+      if (out_.causes.size() == options_.most_causes) break;
       ServiceChange::Told& told = out_.causes.emplace_back();
       told.cause = cause;
+      const Cores cores = CostOf(cause);
+      std::tie(told.cost, told.cost_low, told.cost_high) =
+          std::tuple(cores.cost, cores.low, cores.high);
       told.own = OwnFunctionOf(cause, own);
       if (cause.kind == CauseKind::kGone) continue;
       WHEREFORE_RETURN_IF_ERROR(FindTraces(told));
-      if (out_.verdict == ServiceVerdict::kWorse) WHEREFORE_RETURN_IF_ERROR(FindLine(told));
+      if (out_.verdict == ServiceVerdict::kWorse || IsDearer(cause))
+        WHEREFORE_RETURN_IF_ERROR(FindLine(told));
     }
+    if (!out_.causes.empty()) out_.endpoints = out_.causes.front().endpoints;
     return {};
   }
 
@@ -201,20 +207,30 @@ class ServiceLook {
     WHEREFORE_ASSIGN_OR_RETURN(
         const FunctionTraces found,
         TracesOf(context_, out_.after, {f.name, f.module}, {.limit = kMostTraces}, cancel_));
+    told.cause.traces = IdsOf(found);
     std::map<std::string, std::int64_t> by_name;
     for (const FunctionTraces::Trace& trace : found.traces) {
-      if (trace.summary.trace != profile::TraceId{})
-        told.cause.traces.push_back(ToHex(trace.summary.trace));
       for (const FunctionTraces::Span& span : trace.spans) {
         if (!span.name.empty()) by_name[span.name] += span.value;
       }
     }
-    if (&told != &out_.causes.front()) return {};
-    for (const auto& [name, value] : by_name) out_.endpoints.push_back(name);
-    std::ranges::stable_sort(out_.endpoints, std::greater(),
+    for (const auto& [name, value] : by_name) told.endpoints.push_back(name);
+    std::ranges::stable_sort(told.endpoints, std::greater(),
                              [&](const std::string& name) { return by_name[name]; });
-    if (out_.endpoints.size() > kMostEndpoints) out_.endpoints.resize(kMostEndpoints);
+    if (told.endpoints.size() > kMostEndpoints) told.endpoints.resize(kMostEndpoints);
+    if (!options_.traces_before || told.cause.kind == CauseKind::kNew) return {};
+    WHEREFORE_ASSIGN_OR_RETURN(
+        const FunctionTraces earlier,
+        TracesOf(context_, out_.before, {f.name, f.module}, {.limit = kMostTraces}, cancel_));
+    told.traces_before = IdsOf(earlier);
     return {};
+  }
+  static std::vector<std::string> IdsOf(const FunctionTraces& found) {
+    std::vector<std::string> ids;
+    for (const FunctionTraces::Trace& trace : found.traces) {
+      if (trace.summary.trace != profile::TraceId{}) ids.push_back(ToHex(trace.summary.trace));
+    }
+    return ids;
   }
 
   // The line of the own function that grew most, as a share of everything.
@@ -242,7 +258,7 @@ class ServiceLook {
   }
 
   QueryContext& context_;
-  const std::uint32_t tenant_;
+  const ChangeOptions options_;
   const CancelToken& cancel_;
   ServiceChange out_;
 };
@@ -252,9 +268,7 @@ std::string Since(const ServiceChange& change) {
                                       : "since " + change.version_after;
 }
 
-std::string CauseText(const ServiceChange& change) {
-  if (change.causes.empty()) return "";
-  const ServiceChange::Told& told = change.causes.front();
+std::string CauseText(const ServiceChange::Told& told) {
   const profile::FlameFunction& own = told.own;
   std::string text = ": " + told.cause.function.name;
   if (!own.name.empty() && own.name != told.cause.function.name) text += " in " + own.name;
@@ -285,7 +299,27 @@ std::string_view ServiceVerdictName(ServiceVerdict verdict) {
 Result<ServiceChange> ChangeOfService(QueryContext& context, std::uint32_t tenant,
                                       const std::string& service, std::int64_t now_ns,
                                       const CancelToken& cancel) {
-  return ServiceLook(context, tenant, service, cancel).Run(now_ns);
+  ServiceLook look(context, {.service = service}, {}, cancel);
+  WHEREFORE_RETURN_IF_ERROR(look.ChooseSides(tenant, now_ns));
+  return look.Run();
+}
+
+Result<ServiceChange> ChangeBetween(QueryContext& context, ServiceChange sides,
+                                    const ChangeOptions& options, const CancelToken& cancel) {
+  return ServiceLook(context, std::move(sides), options, cancel).Run();
+}
+
+bool IsDearer(const Cause& cause) {
+  return cause.kind == CauseKind::kMore || cause.kind == CauseKind::kNew ||
+         (cause.kind == CauseKind::kEverywhere && cause.change > 0);
+}
+
+std::string SentenceOf(const ServiceChange& change, const ServiceChange::Told& told) {
+  const Cause& cause = told.cause;
+  const double unit = cause.change != 0 ? 100 * cause.share_of_before / cause.change : 0;
+  return fmt::format("{:+.1f} % of the CPU time before ({:+.1f} to {:+.1f}) {}{}",
+                     100 * cause.share_of_before, cause.low * unit, cause.high * unit,
+                     Since(change), CauseText(told));
 }
 
 std::string SentenceOf(const ServiceChange& change) {
@@ -306,17 +340,14 @@ std::string SentenceOf(const ServiceChange& change) {
     return (ns < 0 ? "-" : "+") + FormatDuration(std::llround(std::abs(ns)));
   };
   if (change.tested.compared == Compared::kPerRequest && VerdictOf(c, c.p) != Verdict::kUndecided) {
-    return fmt::format(
-        "CPU per request {} → {} ({}{}; {} to {}) {}{}", FormatDuration(std::llround(c.before)),
-        FormatDuration(std::llround(c.after)),
-        c.before > 0 ? fmt::format("×{:.1f}, ", c.after / c.before) : "", signed_time(c.change),
-        signed_time(c.low), signed_time(c.high), since, CauseText(change));
+    return fmt::format("CPU per request {} → {} ({}{}; {} to {}) {}{}",
+                       FormatDuration(std::llround(c.before)),
+                       FormatDuration(std::llround(c.after)),
+                       c.before > 0 ? fmt::format("×{:.1f}, ", c.after / c.before) : "",
+                       signed_time(c.change), signed_time(c.low), signed_time(c.high), since,
+                       change.causes.empty() ? "" : CauseText(change.causes.front()));
   }
-  const Cause& cause = change.causes.front().cause;
-  const double unit = cause.change != 0 ? 100 * cause.share_of_before / cause.change : 0;
-  return fmt::format("{:+.1f} % of the CPU time before ({:+.1f} to {:+.1f}) {}{}",
-                     100 * cause.share_of_before, cause.low * unit, cause.high * unit, since,
-                     CauseText(change));
+  return SentenceOf(change, change.causes.front());
 }
 
 }  // namespace wherefore::query

@@ -44,7 +44,12 @@ struct ServiceChange {
   std::optional<double> detectable;
 
   struct Told {
-    Cause cause;  // with its traces
+    Cause cause;      // with its traces
+    double cost = 0;  // in cores, at the load of the side after
+    double cost_low = 0;
+    double cost_high = 0;
+    std::vector<std::string> endpoints;      // spans it was seen in, most of it first
+    std::vector<std::string> traces_before;  // ids of some of the side before
     // The nearest function above it, or it itself, that is own code; name empty: none is.
     profile::FlameFunction own;
     std::int64_t line = 0;  // of that function, the one that grew most; 0: not known
@@ -57,6 +62,20 @@ struct ServiceChange {
 Result<ServiceChange> ChangeOfService(QueryContext& context, std::uint32_t tenant,
                                       const std::string& service, std::int64_t now_ns,
                                       const CancelToken& cancel);
+// The same of sides that were chosen: service, label, versions, `since_ns`, `before` and `after`
+// are given.
+struct ChangeOptions {
+  bool by_day = false;          // groups are days
+  std::size_t most_causes = 3;  // that are told of
+  bool traces_before = false;   // for causes that were there before
+  bool keep_functions = false;  // in `tested`
+};
+Result<ServiceChange> ChangeBetween(QueryContext& context, ServiceChange sides,
+                                    const ChangeOptions& options, const CancelToken& cancel);
+// Whether it makes the service dearer.
+[[nodiscard]] bool IsDearer(const Cause& cause);
+// "+12.3 % of the CPU time before (+10.1 to +14.5) since v2: append in parse json.cc:118"
+[[nodiscard]] std::string SentenceOf(const ServiceChange& change, const ServiceChange::Told& told);
 // "CPU per request 3.5 ms → 11.7 ms (×3.3; +7.1 ms to +9.3 ms) since v2: Parser::ParseString …"
 [[nodiscard]] std::string SentenceOf(const ServiceChange& change);
 

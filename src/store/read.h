@@ -24,6 +24,7 @@
 #include "profile/batch.h"
 #include "profile/type_id.h"
 #include "store/alert_event.h"
+#include "store/regression_event.h"
 
 namespace wherefore::store {
 
@@ -270,7 +271,8 @@ struct CoverRow {
   std::int64_t end_ns = 0;    // when the last one ends
   std::int64_t last_ns = 0;   // when the last one begins
   std::int64_t profiles = 0;
-  std::int64_t value = 0;  // the sum of their totals
+  std::int64_t value = 0;    // the sum of their totals
+  std::uint32_t series = 0;  // by label set: which one
 };
 
 struct ProfileRow {
@@ -560,8 +562,9 @@ class Reader {
   enum class SeenAs : std::uint8_t { kOfEach, kTogether };
   virtual Result<std::vector<SeenRow>> Seen(const SampleQuery& query, SeenAs as,
                                             const CancelToken& cancel) = 0;
-  // One row per selection and type that has profiles in the range.
-  virtual Result<std::vector<CoverRow>> Coverage(const SampleQuery& query,
+  // One row per selection and type, or label set of these, that has profiles in the range.
+  enum class CoverBy : std::uint8_t { kType, kSeries };
+  virtual Result<std::vector<CoverRow>> Coverage(const SampleQuery& query, CoverBy by,
                                                  const CancelToken& cancel) = 0;
   // Profiles of the selection, oldest first, at most `limit` (0 = all).
   virtual Result<std::vector<ProfileRow>> Profiles(const SampleQuery& query, std::size_t limit,
@@ -670,6 +673,12 @@ class Reader {
   // Newest first; of one time, that with the highest number.
   virtual Result<std::vector<AlertEvent>> AlertEvents(const AlertEventQuery& query,
                                                       const CancelToken& cancel) = 0;
+  // The same.
+  virtual Result<std::vector<RegressionEvent>> RegressionEvents(const RegressionEventQuery& query,
+                                                                const CancelToken& cancel) = 0;
+
+  // Who has sent profiles or spans; the numbers rise.
+  virtual Result<std::vector<std::uint32_t>> Tenants(const CancelToken& cancel) = 0;
 
   virtual Result<EngineStatistics> Statistics(const CancelToken& cancel) = 0;
 };

@@ -45,6 +45,7 @@ std::initializer_list<Kind> KindsOf(Table table) {
       return kHours;
     case Table::kServices:  // of spans too
     case Table::kAlertEvents:
+    case Table::kRegressionEvents:
       return kAny;
     case Table::kTypes:
     case Table::kSeries:

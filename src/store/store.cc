@@ -99,7 +99,7 @@ Result<> CheckSchemaFile(const DataPaths& paths) {
             paths.root, version, kDirectoryVersion));
   }
   if (version == 0) return Error(Code::kUnsupported, "schema version 0 is not known");
-  // Steps from one version to the next come here, oldest first. From 1 to 4 nothing has to
+  // Steps from one version to the next come here, oldest first. From 1 to 2, 3 and 4 nothing has to
   // be rewritten: each file says which form it has, and is replaced in its own time; tables that
   // are missing are made. But a program that knows the old version only must not come back to it.
   return version < kDirectoryVersion ? journal::ReplaceFile(paths.schema, current) : Result<>();

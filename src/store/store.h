@@ -32,13 +32,14 @@
 #include "store/hours/hours.h"
 #include "store/pin.h"
 #include "store/read.h"
+#include "store/regression_event.h"
 #include "store/retention.h"
 #include "store/sql/question.h"
 
 namespace wherefore::store {
 
 struct StoreOptions {
-  std::string directory;          // data directory; created if missing
+  std::string directory;  // data directory; created if missing
   RetentionRules retention;
   std::size_t max_queued_bytes = 256u << 20;
   std::int64_t flush_interval_ns = 15'000'000'000;
@@ -86,6 +87,7 @@ class Store : public profile::Sink {
 
   // Durable, all of them or none, when it returns; visible to readers as what is written otherwise.
   virtual Result<> WriteAlertEvents(std::span<const AlertEvent> events) = 0;
+  virtual Result<> WriteRegressionEvents(std::span<const RegressionEvent> events) = 0;
 
   // Everything acknowledged before the call is visible to readers when it returns.
   virtual Result<> Flush() = 0;
@@ -111,8 +113,8 @@ class Store : public profile::Sink {
   static Result<std::string> Restore(const std::string& backup_directory,
                                      const std::string& data_directory);
 
-  // Keeps the buckets a window touches, whole, until the pin is removed. The same window of the same
-  // service again is the same pin, with another reason. Durable when it returns.
+  // Keeps the buckets a window touches, whole, until the pin is removed. The same window of the
+  // same service again is the same pin, with another reason. Durable when it returns.
   virtual Result<Pin> SetPin(Pin pin) = 0;
   virtual Result<> RemovePin(std::uint32_t tenant, const std::string& id) = 0;
   [[nodiscard]] virtual Result<std::vector<Pin>> Pins(std::uint32_t tenant) const = 0;

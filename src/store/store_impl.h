@@ -94,6 +94,8 @@ class StoreImpl final : public Store {
              std::function<void(Result<profile::WriteAnswer>)> done) override;
   Result<> WriteAlertEvents(std::span<const AlertEvent> events) override
       EXCLUDES(intern_mutex_, state_mutex_);
+  Result<> WriteRegressionEvents(std::span<const RegressionEvent> events) override
+      EXCLUDES(intern_mutex_, state_mutex_);
   Result<> Flush() override;
   Result<> CatchUp(const CancelToken& cancel) override;
   Result<> RollHours() override EXCLUDES(upkeep_mutex_, intern_mutex_, insert_mutex_, state_mutex_);
@@ -164,6 +166,8 @@ class StoreImpl final : public Store {
       REQUIRES(intern_mutex_);
   Result<> LogRows(const RowSet& rows, const Additions& additions) REQUIRES(intern_mutex_);
   Result<> LogCarriedRows() REQUIRES(intern_mutex_);
+  // What the server itself writes.
+  Result<> LogEvents(const RowSet& rows) EXCLUDES(intern_mutex_, state_mutex_);
   void TrimMemory(std::size_t bytes) REQUIRES(intern_mutex_);
   // The next writer number, durably ours.
   Result<std::uint32_t> ClaimWriter() EXCLUDES(writer_mutex_);
@@ -201,8 +205,7 @@ class StoreImpl final : public Store {
   [[nodiscard]] Result<> PinsAreKnown() const REQUIRES(pins_mutex_);
   [[nodiscard]] bool IsPinned(std::uint32_t bucket) const EXCLUDES(pins_mutex_);
   // retention.cc
-  Result<> DropOldBuckets(std::int64_t now_ns)
-      EXCLUDES(intern_mutex_, insert_mutex_, state_mutex_);
+  Result<> DropOldBuckets(std::int64_t now_ns) EXCLUDES(intern_mutex_, insert_mutex_, state_mutex_);
   // What a table has in a bucket and is too old.
   struct Outdated {
     TableBucket where;
@@ -215,7 +218,8 @@ class StoreImpl final : public Store {
   // Leaves of them what may go by itself; says why the rest is kept.
   void KeepIfInDoubt(const BucketRows& there, std::int64_t now_ns, std::vector<Outdated>& outdated)
       EXCLUDES(state_mutex_);
-  // Samples go once the sums of their hours are made, where those stay: takes out what is not ready.
+  // Samples go once the sums of their hours are made, where those stay: takes out what is not
+  // ready.
   Result<> WaitForHours(std::uint64_t logged, std::int64_t now_ns, std::vector<Outdated>& outdated)
       REQUIRES(insert_mutex_) EXCLUDES(state_mutex_);
   Result<bool> HoursAreMade(const Outdated& samples) REQUIRES(insert_mutex_) EXCLUDES(state_mutex_);
@@ -421,7 +425,7 @@ class StoreImpl final : public Store {
       GUARDED_BY(state_mutex_);                              // by bucket: what is lost
   std::set<BrokenPart> uncounted_ GUARDED_BY(state_mutex_);  // set aside, and not in damaged_ yet
   bool look_for_damage_ GUARDED_BY(state_mutex_) = false;
-  std::atomic<bool> names_lost_{false};                  // of services or types
+  std::atomic<bool> names_lost_{false};  // of services or types
   // Hours that could not be rolled as they are: samples are missing, or sums do not fit.
   std::map<std::pair<DictionaryKey, std::uint32_t>, HourContent> unrolled_ GUARDED_BY(state_mutex_);
   std::string retention_held_ GUARDED_BY(state_mutex_);  // why old data stays; empty: it goes

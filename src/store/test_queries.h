@@ -32,10 +32,9 @@ class TestData {
       memory_ = std::make_unique<memory::MemoryStore>(EncodeOptions{.keep_payload = keep_payload});
       return;
     }
-    auto opened =
-        Store::Open({.directory = directory_ / "data",
-                     .keep_payload = keep_payload,
-                     .roll_waits = {.after_ns = 0, .again_ns = 0, .every_ns = 0}});
+    auto opened = Store::Open({.directory = directory_ / "data",
+                               .keep_payload = keep_payload,
+                               .roll_waits = {.after_ns = 0, .again_ns = 0, .every_ns = 0}});
     EXPECT_TRUE(opened) << opened.error().message();
     if (opened) store_ = *std::move(opened);
   }
@@ -51,6 +50,9 @@ class TestData {
   }
   Result<> WriteAlertEvents(std::span<const AlertEvent> events) {
     return memory_ ? memory_->WriteAlertEvents(events) : store_->WriteAlertEvents(events);
+  }
+  Result<> WriteRegressionEvents(std::span<const RegressionEvent> events) {
+    return memory_ ? memory_->WriteRegressionEvents(events) : store_->WriteRegressionEvents(events);
   }
   // Sums of all hours that are over.
   void RollHours() {

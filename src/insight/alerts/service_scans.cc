@@ -218,7 +218,9 @@ Result<std::optional<std::int64_t>> ServiceScans::SinceLastProfile(std::int64_t 
   WHEREFORE_ASSIGN_OR_RETURN(const auto resolved, context.catalog.Resolve(window_, {}, cancel_));
   std::optional<std::int64_t> last;
   if (resolved.query.selections.empty()) return last;
-  WHEREFORE_ASSIGN_OR_RETURN(const auto rows, context.reader.Coverage(resolved.query, cancel_));
+  WHEREFORE_ASSIGN_OR_RETURN(
+      const auto rows,
+      context.reader.Coverage(resolved.query, store::Reader::CoverBy::kType, cancel_));
   for (const store::CoverRow& row : rows) last = std::max(last.value_or(INT64_MIN), row.end_ns);
   if (last) last = std::max<std::int64_t>(0, at_ns - *last);
   return last;

@@ -192,6 +192,29 @@ constexpr std::array kAlertEvents = {
     I64("ends"),     Text("id"),      Text("rule_group"),   Text("alert"),
     Text("service"), F64("value"),    F64("low"),           F64("high"),
     Texts("names"),  Texts("values"), Text("detail")};
+constexpr std::array kRegressionEvents = {kBucket,
+                                          kTenant,
+                                          I64("time", kDelta8),
+                                          U64("number"),
+                                          Text("kind"),
+                                          Text("event"),
+                                          Text("state"),
+                                          U64("id"),
+                                          Text("service"),
+                                          Text("type"),
+                                          Text("function"),
+                                          Text("module"),
+                                          Text("label"),
+                                          Text("version_before"),
+                                          Text("version"),
+                                          I64("since"),
+                                          I64("until"),
+                                          F64("value"),
+                                          F64("low"),
+                                          F64("high"),
+                                          Text("why"),
+                                          Texts("names"),
+                                          Texts("values")};
 
 constexpr ColumnDef kHour = Run("hour", "UInt32", 4, kT64);
 constexpr ColumnDef kRevision = Run("revision", "UInt32", 4, kT64);
@@ -258,6 +281,8 @@ constexpr std::array<TableDef, kTableCount> kTables = {{
      "tenant, service, type, hour, version, writer, function", false},
     {Table::kHourRolls, "hour_rolls", kHourRolls, "tenant, service, hour, writer", false},
     {Table::kPins, "pins", kPins, "tenant, number", false},
+    {Table::kRegressionEvents, "regression_events", kRegressionEvents, "tenant, time, number",
+     false},
 }};
 
 // `begin`: "CREATE TABLE IF NOT EXISTS name", or the same for one that has files already.
@@ -296,6 +321,7 @@ constexpr std::array kViews = {
     "CREATE VIEW IF NOT EXISTS details AS SELECT * FROM details_v1",
     "CREATE VIEW IF NOT EXISTS links AS SELECT * FROM links_v1",
     "CREATE VIEW IF NOT EXISTS alert_events AS SELECT * FROM alert_events_v1",
+    "CREATE VIEW IF NOT EXISTS regression_events AS SELECT * FROM regression_events_v1",
     "CREATE VIEW IF NOT EXISTS stack_hours AS SELECT * FROM stack_hours_v1",
     "CREATE VIEW IF NOT EXISTS function_names AS SELECT * FROM function_names_v1",
     "CREATE VIEW IF NOT EXISTS function_hours AS SELECT * FROM function_hours_v1",

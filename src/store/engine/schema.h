@@ -20,7 +20,7 @@ namespace wherefore::store {
 // ones are opened, newer ones refused. A table whose columns change gets a version of its own, so
 // that the others stay where they are.
 // 2: tenants in identities, checksums of headers in the log, names of tenants. 3: events of alerts.
-// 4: sums by hour.
+// 4: sums by hour, pins, events of regressions.
 inline constexpr int kDirectoryVersion = 4;
 
 // In the order rows are inserted: names before what refers to them. Saved in the log: never
@@ -46,8 +46,9 @@ enum class Table : std::uint8_t {
   kFunctionHours,
   kHourRolls,  // after what they speak of
   kPins,
+  kRegressionEvents,
 };
-inline constexpr std::size_t kTableCount = 20;
+inline constexpr std::size_t kTableCount = 21;
 
 // How a column is held in memory and in the log (rows.h).
 enum class Layout : std::uint8_t {

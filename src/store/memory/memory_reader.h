@@ -78,7 +78,7 @@ class MemoryReader final : public Reader {
                                         const CancelToken& cancel) override;
   Result<std::vector<SeenRow>> Seen(const SampleQuery& query, SeenAs as,
                                     const CancelToken& cancel) override;
-  Result<std::vector<CoverRow>> Coverage(const SampleQuery& query,
+  Result<std::vector<CoverRow>> Coverage(const SampleQuery& query, CoverBy by,
                                          const CancelToken& cancel) override;
   Result<std::vector<ProfileRow>> Profiles(const SampleQuery& query, std::size_t limit,
                                            const CancelToken& cancel) override;
@@ -146,6 +146,9 @@ class MemoryReader final : public Reader {
                          const CancelToken& cancel) override;
   Result<std::vector<AlertEvent>> AlertEvents(const AlertEventQuery& query,
                                               const CancelToken& cancel) override;
+  Result<std::vector<RegressionEvent>> RegressionEvents(const RegressionEventQuery& query,
+                                                        const CancelToken& cancel) override;
+  Result<std::vector<std::uint32_t>> Tenants(const CancelToken& cancel) override;
   Result<EngineStatistics> Statistics(const CancelToken& cancel) override;
 
  private:

@@ -7,6 +7,7 @@
 #include "store/hours/hours.h"
 #include "store/write/content_hash.h"
 #include "store/write/encode_alert_events.h"
+#include "store/write/encode_regression_events.h"
 
 namespace wherefore::store::memory {
 
@@ -58,6 +59,12 @@ Result<> MemoryStore::RollHours(std::int64_t now_ns) {
     if (fits) WHEREFORE_RETURN_IF_ERROR(reader_.Add(rows));
   }
   return {};
+}
+
+Result<> MemoryStore::WriteRegressionEvents(std::span<const RegressionEvent> events) {
+  RowSet rows;
+  EncodeRegressionEvents(events, NowUnixNs(), rows[Table::kRegressionEvents]);
+  return reader_.Add(rows);
 }
 
 Result<profile::WriteAnswer> MemoryStore::Store(const profile::WriteRequest& request,

@@ -45,6 +45,7 @@ class MemoryStore final : public profile::Sink {
   Result<> WriteAlertEvents(std::span<const AlertEvent> events);
   // Every hour that ended before `now_ns` and is not what its samples are.
   Result<> RollHours(std::int64_t now_ns) EXCLUDES(mutex_);
+  Result<> WriteRegressionEvents(std::span<const RegressionEvent> events);
   [[nodiscard]] Reader& reader() { return reader_; }
 
  private:

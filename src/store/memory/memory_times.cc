@@ -156,7 +156,7 @@ Result<std::vector<SeenRow>> MemoryReader::Seen(const SampleQuery& query, SeenAs
   return Charged(std::move(rows), cancel);
 }
 
-Result<std::vector<CoverRow>> MemoryReader::Coverage(const SampleQuery& query,
+Result<std::vector<CoverRow>> MemoryReader::Coverage(const SampleQuery& query, CoverBy by,
                                                      const CancelToken& cancel) {
   struct Covered {
     CoverRow row;
@@ -164,14 +164,15 @@ Result<std::vector<CoverRow>> MemoryReader::Coverage(const SampleQuery& query,
   };
   ReaderLock lock(mutex_);
   const Selected selected(query);
-  std::map<std::pair<std::uint32_t, std::uint64_t>, Covered> found;
+  std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>, Covered> found;
   WHEREFORE_RETURN_IF_ERROR(Each(tables_.profiles, cancel, [&](const StoredProfile& p) {
     const auto at = selected.Of(p);
     if (!at) return;
     const std::int64_t time = p.row.time_ns;
-    const auto [entry, fresh] = found.try_emplace({*at, p.row.type});
+    const std::uint32_t series = by == CoverBy::kSeries ? p.row.series : 0;
+    const auto [entry, fresh] = found.try_emplace({*at, p.row.type, series});
     auto& [row, value] = entry->second;
-    if (fresh) row = {*at, p.row.type, time, INT64_MIN, time, 0, 0};
+    if (fresh) row = {*at, p.row.type, time, INT64_MIN, time, 0, 0, series};
     row.first_ns = std::min(row.first_ns, time);
     // A year at most: what a sender says must not run over.
     row.end_ns = std::max(row.end_ns, time + std::min(p.row.duration_ns, kNsPerDay * 365));

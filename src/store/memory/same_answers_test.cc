@@ -338,7 +338,10 @@ TEST_F(SameAnswers, WhenProfilesWereTaken) {
       Same(q.name + ": seen", Order::kAny, [&](Reader& r) { return r.Seen(q.query, as, {}); });
     Same(q.name + ": totals", Order::kAny, [&](Reader& r) { return r.ProfileTotals(q.query, {}); });
     Same(q.name + ": newest", Order::kAny, [&](Reader& r) { return r.Newest(q.query, {}); });
-    Same(q.name + ": coverage", Order::kAny, [&](Reader& r) { return r.Coverage(q.query, {}); });
+    for (const auto by : {Reader::CoverBy::kType, Reader::CoverBy::kSeries}) {
+      Same(q.name + ": coverage", Order::kAny,
+           [&](Reader& r) { return r.Coverage(q.query, by, {}); });
+    }
   }
 }
 
@@ -546,6 +549,50 @@ TEST_F(SameAnswers, EventsOfAlerts) {
   const auto newest = both->engine.reader().AlertEvents({.limit = 1}, {});
   ASSERT_TRUE(newest);
   EXPECT_EQ(newest->front(), events[2]);
+}
+
+TEST_F(SameAnswers, EventsOfRegressions) {
+  std::vector<RegressionEvent> events;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    RegressionEvent& event = events.emplace_back();
+    event.tenant = i % 5 == 0 ? 3 : 0;
+    event.time_ns = now_ns - static_cast<std::int64_t>(i / 3) * kNsPerDay / 2;
+    event.number = i;
+    event.kind = i % 4 == 0 ? "look" : "record";
+    event.event = i % 3 == 0 ? "opened" : "it's \\ sharper\n";
+    event.state = "open";
+    event.id = i % 7 == 0 ? UINT64_MAX - i % 14 : i % 11;
+    event.service = "shop";
+    event.type = "cpu";
+    event.function = "parse";
+    event.label = "service.version";
+    event.version_before = "v1";
+    event.version = "v2";
+    event.since_ns = event.time_ns - 1;
+    event.until_ns = i % 2 == 0 ? 0 : INT64_MAX;
+    event.value = 0.1 * static_cast<double>(i);
+    event.low = -1e300;
+    event.high = 1e-300;
+    event.why = std::string(i % 3, '\'');
+    event.facts = {{"callers.0", "main"}, {"note", std::string(i % 3, '"')}};
+  }
+  for (TestData* data : {&both->engine, &both->memory}) {
+    ASSERT_TRUE(data->WriteRegressionEvents(events));
+    data->Flush();
+  }
+  const auto same = [&](const std::string& what, const RegressionEventQuery& query) {
+    return Same(what, Order::kPromised, [&](Reader& r) { return r.RegressionEvents(query, {}); });
+  };
+  EXPECT_EQ(same("all", {}), 100u);
+  EXPECT_EQ(same("of a tenant", {.tenant = 3}), 20u);
+  EXPECT_LT(same("the newest of each", {.latest = true}), 60u);
+  const auto read = both->engine.reader().RegressionEvents({}, {});
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->front(), events[2]);
+}
+
+TEST_F(SameAnswers, WhoSentSomething) {
+  EXPECT_GE(Same("tenants", Order::kPromised, [](Reader& r) { return r.Tenants({}); }), 1u);
 }
 
 TEST_F(SameAnswers, NobodyAsksAnyMore) {

@@ -255,6 +255,32 @@ void AddAlertEvent(Cells& c, Tables& tables) {
   event.detail = c.Text();
 }
 
+void AddRegressionEvent(Cells& c, Tables& tables) {
+  RegressionEvent& event = tables.regression_events.emplace_back();
+  (void)c.U32();  // bucket
+  event.tenant = c.U32();
+  event.time_ns = c.I64();
+  event.number = c.U64();
+  event.kind = c.Text();
+  event.event = c.Text();
+  event.state = c.Text();
+  event.id = c.U64();
+  event.service = c.Text();
+  event.type = c.Text();
+  event.function = c.Text();
+  event.module = c.Text();
+  event.label = c.Text();
+  event.version_before = c.Text();
+  event.version = c.Text();
+  event.since_ns = c.I64();
+  event.until_ns = c.I64();
+  event.value = c.F64();
+  event.low = c.F64();
+  event.high = c.F64();
+  event.why = c.Text();
+  event.facts = c.Pairs();
+}
+
 void AddStackHour(Cells& c, Tables& tables) {
   StoredStackHour& sum = tables.stack_hours.emplace_back();
   sum.key = Place(c);
@@ -285,9 +311,10 @@ void AddNothing(Cells& /*cells*/, Tables& /*tables*/) {}
 
 // In the order of Table.
 constexpr void (*kAdd[])(Cells&, Tables&) = {
-    AddService,    AddType,      AddSeries,  AddMapping, AddFunction, AddFrame,  AddStack,
-    AddProfile,    AddPayload,   AddSample,  AddLink,    AddDetail,   AddSpan,   AddTrace,
-    AddAlertEvent, AddStackHour, AddNothing, AddNothing, AddHourRoll, AddNothing};
+    AddService, AddType,     AddSeries,     AddMapping,         AddFunction,  AddFrame,
+    AddStack,   AddProfile,  AddPayload,    AddSample,          AddLink,      AddDetail,
+    AddSpan,    AddTrace,    AddAlertEvent, AddRegressionEvent, AddStackHour, AddNothing,
+    AddNothing, AddHourRoll, AddNothing};
 static_assert(std::size(kAdd) == kTableCount);
 
 }  // namespace

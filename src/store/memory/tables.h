@@ -109,6 +109,7 @@ struct Tables {
   std::vector<AlertEvent> alert_events;
   std::vector<StoredStackHour> stack_hours;
   std::vector<StoredRoll> hour_rolls;
+  std::vector<RegressionEvent> regression_events;
   std::map<std::string, std::uint64_t> rows;  // by table, of those that have any
 
   // All of them, table after table as the engine gets them; kCorrupt when the blocks cannot be

@@ -59,6 +59,11 @@ inline std::string Show(const AlertEvent& e) {
   return Line(e.tenant, e.time_ns, e.number, e.kind, e.state, e.fingerprint, e.starts_ns, e.ends_ns,
               e.id, e.group, e.alert, e.service, e.value, e.low, e.high, e.labels, e.detail);
 }
+inline std::string Show(const RegressionEvent& e) {
+  return Line(e.tenant, e.time_ns, e.number, e.kind, e.event, e.state, e.id, e.service, e.type,
+              e.function, e.module, e.label, e.version_before, e.version, e.since_ns, e.until_ns,
+              e.value, e.low, e.high, e.why, e.facts);
+}
 inline std::string Show(const ServiceRow& r) {
   return Line(r.dictionary, r.name);
 }
@@ -112,7 +117,7 @@ inline std::string Show(const SeenRow& r) {
   return Line(r.dictionary, r.type, r.series, r.begin_ns, r.length_ns);
 }
 inline std::string Show(const CoverRow& r) {
-  return Line(r.dictionary, r.type, r.first_ns, r.end_ns, r.last_ns, r.profiles, r.value);
+  return Line(r.dictionary, r.type, r.first_ns, r.end_ns, r.last_ns, r.profiles, r.value, r.series);
 }
 inline std::string Show(const ProfileRow& r) {
   return Line(r.dictionary, r.type, r.series, r.number, r.time_ns, r.duration_ns, r.id, r.total,

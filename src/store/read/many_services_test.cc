@@ -54,7 +54,7 @@ TEST_F(ManyServices, AreAskedForWhole) {
   EXPECT_EQ(reader.Timeline(query, {.width_ns = 1'000'000'000}, true, {})->size(), 2u);
   EXPECT_EQ(reader.Timeline(query, {.width_ns = 1'000'000'000, .spread = true}, false, {})->size(),
             2u);
-  EXPECT_EQ(reader.Coverage(query, {})->size(), 1u);
+  EXPECT_EQ(reader.Coverage(query, Reader::CoverBy::kType, {})->size(), 1u);
   EXPECT_EQ(reader.SumProfiles(query, false, {})->size(), 1u);
   EXPECT_EQ(reader.Profiles(query, 10, {})->size(), 1u);
   std::vector<DictionaryKey> keys;

@@ -66,8 +66,8 @@ inline constexpr std::string_view kProfileId = "pyroscope.profile.id";
 
 class ReaderImpl final : public Reader {
  public:
-  ReaderImpl(Transport& transport, QueryLimits limits,
-             const std::atomic<std::uint64_t>& generation, const Tiers& tiers);
+  ReaderImpl(Transport& transport, QueryLimits limits, const std::atomic<std::uint64_t>& generation,
+             const Tiers& tiers);
 
   [[nodiscard]] std::uint64_t Generation() const override { return generation_.load(); }
   [[nodiscard]] bool SamplesGone(const DictionaryKey& key) const override {
@@ -116,7 +116,7 @@ class ReaderImpl final : public Reader {
                                         const CancelToken& cancel) override;
   Result<std::vector<SeenRow>> Seen(const SampleQuery& query, SeenAs as,
                                     const CancelToken& cancel) override;
-  Result<std::vector<CoverRow>> Coverage(const SampleQuery& query,
+  Result<std::vector<CoverRow>> Coverage(const SampleQuery& query, CoverBy by,
                                          const CancelToken& cancel) override;
   Result<std::vector<ProfileRow>> Profiles(const SampleQuery& query, std::size_t limit,
                                            const CancelToken& cancel) override;
@@ -184,6 +184,9 @@ class ReaderImpl final : public Reader {
                          const CancelToken& cancel) override;
   Result<std::vector<AlertEvent>> AlertEvents(const AlertEventQuery& query,
                                               const CancelToken& cancel) override;
+  Result<std::vector<RegressionEvent>> RegressionEvents(const RegressionEventQuery& query,
+                                                        const CancelToken& cancel) override;
+  Result<std::vector<std::uint32_t>> Tenants(const CancelToken& cancel) override;
   Result<EngineStatistics> Statistics(const CancelToken& cancel) override;
 
  private:

@@ -141,19 +141,21 @@ Result<std::vector<ProfileSum>> ReaderImpl::SumProfiles(const SampleQuery& query
       cancel);
 }
 
-Result<std::vector<CoverRow>> ReaderImpl::Coverage(const SampleQuery& query,
+Result<std::vector<CoverRow>> ReaderImpl::Coverage(const SampleQuery& query, CoverBy by,
                                                    const CancelToken& cancel) {
   // A year at most: what a sender says must not run over.
   const std::string end = fmt::format("max(time + toInt64(least(duration, {})))", kNsPerDay * 365);
   const auto columns =
       Columns<CoverRow>(Col("type", &CoverRow::type), Col("min(time)", &CoverRow::first_ns),
                         Col(end, &CoverRow::end_ns), Col("max(time)", &CoverRow::last_ns),
-                        Col("count()", &CoverRow::profiles), Sum("total", &CoverRow::value));
+                        Col("count()", &CoverRow::profiles), Sum("total", &CoverRow::value),
+                        Col("whose", &CoverRow::series));
   if (query.selections.empty()) return std::vector<CoverRow>();
   const SelectionNumber selection(query);
   return AllSelected(selection, selection.Column(), columns,
-                     fmt::format("FROM {} WHERE {} GROUP BY selection, type",
-                                 PhysicalName(Table::kProfiles), SelectionCondition(query)),
+                     fmt::format("FROM {} WHERE {} GROUP BY selection, type, {} AS whose",
+                                 PhysicalName(Table::kProfiles), SelectionCondition(query),
+                                 by == CoverBy::kSeries ? "series" : "toUInt32(0)"),
                      cancel);
 }
 

@@ -121,6 +121,25 @@ constexpr std::array kAlertEvents = {
     ViewColumn{"detail", "t.detail"},
 };
 
+constexpr std::array kRegressionEvents = {
+    ViewColumn{"time", "fromUnixTimestamp64Nano(t.time, 'UTC')"},
+    ViewColumn{"kind", "t.kind"},
+    ViewColumn{"event", "t.event"},
+    ViewColumn{"state", "t.state"},
+    ViewColumn{"id", "lower(leftPad(hex(t.id), 16, '0'))"},
+    ViewColumn{"service", "t.service"},
+    ViewColumn{"type", "t.type"},
+    ViewColumn{"function", "t.function"},
+    ViewColumn{"module", "t.module"},
+    ViewColumn{"version_before", "t.version_before"},
+    ViewColumn{"version", "t.version"},
+    ViewColumn{"since", "fromUnixTimestamp64Nano(t.since, 'UTC')"},
+    ViewColumn{"cores", "t.value"},
+    ViewColumn{"low", "t.low"},
+    ViewColumn{"high", "t.high"},
+    ViewColumn{"why", "t.why"},
+    ViewColumn{"facts", "mapFromArrays(t.names, t.values)"},
+};
 constexpr std::array kFunctionHours = {
     ViewColumn{"time", "fromUnixTimestamp64Nano(toInt64(t.hour) * 3600000000000, 'UTC')"},
     ViewColumn{"service", "$service"},
@@ -155,7 +174,7 @@ constexpr std::string_view kEachFunction =
     "functions_v1 WHERE $mine AND (name != '' OR system_name != '' OR file != '') GROUP BY "
     "service, function, file, line, symbol) AS t";
 
-constexpr std::array<View, 8> kViews = {{
+constexpr std::array<View, 9> kViews = {{
     {"samples", "(SELECT * FROM samples_v1 WHERE $mine) AS t", "t.time", "", kSamples},
     {"stacks", "(SELECT * FROM stacks_v1 WHERE $mine) AS t", "", "", kStacks},
     {"functions", kEachFunction, "", "", kFunctions},
@@ -165,6 +184,8 @@ constexpr std::array<View, 8> kViews = {{
     {"function_hours", kNewestHours, "toInt64(t.hour) * 3600000000000", "", kFunctionHours},
     {"alert_events", "(SELECT * FROM alert_events_v1 WHERE $mine) AS t", "t.time", "",
      kAlertEvents},
+    {"regression_events", "(SELECT * FROM regression_events_v1 WHERE $mine) AS t", "t.time", "",
+     kRegressionEvents},
 }};
 
 // The names of a frame, innermost first: inlined calls have several. As profile/frame_name.h.

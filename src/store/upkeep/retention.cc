@@ -98,7 +98,9 @@ void StoreImpl::KeepIfInDoubt(const BucketRows& there, std::int64_t now_ns,
   for (const auto& [where, rows] : there) {
     all[KindName(where.first)].insert(where.second);
     // Not data that anybody sent: they are written by this machine's clock, right or wrong.
-    if (where.first == Table::kAlertEvents || where.first == Table::kPins) continue;
+    if (where.first == Table::kAlertEvents || where.first == Table::kRegressionEvents ||
+        where.first == Table::kPins)
+      continue;
     newest_ns = std::max(newest_ns, std::min(SpanOf(where.second).to_ns, now_ns));
   }
   std::vector<Outdated> by_data;

@@ -192,6 +192,20 @@ TEST_F(UpkeepTest, EventsOfAlertsAreKeptLikeEverythingElse) {
   EXPECT_EQ(stored(), std::vector{event});
 }
 
+TEST_F(UpkeepTest, EventsOfRegressionsOutliveARestart) {
+  options_.flush_interval_ns = 3600 * kNsPerSecond;
+  Open();
+  RegressionEvent event{.tenant = 3, .time_ns = now_, .number = 7, .kind = "record", .id = 11};
+  event.facts = {{"callers.0", "main"}};
+  ASSERT_TRUE(store_->WriteRegressionEvents({&event, 1}));
+  Open();  // they were in the log only
+  Flush();
+  const auto events = store_->reader().RegressionEvents({}, {});
+  ASSERT_TRUE(events) << events.error().message();
+  EXPECT_EQ(*events, std::vector{event});
+  EXPECT_TRUE(store_->Damaged().empty());
+}
+
 // They are written by this machine's clock: where it is wrong, what others sent must stay.
 TEST_F(UpkeepTest, EventsOfAlertsAreNotTheNewestData) {
   BatchBuilder batch;

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "store/store_impl.h"
 #include "store/write/encode_alert_events.h"
+#include "store/write/encode_regression_events.h"
 #include "store/write/segment_frame.h"
 
 namespace wherefore::store {
@@ -359,6 +360,16 @@ Result<> StoreImpl::LogRows(const RowSet& rows, const Additions& additions) {
 Result<> StoreImpl::WriteAlertEvents(std::span<const AlertEvent> events) {
   RowSet rows;
   EncodeAlertEvents(events, NowUnixNs(), rows[Table::kAlertEvents]);
+  return LogEvents(rows);
+}
+
+Result<> StoreImpl::WriteRegressionEvents(std::span<const RegressionEvent> events) {
+  RowSet rows;
+  EncodeRegressionEvents(events, NowUnixNs(), rows[Table::kRegressionEvents]);
+  return LogEvents(rows);
+}
+
+Result<> StoreImpl::LogEvents(const RowSet& rows) {
   MutexLock lock(intern_mutex_);
   if (const std::string refusal = RefusalReason(); !refusal.empty())
     return Error(Code::kUnavailable, refusal);

@@ -507,6 +507,26 @@ export interface ListedFunction {
   lines: [Int64, Int64, Int64][];
 }
 
+export interface LookedAtVersion {
+  service: string;
+  label: string;
+  before: string;
+  after: string;
+  // When it came.
+  at_ms: Int64;
+  // Of 4: after 15 min, 1 h, 6 h and 24 h.
+  looks: Int64;
+  looked_ms: Int64;
+  // When the next look is due; 0: none is.
+  next_ms: Int64;
+  // Records of it, in any state.
+  regressions: Int64;
+  // The smallest change that would have been seen, of the cost before.
+  detectable_share?: number;
+  // What the last look says: traffic that changed its mix, why nothing is known.
+  note: string;
+}
+
 export interface NameAccounting {
   service: string;
   name: string;
@@ -610,6 +630,121 @@ export interface Profiling {
     error?: string;
     seen_ms: number;
   }[];
+}
+
+export interface Regression {
+  // 16 hex digits; stays the same.
+  id: string;
+  // gone: its cost came back down.
+  state: 'open' | 'acknowledged' | 'muted' | 'gone';
+  sentence: string;
+  service: string;
+  type: string;
+  unit: string;
+  kind: 'more' | 'new' | 'everywhere';
+  function: {
+    name: string;
+    module: string;
+  };
+  own?: OwnFunction;
+  callers: {
+    name: string;
+    module: string;
+  }[];
+  // What `change` and `whole` are in: nanoseconds per request, or shares.
+  mode: 'request' | 'share';
+  // `before` and `after` are those of the whole service.
+  change: {
+    before: number;
+    after: number;
+    change: number;
+    low: number;
+    high: number;
+    // Of everything before.
+    share: number;
+    share_low: number;
+    share_high: number;
+  };
+  // What it costs more, at the load of the side after.
+  cores: {
+    change: number;
+    low: number;
+    high: number;
+  };
+  // False discovery rate.
+  q: number;
+  since: {
+    label: string;
+    before: string;
+    after: string;
+    at_ms: Int64;
+  };
+  sides: {
+    query: string;
+    from_ms: Int64;
+    to_ms: Int64;
+    base_query: string;
+    base_from_ms: Int64;
+    base_to_ms: Int64;
+  };
+  basis: string;
+  groups: string;
+  groups_before: number;
+  groups_after: number;
+  note: string;
+  whole: Comparison;
+  requests_before: Int64;
+  requests_after: Int64;
+  latency?: {
+    p50_ns_before: Int64;
+    p50_ns_after: Int64;
+    p99_ns_before: Int64;
+    p99_ns_after: Int64;
+  };
+  // When it was opened.
+  first_seen_ms: Int64;
+  // When its state last changed.
+  changed_ms: Int64;
+  // The last look that saw it.
+  looked_ms: Int64;
+  // That saw it.
+  looks: Int64;
+  endpoints: string[];
+  traces: {
+    before: string[];
+    after: string[];
+  };
+  // Of the difference on the page: path and query.
+  address: string;
+  command: string;
+  why: string;
+  by: string;
+  // Muted: when that ends; absent: it does not.
+  until_ms?: Int64;
+}
+
+export interface Regressions {
+  at: string;
+  // All that are open, whatever was asked for.
+  open: Int64;
+  // That match, listed or not.
+  total: Int64;
+  // Looks are under way that max_age asked for.
+  looking: boolean;
+  // Open ones first; then by what they surely cost.
+  regressions: Regression[];
+  // Newest first.
+  versions: LookedAtVersion[];
+  watch: {
+    looks: Int64;
+    skipped: Int64;
+    failed: Int64;
+    // Of one core, since the start.
+    cpu_share: number;
+    budget_share: number;
+    last_ms: Int64;
+    note: string;
+  };
 }
 
 export interface SeenIn {
@@ -720,6 +855,8 @@ export interface ServiceChange {
   causes: WorseCause[];
   // Spans the first cause was seen in.
   endpoints: string[];
+  // Ids of the records that are shown here; empty: it was worked out now.
+  regressions: string[];
 }
 
 export interface ServiceMarks {
@@ -1172,6 +1309,10 @@ export interface Answers {
   slow: Slow;
   explain: Explanation;
   worse: Worse;
+  regressions: Regressions;
+  'regressions/{regression}/acknowledge': Regression;
+  'regressions/{regression}/mute': Regression;
+  'regressions/{regression}/reopen': Regression;
   insights: Insights;
   alerts: Alerts;
   'alerts/history': AlertHistory;
