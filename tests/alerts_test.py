@@ -198,6 +198,10 @@ class Alerts(Case):
             self.assertEqual(server.cli("alerts", check=False).returncode, 1)
             self.assertIn("wherefore_alerts_firing 1", server.get("/metrics").body.decode())
             self.assertIn("1 firing", str([p for p in server.ask("status")["parts"] if p["part"] == "alerts"]))
+            pin, = wait_until(lambda: server.ask("pins")["pins"], what="its days were not pinned")
+            self.assertEqual((pin["service"], pin["why"]), ("shop", "alert Hot"))
+            self.assertTrue(moment(pin["from"]) <= moment(firing["startsAt"]) <= moment(pin["to"]), pin)
+            self.assertGreaterEqual(moment(pin["until"]), time.time() + 14 * 86400 - 60)
             load.shares["shop"] = 0.1
             wait_until(lambda: not self.alert(server), what="it was not resolved")
             ended = wait_until(lambda: [a for a in hook.alerts() if a[0] == "resolved"])[0]

@@ -92,8 +92,8 @@ class Questions(Asking):
             self.send_checkout(server, time.time_ns() - 60 * SECOND)
             self.send_checkout(server, time.time_ns() - 7200 * SECOND)
             wait_until(lambda: self.rows(server, "SELECT count() FROM function_hours") != [[0]])
-            self.assertEqual(self.rows(server, "SELECT total, total_n, instances, total_xx, ee FROM function_hours WHERE function = 'handle' AND version = 'v2' AND type = 'cpu'"),
-                             [[800 * MS, 80, 1, (800 * MS) ** 2, (900 * MS) ** 2]])
+            row, = self.rows(server, "SELECT total, total_n, instances, total_xx, ee FROM function_hours WHERE function = 'handle' AND version = 'v2' AND type = 'cpu'")
+            self.assertEqual([float(value) for value in row], [800 * MS, 80, 1, (800 * MS) ** 2, (900 * MS) ** 2])
             silence = server.cli("alerts", "silence", "Hot", "--for", "1h", "--comment", "known").stdout.strip()
             self.assertEqual(self.rows(server, "SELECT kind, state, id, dateDiff('minute', starts, ends) FROM alert_events"), [["silence", "active", silence, 60]])
             id = one_regression(server)

@@ -45,7 +45,8 @@ struct PinnedWindow {
   std::string service;
   query::TimeRange range;
   std::string why;
-  std::int64_t time_ns = 0;  // when it was set
+  std::int64_t time_ns = 0;   // when it was set
+  std::int64_t until_ns = 0;  // 0: until it is removed
 };
 
 // What is stored of a kind of data and a day.

@@ -15,6 +15,7 @@ using net::HttpResponse;
 void WritePin(JsonWriter& json, const PinnedWindow& pin) {
   json.BeginObject().Field("id", pin.id).Field("service", pin.service);
   json.Field("from", FormatTime(pin.range.from_ns)).Field("to", FormatTime(pin.range.to_ns));
+  if (pin.until_ns > 0) json.Field("until", FormatTime(pin.until_ns));
   json.Field("why", pin.why).Field("time", FormatTime(pin.time_ns)).EndObject();
 }
 

@@ -22,9 +22,11 @@ struct PinOptions {
 };
 
 void PrintPin(const JsonValue& pin) {
-  fmt::print("{}  {}  {} to {}  {}\n", Printable(JsonText(pin["id"])),
+  const std::string until = JsonText(pin["until"]);
+  fmt::print("{}  {}  {} to {}  {}{}\n", Printable(JsonText(pin["id"])),
              Printable(JsonText(pin["service"])), Printable(JsonText(pin["from"])),
-             Printable(JsonText(pin["to"])), Printable(JsonText(pin["why"])));
+             Printable(JsonText(pin["to"])), Printable(JsonText(pin["why"])),
+             until.empty() ? "" : " (until " + Printable(until) + ")");
 }
 
 int Print(const Context& context, const Result<std::string>& body) {

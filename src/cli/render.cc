@@ -201,7 +201,13 @@ std::string RenderFlame(const FlameTree& tree, int width, int max_rows, bool col
       const profile::FlameFunction& f = tree.functions[tree.function[cell.node]];
       const std::size_t room = cells - 1;  // one cell separates neighbours
       const std::string share = " " + ShareText(tree, tree.total[cell.node]);
-      std::string label = Fit(FitName(f.name, room - std::min(room, share.size())) + share, room);
+      // A name is worth more than its share, where there is no room for both.
+      std::string label = FitName(f.name, room - std::min(room, share.size()));
+      if (label.ends_with("…") || ScreenWidth(label) + share.size() > room) {
+        label = FitName(f.name, room);
+      } else {
+        label += share;
+      }
       label += std::string(room - ScreenWidth(label), color ? ' ' : '_');
       const bool match = IsMatch(found, tree.function[cell.node]);
       out += !color  ? (match ? "*" : "|") + label

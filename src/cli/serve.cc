@@ -176,8 +176,13 @@ class Server {
     };
     options.catch_up = [this](const CancelToken& cancel) { return store_->CatchUp(cancel); };
     options.query_memory_bytes = limits_.query_memory_bytes;
+    options.evidence = MakeEvidence();
     alerts_ = std::make_unique<insight::Alerts>(*context_, std::move(options));
     return alerts_->Load();
+  }
+
+  insight::Evidence MakeEvidence() {
+    return {[this](store::Pin pin) { return store_->SetPin(std::move(pin)); }, limits_.evidence_ns};
   }
 
   void MakeRegressions() {
@@ -189,6 +194,7 @@ class Server {
     options.busy = [this] { return workers_.of(net::WorkKind::kHeavy).IsBusy(); };
     options.query_memory_bytes = limits_.query_memory_bytes;
     options.share = options_.regressions_budget / 100;
+    options.evidence = MakeEvidence();
     regressions_ = std::make_unique<insight::Regressions>(*context_, std::move(options));
   }
 
@@ -361,7 +367,8 @@ class Server {
                                .service = std::move(pin.service),
                                .range = pin.range,
                                .why = std::move(pin.why),
-                               .time_ns = pin.time_ns};
+                               .time_ns = pin.time_ns,
+                               .until_ns = pin.until_ns};
     };
     operations.pins = [this,
                        shown](std::uint32_t tenant) -> Result<std::vector<api::PinnedWindow>> {

@@ -108,6 +108,11 @@ void LimitOptions::AddTo(CLI::App& command) {
       .add_option("--hours-wait", hours_wait,
                   "How long after its end an hour is summed up, and again after late data")
       ->capture_default_str();
+  command
+      .add_option("--evidence", evidence,
+                  "How long the days of an alert that fired and of a regression are kept at least, "
+                  "whatever the retention; 0: no longer than others")
+      ->capture_default_str();
   command.add_option("--query-timeout", query_timeout_seconds, "Seconds a query may take")
       ->check(CLI::Range(1, 86'400))
       ->capture_default_str();
@@ -143,6 +148,9 @@ Result<Limits> LimitOptions::Read() const {
   WHEREFORE_ASSIGN_OR_RETURN(limits.hours_wait_ns, ParseDuration(hours_wait));
   if (limits.hours_wait_ns < kNsPerSecond)
     return Error(Code::kInvalid, fmt::format("--hours-wait {}: at least 1s", hours_wait));
+  if (evidence != "0") {
+    WHEREFORE_ASSIGN_OR_RETURN(limits.evidence_ns, ParseDuration(evidence));
+  }
   limits.query_timeout_ns = query_timeout_seconds * kNsPerSecond;
   WHEREFORE_ASSIGN_OR_RETURN(limits.query_memory_bytes, ParseBytes(query_memory));
   if (limits.query_memory_bytes < kMinQueryMemory) {

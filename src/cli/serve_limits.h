@@ -18,6 +18,7 @@ struct Limits {
   store::RetentionRules retention;
   std::int64_t flush_interval_ns = 0;
   std::int64_t hours_wait_ns = 0;
+  std::int64_t evidence_ns = 0;  // 0: none is kept
   std::int64_t query_timeout_ns = 0;
   std::int64_t query_memory_bytes = 0;
   std::size_t query_cache_bytes = 0;
@@ -30,6 +31,7 @@ struct LimitOptions {
   std::vector<std::string> tenant_retention;
   std::string flush_interval = "15s";
   std::string hours_wait = "10m";
+  std::string evidence = "14d";
   int query_timeout_seconds = 60;
   std::string query_memory = "1GiB";
   std::string query_cache = "128MiB";

@@ -38,27 +38,39 @@ TimeRange Within(const TimeRange& range, std::uint32_t hour) {
           std::min(range.to_ns, store::StartOfHour(std::int64_t{hour} + 1))};
 }
 
-// Hours of one dictionary that are read from samples; neighbours become one range.
-class RawHours {
- public:
-  void Add(std::uint32_t selection, const TimeRange& range) {
-    std::vector<TimeRange>& of = ranges_[selection];
-    if (!of.empty() && of.back().to_ns == range.from_ns) {
-      of.back().to_ns = range.to_ns;
-    } else {
-      of.push_back(range);
-    }
-  }
-  void MoveTo(Plan& plan) const {
-    for (const auto& [selection, ranges] : ranges_) {
-      for (const TimeRange& range : ranges)
-        plan.raw[{range.from_ns, range.to_ns}].push_back(selection);
-    }
-  }
+// What of one dictionary is read from sums, and what from samples; neighbours become one range.
+struct PartsOfDictionary {
+  std::vector<HourSumQuery::Part> sums;
+  std::vector<TimeRange> samples;
 
- private:
-  std::map<std::uint32_t, std::vector<TimeRange>> ranges_;
+  void AddSamples(const TimeRange& range) {
+    if (!samples.empty() && samples.back().to_ns == range.from_ns) {
+      samples.back().to_ns = range.to_ns;
+    } else {
+      samples.push_back(range);
+    }
+  }
 };
+
+// Each range is a statement. Where there would be many, because hours are not made yet or data came
+// late, dictionaries that need any of their samples are read from samples alone, in one.
+void MoveTo(Plan& plan, std::map<std::uint32_t, PartsOfDictionary> parts, const TimeRange& whole) {
+  constexpr std::size_t kMostRanges = 12;
+  std::set<std::pair<std::int64_t, std::int64_t>> ranges;
+  for (const auto& [selection, of] : parts) {
+    for (const TimeRange& range : of.samples) ranges.emplace(range.from_ns, range.to_ns);
+  }
+  const bool many = ranges.size() > kMostRanges;
+  for (const auto& [selection, of] : parts) {
+    if (many && !of.samples.empty()) {
+      plan.raw[{whole.from_ns, whole.to_ns}].push_back(selection);
+      continue;
+    }
+    plan.hours.parts.insert(plan.hours.parts.end(), of.sums.begin(), of.sums.end());
+    for (const TimeRange& range : of.samples)
+      plan.raw[{range.from_ns, range.to_ns}].push_back(selection);
+  }
+}
 
 Plan MakePlan(const store::Reader& reader, const Resolved& r, std::vector<HourRow> hours) {
   std::map<DictionaryKey, std::uint32_t> index;
@@ -66,22 +78,23 @@ Plan MakePlan(const store::Reader& reader, const Resolved& r, std::vector<HourRo
     index[r.query.selections[i].dictionary] = i;
   std::ranges::sort(hours, {}, [](const HourRow& h) { return std::pair(h.dictionary, h.hour); });
   Plan plan;
-  RawHours raw;
+  std::map<std::uint32_t, PartsOfDictionary> parts;
   for (const HourRow& hour : hours) {
     const auto selection = index.find(hour.dictionary);
     if (selection == index.end()) continue;
     const TimeRange range = Within(r.query.range, hour.hour);
     const bool whole = range.to_ns - range.from_ns == store::kNsPerHour;
     const bool gone = reader.SamplesGone(hour.dictionary);
+    PartsOfDictionary& of = parts[selection->second];
     if (whole && hour.revision != 0 && (gone || hour.IsCurrent())) {
-      plan.hours.parts.push_back({hour.dictionary, hour.hour, hour.revision});
+      of.sums.push_back({hour.dictionary, hour.hour, hour.revision});
     } else if (gone) {
       ++plan.missing;
     } else {
-      raw.Add(selection->second, range);
+      of.AddSamples(range);
     }
   }
-  raw.MoveTo(plan);
+  MoveTo(plan, std::move(parts), r.query.range);
   return plan;
 }
 

@@ -113,8 +113,9 @@ class Store : public profile::Sink {
   static Result<std::string> Restore(const std::string& backup_directory,
                                      const std::string& data_directory);
 
-  // Keeps the buckets a window touches, whole, until the pin is removed. The same window of the
-  // same service again is the same pin, with another reason. Durable when it returns.
+  // Keeps the buckets a window touches, whole, until the pin is removed or its time is over. The
+  // same window of the same service again is the same pin, with another reason; but one with an end
+  // leaves one as it is that lasts as long. Durable when it returns.
   virtual Result<Pin> SetPin(Pin pin) = 0;
   virtual Result<> RemovePin(std::uint32_t tenant, const std::string& id) = 0;
   [[nodiscard]] virtual Result<std::vector<Pin>> Pins(std::uint32_t tenant) const = 0;

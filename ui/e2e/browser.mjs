@@ -84,7 +84,7 @@ export async function drawn(page, what, test, argument) {
 }
 
 // The position of an element once it has stopped moving; it may be redrawn in the meantime.
-async function settled(page, selector) {
+export async function settled(page, selector) {
   await page.waitForLoadState('networkidle');
   for (;;) {
     await page

@@ -1,6 +1,6 @@
 // The heat map of durations: a box of it, by pointer and by keyboard, lists its traces and is compared with all others.
 import assert from 'node:assert/strict';
-import { accessible, ALL, api, drawn, PAGE, step } from './browser.mjs';
+import { accessible, ALL, api, drawn, PAGE, settled, step } from './browser.mjs';
 
 const ENDPOINT = { service: 'search', name: 'find' };
 
@@ -30,7 +30,7 @@ export async function latency(page) {
   await drawn(page, 'every span', (n) => window.__wherefore?.latency?.count === n, map.spans);
   await drawn(page, 'every cell', (n) => window.__wherefore.latency.drawn === n, map.cells.length);
   // The upper rows, over the whole time.
-  const area = await page.locator('.heat-box').boundingBox();
+  const area = await settled(page, '.heat-box');
   const rows = map.bounds_ns.length - 1;
   const counts = Array.from({ length: rows }, (_, row) =>
     map.cells.filter((c) => c[1] >= row).reduce((sum, c) => sum + c[2], 0),

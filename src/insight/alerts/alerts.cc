@@ -336,6 +336,7 @@ void Alerts::EndOthers(Round& round) {
 
 void Alerts::Commit(Round& round, std::vector<store::AlertEvent>& events) {
   const Result<> logged = LogEvents(events);
+  if (logged) KeepEvidence(events);
   MutexLock lock(mutex_);
   if (!logged && log_problem_.empty())
     Log(LogLevel::kError, "what happened to alerts could not be logged; it is tried again",
@@ -373,6 +374,17 @@ Result<> Alerts::LogEvents(std::vector<store::AlertEvent>& events) {
   return options_.log(events);
 }
 
+// Of an alert that fires on, another day each day.
+void Alerts::KeepEvidence(std::span<const store::AlertEvent> events) const {
+  constexpr std::int64_t kBefore = 3600 * kNsPerSecond;
+  for (const store::AlertEvent& event : events) {
+    if (event.kind != "state" || event.state != "firing") continue;
+    const std::int64_t from = std::max(event.starts_ns, event.time_ns - kNsPerDay) - kBefore;
+    options_.evidence.Keep(event.tenant, event.service, {from, event.time_ns},
+                           "alert " + event.alert, event.time_ns);
+  }
+}
+
 void Alerts::KeepForToday(std::int64_t now_ns) {
   std::vector<store::AlertEvent> events;
   std::vector<Key> firing;
@@ -402,6 +414,7 @@ void Alerts::KeepForToday(std::int64_t now_ns) {
   Result<> logged = LogEvents(events);
   std::vector<store::AlertEvent> told;
   if (logged) {
+    KeepEvidence(events);
     MutexLock lock(mutex_);
     for (const auto& [id, receiver] : receivers_) {
       told.push_back({.time_ns = now_ns,

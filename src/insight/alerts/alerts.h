@@ -32,6 +32,7 @@
 #include "insight/alerts/rule.h"
 #include "insight/alerts/silence.h"
 #include "insight/alerts/state.h"
+#include "insight/evidence.h"
 #include "query/context.h"
 #include "store/alert_event.h"
 
@@ -52,6 +53,7 @@ struct AlertOptions {
   std::function<std::string()> external_url;  // for links, if the file says none; may be empty
   std::function<Result<>(std::span<const store::AlertEvent>)> log;
   std::function<Result<>(const CancelToken&)> catch_up;
+  Evidence evidence;
   SendAlerts send;
   std::int64_t query_memory_bytes = std::int64_t{1} << 30;
   std::int64_t look_at_file_ns = 2 * kNsPerSecond;
@@ -147,6 +149,7 @@ class Alerts {
   void EndOthers(Round& round) REQUIRES(mutex_);
   void Commit(Round& round, std::vector<store::AlertEvent>& events) EXCLUDES(mutex_);
   Result<> LogEvents(std::vector<store::AlertEvent>& events) EXCLUDES(number_mutex_, mutex_);
+  void KeepEvidence(std::span<const store::AlertEvent> events) const;
   void LookAtFile() EXCLUDES(mutex_);
   Result<AlertConfig> ReadFile();
   void Use(AlertConfig config) REQUIRES(mutex_);

@@ -157,7 +157,8 @@ Result<> Regressions::Round(bool at_once) {
   {
     const CancelToken cancel = MakeCancel();
     const auto guard = cancel_.OnCancel([&] { cancel.Cancel(); });
-    if (options_.catch_up) WHEREFORE_RETURN_IF_ERROR(options_.catch_up(cancel));
+    // By itself it takes what is in the engine: nobody inserts in small pieces for it.
+    if (options_.catch_up && at_once) WHEREFORE_RETURN_IF_ERROR(options_.catch_up(cancel));
   }
   WHEREFORE_RETURN_IF_ERROR(EndMutes(now));
   WHEREFORE_RETURN_IF_ERROR(KeepForToday(now));

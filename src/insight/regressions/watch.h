@@ -26,6 +26,7 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "base/status.h"
+#include "insight/evidence.h"
 #include "insight/regressions/record.h"
 #include "insight/regressions/schedule.h"
 #include "query/context.h"
@@ -36,6 +37,7 @@ namespace wherefore::insight {
 struct RegressionOptions {
   std::function<Result<>(std::span<const store::RegressionEvent>)> log;
   std::function<Result<>(const CancelToken&)> catch_up;
+  Evidence evidence;
   std::function<bool()> busy;  // somebody waits for an answer; may be empty
   std::int64_t query_memory_bytes = std::int64_t{1} << 30;
   double share = 0.005;  // of one core; 0: nothing is looked at

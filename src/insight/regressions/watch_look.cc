@@ -219,6 +219,13 @@ Result<> Regressions::Keep(std::uint32_t tenant, const query::ServiceChange& cha
     keep(std::move(record), "gone");
   }
   WHEREFORE_RETURN_IF_ERROR(LogEvents(events));
+  for (const Regression& record : changed) {
+    if (!record.IsLive()) continue;
+    for (const query::Selection* const side : {&record.change.before, &record.change.after})
+      options_.evidence.Keep(
+          tenant, change.service, side->range,
+          fmt::format("regression {}: {}", IdText(record.id), record.cause().function.name), now);
+  }
   MutexLock lock(mutex_);
   for (Regression& record : changed) {
     const std::uint64_t id = record.id;

@@ -31,6 +31,11 @@ class Watch : public query::QueryTest {
       if (!can_log_) return Error(Code::kIo, "the disk is full");
       return data_.WriteRegressionEvents(events);
     };
+    options.evidence = {[this](store::Pin pin) -> Result<store::Pin> {
+                          pins_.push_back(pin);
+                          return pin;
+                        },
+                        kNsPerDay};
     options.now = [this] { return clock_; };
     Flush();
     watch_ = std::make_unique<Regressions>(*context_, std::move(options));
@@ -66,6 +71,7 @@ class Watch : public query::QueryTest {
   const std::int64_t day_ = now_ / kNsPerDay * kNsPerDay - kNsPerDay;
   std::int64_t clock_ = now_;
   bool can_log_ = true;
+  std::vector<store::Pin> pins_;
   std::unique_ptr<query::QueryContext> context_;
   std::unique_ptr<Regressions> watch_;
 
@@ -106,6 +112,14 @@ TEST_P(Watch, LooksAtFourAgesAndKeepsOneRecordOfACause) {
     id = record.id;
     RoundAt(came + age + kMinuteNs);
     EXPECT_EQ(Records().front().looks, looks) << "each age once";
+  }
+  ASSERT_EQ(pins_.size(), 8u) << "both sides of each look";
+  for (const store::Pin& pin : pins_) {
+    EXPECT_LE(pin.range.from_ns, came);
+    EXPECT_GE(pin.range.to_ns, came - kHourNs);
+    EXPECT_EQ(pin.range.from_ns % kNsPerDay, 0);
+    EXPECT_EQ(pin.why, fmt::format("regression {}: parse", IdText(id)));
+    EXPECT_GE(pin.until_ns, clock_ - 26 * kHourNs + kNsPerDay);
   }
 }
 

@@ -255,7 +255,7 @@ constexpr std::array kHourRolls = {kBucket,        kTenant,     kService,       
                                    U64("samples"), U64("rows"), I64("time")};
 constexpr std::array kPins = {kBucket,    kTenant,       I64("time"),     U64("number"),
                               Text("id"), Text("state"), Text("service"), I64("from"),
-                              I64("to"),  Text("why")};
+                              I64("to"),  I64("until"),  Text("why")};
 
 constexpr std::string_view kDictionaryOrder = "tenant, service, writer";
 constexpr std::array<TableDef, kTableCount> kTables = {{

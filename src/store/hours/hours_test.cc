@@ -393,6 +393,46 @@ TEST_F(HoursTest, WhatIsPinnedStaysWhole) {
   EXPECT_EQ(RowsInTheEnd("samples", 3), 3u);
 }
 
+TEST_F(HoursTest, APinWithAnEndGoesByItselfAndShortensNoOther) {
+  const std::int64_t at = Hour(0) - 8 * kNsPerDay;
+  Add(at, {{{"a"}, 1}});
+  Add(Hour(0), {{{"a"}, 1}});
+  Flush();
+  Pin pin{.service = "shop", .range = {at, at + kNsPerHour}, .why = "alert Hot"};
+  pin.until_ns = NowUnixNs();
+  EXPECT_FALSE(store_->SetPin(pin)) << "it is over";
+  pin.until_ns = NowUnixNs() + kNsPerDay;
+  const auto first = store_->SetPin(pin);
+  ASSERT_TRUE(first) << first.error().message();
+  Pin shorter = pin;
+  shorter.until_ns -= kNsPerHour;
+  shorter.why = "another";
+  EXPECT_EQ(store_->SetPin(shorter)->why, "alert Hot") << "it lasts as long";
+  Pin other = pin;
+  other.range.from_ns += 1;
+  other.until_ns = 0;
+  other.why = "incident 42";
+  ASSERT_TRUE(store_->SetPin(other));
+  other.until_ns = pin.until_ns;
+  other.why = "alert Hot";
+  EXPECT_EQ(store_->SetPin(other)->why, "incident 42") << "nobody's pin becomes shorter";
+  EXPECT_EQ(store_->Pins(0)->size(), 2u);
+  store_.reset();
+  options_.retention = {.usual = Retention::OfAll(7 * kNsPerDay), .of_tenant = {}};
+  options_.retention_every_ns = 0;
+  Open();
+  EXPECT_EQ(RowsInTheEnd("profiles", 2), 2u);
+  ASSERT_EQ(store_->Pins(0)->size(), 2u);
+  EXPECT_EQ(store_->Pins(0)->at(0).until_ns, pin.until_ns) << "known after a restart";
+  const auto pins = store_->Pins(0);
+  ASSERT_TRUE(pins);
+  for (const Pin& known : *pins) ASSERT_TRUE(store_->RemovePin(0, known.id));
+  pin.until_ns = NowUnixNs() + kNsPerSecond;
+  ASSERT_TRUE(store_->SetPin(pin));
+  EXPECT_EQ(RowsInTheEnd("profiles", 1), 1u) << "its time is over";
+  EXPECT_TRUE(store_->Pins(0)->empty());
+}
+
 TEST_F(HoursTest, ATenantMayHaveItsOwnRetention) {
   for (const std::uint32_t tenant : {0u, 5u, 6u}) {
     for (const int days : {0, 1, 4}) {

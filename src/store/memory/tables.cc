@@ -311,10 +311,10 @@ void AddNothing(Cells& /*cells*/, Tables& /*tables*/) {}
 
 // In the order of Table.
 constexpr void (*kAdd[])(Cells&, Tables&) = {
-    AddService, AddType,     AddSeries,     AddMapping,         AddFunction,  AddFrame,
-    AddStack,   AddProfile,  AddPayload,    AddSample,          AddLink,      AddDetail,
-    AddSpan,    AddTrace,    AddAlertEvent, AddRegressionEvent, AddStackHour, AddNothing,
-    AddNothing, AddHourRoll, AddNothing};
+    AddService,  AddType,    AddSeries,         AddMapping,   AddFunction, AddFrame,
+    AddStack,    AddProfile, AddPayload,        AddSample,    AddLink,     AddDetail,
+    AddSpan,     AddTrace,   AddAlertEvent,     AddStackHour, AddNothing,  AddNothing,
+    AddHourRoll, AddNothing, AddRegressionEvent};
 static_assert(std::size(kAdd) == kTableCount);
 
 }  // namespace

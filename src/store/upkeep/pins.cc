@@ -1,5 +1,6 @@
 // Pins: kept in memory by id, as the events in table `pins` say, which go through the log: set or
-// removed durably when the call returns. Retention waits until those of earlier runs are known.
+// removed durably when the call returns. One whose time is over is as if it were not there.
+// Retention waits until those of earlier runs are known.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -31,6 +32,8 @@ Result<> Check(const Pin& pin) {
   if (pin.range.to_ns - pin.range.from_ns > kLongest) {
     return Error(Code::kInvalid, "a pin keeps at most 31 days; for longer set another retention");
   }
+  if (pin.until_ns < 0 || pin.IsOver(NowUnixNs()))
+    return Error(Code::kInvalid, "a pin's time is over when it is set");
   if (pin.service.size() > kMostText || pin.why.size() > kMostText)
     return Error(Code::kInvalid, fmt::format("a pin's texts have at most {} bytes", kMostText));
   WHEREFORE_RETURN_IF_ERROR(CheckUtf8(pin.service));
@@ -50,8 +53,9 @@ Result<> StoreImpl::LoadPins() {
                    Col("service", &Row::pin, &Pin::service),
                    Col("`from`", &Row::pin, &Pin::range, &TimeRange::from_ns),
                    Col("`to`", &Row::pin, &Pin::range, &TimeRange::to_ns),
-                   Col("why", &Row::pin, &Pin::why), Col("time", &Row::pin, &Pin::time_ns),
-                   Col("number", &Row::number), Col("state", &Row::state));
+                   Col("`until`", &Row::pin, &Pin::until_ns), Col("why", &Row::pin, &Pin::why),
+                   Col("time", &Row::pin, &Pin::time_ns), Col("number", &Row::number),
+                   Col("state", &Row::state));
   std::map<std::pair<std::uint32_t, std::string>, Pin> pins;
   std::uint64_t last = 0;
   WHEREFORE_RETURN_IF_ERROR(
@@ -99,6 +103,7 @@ Result<> StoreImpl::LogPin(const Pin& pin, std::string_view state) {
       .Text(pin.service)
       .Put(pin.range.from_ns)
       .Put(pin.range.to_ns)
+      .Put(pin.until_ns)
       .Text(pin.why);
   MutexLock lock(intern_mutex_);
   if (const std::string refusal = RefusalReason(); !refusal.empty())
@@ -114,8 +119,13 @@ Result<Pin> StoreImpl::SetPin(Pin pin) {
   {
     MutexLock lock(pins_mutex_);
     WHEREFORE_RETURN_IF_ERROR(PinsAreKnown());
+    std::erase_if(pins_, [&](const auto& one) { return one.second.IsOver(pin.time_ns); });
+    const auto known = pins_.find({pin.tenant, pin.id});
+    const bool is_known = known != pins_.end();
+    // Nobody's pin becomes shorter, or another's, because an alert fires.
+    if (is_known && pin.until_ns != 0 && known->second.Outlasts(pin)) return known->second;
     constexpr std::size_t kMostPins = 10'000;
-    if (pins_.size() >= kMostPins && !pins_.contains({pin.tenant, pin.id}))
+    if (pins_.size() >= kMostPins && !is_known)
       return Error(Code::kLimit, fmt::format("there are {} pins; remove some first", pins_.size()));
   }
   WHEREFORE_RETURN_IF_ERROR(LogPin(pin, kSet));
@@ -145,8 +155,9 @@ Result<std::vector<Pin>> StoreImpl::Pins(std::uint32_t tenant) const {
   MutexLock lock(pins_mutex_);
   WHEREFORE_RETURN_IF_ERROR(PinsAreKnown());
   std::vector<Pin> pins;
+  const std::int64_t now_ns = NowUnixNs();
   for (const auto& [key, pin] : pins_) {
-    if (key.first == tenant) pins.push_back(pin);
+    if (key.first == tenant && !pin.IsOver(now_ns)) pins.push_back(pin);
   }
   std::ranges::sort(pins, {}, [](const Pin& pin) { return pin.range.from_ns; });
   return pins;
@@ -160,10 +171,11 @@ Result<> StoreImpl::PinsAreKnown() const {
 
 bool StoreImpl::IsPinned(std::uint32_t bucket) const {
   const BucketSpan span = SpanOf(bucket);
+  const std::int64_t now_ns = NowUnixNs();
   MutexLock lock(pins_mutex_);
   return std::ranges::any_of(pins_, [&](const auto& entry) {
     const TimeRange& range = entry.second.range;
-    return range.from_ns < span.to_ns && range.to_ns > span.from_ns;
+    return !entry.second.IsOver(now_ns) && range.from_ns < span.to_ns && range.to_ns > span.from_ns;
   });
 }
 

@@ -597,6 +597,8 @@ export interface Pin {
   why: string;
   // When it was set.
   time: string;
+  // When it is over by itself; absent: it stays until it is removed.
+  until?: string;
 }
 
 export interface Pins {
@@ -1309,10 +1311,6 @@ export interface Answers {
   slow: Slow;
   explain: Explanation;
   worse: Worse;
-  regressions: Regressions;
-  'regressions/{regression}/acknowledge': Regression;
-  'regressions/{regression}/mute': Regression;
-  'regressions/{regression}/reopen': Regression;
   insights: Insights;
   alerts: Alerts;
   'alerts/history': AlertHistory;
@@ -1331,4 +1329,8 @@ export interface Answers {
   adhoc: Flame;
   profiling: Profiling;
   'profiling/{service}': Profiling;
+  regressions: Regressions;
+  'regressions/{regression}/acknowledge': Regression;
+  'regressions/{regression}/mute': Regression;
+  'regressions/{regression}/reopen': Regression;
 }
