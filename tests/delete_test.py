@@ -28,6 +28,17 @@ class Delete(Case):
     def post(self, server, path, **parameters):
         return http("POST", server.http + path + "?" + urllib.parse.urlencode(parameters), b"", timeout=300)
 
+    def test_single_spans_traces_and_profiles_are_no_delete(self):
+        with self.server() as server:
+            server.send(one_profile("shop", 10))
+            for name, value in (("span_id", "00" * 8), ("trace_id", "00" * 15 + "01"), ("profile_id", "00" * 16)):
+                for query in (f'shop{{{name}="{value}"}}', f'{{{name}="{value}"}}'):
+                    answer = self.post(server, "/api/v1/delete", query=query, **{"from": "-1d", "to": "now"})
+                    self.assertEqual((answer.status, "cannot name spans" in answer.json["error"]["message"]), (400, True), answer.body)
+                    pin = self.post(server, "/api/v1/pins", query=query, **{"from": "-1d", "to": "now"})
+                    self.assertEqual(pin.status, 400, pin.body)
+            self.assertEqual(server.total("shop"), 10)
+
     def test_senders_and_questions_do_not_wait_for_a_delete(self):
         with self.server() as server:
             self.fill(server)

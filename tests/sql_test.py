@@ -293,6 +293,14 @@ def files_and_addresses(port):
                  "generateRandom('a Int8')", "generate_series(1, 5)", "values('a Int8', 1)", "view(SELECT * FROM system.one)", "viewIfPermitted(SELECT 1 ELSE null('a Int8'))", "loop(samples_v1)", "input('a Int8')", "null('a Int8')",
                  "format(CSV, '1')", "mergeTreeIndex(default, samples_v1)", "python('x')", "arrowFlight('x', 'y')", "fuzzJSON('x')", "timeSeriesData(samples)", "ytsaurus('x')", "prometheusQuery('x', 'y', 1)"):
         yield f"SELECT * FROM {call}"
+    # What is no statement was once taken for the list of a SELECT, and run while it was read.
+    for inside in (f"file('{SECRET}')", "(SELECT groupArray(name) FROM system.tables)", f"(SELECT * FROM url('http://{address}/', 'LineAsString', 'a String'))", "hostName()"):
+        trick = f"(SELECT arrayJoin(['SelectWithUnionQuery (children 1)', concat(' Function ', toString({inside}))]) AS EXPLAIN)"
+        yield f"FROM {trick}"
+        yield f"WITH TOTALS HAVING {trick} = ''"
+        yield f"({trick})"
+        yield f"FROM {trick} WHERE 1"
+    yield "FROM samples"
     yield f"SELECT 1 IN file('{SECRET}', 'LineAsString')"
     yield f"SELECT * FROM samples JOIN url('http://{address}/', 'CSV', 'a String') AS u ON 1 = 1"
     for call in (f"file('{SECRET}')", f"FILE('{SECRET}')", f"`file`('{SECRET}')", f'"file"(\'{SECRET}\')', f"arrayMap(x -> file(x), ['{SECRET}'])", f"if(1, file('{SECRET}'), '')", f"toUInt8(file('{SECRET}'))", f"(SELECT file('{SECRET}'))",

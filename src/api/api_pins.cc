@@ -27,7 +27,8 @@ Result<PinnedWindow> ReadPin(const HttpRequest& request) {
   WHEREFORE_ASSIGN_OR_RETURN(const auto selection, p.Selection());
   PinnedWindow pin{
       .service = selection.selector.ExactService(), .range = selection.range, .why = p.Get("why")};
-  if (pin.service.empty() || !selection.selector.label_matchers().empty())
+  if (pin.service.empty() || !selection.selector.label_matchers().empty() ||
+      !selection.selector.narrowing().empty())
     return Error(Code::kInvalid, "parameter 'query': a pin is of one service, without labels");
   return pin;
 }

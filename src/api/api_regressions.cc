@@ -105,7 +105,8 @@ struct Wanted {
   [[nodiscard]] bool Has(const Regression& record) const {
     if (!service.empty() && record.change.service != service) return false;
     if (!states.empty() && std::ranges::find(states, record.state) == states.end()) return false;
-    if (record.first_seen_ns < since_ns) return false;
+    // What is open is told however old it is.
+    if (record.first_seen_ns < since_ns && record.state != RegressionState::kOpen) return false;
     return list.search.Matches(record.change.service) ||
            list.search.Matches(record.cause().function.name);
   }

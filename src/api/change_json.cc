@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/shell.h"
 #include "base/text.h"
 #include "net/url.h"
 #include "query/versions.h"
@@ -29,12 +30,6 @@ SideTexts SidesOf(const query::ServiceChange& change) {
           .to_ms = change.after.range.to_ns / 1'000'000,
           .base_from_ms = change.before.range.from_ns / 1'000'000,
           .base_to_ms = change.before.range.to_ns / 1'000'000};
-}
-
-std::string ShellQuoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "api/change_json.h"
 #include "base/clock.h"
+#include "base/shell.h"
 #include "base/text.h"
 #include "insight/alerts/state.h"
 #include "insight/insights.h"
@@ -124,7 +125,7 @@ class ServiceExplainer {
       if (!finding.since.empty()) text += ", since " + finding.since;
       Add("Saves", text);
     }
-    if (insights.found > 0) out_.commands.push_back("wherefore insights " + service_);
+    if (insights.found > 0) out_.commands.push_back("wherefore insights " + ShellQuoted(service_));
     return {};
   }
 
@@ -152,10 +153,10 @@ class ServiceExplainer {
   void See(bool has_requests) {
     if (!traces_.empty()) out_.commands.push_back("wherefore explain " + traces_.front());
     if (has_requests && !change_.endpoints.empty()) {
-      out_.commands.push_back(
-          fmt::format("wherefore explain '{} {}'", service_, change_.endpoints.front()));
+      out_.commands.push_back("wherefore explain " +
+                              ShellQuoted(service_ + " " + change_.endpoints.front()));
     }
-    out_.commands.push_back("wherefore top " + service_);
+    out_.commands.push_back("wherefore top " + ShellQuoted(service_));
     Add("See", fmt::format("{}", fmt::join(out_.commands, " · ")));
   }
 

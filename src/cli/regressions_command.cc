@@ -129,6 +129,8 @@ int List(const Context& context, const RegressionsCommand& command) {
     if (const std::string note = Shown(version["note"]); command.all && !note.empty())
       fmt::print("  {} {}: {}\n", Shown(version["service"]), Shown(version["after"]), note);
   }
+  if (!command.service.empty() && open + others == 0 && Items(root["versions"]).size() == 0)
+    fmt::print(stderr, "nothing is known of new versions of {}\n", Printable(command.service));
   fmt::print(stderr, "{} open, {} acknowledged, muted or gone{}; {} new versions looked at\n", open,
              others, others > 0 && !command.all && command.state.empty() ? " (--all)" : "",
              Items(root["versions"]).size());

@@ -4,6 +4,11 @@ namespace wherefore::query {
 
 Result<store::DeleteRequest> ResolveDelete(QueryContext& context, const Selection& selection,
                                            const CancelToken& cancel) {
+  if (!selection.selector.narrowing().empty()) {
+    return Error(Code::kInvalid,
+                 "a delete cannot name spans, traces or profiles (span_id, trace_id, profile_id): "
+                 "it is of services, labels and times");
+  }
   store::DeleteRequest out{.tenant = selection.tenant, .range = selection.range};
   const bool has_matchers = !selection.selector.label_matchers().empty();
   WHEREFORE_ASSIGN_OR_RETURN(

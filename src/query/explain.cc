@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "base/clock.h"
+#include "base/shell.h"
 #include "base/text.h"
 #include "profile/share_error.h"
 #include "query/critical_path.h"
@@ -396,9 +397,11 @@ class Explainer {
             : fmt::format("{}; {}", fmt::join(deploy.causes, "; "), deploy.groups);
     Add("Since", fmt::format("{} {} ({}): {}", deploy.service, deploy.after.name,
                              FormatTime(deploy.after.first_ns), what));
-    out_.commands.push_back(
-        fmt::format("wherefore diff '{0}{{{1}={2}}}' '{0}{{{1}={3}}}' --since 24h", deploy.service,
-                    deploy.label, deploy.before, deploy.after.name));
+    const auto side = [&](const std::string& version) {
+      return ShellQuoted(fmt::format("{}{{{}={}}}", deploy.service, deploy.label, version));
+    };
+    out_.commands.push_back(fmt::format("wherefore diff {} {} --since 24h", side(deploy.before),
+                                        side(deploy.after.name)));
   }
 
   void Unlike(const SlowAnswer& slow, const SpanSearch& search) {
@@ -423,7 +426,7 @@ class Explainer {
       }
       Add("Unlike", text);
     }
-    out_.commands.push_back(fmt::format("wherefore slow '{} {}'", search.service, search.name));
+    out_.commands.push_back("wherefore slow " + ShellQuoted(search.service + " " + search.name));
     Add("Sure?", sure_);
   }
 

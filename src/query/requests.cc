@@ -149,6 +149,9 @@ class Measurement {
   Result<SideRequests> ReadSide(const Selection& selection, const GroupedSelection& side,
                                 std::string_view which) {
     store::ServiceSpansQuery query{.tenant = selection.tenant, .range = selection.range};
+    // A profile counts whole if it begins in the range: so do the requests it saw.
+    for (const store::ProfileSum& p : side.profiles)
+      query.range.to_ns = std::max(query.range.to_ns, p.time_ns + p.duration_ns);
     for (const store::SeriesSelection& s : side.resolved.query.selections)
       query.services.push_back(s.dictionary.service);
     std::ranges::sort(query.services);

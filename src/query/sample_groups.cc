@@ -60,6 +60,17 @@ void GroupIndex::Extend(std::uint32_t instance, std::int64_t begin_ns, std::int6
   of.begin_ns = std::min(of.begin_ns, begin_ns);
   of.last_begin_ns = std::max(of.last_begin_ns, begin_ns);
   of.end_ns = std::max(of.end_ns, end_ns);
+  of.all_lengths_known = of.all_lengths_known && end_ns > begin_ns;
+  of.covered.emplace_back(begin_ns, end_ns);
+}
+
+void GroupIndex::SortCovered() {
+  for (Instance& of : instances_) {
+    if (!of.all_lengths_known) of.covered.clear();
+    std::ranges::sort(of.covered);
+    std::int64_t latest = INT64_MIN;
+    for (auto& [begin, end] : of.covered) end = latest = std::max(latest, end);
+  }
 }
 
 void GroupIndex::CutByInstance() {
@@ -106,7 +117,13 @@ std::optional<std::size_t> GroupIndex::OfRequest(std::uint64_t service, std::str
     if (known == by_name_.end()) continue;
     const Instance& of = instances_[known->second];
     if (start_ns < of.begin_ns || start_ns >= of.end_ns) return std::nullopt;
-    return GroupOf(known->second, std::min(start_ns, of.last_begin_ns));
+    if (of.covered.empty()) return GroupOf(known->second, std::min(start_ns, of.last_begin_ns));
+    // Between two profiles nothing was measured, so what ran there does not count either.
+    const auto later = std::ranges::upper_bound(of.covered, start_ns, {},
+                                                &std::pair<std::int64_t, std::int64_t>::first);
+    const auto& [begin, end] = *std::prev(later);
+    if (start_ns >= end) return std::nullopt;
+    return GroupOf(known->second, begin);
   }
   return std::nullopt;
 }
@@ -152,6 +169,7 @@ Result<Uncut> ReadSide(QueryContext& context, const Selection& selection,
     const profile::SeenProfile& seen = side.seen[i];
     of.index.Extend(side.instance[i], seen.time_ns, seen.time_ns + seen.length_ns);
   }
+  of.index.SortCovered();
   return side;
 }
 

@@ -54,6 +54,8 @@ class GroupIndex {
   std::uint32_t Add(const Resolved& resolved, const store::ProfileSum& profile);
   // How long it was seen, once the lengths of profiles are known.
   void Extend(std::uint32_t instance, std::int64_t begin_ns, std::int64_t end_ns);
+  // Once all were added.
+  void SortCovered();
   void CutByInstance();
   // In equal parts, from the first profile to behind the last.
   void CutByTime();
@@ -70,6 +72,10 @@ class GroupIndex {
     std::int64_t begin_ns = INT64_MAX;
     std::int64_t end_ns = INT64_MIN;
     std::int64_t last_begin_ns = INT64_MIN;
+    // What its profiles cover, by when they begin; the end is the latest one so far. Empty where a
+    // length is not known: then everything between the first and the last counts as covered.
+    std::vector<std::pair<std::int64_t, std::int64_t>> covered;
+    bool all_lengths_known = true;
   };
   using Name = std::pair<std::uint64_t, std::string>;  // of a service, and in it
   std::map<Name, std::uint32_t> by_name_;

@@ -90,12 +90,16 @@ const ServiceVersion* ServiceVersions::Current() const {
 }
 
 const ServiceVersion* ServiceVersions::Before(const ServiceVersion& version) const {
-  const ServiceVersion* before = nullptr;
+  // The newest of those that ran when it came: a forgotten instance of an older one may outlive
+  // it. Else the one that ran last.
+  const ServiceVersion* newest = nullptr;
+  const ServiceVersion* last = nullptr;
   for (const ServiceVersion& other : versions) {
-    if (other.first_ns < version.first_ns && (!before || other.last_ns >= before->last_ns))
-      before = &other;
+    if (other.first_ns >= version.first_ns) continue;
+    if (other.last_ns + kStillRuns >= version.first_ns) newest = &other;  // by when they came
+    if (!last || other.last_ns >= last->last_ns) last = &other;
   }
-  return before;
+  return newest != nullptr ? newest : last;
 }
 
 Result<std::map<std::string, ServiceVersions>> AllVersions(QueryContext& context,

@@ -1,6 +1,7 @@
 #include "settings/yaml.h"
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <map>
 #include <sstream>
@@ -210,6 +211,41 @@ std::optional<Node> ParseYaml(std::string_view text, std::string_view file, Prob
   } catch (const YAML::Exception& e) {
     return fail({name, std::max(e.mark.line, 0) + 1, std::max(e.mark.column, 0) + 1}, e.msg);
   }
+}
+
+namespace {
+
+// The value of "\uXXXX" at `at`; none: something else stands there.
+std::optional<std::uint32_t> EscapedUnit(std::string_view text, std::size_t at) {
+  constexpr std::size_t kLength = 6;
+  if (text.substr(at, 2) != "\\u" || text.size() - at < kLength) return std::nullopt;
+  std::uint32_t unit = 0;
+  const char* const end = text.data() + at + kLength;
+  const auto [stop, error] = std::from_chars(text.data() + at + 2, end, unit, 16);
+  return error == std::errc() && stop == end ? std::optional(unit) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Node> ParseJsonBody(std::string_view text, std::string_view file,
+                                  Problems& problems) {
+  std::string joined;
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] != '\\') {
+      joined += text[at++];
+      continue;
+    }
+    const auto high = EscapedUnit(text, at);
+    const auto low = high ? EscapedUnit(text, std::min(at + 6, text.size())) : std::nullopt;
+    if (high && low && *high >= 0xd800 && *high < 0xdc00 && *low >= 0xdc00 && *low < 0xe000) {
+      joined += fmt::format("\\U{:08x}", 0x10000 + ((*high - 0xd800) << 10U) + (*low - 0xdc00));
+      at += 12;
+    } else {
+      joined += text.substr(at, 2);  // so that an escaped backslash hides what follows it
+      at += std::min<std::size_t>(2, text.size() - at);
+    }
+  }
+  return ParseYaml(joined, file, problems);
 }
 
 }  // namespace wherefore::settings

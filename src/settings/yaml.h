@@ -20,4 +20,9 @@ inline constexpr std::size_t kMaxConfigNodes = 100'000;
 [[nodiscard]] std::optional<Node> ParseYaml(std::string_view text, std::string_view file,
                                             Problems& problems);
 
+// The same of the body of a request. JSON is YAML but for characters written as two halves
+// ("\\ud83d\\ude00").
+[[nodiscard]] std::optional<Node> ParseJsonBody(std::string_view text, std::string_view file,
+                                                Problems& problems);
+
 }  // namespace wherefore::settings

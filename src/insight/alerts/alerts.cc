@@ -301,7 +301,12 @@ void Alerts::Apply(Round& round) {
         if (state.phase != AlertPhase::kFiring) state.link = fresh.link;
       }
       const bool absent_counts = round.tick_ns - serving_since_ns_ >= rule.over_ns;
-      const AlertMove move = Advance(state, rule, judgement.measured, round.tick_ns, absent_counts);
+      Measured measured = judgement.measured;
+      // While the server was away nobody's profiles could arrive.
+      if (rule.when.kind == Condition::Kind::kGap && state.phase != AlertPhase::kFiring &&
+          static_cast<double>(round.tick_ns - serving_since_ns_) < rule.when.bound)
+        measured.truth = Truth::kUnknown;
+      const AlertMove move = Advance(state, rule, measured, round.tick_ns, absent_counts);
       round.Move(key, std::move(state), move);
     }
     if (!round.overdue) EndOthers(round);

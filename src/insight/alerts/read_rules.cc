@@ -419,6 +419,8 @@ Result<AlertConfig> ParseAlerts(std::string_view text, std::string_view file) {
 AlertConfig ReadAlerts(std::string_view text, std::string_view file, Problems& problems) {
   AlertConfig config;
   const std::optional<Node> root = ParseYaml(text, file, problems);
+  // Somebody writes it just now, or by mistake: nothing at all is no wish to end every alert.
+  if (root && root->is_null()) problems.Fail(root->place, "it is empty; `groups: []` has no rules");
   if (!root || root->is_null() || !ExpectMap(*root, "alerts", problems)) return config;
   ReadMap(*root, ConfigFields(), config, problems);
   CheckDistinct(*root, config, problems);

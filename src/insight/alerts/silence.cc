@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "insight/alerts/read_rules.h"
@@ -36,7 +37,7 @@ Result<std::int64_t> ReadMoment(const Node& node) {
   constexpr std::string_view kFromNow = "now+";
   if (!text.starts_with(kFromNow)) return ParseTime(text, NowUnixNs());
   Result<std::int64_t> later = ParseDuration(text.substr(kFromNow.size()));
-  if (later) *later += NowUnixNs();
+  if (later) *later = SaturatingAdd(*later, NowUnixNs());
   return later;
 }
 
@@ -92,7 +93,7 @@ bool Silence::Matches(const AlertLabels& labels) const {
 Result<Silence> ReadSilence(std::string_view json, std::int64_t now_ns) {
   Silence silence{.starts_ns = now_ns};
   Problems problems;
-  const auto root = ParseYaml(json, "silence", problems);
+  const auto root = ParseJsonBody(json, "silence", problems);
   if (root && ExpectMap(*root, "silence", problems))
     ReadMap(*root, SilenceFields(), silence, problems);
   if (problems.failed()) return problems.error();

@@ -1,5 +1,6 @@
 #include "insight/regressions/read_change.h"
 
+#include "base/arithmetic.h"
 #include "base/text.h"
 #include "settings/fields.h"
 #include "settings/yaml.h"
@@ -37,7 +38,8 @@ bool IsBlank(std::string_view text) {
 
 // A time, or how long from now.
 Result<std::int64_t> ReadUntil(const std::string& text, std::int64_t now_ns) {
-  if (const auto later = ParseDuration(text); later && *later > 0) return now_ns + *later;
+  if (const auto later = ParseDuration(text); later && *later > 0)
+    return SaturatingAdd(now_ns, *later);
   WHEREFORE_ASSIGN_OR_RETURN(const std::int64_t until, ParseTime(text, now_ns));
   if (until <= now_ns) return Error(Code::kInvalid, "until: expected a time to come, or 7d");
   return until;
@@ -50,7 +52,7 @@ Result<RegressionChange> ReadRegressionChange(RegressionState state, std::string
   Said said;
   if (!IsBlank(json)) {
     Problems problems;
-    const auto root = ParseYaml(json, "body", problems);
+    const auto root = ParseJsonBody(json, "body", problems);
     if (root && ExpectMap(*root, "body", problems)) ReadMap(*root, SaidFields(), said, problems);
     if (problems.failed()) return problems.error();
   }

@@ -102,16 +102,66 @@ std::vector<std::optional<std::size_t>> MatchRecords(std::span<const Regression*
   return out;
 }
 
-bool CameBack(const Regression& record, const query::TestedDifference& tested) {
-  if (tested.grouping == query::Grouping::kNone || tested.groups_before == 0 ||
-      tested.groups_after == 0 || tested.whole.before <= 0 ||
-      tested.compared != record.change.tested.compared)
-    return false;
+namespace {
+
+bool AreComparable(const Regression& record, const query::TestedDifference& tested) {
+  // Endpoints' own costs hide what a changed mix does, where samples are not linked to them.
+  constexpr double kMixThatHides = 0.05;
+  const bool hidden =
+      tested.cause_basis == query::CauseBasis::kRequests && tested.mix_moved >= kMixThatHides;
+  return tested.grouping != query::Grouping::kNone && tested.groups_before > 0 &&
+         tested.groups_after > 0 && tested.whole.before > 0 && !hidden &&
+         tested.compared == record.change.tested.compared;
+}
+
+const query::Comparison& CostOf(const Regression& record, const query::TestedFunction& function) {
+  return record.by_self ? function.self.comparison : function.total.comparison;
+}
+
+// How much of what called it, without it, still runs, of what ran before; 1 at most.
+double Activity(const Regression& record, const query::TestedDifference& tested) {
+  constexpr double kWorthAsking = 0.01;  // of everything: less says nothing
+  constexpr double kVanished = 0.1;
+  const query::TestedFunction* const cause = tested.Find(record.cause().function);
+  for (const profile::FlameFunction& caller : record.cause().way) {
+    if (Same(caller, record.cause().function)) continue;
+    const query::TestedFunction* const f = tested.Find(caller);
+    if (f == nullptr) return 0;
+    const query::Comparison none;
+    const query::Comparison& own = cause == nullptr ? none : CostOf(record, *cause);
+    const query::Comparison& all = f->total.comparison;
+    if (all.before >= kWorthAsking * tested.whole.before && all.after < kVanished * all.before)
+      return 0;
+    const double before = all.before - own.before;
+    if (before < kWorthAsking * tested.whole.before) continue;
+    const double after = all.after - own.after;
+    return std::clamp(after / before, 0.0, 1.0);
+  }
+  return 1;
+}
+
+}  // namespace
+
+bool CameBack(const Regression& record, const query::TestedDifference& tested, bool is_old_code) {
+  constexpr double kFewest = 0.3;  // less of it says nothing
+  if (!AreComparable(record, tested)) return false;
+  const double activity = is_old_code ? 1 : Activity(record, tested);
+  if (activity < kFewest) return false;
   const query::TestedFunction* const f = tested.Find(record.cause().function);
   if (f == nullptr) return true;  // nothing of it is left on either side
-  const query::Comparison& c = record.by_self ? f->self.comparison : f->total.comparison;
+  const query::Comparison& c = CostOf(record, *f);
   if (c.observations < query::kMinObservations) return false;
-  return c.high / tested.whole.before < record.cause().share_of_before / 2;
+  const double left = (c.before + c.high) / activity - c.before;
+  return left / tested.whole.before < record.cause().share_of_before / 2;
+}
+
+bool Returned(const Regression& record, const query::TestedDifference& tested) {
+  if (!AreComparable(record, tested)) return false;
+  const query::TestedFunction* const f = tested.Find(record.cause().function);
+  if (f == nullptr) return false;
+  const query::Comparison& c = CostOf(record, *f);
+  return c.observations >= query::kMinObservations && c.low > 0 &&
+         c.change / tested.whole.before >= record.cause().share_of_before / 2;
 }
 
 }  // namespace wherefore::insight

@@ -64,7 +64,12 @@ void Sharpen(Regression& record, const query::ServiceChange& change, std::size_t
     std::span<const Regression* const> records, std::span<const query::Cause* const> causes);
 
 // Whether a comparison with the same side before says that surely less than half of it is left.
-[[nodiscard]] bool CameBack(const Regression& record, const query::TestedDifference& tested);
+// What called it must have run as well, unless the version before runs again (`is_old_code`): an
+// endpoint that nobody asks for costs nothing and is no better.
+[[nodiscard]] bool CameBack(const Regression& record, const query::TestedDifference& tested,
+                            bool is_old_code = false);
+// Whether it surely costs more again, by half of what it did at least.
+[[nodiscard]] bool Returned(const Regression& record, const query::TestedDifference& tested);
 
 [[nodiscard]] store::RegressionEvent EventOf(const Regression& record, std::string_view event,
                                              std::int64_t at_ns);

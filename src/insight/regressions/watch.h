@@ -133,6 +133,7 @@ class Regressions {
 
   // watch_rest.cc
   Result<> LookForGone(std::int64_t now_ns, bool at_once) EXCLUDES(mutex_, change_mutex_);
+  [[nodiscard]] bool RunsNow(const ServiceKey& of, const Regression& record) const;
   Result<> LookAtDays(std::int64_t now_ns, bool at_once) EXCLUDES(mutex_, change_mutex_);
   Result<> CompareDays(const ServiceKey& of, std::int64_t hour_ns) EXCLUDES(mutex_, change_mutex_);
   Result<> EndMutes(std::int64_t now_ns) EXCLUDES(mutex_, change_mutex_);
@@ -167,7 +168,7 @@ class Regressions {
   std::uint64_t last_number_ GUARDED_BY(change_mutex_) = 0;
 
   mutable Mutex mutex_;
-  CondVar changed_;
+  mutable CondVar changed_;
   bool stopping_ GUARDED_BY(mutex_) = false;
   bool hurry_ GUARDED_BY(mutex_) = false;
   bool looking_ GUARDED_BY(mutex_) = false;

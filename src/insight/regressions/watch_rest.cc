@@ -24,13 +24,15 @@ std::string KeyOf(const query::Cause& cause) {
 
 }  // namespace
 
-// The last hour of what runs now against what ran before the version; once an hour.
+// The last hour of what runs now against what ran before the version; once an hour. Also of records
+// that are gone while their version runs: it may have been rolled back and come again as it was.
 Result<> Regressions::LookForGone(std::int64_t now_ns, bool at_once) {
   std::map<std::tuple<ServiceKey, std::string, std::int64_t>, std::vector<Regression>> together;
   {
     MutexLock lock(mutex_);
     for (const auto& [id, record] : records_) {
-      if (!record.IsLive() || now_ns - record.first_seen_ns > kStillChecked) continue;
+      if (now_ns - record.first_seen_ns > kStillChecked) continue;
+      if (!record.IsLive() && !RunsNow({record.tenant, record.change.service}, record)) continue;
       const auto checked = checked_ns_.find(id);
       const std::int64_t last = checked == checked_ns_.end() ? record.looked_ns : checked->second;
       if (!at_once && now_ns - last < kHourNs) continue;
@@ -77,16 +79,20 @@ Result<> Regressions::LookForGone(std::int64_t now_ns, bool at_once) {
     std::vector<store::RegressionEvent> events;
     std::vector<Regression> changed;
     for (const Regression& known_record : records) {
-      if (!change->reason.empty() || !CameBack(known_record, change->tested)) continue;
+      if (!change->reason.empty()) continue;
+      const bool is_old_code = !change->version_after.empty() &&
+                               change->version_after == known_record.change.version_before;
+      const bool came_back = CameBack(known_record, change->tested, is_old_code);
+      if (!came_back && !Returned(known_record, change->tested)) continue;
       Regression record;
       {
         MutexLock lock(mutex_);
         record = records_.at(known_record.id);  // what people said meanwhile
       }
-      if (!record.IsLive()) continue;
-      record.state = RegressionState::kGone;
+      if (record.IsLive() != came_back) continue;
+      record.state = came_back ? RegressionState::kGone : RegressionState::kOpen;
       record.changed_ns = now_ns;
-      events.push_back(EventOf(record, "gone", now_ns));
+      events.push_back(EventOf(record, came_back ? "gone" : "returned", now_ns));
       changed.push_back(std::move(record));
     }
     WHEREFORE_RETURN_IF_ERROR(LogEvents(events));
@@ -95,6 +101,13 @@ Result<> Regressions::LookForGone(std::int64_t now_ns, bool at_once) {
     CountOpen();
   }
   return {};
+}
+
+bool Regressions::RunsNow(const ServiceKey& of, const Regression& record) const {
+  const auto known = known_.find(of);
+  if (record.change.label.empty() || known == known_.end()) return false;
+  const query::ServiceVersion* const current = known->second.Current();
+  return current != nullptr && current->name == record.change.version_after;
 }
 
 Result<> Regressions::LookAtDays(std::int64_t now_ns, bool at_once) {

@@ -1,5 +1,6 @@
 // Regressions: what an earlier run knew, what is told, and what people say.
 #include <algorithm>
+#include <chrono>
 
 #include <fmt/format.h>
 
@@ -73,6 +74,7 @@ Result<> Regressions::Restore() {
   }
   kept_day_ = oldest / kNsPerDay;
   restored_ = true;
+  changed_.NotifyAll();
   CountOpen();
   return {};
 }
@@ -97,9 +99,14 @@ void Regressions::CountOpen() {
 }
 
 RegressionsSeen Regressions::Seen(std::uint32_t tenant) const {
+  constexpr std::chrono::seconds kLongestWait(5);
   const std::int64_t now = options_.now();
   RegressionsSeen seen;
+  const auto until = std::chrono::steady_clock::now() + kLongestWait;
   MutexLock lock(mutex_);
+  // Right after a start nothing is known yet, which is not the same as nothing.
+  while (!restored_ && !stopping_ && watcher_.joinable() && changed_.WaitUntil(mutex_, until)) {
+  }
   seen.looking = looking_;
   for (const auto& [id, record] : records_) {
     if (record.tenant != tenant) continue;

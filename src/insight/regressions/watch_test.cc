@@ -200,6 +200,51 @@ TEST_P(Watch, ARegressionIsGoneWhenItsCostCameBack) {
   EXPECT_EQ(Records().front().state, RegressionState::kOpen);
 }
 
+TEST_P(Watch, WhatNobodyAsksForIsNoBetter) {
+  const std::int64_t came = now_ - 10 * kHourNs;
+  Send("v1", came - kHourNs, came, 10 * kMinuteNs, 300);
+  Send("v2", came, came + 3 * kHourNs, 10 * kMinuteNs, 450);
+  RoundAt(came + 2 * kHourNs);
+  ASSERT_EQ(Records().size(), 1u);
+  Send("v2", came + 3 * kHourNs, came + 6 * kHourNs, 10 * kMinuteNs, 0);
+  RoundAt(came + 5 * kHourNs);
+  EXPECT_EQ(Records().front().state, RegressionState::kOpen);
+}
+
+TEST_P(Watch, AVersionThatComesAgainAsItWasIsOpenAgain) {
+  const std::int64_t came = now_ - 10 * kHourNs;
+  Send("v1", came - kHourNs, came, 10 * kMinuteNs, 300);
+  Send("v2", came, came + 2 * kHourNs, 10 * kMinuteNs, 450);
+  RoundAt(came + 2 * kHourNs);
+  ASSERT_EQ(Records().size(), 1u);
+  const std::uint64_t id = Records().front().id;
+  Send("v1", came + 2 * kHourNs, came + 4 * kHourNs, 10 * kMinuteNs, 300);
+  RoundAt(came + 4 * kHourNs);
+  EXPECT_EQ(Records().front().state, RegressionState::kGone) << "rolled back";
+  RoundAt(came + 4 * kHourNs + kMinuteNs);
+  EXPECT_EQ(Records().front().state, RegressionState::kGone);
+  Send("v2", came + 4 * kHourNs, came + 6 * kHourNs, 10 * kMinuteNs, 450);
+  RoundAt(came + 6 * kHourNs);
+  ASSERT_EQ(Records().size(), 1u);
+  EXPECT_EQ(Records().front().state, RegressionState::kOpen);
+  EXPECT_EQ(Records().front().id, id);
+}
+
+TEST(RegressionVersions, WhatRanBeforeIsTheNewestThatDid) {
+  const auto version = [](const char* name, std::int64_t first, std::int64_t last) {
+    return query::ServiceVersion{
+        .name = name, .first_ns = first * kHourNs, .last_ns = last * kHourNs};
+  };
+  query::ServiceVersions seen;
+  seen.versions = {version("v1", 0, 10), version("v2", 2, 5), version("v3", 5, 10)};
+  EXPECT_EQ(seen.Before(seen.versions[2])->name, "v2") << "an instance of v1 was forgotten";
+  seen.versions = {version("v1", 0, 10), version("v2", 2, 3), version("v3", 8, 10)};
+  EXPECT_EQ(seen.Before(seen.versions[2])->name, "v1") << "v2 was rolled back";
+  seen.versions = {version("v1", 0, 4), version("v2", 1, 2), version("v3", 8, 10)};
+  EXPECT_EQ(seen.Before(seen.versions[2])->name, "v1") << "nothing ran when it came";
+  EXPECT_EQ(seen.Before(seen.versions[0]), nullptr);
+}
+
 TEST_P(Watch, ServicesWithoutVersionsAreComparedWithTheirDays) {
   const std::int64_t hour = day_ + 12 * kHourNs;
   const std::int64_t changed = hour - 26 * kHourNs;
@@ -244,6 +289,10 @@ TEST(RegressionChanges, AreReadStrictly) {
   EXPECT_FALSE(read(kAcknowledged, R"({"until":"1m"})"));
   EXPECT_FALSE(read(kAcknowledged, R"({"what":"x"})"));
   EXPECT_FALSE(read(kAcknowledged, "[1"));
+  const auto late = ReadRegressionChange(kMuted, R"({"why":"x","until":"285y"})", NowUnixNs());
+  ASSERT_TRUE(late) << late.error().message();
+  EXPECT_EQ(late->until_ns, INT64_MAX) << "no overflow";
+  EXPECT_EQ(read(kAcknowledged, R"({"why":"\ud83d\ude00 \\ud83d"})")->why, "\U0001F600 \\ud83d");
 }
 
 query::Cause CauseOf(std::string function, std::vector<std::string> way) {

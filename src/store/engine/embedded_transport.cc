@@ -409,6 +409,9 @@ class EmbeddedTransport final : public Transport {
                                "in this process)",
                                path));
     }
+    // Else what is no statement at all is taken for the list of a SELECT, and run: also the text
+    // that ReadStatement() only wants to be read.
+    WHEREFORE_RETURN_IF_ERROR(Run(connection, "SET implicit_select = 0"));
     return connection;
   }
 
