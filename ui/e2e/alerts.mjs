@@ -1,6 +1,6 @@
-// An alert through its states, on real data: pending, firing, silenced by keyboard alone, told again, resolved; its marks
-// on the timeline and on home; a dry run. The test beside it (tests/ui_alerts_test.py) sends the load, and lowers it when
-// the file CALM is there.
+// An alert through its states, on real data: pending, firing, silenced by keyboard alone, told again, resolved; its
+// marks on the timeline and on home; a dry run. The test beside it (tests/ui_alerts_test.py) sends the load, and lowers
+// it when the file CALM is there.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { accessible, api, drawn, open, PAGE, step, tabTo } from './browser.mjs';

@@ -9,9 +9,8 @@ import {
   stripsOf,
   type Matcher,
 } from '../src/core/alerts';
-import type { Alert, AlertEvent, AlertRule, Insight } from '../src/core/answers';
+import type { Alert, AlertEvent, AlertRule, Insight, Regression } from '../src/core/answers';
 import { countsOf, drawnOf, marksOf, type Found } from '../src/core/marks';
-import type { Regression } from '../src/core/regressions';
 
 const at = (minute: number) => new Date(Date.UTC(2026, 10, 19, 12, minute)).toISOString();
 const ms = (minute: number) => Date.parse(at(minute));
@@ -100,7 +99,8 @@ test('a rule as a file of its own', () => {
   } as unknown as AlertRule;
   expect(ruleFile(rule)).toBe(
     'groups:\n  - name: "shop: \\"it\\""\n    every: 5s\n    rules:\n      - alert: "Hot"\n' +
-      '        select: "shop{region=\\"eu\\"}"\n        function: "^hot$"\n        type: cpu\n        measure: share\n' +
+      '        select: "shop{region=\\"eu\\"}"\n        function: "^hot$"\n        type: cpu\n' +
+      '        measure: share\n' +
       '        over: 20s\n        when: "above 30%"\n        for: 5m\n',
   );
 });
@@ -122,7 +122,7 @@ test('marks: where something fired, where it came with a version, and how many',
     regressions: [REGRESSION, { ...REGRESSION, id: '1', state: 'gone' }],
     insights: [INSIGHT, { ...INSIGHT, since: '' }],
   };
-  const marks = marksOf(found, [{ at: ms(8), from: 'v1', to: 'v2' }], 'shop', TIME);
+  const marks = marksOf(found, [{ at: ms(8), from: 'v1', to: 'v2' }], 'shop', TIME, ms(10));
   expect(marks.map((m) => [m.kind, (m.at - ms(0)) / 60e3])).toEqual([
     ['alert', 2],
     ['regression', 8],

@@ -1309,10 +1309,6 @@ export interface Answers {
   slow: Slow;
   explain: Explanation;
   worse: Worse;
-  regressions: Regressions;
-  'regressions/{regression}/acknowledge': Regression;
-  'regressions/{regression}/mute': Regression;
-  'regressions/{regression}/reopen': Regression;
   insights: Insights;
   alerts: Alerts;
   'alerts/history': AlertHistory;
@@ -1331,4 +1327,8 @@ export interface Answers {
   adhoc: Flame;
   profiling: Profiling;
   'profiling/{service}': Profiling;
+  regressions: Regressions;
+  'regressions/{regression}/acknowledge': Regression;
+  'regressions/{regression}/mute': Regression;
+  'regressions/{regression}/reopen': Regression;
 }

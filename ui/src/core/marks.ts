@@ -1,8 +1,8 @@
 // What a timeline marks beside the load: alerts, regressions, and insights that came with a version. Pure.
-import type { Alert, AlertEvent, Insight } from './answers';
+import type { Alert, AlertEvent, Insight, Regression } from './answers';
 import { stretchesOf } from './alerts';
 import { formatCores, formatMany, formatShare, formatSpan } from './format';
-import { beganAt, culpritOf, shareText, type Regression } from './regressions';
+import { beganAt, culpritOf, rowAddress, shareText } from './regressions';
 import {
   encodeAlerts,
   encodeInsights,
@@ -40,7 +40,7 @@ export const listOf = (kind: MarkKind, service: string, time: TimeState): string
       ? encodeRegressions(newRegressions({ service }))
       : encodeInsights(newInsights({ ...time, query: selectorOf(service, '') }));
 
-export function marksOf(found: Found, versions: Marker[], service: string, time: TimeState): Mark[] {
+export function marksOf(found: Found, versions: Marker[], service: string, time: TimeState, now: number): Mark[] {
   const fired = stretchesOf(found.events, found.alerts).filter((s) => s.state === 'firing');
   return [
     ...fired.map((s): Mark => {
@@ -50,7 +50,7 @@ export function marksOf(found: Found, versions: Marker[], service: string, time:
     }),
     ...found.regressions.map((r): Mark => {
       const text = `${r.state}: ${culpritOf(r).name} ${shareText(r)}`;
-      const href = encodeRegressions(newRegressions({ service, id: r.id }));
+      const href = rowAddress(service, r.id, beganAt(r), now);
       return { kind: 'regression', at: beganAt(r), to: null, text, href };
     }),
     ...found.insights.flatMap((f): Mark[] => {

@@ -180,7 +180,8 @@ function One({ alert: a }: { alert: Alert }) {
         {silenced && <small> silenced: nobody is told</small>}
       </h2>
       <p>
-        <b class="figures">{safe(a.text)}</b> <small>{safe(a.when)}</small> · {a.state} since {formatTime(since, utc)},{' '}
+        <b class="figures">{safe(a.text)}</b> <small>{safe(a.when)}</small>
+        {` · ${a.state} since ${formatTime(since, utc)}, `}
         <Ago at={since} />
       </p>
       {a.annotations.summary && <p>{safe(a.annotations.summary)}</p>}

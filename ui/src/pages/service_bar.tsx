@@ -18,7 +18,7 @@ import {
 } from '../core/state';
 import type { Marker } from '../core/trend';
 import type { Tree } from '../core/tree';
-import { timesText } from '../core/worse';
+import { cardsOf, timesText } from '../core/worse';
 import { safe, shownName } from '../draw/flame';
 import { Export } from '../parts/export';
 import { Filters } from '../parts/filters';
@@ -253,7 +253,7 @@ function Cost({ state, answers }: Pick<ServiceBarProps, 'state' | 'answers'>) {
   );
   const total = Number(flame.data?.meta.total ?? 0);
   if (!whole || !requests.data || requests.data.spans === 0 || total === 0) return null;
-  const found = answers.marked.worse?.worse.find((e) => e.service === service);
+  const found = cardsOf(answers.marked.worse).find((e) => e.service === service);
   return (
     <span data-testid="cost" class="figures" title={`${formatMany(requests.data.spans, 'request')}`}>
       {formatValue(total / requests.data.spans, 'nanoseconds')} CPU/request

@@ -1,11 +1,10 @@
-// Marks of alerts, regressions and insights: asked of the server when a service's graph is there, drawn on its timeline,
-// counted beside the newest version. Where there is nothing, nothing is shown.
+// Marks of alerts, regressions and insights: asked of the server when a service's graph is there, drawn on its
+// timeline, counted beside the newest version. Where there is nothing, nothing is shown.
 import { useMemo } from 'preact/hooks';
+import type { Worse } from '../core/answers';
 import { getKnown } from '../core/api';
 import { countsOf, drawnOf, listOf, type Drawn, type Found, type Mark, type MarkKind } from '../core/marks';
-import type { Regressions } from '../core/regressions';
 import { selectorOf, timeOf, type TimeState } from '../core/state';
-import type { Worse } from '../core/worse';
 import { safe } from '../draw/flame';
 import { useQuery } from './query';
 import { useWidth } from './width';
@@ -29,12 +28,8 @@ export function useFound(
     getKnown('alerts/history', { service, ...range }, s),
   );
   const worse = useWorse(ready ? service : null).data;
-  // A server that looks for regressions says so of every service.
-  const looks = [...(worse?.worse ?? []), ...(worse?.others ?? [])].some((e) => e.regressions !== undefined);
-  const regressions = useQuery(
-    looks ? key('its regressions', tick) : null,
-    async (s) =>
-      (await getKnown('regressions' as 'worse', { service, limit: '50' }, s)) as unknown as Regressions | null,
+  const regressions = useQuery(key('its regressions', tick), (s) =>
+    getKnown('regressions', { service, limit: '50' }, s),
   );
   const query = selectorOf(service, '');
   const insights = useQuery(key('its insights', range), (s) => getKnown('insights', { query, ...range }, s));
