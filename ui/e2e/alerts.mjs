@@ -69,6 +69,20 @@ async function marks() {
   await card('firing').waitFor();
 }
 
+async function kept() {
+  step('the window it fires in is kept, with the alert as the reason');
+  await page.goto(PAGE + '/alerts');
+  await card('firing').getByRole('button', { name: 'Keep this window…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Keep this window' });
+  assert.match(await dialog.getByLabel('Why').inputValue(), /^alert Hot: /);
+  await dialog.getByRole('button', { name: 'Keep', exact: true }).click();
+  await dialog.locator('tr[data-pin]').waitFor();
+  const [pin] = (await api('pins')).pins;
+  assert.deepEqual([pin.service, Date.parse(pin.from)], ['shop', Date.parse((await find('firing')).activeAt)]);
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'hidden' });
+}
+
 async function silenced() {
   step('silenced and told again by keyboard alone');
   await page.goto(PAGE + '/alerts');
@@ -168,6 +182,7 @@ async function everywhere(what) {
 try {
   await states();
   await marks();
+  await kept();
   await silenced();
   await dryRun();
   await resolved();

@@ -9,6 +9,7 @@ const { context, page, problems } = await open();
 const rows = page.locator('tr[data-regression]');
 const ids = () => rows.evaluateAll((all) => all.map((r) => r.dataset.regression));
 const details = page.locator('article.regression');
+const culprit = (r) => r.own?.function ?? r.function.name;
 const record = async (id) => (await api('regressions')).regressions.find((r) => r.id === id);
 
 async function list() {
@@ -106,6 +107,21 @@ async function byKeyboard(first) {
   assert.equal((await record(first.id)).state, 'open');
 }
 
+async function kept(first) {
+  step('what was compared is kept: the reason is offered, and both sides are its window');
+  await page.goto(`${PAGE}/regressions?id=${first.id}`);
+  await details.getByRole('button', { name: 'Keep this window…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Keep this window' });
+  assert.equal(await dialog.getByLabel('Why').inputValue(), `regression ${first.id}: ${culprit(first)}`);
+  await dialog.getByRole('button', { name: 'Keep', exact: true }).click();
+  await dialog.locator('tr[data-pin]').waitFor();
+  const [pin] = (await api('pins')).pins;
+  const { base_from_ms: from, to_ms: to } = first.sides;
+  assert.deepEqual([pin.service, Date.parse(pin.from), Date.parse(pin.to)], [first.service, Number(from), Number(to)]);
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'hidden' });
+}
+
 async function home() {
   step('home: the cards are what the API says got worse; each leads to its record, by keyboard too');
   const { worse } = await api('worse', { limit: '12' });
@@ -178,6 +194,7 @@ try {
   await open1(first);
   await byKeyboard(first);
   await marks(first);
+  await kept(first);
   await home();
   assert.deepEqual(problems, []);
 } finally {

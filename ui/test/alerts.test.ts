@@ -113,6 +113,7 @@ const REGRESSION = {
   since: { label: 'service.version', before: 'v1', after: 'v2', at_ms: ms(8) },
 } as unknown as Regression;
 const INSIGHT = { title: 'Copies', rule: 'copy', share: 0.2, cores_saved: 0.5, since: 'v2' } as Insight;
+const PIN = { id: '1', service: 'shop', from: at(1), to: at(5), why: 'incident', time: at(9) };
 const TIME = { since: '1h', from: null, to: null };
 
 test('marks: where something fired, where it came with a version, and how many', () => {
@@ -121,6 +122,7 @@ test('marks: where something fired, where it came with a version, and how many',
     events: [event(2, 'firing', { startsAt: at(2) })],
     regressions: [REGRESSION, { ...REGRESSION, id: '1', state: 'gone' }],
     insights: [INSIGHT, { ...INSIGHT, since: '' }],
+    pins: [PIN],
   };
   const marks = marksOf(found, [{ at: ms(8), from: 'v1', to: 'v2' }], 'shop', TIME, ms(10));
   expect(marks.map((m) => [m.kind, (m.at - ms(0)) / 60e3])).toEqual([
@@ -128,21 +130,28 @@ test('marks: where something fired, where it came with a version, and how many',
     ['regression', 8],
     ['regression', 8],
     ['insight', 8],
+    ['pin', 1],
   ]);
+  expect([marks[4].text, marks[4].href]).toEqual(['kept: incident', '/status?service=shop']);
   expect(marks[1].text).toBe('open: Parse +12.3 % (+10.1 to +14.5)');
   expect(marks[1].href).toBe('/regressions?service=shop&id=0123456789abcdef');
   expect(countsOf(found)).toEqual([
     ['alert', '1 alert fires'],
     ['regression', '1 open regression'],
     ['insight', '2 insights'],
+    ['pin', '1 window is kept'],
   ]);
-  expect(countsOf({ alerts: [], events: [], regressions: [], insights: [] })).toEqual([]);
+  expect(countsOf({ alerts: [], events: [], regressions: [], insights: [], pins: [] })).toEqual([]);
   const drawn = drawnOf(marks, [ms(0), ms(10)], 0.05, (kind) => '/all-' + kind);
   expect(drawn.map((d) => [d.kind, d.left, d.right, d.row, d.count, d.href.split('?')[0]])).toEqual([
+    ['pin', 0.1, 0.5, 0, 1, '/status'],
     ['alert', 0.2, 1, 0, 1, '/alerts'],
     ['regression', 0.8, 0.8, 0, 2, '/all-regression'],
     ['insight', 0.8, 0.8, 1, 1, '/insights'],
   ]);
-  // An alert that began before what is in view is marked at its edge; moments outside are not.
-  expect(drawnOf(marks, [ms(4), ms(6)], 0.05, () => '').map((d) => [d.kind, d.left])).toEqual([['alert', 0]]);
+  // What began before what is in view and lasts is marked at its edge; moments outside are not.
+  expect(drawnOf(marks, [ms(4), ms(6)], 0.05, () => '').map((d) => [d.kind, d.left])).toEqual([
+    ['pin', 0],
+    ['alert', 0],
+  ]);
 });

@@ -6,6 +6,7 @@ import { now } from '../core/clock';
 import { getKnown } from '../core/api';
 import { formatMany, formatTime } from '../core/format';
 import { go, url } from '../core/location';
+import { windowOfAlert } from '../core/pins';
 import { rangeOf } from '../core/presets';
 import { said, zone } from '../core/settings';
 import { decodeAlerts, encodeAlerts, timeOf, type AlertsState } from '../core/state';
@@ -13,6 +14,7 @@ import { safe, shownName } from '../draw/flame';
 import { Ago } from '../parts/ago';
 import { Strips, Times } from '../parts/alert_times';
 import { DryRun } from '../parts/dry_run';
+import { KeepButton } from '../parts/pins';
 import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
 import { copyText, Command, Shell } from '../parts/shell';
@@ -205,6 +207,7 @@ function One({ alert: a }: { alert: Alert }) {
             Silence…
           </button>
         )}
+        <KeepButton wanted={() => windowOfAlert(a, now())} />
         <button
           type="button"
           onClick={() =>

@@ -1,13 +1,17 @@
-// The server's status: problems first, then facts about each part, who sends what, and how to connect a program.
+// The server's status: problems first, then facts about each part, what is kept, who sends what, and how
+// to connect a program.
 import { useState } from 'preact/hooks';
 import type { ServiceOverview, Settings } from '../core/answers';
 import { now } from '../core/clock';
 import { getJson } from '../core/api';
 import { formatAgo, formatCount } from '../core/format';
+import { url } from '../core/location';
 import { moreText } from '../core/many';
-import { encodeService, newService } from '../core/state';
+import { said } from '../core/settings';
+import { decodeStatus, encodeService, encodeStatus, newService } from '../core/state';
 import { safe, shownName } from '../draw/flame';
 import { CONNECT } from '../parts/connect';
+import { Pins, usePins } from '../parts/pins';
 import { QueryState, useQuery } from '../parts/query';
 import { Command, Shell } from '../parts/shell';
 import { TableBox } from '../parts/table_box';
@@ -46,13 +50,14 @@ export function StatusPage() {
               {Object.entries(p.facts).map(([k, v]) => (
                 <div key={k}>
                   <dt>{k}</dt>
-                  <dd>{v}</dd>
+                  <dd>{said(v)}</dd>
                 </div>
               ))}
             </dl>
           </section>
         ))}
       </div>
+      <Kept round={round} />
       <h2>Senders of the last day</h2>
       <QueryState query={senders} what="senders" />
       {senders.data && senders.data.services.length === 0 && <p class="note">Nothing has been sent yet.</p>}
@@ -71,6 +76,38 @@ export function StatusPage() {
       <h2>Connect a program</h2>
       <Connect settings={settings.data} />
     </Shell>
+  );
+}
+
+// Windows that retention leaves alone; of one service where the address names it.
+function Kept({ round }: { round: number }) {
+  const { service } = decodeStatus(url.value);
+  const found = usePins(true, round);
+  const all = found.data?.pins;
+  const shown = all?.filter((p) => service === '' || p.service === service) ?? [];
+  return (
+    <Pins pins={shown} heading="Windows that are kept">
+      <QueryState query={found} what="pins" />
+      {found.data === null && <p class="note">This server keeps no windows.</p>}
+      {all?.length === 0 && (
+        <p class="note">
+          None. “Keep this window…” in a service's menu, on a trace, an alert or a regression keeps its days, whatever
+          the retention says.
+        </p>
+      )}
+      {all && all.length > 0 && (
+        <p>
+          Their days stay whole, with all services and every kind of data. Removed, what is older than the retention
+          goes with the next round.{' '}
+          {service !== '' && (
+            <>
+              {shown.length === 0 && `Nothing is kept of ${shownName(service, 80)}. `}
+              <a href={encodeStatus({ service: '' })}>All services</a>
+            </>
+          )}
+        </p>
+      )}
+    </Pins>
   );
 }
 

@@ -14,9 +14,11 @@ import {
   sinceText,
   traceAddress,
 } from '../core/regressions';
+import { windowOfRegression } from '../core/pins';
 import { zone } from '../core/settings';
 import { safe, shownName } from '../draw/flame';
 import { Ago } from './ago';
+import { KeepButton } from './pins';
 import { useSending } from './sending';
 import { copyText } from './shell';
 
@@ -116,6 +118,7 @@ function Details(p: RegressionProps) {
             </button>
           ),
         )}
+        <KeepButton wanted={() => windowOfRegression(r)} />
         <button
           type="button"
           onClick={() => copyText(`${r.service}: ${r.sentence}\n${new URL(r.address, location.href)}\n${r.command}\n`)}
