@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""What is stored and kept, in a real browser (ui/e2e/kept.mjs): days of several kinds, retention by kind."""
+"""What is stored and kept, and what insights lead to, in a real browser (ui/e2e/kept.mjs): days of several kinds, a real
+Go program's profile, retention by kind."""
 import time
 import unittest
 
-from harness import SPAN, TRACE, Profiles, spans_request, wait_until
+from harness import ROOT, SPAN, TRACE, Profiles, one_profile, spans_request, wait_until
 from hours_test import DAY, HOUR
 from ui_test import WithBrowser
 
@@ -20,6 +21,9 @@ class KeptPage(WithBrowser):
             start = time.time_ns() // DAY * DAY - (DAYS - 1) * DAY
             for day in range(DAYS):
                 self.send_day(server, min(start + day * DAY + 2 * HOUR, time.time_ns() - 60 * 10**9), day)
+            self.send_pattern(server)
+            server.send(one_profile("quiet", 5, time_ns=time.time_ns() - 60 * 10**9))
+            server.cli("push", str(ROOT / "tests/golden/go_cpu.pb.gz"), "--service", "go", "--now")
             server.flush()
             wait_until(lambda: sum(d["kind"] == "hours" for d in server.ask("storage")["days"]) >= DAYS - 1, 60, "hours are not summed up")
             self.browse(server, "kept.mjs", 200, PART="data", FROM=str((start + DAY + 2 * HOUR) // 10**6), TRACE=TRACE.hex())
@@ -31,6 +35,13 @@ class KeptPage(WithBrowser):
         spans = [{"trace": TRACE, "span": SPAN, "name": "GET /", "start": at, "end": at + 10**8}] if day == DAYS - 1 else []
         spans.append({"trace": bytes([day + 1] * 16), "span": bytes([day + 1] * 8), "name": "GET /", "start": at, "end": at + 10**8})
         self.assertEqual(server.send(spans_request("shop", spans), "/v1/traces").status, 200)
+
+    def send_pattern(self, server):
+        """A known pattern below own code, in ten profiles of the last half hour."""
+        for minute in range(10):
+            p = Profiles("shop", **{"service.version": "v2", "telemetry.sdk.language": "cpp"})
+            p.profile([(p.stack("main", "handle", "Index::find", "std::_Rb_tree<int, Row>::find(int const&)"), 30), (p.stack("main", "work"), 70)], time.time_ns() - (3 * minute + 1) * 60 * 10**9)
+            self.assertEqual(server.send(p.encode()).status, 200)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-// What is stored, what is kept of it and why (tests/ui_kept_test.py): the status page equals the API; a window is
-// pinned and unpinned by keyboard alone, on a service and on a trace. PART=nothing is about a server that has nothing
-// yet.
+// What is stored, what is kept of it and why, and what insights lead to (tests/ui_kept_test.py): the status page equals
+// the API; a window is pinned and unpinned by keyboard alone, on a service and on a trace; evidence of an insight is
+// the graph with its frames searched. PART=nothing is about a server that has nothing yet.
 import assert from 'node:assert/strict';
-import { accessible, api, drawn, open, PAGE, step, tabTo } from './browser.mjs';
+import { accessible, api, box, drawn, open, PAGE, step, tabTo } from './browser.mjs';
 import { narrow, reflows } from './reflow.mjs';
 
 const { context, page, problems } = await open();
@@ -12,7 +12,28 @@ const day = (ms) => new Date(Number(ms)).toISOString().slice(0, 10);
 const FROM = Number(process.env.FROM); // of a window with data, some days ago
 const TO = FROM + 3600e3;
 
+// What the pages about something say without it.
+const SAYS = {
+  '/': 'Nothing has been sent to this server yet.',
+  '/traces': 'No trace matches.',
+  '/insights': /^no profiles at all between/,
+  '/regressions': 'No new version was looked at yet',
+  '/alerts': 'No rules yet.',
+  '/status': 'Nothing is stored yet.',
+};
+
 async function nothing() {
+  step('a server without anything: every page of the menu says so, none is dead');
+  await page.goto(PAGE + '/');
+  const menu = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
+  const addresses = await menu.evaluateAll((all) => all.map((a) => a.getAttribute('href')));
+  for (const address of addresses) {
+    await page.goto(PAGE + address);
+    await page.locator('h1').first().waitFor();
+    await page.waitForLoadState('networkidle');
+    if (SAYS[address]) await page.locator('main').getByText(SAYS[address]).first().waitFor();
+    assert.equal(await page.getByRole('alert').count(), 0, address);
+  }
   step('status: nothing is stored, nothing is kept');
   await page.goto(PAGE + '/status');
   await page.getByText('Nothing is stored yet.').waitFor();
@@ -163,6 +184,40 @@ async function odd() {
   await page.unrouteAll();
 }
 
+async function insights() {
+  step('insights: evidence opens the graph of everything with the frames searched, as the API counts them');
+  const { findings } = await api('insights', { since: '1h' });
+  const graphs = findings.filter((f) => f.type !== 'spans');
+  assert.ok(
+    ['shop', 'go'].every((name) => graphs.some((f) => f.service === name)),
+    graphs.map((f) => `${f.rule} of ${f.service}`).join(),
+  );
+  for (const f of graphs) {
+    await page.goto(PAGE + '/insights');
+    const card = page.locator(`.finding[data-rule="${f.rule}"][aria-label="${f.title}, ${f.service}"]`);
+    await card.getByRole('link', { name: 'Evidence' }).click();
+    await page.waitForURL((u) => u.pathname === `/s/${f.service}` && u.searchParams.get('search') === f.search);
+    const query = `{service_name="${f.service}"}`;
+    const { search } = await api('flame', { since: '1h', query, type: f.type, search: f.search });
+    await drawn(page, `frames of ${f.rule}`, (v) => window.__wherefore?.flame?.matched === v, Number(search.value));
+    assert.ok(Number(search.value) > 0, f.rule);
+    await page.reload();
+    await drawn(page, 'the same after a reload', (v) => window.__wherefore?.flame?.matched === v, Number(search.value));
+    await page.keyboard.press('Escape');
+    await page.locator('.flame-box').focus();
+    await page.keyboard.press('n');
+    await page.waitForURL((u) => u.searchParams.has('frame'));
+    assert.ok(await box(page, f.function.name), `${f.function.name} is drawn`);
+  }
+  step('nothing found: it is said, and no mark is shown');
+  await page.goto(`${PAGE}/insights?query=${encodeURIComponent('{service_name="shop"}')}&rule=go-gc`);
+  await page.getByText('None of the known patterns surely costs more than it must.').waitFor();
+  await page.goto(`${PAGE}/s/quiet`);
+  await drawn(page, 'the graph', () => window.__wherefore?.flame?.total > 0);
+  await page.waitForLoadState('networkidle');
+  assert.equal(await page.locator('.marks, .mark-count').count(), 0);
+}
+
 // Both themes, and as narrow as a phone.
 async function everywhere(what) {
   for (const theme of ['light', 'dark']) {
@@ -188,6 +243,7 @@ try {
     await stored();
     await unpinByKeyboard(await keepByKeyboard());
     await keepTrace();
+    await insights();
     assert.deepEqual(problems, []);
     await odd();
     problems.splice(0, problems.length, ...problems.filter((p) => !p.includes('404')));
