@@ -220,6 +220,11 @@ async function insights() {
 
 // Both themes, and as narrow as a phone.
 async function everywhere(what) {
+  // What was announced fades, and is no text to be read then.
+  await page.waitForFunction(() => {
+    const said = document.getElementById('announce');
+    return said === null || getComputedStyle(said).opacity === '0';
+  });
   for (const theme of ['light', 'dark']) {
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     await accessible(page, `${what} (${theme})`);
