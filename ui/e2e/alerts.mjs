@@ -1,6 +1,6 @@
-// An alert through its states, on real data: pending, firing, silenced by keyboard alone, told again, resolved; its marks
-// on the timeline and on home; a dry run. The test beside it (tests/ui_alerts_test.py) sends the load, and lowers it when
-// the file CALM is there.
+// An alert through its states, on real data: pending, firing, silenced by keyboard alone, told again, resolved; its
+// marks on the timeline and on home; a dry run. The test beside it (tests/ui_alerts_test.py) sends the load, and lowers
+// it when the file CALM is there.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { accessible, api, drawn, open, PAGE, step, tabTo } from './browser.mjs';
@@ -67,6 +67,20 @@ async function marks() {
   await page.getByRole('link', { name: 'alerts of shop' }).click();
   await page.waitForURL((u) => u.pathname === '/alerts' && u.searchParams.get('service') === 'shop');
   await card('firing').waitFor();
+}
+
+async function kept() {
+  step('the window it fires in is kept, with the alert as the reason');
+  await page.goto(PAGE + '/alerts');
+  await card('firing').getByRole('button', { name: 'Keep this window…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Keep this window' });
+  assert.match(await dialog.getByLabel('Why').inputValue(), /^alert Hot: /);
+  await dialog.getByRole('button', { name: 'Keep', exact: true }).click();
+  await dialog.locator('tr[data-pin]').waitFor();
+  const [pin] = (await api('pins')).pins;
+  assert.deepEqual([pin.service, Date.parse(pin.from)], ['shop', Date.parse((await find('firing')).activeAt)]);
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'hidden' });
 }
 
 async function silenced() {
@@ -168,6 +182,7 @@ async function everywhere(what) {
 try {
   await states();
   await marks();
+  await kept();
   await silenced();
   await dryRun();
   await resolved();

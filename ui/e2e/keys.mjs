@@ -227,6 +227,7 @@ async function failed(page, problems) {
   ]) {
     await page.goto(`${PAGE}/s/checkout?type=cpu&view=${view}&fn=json::parse_object`);
     await page.waitForLoadState('networkidle');
+    if (claims) await shown(page);
     await page.getByLabel('Type').selectOption('samples');
     const alert = page.getByRole('alert').filter({ hasText: 'not today' });
     await alert.waitFor();

@@ -25,6 +25,7 @@ async function addresses() {
     path: `/traces/${slowest}?scope=critical`,
     slow: '/slow?service=search&name=find&slow=p80&typical=p30-p75',
     insights: '/insights',
+    regressions: '/regressions',
     alerts: '/alerts',
     dryRun: '/alerts?test=&silence=alertname%3DHot',
     adhoc: '/adhoc',

@@ -9,9 +9,8 @@ import {
   stripsOf,
   type Matcher,
 } from '../src/core/alerts';
-import type { Alert, AlertEvent, AlertRule, Insight } from '../src/core/answers';
+import type { Alert, AlertEvent, AlertRule, Insight, Regression } from '../src/core/answers';
 import { countsOf, drawnOf, marksOf, type Found } from '../src/core/marks';
-import type { Regression } from '../src/core/regressions';
 
 const at = (minute: number) => new Date(Date.UTC(2026, 10, 19, 12, minute)).toISOString();
 const ms = (minute: number) => Date.parse(at(minute));
@@ -100,7 +99,8 @@ test('a rule as a file of its own', () => {
   } as unknown as AlertRule;
   expect(ruleFile(rule)).toBe(
     'groups:\n  - name: "shop: \\"it\\""\n    every: 5s\n    rules:\n      - alert: "Hot"\n' +
-      '        select: "shop{region=\\"eu\\"}"\n        function: "^hot$"\n        type: cpu\n        measure: share\n' +
+      '        select: "shop{region=\\"eu\\"}"\n        function: "^hot$"\n        type: cpu\n' +
+      '        measure: share\n' +
       '        over: 20s\n        when: "above 30%"\n        for: 5m\n',
   );
 });
@@ -113,6 +113,7 @@ const REGRESSION = {
   since: { label: 'service.version', before: 'v1', after: 'v2', at_ms: ms(8) },
 } as unknown as Regression;
 const INSIGHT = { title: 'Copies', rule: 'copy', share: 0.2, cores_saved: 0.5, since: 'v2' } as Insight;
+const PIN = { id: '1', service: 'shop', from: at(1), to: at(5), why: 'incident', time: at(9) };
 const TIME = { since: '1h', from: null, to: null };
 
 test('marks: where something fired, where it came with a version, and how many', () => {
@@ -121,28 +122,36 @@ test('marks: where something fired, where it came with a version, and how many',
     events: [event(2, 'firing', { startsAt: at(2) })],
     regressions: [REGRESSION, { ...REGRESSION, id: '1', state: 'gone' }],
     insights: [INSIGHT, { ...INSIGHT, since: '' }],
+    pins: [PIN],
   };
-  const marks = marksOf(found, [{ at: ms(8), from: 'v1', to: 'v2' }], 'shop', TIME);
+  const marks = marksOf(found, [{ at: ms(8), from: 'v1', to: 'v2' }], 'shop', TIME, ms(10));
   expect(marks.map((m) => [m.kind, (m.at - ms(0)) / 60e3])).toEqual([
     ['alert', 2],
     ['regression', 8],
     ['regression', 8],
     ['insight', 8],
+    ['pin', 1],
   ]);
+  expect([marks[4].text, marks[4].href]).toEqual(['kept: incident', '/status?service=shop']);
   expect(marks[1].text).toBe('open: Parse +12.3 % (+10.1 to +14.5)');
   expect(marks[1].href).toBe('/regressions?service=shop&id=0123456789abcdef');
   expect(countsOf(found)).toEqual([
     ['alert', '1 alert fires'],
     ['regression', '1 open regression'],
     ['insight', '2 insights'],
+    ['pin', '1 window is kept'],
   ]);
-  expect(countsOf({ alerts: [], events: [], regressions: [], insights: [] })).toEqual([]);
+  expect(countsOf({ alerts: [], events: [], regressions: [], insights: [], pins: [] })).toEqual([]);
   const drawn = drawnOf(marks, [ms(0), ms(10)], 0.05, (kind) => '/all-' + kind);
   expect(drawn.map((d) => [d.kind, d.left, d.right, d.row, d.count, d.href.split('?')[0]])).toEqual([
+    ['pin', 0.1, 0.5, 0, 1, '/status'],
     ['alert', 0.2, 1, 0, 1, '/alerts'],
     ['regression', 0.8, 0.8, 0, 2, '/all-regression'],
     ['insight', 0.8, 0.8, 1, 1, '/insights'],
   ]);
-  // An alert that began before what is in view is marked at its edge; moments outside are not.
-  expect(drawnOf(marks, [ms(4), ms(6)], 0.05, () => '').map((d) => [d.kind, d.left])).toEqual([['alert', 0]]);
+  // What began before what is in view and lasts is marked at its edge; moments outside are not.
+  expect(drawnOf(marks, [ms(4), ms(6)], 0.05, () => '').map((d) => [d.kind, d.left])).toEqual([
+    ['pin', 0],
+    ['alert', 0],
+  ]);
 });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { addressesOf, costText, headingOf, timesText, type Worse, type WorseEntry } from '../src/core/worse';
+import type { ServiceChange, Worse } from '../src/core/answers';
+import { addressesOf, cardsOf, costText, headingOf, timesText, type WorseEntry } from '../src/core/worse';
 
 const ENTRY = {
   service: 'storefront',
@@ -12,13 +13,13 @@ const ENTRY = {
 } as WorseEntry;
 const NONE: Worse = {
   at: '',
-  age_ms: null,
   looking: false,
   looked_at: 0,
   services: 0,
   worse_in_all: 0,
   worse: [],
   others: [],
+  marks: [],
 };
 
 test('what got worse in words', () => {
@@ -34,7 +35,7 @@ test('the heading says how much was looked at, and what could have been seen', (
   expect(headingOf({ ...NONE, services: 3000, looking: true }, 0)).toBe('Looking for what got worse…');
   const some = { ...NONE, services: 3000, looked_at: 140, worse: [ENTRY], worse_in_all: 2 };
   expect(headingOf(some, 0)).toBe('2 of 140 services got worse since their last version, looked at 140 of 3000');
-  const other = { service: 'a', verdict: 'same', sentence: '', reason: '', detectable_share: 0.04 };
+  const other = { service: 'a', verdict: 'same', sentence: '', detectable_share: 0.04 } as ServiceChange;
   const since = { label: 'service.version', before: 'v1', after: 'v2', at_ms: 0 };
   const calm = { ...NONE, services: 1, looked_at: 1, others: [{ ...other, since }] };
   expect(headingOf(calm, 3600e3)).toBe(
@@ -63,4 +64,12 @@ test('a card leads to the comparison the server made, and to the own function of
     'source',
     'traces',
   ]);
+});
+
+test('a card needs what it was compared with', () => {
+  const { sides: _, ...without } = { ...ENTRY, since: { label: '', before: '', after: '', at_ms: 0 } };
+  const cost = { cores: 1, low: 1, high: 1 };
+  const whole = { ...without, sides: ENTRY.sides, cost } as ServiceChange;
+  expect(cardsOf({ ...NONE, worse: [{ ...without, cost } as ServiceChange, whole] })).toEqual([whole]);
+  expect(cardsOf(null)).toEqual([]);
 });

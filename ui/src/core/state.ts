@@ -134,6 +134,9 @@ const OVERVIEW = {
   sort: oneOf(...SERVICE_ORDERS),
 };
 
+// Whose pins are listed; "" for all.
+const STATUS = { service: text };
+
 // The names of the files and how they are shown. Their content cannot be in an address.
 const FILES = { file: text, base: text, mode: diffMode, type: text, lens: text, zoom: id, frame: id, ...LOOK };
 
@@ -148,6 +151,7 @@ export const PAGES: { at: RegExp; fields: Fields }[] = [
   { at: /^\/insights$/, fields: INSIGHTS },
   { at: /^\/alerts$/, fields: ALERTS },
   { at: /^\/regressions$/, fields: REGRESSIONS },
+  { at: /^\/status$/, fields: STATUS },
 ];
 
 export type { Box };
@@ -163,6 +167,7 @@ export type InsightsState = Values<typeof INSIGHTS>;
 export type AlertsState = Values<typeof ALERTS>;
 export type RegressionsState = Values<typeof REGRESSIONS>;
 export type OverviewState = Values<typeof OVERVIEW>;
+export type StatusState = Values<typeof STATUS>;
 export type FilesState = Values<typeof FILES>;
 
 // Every value in an address that cannot be used, in sentences; "" if there is none.
@@ -218,6 +223,9 @@ export const encodeRegressions = (s: RegressionsState) => '/regressions' + write
 
 export const decodeOverview = (url: URL): OverviewState => readFields(OVERVIEW, url.searchParams);
 export const encodeOverview = (s: OverviewState) => '/' + writeFields(OVERVIEW, s);
+
+export const decodeStatus = (url: URL): StatusState => readFields(STATUS, url.searchParams);
+export const encodeStatus = (s: StatusState) => '/status' + writeFields(STATUS, s);
 
 export const decodeFiles = (url: URL): FilesState => readFields(FILES, url.searchParams);
 export const encodeFiles = (s: FilesState) => '/adhoc' + writeFields(FILES, s);

@@ -6,6 +6,7 @@ import { now } from '../core/clock';
 import { getKnown } from '../core/api';
 import { formatMany, formatTime } from '../core/format';
 import { go, url } from '../core/location';
+import { windowOfAlert } from '../core/pins';
 import { rangeOf } from '../core/presets';
 import { said, zone } from '../core/settings';
 import { decodeAlerts, encodeAlerts, timeOf, type AlertsState } from '../core/state';
@@ -13,6 +14,7 @@ import { safe, shownName } from '../draw/flame';
 import { Ago } from '../parts/ago';
 import { Strips, Times } from '../parts/alert_times';
 import { DryRun } from '../parts/dry_run';
+import { KeepButton } from '../parts/pins';
 import { Answer, QueryState, useQuery } from '../parts/query';
 import { RangePicker } from '../parts/range';
 import { copyText, Command, Shell } from '../parts/shell';
@@ -180,7 +182,8 @@ function One({ alert: a }: { alert: Alert }) {
         {silenced && <small> silenced: nobody is told</small>}
       </h2>
       <p>
-        <b class="figures">{safe(a.text)}</b> <small>{safe(a.when)}</small> · {a.state} since {formatTime(since, utc)},{' '}
+        <b class="figures">{safe(a.text)}</b> <small>{safe(a.when)}</small>
+        {` · ${a.state} since ${formatTime(since, utc)}, `}
         <Ago at={since} />
       </p>
       {a.annotations.summary && <p>{safe(a.annotations.summary)}</p>}
@@ -204,6 +207,7 @@ function One({ alert: a }: { alert: Alert }) {
             Silence…
           </button>
         )}
+        <KeepButton wanted={() => windowOfAlert(a, now())} />
         <button
           type="button"
           onClick={() =>

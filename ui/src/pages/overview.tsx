@@ -7,7 +7,7 @@ import { formatAgo, formatCores, formatCount, formatMany } from '../core/format'
 import { go, replace, url } from '../core/location';
 import { isQuiet, rowsOf, sorted, type ServiceRow } from '../core/services';
 import { decodeOverview, encodeOverview, timeOf, type OverviewState } from '../core/state';
-import type { WorseEntry } from '../core/worse';
+import { cardsOf, type WorseEntry } from '../core/worse';
 import { safe } from '../draw/flame';
 import { useSettled } from '../parts/choice';
 import { Answer, QueryState, useQuery } from '../parts/query';
@@ -29,8 +29,8 @@ export function OverviewPage() {
     how(encodeOverview({ ...decodeOverview(url.value), ...change }));
   const worse = useWorse();
   const { rows, more, loadMore } = useAllRows(overview.data, asked);
-  const worst = useMemo(() => new Map(worse.data?.worse.map((e) => [e.service, e])), [worse.data]);
-  const marks = useMemo(() => new Map(worse.data?.marks?.map((m) => [m.service, m])), [worse.data]);
+  const worst = useMemo(() => new Map(cardsOf(worse.data).map((e) => [e.service, e])), [worse.data]);
+  const marks = useMemo(() => new Map(worse.data?.marks.map((m) => [m.service, m])), [worse.data]);
   const trends = useMemo(() => new Map(rows.map((r) => [r.name, r])), [rows]);
   const chosen = sorted(
     rows.filter((r) => CHOICES[show].has(r, worst)),

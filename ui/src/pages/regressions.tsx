@@ -1,11 +1,12 @@
-// Regressions: what surely got dearer with a version, one row for each cause, kept until it is gone. A timeline with the
-// new versions, before and after, traces of both sides, and what was decided about it.
+// Regressions: what surely got dearer with a version, one row for each cause, kept until it is gone. A timeline with
+// the new versions, before and after, traces of both sides, and what was decided about it.
+import type { LookedAtVersion, Regression, Regressions } from '../core/answers';
 import { now } from '../core/clock';
 import { getKnown } from '../core/api';
 import { formatCount, formatMany, formatRough, formatSpan } from '../core/format';
 import { go, replace, url } from '../core/location';
 import { rangeOf } from '../core/presets';
-import { lanesOf, quietText, type LookedAtVersion, type Regressions } from '../core/regressions';
+import { lanesOf, quietText } from '../core/regressions';
 import { said } from '../core/settings';
 import { decodeRegressions, encodeRegressions, REGRESSION_STATES, timeOf, type RegressionsState } from '../core/state';
 import { safe, shownName } from '../draw/flame';
@@ -31,13 +32,10 @@ export function RegressionsPage() {
   const tick = useTick(true, AGAIN_MS);
   const { since, from } = timeOf(state);
   const asked = { since: since ?? from, service, search: useSettled(state.search), limit: LISTED };
-  const found = useQuery(
-    JSON.stringify(['regressions', asked, tick]),
-    async (s) => (await getKnown('regressions' as 'worse', asked, s)) as unknown as Regressions | null,
-  );
+  const found = useQuery(JSON.stringify(['regressions', asked, tick]), (s) => getKnown('regressions', asked, s));
   const answer = found.data;
   const range = rangeOf(state, found.at || now());
-  const all = answer?.regressions.filter((r) => r.first_seen_ms <= range[1]) ?? [];
+  const all = answer?.regressions.filter((r) => Number(r.first_seen_ms) <= range[1]) ?? [];
   const shown = all.filter((r) => show === 'all' || r.state === show || r.id === id);
   const lanes = answer ? lanesOf(answer, shown, range) : [];
   return (
@@ -64,7 +62,7 @@ export function RegressionsPage() {
         <span class="grow" />
         {answer && (
           <p role="status" data-testid="counts">
-            {formatCount(answer.open)} open · {formatMany(answer.total, 'regression')}
+            {formatCount(Number(answer.open))} open · {formatMany(Number(answer.total), 'regression')}
             {service !== '' && ` of ${safe(service)}`}
           </p>
         )}
@@ -90,10 +88,11 @@ export function RegressionsPage() {
               href={(one) => encodeRegressions({ ...state, id: one, act: '' })}
             />
           )}
-          {answer.open === 0 && <p class="note">{quietText(answer)}</p>}
+          {Number(answer.open) === 0 && <p class="note">{quietText(answer)}</p>}
           {shown.length > 0 && <Rows state={state} rows={shown} onChange={found.retry} />}
+          <Beyond state={state} answer={answer} shown={shown} />
           {shown.length === 0 && all.length > 0 && <p class="note">None is {show}.</p>}
-          {answer.regressions.length < answer.total && (
+          {answer.regressions.length < Number(answer.total) && (
             <p class="note">The {formatCount(answer.regressions.length)} that cost most are listed.</p>
           )}
           {answer.versions.length > 0 && <Versions versions={answer.versions} />}
@@ -104,9 +103,29 @@ export function RegressionsPage() {
   );
 }
 
+// What this time does not have: the record of the address, and what is still open from another time.
+function Beyond({ state, answer, shown }: { state: RegressionsState; answer: Regressions; shown: Regression[] }) {
+  const { id, service, search, show } = state;
+  const missing = id !== '' && !shown.some((r) => r.id === id);
+  const all = service === '' && search === '' && (show === 'all' || show === 'open');
+  const listed = shown.filter((r) => r.state === 'open').length;
+  const open = all && answer.regressions.length === Number(answer.total) ? Number(answer.open) - listed : 0;
+  if (!missing && open <= 0) return null;
+  return (
+    <p class="note">
+      {missing
+        ? 'The regression of this address is not among those of this time. '
+        : `${formatMany(open, 'open regression is', 'open regressions are')} from another time. `}
+      <button type="button" onClick={() => set({ since: '3650d', from: null, to: null, search: '', show: 'all' })}>
+        Look at all time
+      </button>
+    </p>
+  );
+}
+
 interface RowsProps {
   state: RegressionsState;
-  rows: Regressions['regressions'];
+  rows: Regression[];
   onChange: () => void;
 }
 
@@ -170,17 +189,24 @@ const Versions = ({ versions }: { versions: LookedAtVersion[] }) => (
               </th>
               <td>{safe(`${v.before} → ${v.after}`).slice(0, 100)}</td>
               <td>
-                <Ago at={v.at_ms} />
+                <Ago at={Number(v.at_ms)} />
               </td>
               <td>
                 {v.looks} of 4
-                {v.next_ms > 0 && (
+                {Number(v.next_ms) > 0 && (
                   <small>
-                    {'\u00a0'}next <Ago at={v.next_ms} />
+                    {'\u00a0'}
+                    {Number(v.next_ms) > now() ? (
+                      <>
+                        next <Ago at={Number(v.next_ms)} />
+                      </>
+                    ) : (
+                      'the next is due'
+                    )}
                   </small>
                 )}
               </td>
-              <td class="number">{formatCount(v.regressions)}</td>
+              <td class="number">{formatCount(Number(v.regressions))}</td>
               <td>
                 {v.detectable_share ? `a change of ${formatRough(100 * v.detectable_share)} %` : '–'}
                 {v.note && <small>{'\u00a0' + said(v.note)}</small>}
@@ -193,14 +219,15 @@ const Versions = ({ versions }: { versions: LookedAtVersion[] }) => (
   </>
 );
 
-function Watch({ watch: w }: { watch: Regressions['watch'] }) {
+function Watch({ watch: { note, ...watch } }: { watch: Regressions['watch'] }) {
+  const [looks, skipped, failed, last] = [watch.looks, watch.skipped, watch.failed, watch.last_ms].map(Number);
   return (
     <p class="small">
-      {formatMany(w.looks, 'look')}
-      {w.last_ms > 0 && `, the last ${formatSpan(now() - w.last_ms)} ago`}
-      {w.skipped > 0 && `, ${formatCount(w.skipped)} skipped`}
-      {w.failed > 0 && `, ${formatCount(w.failed)} failed`}
-      {w.note && `: ${said(w.note)}`}
+      {formatMany(looks, 'look')}
+      {last > 0 && `, the last ${formatSpan(now() - last)} ago`}
+      {skipped > 0 && `, ${formatCount(skipped)} skipped`}
+      {failed > 0 && `, ${formatCount(failed)} failed`}
+      {note && `: ${said(note)}`}
     </p>
   );
 }

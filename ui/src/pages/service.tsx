@@ -100,7 +100,7 @@ interface ServiceTimelineProps {
 function ServiceTimeline({ state, answers, onBaseline }: ServiceTimelineProps) {
   const { series, seen } = answers;
   const marks = useMemo(
-    () => marksOf(answers.marked, answers.markers, state.service, state),
+    () => marksOf(answers.marked, answers.markers, state.service, state, now()),
     [answers.marked, answers.markers],
   );
   return (

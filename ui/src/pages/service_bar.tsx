@@ -3,6 +3,9 @@
 import type { About } from '../core/about';
 import { apiAddress, getJson } from '../core/api';
 import { formatMany, formatTime, formatValue } from '../core/format';
+import { now } from '../core/clock';
+import type { Wanted } from '../core/pins';
+import { rangeOf } from '../core/presets';
 import { said, zone } from '../core/settings';
 import {
   encodeDiff,
@@ -18,12 +21,13 @@ import {
 } from '../core/state';
 import type { Marker } from '../core/trend';
 import type { Tree } from '../core/tree';
-import { timesText } from '../core/worse';
+import { cardsOf, timesText } from '../core/worse';
 import { safe, shownName } from '../draw/flame';
 import { Export } from '../parts/export';
 import { Filters } from '../parts/filters';
 import { LensChips, OwnCode } from '../parts/lens';
 import { Counts } from '../parts/marks';
+import { KeepButton } from '../parts/pins';
 import { Popover } from '../parts/popover';
 import { RangePicker } from '../parts/range';
 import { useQuery } from '../parts/query';
@@ -149,11 +153,18 @@ function More({ wide, roomy, ...p }: ServiceBarProps & { wide: boolean; roomy: b
           </select>
         </label>
       )}
+      <KeepButton wanted={() => windowOf(state)} />
       {answers.markers.slice(-6, roomy ? -1 : undefined).map((m) => (
         <Deploy key={m.at} marker={m} state={state} query={answers.query} />
       ))}
     </>
   );
+}
+
+// The selected part, or all of the time that is shown.
+function windowOf(state: ServiceState): Wanted {
+  const [from, to] = state.sel ?? rangeOf(state, now());
+  return { service: state.service, from, to, why: '' };
 }
 
 function TypeChoice({ answers, onType }: { answers: ServiceAnswers; onType: (type: string) => void }) {
@@ -253,7 +264,7 @@ function Cost({ state, answers }: Pick<ServiceBarProps, 'state' | 'answers'>) {
   );
   const total = Number(flame.data?.meta.total ?? 0);
   if (!whole || !requests.data || requests.data.spans === 0 || total === 0) return null;
-  const found = answers.marked.worse?.worse.find((e) => e.service === service);
+  const found = cardsOf(answers.marked.worse).find((e) => e.service === service);
   return (
     <span data-testid="cost" class="figures" title={`${formatMany(requests.data.spans, 'request')}`}>
       {formatValue(total / requests.data.spans, 'nanoseconds')} CPU/request

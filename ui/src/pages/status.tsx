@@ -1,15 +1,20 @@
-// The server's status: problems first, then facts about each part, who sends what, and how to connect a program.
+// The server's status: problems first, then facts about each part, what is stored and when it goes, what is kept of it,
+// who sends what, and how to connect a program.
 import { useState } from 'preact/hooks';
-import type { ServiceOverview, Settings } from '../core/answers';
+import type { ServiceOverview, Settings, StatusPart } from '../core/answers';
 import { now } from '../core/clock';
-import { getJson } from '../core/api';
+import { getJson, getKnown } from '../core/api';
 import { formatAgo, formatCount } from '../core/format';
+import { url } from '../core/location';
 import { moreText } from '../core/many';
-import { encodeService, newService } from '../core/state';
+import { said } from '../core/settings';
+import { decodeStatus, encodeService, encodeStatus, newService } from '../core/state';
 import { safe, shownName } from '../draw/flame';
 import { CONNECT } from '../parts/connect';
+import { pinChanges, Pins, usePins } from '../parts/pins';
 import { QueryState, useQuery } from '../parts/query';
 import { Command, Shell } from '../parts/shell';
+import { StoredDays } from '../parts/stored';
 import { TableBox } from '../parts/table_box';
 
 const DAY = { since: '1d', from: null, to: null };
@@ -18,6 +23,7 @@ export function StatusPage() {
   const [round, setRound] = useState(0);
   const status = useQuery('status' + round, (s) => getJson('status', {}, s));
   const senders = useQuery('senders' + round, (s) => getJson('overview', { since: DAY.since, limit: '100' }, s));
+  const stored = useQuery('stored' + round + pinChanges.value, (s) => getKnown('storage', {}, s));
   const settings = useQuery('settings' + round, (s) => getJson('settings', {}, s));
   return (
     <Shell title="Status">
@@ -39,20 +45,25 @@ export function StatusPage() {
       )}
       {status.data?.parts.every((p) => p.problems.length === 0) && <p class="note">No problems.</p>}
       <div class="cards">
-        {status.data?.parts.map((p) => (
+        {status.data?.parts.filter(isCard(stored.data)).map((p) => (
           <section key={p.part} class="card" aria-label={p.part}>
             <h2>{p.part}</h2>
             <dl>
               {Object.entries(p.facts).map(([k, v]) => (
                 <div key={k}>
                   <dt>{k}</dt>
-                  <dd>{v}</dd>
+                  <dd>{said(v)}</dd>
                 </div>
               ))}
             </dl>
           </section>
         ))}
       </div>
+      <h2>What is stored</h2>
+      <QueryState query={stored} what="what is stored" />
+      {stored.data === null && <p class="note">This server does not say what it stores.</p>}
+      {stored.data && <StoredDays answer={stored.data} />}
+      <Kept round={round} />
       <h2>Senders of the last day</h2>
       <QueryState query={senders} what="senders" />
       {senders.data && senders.data.services.length === 0 && <p class="note">Nothing has been sent yet.</p>}
@@ -71,6 +82,41 @@ export function StatusPage() {
       <h2>Connect a program</h2>
       <Connect settings={settings.data} />
     </Shell>
+  );
+}
+
+// What is kept of each kind has a table of its own below, where the server says it.
+const isCard = (stored?: object | null) => (p: StatusPart) => p.part !== 'kept' || stored === null;
+
+// Windows that retention leaves alone; of one service where the address names it.
+function Kept({ round }: { round: number }) {
+  const { service } = decodeStatus(url.value);
+  const found = usePins(true, round);
+  const all = found.data?.pins;
+  const shown = all?.filter((p) => service === '' || p.service === service) ?? [];
+  return (
+    <Pins pins={shown} heading="Windows that are kept">
+      <QueryState query={found} what="pins" />
+      {found.data === null && <p class="note">This server keeps no windows.</p>}
+      {all?.length === 0 && (
+        <p class="note">
+          None. “Keep this window…” in a service's menu, on a trace, an alert or a regression keeps its days, whatever
+          the retention says.
+        </p>
+      )}
+      {all && all.length > 0 && (
+        <p>
+          Their days stay whole, with all services and every kind of data. Removed, what is older than the retention
+          goes with the next round.{' '}
+          {service !== '' && (
+            <>
+              {shown.length === 0 && `Nothing is kept of ${shownName(service, 80)}. `}
+              <a href={encodeStatus({ service: '' })}>All services</a>
+            </>
+          )}
+        </p>
+      )}
+    </Pins>
   );
 }
 

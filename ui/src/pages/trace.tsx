@@ -23,6 +23,7 @@ import {
 import { profiledServices, waterfall } from '../core/waterfall';
 import { safe, shownName } from '../draw/flame';
 import { AccountBar, AccountFacts, AccountLegend } from '../parts/account_bar';
+import { KeepButton } from '../parts/pins';
 import { QueryState, useQuery } from '../parts/query';
 import { copyText, Shell } from '../parts/shell';
 import { Waterfall } from '../parts/waterfall';
@@ -105,6 +106,14 @@ export function TracePage() {
           >
             Copy for incident
           </button>
+        )}
+        {root && (
+          <KeepButton
+            wanted={() => {
+              const { from, to } = around([began, began + duration]);
+              return { service: root.service, from, to, why: `trace ${state.trace}` };
+            }}
+          />
         )}
         <button type="button" onClick={() => copyText(state.trace)}>
           Copy trace id

@@ -1,17 +1,17 @@
-// Marks of alerts, regressions and insights: asked of the server when a service's graph is there, drawn on its timeline,
-// counted beside the newest version. Where there is nothing, nothing is shown.
+// Marks of alerts, regressions, insights and pins: asked of the server when a service's graph is there, drawn on its
+// timeline, counted beside the newest version. Where there is nothing, nothing is shown.
 import { useMemo } from 'preact/hooks';
+import type { Worse } from '../core/answers';
 import { getKnown } from '../core/api';
 import { countsOf, drawnOf, listOf, type Drawn, type Found, type Mark, type MarkKind } from '../core/marks';
-import type { Regressions } from '../core/regressions';
 import { selectorOf, timeOf, type TimeState } from '../core/state';
-import type { Worse } from '../core/worse';
 import { safe } from '../draw/flame';
+import { usePins } from './pins';
 import { useQuery } from './query';
 import { useWidth } from './width';
 import { useWorse } from './worse';
 
-const SIGNS: Record<MarkKind, string> = { alert: '!', regression: '▲', insight: '◆' };
+const SIGNS: Record<MarkKind, string> = { alert: '!', regression: '▲', insight: '◆', pin: '■' };
 const MARK_PX = 18;
 const signOf = (m: Drawn) => (m.count > 1 ? String(m.count) : SIGNS[m.kind]);
 
@@ -29,24 +29,22 @@ export function useFound(
     getKnown('alerts/history', { service, ...range }, s),
   );
   const worse = useWorse(ready ? service : null).data;
-  // A server that looks for regressions says so of every service.
-  const looks = [...(worse?.worse ?? []), ...(worse?.others ?? [])].some((e) => e.regressions !== undefined);
-  const regressions = useQuery(
-    looks ? key('its regressions', tick) : null,
-    async (s) =>
-      (await getKnown('regressions' as 'worse', { service, limit: '50' }, s)) as unknown as Regressions | null,
+  const regressions = useQuery(key('its regressions', tick), (s) =>
+    getKnown('regressions', { service, limit: '50' }, s),
   );
   const query = selectorOf(service, '');
   const insights = useQuery(key('its insights', range), (s) => getKnown('insights', { query, ...range }, s));
+  const pins = usePins(ready, tick);
   return useMemo(
     () => ({
       alerts: alerts.data?.alerts.filter((a) => a.service === service) ?? [],
       events: events.data?.events ?? [],
       regressions: regressions.data?.regressions ?? [],
       insights: insights.data?.findings ?? [],
+      pins: pins.data?.pins.filter((p) => p.service === service) ?? [],
       worse,
     }),
-    [alerts.data, events.data, regressions.data, insights.data, worse],
+    [alerts.data, events.data, regressions.data, insights.data, pins.data, worse],
   );
 }
 
@@ -60,7 +58,7 @@ export function MarkLane({ marks, view, list }: MarkLaneProps) {
   const { box, width } = useWidth<HTMLUListElement>();
   const drawn = drawnOf(marks, view, MARK_PX / Math.max(width, MARK_PX), list);
   return (
-    <ul class="marks" ref={box} aria-label="Alerts, regressions and insights in this time">
+    <ul class="marks" ref={box} aria-label="Alerts, regressions, insights and kept windows in this time">
       {drawn.map((m) => (
         <li key={m.kind + m.left + m.href} data-mark={m.kind}>
           {m.right > m.left && (

@@ -1,26 +1,28 @@
 // One regression: the row of a table and, below it, everything known about it, with what can be done about it.
 import { useState } from 'preact/hooks';
+import type { Int64, Regression } from '../core/answers';
 import { send } from '../core/api';
 import { formatMany, formatTime } from '../core/format';
 import { fitName } from '../core/names';
 import {
   ACTIONS,
-  addressesOf,
   amountText,
   coresText,
   culpritOf,
+  functionIn,
   shareText,
   sinceText,
   traceAddress,
-  type Regression,
 } from '../core/regressions';
+import { windowOfRegression } from '../core/pins';
 import { zone } from '../core/settings';
 import { safe, shownName } from '../draw/flame';
 import { Ago } from './ago';
+import { KeepButton } from './pins';
 import { useSending } from './sending';
 import { copyText } from './shell';
 
-const at = (ms: number) => formatTime(ms, zone.value === 'utc');
+const at = (ms: Int64) => formatTime(Number(ms), zone.value === 'utc');
 const fileName = (path: string) => path.slice(path.lastIndexOf('/') + 1);
 
 export interface RegressionProps {
@@ -68,7 +70,7 @@ export function RegressionRows(p: RegressionProps) {
         <td class="number">{shareText(r)}</td>
         <td class="number">{coresText(r)}</td>
         <td>
-          <Ago at={r.first_seen_ms} />
+          <Ago at={Number(r.first_seen_ms)} />
         </td>
       </tr>
       {selected && (
@@ -84,7 +86,7 @@ export function RegressionRows(p: RegressionProps) {
 
 function Details(p: RegressionProps) {
   const { regression: r, act, onAct, onChange } = p;
-  const to = addressesOf(r);
+  const to = functionIn(r, culpritOf(r));
   const sending = useSending();
   const reopen = async () => {
     if (await sending.act(() => send('POST', 'regressions/{id}/reopen', { id: r.id }, '{}'), 'Open again.')) onChange();
@@ -116,6 +118,7 @@ function Details(p: RegressionProps) {
             </button>
           ),
         )}
+        <KeepButton wanted={() => windowOfRegression(r)} />
         <button
           type="button"
           onClick={() => copyText(`${r.service}: ${r.sentence}\n${new URL(r.address, location.href)}\n${r.command}\n`)}
@@ -182,7 +185,8 @@ function Facts({ regression: r }: { regression: Regression }) {
       </p>
       <p>
         <small>
-          seen in {formatMany(r.looks, 'look')}, first at {at(r.first_seen_ms)}, last at {at(r.looked_ms)} · q{' '}
+          seen in {formatMany(Number(r.looks), 'look')}, first at {at(r.first_seen_ms)}, last at {at(r.looked_ms)}
+          {' · q '}
           {r.q < 0.001 ? 'below 0.001' : r.q.toPrecision(2)}
         </small>
       </p>

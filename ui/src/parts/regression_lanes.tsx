@@ -16,6 +16,7 @@ interface RegressionLanesProps {
 export function RegressionLanes({ lanes, range: [from, to], selected, href }: RegressionLanesProps) {
   const utc = zone.value === 'utc';
   const left = (ms: number) => `${Math.min(99.5, Math.max(0, (100 * (ms - from)) / (to - from)))}%`;
+  const nearEnd = to - (to - from) / 8; // names of later versions stand before their line
   return (
     <TableBox label="Timeline of regressions">
       <table class="strips">
@@ -41,10 +42,10 @@ export function RegressionLanes({ lanes, range: [from, to], selected, href }: Re
                 <div class="lane">
                   {l.versions.map((v) => (
                     <span
-                      key={v.after + v.at_ms}
-                      class="lane-deploy"
-                      style={{ left: left(v.at_ms) }}
-                      title={`${formatTime(v.at_ms, utc)}: ${v.before} → ${v.after}`}
+                      key={`${v.after} ${v.at_ms}`}
+                      class={`lane-deploy ${Number(v.at_ms) > nearEnd ? 'end' : ''}`}
+                      style={{ left: left(Number(v.at_ms)) }}
+                      title={`${formatTime(Number(v.at_ms), utc)}: ${v.before} → ${v.after}`}
                     >
                       {safe(v.after).slice(0, 16)}
                     </span>

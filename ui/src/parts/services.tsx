@@ -2,7 +2,7 @@
 // Columns without any value are left out.
 import { accountText, partsOf } from '../core/accounting';
 import { useEffect } from 'preact/hooks';
-import type { ServiceMarks } from '../core/answers';
+import type { Int64, ServiceMarks } from '../core/answers';
 import { now } from '../core/clock';
 import {
   formatAgo,
@@ -32,6 +32,7 @@ import {
   type OverviewState,
   type TimeState,
 } from '../core/state';
+import { rowAddress } from '../core/regressions';
 import { timesText, type WorseEntry } from '../core/worse';
 import { safe, shownName } from '../draw/flame';
 import { PartFill } from './account_bar';
@@ -146,12 +147,7 @@ function Row({ index, row: r, worst, marks, time, observed, some }: RowProps) {
           <bdi>{shownName(r.name)}</bdi>
         </a>
         {r.profiles === 0 && <small> traces only</small>}
-        {worst && (
-          <b class="worse-sign" title={safe(worst.sentence).slice(0, 500)}>
-            {' '}
-            ▲{!(some.cost && perRequest) && perRequest && ` ${timesText(worst.whole)}`}
-          </b>
-        )}
+        {worst && <Worse entry={worst} times={perRequest && !some.cost} />}
         {marks && <Marked marks={marks} time={time} />}
       </th>
       <td class="number">
@@ -202,6 +198,28 @@ function Row({ index, row: r, worst, marks, time, observed, some }: RowProps) {
   );
 }
 
+// That it got worse: a link to the record, where there is one. `times`: by how much.
+function Worse({ entry: e, times }: { entry: WorseEntry; times: boolean }) {
+  const text = ` ▲${times ? ` ${timesText(e.whole)}` : ''}`;
+  const title = safe(e.sentence).slice(0, 500);
+  if (e.regressions.length === 0)
+    return (
+      <b class="worse-sign" title={title}>
+        {text}
+      </b>
+    );
+  return (
+    <a
+      class="mark-count regression"
+      href={rowAddress(e.service, e.regressions[0], Number(e.since.at_ms), now())}
+      title={title}
+      aria-label={`▲ regressions of ${e.service}`}
+    >
+      {text}
+    </a>
+  );
+}
+
 // Alerts and known patterns of a service, as links to them.
 function Marked({ marks: { service, firing, pending, insights }, time }: { marks: ServiceMarks; time: TimeState }) {
   const alerts = [firing > 0 && `${firing} firing`, pending > 0 && `${pending} pending`].filter(Boolean).join(', ');
@@ -233,9 +251,9 @@ function Marked({ marks: { service, firing, pending, insights }, time }: { marks
 }
 
 // Where on the trend something happened, as a share of its width; null beyond it.
-export function markIn(r: Pick<ServiceRow, 'trend' | 'trendFrom' | 'trendStep'>, at?: number): number | null {
+export function markIn(r: Pick<ServiceRow, 'trend' | 'trendFrom' | 'trendStep'>, at?: Int64): number | null {
   if (!r.trend || !at) return null;
-  const share = (at - r.trendFrom) / (r.trend.length * r.trendStep);
+  const share = (Number(at) - r.trendFrom) / (r.trend.length * r.trendStep);
   return share > 0 && share < 1 ? share : null;
 }
 

@@ -1,4 +1,5 @@
-// Asking again from time to time: a number that grows while the page is seen. An answer that did not change costs a 304.
+// Asking again from time to time: a number that grows while the page is seen. An answer that did not change costs
+// a 304.
 import { useEffect, useState } from 'preact/hooks';
 
 export function useTick(on: boolean, every = 5000): number {

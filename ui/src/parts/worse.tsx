@@ -1,13 +1,14 @@
 // What got worse, one card for each service, most certain cost first. The server works it out in the background, so the
 // page asks again while it is looking. A server that does not know the question shows no cards.
 import { useEffect } from 'preact/hooks';
+import type { Worse, WorseCause } from '../core/answers';
 import { getKnown } from '../core/api';
 import { now } from '../core/clock';
-import { formatShare, formatValue } from '../core/format';
-import { encodeRegressions, newRegressions } from '../core/state';
+import { formatMany, formatShare, formatValue } from '../core/format';
+import { rowAddress } from '../core/regressions';
 import { shortName } from '../core/names';
 import type { ServiceRow } from '../core/services';
-import { addressesOf, costText, headingOf, type Worse, type WorseCause, type WorseEntry } from '../core/worse';
+import { addressesOf, cardsOf, costText, headingOf, type WorseEntry } from '../core/worse';
 import { safe, shownName } from '../draw/flame';
 import { useQuery } from './query';
 import { markIn } from './services';
@@ -21,7 +22,7 @@ const LISTED = '12';
 export function useWorse(search: string | null = '') {
   const key = search === null ? null : 'worse' + search;
   const asked = { limit: LISTED, search: search ?? '' };
-  const found = useQuery(key, async (s) => (await getKnown('worse', asked, s)) as unknown as Worse | null);
+  const found = useQuery(key, (s) => getKnown('worse', asked, s));
   useEffect(() => {
     if (search !== '' || !found.data?.looking || found.loading) return;
     const id = setTimeout(found.retry, AGAIN_MS);
@@ -39,7 +40,7 @@ export function WorseCards({ worse, rows }: { worse: Worse; rows: Map<string, Se
       <div role="status">
         <h2 data-testid="worse">{heading}</h2>
       </div>
-      {worse.worse.map((e) => (
+      {cardsOf(worse).map((e) => (
         <Card key={e.service} entry={e} row={rows.get(e.service)} />
       ))}
     </section>
@@ -91,12 +92,9 @@ function Card({ entry: e, row }: { entry: WorseEntry; row?: ServiceRow }) {
         <a class="button" href={to.traces}>
           Traces
         </a>
-        {e.regressions && e.regressions.length > 0 && (
-          <a
-            class="button"
-            href={encodeRegressions(newRegressions({ since: '30d', service: e.service, id: e.regressions[0] }))}
-          >
-            Regression
+        {e.regressions.length > 0 && (
+          <a class="button" href={rowAddress(e.service, e.regressions[0], Number(e.since.at_ms), now())}>
+            {e.regressions.length === 1 ? 'Regression' : formatMany(e.regressions.length, 'regression')}
           </a>
         )}
         <button type="button" onClick={() => copyText(`${e.sentence}\n${new URL(to.diff, location.href)}\n`)}>
