@@ -1,13 +1,10 @@
 // Pins: windows whose days retention leaves alone. Where they begin and end, and in words. Pure.
-import type { Alert, Pin, Regression } from './answers';
+import type { Alert, Regression } from './answers';
 import { formatMany } from './format';
 import { culpritOf } from './regressions';
 
 const DAY = 86400e3;
 export const LONGEST = 31 * DAY; // the server keeps no longer one
-
-// `until`: of a pin that was set by an alert or a regression, when it ends by itself.
-export type PinnedWindow = Pin & { until?: string };
 
 // What is to be kept, ms, and the reason that is offered.
 export interface Wanted {

@@ -7,7 +7,7 @@ import type { Pin } from '../core/answers';
 import { getKnown, send } from '../core/api';
 import { formatTime } from '../core/format';
 import { url } from '../core/location';
-import { daysText, windowProblem, type PinnedWindow, type Wanted } from '../core/pins';
+import { daysText, windowProblem, type Wanted } from '../core/pins';
 import { zone } from '../core/settings';
 import { encodeService, encodeStatus, newService } from '../core/state';
 import { safe, shownName } from '../draw/flame';
@@ -129,7 +129,7 @@ function KeepForm({ wanted }: { wanted: Wanted }) {
 }
 
 interface PinsProps {
-  pins: PinnedWindow[];
+  pins: Pin[];
   heading: string;
   ofOne?: boolean; // all of one service, which is said elsewhere
   children?: ComponentChildren; // below the heading
@@ -184,7 +184,7 @@ export function Pins({ pins, heading, ofOne, children }: PinsProps) {
 }
 
 interface RowProps {
-  pin: PinnedWindow;
+  pin: Pin;
   ofOne?: boolean;
   busy: boolean;
   onRemove: () => void;
