@@ -56,10 +56,21 @@ class RequestsTest : public store::QueryTest {
           add("render", endpoint.render);
         }
       }
-      batch.Add({.resource = {{"pod", name}, {"version", version}},
-                 .time_ns = start_,
-                 .duration_ns = static_cast<std::uint64_t>(100 * kSecond)},
-                samples);
+      const auto profile = [&](std::int64_t time_ns, const auto& of) {
+        batch.Add({.resource = {{"pod", name}, {"version", version}},
+                   .time_ns = time_ns,
+                   .duration_ns = static_cast<std::uint64_t>(100 * kSecond)},
+                  of);
+      };
+      profile(start_, samples);
+      // Between this profile and the next nothing was measured.
+      for (int i = 0; i < requests_between_; ++i) {
+        AddSpan(spans, resource, endpoints.front().name, fmt::format("{:032x}", ++last_id_), 1, 0,
+                200 * kSecond);
+      }
+      if (requests_between_ > 0)
+        profile(start_ + 300 * kSecond,
+                std::vector<store::BatchBuilder::Sample>{{.stack = {"main"}, .value = 1}});
     }
     Write(batch.Request(version));
     profile::WriteRequest request;
@@ -80,6 +91,10 @@ class RequestsTest : public store::QueryTest {
     return found != nullptr ? found->total : TestedChange{};
   }
 
+  std::int64_t request_at_ = kSecond;  // after the profile began
+  std::int64_t range_ns_ = 3600 * kSecond;
+  int requests_between_ = 0;
+
  private:
   static profile::Id Resource(profile::SpanBatch& spans, const store::Labels& labels) {
     const auto begin = static_cast<std::uint32_t>(spans.own_attributes.size());
@@ -95,7 +110,7 @@ class RequestsTest : public store::QueryTest {
   }
   // The id of a span is four times that of its trace, and its number.
   void AddSpan(profile::SpanBatch& spans, profile::Id resource, const std::string& name,
-               const std::string& trace, int number, int parent) {
+               const std::string& trace, int number, int parent, std::int64_t at_ns = 0) {
     profile::Span span;
     span.resource = resource;
     const auto id = [&](int n) { return *FromHex(fmt::format("{:016x}", last_id_ * 4 + n)); };
@@ -104,12 +119,12 @@ class RequestsTest : public store::QueryTest {
     if (parent != 0) std::memcpy(span.parent.data(), id(parent).data(), 8);
     span.name = spans.AddText(name);
     span.kind = parent == 0 ? 2 : 1;
-    span.start_ns = static_cast<std::uint64_t>(start_ + kSecond);
+    span.start_ns = static_cast<std::uint64_t>(start_ + (at_ns != 0 ? at_ns : request_at_));
     span.end_ns = span.start_ns + 1000;
     spans.spans.push_back(span);
   }
   [[nodiscard]] Selection Of(const std::string& version) const {
-    Selection selection{.type = "samples", .range = {start_, start_ + 3600 * kSecond}};
+    Selection selection{.type = "samples", .range = {start_, start_ + range_ns_}};
     selection.selector = *Selector::Parse(fmt::format("{{version=\"{}\"}}", version));
     return selection;
   }
@@ -134,6 +149,27 @@ TEST_P(RequestsTest, LoadIsNoChange) {
   EXPECT_TRUE(tested.causes.empty());
   // Per second it is three times as much.
   EXPECT_EQ(Total(Test(Compared::kPerSecond), "parse").verdict, Verdict::kMore);
+}
+
+TEST_P(RequestsTest, ProfilesThatReachBeyondTheRangeCountWithTheirRequests) {
+  range_ns_ = 60 * kSecond;
+  Put("v1", 5, {{"GET /", 100, 3, 2}});
+  request_at_ = 90 * kSecond;
+  Put("v2", 5, {{"GET /", 100, 3, 2}});
+  const TestedDifference tested = Test();
+  EXPECT_EQ(tested.requests_before, 500);
+  EXPECT_EQ(tested.requests_after, 500);
+  EXPECT_NE(Total(tested, "parse").verdict, Verdict::kMore);
+}
+
+TEST_P(RequestsTest, RequestsBetweenTwoProfilesDoNotCount) {
+  Put("v1", 5, {{"GET /", 100, 3, 2}});
+  requests_between_ = 80;
+  Put("v2", 5, {{"GET /", 100, 3, 2}});
+  const TestedDifference tested = Test();
+  EXPECT_EQ(tested.requests_before, 500);
+  EXPECT_EQ(tested.requests_after, 500);
+  EXPECT_NE(Total(tested, "parse").verdict, Verdict::kLess);
 }
 
 TEST_P(RequestsTest, TheMixOfEndpointsIsNoChange) {
