@@ -94,6 +94,14 @@ TEST_P(InsightsTest, SaysWithWhichVersionItCame) {
   EXPECT_EQ(Ask("shop{service.version=v1}").findings.size(), 0u);
 }
 
+TEST_P(InsightsTest, CoresAreThoseOfTheSelection) {
+  Put("shop", "go", "v1", 100);
+  Put("shop", "go", "v2", 100, 20);
+  const double both = Ask("shop").findings.at(0).cores;
+  EXPECT_NEAR(both, 4 * 100 * 0.01 / 60, 1e-3);
+  EXPECT_NEAR(Ask("shop{service.version=v1}").findings.at(0).cores, both / 2, 1e-3);
+}
+
 TEST_P(InsightsTest, OneRuleMayBeAskedFor) {
   Put("shop", "go", "v1", 100);
   EXPECT_EQ(Ask("", {.rule = "go-regexp"}).findings.size(), 1u);
