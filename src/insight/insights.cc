@@ -83,6 +83,7 @@ class ServiceLook {
       if (type == "cpu" && observed_ns_ > 0) {
         finding.cores = finding.value / static_cast<double>(observed_ns_);
         const double whole = finding.cores / finding.share.rate;
+        if (whole * finding.share.low < finding.rule.at_least_cores) continue;
         finding.saved = whole * (finding.share.low + finding.collected) * finding.rule.saving;
       }
       WHEREFORE_RETURN_IF_ERROR(AddEndpoints(of_type, finding));
