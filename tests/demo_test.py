@@ -50,7 +50,7 @@ class Demo(Case):
         for record in answer["regressions"]:
             print(f"{record['service']}: {record['sentence']}, q {record['q']:.2g}", flush=True)
             found.setdefault(record["service"], []).append(
-                (record["state"], record["since"]["before"], record["since"]["after"], record["looks"], "Parser::ParseString" in record["function"]["name"]))
+                (record["state"], record["since"]["before"], record["since"]["after"], record["looks"], "Parser::ParseString" in record["own"]["function"]))
         once = [("open", "v1", "v2", 1, True)]
         self.assertEqual(found, {"orders": once, "storefront": once}, "inventory does what it did")
         self.assertEqual({(v["service"], v["before"], v["after"], v["looks"]) for v in answer["versions"]},
