@@ -3,6 +3,7 @@
 #   run [SERVER_URL] [SECONDS]     defaults: http://127.0.0.1:4040, 20
 #   CHECK_ONLY=1 run               only says whether the tools are there
 #   PREPARE_ONLY=1 run             only fetches and builds
+#   IDLE=1 run                     sends no requests
 #   WHEREFORE_CACHE=DIRECTORY      where to (default ~/.cache/wherefore)
 #
 # A script sets `language`, sources this, fills the cache, and ends with: serve COMMAND...
@@ -62,9 +63,13 @@ serve() {
   done
   say "$language: serving on $url, sending to $server for $seconds s"
   SECONDS=0
-  drive "$url" "$seconds" & local one=$!
-  drive "$url" "$seconds"
-  wait "$one" || true
+  if [ -n "${IDLE:-}" ]; then
+    sleep "$seconds" & wait $! # which ends when this script is told to
+  else
+    drive "$url" "$seconds" & local one=$!
+    drive "$url" "$seconds"
+    wait "$one" || true
+  fi
   kill -TERM "$pid"
   wait "$pid" || { [ $? = 143 ] || { say "$language: the service failed"; cat "$output" >&2; exit 1; }; }
   grep '^{' "$output"

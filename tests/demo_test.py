@@ -8,6 +8,7 @@ import time
 import unittest
 
 from harness import BINARY, ROOT, Case, wait_until
+from regression_data import settled
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 SECONDS = os.environ.get("DEMO_SECONDS", "60")
@@ -24,6 +25,7 @@ class Demo(Case):
         again = time.monotonic()
         subprocess.run(self.supervisor("record", "--seconds", SECONDS), check=True, timeout=30)
         self.assertLess(time.monotonic() - again, 25, "a recording of the same programs is used again")
+        self.the_cause_is_a_record()
         with self.server("--source-root", str(ROOT / "examples")) as server:
             live = subprocess.Popen(self.supervisor("live", "--server", server.http))
             self.addCleanup(lambda: live.poll() is None and live.kill())
@@ -37,6 +39,22 @@ class Demo(Case):
         left = subprocess.run(["pgrep", "-f", f"{BUILD}/demo/v"], capture_output=True, text=True).stdout.split()
         mine = [pid for pid in left if self.is_mine(pid)]
         self.assertEqual(mine, [], "the demo left processes behind")
+
+    def the_cause_is_a_record(self):
+        """What v2 does more of is known when v2 is a quarter of an hour old, once for each service that reads JSON."""
+        with self.server(name="later") as server:
+            # v2 began SECONDS before the end: its first look is due, the one after an hour is not.
+            server.cli("push", "--replay", "--ago", "17m", *map(str, sorted((self.folder / "history").glob("*.otlp"))))
+            answer = settled(server)
+        found = {}
+        for record in answer["regressions"]:
+            print(f"{record['service']}: {record['sentence']}, q {record['q']:.2g}", flush=True)
+            found.setdefault(record["service"], []).append(
+                (record["state"], record["since"]["before"], record["since"]["after"], record["looks"], "Parser::ParseString" in record["own"]["function"]))
+        once = [("open", "v1", "v2", 1, True)]
+        self.assertEqual(found, {"orders": once, "storefront": once}, "inventory does what it did")
+        self.assertEqual({(v["service"], v["before"], v["after"], v["looks"]) for v in answer["versions"]},
+                         {(service, "v1", "v2", 1) for service in ("storefront", "orders", "inventory")})
 
     def is_mine(self, pid):
         try:

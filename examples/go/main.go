@@ -1,6 +1,7 @@
 // A small order service, profiled and traced: HTTP handler -> span process-data -> spans parse, validate, transform.
 //
-// parse does three times the work of validate; transform allocates; two goroutines fight over a lock. On SIGTERM it sends
+// parse does three times the work of validate; transform allocates; while requests are served, two goroutines fight over a
+// lock. On SIGTERM it sends
 // what is left and prints the CPU time it really spent in each function as one line of JSON.
 package main
 
@@ -72,6 +73,8 @@ func startProfiling(server string) (*pyroscope.Profiler, error) {
 // What was really spent, in nanoseconds of CPU.
 var spent struct{ parse, validate, transform, requests atomic.Int64 }
 
+var serving atomic.Int64 // requests, now
+
 func cpuTime(clock int32) int64 {
 	var time unix.Timespec
 	if err := unix.ClockGettime(clock, &time); err != nil { // getrusage would be behind by up to a tick
@@ -128,6 +131,8 @@ func transform(size int) [][]byte {
 func process(w http.ResponseWriter, r *http.Request) {
 	runtime.LockOSThread() // so that the thread's CPU time is this request's
 	defer runtime.UnlockOSThread()
+	serving.Add(1)
+	defer serving.Add(-1)
 	size, err := strconv.Atoi(r.URL.Query().Get("size"))
 	if err != nil || size < 1 || size > 100 {
 		size = 1
@@ -145,9 +150,13 @@ func process(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%d rows, %x\n", len(rows), sum)
 }
 
-// contend keeps a lock busy: what the mutex and block profiles show.
+// contend keeps a lock busy while requests are served: what the mutex and block profiles show.
 func contend(ctx context.Context, lock *sync.Mutex) {
 	for ctx.Err() == nil {
+		if serving.Load() == 0 {
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
 		lock.Lock()
 		time.Sleep(10 * time.Millisecond)
 		lock.Unlock()

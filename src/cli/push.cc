@@ -29,6 +29,7 @@ struct PushOptions {
   std::string service;
   bool now = false;
   bool replay = false;
+  std::string ago;  // that a replay ends; empty: now
 };
 
 // Totals over all files sent.
@@ -137,6 +138,12 @@ Result<> SendContent(const Context& context, const PushOptions& options, Content
 // Reads and sends file by file. A replay must read all of them before it sends the first.
 int PushFiles(const Context& context, const PushOptions& options, PushTotals& totals,
               std::size_t& sent) {
+  std::int64_t ago_ns = 0;
+  if (!options.ago.empty()) {
+    auto ago = ParseDuration(options.ago);
+    if (!ago) return Fail(std::move(ago).error().Within("--ago"));
+    ago_ns = *ago;
+  }
   int code = kFine;
   const bool progress = isatty(STDERR_FILENO) != 0 && options.files.size() > 5;
   const auto count = [&](const Result<>& result) {
@@ -160,9 +167,9 @@ int PushFiles(const Context& context, const PushOptions& options, PushTotals& to
       count(SendContent(context, options, *content, totals));
     }
   }
-  const auto now = static_cast<std::uint64_t>(NowUnixNs());
+  const auto end = static_cast<std::uint64_t>(NowUnixNs() - ago_ns);
   for (Content& content : recording) {
-    std::visit([&](auto& data) { replay.Move(data, now); }, content.data);
+    std::visit([&](auto& data) { replay.Move(data, end); }, content.data);
     count(SendContent(context, options, content, totals));
   }
   if (progress) fmt::print(stderr, "\r{:30}\r", "");
@@ -222,10 +229,13 @@ void AddPush(CLI::App& app, Context& context) {
       "--service", options->service,
       "Service name for files that do not say (default: the file's name, the address)");
   CLI::Option* now = command->add_flag("--now", options->now, "Store as if recorded just now");
-  command
-      ->add_flag("--replay", options->replay,
-                 "Move all files together in time so that the last ends now, with new ids")
-      ->excludes(now);
+  CLI::Option* replay =
+      command
+          ->add_flag("--replay", options->replay,
+                     "Move all files together in time so that the last ends now, with new ids")
+          ->excludes(now);
+  command->add_option("--ago", options->ago, "Replay so that the last ends that long ago (20m)")
+      ->needs(replay);
   command->callback([&context, options] {
     context.run = [&context, options]() -> int {
       if (options->files.empty() && isatty(STDIN_FILENO) != 0)

@@ -38,8 +38,8 @@ void Replay::Include(const profile::SpanBatch& batch) {
   for (const profile::Span& s : batch.spans) Include(s.end_ns);
 }
 
-void Replay::Move(profile::Batch& batch, std::uint64_t now_ns) const {
-  const std::uint64_t offset = now_ns - end_ns_;  // wraps for recordings from the future
+void Replay::Move(profile::Batch& batch, std::uint64_t then_ns) const {
+  const std::uint64_t offset = then_ns - end_ns_;  // wraps for recordings from the future
   for (profile::Profile& p : batch.profiles) {
     if (p.time_ns != 0) p.time_ns += offset;
     Mask(p.id, trace_mask_);
@@ -51,8 +51,8 @@ void Replay::Move(profile::Batch& batch, std::uint64_t now_ns) const {
   }
 }
 
-void Replay::Move(profile::SpanBatch& batch, std::uint64_t now_ns) const {
-  const std::uint64_t offset = now_ns - end_ns_;
+void Replay::Move(profile::SpanBatch& batch, std::uint64_t then_ns) const {
+  const std::uint64_t offset = then_ns - end_ns_;
   for (profile::Span& s : batch.spans) {
     s.start_ns += offset;
     s.end_ns += offset;

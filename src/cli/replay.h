@@ -1,6 +1,6 @@
-// Replay: makes recorded profiles and spans look as if they had just happened.
+// Replay: makes recorded profiles and spans look as if they had just happened, or some time ago.
 //
-// Everything moves by the same amount, so that the recording ends now and distances in it stay the
+// Everything moves by the same amount, so that the recording ends then and distances in it stay the
 // same. Profiles, traces and spans get new ids, equal ones the same, so that links hold and a
 // recording can be replayed any number of times. Plain values; one thread.
 #pragma once
@@ -21,8 +21,8 @@ class Replay {
   void Include(const profile::Batch& batch);
   void Include(const profile::SpanBatch& batch);
   // then this for each part.
-  void Move(profile::Batch& batch, std::uint64_t now_ns) const;
-  void Move(profile::SpanBatch& batch, std::uint64_t now_ns) const;
+  void Move(profile::Batch& batch, std::uint64_t then_ns) const;
+  void Move(profile::SpanBatch& batch, std::uint64_t then_ns) const;
 
  private:
   void Include(std::uint64_t end_ns);

@@ -9,6 +9,8 @@
 
 #include <re2/re2.h>
 
+#include "query/own_code.h"
+
 namespace wherefore::insight {
 namespace {
 
@@ -41,10 +43,21 @@ std::optional<std::uint32_t> Largest(const std::vector<double>& values) {
   return static_cast<std::uint32_t>(most - values.begin());
 }
 
+// A profiler's own work, and what it says in place of a function: nobody can change its lines.
+bool IsNoFunction(const profile::FlameFunction& f) {
+  static const query::OwnCode kDefaults = *query::OwnCode::Parse("");
+  static const RE2 kNames(
+      R"(^(:Non JS threads activity|\(idle\)|\(program\)|\(garbage collector\)|Garbage Collection|\[))");
+  return kDefaults.KindOf(f) == "profiler" || RE2::PartialMatch(f.name, kNames);
+}
+
 std::vector<Hit> Dominant(const query::StackTable& table) {
   std::vector<double> self(table.functions().size());
   EachStack(table,
             [&](std::uint32_t, const Path& path, double value) { self[path.back()] += value; });
+  for (std::size_t f = 0; f < self.size(); ++f) {
+    if (IsNoFunction(table.functions()[f])) self[f] = 0;
+  }
   std::vector<Hit> hits;
   const auto largest = Largest(self);
   if (!largest) return hits;

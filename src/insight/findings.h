@@ -24,6 +24,9 @@ struct Finding {
   std::string unit;
   query::Estimate share;  // of the service's whole
   double value = 0;       // in the type's unit
+  // The share, its near end, of what a garbage collector does because of what matched: it would
+  // go, too.
+  double collected = 0;
   // What matched with most of it, and who calls that; at most three.
   profile::FlameFunction function;
   std::vector<profile::FlameFunction> callers;

@@ -30,9 +30,15 @@ using query::Selection;
 // One service held against the rules of its language.
 class ServiceLook {
  public:
+  // `observed_ns`: in which CPU time of any service was seen.
   ServiceLook(query::QueryContext& context, Selection selection,
-              const query::ServiceOverview& service, const CancelToken& cancel)
-      : context_(context), selection_(std::move(selection)), service_(service), cancel_(cancel) {}
+              const query::ServiceOverview& service, std::int64_t observed_ns,
+              const CancelToken& cancel)
+      : context_(context),
+        selection_(std::move(selection)),
+        service_(service),
+        observed_ns_(observed_ns),
+        cancel_(cancel) {}
 
   Result<std::vector<Finding>> Run(std::span<const Rule> rules) {
     std::map<std::string, std::vector<Rule>> by_type;
@@ -74,9 +80,11 @@ class ServiceLook {
       if (finding.rule.detector == Detector::kLockConvoy &&
           finding.value < kWaitingThreads * kSameLoad * observed_s)
         continue;
-      if (type == "cpu" && service_.cores > 0) {
-        finding.cores = finding.share.rate * service_.cores;
-        finding.saved = finding.share.low * service_.cores * finding.rule.saving;
+      if (type == "cpu" && observed_ns_ > 0) {
+        finding.cores = finding.value / static_cast<double>(observed_ns_);
+        const double whole = finding.cores / finding.share.rate;
+        if (whole * finding.share.low < finding.rule.at_least_cores) continue;
+        finding.saved = whole * (finding.share.low + finding.collected) * finding.rule.saving;
       }
       WHEREFORE_RETURN_IF_ERROR(AddEndpoints(of_type, finding));
       Keep(std::move(finding));
@@ -187,6 +195,7 @@ class ServiceLook {
   query::QueryContext& context_;
   const Selection selection_;
   const query::ServiceOverview& service_;
+  const std::int64_t observed_ns_;
   const CancelToken& cancel_;
   std::vector<Finding> findings_;
 };
@@ -221,8 +230,8 @@ Result<InsightsAnswer> FindInsights(query::QueryContext& context, const Selectio
     ++answer.looked_at;
     Selection own = selection;
     own.selector.Add(query::Selector::OfService(service.info.name));
-    WHEREFORE_ASSIGN_OR_RETURN(auto found,
-                               ServiceLook(context, std::move(own), service, cancel).Run(wanted));
+    ServiceLook look(context, std::move(own), service, overview.observed_ns, cancel);
+    WHEREFORE_ASSIGN_OR_RETURN(auto found, look.Run(wanted));
     std::ranges::move(found, std::back_inserter(answer.findings));
   }
   std::ranges::stable_sort(answer.findings, IsDearer);

@@ -28,7 +28,7 @@ class InsightsTest : public query::QueryTest {
   }
   // Four instances of a service, some minutes, a tenth of the CPU time in a constructor of regexps.
   void Put(const std::string& service, const std::string& language, const std::string& version,
-           int compiled, int from_minute = 0) {
+           int compiled, int from_minute = 0, int others = 250) {
     query::BatchBuilder batch;
     for (int pod = 0; pod < 4; ++pod) {
       for (int minute = 0; minute < 5; ++minute) {
@@ -39,10 +39,10 @@ class InsightsTest : public query::QueryTest {
                    .time_ns = start_ + (from_minute + minute) * 60 * kSecond,
                    .duration_ns = static_cast<std::uint64_t>(60 * kSecond)},
                   {{{"regexp.MustCompile", "main.handler", "main.main"}, compiled},
-                   {{"main.a", "main.main"}, 250},
-                   {{"main.b", "main.main"}, 250},
-                   {{"main.c", "main.main"}, 250},
-                   {{"main.d", "main.main"}, 250}});
+                   {{"main.a", "main.main"}, others},
+                   {{"main.b", "main.main"}, others},
+                   {{"main.c", "main.main"}, others},
+                   {{"main.d", "main.main"}, others}});
       }
     }
     Write(batch.Request(service + version));
@@ -92,6 +92,23 @@ TEST_P(InsightsTest, SaysWithWhichVersionItCame) {
   ASSERT_EQ(answer.findings.size(), 1u);
   EXPECT_EQ(answer.findings.front().since, "v2");
   EXPECT_EQ(Ask("shop{service.version=v1}").findings.size(), 0u);
+}
+
+TEST_P(InsightsTest, CoresAreThoseOfTheSelection) {
+  Put("shop", "go", "v1", 100);
+  Put("shop", "go", "v2", 100, 20);
+  const double both = Ask("shop").findings.at(0).cores;
+  EXPECT_NEAR(both, 4 * 100 * 0.01 / 60, 1e-3);
+  EXPECT_NEAR(Ask("shop{service.version=v1}").findings.at(0).cores, both / 2, 1e-3);
+}
+
+TEST_P(InsightsTest, WhatIsWorthNextToNothingIsNotSaid) {
+  Put("shop", "go", "v1", 10, 0, 15);  // a seventh of 0.05 cores
+  EXPECT_EQ(Ask("shop").findings.size(), 0u);
+  for (Rule& rule : rules_) {
+    if (rule.id == "go-regexp") rule.at_least_cores = 0.001;
+  }
+  EXPECT_EQ(Ask("shop").findings.size(), 1u);
 }
 
 TEST_P(InsightsTest, OneRuleMayBeAskedFor) {

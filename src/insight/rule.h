@@ -56,7 +56,8 @@ struct Rule {
   // The near end of the interval of the share must reach it.
   double at_least_share = 0;
   std::int64_t at_least_observations = 20;
-  double saving = 0.5;  // of what matches, if the advice is followed
+  double at_least_cores = 0.01;  // the near end, where the type is CPU time: less is not worth it
+  double saving = 0.5;           // of what matches, if the advice is followed
   std::string fix;
   bool enabled = true;
   std::string place;  // file, line and column

@@ -37,6 +37,7 @@ Result<double> ReadShareOfOne(const Node& node) {
 struct AtLeast {
   double share = 0;
   std::int64_t observations = 20;
+  double cores = Rule().at_least_cores;
 };
 
 struct OneMatch {
@@ -71,6 +72,7 @@ const Fields<AtLeast>& AtLeastFields() {
   static const Fields<AtLeast> fields = {
       {"share", Scalar(&AtLeast::share, ReadShareOfOne)},
       {"observations", Whole(&AtLeast::observations, 1)},
+      {"cores", Real(&AtLeast::cores, 0, 1e6)},
   };
   return fields;
 }
@@ -93,6 +95,7 @@ const Fields<Rule>& RuleFields() {
          ReadMap(entry.value, AtLeastFields(), least, problems);
          rule.at_least_share = least.share;
          rule.at_least_observations = least.observations;
+         rule.at_least_cores = least.cores;
        }},
       {"saving", Scalar(&Rule::saving, ReadShareOfOne)},
       {"fix", Text(&Rule::fix)},

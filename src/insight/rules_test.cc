@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kGood =
     "- {id: go-regexp, title: Compiled each time, language: go, type: cpu,\n"
     "   match: {frame: '^regexp\\.(Must)?Compile', not_under: '\\.init$'}, measure: total,\n"
-    "   at_least: {share: 1%, observations: 30}, saving: 95%, fix: Compile once.}\n";
+    "   at_least: {share: 1%, observations: 30, cores: 0.5}, saving: 95%, fix: Compile once.}\n";
 
 std::string Mistake(const std::string& text) {
   settings::Problems problems;
@@ -34,6 +34,7 @@ TEST(Rules, AreReadWithEveryKey) {
   EXPECT_EQ(rule.id, "go-regexp");
   EXPECT_EQ(rule.language, "go");
   EXPECT_EQ(rule.at_least_observations, 30);
+  EXPECT_DOUBLE_EQ(rule.at_least_cores, 0.5);
   EXPECT_DOUBLE_EQ(rule.at_least_share, 0.01);
   EXPECT_DOUBLE_EQ(rule.saving, 0.95);
   ASSERT_EQ(rule.match.size(), 1u);

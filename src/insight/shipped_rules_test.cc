@@ -128,5 +128,25 @@ TEST(ShippedRules, AFindingNamesWhatAndWhoCallsIt) {
   EXPECT_DOUBLE_EQ(found->value, 150 * 10'000'000.0);
 }
 
+TEST(ShippedRules, WhatTheCollectorDoesGoesWithThoseWhoAllocate) {
+  const auto rules = LoadRules("");
+  ASSERT_TRUE(rules);
+  const auto found = [&](const std::string& collector) {
+    const auto findings = FindIn(TableOf({"main.main;regexp.MustCompile;runtime.mallocgc 300",
+                                          "main.main;regexp.MustCompile;regexp.compile 100",
+                                          "main.main;main.rows;runtime.mallocgc 100",
+                                          "main.main;main.work 300", collector + " 200"}),
+                                 *rules, CancelToken());
+    const auto at =
+        std::ranges::find(*findings, "go-regexp", [](const Finding& f) { return f.rule.id; });
+    return at == findings->end() ? Finding() : *at;
+  };
+  const Finding finding = found("runtime.gcBgMarkWorker;runtime.systemstack;runtime.scanObject");
+  EXPECT_DOUBLE_EQ(finding.share.rate, 0.4);
+  const double low = 0.2 - 1.96 * std::sqrt(201 * 0.8) / 1000;
+  EXPECT_NEAR(finding.collected, low * 0.75, 1e-3);
+  EXPECT_EQ(found("main.main;main.other").collected, 0);
+}
+
 }  // namespace
 }  // namespace wherefore::insight

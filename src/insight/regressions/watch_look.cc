@@ -39,12 +39,21 @@ bool IsHiddenByMix(const query::TestedDifference& tested) {
   return tested.cause_basis == query::CauseBasis::kRequests && tested.mix_moved >= kMixThatHides;
 }
 
-// Causes that are surely dearer; by their numbers in `change`.
+bool Same(const profile::FlameFunction& a, const profile::FlameFunction& b) {
+  return a.name == b.name && a.module == b.module;
+}
+
+// Causes that are surely dearer; by their numbers in `change`. What one function of the program
+// does with several of a library is one cause: the dearest stands for it.
 std::vector<std::size_t> SureCauses(const query::ServiceChange& change, double level) {
   std::vector<std::size_t> sure;
   for (std::size_t i = 0; i < change.causes.size(); ++i) {
-    const query::Cause& cause = change.causes[i].cause;
-    if (query::IsDearer(cause) && cause.q <= level && cause.low > 0) sure.push_back(i);
+    const query::ServiceChange::Told& told = change.causes[i];
+    if (!query::IsDearer(told.cause) || told.cause.q > level || told.cause.low <= 0) continue;
+    const bool is_told = std::ranges::any_of(sure, [&](std::size_t other) {
+      return !told.own.name.empty() && Same(told.own, change.causes[other].own);
+    });
+    if (!is_told || Same(told.cause.function, told.own)) sure.push_back(i);
   }
   return sure;
 }
