@@ -261,9 +261,9 @@ TEST(TiersOverTime, FortyEightHoursWithLateDataDeletesAndRestarts) {
       if (HasFailure()) return;
     }
     store.Roll();
-    EXPECT_GT(store.CompareAll(), 30) << "life " << life;
+    EXPECT_GT(store.CompareAll(), 20) << "life " << life;
   }
-  EXPECT_GT(hours, 500) << "most were sums";
+  EXPECT_GT(hours, is_long ? 300 : 60) << "many were sums";
 }
 
 // What the killed process runs.
