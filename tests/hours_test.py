@@ -91,10 +91,10 @@ class Hours(Case):
             self.assertIn("incident 42", pinned)
             self.assertIn("incident 42", server.cli("pin", "--list").stdout)
             wait_until(lambda: self.days(server).get("hours", 0) == 12, what="hours are not summed up")
-        server.arguments = ("--hours-wait", "1s", "--retention", "spans=8d,links=9d,samples=9d,hours=400d")
+        server.arguments = ("--hours-wait", "1s", "--retention", "spans=7d,links=9d,samples=10d,hours=400d")
         with server:
             # Over half of a kind would not go at once; what goes is what is too old.
-            wait_until(lambda: self.days(server) == {"spans": 9, "links": 10, "samples": 10, "hours": 12, "profiles and names": 12}, seconds=150,
+            wait_until(lambda: self.days(server) == {"spans": 8, "links": 9, "samples": 10, "hours": 12, "profiles and names": 12}, seconds=150,
                        what=f"dropped otherwise: {self.days(server)}")
             answer, rows = self.top(server, start - HOUR, 12 * 24)
             self.assertEqual(int(answer["total"]), sum(100 + day for day in range(12)), "what samples were is in the hours")

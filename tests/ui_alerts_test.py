@@ -12,7 +12,7 @@ class AlertsPage(WithBrowser):
     def test_an_alert_through_its_states(self):
         file, calm = self.folder / "alerts.yaml", self.folder / "calm"
         file.write_text(rules(hot(over="10s", **{"for": "8s"})))
-        with self.server("--alerts", str(file)) as server:
+        with self.server("--alerts", str(file), "--evidence", "0") as server:
             load = Load(server, shop=0.6, calm=0.1)
             self.addCleanup(load.stop)
             threading.Thread(target=self.calm_down, args=(load, calm), daemon=True).start()

@@ -10,7 +10,7 @@ from ui_test import WithBrowser
 
 class RegressionsPage(WithBrowser):
     def test_from_a_row_to_a_trace(self):
-        with self.server("--retention", "90d", "--regressions-budget", "100") as server:
+        with self.server("--retention", "90d", "--regressions-budget", "100", "--evidence", "0") as server:
             now = time.time_ns()
             for name, seed in (("shop", 5), ("other", 6)):
                 Deployment(name, seed, 0.2).send(server, now)

@@ -36,31 +36,45 @@ export interface Account {
   filedUnder: string;
 }
 
-// The account of every span, by its id.
-export function accountsOf(answer: TraceAccounting | undefined): Map<string, Account> {
-  const out = new Map<string, Account>();
-  answer?.span.forEach((span, i) => {
-    out.set(span, {
-      duration: Number(answer.duration[i]),
-      parts: PARTS.map((name) => {
-        const column = answer.parts[name];
-        return {
-          name,
-          value: Number(column.value[i]),
-          error: Number(column.error[i]),
-          observations: Number(column.observations[i]),
-          source: answer.sources[column.source[i]],
-        };
-      }),
-      parallel: answer.parallel[i],
-      waitingForChildren: Number(answer.waiting_for_children[i]),
-      madeOthersWait: Number(answer.made_others_wait[i]),
-      why: answer.reasons[answer.why[i]],
-      filedUnder: answer.filed_under[i],
+// The accounts of a trace's spans, by id. A trace may have 100,000 spans and a window shows 30: each is made when it is
+// asked for.
+export class Accounts {
+  private readonly at = new Map<string, number>();
+  private readonly made = new Map<number, Account>();
+
+  constructor(private readonly answer: TraceAccounting | undefined) {
+    answer?.span.forEach((span, i) => {
+      this.at.set(span, i);
     });
-  });
-  return out;
+  }
+
+  get(span: string): Account | undefined {
+    const i = this.at.get(span);
+    if (i === undefined || !this.answer) return undefined;
+    const account = this.made.get(i) ?? accountAt(this.answer, i);
+    this.made.set(i, account);
+    return account;
+  }
 }
+
+const accountAt = (answer: TraceAccounting, i: number): Account => ({
+  duration: Number(answer.duration[i]),
+  parts: PARTS.map((name) => {
+    const column = answer.parts[name];
+    return {
+      name,
+      value: Number(column.value[i]),
+      error: Number(column.error[i]),
+      observations: Number(column.observations[i]),
+      source: answer.sources[column.source[i]],
+    };
+  }),
+  parallel: answer.parallel[i],
+  waitingForChildren: Number(answer.waiting_for_children[i]),
+  madeOthersWait: Number(answer.made_others_wait[i]),
+  why: answer.reasons[answer.why[i]],
+  filedUnder: answer.filed_under[i],
+});
 
 // Parts of many spans together, as the API names them.
 export const partsOf = (parts: AccountParts): Part[] =>

@@ -14,9 +14,10 @@ export function pathOnRows(path: CriticalPath | undefined, startNs: bigint): Pat
   if (!path) return undefined;
   const bySpan = new Map<string, Stretch[]>();
   const total = new Map<string, number>();
+  const moved = new Map(Object.entries(path.moved_ns).map(([span, by]) => [span, BigInt(by)]));
   for (const { span, start_ns, duration_ns } of path.segments) {
     // A span whose clock was corrected is drawn where its own clock put it.
-    const at = Number(BigInt(start_ns) - BigInt(path.moved_ns[span] ?? 0) - startNs) / 1e6;
+    const at = Number(BigInt(start_ns) - (moved.get(span) ?? 0n) - startNs) / 1e6;
     const lasts = Number(duration_ns);
     const known = bySpan.get(span);
     const stretch: Stretch = [at, at + lasts / 1e6];

@@ -1,7 +1,7 @@
 // One trace: where its time went, its waterfall, the selected span's facts, and a profile (trace_flame.tsx).
 import type { Span, Trace, TraceColumns } from '../core/answers';
 import { useMemo } from 'preact/hooks';
-import { accountsOf, type Account } from '../core/accounting';
+import { type Account, Accounts } from '../core/accounting';
 import { getFlame, getJson } from '../core/api';
 import { pathOnRows } from '../core/critical';
 import { pathAccount } from '../core/path_account';
@@ -60,7 +60,7 @@ export function TracePage() {
   const { rows, duration, startNs, services, errors, rootless } = useMemo(() => waterfall(trace.data), [trace.data]);
   const began = Number(startNs / 1_000_000n);
   const profiled = useMemo(() => profiledServices(rows, whole.data?.meta.by_span ?? {}), [rows, whole.data]);
-  const accounts = useMemo(() => accountsOf(accounting.data), [accounting.data]);
+  const accounts = useMemo(() => new Accounts(accounting.data), [accounting.data]);
   const onRows = useMemo(() => pathOnRows(path.data, startNs), [path.data, startNs]);
   const whereAll = useMemo(() => pathFlame.data && pathAccount(pathFlame.data), [pathFlame.data]);
   const root = rows[0];

@@ -2,7 +2,7 @@
 // right fold, Enter or a click shows the span; W, S, A, D and F move the time axis. A bar is filled with
 // what the span's time went to; the line below it is the critical path.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { accountText, type Account } from '../core/accounting';
+import { accountText, type Account, type Accounts } from '../core/accounting';
 import type { PathOnRows, Stretch } from '../core/critical';
 import { formatMany, formatValue } from '../core/format';
 import { colourIndex, DARK, LIGHT } from '../core/palette';
@@ -21,7 +21,7 @@ export interface WaterfallProps {
   selected: string;
   values: Record<string, number>;
   looks?: Record<string, { count: number }>;
-  accounts: Map<string, Account>; // by span, as far as they are known
+  accounts: Accounts; // by span, as far as they are known
   path?: PathOnRows;
   onSelect: (span: string, walked: boolean) => void;
   onRange: (row: Row, range: [number, number]) => void;
