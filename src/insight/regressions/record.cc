@@ -18,10 +18,6 @@ using query::ServiceChange;
 
 constexpr std::array<std::string_view, 4> kStates = {"open", "acknowledged", "muted", "gone"};
 
-bool Same(const FlameFunction& a, const FlameFunction& b) {
-  return a.name == b.name && a.module == b.module;
-}
-
 // What it does itself explains the change better than what it does with its callees.
 bool IsBySelf(const query::TestedDifference& tested, const Cause& cause) {
   const query::TestedFunction* const f = tested.Find(cause.function);
@@ -36,6 +32,15 @@ bool LiesOnWay(const FlameFunction& function, const Cause& cause) {
 }
 
 }  // namespace
+
+bool Same(const FlameFunction& a, const FlameFunction& b) {
+  return a.name == b.name && a.module == b.module;
+}
+
+bool IsHiddenByMix(const query::TestedDifference& tested) {
+  constexpr double kMixThatHides = 0.05;
+  return tested.cause_basis == query::CauseBasis::kRequests && tested.mix_moved >= kMixThatHides;
+}
 
 std::string_view StateName(RegressionState state) {
   return kStates[static_cast<std::size_t>(state)];
@@ -105,12 +110,8 @@ std::vector<std::optional<std::size_t>> MatchRecords(std::span<const Regression*
 namespace {
 
 bool AreComparable(const Regression& record, const query::TestedDifference& tested) {
-  // Endpoints' own costs hide what a changed mix does, where samples are not linked to them.
-  constexpr double kMixThatHides = 0.05;
-  const bool hidden =
-      tested.cause_basis == query::CauseBasis::kRequests && tested.mix_moved >= kMixThatHides;
   return tested.grouping != query::Grouping::kNone && tested.groups_before > 0 &&
-         tested.groups_after > 0 && tested.whole.before > 0 && !hidden &&
+         tested.groups_after > 0 && tested.whole.before > 0 && !IsHiddenByMix(tested) &&
          tested.compared == record.change.tested.compared;
 }
 

@@ -63,6 +63,13 @@ void Sharpen(Regression& record, const query::ServiceChange& change, std::size_t
 [[nodiscard]] std::vector<std::optional<std::size_t>> MatchRecords(
     std::span<const Regression* const> records, std::span<const query::Cause* const> causes);
 
+// The same function: name and module.
+[[nodiscard]] bool Same(const profile::FlameFunction& a, const profile::FlameFunction& b);
+
+// Whether another mix of endpoints makes their own costs look like change: it does where samples
+// are not linked to them.
+[[nodiscard]] bool IsHiddenByMix(const query::TestedDifference& tested);
+
 // Whether a comparison with the same side before says that surely less than half of it is left.
 // What called it must have run as well, unless the version before runs again (`is_old_code`): an
 // endpoint that nobody asks for costs nothing and is no better.

@@ -13,8 +13,6 @@ namespace {
 constexpr std::size_t kMostCauses = 8;                // of one look
 constexpr std::int64_t kSettled = 10 * kNsPerSecond;  // nothing came for so long
 constexpr double kMixWorthTelling = 0.1;              // of all requests
-// So much of it makes endpoints' own costs look like change, where samples are not linked to them.
-constexpr double kMixThatHides = 0.05;
 
 std::int64_t SecondsDown(std::int64_t ns) {
   return ns / kNsPerSecond * kNsPerSecond;
@@ -33,14 +31,6 @@ std::string MixText(const query::TestedDifference& tested) {
     between = ", ";
   }
   return text;
-}
-
-bool IsHiddenByMix(const query::TestedDifference& tested) {
-  return tested.cause_basis == query::CauseBasis::kRequests && tested.mix_moved >= kMixThatHides;
-}
-
-bool Same(const profile::FlameFunction& a, const profile::FlameFunction& b) {
-  return a.name == b.name && a.module == b.module;
 }
 
 // Causes that are surely dearer; by their numbers in `change`. What one function of the program
