@@ -108,6 +108,17 @@ TEST(AlertRules, MistakesNameFileLineAndKey) {
   EXPECT_TRUE(Mistake("[]").starts_with("a.yaml:1:1: "));
 }
 
+TEST(AlertRules, AnEmptyFileIsNoWishToEndEveryAlert) {
+  for (const char* text : {"", "\n", "# later\n"}) {
+    settings::Problems problems;
+    (void)ReadAlerts(text, "a.yaml", problems);
+    EXPECT_TRUE(problems.failed()) << "'" << text << "'";
+  }
+  settings::Problems problems;
+  (void)ReadAlerts("groups: []\n", "a.yaml", problems);
+  EXPECT_FALSE(problems.failed()) << problems.error().message();
+}
+
 TEST(AlertLabels, AreIdentifiedAsAlertmanagerDoesIt) {
   // {alertname="Hot", service="shop"}: as Prometheus' model.LabelSet.Fingerprint gives it.
   EXPECT_NE(FingerprintOf({{"a", "bc"}}), FingerprintOf({{"ab", "c"}}));
